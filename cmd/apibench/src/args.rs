@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 
-use crate::cluster::Plan;
+use crate::cluster::plan::Plan;
 
 /// Runs the same workloads against several API servers and compares rate, latency, CPU and memory.
 #[derive(Parser, Debug)]
@@ -114,6 +114,9 @@ pub(crate) struct Settings {
     pub(crate) namespace: String,
 }
 
+/// Number of values of the pods' label `app`.
+pub(crate) const APPS: u64 = 50;
+
 impl Settings {
     /// Returns the number of nodes for the pods: about 25 pods per node.
     pub(crate) fn nodes(&self) -> u64 {
@@ -127,7 +130,7 @@ impl Settings {
 
     /// Returns the number of pods with the label of `app`.
     pub(crate) fn pods_of(&self, app: u64) -> u64 {
-        members(self.objects, crate::bodies::APPS, app)
+        members(self.objects, APPS, app)
     }
 }
 
@@ -135,6 +138,11 @@ impl Settings {
 fn members(total: u64, classes: u64, class: u64) -> u64 {
     total / classes + u64::from(total % classes > class)
 }
+
+/// Error of an option's value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct SpecError(String);
 
 /// A server from the command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -160,35 +168,41 @@ pub(crate) struct ServerSpec {
 }
 
 impl FromStr for ServerSpec {
-    type Err = String;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         let mut spec = Self::default();
         for pair in text.split(',') {
-            let (key, value) = pair.split_once('=').ok_or_else(|| format!("{pair:?} is not KEY=VALUE"))?;
+            let (key, value) =
+                pair.split_once('=').ok_or_else(|| SpecError(format!("{pair:?} is not KEY=VALUE")))?;
             let text = || Some(value.to_owned());
             let file = || Some(PathBuf::from(value));
             match key {
                 "name" => spec.name = value.to_owned(),
                 "url" => spec.url = text(),
-                "pid" => spec.pid = Some(value.parse().map_err(|e| format!("pid {value:?}: {e}"))?),
-                "store" => spec.store_pid = Some(value.parse().map_err(|e| format!("store {value:?}: {e}"))?),
+                "pid" => {
+                    spec.pid = Some(value.parse().map_err(|e| SpecError(format!("pid {value:?}: {e}")))?)
+                }
+                "store" => {
+                    spec.store_pid =
+                        Some(value.parse().map_err(|e| SpecError(format!("store {value:?}: {e}")))?)
+                }
                 "token" => spec.token = text(),
                 "ca" => spec.ca = file(),
                 "cert" => spec.cert = file(),
                 "key" => spec.key = file(),
                 "kubeconfig" => spec.kubeconfig = file(),
-                _ => return Err(format!("unknown key {key:?}")),
+                _ => return Err(SpecError(format!("unknown key {key:?}"))),
             }
         }
         if spec.name.is_empty() {
-            return Err("name= is missing".to_owned());
+            return Err(SpecError("name= is missing".to_owned()));
         }
         if spec.url.is_none() && spec.kubeconfig.is_none() {
-            return Err("url= or kubeconfig= is missing".to_owned());
+            return Err(SpecError("url= or kubeconfig= is missing".to_owned()));
         }
         if spec.cert.is_some() != spec.key.is_some() {
-            return Err("cert= and key= go together".to_owned());
+            return Err(SpecError("cert= and key= go together".to_owned()));
         }
         Ok(spec)
     }
@@ -204,13 +218,14 @@ pub(crate) struct StartSpec {
 }
 
 impl FromStr for StartSpec {
-    type Err = String;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let rest = text.strip_prefix("name=").ok_or("must begin with name=")?;
-        let (name, command) = rest.split_once(",cmd=").ok_or(",cmd= is missing")?;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let rest = text.strip_prefix("name=").ok_or_else(|| SpecError("must begin with name=".to_owned()))?;
+        let (name, command) =
+            rest.split_once(",cmd=").ok_or_else(|| SpecError(",cmd= is missing".to_owned()))?;
         if name.is_empty() || command.is_empty() {
-            return Err("the name and the command must not be empty".to_owned());
+            return Err(SpecError("the name and the command must not be empty".to_owned()));
         }
         Ok(Self { name: name.to_owned(), command: command.to_owned() })
     }
@@ -222,7 +237,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<ServerSpec, &str>) {
-        assert_eq!(text.parse::<ServerSpec>(), expected.map_err(str::to_owned));
+        assert_eq!(text.parse::<ServerSpec>(), expected.map_err(|text| SpecError(text.to_owned())));
     }
 
     #[test]

@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
+pub(crate) use crate::args::APPS;
 use crate::args::Settings;
-
-/// Number of values of the pods' label `app`.
-pub(crate) const APPS: u64 = 50;
 
 /// Returns the name of pod `i`.
 pub(crate) fn pod_name(i: u64) -> String {

@@ -10,7 +10,7 @@
 mod bodies;
 mod kind;
 mod mark;
-mod plan;
+pub(crate) mod plan;
 mod pods;
 mod protobuf;
 mod random;

@@ -12,7 +12,7 @@ use apimachinery::go_quote::{Quoted, quote};
 use apimachinery::time::format_duration;
 
 pub(crate) use table::FLAGS;
-pub(crate) use value::{CertKey, Kind, ports};
+pub(crate) use value::{CertKey, Kind, ValueError, ports};
 
 /// Definition of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,41 +45,37 @@ pub(crate) enum FlagSupport {
     Refused(&'static str),
 }
 
-/// Parse error of a command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Parse error of a command line, in upstream's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FlagError {
+    #[error("unknown flag: --{0}")]
     Unknown(String),
+    #[error("unknown shorthand flag: '{0}' in -{1}")]
     UnknownShorthand(char, String),
+    #[error("flag needs an argument: --{0}")]
     NeedsArgument(String),
+    #[error("flag needs an argument: '{0}' in -{1}")]
     ShorthandNeedsArgument(char, String),
+    #[error("bad flag syntax: {0}")]
     BadSyntax(String),
-    Invalid { value: String, flag: &'static Flag, reason: String },
+    #[error("invalid argument {} for {} flag: {reason}", Quoted(value), quote(&flag.shown()))]
+    Invalid { value: String, flag: &'static Flag, reason: ValueError },
+    #[error("\"kube-apiserver\" does not take any arguments, got [{}]", quoted(.0))]
     Arguments(Vec<String>),
 }
 
-impl std::fmt::Display for FlagError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FlagError::Unknown(name) => write!(f, "unknown flag: --{name}"),
-            FlagError::UnknownShorthand(c, word) => write!(f, "unknown shorthand flag: '{c}' in -{word}"),
-            FlagError::NeedsArgument(name) => write!(f, "flag needs an argument: --{name}"),
-            FlagError::ShorthandNeedsArgument(c, word) => {
-                write!(f, "flag needs an argument: '{c}' in -{word}")
-            }
-            FlagError::BadSyntax(word) => write!(f, "bad flag syntax: {word}"),
-            FlagError::Invalid { value, flag, reason } => {
-                let name = match flag.shorthand {
-                    Some(short) => format!("-{short}, --{}", flag.name),
-                    None => format!("--{}", flag.name),
-                };
-                write!(f, "invalid argument {} for {} flag: {reason}", Quoted(value), Quoted(&name))
-            }
-            FlagError::Arguments(words) => {
-                let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
-                write!(f, "\"kube-apiserver\" does not take any arguments, got [{}]", words.join(" "))
-            }
+impl Flag {
+    /// Name in errors, with the shorthand.
+    fn shown(&self) -> String {
+        match self.shorthand {
+            Some(short) => format!("-{short}, --{}", self.name),
+            None => format!("--{}", self.name),
         }
     }
+}
+
+fn quoted(words: &[String]) -> String {
+    words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// The given flags. Each has its values in order, all of the flag's type.
@@ -263,7 +259,7 @@ impl Flags {
 ///
 /// # Errors
 /// Go's text for an invalid value.
-pub(crate) fn switch(text: &str) -> Result<bool, String> {
+pub(crate) fn switch(text: &str) -> Result<bool, ValueError> {
     value::bool(text)
 }
 

@@ -11,9 +11,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use controlplane::huge_pages;
+use controlplane::run::RunError;
 use flags::Flags;
 use logging::{Format, Log};
-use options::Options;
+use options::{OptionError, Options};
 use server::{Debugging, Section};
 
 /// jemalloc returns memory soon after use, so a server does not keep the memory of one large list forever.
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == testserver::COMMAND) {
         match testserver::options(words.split_off(1)) {
             Ok((options, rest)) => (testserver, words) = (Some(options), rest),
-            Err(error) => return failed(&error),
+            Err(error) => return failed(&error.to_string()),
         }
     }
     let flags = match Flags::parse(words) {
@@ -54,13 +55,22 @@ fn main() -> ExitCode {
     match serve(&flags, log, testserver) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(error, "command failed");
+            tracing::error!(%error, "command failed");
             ExitCode::FAILURE
         }
     }
 }
 
-fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<(), String> {
+/// Reason why the server does not start, or stops by itself.
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error(transparent)]
+    Options(#[from] OptionError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<(), ServeError> {
     let mut options = Options::from_flags(flags)?;
     if flags.bool("profiling") {
         if let Err(error) = profiling::watch_heap() {
@@ -80,7 +90,7 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
         .event_interval(EVENT_INTERVAL)
         .enable_all()
         .build()
-        .map_err(|error| format!("cannot start threads: {error}"))?;
+        .map_err(RunError::Threads)?;
     let result = runtime.block_on(async {
         match forks {
             Some(forks) => testserver::run(options.config, forks).await,
@@ -88,7 +98,7 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
         }
     });
     runtime.shutdown_background();
-    result.map_err(|error| error.to_string())
+    Ok(result?)
 }
 
 /// Reports an invalid command line like upstream's command library.

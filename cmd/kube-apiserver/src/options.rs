@@ -7,6 +7,7 @@ mod audit;
 mod authorization;
 mod checks;
 mod compatibility;
+mod error;
 mod metrics;
 mod oidc;
 
@@ -17,18 +18,20 @@ use std::time::Duration;
 
 use apimachinery::quantity::Quantity;
 use component_base::features::{Gate, Gates};
+use component_base::metrics::Selection;
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
     EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,
     MemoryConfig, PeerConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServerRole,
     ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
 };
+use controlplane::run::ConfigurationError;
 use http::HeaderValue;
-use server::metrics::Selection;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
 use server::{BindOptions, ChainOptions, InflightLimits, PageOptions};
 
 use crate::flags::{CertKey, Flags};
+pub(crate) use error::OptionError;
 
 /// Default number of streams per HTTP/2 connection.
 const HTTP2_STREAMS: u32 = 100;
@@ -62,15 +65,15 @@ impl Options {
     ///
     /// # Errors
     /// All errors, in upstream's format for one and for several errors.
-    pub(crate) fn from_flags(flags: &Flags) -> Result<Self, String> {
+    pub(crate) fn from_flags(flags: &Flags) -> Result<Self, OptionError> {
         let gates = compatibility::gates(flags)?;
         let mut errors = checks::all(flags, gates);
         errors.extend(compatibility::errors(flags, gates.effective()));
         let config = config(flags, gates, &mut errors);
         match (errors.as_slice(), config) {
             ([], Some(config)) => Ok(Options { config }),
-            ([one], _) => Err(one.clone()),
-            (errors, _) => Err(format!("[{}]", errors.join(", "))),
+            ([one], _) => Err(OptionError(one.clone())),
+            (errors, _) => Err(OptionError(format!("[{}]", errors.join(", ")))),
         }
     }
 
@@ -195,7 +198,7 @@ fn egress(flags: &Flags, errors: &mut Vec<String>) -> Egress {
 fn watch_cache(flags: &Flags, errors: &mut Vec<String>) -> WatchCacheConfig {
     let sizes = flags.list("watch-cache-sizes");
     let resources = WatchCacheConfig::parse_sizes(sizes.iter().map(String::as_str));
-    let resources = resources.map_err(|error| errors.push(error)).unwrap_or_default();
+    let resources = resources.map_err(|error| errors.push(error.to_string())).unwrap_or_default();
     WatchCacheConfig { enabled: flags.bool("watch-cache"), resources }
 }
 
@@ -227,7 +230,7 @@ fn storage(flags: &Flags, data_dir: &std::path::Path, errors: &mut Vec<String>) 
 fn etcd_overrides(flags: &Flags, errors: &mut Vec<String>) -> Vec<EtcdOverride> {
     let entries = flags.list("etcd-servers-overrides");
     let parsed: Result<_, _> = entries.iter().map(|entry| EtcdOverride::parse(entry)).collect();
-    parsed.map_err(|error| errors.push(error)).unwrap_or_default()
+    parsed.map_err(|error: ConfigurationError| errors.push(error.to_string())).unwrap_or_default()
 }
 
 /// Returns the memory limit; `None` uses the limit of the cgroup.
@@ -448,13 +451,13 @@ fn seconds(seconds: i64) -> Duration {
 /// certificates and the admin kubeconfig, which are in the temporary directory.
 fn data_dir(flags: &Flags, errors: &mut Vec<String>) -> PathBuf {
     if flags.bool("embedded-in-memory") {
-        return temporary_dir().map_err(|error| errors.push(error)).unwrap_or_default();
+        return temporary_dir().map_err(|error| errors.push(error.to_string())).unwrap_or_default();
     }
     std::path::absolute("mainstay-data").unwrap_or_else(|_| PathBuf::from("mainstay-data"))
 }
 
 /// Creates a new directory for this process.
-fn temporary_dir() -> Result<PathBuf, String> {
+fn temporary_dir() -> Result<PathBuf, OptionError> {
     let (parent, process) = (std::env::temp_dir(), std::process::id());
     let path = (0..TEMPORARY_MAX).map(|number| parent.join(format!("mainstay-{process}-{number}")));
     let made = path.map(|path| std::fs::DirBuilder::new().mode(0o700).create(&path).map(|()| path));
@@ -465,7 +468,8 @@ fn temporary_dir() -> Result<PathBuf, String> {
             Err(error) => failed = Some(error),
         }
     }
-    Err(failed.map_or_else(String::new, |error| format!("{}: {error}", parent.display())))
+    let text = failed.map_or_else(String::new, |error| format!("{}: {error}", parent.display()));
+    Err(OptionError(text))
 }
 
 /// Returns the default advertise address: the bind address if it is reachable from outside, otherwise the

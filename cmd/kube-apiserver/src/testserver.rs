@@ -6,6 +6,8 @@ use controlplane::config::Config;
 use controlplane::forks::{Listen, Parent, serve};
 use controlplane::run::{RunError, stopped};
 
+use crate::options::OptionError;
+
 /// Name of the subcommand.
 pub(crate) const COMMAND: &str = "testserver";
 
@@ -25,7 +27,7 @@ pub(crate) struct Options {
 ///
 /// # Errors
 /// Invalid options.
-pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), String> {
+pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), OptionError> {
     let mut options =
         Options { listen: Listen::Unix("mainstay.sock".into()), forks_max: FORKS_MAX, port_is_given: false };
     // Forks have ports of their own. No controller creates the service accounts that pods would need.
@@ -47,15 +49,20 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Stri
             None => (word.as_str(), None),
         };
         let mut value = || {
-            value.clone().or_else(|| words.next()).ok_or_else(|| format!("flag needs an argument: {name}"))
+            value
+                .clone()
+                .or_else(|| words.next())
+                .ok_or_else(|| OptionError(format!("flag needs an argument: {name}")))
         };
         match name {
-            "--listen" => options.listen = Listen::parse(&value()?)?,
+            "--listen" => {
+                options.listen = Listen::parse(&value()?).map_err(|error| OptionError(error.to_string()))?
+            }
             "--forks-max" => {
                 let text = value()?;
                 let number = text.parse().ok().filter(|number| *number > 0);
-                options.forks_max =
-                    number.ok_or_else(|| format!("--forks-max is no number of forks: {text:?}"))?;
+                options.forks_max = number
+                    .ok_or_else(|| OptionError(format!("--forks-max is no number of forks: {text:?}")))?;
             }
             _ => {
                 options.port_is_given |= name == "--secure-port";
@@ -97,7 +104,7 @@ pub(crate) async fn run(mut config: Config, options: Options) -> Result<(), RunE
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<(Options, Vec<String>), String> {
+    fn read(line: &str) -> Result<(Options, Vec<String>), OptionError> {
         options(line.split_whitespace().map(str::to_owned).collect())
     }
 
@@ -122,8 +129,9 @@ mod tests {
 
     #[test]
     fn invalid_options_are_reported() {
-        let check =
-            |line: &str, expected: &str| assert_eq!(read(line).err().as_deref(), Some(expected), "{line}");
+        let check = |line: &str, expected: &str| {
+            assert_eq!(read(line).err().unwrap().to_string(), expected, "{line}")
+        };
         check("--listen", "flag needs an argument: --listen");
         check("--listen=0.0.0.0:1", "\"0.0.0.0:1\" is neither unix:PATH nor a loopback address with a port");
         check("--forks-max=0", "--forks-max is no number of forks: \"0\"");

@@ -157,7 +157,7 @@ fn plugin(policies: &[Value], bindings: &[Value]) -> ValidatingAdmissionPolicy {
             aside: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
-        figures: Arc::default(),
+        metrics: Arc::default(),
     })
 }
 

@@ -129,7 +129,7 @@ fn plugin(count: usize) -> ValidatingAdmissionWebhook {
             aside: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
-        figures: Arc::default(),
+        metrics: Arc::default(),
     })
 }
 

@@ -111,6 +111,7 @@ fn ended(lap: Option<StepTimer<'_>>, verdict: &Verdict) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use component_base::metrics::MetricsRegistry;
     use std::sync::{Arc, Mutex};
 
     use apimachinery::user_info::UserInfo;
@@ -193,8 +194,9 @@ mod tests {
             done.and_then(|()| chain.validate(&attributes, object.as_ref(), notes).now_or_never().unwrap());
         assert_eq!(done.is_err(), !refuses.is_empty());
         assert_eq!(*seen.lock().unwrap(), expected);
-        let mut page = String::new();
-        durations.write(&mut page);
+        let registry = MetricsRegistry::default();
+        durations.register(&registry);
+        let page = registry.to_string();
         let count = |line: &str| page.matches(line).count();
         let asked = |phase: &str| expected.iter().filter(|seen| seen.contains(phase)).count();
         let family = "apiserver_admission_controller_admission_duration_seconds_count";

@@ -5,26 +5,27 @@
 //! phases of every operation that it handles, even if it does nothing in one of them. Upstream leaves out
 //! such a phase.
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-use component_base::metrics::Histogram;
+use component_base::metrics::{Family, Histogram, Metric, MetricsRegistry, Page, Stability, buckets};
 
 use crate::{Now, Operation};
 
-const PLUGINS: &str = "apiserver_admission_controller_admission_duration_seconds";
-const STEPS: &str = "apiserver_admission_step_admission_duration_seconds";
-
-/// Upper bounds in microseconds.
-const BOUNDS: [(&str, u64); 6] = [
-    ("0.005", 5_000),
-    ("0.025", 25_000),
-    ("0.1", 100_000),
-    ("0.5", 500_000),
-    ("1", 1_000_000),
-    ("2.5", 2_500_000),
-];
+const PLUGINS: Family<Histogram, 4> = Family::histogram(
+    Stability::Stable,
+    "apiserver_admission_controller_admission_duration_seconds",
+    "Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).",
+    ["name", "operation", "rejected", "type"],
+    &buckets::ADMISSION_SECONDS,
+);
+const STEPS: Family<Histogram, 3> = Family::histogram(
+    Stability::Stable,
+    "apiserver_admission_step_admission_duration_seconds",
+    "Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type (validate or admit).",
+    ["operation", "rejected", "type"],
+    &buckets::ADMISSION_SECONDS,
+);
 const OPERATIONS: [Operation; 4] =
     [Operation::Create, Operation::Update, Operation::Delete, Operation::Connect];
 /// Values of upstream's `type` label.
@@ -39,7 +40,12 @@ pub(crate) enum Phase {
 }
 
 /// Histograms by phase, operation and rejection.
-type Series = [[[Histogram<6>; 2]; 4]; 2];
+type Series = [[[Histogram; 2]; 4]; 2];
+
+fn series() -> Series {
+    let create = |_| Histogram::new(&buckets::ADMISSION_SECONDS);
+    std::array::from_fn(|_| std::array::from_fn(|_| std::array::from_fn(create)))
+}
 
 /// Latency histograms of a chain.
 pub struct Durations {
@@ -52,8 +58,8 @@ pub struct Durations {
 impl Durations {
     /// Creates empty histograms for plugins with these names.
     pub(crate) fn new(names: impl Iterator<Item = &'static str>, now: Arc<Now>) -> Self {
-        let plugins = names.map(|name| (name, Series::default())).collect();
-        Durations { now, plugins, steps: Series::default() }
+        let plugins = names.map(|name| (name, series())).collect();
+        Durations { now, plugins, steps: series() }
     }
 
     /// Starts the timer for one phase of a request.
@@ -62,28 +68,31 @@ impl Durations {
         StepTimer { durations: self, phase, operation, began: now, last: now }
     }
 
-    /// Appends the histograms in the Prometheus text format.
-    pub fn write(&self, out: &mut String) {
-        let help = "Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).";
-        _ = writeln!(out, "# HELP {PLUGINS} [STABLE] {help}\n# TYPE {PLUGINS} histogram");
+    /// Registers the histograms.
+    pub fn register(self: &Arc<Self>, registry: &MetricsRegistry) {
+        let durations = Arc::clone(self);
+        registry.collect(&[&PLUGINS, &STEPS], move |page| durations.write(page));
+    }
+
+    fn write(&self, page: &mut Page<'_>) {
+        let mut samples = page.family(&PLUGINS);
         for (name, series) in &self.plugins {
-            write(series, out, PLUGINS, &format!("name=\"{name}\","));
+            for_each(series, |[operation, rejected, phase], times| {
+                samples.used([name, operation, rejected, phase], times);
+            });
         }
-        let help = "Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type (validate or admit).";
-        _ = writeln!(out, "# HELP {STEPS} [STABLE] {help}\n# TYPE {STEPS} histogram");
-        write(&self.steps, out, STEPS, "");
+        drop(samples);
+        let mut samples = page.family(&STEPS);
+        for_each(&self.steps, |labels, times| samples.used(labels, times));
     }
 }
 
-/// Writes all non-empty series.
-fn write(series: &Series, out: &mut String, name: &str, labels: &str) {
+/// Visits all series with the values of `operation`, `rejected` and `type`.
+fn for_each(series: &Series, mut visit: impl FnMut([&'static str; 3], &Histogram)) {
     for (phase, series) in PHASES.iter().zip(series) {
         for (operation, series) in OPERATIONS.iter().zip(series) {
-            for (rejected, times) in REJECTED.iter().zip(series).filter(|(_, times)| !times.is_empty()) {
-                let operation = operation.name();
-                let labels =
-                    format!("{labels}operation=\"{operation}\",rejected=\"{rejected}\",type=\"{phase}\"");
-                times.write(out, name, &labels, 0, &BOUNDS, 1e6);
+            for (rejected, times) in REJECTED.iter().zip(series) {
+                visit([operation.name(), rejected, phase], times);
             }
         }
     }
@@ -115,10 +124,10 @@ impl StepTimer<'_> {
     }
 
     fn count(&self, series: &Series, from: Instant, to: Instant, refused: bool) {
-        let took = u64::try_from(to.saturating_duration_since(from).as_micros()).unwrap_or(u64::MAX);
+        let took = to.saturating_duration_since(from);
         let place = OPERATIONS.iter().position(|&operation| operation == self.operation);
         let of_phase = series.get(self.phase as usize);
         let times = of_phase.zip(place).and_then(|(series, at)| series.get(at)?.get(usize::from(refused)));
-        times.inspect(|times| times.observe(&BOUNDS, took, took));
+        times.inspect(|times| times.observe_duration(took));
     }
 }

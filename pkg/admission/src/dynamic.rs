@@ -1,19 +1,19 @@
 //! Dynamic admission control: the shared part of webhooks and policies. It matches requests, converts objects
 //! to the requested version, and builds the request that webhooks and expressions see.
 
-mod figures;
 mod match_cache;
 mod matching;
+mod metrics;
 mod request;
 mod rules;
 #[cfg(test)]
 mod tests;
 mod versions;
 
-pub use figures::ConditionFigures;
-pub(crate) use figures::ConditionOwner;
 pub(crate) use match_cache::MatchCache;
 pub use matching::{Criteria, NamespaceOf};
+pub use metrics::ConditionMetrics;
+pub(crate) use metrics::ConditionOwner;
 pub use request::admission_request;
 pub use rules::{Place, Rule};
 pub use versions::{EditedObject, Invocation, Versioned, Versions};
@@ -36,7 +36,7 @@ pub struct DynamicAdmissionDeps {
     /// Runs long computations off the async worker.
     pub aside: Arc<RunBlocking<'static>>,
     /// Metrics of match conditions.
-    pub conditions: Arc<ConditionFigures>,
+    pub conditions: Arc<ConditionMetrics>,
 }
 
 /// Runs blocking work before it returns. The thread's other tasks continue elsewhere meanwhile.

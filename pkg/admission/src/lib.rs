@@ -97,7 +97,7 @@ pub use pod_group_protection::PodGroupProtection;
 pub use pod_group_workload::PodGroupWorkloadExists;
 pub use pod_node_selector::{PodNodeSelector, PodNodeSelectorConfiguration};
 pub use pod_resize::PodResizeValidator;
-pub use pod_security::{PodSecurity, PodSecurityConfiguration, PodSecurityFigures};
+pub use pod_security::{PodSecurity, PodSecurityConfiguration, PodSecurityMetrics};
 pub use pod_toleration_restriction::{PodTolerationConfiguration, PodTolerationRestriction};
 pub use pod_topology_labels::PodTopologyLabels;
 pub use priority::Priority;

@@ -4,7 +4,7 @@
 
 mod checks;
 mod configuration;
-mod figures;
+mod metrics;
 mod names;
 mod policy;
 mod standard;
@@ -26,8 +26,8 @@ use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta, notes};
 pub use configuration::PodSecurityConfiguration;
-use figures::Mode;
-pub use figures::PodSecurityFigures;
+use metrics::Mode;
+pub use metrics::PodSecurityMetrics;
 use policy::{Level, LevelVersion, Policy};
 use standard::violations;
 use subject::Violation;
@@ -40,20 +40,20 @@ const IGNORED: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "por
 
 pub struct PodSecurity {
     objects: Arc<dyn Objects>,
-    figures: Arc<PodSecurityFigures>,
+    metrics: Arc<PodSecurityMetrics>,
     namespaces: &'static Resource<'static>,
     pods: &'static Resource<'static>,
     configuration: PodSecurityConfiguration,
 }
 
 impl PodSecurity {
-    /// Looks up namespaces and pods in `objects` and records metrics in `figures`. `None` if they are not
+    /// Looks up namespaces and pods in `objects` and records metrics in `metrics`. `None` if they are not
     /// served.
-    pub fn new(objects: Arc<dyn Objects>, figures: Arc<PodSecurityFigures>) -> Option<Self> {
+    pub fn new(objects: Arc<dyn Objects>, metrics: Arc<PodSecurityMetrics>) -> Option<Self> {
         let namespaces = resources::find("", "v1", "namespaces", "")?;
         let pods = resources::find("", "v1", "pods", "")?;
         let configuration = PodSecurityConfiguration::default();
-        Some(PodSecurity { objects, figures, namespaces, pods, configuration })
+        Some(PodSecurity { objects, metrics, namespaces, pods, configuration })
     }
 
     /// Replaces the configuration.
@@ -160,7 +160,7 @@ impl PodSecurity {
             return self.exempt(a, "user", notes);
         }
         let Some(namespace) = self.objects.find(self.namespaces, "", a.namespace).await? else {
-            self.figures.failed(true, a);
+            self.metrics.failed(true, a);
             let unknown = || Status::internal_error(format!("failed to lookup namespace {:?}", a.namespace));
             return if is_pod { Err(unknown().into()) } else { Ok(()) };
         };
@@ -169,7 +169,7 @@ impl PodSecurity {
             if is_pod {
                 // Upstream reports `latest` here, regardless of the version in the labels.
                 annotate(notes, "enforce-policy", "privileged:latest");
-                self.figures.evaluated(true, policy.enforce, Mode::Enforce, a);
+                self.metrics.evaluated(true, policy.enforce, Mode::Enforce, a);
             }
             return Ok(());
         }
@@ -184,14 +184,14 @@ impl PodSecurity {
             let errors: Vec<Error> = errors.iter().cloned().collect();
             let errors = field::aggregate(&errors).unwrap_or_default();
             annotate(notes, "error", format!("Failed to parse policy: {errors}"));
-            self.figures.failed(false, a);
+            self.metrics.failed(false, a);
         }
         self.evaluate(a, policy, template, spec, notes)
     }
 
     /// Accepts an exempt request without checks.
     fn exempt(&self, a: &Attributes<'_>, why: &str, notes: &mut AdmissionNotes) -> Verdict {
-        self.figures.exempted(a);
+        self.metrics.exempted(a);
         annotate(notes, "exempt", why);
         Ok(())
     }
@@ -210,18 +210,18 @@ impl PodSecurity {
         let refused = if is_pod { cause(policy.enforce) } else { None };
         if is_pod {
             annotate(notes, "enforce-policy", policy.enforce.to_string());
-            self.figures.evaluated(refused.is_none(), policy.enforce, Mode::Enforce, a);
+            self.metrics.evaluated(refused.is_none(), policy.enforce, Mode::Enforce, a);
         }
         if let Some(cause) = cause(policy.audit) {
             let text = format!("would violate PodSecurity \"{}\": {cause}", policy.audit);
             annotate(notes, "audit-violations", text);
-            self.figures.evaluated(false, policy.audit, Mode::Audit, a);
+            self.metrics.evaluated(false, policy.audit, Mode::Audit, a);
         }
         if let Some(cause) = refused {
             return Err(a.forbidden(&format!("violates PodSecurity \"{}\": {cause}", policy.enforce)));
         }
         if let Some(cause) = cause(policy.warn) {
-            self.figures.evaluated(false, policy.warn, Mode::Warn, a);
+            self.metrics.evaluated(false, policy.warn, Mode::Warn, a);
             notes.warn(format!("would violate PodSecurity \"{}\": {cause}", policy.warn));
         }
         Ok(())

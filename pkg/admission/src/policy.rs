@@ -5,10 +5,10 @@
 mod apply_change;
 mod catalog;
 mod error;
-mod figures;
 mod index;
 mod json_converter;
 mod matching;
+mod metrics;
 mod model;
 mod mutating;
 mod mutations;
@@ -25,7 +25,7 @@ use crate::Attributes;
 use crate::dynamic::DynamicAdmissionDeps;
 pub use catalog::Policies;
 pub use error::ParamError;
-pub use figures::PolicyFigures;
+pub use metrics::PolicyMetrics;
 pub use model::{Binding, ParamKind, Policy, Rules};
 pub use mutating::MutatingAdmissionPolicy;
 pub use mutations::Mutations;
@@ -63,7 +63,7 @@ pub struct PolicyParts {
     pub params: Arc<dyn Params>,
     /// Dependencies shared with webhooks.
     pub around: DynamicAdmissionDeps,
-    pub figures: Arc<PolicyFigures>,
+    pub metrics: Arc<PolicyMetrics>,
 }
 
 /// Returns the policies of one kind that may match a request; `None` until they are loaded. Only policies

@@ -2,9 +2,9 @@
 //! builds reviews and interprets responses. A [`Caller`] transports them.
 
 mod call;
-mod figures;
 mod hook;
 mod hooks;
+mod metrics;
 mod mutating;
 mod response;
 #[cfg(test)]
@@ -17,9 +17,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::dynamic::DynamicAdmissionDeps;
-pub use figures::WebhookFigures;
 pub use hook::{Hook, ServicePort, Target};
 pub use hooks::Hooks;
+pub use metrics::WebhookMetrics;
 pub use mutating::MutatingAdmissionWebhook;
 pub use validating::ValidatingAdmissionWebhook;
 
@@ -74,7 +74,7 @@ pub struct Webhooks {
     pub caller: Arc<dyn Caller>,
     /// Dependencies shared with policies.
     pub around: DynamicAdmissionDeps,
-    pub figures: Arc<WebhookFigures>,
+    pub metrics: Arc<WebhookMetrics>,
 }
 
 /// A request that a webhook did not accept.

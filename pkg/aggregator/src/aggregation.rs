@@ -11,7 +11,7 @@
 mod availability;
 mod described;
 mod discovery;
-mod figures;
+mod metrics;
 mod registered;
 mod remote;
 
@@ -25,21 +25,22 @@ use apimachinery::status::Reason;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use client::{Address, Dialer};
+use component_base::metrics::MetricsRegistry;
 use endpoints::aggregated::{BackendAddress, ErrorResponse, Servers};
 use endpoints::routing::served::Served;
 use registry::client::Client;
 use registry::informer::{Informer, InformerTask};
 use registry::{Registry, meta};
-use server::metrics::Collector;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
 use crate::config::AggregationConfig;
+use crate::error::Error;
 use crate::service_addresses::ServiceAddresses;
 use availability::{Verdict, Watcher};
 use described::{DiscoveryTask, Told, unknown};
-use figures::Figures;
+use metrics::AvailabilityMetrics;
 use registered::{ApiService, Place, Registered};
 use remote::Remote;
 
@@ -74,10 +75,10 @@ impl Servers for Remotes {
         if !self.follower.read(|registered| registered.is_available(api_service)) {
             return Err(unavailable());
         }
-        let broken = |error: &String| ErrorResponse { code: 500, message: error.clone() };
+        let broken = |error: &client::Error| ErrorResponse { code: 500, message: error.to_string() };
         let network = Arc::clone(remote.network.as_ref().map_err(broken)?);
         let Address { host, port } = remote.address().map_err(|error| {
-            tracing::error!(api_service, error, "the Service of an APIService leads nowhere");
+            tracing::error!(api_service, %error, "the Service of an APIService leads nowhere");
             unavailable()
         })?;
         Ok(BackendAddress { network, host, port })
@@ -93,7 +94,7 @@ pub struct Aggregator {
     /// The egress proxy to the servers; `None` for direct connections.
     dialer: Option<Dialer>,
     status: Client,
-    figures: Arc<Figures>,
+    metrics: Arc<AvailabilityMetrics>,
     remotes: Arc<Remotes>,
     /// The last discovery result of each server, by APIService.
     said: HashMap<String, Arc<Proxied>>,
@@ -119,7 +120,8 @@ impl Aggregator {
         registry: &Registry,
         served: &Arc<Served>,
         (addresses, dialer): (ServiceAddresses, Option<Dialer>),
-    ) -> Result<(Self, InformerTask<Registered>), String> {
+        metrics: &MetricsRegistry,
+    ) -> Result<(Self, InformerTask<Registered>), Error> {
         remote::check(config)?;
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
         let (follower, following) = Informer::new(registry, "aggregation", row.into_iter().collect());
@@ -130,7 +132,7 @@ impl Aggregator {
             addresses,
             dialer,
             status: Client::find(registry, GROUP, "apiservices")?.through("status")?,
-            figures: Arc::default(),
+            metrics: Arc::new(AvailabilityMetrics::new(metrics)),
             remotes: Arc::new(remotes),
             said: HashMap::new(),
             asking: HashMap::new(),
@@ -163,10 +165,6 @@ impl Aggregator {
         let follower = self.follower.clone();
         let all = move |view: &Registered| names.iter().all(|name| view.is_available(name));
         async move { follower.wait_for(all).await }
-    }
-
-    pub fn collector(&self) -> Arc<dyn Collector> {
-        Arc::clone(&self.figures) as Arc<dyn Collector>
     }
 
     /// Serves APIServices until dropped.
@@ -241,7 +239,7 @@ impl Aggregator {
             self.asking.remove(name).into_iter().for_each(|task| task.abort());
             self.said.remove(name);
         }
-        self.figures.keep(&names);
+        self.metrics.keep(&names);
         self.remotes.by_name.store(Arc::new(now));
     }
 
@@ -257,7 +255,7 @@ impl Aggregator {
         let watcher = Watcher {
             remote: Arc::clone(&remote),
             status: self.status.clone(),
-            figures: Arc::clone(&self.figures),
+            metrics: Arc::clone(&self.metrics),
             back: Arc::clone(&back),
         };
         let describer = DiscoveryTask::new(Arc::clone(&remote), self.told.0.clone(), back);
@@ -300,7 +298,7 @@ impl Aggregator {
     async fn write_local_conditions(&self, services: &[Arc<ApiService>]) -> bool {
         let mut well = true;
         for service in services.iter().filter(|service| service.place.is_none()) {
-            self.figures.found(&service.name, true);
+            self.metrics.found(&service.name, true);
             if service.available && service.reason == "Local" {
                 continue;
             }

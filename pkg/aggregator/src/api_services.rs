@@ -14,6 +14,7 @@ use ::api::tree::{child, integer, text};
 use apiextensions::CustomVersions;
 use apimachinery::status::Reason;
 use jsontree::{Value, json};
+use registry::client::LookupError;
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use registry::{Client, Registry, meta};
 use schema::object::Object;
@@ -165,7 +166,7 @@ impl ApiServices {
         registry: &Registry,
         catalog: &Catalog,
         custom: watch::Receiver<CustomVersions>,
-    ) -> Result<(Self, InformerTask<Known>), String> {
+    ) -> Result<(Self, InformerTask<Known>), LookupError> {
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
         let (follower, following) = Informer::new(registry, "apiservices", row.into_iter().collect());
         let client = Client::find(registry, GROUP, "apiservices")?;

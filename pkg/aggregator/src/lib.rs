@@ -4,8 +4,10 @@
 mod aggregation;
 pub mod api_services;
 mod config;
+mod error;
 mod service_addresses;
 
 pub use aggregation::{Aggregator, HOOKS};
 pub use config::AggregationConfig;
+pub use error::Error;
 pub use service_addresses::ServiceAddresses;

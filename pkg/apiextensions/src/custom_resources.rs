@@ -9,7 +9,7 @@ mod cleanup;
 mod conditions;
 mod conversion;
 mod definitions;
-mod figures;
+mod metrics;
 mod names;
 mod serving;
 
@@ -25,6 +25,7 @@ use apimachinery::status::Reason;
 use endpoints::routing::served::ResourceRequests;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
+use registry::client::LookupError;
 use registry::client::{Amended, Read};
 use registry::informer::{Informer, InformerTask};
 use registry::{Client, Registry};
@@ -38,9 +39,9 @@ use crate::custom_kinds::CustomKinds;
 use crate::custom_versions::CustomVersions;
 use cleanup::Cleanup;
 use conditions::{StatusInputs, may_change};
-pub use conversion::{ConversionDeps, ConversionFigures};
+pub use conversion::{ConversionDeps, ConversionMetrics};
 use definitions::{Definition, Definitions};
-pub use figures::DefinitionFigures;
+pub use metrics::DefinitionMetrics;
 use names::PendingNames;
 use serving::{KindsSnapshot, Serving, SharedKinds};
 
@@ -120,8 +121,8 @@ impl CustomResources {
         registry: &Registry,
         kinds: CustomKinds,
         (webhooks, known): (ConversionDeps, Known),
-        figures: Arc<DefinitionFigures>,
-    ) -> Result<(Self, InformerTask<Definitions>), String> {
+        metrics: Arc<DefinitionMetrics>,
+    ) -> Result<(Self, InformerTask<Definitions>), LookupError> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
         let rows = row.into_iter().collect();
@@ -131,7 +132,7 @@ impl CustomResources {
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {
             cleanup: Arc::new(Cleanup::new(registry.clone(), status.clone())),
-            serving: Serving::new(kinds, webhooks, figures, minor, known.served),
+            serving: Serving::new(kinds, webhooks, metrics, minor, known.served),
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
             accepted: Mutex::default(),

@@ -7,6 +7,6 @@ mod custom_versions;
 
 pub use custom_kinds::CustomKinds;
 pub use custom_resources::{
-    ConversionDeps, ConversionFigures, CustomResources, DefinitionFigures, Kinds, Known, Meanwhile,
+    ConversionDeps, ConversionMetrics, CustomResources, DefinitionMetrics, Kinds, Known, Meanwhile,
 };
 pub use custom_versions::CustomVersions;

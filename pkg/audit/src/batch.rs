@@ -12,7 +12,7 @@ use std::time::Duration;
 use apimachinery::time::UnixTime;
 use component_base::clock::Clock;
 
-use crate::{Event, Figures, Sink};
+use crate::{AuditMetrics, Event, Sink};
 
 /// Maximum size in bytes of all queued events. Upstream bounds only their number, regardless of their size.
 pub(crate) const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -45,7 +45,7 @@ pub struct Batch {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Size in bytes of the queued events.
     weight: Arc<AtomicUsize>,
-    figures: Arc<Figures>,
+    metrics: Arc<AuditMetrics>,
 }
 
 impl Batch {
@@ -57,7 +57,7 @@ impl Batch {
         sink: Arc<dyn Sink>,
         options: BatchOptions,
         clock: Arc<dyn Clock>,
-        figures: Arc<Figures>,
+        metrics: Arc<AuditMetrics>,
     ) -> io::Result<Self> {
         let (events, waiting) = sync_channel(options.waiting_max);
         let weight = Arc::<AtomicUsize>::default();
@@ -65,7 +65,7 @@ impl Batch {
         let thread = std::thread::Builder::new()
             .name("audit-batches".to_owned())
             .spawn(move || deliver(&*sink, options, &*clock, &waiting, &of_thread))?;
-        Ok(Batch { events: Mutex::new(Some(events)), thread: Mutex::new(Some(thread)), weight, figures })
+        Ok(Batch { events: Mutex::new(Some(events)), thread: Mutex::new(Some(thread)), weight, metrics })
     }
 
     /// Reserves memory for an event. Returns false if the limit is reached.
@@ -79,7 +79,7 @@ impl Sink for Batch {
     fn process(&self, events: &[Event]) -> bool {
         let to = self.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(to) = to else {
-            self.figures.lost("buffered", &"audit backend shut down", events.iter().map(Event::legacy));
+            self.metrics.lost("buffered", &"audit backend shut down", events.iter().map(Event::legacy));
             return true;
         };
         for (at, event) in events.iter().enumerate() {
@@ -89,7 +89,7 @@ impl Sink for Batch {
                     self.weight.fetch_sub(event.weight(), Relaxed);
                 }
                 let lost = events.iter().skip(at).map(Event::legacy);
-                self.figures.lost("buffered", &"audit buffer queue blocked", lost);
+                self.metrics.lost("buffered", &"audit buffer queue blocked", lost);
                 break;
             }
         }
@@ -160,6 +160,7 @@ impl TokenBucket {
 mod tests {
     use apimachinery::request_context::AuditId;
     use component_base::clock::TestClock;
+    use component_base::metrics::MetricsRegistry;
 
     use super::*;
     use crate::event::tests::event;
@@ -196,17 +197,18 @@ mod tests {
 
     #[test]
     fn overflowing_events_are_lost_and_counted() {
-        let (held, figures) = (Arc::new(Held(Mutex::new(()))), Arc::<Figures>::default());
+        let registry = MetricsRegistry::default();
+        let metrics = Arc::new(AuditMetrics::new(&registry));
+        let held = Arc::new(Held(Mutex::new(())));
         let options = BatchOptions { waiting_max: 2, events_max: 1, ..OPTIONS };
         let clock = Arc::<TestClock>::default();
-        let batch = Batch::new(Arc::clone(&held) as _, options, clock, Arc::clone(&figures)).unwrap();
+        let batch = Batch::new(Arc::clone(&held) as _, options, clock, Arc::clone(&metrics)).unwrap();
         let guard = held.0.lock().unwrap();
         assert!(batch.process(&vec![event(); 10]), "nobody is refused for that");
         drop(guard);
         batch.finish();
         batch.process(&[event()]);
-        let mut page = String::new();
-        figures.write(&mut page);
+        let page = registry.to_string();
         let lost = page
             .lines()
             .find_map(|line| line.strip_prefix("apiserver_audit_error_total{plugin=\"buffered\"} "));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::batch::WAITING_BYTES_MAX;
-use crate::{Event, Figures, Sink};
+use crate::{AuditMetrics, Event, Sink};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -60,7 +60,7 @@ struct LineBuffer {
     /// `left` counts the buffered lines; `settled` counts those that were written or lost.
     left: AtomicU64,
     settled: AtomicU64,
-    figures: Arc<Figures>,
+    metrics: Arc<AuditMetrics>,
 }
 
 struct Out {
@@ -81,10 +81,10 @@ struct State {
 impl Log {
     /// An unbuffered log to `out`. Events that are delivered together are written together, in chunks of
     /// whole lines, before the call returns.
-    pub fn new(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> Self {
+    pub fn new(out: Box<dyn Write + Send>, format: Format, metrics: Arc<AuditMetrics>) -> Self {
         let out = Mutex::new(Out { to: out, lines: Vec::new() });
         let (left, settled) = (AtomicU64::new(0), AtomicU64::new(0));
-        let lines = LineBuffer { out, state: Mutex::default(), wake: Condvar::new(), left, settled, figures };
+        let lines = LineBuffer { out, state: Mutex::default(), wake: Condvar::new(), left, settled, metrics };
         Log { lines: Arc::new(lines), format, wait: Buffering::Never }
     }
 
@@ -93,8 +93,12 @@ impl Log {
     ///
     /// # Errors
     /// The thread could not be started.
-    pub fn waiting(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> io::Result<Self> {
-        Log::new(out, format, figures).with_background_writer(Buffering::Answer)
+    pub fn waiting(
+        out: Box<dyn Write + Send>,
+        format: Format,
+        metrics: Arc<AuditMetrics>,
+    ) -> io::Result<Self> {
+        Log::new(out, format, metrics).with_background_writer(Buffering::Answer)
     }
 
     /// Like [`Log::new`], but a background thread writes the lines within 10 ms and callers do not wait. If
@@ -105,10 +109,10 @@ impl Log {
     pub fn batched(
         out: Box<dyn Write + Send>,
         format: Format,
-        figures: Arc<Figures>,
+        metrics: Arc<AuditMetrics>,
         waiting_max: usize,
     ) -> io::Result<Self> {
-        Log::new(out, format, figures).with_background_writer(Buffering::Always(waiting_max))
+        Log::new(out, format, metrics).with_background_writer(Buffering::Always(waiting_max))
     }
 
     fn with_background_writer(mut self, wait: Buffering) -> io::Result<Self> {
@@ -134,7 +138,7 @@ impl Log {
         };
         if let Some(first) = events.iter().position(|event| !left(event)) {
             let lost = events.iter().skip(first).map(Event::legacy);
-            self.lines.figures.lost("buffered", &"audit buffer queue blocked", lost);
+            self.lines.metrics.lost("buffered", &"audit buffer queue blocked", lost);
         }
     }
 }
@@ -231,7 +235,7 @@ impl LineBuffer {
             let (piece, behind) = rest.split_at(chunk_len(rest));
             if let Err(error) = to.write_all(piece).and_then(|()| to.flush()) {
                 let lost = String::from_utf8_lossy(piece);
-                self.figures.lost("log", &error, lost.lines().map(str::to_owned));
+                self.metrics.lost("log", &error, lost.lines().map(str::to_owned));
                 good = false;
             }
             rest = behind;
@@ -271,6 +275,7 @@ fn chunk_len(lines: &[u8]) -> usize {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use component_base::metrics::MetricsRegistry;
     use std::io;
 
     use super::*;
@@ -397,11 +402,11 @@ mod tests {
 
     #[test]
     fn write_errors_are_counted() {
-        let figures = Arc::<Figures>::default();
-        let log = Log::new(Box::new(Full), Format::Json, Arc::clone(&figures));
+        let registry = MetricsRegistry::default();
+        let metrics = Arc::new(AuditMetrics::new(&registry));
+        let log = Log::new(Box::new(Full), Format::Json, Arc::clone(&metrics));
         assert!(!log.process(&[event(), event()]));
-        let mut page = String::new();
-        figures.write(&mut page);
+        let page = registry.to_string();
         assert!(page.contains("apiserver_audit_error_total{plugin=\"log\"} 2\n"), "{page}");
     }
 
@@ -421,16 +426,17 @@ mod tests {
 
     #[test]
     fn batched_log_does_not_block_and_counts_losses() {
-        let (kept, figures) = (Arc::<Mutex<Vec<u8>>>::default(), Arc::<Figures>::default());
+        let registry = MetricsRegistry::default();
+        let metrics = Arc::new(AuditMetrics::new(&registry));
+        let kept = Arc::<Mutex<Vec<u8>>>::default();
         let out = Box::new(Slow(Arc::clone(&kept)));
-        let log = Log::batched(out, Format::Json, Arc::clone(&figures), 2).unwrap();
+        let log = Log::batched(out, Format::Json, Arc::clone(&metrics), 2).unwrap();
         let guard = kept.lock().unwrap();
         assert!(log.process(&vec![event(); 10]), "nobody is refused for that");
         drop(guard);
         drop(log);
         let written = String::from_utf8(kept.lock().unwrap().clone()).unwrap().lines().count();
-        let mut page = String::new();
-        figures.write(&mut page);
+        let page = registry.to_string();
         let lost = page
             .lines()
             .find_map(|line| line.strip_prefix("apiserver_audit_error_total{plugin=\"buffered\"} "))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Event, Figures, Level};
+use crate::{AuditMetrics, Event, Level};
 
 /// The annotation of an event whose objects were removed (upstream's `plugin/pkg/audit/truncate`).
 const TRUNCATED: &str = "audit.k8s.io/truncated";
@@ -72,12 +72,12 @@ pub struct TruncateOptions {
 pub struct Truncate {
     sink: Arc<dyn Sink>,
     options: TruncateOptions,
-    figures: Arc<Figures>,
+    metrics: Arc<AuditMetrics>,
 }
 
 impl Truncate {
-    pub fn new(sink: Arc<dyn Sink>, options: TruncateOptions, figures: Arc<Figures>) -> Self {
-        Truncate { sink, options, figures }
+    pub fn new(sink: Arc<dyn Sink>, options: TruncateOptions, metrics: Arc<AuditMetrics>) -> Self {
+        Truncate { sink, options, metrics }
     }
 }
 
@@ -100,7 +100,7 @@ impl Sink for Truncate {
                 size = size_of(&event);
             }
             if size > max {
-                self.figures.lost("truncate", &"event is too large even after truncating", [event.legacy()]);
+                self.metrics.lost("truncate", &"event is too large even after truncating", [event.legacy()]);
                 continue;
             }
             if !batch.is_empty() && bytes.saturating_add(size) > self.options.batch_bytes_max {

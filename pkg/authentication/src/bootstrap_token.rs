@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use component_base::clock::Clock;
 
+use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
 
 const SECRET_TYPE: &str = "bootstrap.kubernetes.io/token";
@@ -39,7 +40,7 @@ pub trait BootstrapSecrets: Send + Sync + 'static {
     ///
     /// # Errors
     /// A message if the look-up failed.
-    async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, String>;
+    async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, Error>;
 }
 
 /// Authenticator for bootstrap tokens.
@@ -112,7 +113,7 @@ fn parse(token: &str) -> Option<(&str, &str)> {
 
 #[async_trait]
 impl TokenAuthenticator for BootstrapTokens {
-    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, Error> {
         let Some((id, secret)) = parse(token) else { return Ok(None) };
         let name = format!("{NAME_PREFIX}{id}");
         let Some(found) = self.secrets.secret(&name).await? else { return Ok(None) };
@@ -140,7 +141,7 @@ mod tests {
 
     #[async_trait]
     impl BootstrapSecrets for One {
-        async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, String> {
+        async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, Error> {
             Ok((name == "bootstrap-token-abcdef").then(|| self.0.clone()))
         }
     }

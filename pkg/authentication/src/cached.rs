@@ -11,14 +11,15 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use tokio::time::Instant;
 
-use crate::cache_counters::CacheCounters;
+use crate::Error;
+use crate::cache_metrics::TokenCacheMetrics;
 use crate::chain::{TokenAuthenticator, TokenUser};
 use crate::expiring_cache::{ExpiringCache, Key, key};
 
 /// Maximum number of concurrent authentications. Further tokens are rejected.
 const IN_FLIGHT_MAX: usize = 1024;
 
-type Outcome = Result<Option<TokenUser>, String>;
+type Outcome = Result<Option<TokenUser>, Error>;
 
 /// A caching authenticator. Concurrent requests with the same token share one call (single-flight). Notes are
 /// not cached; the wrapped authenticators write none. Errors are never cached.
@@ -30,7 +31,7 @@ struct Inner {
     success: Duration,
     /// Cache lifetime of a rejected token.
     failure: Duration,
-    counters: Arc<CacheCounters>,
+    metrics: Arc<TokenCacheMetrics>,
     known: ExpiringCache<Option<TokenUser>>,
     flights: Mutex<Flights>,
 }
@@ -45,13 +46,13 @@ impl Cached {
         authenticator: Arc<dyn TokenAuthenticator>,
         success: Duration,
         failure: Duration,
-        counters: Arc<CacheCounters>,
+        metrics: Arc<TokenCacheMetrics>,
     ) -> Self {
         Cached(Arc::new(Inner {
             authenticator,
             success,
             failure,
-            counters,
+            metrics,
             known: ExpiringCache::default(),
             flights: Mutex::default(),
         }))
@@ -64,17 +65,17 @@ impl TokenAuthenticator for Cached {
         let key = key(token, audiences.iter().map(String::as_str));
         let began = Instant::now();
         if let Some(outcome) = self.0.known.get(&key) {
-            self.0.counters.hit(began);
+            self.0.metrics.hit(began);
             return Ok(outcome);
         }
-        let _missing = self.0.counters.miss(began);
+        let _missing = self.0.metrics.miss(began);
         let flight = {
             let mut flights = self.0.flights();
             let under_way = flights.get(&key).cloned();
             match under_way {
                 Some(flight) => flight,
                 None if flights.len() >= IN_FLIGHT_MAX => {
-                    return Err("too many tokens are being looked at".to_owned());
+                    return Err(Error::Unavailable("too many tokens are being looked at".to_owned()));
                 }
                 None => {
                     let flight = Arc::clone(&self.0).begin(key, token.to_owned(), audiences.to_vec());
@@ -102,7 +103,7 @@ impl Inner {
         let landing = Landing { inner: Arc::clone(&self), key };
         let asking = tokio::spawn(async move {
             let _landing = landing;
-            let judging = self.counters.judge();
+            let judging = self.metrics.judge();
             let outcome = self.authenticator.authenticate(&token, &audiences, &Notes::default()).await;
             judging.ended(outcome.is_ok());
             if let Ok(outcome) = &outcome {
@@ -111,8 +112,9 @@ impl Inner {
             }
             outcome
         });
-        let outcome =
-            async move { asking.await.unwrap_or_else(|_| Err("the token cannot be judged".to_owned())) };
+        let outcome = async move {
+            asking.await.unwrap_or_else(|_| Err(Error::Unavailable("the token cannot be judged".to_owned())))
+        };
         outcome.boxed().shared()
     }
 }
@@ -154,7 +156,7 @@ mod tests {
                 may.acquire().await.unwrap().forget();
             }
             match token {
-                "bad" => Err("bad".to_owned()),
+                "bad" => Err(Error::Credential("bad".to_owned())),
                 "good" => Ok(Some(TokenUser { user: UserInfo::default(), audiences: Vec::new() })),
                 _ => Ok(None),
             }
@@ -163,7 +165,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    async fn ask(cached: &Cached, token: &str) -> Result<bool, String> {
+    async fn ask(cached: &Cached, token: &str) -> Result<bool, Error> {
         cached.authenticate(token, &[], &Notes::default()).await.map(|found| found.is_some())
     }
 
@@ -172,7 +174,11 @@ mod tests {
         let slow = Arc::new(Slow::default());
         let cached = Cached::new(slow.clone(), SECOND * 10, SECOND * 2, Arc::default());
         let check = async |token: &str, expected: Result<bool, &str>, asked: usize| {
-            assert_eq!(ask(&cached, token).await, expected.map_err(str::to_owned), "{token}");
+            assert_eq!(
+                ask(&cached, token).await.map_err(|error| error.to_string()),
+                expected.map_err(str::to_owned),
+                "{token}"
+            );
             assert_eq!(slow.asked.load(Ordering::SeqCst), asked, "{token}");
         };
         check("good", Ok(true), 1).await;

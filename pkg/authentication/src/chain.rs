@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
+use crate::Error;
 use crate::bearer::{SPACE_WARNING, has_space_before_token};
 use crate::{Authenticated, ClientCertificate, RequestHeaders, bearer_token, websocket};
 
@@ -29,7 +30,7 @@ pub trait TokenAuthenticator: Send + Sync + 'static {
         token: &str,
         audiences: &[String],
         notes: &Notes,
-    ) -> Result<Option<TokenUser>, String>;
+    ) -> Result<Option<TokenUser>, Error>;
 }
 
 /// Identity of an accepted token.
@@ -141,7 +142,7 @@ impl Authenticator {
             match user {
                 Ok(Some(user)) => return Ok(Authenticated::new(with_authenticated_group(user))),
                 Ok(None) => {}
-                Err(reason) => refused = refuse(&reason),
+                Err(error) => refused = refuse(&error.to_string()),
             }
         }
         let websocket = match credentials.headers.map_or(Ok(None), websocket::token) {
@@ -170,7 +171,7 @@ impl Authenticator {
         }
     }
 
-    fn proxied_user(&self, credentials: Credentials<'_>) -> Result<Option<UserInfo>, String> {
+    fn proxied_user(&self, credentials: Credentials<'_>) -> Result<Option<UserInfo>, Error> {
         let (Some(trusted), Some(headers)) = (&self.request_headers, credentials.headers) else {
             return Ok(None);
         };
@@ -201,10 +202,13 @@ impl Authenticator {
         token: &str,
         audiences: &[String],
         notes: &Notes,
-    ) -> Result<Option<TokenUser>, String> {
+    ) -> Result<Option<TokenUser>, Error> {
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
         match bearer_token(&format!("Bearer {token}")) {
-            Some(token) => self.token_user(token, audiences, notes).await.map(Some).map_err(joined),
+            Some(token) => {
+                let found = self.token_user(token, audiences, notes).await;
+                found.map(Some).map_err(|errors| Error::Credential(joined(errors)))
+            }
             None => Ok((self.anonymous == Anonymous::Everybody)
                 .then(|| TokenUser { user: UserInfo::anonymous(), audiences: audiences.to_vec() })),
         }
@@ -228,7 +232,7 @@ impl Authenticator {
                     }
                 }
                 Ok(None) => {}
-                Err(reason) => reasons.push(reason),
+                Err(error) => reasons.push(error.to_string()),
             }
         }
         Err(reasons)
@@ -258,12 +262,12 @@ fn refuse(reason: &str) -> bool {
     true
 }
 
-fn certificate_user(credentials: Credentials<'_>) -> Result<Option<UserInfo>, String> {
+fn certificate_user(credentials: Credentials<'_>) -> Result<Option<UserInfo>, Error> {
     match credentials.certificates.and_then(|certificates| certificates.client.as_ref()) {
         None => Ok(None),
-        Some(PresentedCertificate::Refused(reason)) => Err(reason.clone()),
+        Some(PresentedCertificate::Refused(reason)) => Err(Error::Credential(reason.clone())),
         Some(PresentedCertificate::Verified(certificate)) if certificate.not_after < credentials.now => {
-            Err("the client certificate has expired".to_owned())
+            Err(Error::Credential("the client certificate has expired".to_owned()))
         }
         Some(PresentedCertificate::Verified(certificate)) => Ok(certificate.user.clone()),
     }

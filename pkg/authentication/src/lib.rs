@@ -8,11 +8,12 @@
 
 mod bearer;
 mod bootstrap_token;
-mod cache_counters;
+mod cache_metrics;
 mod cached;
 mod certificate;
 mod chain;
 mod csv;
+mod error;
 mod expiring_cache;
 pub mod oidc;
 mod proof;
@@ -24,13 +25,14 @@ pub mod websocket;
 
 pub use bearer::bearer_token;
 pub use bootstrap_token::{BootstrapSecret, BootstrapSecrets, BootstrapTokens};
-pub use cache_counters::CacheCounters;
+pub use cache_metrics::TokenCacheMetrics;
 pub use cached::Cached;
 pub use certificate::{CertificateError, ClientCertificate};
 pub use chain::{
     Anonymous, Authenticator, Credentials, PresentedCertificate, PresentedCertificates, TokenAuthenticator,
     TokenUser, Unauthenticated,
 };
+pub use error::Error;
 pub use proof::Authenticated;
 pub use request_header::RequestHeaders;
 pub use token_file::{TokenFile, TokenFileError};

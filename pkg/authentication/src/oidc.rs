@@ -19,7 +19,7 @@ mod verifier;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use apimachinery::field::{Error, Path, aggregate};
+use apimachinery::field::{self, Path, aggregate};
 use apimachinery::request_notes::Notes;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
@@ -27,6 +27,7 @@ use client::{DialPath, Dialer};
 use component_base::clock::Clock;
 use tokio::time::Instant;
 
+use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
 use claims::ClaimMapper;
 pub use config::{
@@ -72,14 +73,20 @@ impl IssuerOptions {
     ///
     /// # Errors
     /// The selected proxy is not configured. There is no fallback to a direct connection.
-    fn dialer(&self, selector: &str) -> Result<Option<Dialer>, String> {
+    fn dialer(&self, selector: &str) -> Result<Option<Dialer>, Error> {
         if selector.is_empty() {
             return Ok(None);
         }
-        let required = || format!("oidc: egress lookup required with egress selector type {selector:?}");
+        let required = || {
+            Error::Configuration(format!(
+                "oidc: egress lookup required with egress selector type {selector:?}"
+            ))
+        };
         let ways = self.ways.as_ref().ok_or_else(required)?;
         match if selector == "cluster" { &ways.cluster } else { &ways.control_plane } {
-            None => Err(format!("oidc: egress lookup for {selector:?} is not configured")),
+            None => {
+                Err(Error::Configuration(format!("oidc: egress lookup for {selector:?} is not configured")))
+            }
             Some(DialPath::Direct) => Ok(None),
             Some(DialPath::Through(dialer)) => Ok(Some(Arc::clone(dialer))),
         }
@@ -95,7 +102,7 @@ pub fn validate(
     config: &AuthenticationConfiguration,
     own_issuers: &[String],
     egress: bool,
-) -> Result<(), Vec<Error>> {
+) -> Result<(), Vec<field::Error>> {
     let limits = Limits { disallowed: own_issuers.to_vec(), egress };
     let errors = validate::validate(config, &limits);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -119,7 +126,7 @@ impl Issuers {
     ///
     /// # Errors
     /// An error in an issuer's configuration.
-    pub fn new(config: &AuthenticationConfiguration, options: &IssuerOptions) -> Result<Self, String> {
+    pub fn new(config: &AuthenticationConfiguration, options: &IssuerOptions) -> Result<Self, Error> {
         let compiler = Compiler::new();
         let limits = Limits { disallowed: options.own_issuers.clone(), egress: options.egress };
         let issuers = config.jwt.iter().map(|jwt| OneIssuer::new(&compiler, jwt, &limits, options));
@@ -130,7 +137,7 @@ impl Issuers {
     ///
     /// # Errors
     /// Upstream's message about these issuers.
-    pub fn health(&self) -> Result<(), String> {
+    pub fn health(&self) -> Result<(), Error> {
         let problem = |issuer: &OneIssuer| {
             let problem = issuer.verifier.problem()?;
             Some(format!("oidc: authenticator for issuer {:?} is not healthy: {problem}", issuer.url))
@@ -138,12 +145,12 @@ impl Issuers {
         let mut problems: Vec<String> = self.issuers.iter().filter_map(problem).collect();
         match problems.len() {
             0 => Ok(()),
-            1 => Err(problems.swap_remove(0)),
-            _ => Err(format!("[{}]", problems.join(", "))),
+            1 => Err(Error::Unavailable(problems.swap_remove(0))),
+            _ => Err(Error::Unavailable(format!("[{}]", problems.join(", ")))),
         }
     }
 
-    async fn authenticate(&self, token: &str) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(&self, token: &str) -> Result<Option<TokenUser>, Error> {
         let Some(claimed) = untrusted_issuer(token) else { return Ok(None) };
         let Some(issuer) = self.issuers.iter().find(|issuer| issuer.url == claimed) else { return Ok(None) };
         let began = Instant::now();
@@ -159,14 +166,14 @@ impl OneIssuer {
         jwt: &JwtAuthenticator,
         limits: &Limits,
         options: &IssuerOptions,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         let (expressions, errors) = validate::authenticator(compiler, jwt, &Path::NIL, limits);
         if let Some(errors) = aggregate(&errors) {
-            return Err(errors);
+            return Err(Error::Configuration(errors));
         }
         let unsupported = options.algorithms.iter().find(|name| !SIGNING_ALGORITHMS.contains(&name.as_str()));
         if let Some(name) = unsupported {
-            return Err(format!("oidc: unsupported signing alg: {name:?}"));
+            return Err(Error::Configuration(format!("oidc: unsupported signing alg: {name:?}")));
         }
         let dialer = options.dialer(&jwt.issuer.egress_selector_type)?;
         let provider = Provider::new(&jwt.issuer, dialer)?;
@@ -193,15 +200,15 @@ impl OneIssuer {
         })
     }
 
-    async fn user(&self, token: &str) -> Result<TokenUser, String> {
+    async fn user(&self, token: &str) -> Result<TokenUser, Error> {
         if !self.verifier.is_ready() {
-            return Err("oidc: authenticator not initialized".to_owned());
+            return Err(Error::Credential("oidc: authenticator not initialized".to_owned()));
         }
         let verified = self.verifier.verify(token).await;
-        let mut claims = verified.map_err(|error| format!("oidc: verify token: {error}"))?;
+        let mut claims = verified.map_err(|error| error.within("oidc: verify token"))?;
         if let Some(distributed) = &self.distributed {
             let expanded = distributed.expand(&mut claims).await;
-            expanded.map_err(|error| format!("oidc: could not expand distributed claims: {error}"))?;
+            expanded.map_err(|error| error.within("oidc: could not expand distributed claims"))?;
         }
         Ok(TokenUser { user: self.meaning.user(&claims)?, audiences: Vec::new() })
     }
@@ -231,7 +238,7 @@ impl OidcTokens {
 
 #[async_trait]
 impl TokenAuthenticator for OidcTokens {
-    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, Error> {
         // Clones the pointer, because verification may take long.
         let issuers = self.0.load_full();
         issuers.authenticate(token).await

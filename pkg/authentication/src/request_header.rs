@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use apimachinery::user_info::UserInfo;
 use http::HeaderMap;
 
+use crate::Error;
 use crate::PresentedCertificate;
 
 /// Trusted proxies and the names of their headers.
@@ -45,18 +46,20 @@ impl RequestHeaders {
         proxy: Option<&PresentedCertificate>,
         headers: &HeaderMap,
         now: i64,
-    ) -> Result<Option<UserInfo>, String> {
+    ) -> Result<Option<UserInfo>, Error> {
         let certificate = match proxy {
             None => return Ok(None),
-            Some(PresentedCertificate::Refused(reason)) => return Err(reason.clone()),
+            Some(PresentedCertificate::Refused(reason)) => return Err(Error::Credential(reason.clone())),
             Some(PresentedCertificate::Verified(certificate)) => certificate,
         };
         if certificate.not_after < now {
-            return Err("the client certificate has expired".to_owned());
+            return Err(Error::Credential("the client certificate has expired".to_owned()));
         }
         let name = certificate.user.as_ref().map_or("", |user| user.name.as_str());
         if !self.allowed_names.is_empty() && !self.allowed_names.iter().any(|allowed| allowed == name) {
-            return Err(format!("x509: subject with cn={name} is not in the allowed list"));
+            return Err(Error::Credential(format!(
+                "x509: subject with cn={name} is not in the allowed list"
+            )));
         }
         Ok(self.named(headers))
     }
@@ -183,7 +186,10 @@ mod tests {
         let check =
             |allowed: &[&str], certificate: Option<PresentedCertificate>, expected: Result<bool, &str>| {
                 let user = of(allowed).user(certificate.as_ref(), &headers, 5);
-                assert_eq!(user.map(|user| user.is_some()), expected.map_err(str::to_owned));
+                assert_eq!(
+                    user.map(|user| user.is_some()).map_err(|error| error.to_string()),
+                    expected.map_err(str::to_owned)
+                );
             };
         check(&[], None, Ok(false));
         check(&[], Some(PresentedCertificate::Refused("no".to_owned())), Err("no"));

@@ -6,13 +6,13 @@
 
 mod bound;
 mod claims;
-mod counters;
 mod discovery;
 pub(crate) mod es512;
 mod external;
 mod issuer;
 mod keys;
 mod legacy;
+mod metrics;
 mod objects;
 mod verification_keys;
 mod verifier;
@@ -23,14 +23,14 @@ use apimachinery::user_info::UserInfo;
 
 pub use bound::BoundTokens;
 pub use claims::{Claims, Grant, Reference, WARN_AFTER_SECONDS};
-pub use counters::TokenCounters;
 pub use discovery::{DiscoveryError, OpenIdDocuments, OpenIdMetadata};
 pub use external::{
-    ExternalKey, ExternalKeySet, ExternalKeys, ExternalSignature, ExternalSigner, SignerError, SignerFigures,
+    ExternalKey, ExternalKeySet, ExternalKeys, ExternalSignature, ExternalSigner, SignerError, SignerMetrics,
 };
 pub use issuer::{Issuer, Signer};
 pub use keys::{KeyError, PublicKeys, SigningKey};
 pub use legacy::{LegacyTokens, split_username};
+pub use metrics::TokenMetrics;
 pub use objects::{ObjectKind, ObjectState, SecretState, TokenObjects};
 pub use verification_keys::VerificationKeys;
 

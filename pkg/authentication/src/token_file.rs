@@ -7,6 +7,7 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
+use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
 use crate::csv;
 
@@ -79,7 +80,7 @@ fn digest(token: &str) -> [u8; 32] {
 
 #[async_trait]
 impl TokenAuthenticator for TokenFile {
-    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, Error> {
         Ok(self.user(token).map(|user| TokenUser { user: user.clone(), audiences: Vec::new() }))
     }
 }

@@ -11,6 +11,7 @@ use client::webhook::Webhook;
 use jsontree::json;
 use serde::Deserialize;
 
+use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
 
 /// Supported versions of token reviews.
@@ -29,12 +30,12 @@ impl WebhookTokens {
     ///
     /// # Errors
     /// Upstream's message for an unsupported version.
-    pub fn new(webhook: Webhook, version: &str, api_audiences: Vec<String>) -> Result<Self, String> {
+    pub fn new(webhook: Webhook, version: &str, api_audiences: Vec<String>) -> Result<Self, Error> {
         if !VERSIONS.contains(&version) {
-            return Err(format!(
+            return Err(Error::Configuration(format!(
                 "unsupported authentication webhook version {}, supported versions are \"v1\", \"v1beta1\"",
                 apimachinery::go_quote::quote(version)
-            ));
+            )));
         }
         Ok(WebhookTokens { webhook, api_version: format!("authentication.k8s.io/{version}"), api_audiences })
     }
@@ -99,13 +100,14 @@ fn judge(
     api_version: &str,
     asked: &[String],
     api: &[String],
-) -> Result<Option<TokenUser>, String> {
-    let answer: Answer = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
+) -> Result<Option<TokenUser>, Error> {
+    let answer: Answer =
+        serde_json::from_slice(answer).map_err(|error| Error::Unavailable(error.to_string()))?;
     if answer.kind != "TokenReview" || answer.api_version != api_version {
         let Answer { kind, api_version: found, .. } = answer;
-        return Err(format!(
+        return Err(Error::Unavailable(format!(
             "the webhook answered with {found}, Kind={kind} where {api_version}, Kind=TokenReview was asked for"
-        ));
+        )));
     }
     let status = answer.status.unwrap_or_default();
     let said = status.audiences.filter(|said| !said.is_empty()).unwrap_or_else(|| api.to_vec());
@@ -116,7 +118,7 @@ fn judge(
     match (status.authenticated, status.error.unwrap_or_default()) {
         (true, _) => Ok(Some(TokenUser { user: status.user.unwrap_or_default().into(), audiences })),
         (false, error) if error.is_empty() => Ok(None),
-        (false, error) => Err(error),
+        (false, error) => Err(Error::Credential(error)),
     }
 }
 
@@ -127,10 +129,10 @@ impl TokenAuthenticator for WebhookTokens {
         token: &str,
         audiences: &[String],
         _: &Notes,
-    ) -> Result<Option<TokenUser>, String> {
+    ) -> Result<Option<TokenUser>, Error> {
         let answer = self.webhook.call(self.review(token, audiences), |_| {}).await.map_err(|failure| {
             tracing::error!(error = %failure, "failed to make webhook authenticator request");
-            failure.message
+            Error::Unavailable(failure.message)
         })?;
         judge(&answer, &self.api_version, audiences, &self.api_audiences)
     }
@@ -143,7 +145,7 @@ mod tests {
 
     const V1: &str = "authentication.k8s.io/v1";
 
-    fn of(status: &str, asked: &[&str]) -> Result<Option<TokenUser>, String> {
+    fn of(status: &str, asked: &[&str]) -> Result<Option<TokenUser>, Error> {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
         let answer = format!(r#"{{"kind":"TokenReview","apiVersion":"{V1}","status":{status}}}"#);
         judge(answer.as_bytes(), V1, &owned(asked), &owned(&["api"]))
@@ -176,7 +178,10 @@ mod tests {
 
     #[test]
     fn rejection_can_contain_reason() {
-        assert_eq!(of(r#"{"authenticated":false,"error":"too old"}"#, &[]), Err("too old".to_owned()));
+        assert_eq!(
+            of(r#"{"authenticated":false,"error":"too old"}"#, &[]),
+            Err(Error::Credential("too old".to_owned()))
+        );
         assert_eq!(of("{}", &["api"]), Ok(None));
         assert_eq!(of("null", &["api"]), Ok(None));
     }

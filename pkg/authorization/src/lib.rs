@@ -5,7 +5,7 @@ mod attributes;
 mod authorizer;
 pub mod config;
 mod error;
-mod figures;
+mod metrics;
 mod mode;
 pub mod node;
 pub mod rbac;
@@ -20,7 +20,7 @@ pub use authorizer::{
     Member, Unauthorized, Union, authorize, forbidden, require,
 };
 pub use error::Error;
-pub use figures::{Figures, Series};
+pub use metrics::{AuthorizerMetrics, Series};
 pub use mode::{AuthorizerDeps, Connect, Mode};
 pub use reload::{Reload, Reloadable};
 pub use rules::{PathRule, ResourceRule, Rules};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use component_base::clock::Clock;
 
 use crate::config::{AuthorizerConfig, Configuration, WebhookConfiguration};
-use crate::figures::Figures;
+use crate::metrics::AuthorizerMetrics;
 use crate::node::{Graphs, NodeAuthorizer, Policy};
 use crate::rbac::{Rbac, Roles};
 use crate::webhook::{Caller, Webhook};
@@ -69,7 +69,7 @@ pub struct AuthorizerDeps {
     pub connect: Connect,
     /// Clock for cached webhook responses.
     pub clock: Arc<dyn Clock>,
-    pub figures: Arc<Figures>,
+    pub metrics: Arc<AuthorizerMetrics>,
 }
 
 impl AuthorizerDeps {
@@ -80,7 +80,7 @@ impl AuthorizerDeps {
     pub fn authorizer(&self, config: &Configuration) -> Result<Union, Error> {
         let mut members = vec![Member { authorizer: Arc::new(MastersOnly), series: None }];
         for configured in &config.authorizers {
-            let series = self.figures.series(configured.mode.name(), &configured.name);
+            let series = self.metrics.series(configured.mode.name(), &configured.name);
             let authorizer = self.one(configured)?;
             members.push(Member { authorizer, series: Some(series) });
         }
@@ -106,7 +106,7 @@ impl AuthorizerDeps {
                     .webhook
                     .as_ref()
                     .ok_or_else(|| Error::Invalid("a webhook without configuration".to_owned()))?;
-                let series = self.figures.series(name, &configured.name);
+                let series = self.metrics.series(name, &configured.name);
                 let caller = (self.connect)(webhook)?;
                 Arc::new(Webhook::new(caller, webhook.options.clone(), Arc::clone(&self.clock), series))
             }

@@ -11,6 +11,7 @@ mod covers;
 pub mod escalation;
 mod index;
 mod long;
+mod role_ref;
 mod roles;
 mod rule;
 
@@ -21,7 +22,8 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 
 pub use covers::{TooMany, missing};
-pub use index::{Binding, Index, RoleKind, RoleRef, Subject};
+pub use index::{Binding, Index, Subject};
+pub use role_ref::{RoleKind, RoleRef};
 pub use rule::Rule;
 
 use crate::{Attributes, Authorizer, Decision, LoadFuture, PathRule, ResourceRule, Rules};

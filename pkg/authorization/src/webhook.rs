@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use component_base::clock::Clock;
 use jsontree::Value;
 
-use crate::figures::{CallResult, Series};
+use crate::metrics::{CallResult, Series};
 use crate::{Attributes, Authorizer, Decision, Error, Failure, Rules};
 
 pub use conditions::Conditions;

@@ -8,7 +8,7 @@
 //!
 //! [core]: crate::core
 
-mod counters;
+mod metrics;
 mod past_states;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
@@ -25,8 +25,8 @@ use crate::watch::{CachedWatch, Lag, Start};
 use crate::{Element, Error, Watch, WatchQuery, WatchStart};
 
 pub use crate::core::{Incoming, Limits, Snapshot};
-pub(crate) use counters::Counters;
-pub use counters::Figures;
+pub(crate) use metrics::CacheMetrics;
+pub use metrics::CacheStats;
 use past_states::PastStates;
 
 #[derive(Clone)]
@@ -71,7 +71,7 @@ pub struct Cache {
     /// `writer`.
     retired: AtomicBool,
     rewound: Mutex<PastStates>,
-    pub(crate) counters: Counters,
+    pub(crate) metrics: CacheMetrics,
 }
 
 impl Cache {
@@ -85,7 +85,7 @@ impl Cache {
             writer: Mutex::default(),
             retired: AtomicBool::new(false),
             rewound: Mutex::default(),
-            counters: Counters::default(),
+            metrics: CacheMetrics::default(),
         }
     }
 
@@ -147,7 +147,7 @@ impl Cache {
         if changes.is_empty() {
             return;
         }
-        self.counters.events.add(changes.len());
+        self.metrics.events.add(changes.len() as u64);
         let superseded: Vec<_> = changes.iter().filter_map(|change| change.prev.clone()).collect();
         let (effects, before) = {
             let mut state = lock(&self.state);
@@ -280,10 +280,10 @@ impl Cache {
     }
 
     /// Sizes and counters of the cache.
-    pub fn figures(&self) -> Figures {
+    pub fn stats(&self) -> CacheStats {
         let sizes = lock(&self.state).sizes();
         let revision = self.snapshot().map_or(0, |snapshot| snapshot.revision());
-        self.counters.figures(sizes, revision)
+        self.metrics.stats(sizes, revision)
     }
 
     /// The lag of a watch that has reached a mark.

@@ -1,67 +1,122 @@
 //! Metrics of each resource, with upstream's names (`cacher/metrics` and `etcd3/metrics`). Counting is a
 //! relaxed atomic addition; the rest happens on a scrape.
 
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use component_base::metrics::{
+    Counter, Family, Gauge, Histogram, Metric, MetricsRegistry, Page as MetricsPage, Stability, buckets,
+};
 
-use crate::cache::{Figures, Snapshot};
+use crate::cache::{CacheStats, Snapshot};
 use crate::{Delegator, ListQuery, Page, Resource};
 
-/// Histogram bounds of waits, in seconds.
-const WAIT_BUCKETS: [f64; 13] = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0];
-
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    pub(crate) fn increment(&self) {
-        self.add(1);
-    }
-
-    pub(crate) fn add(&self, count: usize) {
-        self.0.fetch_add(count as u64, Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
-/// Histogram of the time that readers waited.
-#[derive(Debug, Default)]
-pub(crate) struct WaitHistogram {
-    /// One more than the bounds, for longer waits.
-    buckets: [Counter; WAIT_BUCKETS.len() + 1],
-    nanoseconds: AtomicU64,
-}
-
-impl WaitHistogram {
-    pub(crate) fn observe(&self, time: Duration) {
-        let bucket = WAIT_BUCKETS.partition_point(|&bound| bound < time.as_secs_f64());
-        if let Some(count) = self.buckets.get(bucket) {
-            count.increment();
-        }
-        self.nanoseconds.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Relaxed);
-    }
-
-    /// True if there were any waits.
-    fn any(&self) -> bool {
-        self.buckets.iter().any(|count| count.get() > 0)
-    }
-
-    fn write(&self, out: &mut String, name: &str, labels: &str) {
-        let mut below = 0;
-        for (bound, count) in WAIT_BUCKETS.iter().zip(&self.buckets) {
-            below += count.get();
-            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
-        }
-        let total: u64 = self.buckets.iter().map(Counter::get).sum();
-        let seconds = Duration::from_nanos(self.nanoseconds.load(Relaxed)).as_secs_f64();
-        let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {total}");
-        let _ = writeln!(out, "{name}_sum{{{labels}}} {seconds}\n{name}_count{{{labels}}} {total}");
-    }
-}
+const EVENTS_RECEIVED: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_watch_cache_events_received_total",
+    "Counter of events received in watch cache broken by resource type.",
+    ["group", "resource"],
+);
+const EVENTS_DISPATCHED: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_watch_cache_events_dispatched_total",
+    "Counter of events dispatched in watch cache broken by resource type.",
+    ["group", "resource"],
+);
+const INITIALIZATIONS: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_watch_cache_initializations_total",
+    "Counter of watch cache initializations broken by resource type.",
+    ["group", "resource"],
+);
+const RESOURCE_VERSION: Family<Gauge, 2> = Family::gauge(
+    Stability::Alpha,
+    "apiserver_watch_cache_resource_version",
+    "Current resource version of watch cache broken by resource type.",
+    ["group", "resource"],
+);
+const CAPACITY: Family<Gauge, 2> = Family::gauge(
+    Stability::Alpha,
+    "watch_cache_capacity",
+    "Total capacity of watch cache broken by resource type.",
+    ["group", "resource"],
+);
+const INITIAL_EVENTS: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_init_events_total",
+    "Counter of init events processed in watch cache broken by resource type.",
+    ["group", "resource"],
+);
+const TERMINATED: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_terminated_watchers_total",
+    "Counter of watchers closed due to unresponsiveness broken by resource type.",
+    ["group", "resource"],
+);
+const LISTS: Family<Counter, 3> = Family::counter(
+    Stability::Alpha,
+    "apiserver_cache_list_total",
+    "Number of LIST requests served from watch cache",
+    ["group", "index", "resource"],
+);
+const FETCHED: Family<Counter, 3> = Family::counter(
+    Stability::Alpha,
+    "apiserver_cache_list_fetched_objects_total",
+    "Number of objects read from watch cache in the course of serving a LIST request",
+    ["group", "index", "resource"],
+);
+const RETURNED: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_cache_list_returned_objects_total",
+    "Number of objects returned for a LIST request from watch cache",
+    ["group", "resource"],
+);
+const STORAGE_EVENTS: Family<Counter, 2> = Family::counter(
+    Stability::Beta,
+    "apiserver_storage_events_received_total",
+    "Number of etcd events received split by kind.",
+    ["group", "resource"],
+);
+const STORAGE_LISTS: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_storage_list_total",
+    "Number of LIST requests served from storage",
+    ["group", "resource"],
+);
+const STORAGE_FETCHED: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_storage_list_fetched_objects_total",
+    "Number of objects read from storage in the course of serving a LIST request",
+    ["group", "resource"],
+);
+const STORAGE_EVALUATED: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_storage_list_evaluated_objects_total",
+    "Number of objects tested in the course of serving a LIST request from storage",
+    ["group", "resource"],
+);
+const STORAGE_RETURNED: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_storage_list_returned_objects_total",
+    "Number of objects returned for a LIST request from storage",
+    ["group", "resource"],
+);
+const CONSISTENT_READS: Family<Counter, 4> = Family::counter(
+    Stability::Alpha,
+    "apiserver_watch_cache_consistent_read_total",
+    "Counter for consistent reads from cache.",
+    ["fallback", "group", "resource", "success"],
+);
+const WAIT_SECONDS: Family<Histogram, 2> = Family::histogram(
+    Stability::Alpha,
+    "apiserver_watch_cache_read_wait_seconds",
+    "Histogram of time spent waiting for a watch cache to become fresh.",
+    ["group", "resource"],
+    &buckets::CACHE_WAIT_SECONDS,
+);
+const WATCHES: Family<Gauge, 2> = Family::gauge(
+    Stability::Unlevelled,
+    "mainstay_watch_cache_watches",
+    "Watches of a watch cache.",
+    ["group", "resource"],
+);
 
 /// Consistent reads from the cache by outcome.
 #[derive(Debug, Default)]
@@ -76,7 +131,7 @@ pub(crate) struct ConsistentReads {
     pub(crate) failed: Counter,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ResourceMetrics {
     /// Changes received from the store.
     pub(crate) events: Counter,
@@ -90,7 +145,7 @@ pub(crate) struct ResourceMetrics {
     pub(crate) cache_returned: Counter,
     pub(crate) consistent: ConsistentReads,
     /// Waits for the cache to become fresh enough.
-    pub(crate) waits: WaitHistogram,
+    pub(crate) waits: Histogram,
     /// Lists served by storage, including those that filled the cache.
     pub(crate) storage_lists: Counter,
     /// Objects read by those lists.
@@ -101,13 +156,31 @@ pub(crate) struct ResourceMetrics {
     pub(crate) storage_returned: Counter,
 }
 
+impl Default for ResourceMetrics {
+    fn default() -> Self {
+        ResourceMetrics {
+            events: Counter::default(),
+            initializations: Counter::default(),
+            cache_lists: Default::default(),
+            cache_fetched: Default::default(),
+            cache_returned: Counter::default(),
+            consistent: ConsistentReads::default(),
+            waits: Histogram::new(WAIT_SECONDS.buckets()),
+            storage_lists: Counter::default(),
+            storage_fetched: Counter::default(),
+            storage_evaluated: Counter::default(),
+            storage_returned: Counter::default(),
+        }
+    }
+}
+
 impl ResourceMetrics {
     /// Counts a list of the store that filled the cache.
     pub(crate) fn count_fill(&self, objects: usize) {
         self.initializations.increment();
         self.storage_lists.increment();
         for objects_of in [&self.storage_fetched, &self.storage_evaluated, &self.storage_returned] {
-            objects_of.add(objects);
+            objects_of.add(objects as u64);
         }
     }
 
@@ -126,12 +199,12 @@ impl ResourceMetrics {
         let at = usize::from(by_index);
         if let (Some(lists), Some(count)) = (self.cache_lists.get(at), self.cache_fetched.get(at)) {
             lists.increment();
-            count.add(fetched);
+            count.add(fetched as u64);
         }
         if query.limit > 0 {
-            self.cache_returned.add(page.items.iter().count());
+            self.cache_returned.add(page.items.iter().count() as u64);
         } else if query.predicate.is_everything() {
-            self.cache_returned.add(fetched);
+            self.cache_returned.add(fetched as u64);
         }
     }
 }
@@ -140,171 +213,128 @@ impl ResourceMetrics {
 struct Row<'a> {
     metrics: &'a ResourceMetrics,
     /// The statistics of its cache, if it has one.
-    figures: Option<Figures>,
-    /// `group="…",resource="…"`.
-    labels: String,
+    stats: Option<CacheStats>,
+    group: &'a str,
+    resource: &'a str,
 }
 
-/// A metric family with one sample per resource that has a value.
-type Simple = (&'static str, &'static str, &'static str, fn(&Row) -> Option<u64>);
+/// Counters with one sample per resource that has a value.
+const COUNTERS: [(&Family<Counter, 2>, fn(&Row) -> Option<u64>); 11] = [
+    (&EVENTS_RECEIVED, |row| row.stats.map(|_| row.metrics.events.get())),
+    (&EVENTS_DISPATCHED, |row| row.stats.map(|stats| stats.events)),
+    (&INITIALIZATIONS, |row| row.stats.map(|_| row.metrics.initializations.get())),
+    (&INITIAL_EVENTS, |row| row.stats.map(|stats| stats.initial_events)),
+    (&TERMINATED, |row| row.stats.map(|stats| stats.terminated)),
+    (&RETURNED, |row| row.stats.map(|_| row.metrics.cache_returned.get())),
+    (&STORAGE_EVENTS, |row| Some(row.metrics.events.get())),
+    (&STORAGE_LISTS, |row| Some(row.metrics.storage_lists.get())),
+    (&STORAGE_FETCHED, |row| Some(row.metrics.storage_fetched.get())),
+    (&STORAGE_EVALUATED, |row| Some(row.metrics.storage_evaluated.get())),
+    (&STORAGE_RETURNED, |row| Some(row.metrics.storage_returned.get())),
+];
 
-/// Name, type, help and value of simple families.
-const SIMPLE: [Simple; 14] = [
-    (
-        "apiserver_watch_cache_events_received_total",
-        "counter",
-        "Changes that came in for a watch cache.",
-        |row| row.figures.map(|_| row.metrics.events.get()),
-    ),
-    ("apiserver_watch_cache_events_dispatched_total", "counter", "Changes that a watch cache took.", |row| {
-        row.figures.map(|figures| figures.events)
-    }),
-    (
-        "apiserver_watch_cache_initializations_total",
-        "counter",
-        "How often a watch cache was filled.",
-        |row| row.figures.map(|_| row.metrics.initializations.get()),
-    ),
-    (
-        "apiserver_watch_cache_resource_version",
-        "gauge",
-        "The revision of a watch cache, of which the last 15 digits.",
-        |row| row.figures.map(|figures| figures.revision.unsigned_abs() % 1_000_000_000_000_000),
-    ),
-    ("watch_cache_capacity", "gauge", "Changes for which the log of a watch cache has room.", |row| {
-        row.figures.map(|figures| figures.log_capacity as u64)
-    }),
-    (
-        "apiserver_init_events_total",
-        "counter",
-        "Objects that watches of a watch cache were sent as their initial state.",
-        |row| row.figures.map(|figures| figures.initial_events),
-    ),
-    (
-        "apiserver_terminated_watchers_total",
-        "counter",
-        "Watches that ended because they were too slow.",
-        |row| row.figures.map(|figures| figures.terminated),
-    ),
-    (
-        "apiserver_cache_list_returned_objects_total",
-        "counter",
-        "Objects that lists from a watch cache gave, as far as that was known before they were sent.",
-        |row| row.figures.map(|_| row.metrics.cache_returned.get()),
-    ),
-    ("apiserver_storage_events_received_total", "counter", "Changes that came from the store.", |row| {
-        Some(row.metrics.events.get())
-    }),
-    ("apiserver_storage_list_total", "counter", "Lists that the store answered.", |row| {
-        Some(row.metrics.storage_lists.get())
-    }),
-    (
-        "apiserver_storage_list_fetched_objects_total",
-        "counter",
-        "Objects read from the store for lists.",
-        |row| Some(row.metrics.storage_fetched.get()),
-    ),
-    (
-        "apiserver_storage_list_evaluated_objects_total",
-        "counter",
-        "Objects that lists from the store held against their selectors.",
-        |row| Some(row.metrics.storage_evaluated.get()),
-    ),
-    (
-        "apiserver_storage_list_returned_objects_total",
-        "counter",
-        "Objects that lists from the store gave.",
-        |row| Some(row.metrics.storage_returned.get()),
-    ),
-    ("mainstay_watch_cache_watches", "gauge", "Watches of a watch cache.", |row| {
-        row.figures.map(|figures| figures.watches as u64)
-    }),
+/// Gauges with one sample per cached resource.
+const GAUGES: [(&Family<Gauge, 2>, fn(&CacheStats) -> u64); 3] = [
+    // As upstream's, the last 15 digits.
+    (&RESOURCE_VERSION, |stats| stats.revision.unsigned_abs() % 1_000_000_000_000_000),
+    (&CAPACITY, |stats| stats.log_capacity as u64),
+    (&WATCHES, |stats| stats.watches as u64),
 ];
 
 impl Delegator {
-    /// Writes the metrics of all resources in the Prometheus text format. Counters omit unused resources.
-    pub fn write_metrics(&self, out: &mut String) {
+    /// Registers the metrics of all resources. Counters omit unused resources.
+    pub fn register_metrics(&self, registry: &MetricsRegistry) {
+        let delegator = self.clone();
+        registry.collect(
+            &[
+                &EVENTS_RECEIVED,
+                &EVENTS_DISPATCHED,
+                &INITIALIZATIONS,
+                &INITIAL_EVENTS,
+                &TERMINATED,
+                &LISTS,
+                &FETCHED,
+                &RETURNED,
+                &STORAGE_EVENTS,
+                &STORAGE_LISTS,
+                &STORAGE_FETCHED,
+                &STORAGE_EVALUATED,
+                &STORAGE_RETURNED,
+                &CONSISTENT_READS,
+                &WAIT_SECONDS,
+                &RESOURCE_VERSION,
+                &CAPACITY,
+                &WATCHES,
+            ],
+            move |page| delegator.write_metrics(page),
+        );
+    }
+
+    fn write_metrics(&self, page: &mut MetricsPage<'_>) {
         let resources = self.resources();
         let mut rows: Vec<Row> = resources.iter().map(|resource| Row::of(resource)).collect();
-        rows.sort_by(|a, b| a.labels.cmp(&b.labels));
-        for (name, kind, help, value) in SIMPLE {
-            head(out, name, kind, help);
+        rows.sort_by_key(|row| (row.group, row.resource));
+        for (family, value) in COUNTERS {
+            let mut samples = page.family(family);
             for row in &rows {
-                if let Some(value) = value(row).filter(|value| *value > 0 || kind == "gauge") {
-                    let _ = writeln!(out, "{name}{{{}}} {value}", row.labels);
+                samples.counted([row.group, row.resource], value(row).unwrap_or(0));
+            }
+        }
+        for (family, value) in GAUGES {
+            let mut samples = page.family(family);
+            for row in &rows {
+                if let Some(stats) = &row.stats {
+                    samples.add([row.group, row.resource], value(stats));
                 }
             }
         }
-        write_lists(out, &rows);
-        write_consistent_reads(out, &rows);
-        let name = "apiserver_watch_cache_read_wait_seconds";
-        head(out, name, "histogram", "How long reads waited for a watch cache to be fresh enough.");
-        for row in rows.iter().filter(|row| row.metrics.waits.any()) {
-            row.metrics.waits.write(out, name, &row.labels);
+        write_by_index(page, &LISTS, &rows, |metrics| &metrics.cache_lists);
+        write_by_index(page, &FETCHED, &rows, |metrics| &metrics.cache_fetched);
+        write_consistent_reads(page, &rows);
+        let mut samples = page.family(&WAIT_SECONDS);
+        for row in &rows {
+            samples.used([row.group, row.resource], &row.metrics.waits);
         }
     }
 }
 
 impl<'a> Row<'a> {
     fn of(resource: &'a Resource) -> Self {
-        let (group, name) = (&resource.config.group, &resource.config.resource);
         Row {
             metrics: &resource.metrics,
-            figures: resource.cache.as_ref().map(|cache| cache.figures()),
-            labels: format!("group={group:?},resource={name:?}"),
+            stats: resource.cache.as_ref().map(|cache| cache.stats()),
+            group: &resource.config.group,
+            resource: &resource.config.resource,
         }
-    }
-}
-
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    let stability = match name {
-        "apiserver_storage_events_received_total" => "[BETA] ",
-        name if name.starts_with("mainstay_") => "",
-        _ => "[ALPHA] ",
-    };
-    let _ = writeln!(out, "# HELP {name} {stability}{help}\n# TYPE {name} {kind}");
-}
-
-fn write_lists(out: &mut String, rows: &[Row]) {
-    let name = "apiserver_cache_list_total";
-    head(out, name, "counter", "Lists that a watch cache answered.");
-    for row in rows {
-        write_by_index(out, name, row, &row.metrics.cache_lists);
-    }
-    let name = "apiserver_cache_list_fetched_objects_total";
-    head(out, name, "counter", "Objects in the range, or under the index term, of lists from a watch cache.");
-    for row in rows {
-        write_by_index(out, name, row, &row.metrics.cache_fetched);
     }
 }
 
 /// Writes a counter by index. Upstream's label is the name of the field; here a resource has only one index.
-fn write_by_index(out: &mut String, name: &str, row: &Row, counters: &[Counter; 2]) {
-    for (index, counter) in ["", "f"].iter().zip(counters) {
-        let (labels, value) = (&row.labels, counter.get());
-        if value > 0 {
-            let _ = writeln!(out, "{name}{{{labels},index=\"{index}\"}} {value}");
+fn write_by_index(
+    page: &mut MetricsPage<'_>,
+    family: &'static Family<Counter, 3>,
+    rows: &[Row],
+    counters: fn(&ResourceMetrics) -> &[Counter; 2],
+) {
+    let mut samples = page.family(family);
+    for row in rows {
+        for (index, counter) in ["", "f"].iter().zip(counters(row.metrics)) {
+            samples.used([row.group, index, row.resource], counter);
         }
     }
 }
 
-fn write_consistent_reads(out: &mut String, rows: &[Row]) {
-    let name = "apiserver_watch_cache_consistent_read_total";
-    head(out, name, "counter", "Consistent lists of resources that have a watch cache.");
+fn write_consistent_reads(page: &mut MetricsPage<'_>, rows: &[Row]) {
+    let mut samples = page.family(&CONSISTENT_READS);
     for row in rows {
         let reads = &row.metrics.consistent;
-        let samples = [
-            (true, true, &reads.fallback),
-            (true, false, &reads.fallback_failed),
-            (false, true, &reads.cached),
-            (false, false, &reads.failed),
-        ];
-        for (fallback, success, counter) in samples {
-            if counter.get() > 0 {
-                let (labels, value) = (&row.labels, counter.get());
-                let _ =
-                    writeln!(out, "{name}{{fallback=\"{fallback}\",{labels},success=\"{success}\"}} {value}");
-            }
+        for (fallback, success, counter) in [
+            ("true", "true", &reads.fallback),
+            ("true", "false", &reads.fallback_failed),
+            ("false", "true", &reads.cached),
+            ("false", "false", &reads.failed),
+        ] {
+            samples.used([fallback, row.group, row.resource, success], counter);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Statistics of each resource at one moment, for troubleshooting.
 
-use crate::cache::Figures;
+use crate::cache::CacheStats;
 use crate::{Delegator, Resource};
 
 /// Statistics of a resource.
@@ -9,7 +9,7 @@ pub struct ResourceStats {
     pub group: String,
     pub resource: String,
     /// Statistics of its cache; `None` for uncached resources.
-    pub cache: Option<Figures>,
+    pub cache: Option<CacheStats>,
     /// True if the cache is filled, or if there is none.
     pub ready: bool,
     /// True if the cache is not filled because it is unused so far: see
@@ -40,12 +40,12 @@ impl ResourceStats {
         ResourceStats {
             group: config.group.clone(),
             resource: config.resource.clone(),
-            cache: resource.cache.as_ref().map(|cache| cache.figures()),
+            cache: resource.cache.as_ref().map(|cache| cache.stats()),
             ready: resource.is_ready(),
             resting: resource.is_dormant(),
             objects: resource.objects().and_then(|objects| u64::try_from(objects).ok()),
             bytes: snapshot.map_or(0, |snapshot| snapshot.bytes()),
-            hits: metrics.cache_lists.iter().map(crate::metrics::Counter::get).sum(),
+            hits: metrics.cache_lists.iter().map(component_base::metrics::Counter::get).sum(),
             misses: metrics.storage_lists.get().saturating_sub(metrics.initializations.get()),
         }
     }

@@ -111,14 +111,14 @@ async fn list_range(
         let count = listing.count;
         let read = listing.kvs.len();
         let last = listing.kvs.last().map(|kv| kv.key.clone());
-        metrics.storage_fetched.add(read);
-        metrics.storage_evaluated.add(read);
+        metrics.storage_fetched.add(read as u64);
+        metrics.storage_evaluated.add(read as u64);
         let wanted = keep(listing.kvs, resource, query, lenient, &mut items)?;
         let next = wanted.or(if more { last } else { None }).map(|key| key + "\0");
         let full = query.limit > 0 && items.len() >= query.limit;
         if next.is_none() || full || read == 0 {
             metrics.storage_lists.increment();
-            metrics.storage_returned.add(items.len());
+            metrics.storage_returned.add(items.len() as u64);
             let counted = next.is_some() && !uncounted;
             let remaining = counted.then(|| count.saturating_sub(query.limit as u64));
             return Ok(Page { items: Items::listed(items), revision, next, remaining });

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use crate::client::{Body, BoxError, Client};
 use crate::error::Error;
+use crate::redirect::CrossOriginRedirect;
 
 /// Limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,10 +54,6 @@ impl Client {
         Err(Error::Redirect(format!("stopped after {} redirects", limits.redirects_max)))
     }
 }
-
-/// Marks a redirected request for another origin, which gets no token.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CrossOriginRedirect;
 
 /// Returns true if a redirect changes scheme or host.
 fn is_cross_origin(from: &Uri, to: &Uri) -> bool {

@@ -19,13 +19,13 @@ use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
 
-use crate::call::CrossOriginRedirect;
 use crate::connect::Connector;
 use crate::dial::{Dialer, Route};
 use crate::error::Error;
-use crate::exec::{ExecFigures, ExecPlugin, PluginCredentials};
+use crate::exec::{ExecMetrics, ExecPlugin, PluginCredentials};
 use crate::impersonate::Impersonate;
 use crate::material::{Material, Source};
+use crate::redirect::CrossOriginRedirect;
 use crate::tls::Tls;
 
 /// Error of a body stream.
@@ -219,17 +219,17 @@ impl Client {
     /// # Errors
     /// [`Error::Credentials`].
     pub fn new(options: Options) -> Result<Self, Error> {
-        let material = Material::read(&options.tls, options.bearer.as_ref())?;
-        let changes = Material::may_change(&options.tls, options.bearer.as_ref());
+        let material = options.tls.material(options.bearer.as_ref())?;
+        let changes = options.tls.may_change(options.bearer.as_ref());
         let live = ArcSwap::from_pointee(ClientState::new(&options, material, None)?);
         let looked = changes.then(|| Mutex::new(Instant::now()));
         Ok(Client(Arc::new(Inner { options, looked, live })))
     }
 
     /// Registers metrics for runs of the credential plugin, if there is one.
-    pub(crate) fn register_plugin_metrics(&self, figures: &Arc<ExecFigures>) {
+    pub(crate) fn register_plugin_metrics(&self, metrics: &Arc<ExecMetrics>) {
         if let Some(plugin) = &self.0.options.plugin {
-            plugin.count(figures);
+            plugin.count(metrics);
         }
     }
 
@@ -344,7 +344,7 @@ impl Client {
 impl Inner {
     fn refresh(&self, issued: Option<Arc<PluginCredentials>>) -> Result<(), Error> {
         let (options, live) = (&self.options, self.live.load());
-        let mut material = Material::read(&options.tls, options.bearer.as_ref())?;
+        let mut material = options.tls.material(options.bearer.as_ref())?;
         let Some(issued) = issued else {
             if material != live.material {
                 self.live.store(Arc::new(ClientState::new(options, material, None)?));

@@ -19,7 +19,6 @@ use tower_service::Service;
 
 use crate::dial::{Address, Dialer, Io, Route, tcp};
 use crate::error::Error;
-use crate::material::Material;
 use crate::tls::{Tls, explain};
 
 /// Timeout of a TLS handshake (Go's default transport).
@@ -114,7 +113,7 @@ impl TlsClient {
     /// # Errors
     /// [`Error::Credentials`].
     pub fn new(tls: &Tls, host: &str) -> Result<Self, Error> {
-        let config = Arc::new(tls.config(&Material::read(tls, None)?)?);
+        let config = Arc::new(tls.config(&tls.material(None)?)?);
         let name = tls.server_name.clone().unwrap_or_else(|| host.to_owned());
         Ok(TlsClient { config, name })
     }

@@ -6,7 +6,7 @@
 //! [`OUTPUT_BYTES_MAX`], which upstream does not bound.
 
 mod credential;
-mod figures;
+mod metrics;
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -25,8 +25,8 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 pub(crate) use credential::Cluster;
-pub use figures::ExecFigures;
-use figures::{PluginRegistration, RunResult};
+pub use metrics::ExecMetrics;
+use metrics::{PluginRegistration, RunResult};
 
 use crate::Error;
 use crate::tls::Validity;
@@ -167,8 +167,8 @@ impl ExecPlugin {
     }
 
     /// Registers metrics of its runs, unless some are registered already.
-    pub(crate) fn count(&self, figures: &Arc<ExecFigures>) {
-        self.0.counted.get_or_init(|| PluginRegistration::new(figures));
+    pub(crate) fn count(&self, metrics: &Arc<ExecMetrics>) {
+        self.0.counted.get_or_init(|| PluginRegistration::new(metrics));
     }
 
     /// Returns valid credentials. If the program must run, the run continues when this future is dropped.

@@ -15,6 +15,7 @@ mod exec;
 mod impersonate;
 pub mod kubeconfig;
 mod material;
+mod redirect;
 pub mod services;
 #[cfg(test)]
 mod testing;
@@ -26,7 +27,7 @@ pub use client::{Basic, Body, BoxError, Client, Options, full};
 pub use connect::TlsClient;
 pub use dial::{Address, Dial, DialFuture, DialPath, Dialer, Io, Route, addresses, tcp, words};
 pub use error::Error;
-pub use exec::{ExecFigures, ExecPlugin};
+pub use exec::{ExecMetrics, ExecPlugin};
 pub use impersonate::Impersonate;
 pub use material::Source;
 pub use tls::{Tls, Trust};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use crate::error::Error;
-use crate::tls::{Tls, Trust};
 
 /// Source of a certificate, a key or a token.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,7 +33,7 @@ impl Source {
         }
     }
 
-    fn is_file(&self) -> bool {
+    pub(crate) fn is_file(&self) -> bool {
         matches!(self, Source::File(_))
     }
 }
@@ -59,57 +58,9 @@ pub(crate) struct Material {
     pub(crate) token: Option<String>,
 }
 
-impl Material {
-    /// Reads the sources, which blocks on files.
-    ///
-    /// # Errors
-    /// [`Error::Credentials`].
-    pub(crate) fn read(tls: &Tls, bearer: Option<&Source>) -> Result<Self, Error> {
-        let authorities = match &tls.trust {
-            Trust::Bundle(source) => Some(source.read()?),
-            Trust::System | Trust::Anyone => None,
-        };
-        let certificate = match &tls.certificate {
-            Some((chain, key)) => Some((chain.read()?, key.read()?)),
-            None => None,
-        };
-        Ok(Material { authorities, certificate, token: bearer.map(token).transpose()? })
-    }
-
-    /// Returns true if the contents can change.
-    pub(crate) fn may_change(tls: &Tls, bearer: Option<&Source>) -> bool {
-        let authorities = matches!(&tls.trust, Trust::Bundle(source) if source.is_file());
-        let certificate =
-            tls.certificate.as_ref().is_some_and(|(chain, key)| chain.is_file() || key.is_file());
-        authorities || certificate || bearer.is_some_and(Source::is_file)
-    }
-}
-
-fn token(source: &Source) -> Result<String, Error> {
-    let bytes = source.read()?;
-    let text = String::from_utf8(bytes).map_err(|_| Error::Credentials("the token is no text".to_owned()))?;
-    match (text.trim(), source) {
-        ("", Source::File(path)) => {
-            Err(Error::Credentials(format!("read empty token from file {:?}", path.display().to_string())))
-        }
-        (token, _) => Ok(token.to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn bundle(path: &str) -> Tls {
-        Tls { trust: Trust::Bundle(Source::File(path.into())), ..Tls::default() }
-    }
-
-    #[test]
-    fn missing_file_is_named() {
-        let error = Material::read(&bundle("/nonexistent/ca.crt"), None).err();
-        let expected = "open /nonexistent/ca.crt: no such file or directory";
-        assert_eq!(error.map(|error| error.to_string()).as_deref(), Some(expected));
-    }
 
     #[test]
     fn a_secret_is_not_shown() {

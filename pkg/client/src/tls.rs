@@ -78,6 +78,43 @@ impl Tls {
     }
 }
 
+impl Tls {
+    /// Reads the sources, which blocks on files.
+    ///
+    /// # Errors
+    /// [`Error::Credentials`].
+    pub(crate) fn material(&self, bearer: Option<&Source>) -> Result<Material, Error> {
+        let authorities = match &self.trust {
+            Trust::Bundle(source) => Some(source.read()?),
+            Trust::System | Trust::Anyone => None,
+        };
+        let certificate = match &self.certificate {
+            Some((chain, key)) => Some((chain.read()?, key.read()?)),
+            None => None,
+        };
+        Ok(Material { authorities, certificate, token: bearer.map(token).transpose()? })
+    }
+
+    /// Returns true if the contents can change.
+    pub(crate) fn may_change(&self, bearer: Option<&Source>) -> bool {
+        let authorities = matches!(&self.trust, Trust::Bundle(source) if source.is_file());
+        let certificate =
+            self.certificate.as_ref().is_some_and(|(chain, key)| chain.is_file() || key.is_file());
+        authorities || certificate || bearer.is_some_and(Source::is_file)
+    }
+}
+
+fn token(source: &Source) -> Result<String, Error> {
+    let bytes = source.read()?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::Credentials("the token is no text".to_owned()))?;
+    match (text.trim(), source) {
+        ("", Source::File(path)) => {
+            Err(Error::Credentials(format!("read empty token from file {:?}", path.display().to_string())))
+        }
+        (token, _) => Ok(token.to_owned()),
+    }
+}
+
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
     match found {
@@ -150,4 +187,20 @@ fn trusted(
         return Err(Error::Credentials(words.to_owned()));
     }
     Trusted::new(roots, certificates, provider)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(path: &str) -> Tls {
+        Tls { trust: Trust::Bundle(Source::File(path.into())), ..Tls::default() }
+    }
+
+    #[test]
+    fn missing_file_is_named() {
+        let error = bundle("/nonexistent/ca.crt").material(None).err();
+        let expected = "open /nonexistent/ca.crt: no such file or directory";
+        assert_eq!(error.map(|error| error.to_string()).as_deref(), Some(expected));
+    }
 }

@@ -1,8 +1,8 @@
 //! Webhook client: posts a JSON body to the URL of a kubeconfig and reads a JSON body (apiserver's
 //! `util/webhook`). Transient failures are retried a few times with exponential back-off.
 
-mod figures;
 mod hook;
+mod metrics;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,9 +30,9 @@ const FACTOR: f64 = 1.5;
 /// Maximum jitter, as a fraction of the back-off.
 const JITTER: f64 = 0.2;
 
-use figures::HostMetrics;
-pub use figures::{Figures, InFlightCalls};
 pub use hook::{Dialers, ServiceResolver, WebhookAddress};
+use metrics::HostMetrics;
+pub use metrics::{ClientMetrics, InFlightCalls};
 
 /// Callback for finished attempts.
 pub type AttemptCallback<'t> = &'t (dyn Fn(Attempt) + Sync);
@@ -123,10 +123,10 @@ impl Webhook {
 
     /// Enables metrics of calls and of credential plugin runs.
     #[must_use]
-    pub fn counted(self, figures: &Figures) -> Self {
+    pub fn counted(self, metrics: &ClientMetrics) -> Self {
         let host = self.url.authority().map_or("", http::uri::Authority::as_str);
-        self.client.register_plugin_metrics(figures.programs());
-        Webhook { counted: figures.host(host), ..self }
+        self.client.register_plugin_metrics(metrics.programs());
+        Webhook { counted: metrics.host(host), ..self }
     }
 
     /// Posts a JSON body and reads the JSON response. Calls `tell` after every attempt.

@@ -14,8 +14,9 @@ use registry::{Client, Registry, meta};
 use schema::object::Object;
 
 use crate::desired::{missing, object};
+use crate::error::Error;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Schedule, Tasks, until_done};
+use crate::tasks::{First, RetryLimits, Schedule, Tasks, until_done};
 use flow_control::FlowControl;
 use rbac::Policy;
 
@@ -26,22 +27,22 @@ pub const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-no
 const MINUTE: Duration = Duration::from_secs(60);
 /// Retry interval and deadline at start, as in upstream. Without roles and priority classes the cluster
 /// cannot work, so the server exits on failure.
-const FAST_RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+const FAST_RETRY: RetryLimits = RetryLimits { pause: Duration::from_secs(1), max: Duration::from_secs(30) };
 /// Retry interval and deadline for flow schemas, as in upstream.
-const SLOW_RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+const SLOW_RETRY: RetryLimits = RetryLimits { pause: Duration::from_secs(1), max: Duration::from_secs(300) };
 
 /// Creates missing cluster-scoped objects.
-async fn existing(client: &Client, objects: &[Object]) -> Result<(), String> {
+async fn existing(client: &Client, objects: &[Object]) -> Result<(), Error> {
     for object in objects {
         let kept =
             client.reconcile("", meta::text(object, "name"), &|current| missing(current, object)).await;
-        kept.map_err(|status| status.message)?;
+        kept?;
     }
     Ok(())
 }
 
 /// Creates the system namespaces and checks them every minute, as upstream does.
-pub fn namespaces(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, String> {
+pub fn namespaces(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, Error> {
     let client = Arc::new(Client::find(registry, "", "namespaces")?);
     let tasks = tasks.clone();
     let round = move || {
@@ -57,33 +58,33 @@ pub fn namespaces(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, S
     Ok(PostStartHook { name: "start-system-namespaces-controller", work })
 }
 
-pub fn roles(registry: &Registry) -> Result<PostStartHook, String> {
+pub fn roles(registry: &Registry) -> Result<PostStartHook, Error> {
     let policy = Policy::new(registry)?;
     let work = Box::pin(async move {
         let done = until_done("bootstrap roles", FAST_RETRY, || policy.ensure()).await;
-        done.map_err(|reason| format!("unable to initialize roles: {reason}"))
+        done.map_err(|error| error.within("unable to initialize roles"))
     });
     Ok(PostStartHook { name: "rbac/bootstrap-roles", work })
 }
 
 /// Creates the system's priority classes. They are immutable, so only missing ones are created.
-pub fn priority_classes(registry: &Registry) -> Result<PostStartHook, String> {
+pub fn priority_classes(registry: &Registry) -> Result<PostStartHook, Error> {
     let client = Client::find(registry, "scheduling.k8s.io", "priorityclasses")?;
     let classes = objects::of_kind("scheduling.k8s.io/v1", "PriorityClass")?;
     let work = Box::pin(async move {
         let done = until_done("system priority classes", FAST_RETRY, || existing(&client, &classes)).await;
-        done.map_err(|reason| format!("unable to add default system priority classes: {reason}"))
+        done.map_err(|error| error.within("unable to add default system priority classes"))
     });
     Ok(PostStartHook { name: "scheduling/bootstrap-system-priority-classes", work })
 }
 
-pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, String> {
+pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, Error> {
     let flow_control = Arc::new(FlowControl::new(registry)?);
     let tasks = tasks.clone();
     let what = "flow schemas and priority levels";
     let work = Box::pin(async move {
         let done = until_done(what, SLOW_RETRY, || flow_control.ensure()).await;
-        done.map_err(|reason| format!("unable to initialize APF bootstrap configuration: {reason}"))?;
+        done.map_err(|error| error.within("unable to initialize APF bootstrap configuration"))?;
         tasks.spawn(every_minute(what), move || {
             let flow_control = Arc::clone(&flow_control);
             async move { flow_control.maintain().await }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use authentication::{BootstrapSecret, BootstrapSecrets};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use registry::client::{Client, Read};
+use registry::client::{Client, LookupError, Read};
 use registry::{Registry, meta};
 
 const NAMESPACE: &str = "kube-system";
@@ -16,15 +16,16 @@ pub struct StoredBootstrapSecrets(Client);
 impl StoredBootstrapSecrets {
     /// # Errors
     /// Secrets are not served.
-    pub fn new(registry: &Registry) -> Result<Self, String> {
+    pub fn new(registry: &Registry) -> Result<Self, LookupError> {
         Client::find(registry, "", "secrets").map(StoredBootstrapSecrets)
     }
 }
 
 #[async_trait]
 impl BootstrapSecrets for StoredBootstrapSecrets {
-    async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, String> {
-        let found = self.0.get(NAMESPACE, name, Read::Cached).await.map_err(|status| status.message)?;
+    async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, authentication::Error> {
+        let found = self.0.get(NAMESPACE, name, Read::Cached).await;
+        let found = found.map_err(|status| authentication::Error::Unavailable(status.message))?;
         let Some(secret) = found else { return Ok(None) };
         let members = tree::child(&secret, "data").into_iter().flatten();
         let data = members.filter_map(|(key, value)| {

@@ -4,7 +4,7 @@
 use api::tree;
 use apimachinery::go_quote::quote;
 use jsontree::{Value, json};
-use registry::client::{Client, Read};
+use registry::client::{Client, LookupError, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 
@@ -26,7 +26,7 @@ impl Dangling {
     ///
     /// # Errors
     /// Flow schemas or priority levels are not served.
-    pub fn new(registry: &Registry) -> Result<Self, String> {
+    pub fn new(registry: &Registry) -> Result<Self, LookupError> {
         let schemas = Client::find(registry, GROUP, "flowschemas")?;
         let levels = Client::find(registry, GROUP, "prioritylevelconfigurations")?;
         let status =

@@ -1,13 +1,14 @@
 //! Endpoint leases: expiring keys in the store, each an Endpoints object with a server's address. Values and
 //! times equal upstream's, so that servers of both implementations find each other.
 
+use crate::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::resources::{self, StorageSpec};
 use registry::{StoredRef, codec, meta};
 use schema::object::Object;
-use storage::{Error, KeyValue, ListOptions, Storage, Update, Updated, guaranteed_update};
+use storage::{KeyValue, ListOptions, Storage, Update, Updated, guaranteed_update};
 
 /// Lifetime of a lease (upstream's `DefaultEndpointReconcilerTTL` and `DefaultPeerEndpointReconcilerTTL`).
 const TTL: Duration = Duration::from_secs(15);
@@ -24,9 +25,9 @@ impl EndpointLeases {
     ///
     /// # Errors
     /// Endpoints, the kind of leases, are not stored.
-    pub(crate) fn new(storage: Arc<dyn Storage>, prefix: &str, directory: &str) -> Result<Self, String> {
+    pub(crate) fn new(storage: Arc<dyn Storage>, prefix: &str, directory: &str) -> Result<Self, Error> {
         let row = resources::find("", "v1", "endpoints", "").and_then(|row| row.storage.as_ref());
-        let row = row.ok_or("endpoints are not stored")?;
+        let row = row.ok_or(Error::Missing("endpoints are not stored"))?;
         Ok(EndpointLeases { storage, row, prefix: format!("{}/{directory}/", prefix.trim_end_matches('/')) })
     }
 
@@ -34,7 +35,7 @@ impl EndpointLeases {
     ///
     /// # Errors
     /// Errors of the store.
-    pub(crate) async fn list(&self) -> Result<Vec<Object>, Error> {
+    pub(crate) async fn list(&self) -> Result<Vec<Object>, storage::Error> {
         let listing = self.storage.list(&self.prefix, ListOptions::default()).await?;
         Ok(listing.kvs.iter().filter_map(|kv| self.decoded(kv)).collect())
     }
@@ -43,7 +44,7 @@ impl EndpointLeases {
     ///
     /// # Errors
     /// Errors of the store.
-    pub(crate) async fn get(&self, name: &str) -> Result<Option<Object>, Error> {
+    pub(crate) async fn get(&self, name: &str) -> Result<Option<Object>, storage::Error> {
         let found = self.storage.get(&self.key(name)).await?;
         Ok(found.kv.and_then(|kv| self.decoded(&kv)))
     }
@@ -60,7 +61,7 @@ impl EndpointLeases {
         &self,
         name: &str,
         say: impl Fn(&mut Object) + Send + Sync,
-    ) -> Result<(), Error> {
+    ) -> Result<(), storage::Error> {
         let renew = |current: Option<&KeyValue>| {
             let mut lease = current.and_then(|kv| self.decoded(kv)).unwrap_or_default();
             // The store writes only differences, so each renewal increments the generation.
@@ -68,8 +69,9 @@ impl EndpointLeases {
             meta::set_generation(&mut lease, generation.saturating_add(1));
             codec::strip_revision(&mut lease);
             say(&mut lease);
-            let value = codec::encode(self.row, &lease).map_err(Error::Internal)?;
-            Ok::<_, Error>(Update::Write(value, Some(TTL)))
+            let value = codec::encode(self.row, &lease)
+                .map_err(|error| storage::Error::Internal(error.to_string()))?;
+            Ok::<_, storage::Error>(Update::Write(value, Some(TTL)))
         };
         guaranteed_update(&*self.storage, &self.key(name), None, renew).await.map(drop)
     }
@@ -78,8 +80,8 @@ impl EndpointLeases {
     ///
     /// # Errors
     /// Errors of the store.
-    pub(crate) async fn remove(&self, name: &str) -> Result<bool, Error> {
-        let remove = |_: Option<&KeyValue>| Ok::<_, Error>(Update::Delete);
+    pub(crate) async fn remove(&self, name: &str) -> Result<bool, storage::Error> {
+        let remove = |_: Option<&KeyValue>| Ok::<_, storage::Error>(Update::Delete);
         let updated = guaranteed_update(&*self.storage, &self.key(name), None, remove).await?;
         Ok(matches!(updated, Updated::Deleted(_)))
     }

@@ -1,5 +1,6 @@
 //! Start hooks, and the conditions that they wait for.
 
+use crate::error::Error;
 use std::future::Future;
 
 use futures::FutureExt;
@@ -10,7 +11,7 @@ pub struct PostStartHook {
     /// Upstream's name.
     pub name: &'static str,
     /// The work. An error terminates the process.
-    pub work: BoxFuture<'static, Result<(), String>>,
+    pub work: BoxFuture<'static, Result<(), Error>>,
 }
 
 /// Future of a one-time event at start. Completed futures stay completed.

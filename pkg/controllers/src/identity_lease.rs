@@ -19,6 +19,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::desired::object;
+use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{First, Schedule, Tasks};
 
@@ -72,7 +73,7 @@ impl IdentityLease {
     ///
     /// # Errors
     /// Leases are not served, or the address for other servers is invalid.
-    pub fn new(options: IdentityOptions, registry: &Registry) -> Result<Self, String> {
+    pub fn new(options: IdentityOptions, registry: &Registry) -> Result<Self, Error> {
         let IdentityOptions { host_name: host, uid, peer_address } = options;
         let name = name(&host);
         let address = peer_address.map(|address| address.to_string());
@@ -130,7 +131,7 @@ impl IdentityLease {
         }
     }
 
-    async fn renew(&self) -> Result<(), String> {
+    async fn renew(&self) -> Result<(), Error> {
         let left = self.left.lock().await;
         if *left {
             return Ok(());
@@ -138,17 +139,18 @@ impl IdentityLease {
         let now = self.client.now();
         let renewed = |current: Option<&Object>| Some(self.lease.renewed(current, now));
         let kept = self.client.reconcile(NAMESPACE, &self.lease.name, &renewed).await;
-        kept.map(drop).map_err(|status| status.message)
+        kept?;
+        Ok(())
     }
 
-    async fn collect(&self) -> Result<(), String> {
+    async fn collect(&self) -> Result<(), Error> {
         let now = self.client.now();
-        let leases = self.client.list(NAMESPACE, Read::Cached).await.map_err(|status| status.message)?;
+        let leases = self.client.list(NAMESPACE, Read::Cached).await?;
         for lease in leases.iter().filter(|lease| is_of_a_server(lease) && is_expired(lease, now)) {
             match self.client.delete_exact(lease).await {
                 // It was renewed in the meantime.
                 Err(status) if status.reason == Reason::Conflict => {}
-                Err(status) => return Err(status.message),
+                Err(status) => return Err(status.into()),
                 Ok(_) => {
                     tracing::info!(lease = meta::text(lease, "name"), "removed an expired identity lease")
                 }

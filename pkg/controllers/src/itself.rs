@@ -1,6 +1,5 @@
 //! HTTP client for requests of the server to itself.
 
-use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,17 +22,12 @@ pub struct LoopbackClient {
 }
 
 /// A failed request.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct RequestError {
     /// The status code; 0 if there was no response.
     pub code: u16,
     message: String,
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
 }
 
 impl LoopbackClient {
@@ -41,16 +35,16 @@ impl LoopbackClient {
     ///
     /// # Errors
     /// The credentials are incomplete or unusable.
-    pub fn new(credentials: Credentials, address: Address) -> Result<Self, String> {
+    pub fn new(credentials: Credentials, address: Address) -> Result<Self, client::Error> {
         let Credentials { bearer, expected, .. } = credentials;
-        let expected = expected.ok_or("nobody is expected")?;
+        let expected = expected.ok_or(client::Error::Credentials("nobody is expected".to_owned()))?;
         let tls = Tls {
             trust: Trust::Bundle(Source::Inline(expected.authorities)),
             server_name: Some(expected.name),
             ..Tls::default()
         };
         let client = Client::new(Options { tls, bearer, ..Options::default() });
-        Ok(LoopbackClient { client: client.map_err(|error| error.to_string())?, address })
+        Ok(LoopbackClient { client: client?, address })
     }
 
     /// Reads an object, if it exists.

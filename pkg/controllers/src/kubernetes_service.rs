@@ -27,6 +27,7 @@ use tokio::time::timeout;
 
 use crate::cidr::Cidr;
 use crate::desired::{missing, object};
+use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{First, Schedule, Tasks};
 use endpoints::{Ports, SliceChange};
@@ -108,18 +109,18 @@ impl KubernetesService {
         options: KubernetesServiceOptions,
         registry: &Registry,
         storage: Arc<dyn Storage>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         let KubernetesServiceOptions { address, port, service_range, node_port, reconciler, prefix } =
             options;
         let services = Client::find(registry, "", "services")?;
-        let primary = service_range.ok_or("there is no range of service addresses")?;
+        let primary = service_range.ok_or(Error::Missing("there is no range of service addresses"))?;
         let service = service(primary.first_host(), port, node_port);
         let rule = match reconciler {
             EndpointReconciler::Lease => Some(Rule::Leases(Leases::new(storage, &prefix)?)),
             EndpointReconciler::MasterCount(count) => Some(Rule::Count(count)),
             EndpointReconciler::None => None,
         };
-        let member = |rule| -> Result<Membership, String> {
+        let member = |rule| -> Result<Membership, Error> {
             Ok(Membership {
                 address,
                 port,
@@ -155,15 +156,17 @@ impl KubernetesService {
         let Some(membership) = &self.membership else { return };
         match timeout(LEAVE_MAX, membership.leave()).await {
             Ok(Ok(())) => {}
-            Ok(Err(reason)) => tracing::warn!(reason, "this server is still behind the kubernetes Service"),
+            Ok(Err(error)) => {
+                tracing::warn!(reason = %error, "this server is still behind the kubernetes Service")
+            }
             Err(_) => tracing::warn!("this server did not leave the kubernetes Service in time"),
         }
     }
 
     /// Reconciles once. A missing Service is created. Later changes by its administrator are kept.
-    async fn sync(&self) -> Result<(), String> {
+    async fn sync(&self) -> Result<(), Error> {
         let kept = self.services.reconcile(NAMESPACE, NAME, &|current| missing(current, &self.service)).await;
-        kept.map_err(|status| status.message)?;
+        kept?;
         match &self.membership {
             Some(membership) => membership.renew().await,
             None => Ok(()),
@@ -174,14 +177,14 @@ impl KubernetesService {
 impl Membership {
     /// Ensures that this server is an endpoint. Its lease is renewed even if the endpoints cannot be written,
     /// because other servers can then add it.
-    async fn renew(&self) -> Result<(), String> {
+    async fn renew(&self) -> Result<(), Error> {
         let left = self.left.lock().await;
         if *left {
             return Ok(());
         }
         match &self.rule {
             Rule::Leases(leases) => {
-                leases.renew(self.address).await.map_err(|error| error.to_string())?;
+                leases.renew(self.address).await?;
                 self.reconcile(leases, Ports::AsTheyAre, false).await
             }
             Rule::Count(count) => {
@@ -203,20 +206,20 @@ impl Membership {
                 Ok(true) => {
                     tracing::info!(address = %self.address, "an earlier server was still behind the kubernetes Service");
                     // If it was the only endpoint, it remains until this server replaces it.
-                    if let Err(reason) = self.reconcile(leases, Ports::Ours, false).await {
-                        tracing::info!(reason, "an earlier server is still among the endpoints");
+                    if let Err(error) = self.reconcile(leases, Ports::Ours, false).await {
+                        tracing::info!(reason = %error, "an earlier server is still among the endpoints");
                     }
                     Ok(())
                 }
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(error.into()),
             },
         };
-        if let Err(reason) = removed {
-            tracing::warn!(reason, "an earlier server may still be among the endpoints");
+        if let Err(error) = removed {
+            tracing::warn!(reason = %error, "an earlier server may still be among the endpoints");
         }
     }
 
-    async fn leave(&self) -> Result<(), String> {
+    async fn leave(&self) -> Result<(), Error> {
         let mut left = self.left.lock().await;
         *left = true;
         let leases = match &self.rule {
@@ -227,24 +230,20 @@ impl Membership {
             Ok(true) => self.reconcile(leases, Ports::Ours, true).await,
             // Never added, or expired in the meantime: the other servers have removed it.
             Ok(false) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Removes this server's address from the endpoints.
-    async fn remove_address(&self) -> Result<(), String> {
+    async fn remove_address(&self) -> Result<(), Error> {
         self.write(&|current| endpoints::without_address(current?, self.address)).await
     }
 
     /// Reconciles the endpoints with the existing leases.
-    async fn reconcile(&self, leases: &Leases, ports: Ports, leaving: bool) -> Result<(), String> {
-        let addresses = leases.list().await.map_err(|error| error.to_string())?;
+    async fn reconcile(&self, leases: &Leases, ports: Ports, leaving: bool) -> Result<(), Error> {
+        let addresses = leases.list().await?;
         if addresses.is_empty() && !leaving {
-            return Err(
-                "no API server IP addresses were listed in storage, refusing to erase all endpoints \
-                        for the kubernetes Service"
-                    .to_owned(),
-            );
+            return Err(Error::NoAddresses);
         }
         let wanted = |current: Option<&Object>| match current {
             None if leaving => None,
@@ -254,15 +253,14 @@ impl Membership {
     }
 
     /// Writes the endpoints if they differ, and the matching slice.
-    async fn write(&self, wanted: &DesiredState<'_>) -> Result<(), String> {
-        let kept =
-            self.endpoints.reconcile(NAMESPACE, NAME, wanted).await.map_err(|status| status.message)?;
+    async fn write(&self, wanted: &DesiredState<'_>) -> Result<(), Error> {
+        let kept = self.endpoints.reconcile(NAMESPACE, NAME, wanted).await?;
         if kept.written {
             tracing::info!("the servers behind the kubernetes Service have changed");
         }
         let Some(endpoints) = kept.object else { return Ok(()) };
         let slice = endpoints::slice(&endpoints);
-        keep_slice(&self.slices, &slice).await.map_err(|status| status.message)
+        Ok(keep_slice(&self.slices, &slice).await?)
     }
 }
 

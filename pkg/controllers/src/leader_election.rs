@@ -7,9 +7,9 @@
 //! failure. Writes are ordinary requests to this server, so that admission policies apply to them.
 
 mod election;
-mod figures;
 mod known;
 mod lock;
+mod metrics;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,21 +18,23 @@ use std::time::Duration;
 use ::api::catalog::Catalog;
 use ::api::resources::{self, Handle};
 use component_base::clock::Clock;
+use component_base::metrics::MetricsRegistry;
 use futures::future::{BoxFuture, join};
 use registry::client::{Client, Read};
 use registry::informer::{Informer, InformerTask};
 use registry::{Registry, meta};
-use server::metrics::Collector;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::error::Error;
 use crate::hook::{self, PostStartHook, awaited};
 use crate::itself::{LoopbackClient, RequestError};
 use crate::tasks::{self, Tasks};
+use election::ElectionError;
 use election::{Candidate, Lease, Step, asked, given, step};
-use figures::Figures;
 use known::{Known, Name};
 use lock::Lock;
+use metrics::LeaderElectionMetrics;
 
 /// Upstream's name of the controller, its queue and its lease.
 const NAME: &str = "leader-election-controller";
@@ -83,9 +85,9 @@ pub struct LeaderElection {
     times: LeadershipTimes,
     clock: Arc<dyn Clock>,
     identity: String,
-    figures: Arc<Figures>,
+    metrics: Arc<LeaderElectionMetrics>,
     /// Metrics of the lease queue.
-    queue: Arc<tasks::Figures>,
+    queue: Arc<tasks::QueueMetrics>,
     /// Shutdown signal, and the signal that the lease was released.
     stop: (CancellationToken, CancellationToken),
 }
@@ -95,7 +97,15 @@ pub struct Election {
     pub run: BoxFuture<'static, ()>,
     pub leave: BoxFuture<'static, ()>,
     pub hook: PostStartHook,
-    pub figures: Arc<dyn Collector>,
+}
+
+/// Error of an attempt to elect the leader of a lease.
+#[derive(Debug, thiserror::Error)]
+enum LookError {
+    #[error(transparent)]
+    Election(#[from] ElectionError),
+    #[error(transparent)]
+    Request(#[from] RequestError),
 }
 
 impl LeaderElection {
@@ -109,7 +119,8 @@ impl LeaderElection {
         catalog: &Catalog,
         tasks: &Tasks,
         options: ElectionOptions,
-    ) -> Result<Option<Election>, String> {
+        metrics: &MetricsRegistry,
+    ) -> Result<Option<Election>, Error> {
         let ElectionOptions { itself, times, identity, clock } = options;
         let row = |version| Some((version, resources::find(GROUP, version, "leasecandidates", "")?));
         let served = VERSIONS.into_iter().filter_map(row).find(|(_, row)| catalog.serves(row));
@@ -117,7 +128,8 @@ impl LeaderElection {
             tracing::warn!("leaders are not coordinated: no version of leasecandidates is served");
             return Ok(None);
         };
-        let leases = resources::find(GROUP, "v1", "leases", "").ok_or("leases are not known")?;
+        let leases =
+            resources::find(GROUP, "v1", "leases", "").ok_or(Error::Missing("leases are not known"))?;
         let rows = [row, leases].map(Handle::from).to_vec();
         let (follower, following) = Informer::new(registry, "leader election", rows);
         let stop = (CancellationToken::new(), CancellationToken::new());
@@ -129,8 +141,8 @@ impl LeaderElection {
             times,
             clock,
             identity,
-            figures: Arc::default(),
-            queue: tasks.figures().of(NAME),
+            metrics: Arc::new(LeaderElectionMetrics::new(metrics)),
+            queue: tasks.metrics(NAME),
             stop: stop.clone(),
         };
         let leave = Box::pin(async move {
@@ -141,8 +153,7 @@ impl LeaderElection {
         });
         let known = awaited(async move { follower.ready().await });
         let hook = hook::hook("start-kube-apiserver-coordinated-leader-election-controller", known);
-        let figures = Arc::clone(&election.figures) as Arc<dyn Collector>;
-        Ok(Some(Election { run: Box::pin(election.run(following)), leave, hook, figures }))
+        Ok(Some(Election { run: Box::pin(election.run(following)), leave, hook }))
     }
 
     async fn run(self, following: InformerTask<Known>) {
@@ -160,16 +171,16 @@ impl LeaderElection {
     /// Waits for leadership, processes leases while it leads, and releases the lease.
     async fn term(&self) {
         let (itself, identity) = (self.itself.clone(), self.identity.clone());
-        let mut lock = Lock::new(itself, identity, self.times.lease_duration, Arc::clone(&self.figures));
+        let mut lock = Lock::new(itself, identity, self.times.lease_duration, Arc::clone(&self.metrics));
         if self.stop.0.run_until_cancelled(self.acquire(&mut lock)).await.is_some() {
             tracing::info!(identity = self.identity, "leads the election of leaders");
-            self.figures.leads(true);
+            self.metrics.leads(true);
             tokio::select! {
                 () = self.keep(&mut lock) => {}
                 () = self.decide() => {}
                 () = self.stop.0.cancelled() => {}
             }
-            self.figures.leads(false);
+            self.metrics.leads(false);
             tracing::info!("leads the election of leaders no more");
         }
         // The lease may belong to this server even if the acquisition returned an error.
@@ -239,14 +250,14 @@ impl LeaderElection {
             self.queue.waiting(names.len() - done - 1);
             let looked = self.queue.observed(due, failed.contains(name), self.look(known, name)).await;
             if let Err(error) = looked {
-                tracing::warn!(lease = %name, error, "no leader is elected yet");
+                tracing::warn!(lease = %name, %error, "no leader is elected yet");
                 fail.insert((*name).clone());
             }
         }
         fail
     }
 
-    async fn look(&self, known: &Known, name: &Name) -> Result<(), String> {
+    async fn look(&self, known: &Known, name: &Name) -> Result<(), LookError> {
         let lease = known.lease(name).as_ref().map(Lease::of);
         let candidates: Vec<Candidate> = known.candidates(name).cloned().collect();
         let now = self.clock.now();
@@ -255,9 +266,9 @@ impl LeaderElection {
             Step::Ask(names) => {
                 let asked = names.iter().map(|candidate| self.ask(&name.namespace, candidate));
                 let asked = futures::future::join_all(asked).await;
-                asked.into_iter().collect::<Result<(), RequestError>>().map_err(|refused| refused.to_string())
+                Ok(asked.into_iter().collect::<Result<(), RequestError>>()?)
             }
-            Step::Elect(elected) => self.give(name, &elected).await.map_err(|refused| refused.to_string()),
+            Step::Elect(elected) => Ok(self.give(name, &elected).await?),
         }
     }
 

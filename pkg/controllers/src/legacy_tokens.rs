@@ -14,6 +14,7 @@ use schema::object::Object;
 use tokio::time::Instant;
 
 use crate::desired::object;
+use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{First, Schedule, Tasks};
 
@@ -35,7 +36,7 @@ pub struct LegacyTokenTracking {
 impl LegacyTokenTracking {
     /// # Errors
     /// ConfigMaps are not served.
-    pub fn new(registry: &Registry) -> Result<Self, String> {
+    pub fn new(registry: &Registry) -> Result<Self, Error> {
         Ok(LegacyTokenTracking { client: Client::find(registry, "", "configmaps")?, made: Mutex::default() })
     }
 
@@ -53,9 +54,8 @@ impl LegacyTokenTracking {
         PostStartHook { name: "start-legacy-token-tracking-controller", work }
     }
 
-    async fn sync(&self) -> Result<(), String> {
-        let current =
-            self.client.get(NAMESPACE, NAME, Read::Cached).await.map_err(|status| status.message)?;
+    async fn sync(&self) -> Result<(), Error> {
+        let current = self.client.get(NAMESPACE, NAME, Read::Cached).await?;
         let recently = |made: Instant| made.elapsed() < MADE_EVERY;
         let made = *self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if current.is_none() && made.is_some_and(recently) {
@@ -63,7 +63,7 @@ impl LegacyTokenTracking {
         }
         let now = self.client.now();
         let kept = self.client.reconcile(NAMESPACE, NAME, &|current| wanted(current, now)).await;
-        kept.map_err(|status| status.message)?;
+        kept?;
         if current.is_none() {
             *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }

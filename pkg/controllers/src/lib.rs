@@ -7,6 +7,7 @@ pub mod cidr;
 pub mod dangling;
 pub mod desired;
 mod endpoint_leases;
+mod error;
 pub mod hook;
 pub mod identity_lease;
 pub mod itself;
@@ -20,3 +21,5 @@ pub mod storage_versions;
 pub mod tasks;
 #[cfg(test)]
 mod testing;
+
+pub use error::Error;

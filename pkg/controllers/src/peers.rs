@@ -22,8 +22,9 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use client::{Address, Client, Dialer, Limits, Options, Source, Tls, Trust};
-use endpoints::aggregated::{BackendAddress, set_user};
-use endpoints::peers::{PEER_PROXIED, PeerFigures, PeerGroups, PeerProxy, Peers, ResourceName, SyncFailure};
+use component_base::metrics::MetricsRegistry;
+use endpoints::aggregated::{BackendAddress, HeaderError, set_user};
+use endpoints::peers::{PEER_PROXIED, PeerGroups, PeerMetrics, PeerProxy, Peers, ResourceName, SyncFailure};
 use endpoints::proxy::{Network, OneClient};
 use futures::future::{BoxFuture, join, ready};
 use http::header::{ACCEPT, HeaderValue};
@@ -32,13 +33,13 @@ use registry::Registry;
 use registry::client::APISERVER_USER;
 use registry::informer::{Informer, InformerTask};
 use schema::object::Object;
-use server::metrics::Collector;
 use server::tls::CertificateFiles;
 use storage::Storage;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::endpoint_leases::EndpointLeases;
+use crate::error::Error;
 use crate::hook::{self, PostStartHook, awaited};
 use crate::identity_lease;
 pub use address::PeerAddress;
@@ -119,7 +120,6 @@ pub struct Proxying {
     pub proxy: Arc<PeerProxy>,
     pub run: BoxFuture<'static, ()>,
     pub hooks: Vec<PostStartHook>,
-    pub figures: Arc<dyn Collector>,
 }
 
 /// Options for connections to peers.
@@ -143,11 +143,12 @@ impl Proxying {
         options: ProxyingOptions,
         registry: &Registry,
         storage: Arc<dyn Storage>,
-    ) -> Result<Self, String> {
+        metrics: &MetricsRegistry,
+    ) -> Result<Self, Error> {
         let host_name = options.host_name.clone();
         let prefix = options.prefix.clone();
         let client = client(options)?;
-        let figures = PeerFigures::default();
+        let metrics = PeerMetrics::new(metrics);
         let directory = Arc::new(PeerDirectory {
             own_name: identity_lease::name(&host_name),
             leases: EndpointLeases::new(storage, &prefix, DIRECTORY)?,
@@ -167,7 +168,7 @@ impl Proxying {
             directory: Arc::clone(&directory),
             follower: follower.clone(),
             client,
-            figures: figures.clone(),
+            metrics: metrics.clone(),
             met,
             said: BTreeMap::new(),
             defined: HashMap::new(),
@@ -183,18 +184,18 @@ impl Proxying {
             hook::hook("peer-discovery-workers", met),
         ];
         Ok(Proxying {
-            proxy: Arc::new(PeerProxy::new(directory, figures.clone())),
+            proxy: Arc::new(PeerProxy::new(directory, metrics)),
             run: Box::pin(asker.run(following)),
             hooks,
-            figures: Arc::new(OfPeers(figures)),
         })
     }
 }
 
-fn client(options: ProxyingOptions) -> Result<Client, String> {
-    let files =
-        options.certificate.ok_or("error building peer proxy handler, proxy-cert-file not specified")?;
-    let authority = options.authority.ok_or("nobody vouches for peers")?;
+fn client(options: ProxyingOptions) -> Result<Client, Error> {
+    let files = options
+        .certificate
+        .ok_or(Error::Missing("error building peer proxy handler, proxy-cert-file not specified"))?;
+    let authority = options.authority.ok_or(Error::Missing("nobody vouches for peers"))?;
     let tls = Tls {
         trust: Trust::Bundle(Source::File(authority)),
         certificate: Some((Source::File(files.certificate), Source::File(files.key))),
@@ -202,7 +203,7 @@ fn client(options: ProxyingOptions) -> Result<Client, String> {
         ..Tls::default()
     };
     let dialer = options.dialer;
-    Client::new(Options { tls, dialer, ..Options::default() }).map_err(|error| error.to_string())
+    Ok(Client::new(Options { tls, dialer, ..Options::default() })?)
 }
 
 /// Discovery client for the other servers.
@@ -210,7 +211,7 @@ struct DiscoveryClient {
     directory: Arc<PeerDirectory>,
     follower: Informer<Known>,
     client: Client,
-    figures: PeerFigures,
+    metrics: PeerMetrics,
     /// True once discovery of all initial servers was attempted.
     met: watch::Sender<bool>,
     /// Discovery results by server, with the holders of their identities.
@@ -218,6 +219,27 @@ struct DiscoveryClient {
     /// Versions defined by objects, and the time of their deletion.
     defined: HashMap<GroupVersion, Option<Instant>>,
     number: u64,
+}
+
+/// Error of the discovery of a peer.
+#[derive(Debug, thiserror::Error)]
+enum PeerError {
+    #[error("it does not say where it is")]
+    NoAddress,
+    /// The address is invalid.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error(transparent)]
+    Headers(#[from] HeaderError),
+    /// The request failed. The text is that of Go's client.
+    #[error("{message}")]
+    Request { message: String, source: client::Error },
+    /// The peer responded with another code than 200.
+    #[error("status {0}")]
+    Code(u16),
+    /// The document is invalid.
+    #[error(transparent)]
+    Json(#[from] schema::json::Error),
 }
 
 /// State of a peer.
@@ -293,27 +315,27 @@ impl DiscoveryClient {
                 Err(error) => {
                     let pause = peer.again.map_or(PAUSES.0, |(_, pause)| pause);
                     peer.again = Some((Instant::now() + pause, (pause * 2).min(PAUSES.1)));
-                    tracing::debug!(server = name, error, "another server does not say what it serves");
+                    tracing::debug!(server = name, %error, "another server does not say what it serves");
                 }
             }
         }
     }
 
-    async fn said_by(&self, server: &str) -> Result<PeerDiscovery, String> {
+    async fn said_by(&self, server: &str) -> Result<PeerDiscovery, PeerError> {
         let Some(address) = self.directory.address(server).await else {
-            self.figures.sync_failed(SyncFailure::Endpoint);
-            return Err("it does not say where it is".to_owned());
+            self.metrics.sync_failed(SyncFailure::Endpoint);
+            return Err(PeerError::NoAddress);
         };
         let mut said = PeerDiscovery::default();
         for path in ["/api", "/apis"] {
             let answer = self.fetch(&address, path).await;
-            let read = answer.and_then(|document| said.take(&document));
-            read.inspect_err(|_| self.figures.sync_failed(SyncFailure::Fetch))?;
+            let read = answer.and_then(|document| Ok(said.take(&document)?));
+            read.inspect_err(|_| self.metrics.sync_failed(SyncFailure::Fetch))?;
         }
         Ok(said)
     }
 
-    async fn fetch(&self, address: &Address, path: &str) -> Result<Bytes, String> {
+    async fn fetch(&self, address: &Address, path: &str) -> Result<Bytes, PeerError> {
         let uri = address.uri(path)?;
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = uri.clone();
@@ -327,10 +349,13 @@ impl DiscoveryClient {
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(ACCEPT_DISCOVERY));
         request.headers_mut().insert(PEER_PROXIED, HeaderValue::from_static("true"));
         let answer = self.client.call(request, &DISCOVERY).await;
-        let answer = answer.map_err(|error| error.of_request(&Method::GET, &uri))?;
+        let answer = answer.map_err(|source| {
+            let message = source.of_request(&Method::GET, &uri);
+            PeerError::Request { message, source }
+        })?;
         let code = answer.status().as_u16();
-        self.figures.passed_on(code, &ResourceName { group: "", version: "", resource: "" });
-        if code == 200 { Ok(answer.into_body()) } else { Err(format!("status {code}")) }
+        self.metrics.passed_on(code, &ResourceName { group: "", version: "", resource: "" });
+        if code == 200 { Ok(answer.into_body()) } else { Err(PeerError::Code(code)) }
     }
 
     /// Publishes the resources for request proxying, if they changed.
@@ -350,14 +375,6 @@ impl DiscoveryClient {
         self.number += 1;
         let groups = Arc::new(PeerGroups { number: self.number, by_server });
         self.directory.said.store(Arc::new(PeerResources { groups, resources }));
-    }
-}
-
-struct OfPeers(PeerFigures);
-
-impl Collector for OfPeers {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
     }
 }
 

@@ -15,8 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::cidr::Cidr;
 use crate::desired::object;
+use crate::error::Error;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Schedule, Tasks, until_done};
+use crate::tasks::{First, RetryLimits, Schedule, Tasks, until_done};
 
 const GROUP: &str = "networking.k8s.io";
 const NAME: &str = "kubernetes";
@@ -27,7 +28,8 @@ const WHAT: &str = "default ServiceCIDR";
 const PERIOD: Duration = Duration::from_secs(10);
 /// Retry interval and deadline at start. Services get no addresses without the object, so upstream waits
 /// forever; a wait longer than this is an outage.
-const AT_START: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
+const AT_START: RetryLimits =
+    RetryLimits { pause: Duration::from_millis(100), max: Duration::from_secs(3600) };
 
 /// Reconciles the object.
 pub struct DefaultServiceCidr {
@@ -56,7 +58,7 @@ impl DefaultServiceCidr {
     ///
     /// # Errors
     /// ServiceCIDRs are not served.
-    pub fn new(cidrs: &[Cidr], registry: &Registry) -> Result<Self, String> {
+    pub fn new(cidrs: &[Cidr], registry: &Registry) -> Result<Self, Error> {
         Ok(DefaultServiceCidr {
             cidrs: cidrs.iter().map(Cidr::to_string).collect(),
             client: Client::find(registry, GROUP, "servicecidrs")?,
@@ -82,9 +84,9 @@ impl DefaultServiceCidr {
         PostStartHook { name: "start-kubernetes-service-cidr-controller", work }
     }
 
-    async fn sync(&self) -> Result<(), String> {
+    async fn sync(&self) -> Result<(), Error> {
         let wanted = |current: Option<&Object>| wanted(current, &self.cidrs);
-        let kept = self.client.reconcile("", NAME, &wanted).await.map_err(|status| status.message)?;
+        let kept = self.client.reconcile("", NAME, &wanted).await?;
         let Some(current) = kept.object else { return Ok(()) };
         let had = tree::child(&current, "spec").map(|spec| tree::texts(spec, "cidrs").collect::<Vec<_>>());
         match verdict(&current, &self.cidrs) {
@@ -92,7 +94,7 @@ impl DefaultServiceCidr {
             Verdict::MakeReady => {
                 let configuration = ready(&self.client.now().rfc3339().to_string());
                 let applied = self.status.apply("", NAME, &configuration).await;
-                applied.map_err(|status| status.message)?;
+                applied?;
             }
             Verdict::Differs if !self.reported.swap(true, Relaxed) => tracing::warn!(
                 ?had,

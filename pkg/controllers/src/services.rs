@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cacher::Delegator;
+use component_base::metrics::MetricsRegistry;
 use registry::Registry;
+use registry::client::LookupError;
 use registry::generic::Allocator;
 use registry::informer::InformerTask;
-use registry::services::{Families, Family, Leaks, Options, Ranges, STORAGE_PREFIX, Services};
-use server::metrics::Collector;
+use registry::services::{Families, Family, Leaks, Options, Ranges, RepairError, STORAGE_PREFIX, Services};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::cidr::Cidr;
+use crate::error::Error;
 use crate::hook::PostStartHook;
 
 /// Interval between repairs (upstream's default).
@@ -46,8 +48,9 @@ pub fn with_pools(
     options: Options,
     registry: Registry,
     delegator: &Delegator,
-) -> Result<(Registry, Arc<RepairTask>, InformerTask<Ranges>), String> {
-    let services = Services::new(registry.clone(), options)?;
+    metrics: &MetricsRegistry,
+) -> Result<(Registry, Arc<RepairTask>, InformerTask<Ranges>), LookupError> {
+    let services = Services::new(registry.clone(), options, metrics)?;
     let (services, following) = (Arc::new(services.0), services.1);
     let pools: Arc<dyn Allocator> = Arc::clone(&services) as _;
     let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
@@ -65,20 +68,13 @@ pub fn families(cidrs: &[Cidr]) -> Families {
     Families { primary, dual: families.any(|family| family != primary) }
 }
 
-/// Metrics of the allocators.
-impl Collector for RepairTask {
-    fn collect(&self, out: &mut String) {
-        self.services.write_metrics(out);
-    }
-}
-
 impl RepairTask {
     /// Returns the hook of the first repair. Services get node ports only after it.
     pub fn hook(self: &Arc<Self>) -> PostStartHook {
         let repairs = Arc::clone(self);
         let work = async move {
             let first = timeout(FIRST_REPAIR_MAX, repairs.first()).await;
-            first.map_err(|_| "unable to perform initial IP and Port allocation check".to_owned())
+            first.map_err(|_| Error::FirstRepair)
         };
         PostStartHook { name: "start-service-ip-repair-controllers", work: Box::pin(work) }
     }
@@ -87,7 +83,7 @@ impl RepairTask {
         // Services cannot be listed before the caches are filled, which usually takes moments.
         let _ = timeout(RETRY, self.delegator.ready()).await;
         while let Err(error) = self.ports().await {
-            tracing::info!(error, "the node ports of services could not be checked yet");
+            tracing::info!(%error, "the node ports of services could not be checked yet");
             sleep(RETRY).await;
         }
         // A store that predates ServiceCIDR objects gets the first one about now. Until then no address can
@@ -96,12 +92,12 @@ impl RepairTask {
             sleep(LOOK).await;
         }
         while let Err(error) = self.services.repair_addresses().await {
-            tracing::info!(error, "the addresses of services could not be checked yet");
+            tracing::info!(%error, "the addresses of services could not be checked yet");
             sleep(RETRY).await;
         }
     }
 
-    async fn ports(&self) -> Result<(), String> {
+    async fn ports(&self) -> Result<(), RepairError> {
         self.services.repair_ports(&mut *self.leaks.lock().await).await
     }
 
@@ -117,11 +113,11 @@ impl RepairTask {
                         sleep(ADDRESS_REPAIR_PAUSE).await;
                     }
                 }
-                Err(error) => tracing::debug!(error, "services are not followed"),
+                Err(error) => tracing::debug!(%error, "services are not followed"),
             }
             sleep_until(next).await;
             if let Err(error) = self.ports().await {
-                tracing::warn!(error, "the node ports of services could not be checked");
+                tracing::warn!(%error, "the node ports of services could not be checked");
             }
             self.addresses().await;
         }
@@ -129,7 +125,7 @@ impl RepairTask {
 
     async fn addresses(&self) {
         if let Err(error) = self.services.repair_addresses().await {
-            tracing::warn!(error, "the addresses of services could not be checked");
+            tracing::warn!(%error, "the addresses of services could not be checked");
         }
     }
 }

@@ -25,6 +25,7 @@ use schema::object::{self, Object};
 use tokio::time::sleep;
 
 use crate::desired::{missing, object};
+use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{First, Schedule, Tasks};
 
@@ -76,12 +77,12 @@ impl StorageVersions {
         catalog: &Catalog,
         oldest: Release,
         server: String,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         let row = resources::find(GROUP, "v1alpha1", "storageversions", "");
         let row = row.filter(|row| catalog.serves(row));
-        let row = row.ok_or(
+        let row = row.ok_or(Error::Missing(
             "the feature gate StorageVersionAPI needs --runtime-config=internal.apiserver.k8s.io/v1alpha1=true",
-        )?;
+        ))?;
         let entries = entries(catalog, oldest);
         let barrier = Arc::new(Barrier::before(&entries));
         Ok(StorageVersions {
@@ -105,7 +106,7 @@ impl StorageVersions {
         let work = Box::pin(async move {
             versions.wait_for_identity().await;
             while let Err(error) = versions.register().await {
-                tracing::warn!(error, "not all storage versions are registered yet");
+                tracing::warn!(%error, "not all storage versions are registered yet");
                 sleep(RETRY).await;
             }
             versions.barrier.open.store(true, Relaxed);
@@ -126,28 +127,29 @@ impl StorageVersions {
         }
     }
 
-    async fn register(&self) -> Result<(), String> {
+    async fn register(&self) -> Result<(), Error> {
         let mut failed = None;
         for entry in &self.entries {
             match self.register_one(entry).await {
                 Ok(()) => self.barrier.note(entry, Ok(())),
                 Err(error) => {
-                    self.barrier.note(entry, Err(error.clone()));
-                    failed = Some(format!("{}: {error}", entry.name));
+                    self.barrier.note(entry, Err(&error));
+                    failed = Some(error.within(entry.name.as_str()));
                 }
             }
         }
         failed.map_or(Ok(()), Err)
     }
 
-    async fn register_one(&self, entry: &Entry) -> Result<(), String> {
+    async fn register_one(&self, entry: &Entry) -> Result<(), Error> {
         let empty = object(json!({"metadata": {"name": entry.name}, "spec": {}}));
         let made = self.client.reconcile("", &entry.name, &|current| missing(current, &empty)).await;
-        made.map_err(|status| status.message)?;
+        made?;
         let now = self.status.now();
         let wanted = |current: Option<&Object>| registered(current?, &self.server, entry, now);
         // Reads the store, because the cache may lag behind a recent creation.
-        self.status.amend("", &entry.name, &wanted).await.map(drop).map_err(|status| status.message)
+        self.status.amend("", &entry.name, &wanted).await?;
+        Ok(())
     }
 }
 
@@ -164,7 +166,7 @@ impl Barrier {
         Barrier { open: AtomicBool::new(false), pending: Mutex::new(all.map(|name| (name, None)).collect()) }
     }
 
-    fn note(&self, entry: &Entry, outcome: Result<(), String>) {
+    fn note(&self, entry: &Entry, outcome: Result<(), &Error>) {
         if self.open.load(Relaxed) {
             return;
         }
@@ -172,7 +174,7 @@ impl Barrier {
         for name in &entry.resources {
             match &outcome {
                 Ok(()) => drop(pending.remove(name)),
-                Err(error) => drop(pending.insert(name.clone(), Some(error.clone()))),
+                Err(error) => drop(pending.insert(name.clone(), Some(error.to_string()))),
             }
         }
     }

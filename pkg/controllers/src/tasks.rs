@@ -1,15 +1,18 @@
 //! Periodic background tasks. They run until shutdown.
 
-mod figures;
+mod metrics;
 
+use crate::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use component_base::metrics::MetricsRegistry;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use figures::{Figures, RoundFigures};
+pub use metrics::QueueMetrics;
+use metrics::WorkQueueMetrics;
 
 /// Timeout of one round. The store's own timeouts are shorter; this one limits their sum.
 const ROUND_MAX: Duration = Duration::from_secs(60);
@@ -24,13 +27,14 @@ pub struct Tasks {
     tracker: TaskTracker,
     stop: CancellationToken,
     ready: CancellationToken,
-    figures: Arc<RoundFigures>,
+    metrics: Arc<WorkQueueMetrics>,
 }
 
 impl Tasks {
     /// Creates an empty set. Tasks end after `stop`, but never within a round.
-    pub fn new(stop: CancellationToken) -> Self {
-        Tasks { tracker: TaskTracker::new(), stop, ready: CancellationToken::new(), figures: Arc::default() }
+    pub fn new(stop: CancellationToken, metrics: &MetricsRegistry) -> Self {
+        let metrics = Arc::new(WorkQueueMetrics::new(metrics));
+        Tasks { tracker: TaskTracker::new(), stop, ready: CancellationToken::new(), metrics }
     }
 
     /// Signals that every start hook has finished.
@@ -48,8 +52,9 @@ impl Tasks {
         }
     }
 
-    pub fn figures(&self) -> Arc<RoundFigures> {
-        Arc::clone(&self.figures)
+    /// Returns the metrics of a task by its name.
+    pub fn metrics(&self, what: &str) -> Arc<QueueMetrics> {
+        self.metrics.of(what)
     }
 
     /// True after the start of the shutdown.
@@ -60,7 +65,7 @@ impl Tasks {
     /// Repeats `round` in the background.
     pub fn spawn<R>(&self, rounds: Schedule, round: impl FnMut() -> R + Send + 'static)
     where
-        R: Future<Output = Result<(), String>> + Send,
+        R: Future<Output = Result<(), Error>> + Send,
     {
         let tasks = self.clone();
         self.tracker.spawn(async move { rounds.run(&tasks, round).await });
@@ -110,7 +115,7 @@ impl Schedule {
     /// recovery are logged.
     async fn run<R>(&self, tasks: &Tasks, mut round: impl FnMut() -> R)
     where
-        R: Future<Output = Result<(), String>>,
+        R: Future<Output = Result<(), Error>>,
     {
         let goes_on = match self.first {
             First::Now => !tasks.stopping(),
@@ -120,19 +125,19 @@ impl Schedule {
         if !goes_on {
             return;
         }
-        let figures = tasks.figures.of(self.what);
+        let metrics = tasks.metrics.of(self.what);
         let (mut failures, mut due) = (0_u32, Instant::now());
         loop {
-            let outcome = figures.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
-            match outcome.unwrap_or_else(|_| Err(format!("not done after {ROUND_MAX:?}"))) {
+            let outcome = metrics.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
+            match outcome.unwrap_or_else(|_| Err(Error::Timeout(ROUND_MAX))) {
                 Ok(()) if failures > 0 => {
                     tracing::info!(what = self.what, failures, "works again");
                     failures = 0;
                 }
                 Ok(()) => {}
-                Err(reason) => {
+                Err(error) => {
                     if failures == 0 {
-                        tracing::warn!(what = self.what, reason, "failed, will be tried again");
+                        tracing::warn!(what = self.what, reason = %error, "failed, will be tried again");
                     }
                     failures = failures.saturating_add(1);
                 }
@@ -154,6 +159,15 @@ impl Schedule {
     }
 }
 
+/// Limits of the retries at start.
+#[derive(Debug, Clone, Copy)]
+pub struct RetryLimits {
+    /// Delay between attempts.
+    pub pause: Duration,
+    /// Maximum duration of all attempts.
+    pub max: Duration,
+}
+
 /// Retries `round` until it succeeds, with a delay of `pause`, for at most `max`. Only the first failure is
 /// logged.
 ///
@@ -161,31 +175,30 @@ impl Schedule {
 /// The last error after `max`.
 pub async fn until_done<R>(
     what: &'static str,
-    (pause, max): (Duration, Duration),
+    limits: RetryLimits,
     mut round: impl FnMut() -> R,
-) -> Result<(), String>
+) -> Result<(), Error>
 where
-    R: Future<Output = Result<(), String>>,
+    R: Future<Output = Result<(), Error>>,
 {
+    let RetryLimits { pause, max } = limits;
     let mut last = None;
     let attempts = async {
-        while let Err(reason) = round().await {
+        while let Err(error) = round().await {
             if last.is_none() {
-                tracing::warn!(what, reason, "failed, will be tried again");
+                tracing::warn!(what, reason = %error, "failed, will be tried again");
             }
-            last = Some(reason);
+            last = Some(error);
             sleep(pause).await;
         }
     };
     let done = timeout(max, attempts).await;
-    done.map_err(|_| last.unwrap_or_else(|| format!("not done after {max:?}")))
+    done.map_err(|_| last.unwrap_or(Error::Timeout(max)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-    use server::metrics::Collector;
 
     use super::*;
 
@@ -194,14 +207,15 @@ mod tests {
     /// Returns the times of rounds in seconds, with failures in rounds `failing`. The shutdown is after one
     /// minute.
     async fn seconds_of_rounds(first: First, failing: std::ops::Range<u32>) -> Vec<u64> {
-        let tasks = Tasks::new(CancellationToken::new());
+        let registry = MetricsRegistry::default();
+        let tasks = Tasks::new(CancellationToken::new(), &registry);
         let failures = failing.len();
         let (seen, begin) = (Arc::new(std::sync::Mutex::new(Vec::new())), Instant::now());
         let (times, count) = (Arc::clone(&seen), AtomicU32::new(0));
         tasks.spawn(Schedule { what: "a test", period: PERIOD, jitter: 0.0, first }, move || {
             times.lock().unwrap().push(begin.elapsed().as_secs());
             let fails = failing.contains(&count.fetch_add(1, Relaxed));
-            async move { if fails { Err("no".to_owned()) } else { Ok(()) } }
+            async move { if fails { Err(Error::Missing("no")) } else { Ok(()) } }
         });
         sleep(Duration::from_secs(15)).await;
         tasks.server_is_ready();
@@ -209,8 +223,8 @@ mod tests {
         tasks.finish(PERIOD).await;
         assert_eq!(begin.elapsed().as_secs(), 34, "nothing had to be waited for");
         let seen = std::mem::take(&mut *seen.lock().unwrap());
-        let (mut page, retries) = (String::new(), failures.min(seen.len() - 1));
-        tasks.figures().collect(&mut page);
+        let retries = failures.min(seen.len() - 1);
+        let page = registry.to_string();
         for line in [
             format!("workqueue_adds_total{{name=\"a_test\"}} {}\n", seen.len()),
             format!("workqueue_retries_total{{name=\"a_test\"}} {retries}\n"),
@@ -239,12 +253,12 @@ mod tests {
     async fn start_retries_until_deadline() {
         let check = async |failing: u32, expected: Result<(), &str>| {
             let count = AtomicU32::new(0);
-            let limits = (Duration::from_secs(1), Duration::from_secs(30));
+            let limits = RetryLimits { pause: Duration::from_secs(1), max: Duration::from_secs(30) };
             let done = until_done("test", limits, || {
                 let fails = count.fetch_add(1, Relaxed) < failing;
-                async move { if fails { Err("no".to_owned()) } else { Ok(()) } }
+                async move { if fails { Err(Error::Missing("no")) } else { Ok(()) } }
             });
-            assert_eq!(done.await, expected.map_err(str::to_owned));
+            assert_eq!(done.await.map_err(|error| error.to_string()), expected.map_err(str::to_owned));
         };
         check(0, Ok(())).await;
         check(29, Ok(())).await;

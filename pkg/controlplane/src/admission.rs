@@ -16,7 +16,7 @@ use admission::{
     LimitRanger, NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, Namespaces,
     NodeDeclaredFeatureValidator, NodeRestriction, Objects, OwnerReferencesPermissionEnforcement,
     PersistentVolumeClaimResize, Plugin, PodGroupProtection, PodGroupWorkloadExists, PodNodeSelector,
-    PodResizeValidator, PodSecurity, PodSecurityFigures, PodTolerationRestriction, PodTopologyLabels,
+    PodResizeValidator, PodSecurity, PodSecurityMetrics, PodTolerationRestriction, PodTopologyLabels,
     Priority, ResourceQuota, RuntimeClass, ServiceAccount, StorageObjectInUseProtection,
     TaintNodesByCondition, Writes,
 };
@@ -37,7 +37,7 @@ pub(crate) struct Parts<'c> {
     pub(crate) namespaces: Arc<dyn Namespaces>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Metrics of `PodSecurity`.
-    pub(crate) pod_security: Arc<PodSecurityFigures>,
+    pub(crate) pod_security: Arc<PodSecurityMetrics>,
     /// Dependencies of the mutating webhook plugin.
     pub(crate) mutating: Webhooks,
     /// Dependencies of the validating webhook plugin.

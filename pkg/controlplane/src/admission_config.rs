@@ -11,17 +11,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ::admission::{
-    ConfigurationError, EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfiguration,
+    EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfiguration,
     PodTolerationConfiguration, QuotaConfiguration,
 };
 use apimachinery::go_quote::quote;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::Figures;
+use client::webhook::ClientMetrics;
 use component_base::features::Gates;
 
 use crate::admission::table::chosen;
 use crate::config::AdmissionConfig;
-use crate::error::RunError;
+use crate::error::{ConfigurationError, RunError};
 use crate::image_reviews::ImagePolicy;
 use file::AdmissionConfiguration;
 use manifests::{mutating_policies, validating_policies, webhooks};
@@ -58,7 +58,9 @@ impl Configurations {
     /// # Errors
     /// Upstream's message about an unreadable or invalid file.
     pub(crate) fn read(config: &AdmissionConfig, gates: Gates) -> Result<Self, RunError> {
-        let failed = |why| RunError::Configuration(format!("failed to apply admission: {why}"));
+        let failed = |error: ConfigurationError| {
+            RunError::Configuration(format!("failed to apply admission: {error}"))
+        };
         let plugins: Vec<&str> = chosen(config, gates).map(|known| known.name).collect();
         let file = match &config.config_file {
             Some(path) => file_at(path, &plugins).map_err(failed)?,
@@ -73,15 +75,18 @@ impl Configurations {
     }
 
     /// Adds metrics for calls of the image policy webhook.
-    pub(crate) fn counted(self, calls: &Figures) -> Self {
+    pub(crate) fn counted(self, calls: &ClientMetrics) -> Self {
         Configurations { image_policy: self.image_policy.map(|policy| policy.counted(calls)), ..self }
     }
 
     /// Sets the configuration of a plugin. Most plugins have none and ignore it.
-    fn set(&mut self, plugin: &str, text: Option<&[u8]>, gates: Gates) -> Result<(), String> {
-        let unmade = |why: &dyn Display| format!("couldn't init admission plugin {}: {why}", quote(plugin));
-        let unsound =
-            |why: &dyn Display| format!("failed to initialize admission plugin {}: {why}", quote(plugin));
+    fn set(&mut self, plugin: &str, text: Option<&[u8]>, gates: Gates) -> Result<(), ConfigurationError> {
+        let name = quote(plugin);
+        let unmade =
+            |why: &dyn Display| ConfigurationError(format!("couldn't init admission plugin {name}: {why}"));
+        let unsound = |why: &dyn Display| {
+            ConfigurationError(format!("failed to initialize admission plugin {name}: {why}"))
+        };
         // Only these two plugins require a configuration.
         match plugin {
             "EventRateLimit" => {
@@ -106,7 +111,7 @@ impl Configurations {
             "PodNodeSelector" => self.pod_node_selector = PodNodeSelectorConfiguration::parse(text),
             "PodSecurity" => {
                 self.pod_security = PodSecurityConfiguration::parse(text).map_err(|error| match error {
-                    ConfigurationError::Invalid(_) => unsound(&error),
+                    ::admission::ConfigurationError::Invalid(_) => unsound(&error),
                     _ => unmade(&error),
                 })?;
             }
@@ -131,17 +136,17 @@ impl Configurations {
     }
 }
 
-fn file_at(path: &Path, plugins: &[&str]) -> Result<AdmissionConfiguration, String> {
+fn file_at(path: &Path, plugins: &[&str]) -> Result<AdmissionConfiguration, ConfigurationError> {
     let text = std::fs::read(path).map_err(|error| {
         let shown = quote(&path.display().to_string());
         let why = go_error_text(&error);
         let path = path.display();
-        format!(
+        ConfigurationError(format!(
             "failed to read plugin config: unable to read admission control configuration from {shown} [open {path}: {why}]"
-        )
+        ))
     })?;
     AdmissionConfiguration::parse(&text, path, plugins)
-        .map_err(|error| format!("failed to read plugin config: {error}"))
+        .map_err(|error| ConfigurationError(format!("failed to read plugin config: {error}")))
 }
 
 /// Formats a system error as Go does: in lower case and without the number.

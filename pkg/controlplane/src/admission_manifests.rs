@@ -2,11 +2,12 @@
 //! `pkg/admission/plugin/*/manifest/source`). They must be valid at start, and are reloaded when they change.
 
 mod decode;
-mod figures;
 mod files;
+mod metrics;
 #[cfg(test)]
 mod tests;
 
+use crate::error::ConfigurationError;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use schema::object::{Object, get, get_list, get_object, get_str};
 use tokio::time::{Instant, sleep};
 
 use decode::{ManifestSpec, Objects, Reader};
-pub(crate) use figures::ManifestFigures;
+pub(crate) use metrics::ManifestMetrics;
 
 /// Interval of checks for changed manifests.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -41,7 +42,7 @@ pub(crate) trait Compiled: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// Upstream's message about inconsistent objects.
-    fn compile(objects: &Objects) -> Result<Self, String>;
+    fn compile(objects: &Objects) -> Result<Self, ConfigurationError>;
 }
 
 /// The current manifests of a directory.
@@ -51,7 +52,7 @@ pub(crate) struct Source<T> {
     current: ArcSwap<T>,
     /// Hash of the last loaded manifests.
     hash: Mutex<String>,
-    figures: Arc<ManifestFigures>,
+    metrics: Arc<ManifestMetrics>,
 }
 
 impl<T: Compiled> Source<T> {
@@ -59,18 +60,22 @@ impl<T: Compiled> Source<T> {
     ///
     /// # Errors
     /// Upstream's message about invalid manifests.
-    pub(crate) fn new(directory: &Path, gates: Gates, figures: Arc<ManifestFigures>) -> Result<Self, String> {
+    pub(crate) fn new(
+        directory: &Path,
+        gates: Gates,
+        metrics: Arc<ManifestMetrics>,
+    ) -> Result<Self, ConfigurationError> {
         let (compiled, hash) = load::<T>(directory, gates).map_err(|error| {
             let shown = directory.display().to_string();
             let (plugin, what) = (quote(T::PLUGIN), T::WHAT);
-            format!(
+            ConfigurationError(format!(
                 "failed to initialize admission plugin {plugin}: failed to load static {what} manifests from {}: {error}",
                 Quoted(&shown)
-            )
+            ))
         })?;
-        figures.succeeded(T::PLUGIN, &hash);
+        metrics.succeeded(T::PLUGIN, &hash);
         let (current, hash) = (ArcSwap::from_pointee(compiled), Mutex::new(hash));
-        Ok(Source { directory: directory.to_owned(), gates, current, hash, figures })
+        Ok(Source { directory: directory.to_owned(), gates, current, hash, metrics })
     }
 
     /// Returns the compiled manifests.
@@ -106,19 +111,19 @@ impl<T: Compiled> Source<T> {
                     return;
                 }
                 self.current.store(Arc::new(compiled));
-                self.figures.succeeded(T::PLUGIN, &hash);
+                self.metrics.succeeded(T::PLUGIN, &hash);
                 *last = hash;
                 tracing::info!(plugin = T::PLUGIN, "reloaded admission manifest config");
             }
             Err(error) => {
-                tracing::error!(error, plugin = T::PLUGIN, "reloading admission manifest config");
-                self.figures.failed(T::PLUGIN);
+                tracing::error!(%error, plugin = T::PLUGIN, "reloading admission manifest config");
+                self.metrics.failed(T::PLUGIN);
             }
         }
     }
 }
 
-fn load<T: Compiled>(directory: &Path, gates: Gates) -> Result<(T, String), String> {
+fn load<T: Compiled>(directory: &Path, gates: Gates) -> Result<(T, String), ConfigurationError> {
     let manifests = files::read(directory)?;
     let objects = Reader::read(&T::WANTED, &manifests.documents, gates)?;
     Ok((T::compile(&objects)?, manifests.hash))
@@ -178,7 +183,7 @@ impl Compiled for MutatingHooks {
         check: has_urls,
     };
 
-    fn compile(objects: &Objects) -> Result<Self, String> {
+    fn compile(objects: &Objects) -> Result<Self, ConfigurationError> {
         Ok(MutatingHooks(hooks(objects)))
     }
 }
@@ -192,7 +197,7 @@ impl Compiled for ValidatingHooks {
         check: has_urls,
     };
 
-    fn compile(objects: &Objects) -> Result<Self, String> {
+    fn compile(objects: &Objects) -> Result<Self, ConfigurationError> {
         Ok(ValidatingHooks(hooks(objects)))
     }
 }
@@ -209,7 +214,7 @@ impl Compiled for Policies<Validations> {
         check: has_no_params,
     };
 
-    fn compile(objects: &Objects) -> Result<Self, String> {
+    fn compile(objects: &Objects) -> Result<Self, ConfigurationError> {
         policies(objects, ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
     }
 }
@@ -226,20 +231,20 @@ impl Compiled for Policies<Mutations> {
         check: has_no_params,
     };
 
-    fn compile(objects: &Objects) -> Result<Self, String> {
+    fn compile(objects: &Objects) -> Result<Self, ConfigurationError> {
         policies(objects, ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"])
     }
 }
 
-fn policies<E: Rules>(objects: &Objects, kinds: [&str; 2]) -> Result<Policies<E>, String> {
+fn policies<E: Rules>(objects: &Objects, kinds: [&str; 2]) -> Result<Policies<E>, ConfigurationError> {
     let [policies, bindings] = kinds.map(|kind| objects.get(kind));
     for (name, binding) in bindings.into_iter().flatten() {
         let policy = get_str(binding, &["spec", "policyName"]).unwrap_or_default();
         if !policies.is_some_and(|policies| policies.contains_key(policy)) {
             let (name, policy) = (quote(name), quote(policy));
-            return Err(format!(
+            return Err(ConfigurationError(format!(
                 "binding {name} references policy {policy} which does not exist in the manifest directory"
-            ));
+            )));
         }
     }
     let policies = policies.into_iter().flat_map(|policies| policies.values());
@@ -251,41 +256,49 @@ fn policies<E: Rules>(objects: &Objects, kinds: [&str; 2]) -> Result<Policies<E>
 }
 
 /// Checks that webhooks have URLs, because Services are not known yet.
-fn has_urls(_: &str, object: &Object, path: &Path) -> Result<(), String> {
+fn has_urls(_: &str, object: &Object, path: &Path) -> Result<(), ConfigurationError> {
     let name = quote(get_str(object, &["metadata", "name"]).unwrap_or_default());
     for webhook in get_list(object, &["webhooks"]).iter().filter_map(|webhook| webhook.as_object()) {
         let file = quote(&path.display().to_string());
         let own = quote(get_str(webhook, &["name"]).unwrap_or_default());
         let place = format!("webhook {own} in {name} (file {file})");
         if get_object(webhook, &["clientConfig", "service"]).is_some() {
-            return Err(format!(
+            return Err(ConfigurationError(format!(
                 "{place}: clientConfig.service is not supported for static manifests; use clientConfig.url instead"
-            ));
+            )));
         }
         if get_str(webhook, &["clientConfig", "url"]).unwrap_or_default().is_empty() {
-            return Err(format!("{place}: clientConfig.url is required for static manifests"));
+            return Err(ConfigurationError(format!(
+                "{place}: clientConfig.url is required for static manifests"
+            )));
         }
     }
     Ok(())
 }
 
 /// Checks that policies have no params, because they must not depend on stored objects.
-fn has_no_params(kind: &str, object: &Object, _: &Path) -> Result<(), String> {
+fn has_no_params(kind: &str, object: &Object, _: &Path) -> Result<(), ConfigurationError> {
     let name = quote(get_str(object, &["metadata", "name"]).unwrap_or_default());
     let has = |member| get(object, &["spec", member]).is_some();
     if !kind.ends_with("Binding") {
         let why = "spec.paramKind is not supported for static manifests";
-        return if has("paramKind") { Err(format!("{kind} {name}: {why}")) } else { Ok(()) };
+        return if has("paramKind") {
+            Err(ConfigurationError(format!("{kind} {name}: {why}")))
+        } else {
+            Ok(())
+        };
     }
     match get_str(object, &["spec", "policyName"]).unwrap_or_default() {
-        "" => Err(format!("binding {name} must reference a policy (spec.policyName)")),
+        "" => Err(ConfigurationError(format!("binding {name} must reference a policy (spec.policyName)"))),
         policy if !policy.ends_with(STATIC_SUFFIX) => {
             let (policy, suffix) = (quote(policy), quote(STATIC_SUFFIX));
-            Err(format!("binding {name}: spec.policyName {policy} must end with {suffix}"))
+            Err(ConfigurationError(format!(
+                "binding {name}: spec.policyName {policy} must end with {suffix}"
+            )))
         }
-        _ if has("paramRef") => {
-            Err(format!("binding {name}: spec.paramRef is not supported for static manifests"))
-        }
+        _ if has("paramRef") => Err(ConfigurationError(format!(
+            "binding {name}: spec.paramRef is not supported for static manifests"
+        ))),
         _ => Ok(()),
     }
 }

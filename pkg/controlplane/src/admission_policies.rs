@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ::api::resources::{self, Handle};
 use admission::dynamic::DynamicAdmissionDeps;
 use admission::policy::{
-    Binding, Mutations, Policies, Policy, PolicyFigures, PolicyParts, PolicySource, Rules, Validations,
+    Binding, Mutations, Policies, Policy, PolicyMetrics, PolicyParts, PolicySource, Rules, Validations,
 };
 use bytes::Bytes;
+use component_base::metrics::MetricsRegistry;
 use endpoints::routing::served::Served;
 use registry::Registry;
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
-use server::metrics::Collector;
 
 use crate::admission_manifests::{self, ConcatCache, Source};
 
@@ -166,12 +166,13 @@ pub(crate) fn parts(
     served: &Arc<Served>,
     registry: &Registry,
     around: DynamicAdmissionDeps,
+    metrics: &MetricsRegistry,
 ) -> PolicyParts {
     PolicyParts {
         configured: Arc::new(configured),
         params: Arc::new(StoredParams::new(Arc::clone(served), registry.clone())),
         around,
-        figures: Arc::default(),
+        metrics: Arc::new(PolicyMetrics::new(metrics)),
     }
 }
 
@@ -201,13 +202,5 @@ impl PolicySource for ConfiguredPolicies {
 
     fn mutating_manifests(&self) -> Option<Arc<Policies<Mutations>>> {
         self.mutating_on_disk.as_ref().map(|(source, _)| source.current())
-    }
-}
-
-pub(crate) struct PolicyCollector(pub(crate) Arc<PolicyFigures>);
-
-impl Collector for PolicyCollector {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
     }
 }

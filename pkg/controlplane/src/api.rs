@@ -9,7 +9,7 @@ use std::time::Duration;
 use aggregator::api_services::ApiServices;
 use aggregator::{Aggregator, ServiceAddresses, api_services};
 use api::catalog::{Catalog, ServedSelection};
-use apiextensions::{ConversionDeps, ConversionFigures, CustomKinds, CustomResources, Kinds, Meanwhile};
+use apiextensions::{ConversionDeps, ConversionMetrics, CustomKinds, CustomResources, Kinds, Meanwhile};
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
 use authorization::Authorizer;
@@ -19,14 +19,16 @@ use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::services::Routing;
 use client::webhook::Dialers;
 use component_base::features::Gate;
+use component_base::metrics::MetricsRegistry;
 use egress::Network;
 use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};
+use endpoints::routing::dispatch::BoxError;
 
 use endpoints::discovery::VersionInfo;
 use endpoints::negotiation::Formats;
 use endpoints::openid::OpenId;
-use endpoints::proxy::LogFigures;
+use endpoints::proxy::LogMetrics;
 use endpoints::routing::dispatch::Dispatch;
 use endpoints::routing::served::{Description, ResourceRequests, Served};
 use futures::FutureExt;
@@ -36,20 +38,19 @@ use registry::Registry;
 use registry::informer::InformerTask;
 use registry::services::Ranges;
 use server::Fairness;
-use server::metrics::Collector;
 use storage::Storage;
 use tokio::sync::oneshot;
 
 use crate::admission::plugins::Plugins;
 use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
-use crate::collectors::Counted;
 use crate::config::{Config, EtcdOverride};
 use crate::console::ConsoleSources;
 use crate::duties::{self, Duties};
 use crate::error::RunError;
 use crate::flow_control::FlowControl;
 use crate::memory::Budgets;
+use crate::metrics::{self, ApiMetrics};
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::process::Process;
@@ -78,8 +79,6 @@ pub struct Api {
     pub hooks: Vec<PostStartHook>,
     /// Authenticator of requests and token reviews.
     pub authenticator: Authenticator,
-    /// Additional metrics.
-    pub collectors: Vec<Arc<dyn Collector>>,
     /// Task that keeps the watch cache up to date. It must run as long as requests are served.
     pub cache_driver: Driver,
     /// Background tasks. They run as long as requests are served.
@@ -106,18 +105,20 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
     let Objects { delegator, cache_driver, address, served, asked, registry } =
         stored(config, &storage, &process)?;
-    let (registry, repairs, following_ranges) = with_pools(config, registry, &delegator)?;
-    let (counted, keys) = (Counted::beside(&process.webhooks), service_account_keys::load(config).await?);
-    let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
+    let (registry, repairs, following_ranges) = with_pools(config, registry, &delegator, &process.metrics)?;
+    let counted = ApiMetrics::new(&process.metrics, &process.webhooks);
+    let keys = service_account_keys::load(config, &process.metrics).await?;
+    let senders =
+        authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks, &process.metrics)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let judges = Authorizers::new(config, (&registry, &served), &process, &counted.webhooks)?;
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
-    let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process.tasks))?;
-    let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
+    let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process))?;
+    let others = others(config, &registry, &served, itself.clone(), &process)?;
     let meanwhile = config.compiles_lazily().then(|| (asked, process.tasks.later()));
     let custom = custom_resources(&registry, &served, &counted, (others.webhooks, &process), meanwhile)?;
     let ways = (others.ways, itself, &counted.webhooks);
-    let plugins = Plugins::new(config, &registry, &served, &judges.authorizer, ways)?;
+    let plugins = Plugins::new(config, &registry, &served, &judges.authorizer, ways, &process.metrics)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -146,11 +147,9 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let Duties { mut hooks, before_stop } =
         duties(config, (&registry, storage), (process.client_authorities, &process.tasks), together)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
-    let mut collectors = counted.collectors(&delegator, &served, config, process.heavy, &process.tasks);
-    let parts = [judges.collectors, senders.collectors, replicas.collectors, vec![repairs.clone() as _]];
-    collectors.extend(parts.into_iter().flatten().chain(plugins.collectors).chain(others.figures));
-    let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
-    let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
+    metrics::register(&process.metrics, &delegator, &served, config, &process.heavy);
+    let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &process.metrics);
+    let flow = flow_control(config, &registry, &mut hooks, &process.metrics)?;
     let awaits = awaits(&delegator, (judges.ready, plugins.ready), &custom, (others.available, &flow));
     let cache_filled = awaits.added_to(&mut hooks);
     let views = [following_ranges.run().boxed(), plugins.followed, senders.followed, judges.followed];
@@ -162,7 +161,6 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
         paths,
         hooks,
         authenticator: senders.authenticator,
-        collectors,
         cache_driver,
         background: views.into_iter().chain(own).chain(replicas.run).collect(),
         before_stop,
@@ -178,6 +176,7 @@ fn with_pools(
     config: &Config,
     registry: Registry,
     delegator: &Delegator,
+    metrics: &MetricsRegistry,
 ) -> Result<(Registry, Arc<RepairTask>, InformerTask<Ranges>), RunError> {
     let options = registry::services::Options {
         families: services::families(&config.services.cidrs),
@@ -186,7 +185,7 @@ fn with_pools(
         prefix: config.storage.prefix().to_owned(),
         entropy: Arc::new(SystemEntropy),
     };
-    services::with_pools(options, registry, delegator).map_err(RunError::Bootstrap)
+    Ok(services::with_pools(options, registry, delegator, metrics)?)
 }
 
 /// Builds the startup and shutdown tasks: the server's own, and those `together` with other servers.
@@ -196,8 +195,8 @@ fn duties(
     (authorities, tasks): (Vec<PathBuf>, &Tasks),
     together: (Vec<PostStartHook>, Vec<BoxFuture<'static, ()>>),
 ) -> Result<Duties, RunError> {
-    let duties = duties::duties(config, registry, storage, authorities, tasks);
-    let Duties { mut hooks, before_stop } = duties.map_err(RunError::Bootstrap)?;
+    let duties = duties::duties(config, registry, storage, authorities, tasks)?;
+    let Duties { mut hooks, before_stop } = duties;
     hooks.extend(together.0);
     let before_stop = future::join(before_stop, future::join_all(together.1));
     Ok(Duties { hooks, before_stop: Box::pin(async move { drop(before_stop.await) }) })
@@ -208,11 +207,12 @@ fn replicas(
     config: &Config,
     (registry, storage): (&Registry, &Store),
     served: &Arc<Served>,
-    (itself, tasks): (&Credentials, &Tasks),
+    (itself, process): (&Credentials, &Process),
 ) -> Result<Replicas, RunError> {
-    let itself = LoopbackClient::new(itself.clone(), loopback(config)).map_err(RunError::Bootstrap)?;
+    let itself = LoopbackClient::new(itself.clone(), loopback(config))?;
     let stored = (registry, Arc::clone(storage));
-    Replicas::new(config, stored, &served.now().catalog, (itself, tasks)).map_err(RunError::Bootstrap)
+    let catalog = &served.now().catalog;
+    Replicas::new(config, stored, catalog, (itself, &process.tasks), &process.metrics)
 }
 
 /// Builds the futures that start hooks wait for.
@@ -276,16 +276,16 @@ fn flow_control(
     config: &Config,
     registry: &Registry,
     hooks: &mut Vec<PostStartHook>,
-    collectors: &mut Vec<Arc<dyn Collector>>,
+    metrics: &MetricsRegistry,
 ) -> Result<Flow, RunError> {
     if !config.priority_and_fairness {
         // The limits are static, so there is nothing to wait for.
         hooks.push(hook("max-in-flight-filter", awaited(future::ready(()))));
         return Ok(Flow { fairness: None, run: Box::pin(future::ready(())), ready: None });
     }
-    let (flow, following) = FlowControl::new(registry, config.chain.inflight).map_err(RunError::Bootstrap)?;
+    let (flow, following) = FlowControl::new(registry, config.chain.inflight)?;
     let (fairness, ready) = (flow.fairness(), Some(awaited(flow.ready())));
-    collectors.push(fairness.clone());
+    fairness.register(metrics);
     let run = Box::pin(async move {
         tokio::join!(following.run(), flow.run());
     });
@@ -299,7 +299,6 @@ struct RemoteServers {
     webhooks: ConversionDeps,
     /// Transports to webhooks.
     ways: Dialers,
-    figures: [Arc<dyn Collector>; 2],
     run: BoxFuture<'static, ()>,
     hooks: Vec<PostStartHook>,
     /// Completes when the APIServices of built-in versions are available.
@@ -310,37 +309,35 @@ fn others(
     config: &Config,
     registry: &Registry,
     served: &Arc<Served>,
-    (itself, calls): (Credentials, &Arc<client::webhook::Figures>),
+    itself: Credentials,
+    process: &Process,
 ) -> Result<RemoteServers, RunError> {
     let (services, following_services) = ServiceAddresses::new(registry, routing(config), loopback(config));
     let (to_services, to_urls) =
         (config.egress.dialer(Network::Cluster), config.egress.dialer(Network::ControlPlane));
     let places = (services.clone(), to_services.clone());
     let (aggregator, following) =
-        Aggregator::new(&config.aggregation, registry, served, places).map_err(RunError::Bootstrap)?;
+        Aggregator::new(&config.aggregation, registry, served, places, &process.metrics)?;
     let aggregation = Aggregation {
         servers: aggregator.servers(),
         send_uid: config.gates.enabled(Gate::RemoteRequestHeaderUID),
         forward_redirects: config.aggregation.forward_redirects,
     };
-    let conversions = Arc::new(ConversionFigures::default());
     let credentials = WebhookCredentials::default().with_own_credentials(itself);
-    let figures = Arc::clone(&conversions);
     let webhooks = ConversionDeps {
         ways: Dialers { services: services.of_webhooks(), to_services, to_urls },
         credentials,
-        figures,
-        calls: Arc::clone(calls),
+        metrics: Arc::new(ConversionMetrics::new(&process.metrics)),
+        calls: Arc::clone(&process.webhooks),
         entropy: Arc::new(SystemEntropy),
     };
-    let figures: [Arc<dyn Collector>; 2] = [conversions, aggregator.collector()];
     let hooks = aggregator::HOOKS.map(|name| hook(name, awaited(aggregator.settled()))).into();
     let available = awaited(aggregator.available(api_services::names(&served.now().catalog)));
     let run = Box::pin(async move {
         tokio::join!(following_services.run(), following.run(), aggregator.run());
     });
     let ways = webhooks.ways.clone();
-    Ok(RemoteServers { aggregation, webhooks, ways, figures, run, hooks, available })
+    Ok(RemoteServers { aggregation, webhooks, ways, run, hooks, available })
 }
 
 /// Returns the routing mode of connections to Services.
@@ -372,7 +369,7 @@ struct CustomResourceParts {
 fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
-    counted: &Counted,
+    counted: &ApiMetrics,
     (webhooks, process): (ConversionDeps, &Process),
     meanwhile: Option<(ResourceRequests, impl Future<Output = ()> + Send + 'static)>,
 ) -> Result<CustomResourceParts, RunError> {
@@ -380,11 +377,10 @@ fn custom_resources(
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
     let known = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
     let (custom, following) =
-        CustomResources::new(registry, kinds, (webhooks, known), Arc::clone(&counted.definitions))
-            .map_err(RunError::Bootstrap)?;
+        CustomResources::new(registry, kinds, (webhooks, known), Arc::clone(&counted.definitions))?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
-        ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
+        ApiServices::new(registry, &served.now().catalog, custom.versions())?;
     let (mut known, registered) = (awaited(custom.known()), awaited(services.registered()));
     let kinds = custom.kinds();
     // The channel is closed at shutdown.
@@ -455,7 +451,7 @@ fn cached(
 }
 
 /// Builds the clients of kubelets and other backends.
-fn backends(config: &Config, logs: &Arc<LogFigures>) -> Result<Backends, RunError> {
+fn backends(config: &Config, logs: &Arc<LogMetrics>) -> Result<Backends, RunError> {
     let (kubelets, dialer) = (&config.kubelets, config.egress.dialer(Network::Cluster));
     Ok(Backends {
         network: Arc::new(SystemNetwork::new(kubelets, dialer.as_ref())?),
@@ -465,8 +461,8 @@ fn backends(config: &Config, logs: &Arc<LogFigures>) -> Result<Backends, RunErro
     })
 }
 
-fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>> {
-    Box::pin(async move { storage.healthy().await.map_err(|error| error.to_string()) })
+fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), BoxError>> {
+    Box::pin(async move { Ok(storage.healthy().await?) })
 }
 
 /// Builds the catalog of kinds that are served at start.
@@ -529,13 +525,13 @@ fn object_counts(
     period: Duration,
     delegator: &Delegator,
     hooks: &mut Vec<PostStartHook>,
-    collectors: &mut Vec<Arc<dyn Collector>>,
+    metrics: &MetricsRegistry,
 ) -> BoxFuture<'static, ()> {
     if period.is_zero() {
         return Box::pin(std::future::ready(()));
     }
     let counts = Arc::new(ObjectCounts::new(delegator.clone()));
-    collectors.push(Arc::clone(&counts) as Arc<dyn Collector>);
+    counts.register(metrics);
     let first = Arc::clone(&counts);
     let work = Box::pin(async move {
         first.poll().await;

@@ -15,11 +15,11 @@ use std::time::Duration;
 use api::tree;
 use jsontree::json;
 use registry::Registry;
-use registry::client::{Client, Read};
+use registry::client::{Client, LookupError, Read};
 use schema::object::Object;
 
 use crate::config::{AuthenticationConfig, RequestHeaderConfig};
-use bundle::Bundle;
+use bundle::{Bundle, BundleError};
 use controllers::desired::object;
 use controllers::hook::PostStartHook;
 use controllers::tasks::{First, Schedule, Tasks};
@@ -59,6 +59,23 @@ const LISTS: [&str; 5] = [
     "requestheader-allowed-names",
 ];
 
+/// Error of this server's files or of the stored data.
+#[derive(Debug, thiserror::Error)]
+enum InformationError {
+    #[error("{place}: {source}")]
+    File { place: String, source: std::io::Error },
+    /// A file or a key of the ConfigMap contains invalid certificates.
+    #[error("{place}: {source}")]
+    Bundle { place: String, source: BundleError },
+    /// A key of the ConfigMap contains an invalid list.
+    #[error("{key}: {source}")]
+    List { key: &'static str, source: serde_json::Error },
+}
+
+fn invalid(error: InformationError) -> controllers::Error {
+    controllers::Error::Invalid(error.to_string())
+}
+
 impl AuthenticationInfo {
     /// Creates the reconciler for these options and files.
     ///
@@ -68,7 +85,7 @@ impl AuthenticationInfo {
         config: &AuthenticationConfig,
         client_authorities: Vec<PathBuf>,
         registry: &Registry,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, LookupError> {
         let headers = config.request_header.clone();
         Ok(AuthenticationInfo {
             client_authorities,
@@ -93,22 +110,25 @@ impl AuthenticationInfo {
         PostStartHook { name: "start-cluster-authentication-info-controller", work }
     }
 
-    async fn sync(&self) -> Result<(), String> {
-        let (own, now) = (self.known()?, self.client.now().seconds);
+    async fn sync(&self) -> Result<(), controllers::Error> {
+        let own = self.known().map_err(invalid)?;
+        let now = self.client.now().seconds;
         // An unreadable object is left alone and reported.
-        let current =
-            self.client.get(NAMESPACE, NAME, Read::Cached).await.map_err(|status| status.message)?;
-        current.map_or(Ok(Known::default()), |current| Known::read(&current))?;
+        let current = self.client.get(NAMESPACE, NAME, Read::Cached).await?;
+        current.map_or(Ok(Known::default()), |current| Known::read(&current)).map_err(invalid)?;
         let wanted = |current: Option<&Object>| wanted(current, &own, now).ok().flatten();
         let kept = self.client.reconcile(NAMESPACE, NAME, &wanted).await;
-        kept.map(drop).map_err(|status| status.message)
+        kept?;
+        Ok(())
     }
 
     /// Reads this server's data. Files are read again each time.
-    fn known(&self) -> Result<Known, String> {
+    fn known(&self) -> Result<Known, InformationError> {
         let read = |path: &PathBuf| {
-            let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
-            text.and_then(|text| Bundle::parse(&text)).map_err(|error| format!("{}: {error}", path.display()))
+            let place = || path.display().to_string();
+            let text = std::fs::read_to_string(path)
+                .map_err(|source| InformationError::File { place: place(), source })?;
+            Bundle::parse(&text).map_err(|source| InformationError::Bundle { place: place(), source })
         };
         let mut client_ca = Bundle::default();
         for path in &self.client_authorities {
@@ -130,18 +150,20 @@ impl AuthenticationInfo {
 
 impl Known {
     /// Parses a ConfigMap.
-    fn read(config_map: &Object) -> Result<Self, String> {
+    fn read(config_map: &Object) -> Result<Self, InformationError> {
         let nothing = Object::new();
         let data = tree::child(config_map, "data").unwrap_or(&nothing);
         let bundle = |key: &str| {
             let parsed = tree::maybe_text(data, key).filter(|text| !text.is_empty()).map(Bundle::parse);
-            parsed.transpose().map_err(|error| format!("{key}: {error}")).map(Option::unwrap_or_default)
+            let place = key.to_owned();
+            let parsed = parsed.transpose().map_err(|source| InformationError::Bundle { place, source });
+            parsed.map(Option::unwrap_or_default)
         };
         let list = |key: &'static str| match tree::text(data, key) {
             "" => Ok((key, Vec::new())),
             text => match serde_json::from_str(text) {
                 Ok(list) => Ok((key, list)),
-                Err(error) => Err(format!("{key}: {error}")),
+                Err(source) => Err(InformationError::List { key, source }),
             },
         };
         Ok(Known {
@@ -186,7 +208,7 @@ impl Known {
 }
 
 /// Returns the updated ConfigMap; `None` if it is up to date.
-fn wanted(current: Option<&Object>, own: &Known, now: i64) -> Result<Option<Object>, String> {
+fn wanted(current: Option<&Object>, own: &Known, now: i64) -> Result<Option<Object>, InformationError> {
     let known = current.map_or(Ok(Known::default()), Known::read)?;
     let data = known.and(own).data(now);
     let mut config_map = match current {

@@ -7,20 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use authentication::service_account::{
-    BoundTokens, LegacyTokens, SignerFigures, TokenCounters, TokenObjects, VerificationKeys,
-};
+use authentication::service_account::{BoundTokens, LegacyTokens, TokenMetrics, TokenObjects};
 use authentication::{
-    Authenticator, BootstrapTokens, CacheCounters, Cached, RequestHeaders, TokenAuthenticator, TokenFile,
+    Authenticator, BootstrapTokens, Cached, RequestHeaders, TokenAuthenticator, TokenCacheMetrics, TokenFile,
     WebhookTokens,
 };
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
 use component_base::clock::Clock;
+use component_base::metrics::MetricsRegistry;
 use egress::Network;
 use futures::future::BoxFuture;
 use registry::Registry;
-use server::metrics::Collector;
 
 use crate::config::{Config, RequestHeaderConfig, TokenWebhookConfig};
 use crate::error::RunError;
@@ -41,7 +39,6 @@ pub(crate) struct Authenticators {
     pub(crate) authenticator: Authenticator,
     /// Task that watches reloadable files.
     pub(crate) followed: BoxFuture<'static, ()>,
-    pub(crate) collectors: Vec<Arc<dyn Collector>>,
 }
 
 /// Builds the configured authenticators. Webhook calls are counted in `webhooks`. Must be called within a
@@ -54,7 +51,8 @@ pub(crate) fn authenticators(
     keys: &ServiceAccountKeys,
     registry: &Registry,
     loopback: &Loopback,
-    webhooks: &client::webhook::Figures,
+    webhooks: &client::webhook::ClientMetrics,
+    metrics: &MetricsRegistry,
 ) -> Result<Authenticators, RunError> {
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = vec![Arc::new(loopback.tokens())];
     let (authentication, accounts) = (&config.authentication, &config.service_accounts);
@@ -62,10 +60,10 @@ pub(crate) fn authenticators(
         tokens.push(Arc::new(token_file(path)?));
     }
     let (keys, api_audiences) = (&keys.verifying, accounts.api_audiences().to_vec());
-    let objects: Arc<dyn TokenObjects> =
-        Arc::new(StoredTokenObjects::new(registry).map_err(RunError::Bootstrap)?);
+    let objects: Arc<dyn TokenObjects> = Arc::new(StoredTokenObjects::new(registry)?);
     let looked_up = accounts.lookup.then(|| Arc::clone(&objects));
-    let (counters, clock): (_, Arc<dyn Clock>) = (Arc::<TokenCounters>::default(), Arc::new(SystemClock));
+    let counters = Arc::new(TokenMetrics::new(metrics));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let (counted, time) = (|| Arc::clone(&counters), || Arc::clone(&clock));
     let legacy = LegacyTokens::new(keys.clone(), api_audiences.clone(), looked_up, time(), counted());
     tokens.push(Arc::new(legacy));
@@ -73,16 +71,12 @@ pub(crate) fn authenticators(
     let bound = BoundTokens::new(issuers, keys.clone(), api_audiences.clone(), objects, time(), counted());
     tokens.push(Arc::new(bound));
     if authentication.bootstrap_tokens {
-        let secrets = StoredBootstrapSecrets::new(registry).map_err(RunError::Bootstrap)?;
+        let secrets = StoredBootstrapSecrets::new(registry)?;
         tokens.push(Arc::new(BootstrapTokens::new(Arc::new(secrets), Arc::clone(&clock))));
     }
-    let OpenId { tokens: of_issuers, anonymous, reloader, mut collectors } = OpenId::new(config, &clock)?;
+    let OpenId { tokens: of_issuers, anonymous, reloader } = OpenId::new(config, &clock, metrics)?;
     let cache = Arc::clone(&counters.cache);
     let remembered = || Arc::clone(&cache);
-    collectors.push(Arc::new(Counted(counters)));
-    if let VerificationKeys::External(keys) = keys {
-        collectors.push(Arc::new(OfSigner(keys.figures())));
-    }
     // After this server's own tokens, which need no remote call.
     tokens.push(Arc::new(Cached::new(Arc::new(of_issuers), TOKENS_REMEMBERED, Duration::ZERO, remembered())));
     if let Some(webhook) = &authentication.webhook {
@@ -95,25 +89,7 @@ pub(crate) fn authenticators(
         Some(reloader) => Box::pin(reloader.run()),
         None => Box::pin(std::future::ready(())),
     };
-    Ok(Authenticators { authenticator, followed, collectors })
-}
-
-/// Metrics of service account tokens.
-struct Counted(Arc<TokenCounters>);
-
-impl Collector for Counted {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
-}
-
-/// Metrics of an external signer.
-struct OfSigner(Arc<SignerFigures>);
-
-impl Collector for OfSigner {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
+    Ok(Authenticators { authenticator, followed })
 }
 
 fn token_file(path: &Path) -> Result<TokenFile, RunError> {
@@ -128,8 +104,8 @@ fn webhook_tokens(
     server: &Config,
     config: &TokenWebhookConfig,
     api_audiences: Vec<String>,
-    counters: Arc<CacheCounters>,
-    calls: &client::webhook::Figures,
+    counters: Arc<TokenCacheMetrics>,
+    calls: &client::webhook::ClientMetrics,
 ) -> Result<Cached, RunError> {
     let mut kubeconfig = Kubeconfig::read(&config.config_file, &system::clock())
         .map_err(|error| RunError::Credentials(error.to_string()))?;
@@ -138,8 +114,8 @@ fn webhook_tokens(
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)
         .map_err(|error| RunError::Credentials(error.to_string()))?
         .counted(calls);
-    let tokens =
-        WebhookTokens::new(webhook, &config.version, api_audiences).map_err(RunError::Credentials)?;
+    let tokens = WebhookTokens::new(webhook, &config.version, api_audiences)
+        .map_err(|error| RunError::Credentials(error.to_string()))?;
     Ok(Cached::new(Arc::new(tokens), config.cache_ttl, config.cache_ttl, counters))
 }
 

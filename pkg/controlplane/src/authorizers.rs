@@ -6,13 +6,13 @@ mod reload;
 use std::path::Path;
 use std::sync::Arc;
 
-use authorization::{Authorizer, AuthorizerDeps, Figures, Mode, Policies, Reloadable};
+use authorization::{Authorizer, AuthorizerDeps, AuthorizerMetrics, Mode, Policies, Reloadable};
+use component_base::metrics::MetricsRegistry;
 use egress::Network;
 use endpoints::routing::served::Served;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use registry::Registry;
-use server::metrics::Collector;
 
 use crate::config::{AuthorizationConfig, Config, ServerRole};
 use crate::error::RunError;
@@ -28,7 +28,6 @@ pub(crate) struct Authorizers {
     /// Shared by the chain, access reviews and admission.
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) roles: StoredRoles,
-    pub(crate) collectors: Vec<Arc<dyn Collector>>,
     /// Completes when all data that decisions do not wait for is loaded. Until then no request is allowed by
     /// it.
     pub(crate) ready: BoxFuture<'static, ()>,
@@ -46,26 +45,23 @@ impl Authorizers {
         config: &Config,
         (registry, served): (&Registry, &Served),
         process: &Process,
-        webhooks: &Arc<client::webhook::Figures>,
+        webhooks: &Arc<client::webhook::ClientMetrics>,
     ) -> Result<Self, RunError> {
         let later = || config.compiles_lazily().then(|| later(config, &process.tasks));
         let (roles, roles_followed) = StoredRoles::new(registry, later());
         let nodes = Nodes::new(config, registry, &served.now().catalog, later());
-        let figures = Arc::new(Figures::default());
-        let mut collectors: Vec<Arc<dyn Collector>> = vec![Arc::new(Counted(Arc::clone(&figures)))];
-        collectors.extend(nodes.collector());
-        let means = means(config, &roles, &nodes, (figures, webhooks))?;
+        let metrics = Arc::new(AuthorizerMetrics::new(&process.metrics));
+        nodes.register_metrics(&process.metrics);
+        let means = means(config, &roles, &nodes, (metrics, webhooks))?;
         let (authorizer, follower) = match process.authorizer.clone() {
             Some(chosen) => (chosen, None),
-            None => configured(&config.authorization, means)?,
+            None => configured(&config.authorization, means, &process.metrics)?,
         };
-        collectors.extend(follower.as_ref().map(Follower::collector));
         let (nodes_ready, nodes_followed) = nodes.split();
         let known = roles.clone();
         Ok(Authorizers {
             authorizer,
             roles,
-            collectors,
             ready: Box::pin(async move {
                 tokio::join!(known.ready(), nodes_ready);
             }),
@@ -90,24 +86,16 @@ fn later(config: &Config, tasks: &Tasks) -> BoxFuture<'static, ()> {
     }
 }
 
-struct Counted(Arc<Figures>);
-
-impl Collector for Counted {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
-}
-
 /// Builds the dependencies of authorizers. As in upstream, modes that are missing at start cannot be added
 /// later.
 fn means(
     config: &Config,
     roles: &StoredRoles,
     nodes: &Nodes,
-    (figures, webhooks): (Arc<Figures>, &Arc<client::webhook::Figures>),
+    (metrics, webhooks): (Arc<AuthorizerMetrics>, &Arc<client::webhook::ClientMetrics>),
 ) -> Result<AuthorizerDeps, RunError> {
     let has = |mode| config.authorization.configuration.has(mode);
-    let policy = node_graph::policy(config.gates).map_err(RunError::Bootstrap)?;
+    let policy = node_graph::policy(config.gates)?;
     let (path, webhooks) = (config.authorization.policy_file.as_deref(), Arc::clone(webhooks));
     let dialer = config.egress.dialer(Network::ControlPlane);
     Ok(AuthorizerDeps {
@@ -116,7 +104,7 @@ fn means(
         policies: has(Mode::Abac).then(|| policies(path.unwrap_or(Path::new("")))).transpose()?,
         connect: Box::new(move |webhook| calls::connect(webhook, dialer.as_ref(), &webhooks)),
         clock: Arc::new(SystemClock),
-        figures,
+        metrics,
     })
 }
 
@@ -124,6 +112,7 @@ fn means(
 fn configured(
     config: &AuthorizationConfig,
     means: AuthorizerDeps,
+    metrics: &MetricsRegistry,
 ) -> Result<(Arc<dyn Authorizer>, Option<Follower>), RunError> {
     let Some(file) = config.file.clone() else {
         let union = means
@@ -133,7 +122,7 @@ fn configured(
     };
     let reloadable = Reloadable::new(means, config.configuration.clone(), file.text.clone());
     let reloadable = Arc::new(reloadable.map_err(|error| RunError::Configuration(error.to_string()))?);
-    Ok((Arc::clone(&reloadable) as Arc<dyn Authorizer>, Some(Follower::new(file, reloadable))))
+    Ok((Arc::clone(&reloadable) as Arc<dyn Authorizer>, Some(Follower::new(file, reloadable, metrics))))
 }
 
 /// Reads the ABAC policies.

@@ -31,6 +31,7 @@ use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};
 use storage::memory::Memory;
 
+use crate::error::ConfigurationError;
 use crate::system;
 
 /// Complete configuration of a server process.
@@ -232,7 +233,7 @@ impl EtcdOverride {
     ///
     /// # Errors
     /// Upstream's message.
-    pub fn parse(entry: &str) -> Result<Self, String> {
+    pub fn parse(entry: &str) -> Result<Self, ConfigurationError> {
         let parse = || {
             let (resource, servers) = entry.split_once('#').filter(|(_, rest)| !rest.contains('#'))?;
             let (group, resource) = resource.split_once('/').filter(|(_, rest)| !rest.contains('/'))?;
@@ -245,7 +246,7 @@ impl EtcdOverride {
             })
         };
         let wrong = "--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated";
-        parse().ok_or_else(|| wrong.to_owned())
+        parse().ok_or_else(|| ConfigurationError(wrong.to_owned()))
     }
 
     /// Returns the key prefix of the resource, relative to the store's prefix; `None` if there is no such
@@ -294,14 +295,16 @@ impl WatchCacheConfig {
     /// Upstream's message about an invalid entry.
     pub fn parse_sizes<'a>(
         sizes: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Vec<(String, String, bool)>, String> {
+    ) -> Result<Vec<(String, String, bool)>, ConfigurationError> {
         let parse = |entry: &str| {
             let parts = entry.split_once('#').filter(|(_, size)| !size.contains('#'));
-            let (resource, size) =
-                parts.ok_or_else(|| format!("invalid value of watch cache size: {entry}"))?;
-            let size: i64 = size.parse().map_err(|_| format!("invalid size of watch cache size: {entry}"))?;
+            let (resource, size) = parts
+                .ok_or_else(|| ConfigurationError(format!("invalid value of watch cache size: {entry}")))?;
+            let size: i64 = size
+                .parse()
+                .map_err(|_| ConfigurationError(format!("invalid size of watch cache size: {entry}")))?;
             if size < 0 {
-                return Err(format!("watch cache size cannot be negative: {entry}"));
+                return Err(ConfigurationError(format!("watch cache size cannot be negative: {entry}")));
             }
             let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
             Ok((group.to_owned(), resource.to_owned(), size > 0))
@@ -506,12 +509,14 @@ impl Config {
     ///
     /// # Errors
     /// `--peer-advertise-port` is invalid.
-    pub fn peer_address(&self) -> Result<Address, String> {
+    pub fn peer_address(&self) -> Result<Address, ConfigurationError> {
         let Some((host, port)) = &self.peers.address else {
             let host = self.advertise_address.to_string();
             return Ok(Address { host, port: self.serving.bind.address.port() });
         };
-        let port = port.parse().map_err(|_| format!("--peer-advertise-port is no port: {port}"))?;
+        let port = port
+            .parse()
+            .map_err(|_| ConfigurationError(format!("--peer-advertise-port is no port: {port}")))?;
         Ok(Address { host: host.clone(), port })
     }
 
@@ -612,7 +617,7 @@ mod tests {
     #[test]
     fn invalid_cache_sizes_are_rejected() {
         let check = |entry: &str, expected: &str| {
-            assert_eq!(WatchCacheConfig::parse_sizes([entry]), Err(expected.to_owned()));
+            assert_eq!(WatchCacheConfig::parse_sizes([entry]), Err(ConfigurationError(expected.to_owned())));
         };
         check("pods", "invalid value of watch cache size: pods");
         check("a#b#1", "invalid value of watch cache size: a#b#1");

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use cacher::{Budget, Delegator, ResourceStats};
-use client::webhook::Figures;
+use client::webhook::ClientMetrics;
+use component_base::metrics::Distribution;
 use endpoints::api::CompressedLists;
 use jsontree::{Value, json};
 use server::limits::memory::{MemoryBudget, Meter};
-use server::metrics::Collector;
 use server::{ROWS_MAX, Section, histograms};
 use tokio::time::Instant;
 
@@ -17,12 +17,12 @@ use crate::memory::Resident;
 #[derive(Clone)]
 pub struct ConsoleSources {
     delegator: Delegator,
-    webhooks: Arc<Figures>,
+    webhooks: Arc<ClientMetrics>,
     lists: CompressedLists,
 }
 
 impl ConsoleSources {
-    pub(crate) fn new(delegator: Delegator, webhooks: &Arc<Figures>, lists: &CompressedLists) -> Self {
+    pub(crate) fn new(delegator: Delegator, webhooks: &Arc<ClientMetrics>, lists: &CompressedLists) -> Self {
         ConsoleSources { delegator, webhooks: Arc::clone(webhooks), lists: lists.clone() }
     }
 }
@@ -30,7 +30,8 @@ impl ConsoleSources {
 /// Store data for the console: calls in progress, their metrics, and the label of the store.
 pub(crate) struct StoreConsoleSource {
     pub(crate) name: &'static str,
-    pub(crate) times: Arc<dyn Collector>,
+    /// Durations of finished calls by operation.
+    pub(crate) durations: Arc<dyn Fn() -> Vec<(String, Distribution)> + Send + Sync>,
     pub(crate) waiting: Arc<dyn Fn() -> Vec<(&'static str, usize, Instant)> + Send + Sync>,
 }
 
@@ -40,11 +41,11 @@ pub(crate) fn sections(
     store: StoreConsoleSource,
     ledger: &MemoryBudget,
 ) -> Vec<Section> {
-    let (delegator, figures) = (looks.delegator.clone(), Arc::clone(&looks.webhooks));
+    let (delegator, metrics) = (looks.delegator.clone(), Arc::clone(&looks.webhooks));
     let (held, ledger) = (looks.clone(), ledger.clone());
     vec![
         Section { name: "caches", look: Arc::new(move || caches(delegator.census())) },
-        Section { name: "webhooks", look: Arc::new(move || webhooks(&figures)) },
+        Section { name: "webhooks", look: Arc::new(move || webhooks(&metrics)) },
         Section { name: "store", look: Arc::new(move || calls(&store)) },
         Section { name: "memory", look: Arc::new(move || memory(&held, &ledger)) },
     ]
@@ -73,21 +74,21 @@ fn cache(row: &ResourceStats) -> Value {
         "hits": row.hits,
         "misses": row.misses,
     });
-    if let Some(figures) = &row.cache {
-        value["revision"] = figures.revision.into();
-        value["watches"] = figures.watches.into();
-        value["events"] = figures.events.into();
-        value["overruns"] = figures.terminated.into();
-        value["logBytes"] = figures.log_bytes.into();
-        value["logFirst"] = figures.log_end.saturating_sub(figures.log_length as u64).into();
-        value["logEnd"] = figures.log_end.into();
+    if let Some(stats) = &row.cache {
+        value["revision"] = stats.revision.into();
+        value["watches"] = stats.watches.into();
+        value["events"] = stats.events.into();
+        value["overruns"] = stats.terminated.into();
+        value["logBytes"] = stats.log_bytes.into();
+        value["logFirst"] = stats.log_end.saturating_sub(stats.log_length as u64).into();
+        value["logEnd"] = stats.log_end.into();
     }
     value
 }
 
 /// Shows webhook calls by host, finished and in progress.
-fn webhooks(figures: &Figures) -> Value {
-    let mut under_way = figures.under_way(Instant::now());
+fn webhooks(metrics: &ClientMetrics) -> Value {
+    let mut under_way = metrics.under_way(Instant::now());
     under_way.sort_by_key(|row| std::cmp::Reverse(row.age));
     under_way.truncate(ROWS_MAX);
     let row = |row: &client::webhook::InFlightCalls| {
@@ -95,9 +96,7 @@ fn webhooks(figures: &Figures) -> Value {
         json!({ "host": row.host, "calls": calls, "path": row.path, "oldestSeconds": oldest })
     };
     let under_way: Vec<Value> = under_way.iter().map(row).collect();
-    let mut page = String::new();
-    figures.write(&mut page);
-    let hosts = histograms(&page, "rest_client_request_duration_seconds", "host", ROWS_MAX);
+    let hosts = histograms(metrics.durations(), ROWS_MAX);
     json!({ "underWay": under_way, "hosts": hosts })
 }
 
@@ -109,9 +108,7 @@ fn calls(store: &StoreConsoleSource) -> Value {
         json!({ "operation": operation, "calls": calls, "oldestSeconds": oldest })
     });
     let waiting: Vec<Value> = waiting.collect();
-    let mut page = String::new();
-    store.times.collect(&mut page);
-    let operations = histograms(&page, "etcd_request_duration_seconds", "operation", ROWS_MAX);
+    let operations = histograms((store.durations)(), ROWS_MAX);
     json!({ "kind": store.name, "underWay": waiting, "operations": operations })
 }
 
@@ -129,7 +126,7 @@ fn memory(looks: &ConsoleSources, ledger: &MemoryBudget) -> Value {
         budget("encoded events", looks.delegator.frames()),
         { "name": "compressed lists", "bytes": lists, "most": lists_max },
     ]);
-    let limit = ledger.figures().map(|[limit, _, reserved, refused]| {
+    let limit = ledger.usage().map(|[limit, _, reserved, refused]| {
         json!({ "bytes": limit, "reservedByRequests": reserved, "refusedRequests": refused })
     });
     json!({

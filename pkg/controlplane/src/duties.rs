@@ -17,6 +17,7 @@ use storage::Storage;
 
 use crate::authentication_info::AuthenticationInfo;
 use crate::config::{Config, ServerRole};
+use crate::error::RunError;
 use crate::system;
 
 /// Startup and shutdown tasks.
@@ -38,7 +39,7 @@ pub(crate) fn duties(
     storage: Arc<dyn Storage>,
     client_authorities: Vec<PathBuf>,
     tasks: &Tasks,
-) -> Result<Duties, String> {
+) -> Result<Duties, RunError> {
     let service = Arc::new(KubernetesService::new(kubernetes_service(config), registry, storage)?);
     let lease = config.gates.enabled(Gate::APIServerIdentity).then(|| identity_lease(config, registry));
     let lease = lease.transpose()?.map(Arc::new);
@@ -85,14 +86,14 @@ fn kubernetes_service(config: &Config) -> KubernetesServiceOptions {
     }
 }
 
-fn identity_lease(config: &Config, registry: &Registry) -> Result<IdentityLease, String> {
+fn identity_lease(config: &Config, registry: &Registry) -> Result<IdentityLease, RunError> {
     let meets = config.gates.enabled(Gate::UnknownVersionInteroperabilityProxy);
     let options = IdentityOptions {
         host_name: config.host_name.clone(),
         uid: system::uid(),
         peer_address: meets.then(|| config.peer_address()).transpose()?,
     };
-    IdentityLease::new(options, registry)
+    Ok(IdentityLease::new(options, registry)?)
 }
 
 #[cfg(test)]

@@ -16,31 +16,42 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use component_base::features::Gate;
-use encryption::Figures;
+use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Stability};
+use encryption::EncryptionMetrics;
 use futures::future::BoxFuture;
 use server::health::Check;
-use server::metrics::Collector;
 use storage::Storage;
 
 use crate::config::{Config, EncryptionConfig};
 use crate::error::RunError;
 use crate::identity;
-use crate::reloads::{ReloadFigures, ReloadNames};
+use crate::reloads::{ReloadFamilies, ReloadMetrics};
 use crate::system::SystemClock;
 use controllers::hook::PostStartHook;
 use key_rules::EncryptionRules;
 use load::Loader;
 use store::Encrypted;
 
-const NAMES: ReloadNames = ReloadNames {
-    prefix: "apiserver_encryption_config_controller",
-    last_timestamp: "[ALPHA] Timestamp of the last successful or failed automatic reload of encryption configuration split by \
-                     apiserver identity.",
-    total: "[ALPHA] Total number of reload successes and failures of encryption configuration split by apiserver \
-            identity.",
-    last_config: "[ALPHA] Information about the last applied encryption configuration with hash as label, split by \
-                  apiserver identity.",
-};
+const LAST_TIMESTAMP: Family<Gauge, 2> = Family::gauge(
+    Stability::Alpha,
+    "apiserver_encryption_config_controller_automatic_reload_last_timestamp_seconds",
+    "Timestamp of the last successful or failed automatic reload of encryption configuration split by apiserver identity.",
+    ["apiserver_id_hash", "status"],
+);
+const TOTAL: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_encryption_config_controller_automatic_reloads_total",
+    "Total number of reload successes and failures of encryption configuration split by apiserver identity.",
+    ["apiserver_id_hash", "status"],
+);
+const LAST_CONFIG: Family<Gauge, 2> = Family::gauge(
+    Stability::Alpha,
+    "apiserver_encryption_config_controller_last_config_info",
+    "Information about the last applied encryption configuration with hash as label, split by apiserver identity.",
+    ["apiserver_id_hash", "hash"],
+);
+const FAMILIES: ReloadFamilies =
+    ReloadFamilies { last_timestamp: &LAST_TIMESTAMP, total: &TOTAL, last_config: &LAST_CONFIG };
 /// Upstream's name of the hook that starts to watch the file.
 const RELOAD_HOOK: &str = "start-encryption-provider-config-automatic-reload";
 
@@ -55,7 +66,6 @@ pub(crate) struct EncryptionAtRest {
     pub(crate) checks: Vec<Arc<dyn Check>>,
     /// Upstream's hook, if the file is watched.
     pub(crate) hook: Option<PostStartHook>,
-    pub(crate) collectors: Vec<Arc<dyn Collector>>,
     /// Task that watches the file, if enabled.
     pub(crate) following: BoxFuture<'static, ()>,
 }
@@ -69,6 +79,7 @@ impl EncryptionAtRest {
         storage: &Arc<dyn Storage>,
         config: &Config,
         random: &encryption::Random,
+        registry: &MetricsRegistry,
     ) -> Result<EncryptionAtRest, RunError> {
         let Some(EncryptionConfig { file, automatic_reload }) = &config.encryption else {
             let following = Box::pin(async {});
@@ -76,16 +87,15 @@ impl EncryptionAtRest {
                 storage: Arc::clone(storage),
                 checks: Vec::new(),
                 hook: None,
-                collectors: Vec::new(),
                 following,
             });
         };
-        let figures = Arc::new(Figures::default());
-        let plugin_figures = Arc::new(kms::Figures::new(&identity::of_this_machine()));
+        let metrics = Arc::new(EncryptionMetrics::new(registry));
+        let plugin_metrics = Arc::new(kms::KmsMetrics::new(registry, &identity::of_this_machine()));
         let plugins = kms::Plugins {
             clock: Arc::new(SystemClock),
             random: Arc::clone(random),
-            figures: Arc::clone(&plugin_figures),
+            metrics: plugin_metrics,
             v1: config.gates.enabled(Gate::KMSv1),
         };
         let loader = Loader {
@@ -94,23 +104,23 @@ impl EncryptionAtRest {
             prefix: config.storage.prefix().to_owned(),
             factory: Arc::new(plugins),
             random: Arc::clone(random),
-            figures: Arc::clone(&figures),
+            metrics,
         };
         let text = loader.read().map_err(|error| {
             RunError::Configuration(format!("error while parsing file: error while loading file: {error}"))
         })?;
-        let covers = loader.covers(&text).await.map_err(RunError::Configuration)?;
-        let reloads = Arc::new(ReloadFigures::new(&NAMES, &text));
+        let covers = loader.covers(&text).await;
+        let covers = covers.map_err(|error| RunError::Configuration(error.to_string()))?;
+        let reloads = ReloadMetrics::new(registry, &FAMILIES, &text);
         let current: Current = Arc::new(ArcSwap::from_pointee(covers));
         let follower = automatic_reload.then(|| {
             let (storage, current) = (Arc::clone(storage), Arc::clone(&current));
-            reload::Follower::new(loader, &text, storage, current, Arc::clone(&reloads))
+            reload::Follower::new(loader, &text, storage, current, reloads)
         });
         Ok(EncryptionAtRest {
             checks: health::checks(&current, *automatic_reload),
             hook: automatic_reload
                 .then(|| PostStartHook { name: RELOAD_HOOK, work: Box::pin(async { Ok(()) }) }),
-            collectors: vec![Arc::new(OfValues(figures)), Arc::new(OfPlugins(plugin_figures)), reloads],
             following: Box::pin(async move {
                 if let Some(follower) = follower {
                     follower.run().await;
@@ -118,22 +128,5 @@ impl EncryptionAtRest {
             }),
             storage: Arc::new(Encrypted::new(Arc::clone(storage), current)),
         })
-    }
-}
-
-/// Metrics of encrypted values.
-struct OfValues(Arc<Figures>);
-
-impl Collector for OfValues {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
-}
-
-struct OfPlugins(Arc<kms::Figures>);
-
-impl Collector for OfPlugins {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
     }
 }

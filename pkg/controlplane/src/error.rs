@@ -5,7 +5,26 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use registry::client::LookupError;
+use schema::configuration::ReadError;
 use server::tls::TlsError;
+
+/// Error of a configuration file, a manifest or an option, in upstream's wording.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigurationError(pub(crate) String);
+
+impl From<ReadError> for ConfigurationError {
+    fn from(error: ReadError) -> Self {
+        ConfigurationError(error.to_string())
+    }
+}
+
+impl From<client::Error> for ConfigurationError {
+    fn from(error: client::Error) -> Self {
+        ConfigurationError(error.to_string())
+    }
+}
 
 /// Reason why a server does not start, or stops by itself. The text is for its operator.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +51,21 @@ pub enum RunError {
     /// A configuration file is invalid.
     #[error("{0}")]
     Configuration(String),
+    /// A controller cannot be created, or its work at start failed.
+    #[error(transparent)]
+    Controller(#[from] controllers::Error),
+    /// The server does not serve a resource that it needs itself.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    /// The aggregator cannot be created.
+    #[error(transparent)]
+    Aggregator(#[from] aggregator::Error),
+    /// The client for requests of this server to itself cannot be created.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    /// An option is invalid.
+    #[error(transparent)]
+    Option(#[from] ConfigurationError),
     /// The store cannot be opened.
     #[error("cannot open the store: {0}")]
     Store(#[from] storage::Error),

@@ -1,10 +1,8 @@
 //! Feature gates that this server implements, and their metrics.
 
-use std::fmt::Write;
-
 use component_base::features::{Effective, Gate, Gates};
+use component_base::metrics::{Family, Gauge, MetricsRegistry, Page, Stability};
 use endpoints::discovery::VersionInfo;
-use server::metrics::Collector;
 
 /// The gates that the code reads. `docs/feature-gates.md` lists the places, and a test verifies the list.
 pub const IMPLEMENTED: &[Gate] = &[
@@ -97,31 +95,36 @@ pub fn idle(gates: &Gates) -> impl Iterator<Item = Gate> {
     Gate::ALL.iter().copied().filter(idle).filter(otherwise)
 }
 
-/// Metrics of gates and of the releases that set their defaults.
-pub(crate) struct FeatureMetrics(pub(crate) Gates);
+const ENABLED: Family<Gauge, 2> = Family::gauge(
+    Stability::Beta,
+    "kubernetes_feature_enabled",
+    "This metric records the data about the stage and enablement of a k8s feature.",
+    ["name", "stage"],
+);
+const VERSION: Family<Gauge, 4> = Family::gauge(
+    Stability::Alpha,
+    "version_info",
+    "Provides the compatibility version info of the component. The component label is the name of the component, usually kube, but is relevant for aggregated-apiservers.",
+    ["binary", "component", "emulation", "min_compat"],
+);
 
-impl Collector for FeatureMetrics {
-    fn collect(&self, out: &mut String) {
-        let FeatureMetrics(gates) = self;
-        let Effective { emulation, min_compatibility } = gates.effective();
-        out.push_str(
-            "# HELP kubernetes_feature_enabled [BETA] How far features have come, and 1 for those that are on.\n\
-             # TYPE kubernetes_feature_enabled gauge\n",
-        );
-        for &gate in Gate::ALL {
-            let Some(spec) = gate.spec_in(emulation) else { continue };
-            let (name, stage, value) = (gate.name(), spec.stage.name(), u8::from(gates.enabled(gate)));
-            let _ = writeln!(out, "kubernetes_feature_enabled{{name=\"{name}\",stage=\"{stage}\"}} {value}");
-        }
-        let binary = VersionInfo::of_this_build().git_version;
-        let binary = binary.trim_start_matches('v').split('+').next().unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "# HELP version_info [ALPHA] The releases that decide what this server does.\n\
-             # TYPE version_info gauge\n\
-             version_info{{binary=\"{binary}\",component=\"kube\",emulation=\"{emulation}\",min_compat=\"{min_compatibility}\"}} 1"
-        );
+/// Registers the metrics of gates and of the releases that set their defaults.
+pub(crate) fn register(gates: Gates, registry: &MetricsRegistry) {
+    registry.collect(&[&ENABLED, &VERSION], move |page| write(&gates, page));
+}
+
+fn write(gates: &Gates, page: &mut Page<'_>) {
+    let Effective { emulation, min_compatibility } = gates.effective();
+    let mut samples = page.family(&ENABLED);
+    for &gate in Gate::ALL {
+        let Some(spec) = gate.spec_in(emulation) else { continue };
+        samples.add([gate.name(), spec.stage.name()], gates.enabled(gate));
     }
+    drop(samples);
+    let binary = VersionInfo::of_this_build().git_version;
+    let binary = binary.trim_start_matches('v').split('+').next().unwrap_or_default();
+    let labels = [binary, "kube", &emulation.to_string(), &min_compatibility.to_string()];
+    page.family(&VERSION).add(labels, 1);
 }
 
 #[cfg(test)]
@@ -148,9 +151,9 @@ mod tests {
     #[test]
     fn metrics_have_the_gates_of_the_emulated_release() {
         let page = |minor: u32, said: &[(&str, bool)]| {
-            let mut page = String::new();
-            FeatureMetrics(emulating(minor, said)).collect(&mut page);
-            page
+            let registry = MetricsRegistry::default();
+            register(emulating(minor, said), &registry);
+            registry.to_string()
         };
         let now = page(36, &[("MemoryQoS", true)]);
         for line in [

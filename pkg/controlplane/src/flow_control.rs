@@ -57,7 +57,7 @@ impl Projection for Objects {
 
 impl Objects {
     /// Returns the bootstrap configuration.
-    fn bootstrap() -> Result<Self, String> {
+    fn bootstrap() -> Result<Self, controllers::Error> {
         let mut all = Objects::default();
         for mut object in bootstrapped::of_kind(GROUP_VERSION, "FlowSchema")? {
             kinds::defaults::apply(GROUP_VERSION, "FlowSchema", &mut object, &Gates::default());
@@ -116,7 +116,7 @@ impl FlowControl {
     pub(crate) fn new(
         registry: &Registry,
         limits: InflightLimits,
-    ) -> Result<(Self, InformerTask<Objects>), String> {
+    ) -> Result<(Self, InformerTask<Objects>), controllers::Error> {
         let seats = u32::try_from(limits.reading_max.saturating_add(limits.mutating_max)).unwrap_or(u32::MAX);
         let rows = ["flowschemas", "prioritylevelconfigurations"];
         let rows = rows.iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use ::admission::{ImagePolicyConfiguration, ImageReviewError, ImageReviewer};
 use async_trait::async_trait;
 use client::kubeconfig::Kubeconfig;
-use client::webhook::{Figures, Webhook};
+use client::webhook::{ClientMetrics, Webhook};
 use tokio::sync::Semaphore;
 
+use crate::error::ConfigurationError;
 use crate::system;
 
 /// Maximum concurrent calls of the webhook. Further calls wait.
@@ -32,18 +33,18 @@ impl ImagePolicy {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub(crate) fn read(text: Option<&[u8]>) -> Result<Self, String> {
-        let configuration = ImagePolicyConfiguration::parse(text).map_err(|error| error.to_string())?;
+    pub(crate) fn read(text: Option<&[u8]>) -> Result<Self, ConfigurationError> {
+        let configuration =
+            ImagePolicyConfiguration::parse(text).map_err(|error| ConfigurationError(error.to_string()))?;
         let kubeconfig = Kubeconfig::read(&configuration.kubeconfig, &system::clock())?;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
-        let webhook = Webhook::new(kubeconfig, configuration.retry_backoff, chance)
-            .map_err(|error| error.to_string())?;
+        let webhook = Webhook::new(kubeconfig, configuration.retry_backoff, chance)?;
         Ok(ImagePolicy { configuration, webhook })
     }
 
     /// Adds metrics for its calls.
-    pub(crate) fn counted(self, figures: &Figures) -> Self {
-        ImagePolicy { webhook: self.webhook.counted(figures), ..self }
+    pub(crate) fn counted(self, metrics: &ClientMetrics) -> Self {
+        ImagePolicy { webhook: self.webhook.counted(metrics), ..self }
     }
 
     /// Returns the client for the admission plugin.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use authentication::TokenFile;
 use client::Source;
 use client::kubeconfig::{Credentials, ServerIdentity};
-use server::health::{Check, NamedCheck};
+use server::health::{Check, CheckError, NamedCheck};
 use server::tls::TlsError;
 use server::tls::self_signed::{CertificatePair, Usage, authority, issue, not_after};
 
@@ -53,7 +53,7 @@ impl Loopback {
         let end = not_after(&self.certificate.certificate).unwrap_or(i64::MIN);
         Arc::new(NamedCheck("loopback-serving-certificate".into(), move || {
             let expired = clock.now().seconds > end;
-            let expired = expired.then(|| "loopback serving certificate is expired".to_owned());
+            let expired = expired.then(|| CheckError::new("loopback serving certificate is expired"));
             ready(expired.map_or(Ok(()), Err))
         }))
     }

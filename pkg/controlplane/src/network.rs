@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use client::{Client, Dialer, Options, Source, Tls};
-use endpoints::proxy::{Network, OneClient, Trust, UpgradeError};
+use endpoints::proxy::{Network, NetworkError, OneClient, Trust};
 use endpoints::routing::dispatch::{Body, Response};
 use http::Request;
 
@@ -57,15 +57,15 @@ impl SystemNetwork {
 
 #[async_trait]
 impl Network for SystemNetwork {
-    async fn send(&self, trust: Trust, request: Request<Body>) -> Result<Response, String> {
+    async fn send(&self, trust: Trust, request: Request<Body>) -> Result<Response, NetworkError> {
         self.client(trust).send(trust, request).await
     }
 
-    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, UpgradeError> {
+    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, NetworkError> {
         self.client(trust).send_alone(trust, request).await
     }
 
-    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NetworkError> {
         self.anyone.addresses(host).await
     }
 }

@@ -11,11 +11,11 @@ use authorization::Mode;
 use authorization::node::{Features, Graph, Graphs, Owned, PodUse, Policy, VolumeUse};
 use authorization::rbac::Rule;
 use component_base::features::{Gate, Gates};
+use component_base::metrics::MetricsRegistry;
 use futures::future::BoxFuture;
 use registry::informer::{Informer, ObjectChange, OnDemandInformer, Projection};
 use registry::{Registry, meta};
 use schema::proto::Envelope;
-use server::metrics::Collector;
 
 use crate::config::Config;
 use controllers::bootstrap::objects;
@@ -105,12 +105,6 @@ impl Graphs for StoredGraph {
     }
 }
 
-impl Collector for StoredGraph {
-    fn collect(&self, out: &mut String) {
-        self.0.read(|view| view.durations.write(SOURCES.map(|(_, _, _, name)| name), out));
-    }
-}
-
 /// The graph of a server, if the node authorizer is enabled.
 pub(crate) struct Nodes(Option<(StoredGraph, BoxFuture<'static, ()>)>);
 
@@ -140,8 +134,13 @@ impl Nodes {
         self.0.as_ref().map(|(graph, _)| Arc::new(graph.clone()) as Arc<dyn Graphs>)
     }
 
-    pub(crate) fn collector(&self) -> Option<Arc<dyn Collector>> {
-        self.0.as_ref().map(|(graph, _)| Arc::new(graph.clone()) as Arc<dyn Collector>)
+    /// Registers the metrics of the graph.
+    pub(crate) fn register_metrics(&self, registry: &MetricsRegistry) {
+        let Some((graph, _)) = &self.0 else { return };
+        let graph = graph.clone();
+        registry.collect(&[&metrics::ACTIONS], move |page| {
+            graph.0.read(|view| view.durations.write(SOURCES.map(|(_, _, _, name)| name), page));
+        });
     }
 
     /// Returns a future that completes when all objects are loaded, unless decisions wait for them, and the
@@ -158,10 +157,12 @@ impl Nodes {
 ///
 /// # Errors
 /// The built-in bootstrap data is invalid.
-pub(crate) fn policy(gates: Gates) -> Result<Policy, String> {
+pub(crate) fn policy(gates: Gates) -> Result<Policy, controllers::Error> {
     let roles = objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
     let role = roles.iter().find(|role| meta::text(role, "name") == ROLE);
-    let mut rules = role.map(Rule::all_of).ok_or_else(|| format!("there is no role {ROLE}"))?;
+    let mut rules = role
+        .map(Rule::all_of)
+        .ok_or_else(|| controllers::Error::Invalid(format!("there is no role {ROLE}")))?;
     let read = |resource: &str| Rule {
         verbs: ["get", "list", "watch"].map(str::to_owned).to_vec(),
         groups: vec!["certificates.k8s.io".to_owned()],

@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use cacher::{Delegator, Resource};
-use component_base::metrics::{Family, Stability};
-use server::metrics::Collector;
+use component_base::metrics::{Family, Gauge, MetricsRegistry, Page, Stability};
 
 /// Maximum additional delay as a multiple of the period (upstream's `resourceCountPollPeriodJitter`). It
 /// spreads the counts of servers that start together.
@@ -21,6 +20,12 @@ impl ObjectCounts {
     /// Creates empty counts for all resources of `delegator`.
     pub(crate) fn new(delegator: Delegator) -> Self {
         ObjectCounts { delegator }
+    }
+
+    /// Registers the metrics.
+    pub(crate) fn register(&self, registry: &MetricsRegistry) {
+        let delegator = self.delegator.clone();
+        registry.collect(&[&OBJECTS, &BYTES, &OF_OLD], move |page| write(&delegator, page));
     }
 
     /// Counts uncached objects in the store, one resource after the other.
@@ -47,47 +52,49 @@ impl ObjectCounts {
     }
 }
 
-const OBJECTS: Family = Family::gauge(
+const OBJECTS: Family<Gauge, 2> = Family::gauge(
     Stability::Alpha,
     "apiserver_resource_objects",
-    "Stored objects; -1 when they could not be counted.",
+    "Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.",
+    ["group", "resource"],
 );
-const BYTES: Family = Family::gauge(
+const BYTES: Family<Gauge, 2> = Family::gauge(
     Stability::Alpha,
     "apiserver_resource_size_estimate_bytes",
-    "What the objects of a watch cache have together as they are stored, in bytes.",
+    "Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of serialized objects. In case of a fetching error, the value will be -1.",
+    ["group", "resource"],
 );
-const OF_OLD: Family = Family::gauge(
+const OF_OLD: Family<Gauge, 1> = Family::gauge(
     Stability::Stable,
     "apiserver_storage_objects",
-    "(Deprecated since 1.34.0) Stored objects; -1 when they could not be counted.",
+    "(Deprecated since 1.34.0) [DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.",
+    ["resource"],
 );
 
-impl Collector for ObjectCounts {
-    fn collect(&self, out: &mut String) {
-        let resources = self.delegator.resources();
-        let mut rows: Vec<(&str, &str, &Resource)> = Vec::with_capacity(resources.len());
-        for resource in &resources {
-            let config = resource.config();
-            rows.push((&config.group, &config.resource, resource));
+fn write(delegator: &Delegator, page: &mut Page<'_>) {
+    let resources = delegator.resources();
+    let mut rows: Vec<(&str, &str, &Resource)> = Vec::with_capacity(resources.len());
+    for resource in &resources {
+        let config = resource.config();
+        rows.push((&config.group, &config.resource, resource));
+    }
+    rows.sort_unstable_by_key(|(group, resource, _)| (*group, *resource));
+    let counted =
+        || rows.iter().filter_map(|(group, name, resource)| Some((*group, *name, resource.objects()?)));
+    let mut samples = page.family(&OBJECTS);
+    counted().for_each(|(group, name, count)| samples.add([group, name], count));
+    drop(samples);
+    let mut samples = page.family(&BYTES);
+    for (group, name, resource) in &rows {
+        if let Some(bytes) = resource.cached_bytes() {
+            samples.add([group, name], bytes);
         }
-        rows.sort_unstable_by_key(|(group, resource, _)| (*group, *resource));
-        let counted =
-            || rows.iter().filter_map(|(group, name, resource)| Some((*group, *name, resource.objects()?)));
-        let mut samples = OBJECTS.write(out);
-        counted()
-            .for_each(|(group, name, count)| samples.add(&[("group", group), ("resource", name)], count));
-        let mut samples = BYTES.write(out);
-        for (group, name, resource) in &rows {
-            if let Some(bytes) = resource.cached_bytes() {
-                samples.add(&[("group", group), ("resource", name)], bytes);
-            }
-        }
-        let mut samples = OF_OLD.write(out);
-        for (group, name, count) in counted() {
-            let dot = if group.is_empty() { "" } else { "." };
-            samples.add(&[("resource", &format!("{name}{dot}{group}"))], count);
-        }
+    }
+    drop(samples);
+    let mut samples = page.family(&OF_OLD);
+    for (group, name, count) in counted() {
+        let dot = if group.is_empty() { "" } else { "." };
+        samples.add([&format!("{name}{dot}{group}")], count);
     }
 }
 
@@ -106,8 +113,9 @@ mod tests {
 
     /// Returns the counts of pods, which are cached, and of events, which are not.
     fn counts(counts: &ObjectCounts) -> (Option<String>, Option<String>) {
-        let mut page = String::new();
-        counts.collect(&mut page);
+        let registry = MetricsRegistry::default();
+        counts.register(&registry);
+        let page = registry.to_string();
         let of = |name: &str| {
             let line = page.lines().find_map(|line| line.strip_prefix(name))?;
             Some(line.trim().to_owned())

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use authorization::Authorizer;
+use component_base::metrics::MetricsRegistry;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::watch::drain::WatchDrain;
 use tokio_util::sync::CancellationToken;
@@ -30,8 +31,10 @@ pub(crate) struct Process {
     pub(crate) memory_limit: Option<u64>,
     /// Credentials of the server for requests to itself.
     pub(crate) loopback: Loopback,
+    /// Metrics of the server.
+    pub(crate) metrics: MetricsRegistry,
     /// Metrics of webhook calls.
-    pub(crate) webhooks: Arc<client::webhook::Figures>,
+    pub(crate) webhooks: Arc<client::webhook::ClientMetrics>,
     /// State of the parent server; `None` unless this is a fork.
     pub(crate) template: Option<Arc<Template>>,
 }

@@ -4,25 +4,23 @@ use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use component_base::clock::Clock;
-use server::metrics::Collector;
+use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page};
 use sha2::{Digest, Sha256};
 
 use crate::identity;
 use crate::system::SystemClock;
 
-/// Names and help texts of a file's metrics.
-pub(crate) struct ReloadNames {
-    /// Prefix of the names.
-    pub(crate) prefix: &'static str,
-    /// Help text for the time of the last attempt.
-    pub(crate) last_timestamp: &'static str,
-    /// Help text for the number of attempts.
-    pub(crate) total: &'static str,
-    /// Help text for the hash of the active configuration.
-    pub(crate) last_config: &'static str,
+/// Families of a file's metrics.
+pub(crate) struct ReloadFamilies {
+    /// Time of the last attempt, by server and status.
+    pub(crate) last_timestamp: &'static Family<Gauge, 2>,
+    /// Number of attempts, by server and status.
+    pub(crate) total: &'static Family<Counter, 2>,
+    /// Server, and hash of the active configuration.
+    pub(crate) last_config: &'static Family<Gauge, 2>,
 }
 
 /// File identity for change detection without reading: inode, size and modification time.
@@ -70,60 +68,47 @@ struct Counts {
 }
 
 /// Metrics of a reloadable file.
-pub(crate) struct ReloadFigures {
-    names: &'static ReloadNames,
-    server: String,
-    counts: Mutex<Counts>,
-}
+pub(crate) struct ReloadMetrics(Arc<Mutex<Counts>>);
 
-impl ReloadFigures {
-    /// Creates empty metrics for a file with this text.
-    pub(crate) fn new(names: &'static ReloadNames, text: &[u8]) -> Self {
-        let counts = Counts { hash: hash(text), ..Counts::default() };
+impl ReloadMetrics {
+    /// Registers the metrics of a file with this text.
+    pub(crate) fn new(registry: &MetricsRegistry, families: &'static ReloadFamilies, text: &[u8]) -> Self {
+        let ReloadFamilies { last_timestamp, total, last_config } = families;
+        let counts = Arc::new(Mutex::new(Counts { hash: hash(text), ..Counts::default() }));
+        let read = Arc::clone(&counts);
         let server = hash(identity::of_this_machine().as_bytes());
-        ReloadFigures { names, server, counts: Mutex::new(counts) }
-    }
-
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        registry.collect(&[*last_timestamp, *total, *last_config], move |page| {
+            locked(&read).write(page, families, &server);
+        });
+        ReloadMetrics(counts)
     }
 
     pub(crate) fn failed(&self) {
-        self.counts().failures.add();
+        locked(&self.0).failures.add();
     }
 
     /// Records a successful reload with the new hash.
     pub(crate) fn succeeded(&self, hash: String) {
-        let mut counts = self.counts();
+        let mut counts = locked(&self.0);
         counts.successes.add();
         counts.hash = hash;
     }
 }
 
-impl Collector for ReloadFigures {
-    fn collect(&self, out: &mut String) {
-        let ReloadFigures { names, server, .. } = self;
-        let (prefix, counts) = (names.prefix, self.counts());
-        let mut metric = |name: &str, kind: &str, help: &str, samples: &[String]| {
-            if !samples.is_empty() {
-                let _ = writeln!(out, "# HELP {prefix}_{name} {help}\n# TYPE {prefix}_{name} {kind}");
-            }
-            for sample in samples {
-                let _ = writeln!(out, "{prefix}_{name}{{apiserver_id_hash=\"{server}\",{sample}");
-            }
-        };
-        let both = [("failure", counts.failures), ("success", counts.successes)];
+fn locked(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Counts {
+    fn write(&self, page: &mut Page<'_>, families: &ReloadFamilies, server: &str) {
+        let both = [("failure", self.failures), ("success", self.successes)];
         let happened = || both.iter().filter(|(_, times)| times.count > 0);
-        let stamps =
-            happened().map(|(status, times)| format!("status=\"{status}\"}} {}", times.last_seconds));
-        metric(
-            "automatic_reload_last_timestamp_seconds",
-            "gauge",
-            names.last_timestamp,
-            &stamps.collect::<Vec<_>>(),
-        );
-        let totals = happened().map(|(status, times)| format!("status=\"{status}\"}} {}", times.count));
-        metric("automatic_reloads_total", "counter", names.total, &totals.collect::<Vec<_>>());
-        metric("last_config_info", "gauge", names.last_config, &[format!("hash=\"{}\"}} 1", counts.hash)]);
+        let mut samples = page.family(families.last_timestamp);
+        happened().for_each(|(status, times)| samples.add([server, status], times.last_seconds));
+        drop(samples);
+        let mut samples = page.family(families.total);
+        happened().for_each(|(status, times)| samples.add([server, status], times.count));
+        drop(samples);
+        page.family(families.last_config).add([server, &self.hash], 1);
     }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use ::api::catalog::Catalog;
 use component_base::features::Gate;
+use component_base::metrics::MetricsRegistry;
 use egress::Network;
 use endpoints::peers::PeerProxy;
 use endpoints::write_barrier::WriteBarrier;
 use futures::future::BoxFuture;
 use registry::Registry;
-use server::metrics::Collector;
 use storage::Storage;
 
 use crate::config::{Config, ServerRole};
+use crate::error::RunError;
 use crate::system;
 use controllers::hook::PostStartHook;
 use controllers::identity_lease;
@@ -31,7 +32,6 @@ pub(crate) struct Replicas {
     /// Work at shutdown, while the server still serves. Bounded in time.
     pub(crate) before_stop: Vec<BoxFuture<'static, ()>>,
     pub(crate) hooks: Vec<PostStartHook>,
-    pub(crate) collectors: Vec<Arc<dyn Collector>>,
     /// Request proxying to other servers, if enabled.
     pub(crate) peers: Option<Arc<PeerProxy>>,
     /// Barrier for early writes.
@@ -48,7 +48,8 @@ impl Replicas {
         (registry, storage): (&Registry, Arc<dyn Storage>),
         catalog: &Catalog,
         (itself, tasks): (LoopbackClient, &Tasks),
-    ) -> Result<Self, String> {
+        metrics: &MetricsRegistry,
+    ) -> Result<Self, RunError> {
         let mut replicas = Replicas::default();
         let gates = config.gates;
         if gates.enabled(Gate::CoordinatedLeaderElection)
@@ -62,13 +63,13 @@ impl Replicas {
                     identity: format!("{}_{}", config.host_name, system::uid()),
                     clock: system::clock(),
                 },
+                metrics,
             )?
         {
-            let Election { run, leave, hook, figures } = election;
+            let Election { run, leave, hook } = election;
             replicas.run.push(run);
             replicas.before_stop.push(leave);
             replicas.hooks.push(hook);
-            replicas.collectors.push(figures);
         }
         if gates.enabled(Gate::StorageVersionAPI) {
             let oldest = gates.effective().min_compatibility;
@@ -78,7 +79,7 @@ impl Replicas {
             replicas.hooks.push(versions.hook(tasks));
         }
         if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) && config.standing == ServerRole::Member {
-            replicas.meet(config, (registry, storage), tasks)?;
+            replicas.meet(config, (registry, storage), tasks, metrics)?;
         }
         Ok(replicas)
     }
@@ -89,7 +90,8 @@ impl Replicas {
         config: &Config,
         (registry, storage): (&Registry, Arc<dyn Storage>),
         tasks: &Tasks,
-    ) -> Result<(), String> {
+        metrics: &MetricsRegistry,
+    ) -> Result<(), RunError> {
         let address = Arc::new(PeerAddress::new(
             &config.host_name,
             config.peer_address()?,
@@ -106,11 +108,10 @@ impl Replicas {
                 authority: config.peers.authority.clone(),
                 dialer: config.egress.dialer(Network::ControlPlane),
             };
-            let Proxying { proxy, run, hooks, figures } = Proxying::new(options, registry, storage)?;
+            let Proxying { proxy, run, hooks } = Proxying::new(options, registry, storage, metrics)?;
             self.peers = Some(proxy);
             self.run.push(run);
             self.hooks.extend(hooks);
-            self.collectors.push(figures);
         }
         Ok(())
     }

@@ -19,15 +19,20 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use ::audit::AuditMetrics;
 use authorization::Authorizer;
+use client::webhook::ClientMetrics;
+use component_base::metrics::MetricsRegistry;
 use egress::Network;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::Dispatch;
 use endpoints::watch::drain::WatchDrain;
-use server::health::{Check, CheckGroup, Grace, Health, Log, NamedCheck, Ping, Shutdown, Throttled};
+use server::health::{
+    Check, CheckError, CheckGroup, Grace, Health, Log, NamedCheck, Ping, Shutdown, Throttled,
+};
 use server::limits::memory::MemoryBudget;
-use server::metrics::{Collector, Metrics, ResourceLabels};
+use server::metrics::{Metrics, ResourceLabels};
 use server::tls::keep_fresh;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 use storage::mvcc::Image;
@@ -35,7 +40,7 @@ use storage::mvcc::Image;
 use crate::config::Config;
 use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
-pub use crate::error::RunError;
+pub use crate::error::{ConfigurationError, RunError};
 use crate::loopback::Loopback;
 use crate::process::Process;
 use crate::system::{SystemClock, heavy_pool};
@@ -45,7 +50,7 @@ use controllers::tasks::Tasks;
 use front::Front;
 use hooks::Hooks;
 pub(crate) use store::TakeImage;
-use store::{InitialSnapshot, OfLeases, Store};
+use store::{InitialSnapshot, Store};
 use traces::Recorder;
 
 /// Maximum wait for requests in progress at shutdown, beyond their own deadlines (default of upstream's wait
@@ -161,13 +166,13 @@ pub(crate) async fn start_as(
         heavy: foundation.heavy.clone(),
         memory_limit: foundation.memory.limit(),
         loopback: foundation.loopback,
+        metrics: foundation.metrics.clone(),
         webhooks: foundation.webhook_metrics,
         template: inherited.map(|inherited| inherited.template),
     };
-    let Foundation { started, front, loopback_check, recorder, audit_metrics, auditor, .. } = foundation;
+    let Foundation { started, front, loopback_check, recorder, auditor, metrics, .. } = foundation;
     let Foundation { store, heavy, encryption, signals, tasks, memory, .. } = foundation;
-    let mut api = api::build(&config, encryption.storage, process).await?;
-    api.collectors.extend(encryption.collectors.into_iter().chain([Arc::new(memory.clone()) as _]));
+    let api = api::build(&config, encryption.storage, process).await?;
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &signals.lifecycle, &hooks, loopback_check, encryption.checks);
     let services = Services {
@@ -177,7 +182,8 @@ pub(crate) async fn start_as(
         heavy: heavy.clone(),
         api_paths: api.paths,
         health: Arc::new(health),
-        metrics: Arc::new(metrics(started, api.collectors, &store, audit_metrics)),
+        metrics: Arc::new(Metrics::new(&metrics, version(), started, resource_labels())),
+        registry: metrics,
         traces: recorder.as_ref().map(|recorder| recorder.traces.clone()),
         auditor: auditor.clone(),
         fairness: api.fairness,
@@ -222,8 +228,8 @@ struct Foundation {
     loopback: Loopback,
     loopback_check: Arc<dyn Check>,
     recorder: Option<Recorder>,
-    audit_metrics: Arc<::audit::Figures>,
-    webhook_metrics: Arc<client::webhook::Figures>,
+    metrics: MetricsRegistry,
+    webhook_metrics: Arc<ClientMetrics>,
     auditor: Option<Arc<Auditor>>,
     store: Store,
     heavy: CpuPool,
@@ -241,8 +247,9 @@ impl Foundation {
         let begin = InitialSnapshot::of(&config.storage);
         let (front, loopback) = Front::open(config, started)?;
         let recorder = Recorder::of(config)?;
-        let audit_metrics = Arc::default();
-        let webhook_metrics = Arc::default();
+        let metrics = MetricsRegistry::default();
+        let audit_metrics = Arc::new(AuditMetrics::new(&metrics));
+        let webhook_metrics = Arc::new(ClientMetrics::new(&metrics, &env.clock));
         let to_control_plane = config.egress.dialer(Network::ControlPlane);
         let auditor =
             audit::auditor(&config.audit, &env.clock, (&audit_metrics, &webhook_metrics), to_control_plane)?;
@@ -254,26 +261,29 @@ impl Foundation {
             Some(inherited) => Store::fork(&inherited.template.image, &config.storage),
             None => {
                 let dialer = config.egress.dialer(Network::Etcd);
-                Store::open(&config.storage, begin, recorder.is_some(), dialer).await?
+                Store::open(&config.storage, begin, recorder.is_some(), dialer, &metrics).await?
             }
         };
-        let encryption = EncryptionAtRest::over(&store.storage, config, &env.random).await?;
+        store.register_metrics(&metrics);
+        let encryption = EncryptionAtRest::over(&store.storage, config, &env.random, &metrics).await?;
         let signals = ShutdownSignals::default();
+        let memory = memory::ledger(config.memory_limit);
+        memory.register(&metrics);
         Ok(Foundation {
             started,
             loopback_check: loopback.check(Arc::clone(&env.clock)),
             front,
             loopback,
             recorder,
-            audit_metrics,
             webhook_metrics,
             auditor,
             store,
             heavy,
             encryption,
-            tasks: signals.tasks(),
+            tasks: signals.tasks(&metrics),
             signals,
-            memory: memory::ledger(config.memory_limit),
+            memory,
+            metrics,
         })
     }
 }
@@ -305,8 +315,8 @@ struct ShutdownSignals {
 
 impl ShutdownSignals {
     /// Creates background tasks that run until shutdown.
-    fn tasks(&self) -> Tasks {
-        Tasks::new(self.lifecycle.terminating().clone())
+    fn tasks(&self, metrics: &MetricsRegistry) -> Tasks {
+        Tasks::new(self.lifecycle.terminating().clone(), metrics)
     }
 }
 
@@ -456,19 +466,6 @@ pub fn system_env() -> Env {
     Env { clock: Arc::new(SystemClock), random: Arc::new(|bytes| rand::fill(bytes)) }
 }
 
-/// Builds the metrics, starting at `now`.
-fn metrics(
-    now: i64,
-    mut collectors: Vec<Arc<dyn Collector>>,
-    store: &Store,
-    of_audit: Arc<::audit::Figures>,
-) -> Metrics {
-    let (size, times) = (Arc::clone(&store.size), Arc::clone(&store.times));
-    let leases = Arc::new(OfLeases(Arc::clone(&store.leases)));
-    collectors.extend([size as Arc<dyn Collector>, times, leases, Arc::new(audit::OfAudit(of_audit))]);
-    Metrics::new(version(), now, collectors).with_resources(resource_labels())
-}
-
 /// Returns the metric labels of all resources and subresources.
 fn resource_labels() -> impl Iterator<Item = ResourceLabels<'static>> {
     ::api::resources::all().map(|row| ResourceLabels {
@@ -487,7 +484,7 @@ fn store_checks(config: &Config, store: &Store) -> Vec<Arc<dyn Check>> {
         let name = n.checked_sub(1).map_or("etcd".into(), |n| format!("etcd-override-{n}").into());
         let check = Arc::new(NamedCheck(name, move || {
             let cluster = Arc::clone(&cluster);
-            async move { cluster.healthy().await.map_err(|error| error.to_string()) }
+            async move { cluster.healthy().await.map_err(CheckError::new) }
         }));
         Arc::new(Throttled::new(check, config.storage.health_timeout() / 2)) as Arc<dyn Check>
     };

@@ -1,15 +1,17 @@
 //! Look-ups of the objects in service account tokens, for authentication.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use api::resources::StorageSpec;
 use apimachinery::go_quote::quote;
 use async_trait::async_trait;
+use authentication::Error;
 use authentication::service_account::{ObjectKind, ObjectState, SecretState, TokenObjects};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jsontree::Value;
-use registry::client::{Client, Read};
+use registry::client::{Client, LookupError, Read};
 use registry::{Element, Registry, StoredRef, codec, meta};
 use schema::object::{Object, get_str, set};
 use schema::proto::{Envelope, meta::Header};
@@ -31,11 +33,15 @@ pub(crate) struct StoredTokenObjects {
 impl StoredTokenObjects {
     /// # Errors
     /// One of the kinds is not served.
-    pub(crate) fn new(registry: &Registry) -> Result<Self, String> {
+    pub(crate) fn new(registry: &Registry) -> Result<Self, LookupError> {
         let client = |plural| Client::find(registry, "", plural);
         let (accounts, pods) = (client("serviceaccounts")?, client("pods")?);
         Ok(StoredTokenObjects { accounts, pods, secrets: client("secrets")?, nodes: client("nodes")? })
     }
+}
+
+fn unavailable(error: impl Display) -> Error {
+    Error::Unavailable(error.to_string())
 }
 
 /// Returns the object and its storage.
@@ -43,24 +49,26 @@ async fn find(
     client: &Client,
     namespace: &str,
     name: &str,
-) -> Result<(&'static StorageSpec<'static>, Arc<Element>), String> {
+) -> Result<(&'static StorageSpec<'static>, Arc<Element>), Error> {
     if name.is_empty() {
-        return Err("resource name may not be empty".to_owned());
+        return Err(Error::Credential("resource name may not be empty".to_owned()));
     }
     let plural = client.row().plural;
-    let storage = client.row().storage.as_ref().ok_or_else(|| format!("{plural} are not stored"))?;
+    let storage = client
+        .row()
+        .storage
+        .as_ref()
+        .ok_or_else(|| Error::Unavailable(format!("{plural} are not stored")))?;
     let found = match client.element(namespace, name, Read::Cached).await {
         Ok(Some(element)) => Some(element),
-        Ok(None) | Err(_) => {
-            client.element(namespace, name, Read::Latest).await.map_err(|status| status.message)?
-        }
+        Ok(None) | Err(_) => client.element(namespace, name, Read::Latest).await.map_err(unavailable)?,
     };
-    Ok((storage, found.ok_or_else(|| format!("{plural} {} not found", quote(name)))?))
+    Ok((storage, found.ok_or_else(|| Error::Credential(format!("{plural} {} not found", quote(name))))?))
 }
 
 #[async_trait]
 impl TokenObjects for StoredTokenObjects {
-    async fn state(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectState, String> {
+    async fn state(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectState, Error> {
         let client = match kind {
             ObjectKind::ServiceAccount => &self.accounts,
             ObjectKind::Pod => &self.pods,
@@ -70,15 +78,15 @@ impl TokenObjects for StoredTokenObjects {
         let (storage, element) = find(client, namespace, name).await?;
         match living_uid(&element) {
             Some(uid) => Ok(ObjectState { uid, deletion: None }),
-            None => Ok(state(&codec::decode(storage, StoredRef::element(&element))?)),
+            None => Ok(state(&codec::decode(storage, StoredRef::element(&element)).map_err(unavailable)?)),
         }
     }
 
-    async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, String> {
+    async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, Error> {
         let (storage, element) = find(&self.secrets, namespace, name).await?;
-        let secret = codec::decode(storage, StoredRef::element(&element))?;
+        let secret = codec::decode(storage, StoredRef::element(&element)).map_err(unavailable)?;
         let token = STANDARD.decode(get_str(&secret, &["data", "token"]).unwrap_or(""));
-        let token = token.map_err(|error| error.to_string())?;
+        let token = token.map_err(unavailable)?;
         let label = |name| get_str(&secret, &["metadata", "labels", name]).unwrap_or("").to_owned();
         let (invalid_since, last_used) = (label(INVALID_SINCE), label(LAST_USED));
         Ok(SecretState { state: state(&secret), token, invalid_since, last_used })

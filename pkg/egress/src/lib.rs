@@ -6,7 +6,7 @@
 mod config;
 mod connect;
 mod error;
-mod figures;
+mod metrics;
 mod proxy;
 #[cfg(test)]
 mod testing;
@@ -16,9 +16,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use client::DialPath;
+use component_base::metrics::MetricsRegistry;
 
 use config::EgressSelectorConfiguration;
-use figures::Figures;
+use metrics::DialMetrics;
 use proxy::Proxy;
 
 pub use error::Error;
@@ -60,7 +61,7 @@ pub struct Egress(Option<Arc<Selected>>);
 #[derive(Debug)]
 struct Selected {
     ways: Vec<(Network, DialPath)>,
-    figures: Arc<Figures>,
+    metrics: Arc<DialMetrics>,
 }
 
 impl Egress {
@@ -86,12 +87,12 @@ impl Egress {
             return Err(Error::Invalid(format!("failed to validate egress selector configuration: {error}")));
         }
         let Some(selections) = config.egress_selections else { return Ok(Egress::default()) };
-        let figures = Arc::<Figures>::default();
+        let metrics = Arc::<DialMetrics>::default();
         let mut ways = Vec::new();
         for selection in selections {
             // Validation rejects other names.
             let Some(network) = Network::named(&selection.name) else { continue };
-            let way = Proxy::way(&selection.connection, &figures, random).map_err(|error| {
+            let way = Proxy::way(&selection.connection, &metrics, random).map_err(|error| {
                 let name = network.name();
                 format!(
                     "failed to setup egress selector: failed to create dialer for egressSelection {name:?}: {error}"
@@ -99,7 +100,7 @@ impl Egress {
             }).map_err(crate::Error::Invalid)?;
             ways.push((network, way));
         }
-        Ok(Egress(Some(Arc::new(Selected { ways, figures }))))
+        Ok(Egress(Some(Arc::new(Selected { ways, metrics }))))
     }
 
     pub fn is_configured(&self) -> bool {
@@ -120,10 +121,10 @@ impl Egress {
         }
     }
 
-    /// Writes the metrics of proxy connections in the Prometheus text format.
-    pub fn write(&self, out: &mut String) {
+    /// Registers the metrics of proxy connections.
+    pub fn register(&self, registry: &MetricsRegistry) {
         if let Some(selected) = &self.0 {
-            selected.figures.write(out);
+            selected.metrics.register(registry);
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
 use crate::config::{Connection, DIRECT, GRPC, TcpTransport, TlsConfig, Transport};
-use crate::figures::{Figures, Kind, Stage};
+use crate::metrics::{DialMetrics, Kind, Stage};
 use crate::{Error, Random, connect, tunnel};
 
 /// Timeout for a connection to a local proxy.
@@ -21,7 +21,7 @@ const ACCEPT_MAX: Duration = Duration::from_secs(30);
 
 pub(crate) struct Proxy {
     place: ProxyEndpoint,
-    figures: Arc<Figures>,
+    metrics: Arc<DialMetrics>,
     random: Random,
 }
 
@@ -56,7 +56,7 @@ impl Proxy {
     /// A file or a URL cannot be used.
     pub(crate) fn way(
         connection: &Connection,
-        figures: &Arc<Figures>,
+        metrics: &Arc<DialMetrics>,
         random: &Random,
     ) -> Result<DialPath, Error> {
         let protocol = connection.proxy_protocol.as_str();
@@ -69,8 +69,8 @@ impl Proxy {
             Some(Transport { tcp: Some(tcp), .. }) => place(tcp)?,
             _ => return Err(Error::Invalid("Either a TCP or UDS transport must be specified".to_owned())),
         };
-        let (figures, random) = (Arc::clone(figures), Arc::clone(random));
-        Ok(DialPath::Through(Arc::new(Proxy { place, figures, random })))
+        let (metrics, random) = (Arc::clone(metrics), Arc::clone(random));
+        Ok(DialPath::Through(Arc::new(Proxy { place, metrics, random })))
     }
 
     /// Connects to the proxy, and through it to `target`.
@@ -97,16 +97,16 @@ impl Proxy {
     async fn dial_counted(&self, address: &Address) -> Result<Box<dyn Io>, Error> {
         let target = target(address)?;
         let (kind, began) = (self.place.kind(), Instant::now());
-        self.figures.started(kind);
+        self.metrics.started(kind);
         let name = format!("Proxy via {} protocol over {}", kind.protocol(), kind.transport());
         let span = Span::current().child(&name, || vec![("address", target.as_str().into())]);
         match span.within(pin!(self.dial_target(&target))).await {
             Ok(stream) => {
-                self.figures.connected(kind, began.elapsed());
+                self.metrics.connected(kind, began.elapsed());
                 Ok(stream)
             }
             Err((stage, why)) => {
-                self.figures.failed(kind, stage);
+                self.metrics.failed(kind, stage);
                 Err(why)
             }
         }

@@ -8,7 +8,7 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use encryption::cipher::ExtendedGcm;
 use encryption::{
-    Configuration, Error, Figures, Kms, KmsFactory, KmsProvider, Protection, ProviderDeps, Rules,
+    Configuration, EncryptionMetrics, Error, Kms, KmsFactory, KmsProvider, Protection, ProviderDeps, Rules,
 };
 
 /// Length of a value in bytes, about that of a Secret with a token.
@@ -40,8 +40,8 @@ fn protection(provider: &str) -> Protection {
          MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}}]}}}}]}}]"
     );
     let configuration = Configuration::read(text.as_bytes(), false).unwrap();
-    let figures = Arc::new(Figures::default());
-    let means = ProviderDeps { factory: &NoPlugins, random: Arc::new(|out| out.fill(7)), figures };
+    let metrics = Arc::new(EncryptionMetrics::default());
+    let means = ProviderDeps { factory: &NoPlugins, random: Arc::new(|out| out.fill(7)), metrics };
     wait(Rules::new(&configuration, means)).unwrap().protection("", "secrets").unwrap()
 }
 

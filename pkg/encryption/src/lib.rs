@@ -13,15 +13,15 @@
 
 pub mod cipher;
 pub mod configuration;
-mod figures;
 mod kms;
+mod metrics;
 mod providers;
 mod rules;
 mod transformer;
 
 pub use configuration::Configuration;
-pub use figures::{DURATION_BOUNDS, Direction, Figures};
 pub use kms::{Kms, KmsFactory, KmsProvider, KmsVersion};
+pub use metrics::{Direction, EncryptionMetrics};
 pub use providers::{NOT_EXPECTED, Protection, is_encrypted};
 pub use rules::{ProviderDeps, Rules};
 pub use transformer::{Decrypted, Error, Random, Transformer};

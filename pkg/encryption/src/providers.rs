@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::figures::{Direction, Figures, ProviderCounters};
+use crate::metrics::{Direction, EncryptionMetrics, ProviderCounters};
 use crate::{Decrypted, Error, KmsProvider, Random};
 use opening::{Decryption, Step};
 
@@ -54,7 +54,7 @@ pub struct Protection(Arc<Inner>);
 
 struct Inner {
     parts: Vec<ProviderMetrics>,
-    figures: Arc<Figures>,
+    metrics: Arc<EncryptionMetrics>,
     random: Random,
 }
 
@@ -70,24 +70,24 @@ impl Protection {
     pub(crate) fn new(
         resource: String,
         members: &[Arc<RuleProvider>],
-        figures: &Arc<Figures>,
+        metrics: &Arc<EncryptionMetrics>,
         random: &Random,
     ) -> Self {
         let part = |member: &Arc<RuleProvider>| {
             let keys = match &member.work {
-                ProviderImpl::Keys(keys) => keys.names().map(|name| figures.cell(&resource, name)).collect(),
+                ProviderImpl::Keys(keys) => keys.names().map(|name| metrics.cell(&resource, name)).collect(),
                 ProviderImpl::Identity | ProviderImpl::Kms(_) => Vec::new(),
             };
             ProviderMetrics {
                 member: Arc::clone(member),
-                cell: figures.cell(&resource, &member.prefix),
+                cell: metrics.cell(&resource, &member.prefix),
                 keys,
             }
         };
         let parts = members.iter().map(part).collect();
-        let figures = Arc::clone(figures);
+        let metrics = Arc::clone(metrics);
         let random = Arc::clone(random);
-        Protection(Arc::new(Inner { parts, figures, random }))
+        Protection(Arc::new(Inner { parts, metrics, random }))
     }
 
     /// Decrypts a value without waiting. Returns `None` if a plugin must be called, as [`open`](Self::open)
@@ -155,7 +155,7 @@ impl Protection {
 
     fn ended(&self, cell: &ProviderCounters, began: Instant, sealed: &Result<Bytes, Error>) {
         let how = sealed.as_ref().map(drop);
-        self.0.figures.ended(cell, Direction::ToStorage, began.elapsed(), how);
+        self.0.metrics.ended(cell, Direction::ToStorage, began.elapsed(), how);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::configuration::{Configuration, Pattern, Provider};
-use crate::figures::Figures;
+use crate::metrics::EncryptionMetrics;
 use crate::providers::{Algorithm, Keys, RuleProvider};
 use crate::{Error, KmsFactory, KmsProvider, KmsVersion, Protection, Random};
 
@@ -14,7 +14,7 @@ pub struct Rules {
     members: HashMap<Pattern, Vec<Arc<RuleProvider>>>,
     plugins: Vec<Plugin>,
     random: Random,
-    figures: Arc<Figures>,
+    metrics: Arc<EncryptionMetrics>,
 }
 
 struct Plugin {
@@ -30,7 +30,7 @@ pub struct ProviderDeps<'a> {
     /// Source of nonces.
     pub random: Random,
     /// Metrics, shared with the rules of earlier and later configurations.
-    pub figures: Arc<Figures>,
+    pub metrics: Arc<EncryptionMetrics>,
 }
 
 impl Rules {
@@ -43,7 +43,7 @@ impl Rules {
             members: HashMap::new(),
             plugins: Vec::new(),
             random: means.random,
-            figures: means.figures,
+            metrics: means.metrics,
         };
         for rule in &configuration.rules {
             let mut members = Vec::with_capacity(rule.providers.len());
@@ -100,7 +100,7 @@ impl Rules {
             .iter()
             .find_map(|pattern| self.members.get(pattern))?;
         let name = pattern(group, resource).to_string();
-        Some(Protection::new(name, members, &self.figures, &self.random))
+        Some(Protection::new(name, members, &self.metrics, &self.random))
     }
 
     /// Returns true if every pattern of `others` has a rule here.

@@ -11,7 +11,6 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::catalog::{Catalog, Owner, Proxied};
 use apimachinery::request_context::RequestContext;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
@@ -25,8 +24,9 @@ use tokio_util::sync::CancellationToken;
 use crate::proxy::url::Url;
 use crate::proxy::{self, Incoming, Network, Trust};
 use crate::routing::dispatch::{Body, Response};
+pub(crate) use crate::routing::proxied::proxied;
 use crate::{header, response};
-pub use headers::set_user;
+pub use headers::{HeaderError, set_user};
 
 /// Timeout of a discovery request to an aggregated server. Every client sends this request, so one slow
 /// server would slow all of discovery.
@@ -79,24 +79,6 @@ pub(crate) struct Forwarded<'r> {
     pub(crate) connection: Option<OnUpgrade>,
     /// Ends long-running requests at shutdown.
     pub(crate) shutdown: &'r CancellationToken,
-}
-
-/// Returns the proxied group version that contains the decoded path. As in upstream, the server of core `v1`
-/// serves all of `/api`.
-pub(crate) fn proxied<'c>(catalog: &'c Catalog, path: &str) -> Option<&'c Arc<Proxied>> {
-    if !catalog.has_proxied() {
-        return None;
-    }
-    let mut segments = path.strip_prefix('/')?.split('/');
-    let (group, version) = match segments.next()? {
-        "api" => ("", "v1"),
-        "apis" => (segments.next().filter(|group| !group.is_empty())?, segments.next()?),
-        _ => return None,
-    };
-    match &catalog.group(group)?.version(version)?.owner {
-        Owner::Proxied(proxied) => Some(proxied),
-        Owner::Builtin | Owner::Custom => None,
-    }
 }
 
 impl Aggregation {
@@ -158,7 +140,10 @@ pub(crate) async fn pass_on(
         query: String::new(),
     };
     let prepared = headers::prepare(&mut parts, &url, context, user);
-    prepared.map_err(|message| ProxyError { asked: false, message })?;
+    prepared.map_err(|error| {
+        let message = format!("error trying to reach service: {error}");
+        ProxyError { asked: false, message }
+    })?;
     parts.headers.extend(more.clone());
     let incoming = Incoming { parts: &parts, path, body, connection, peer: context.peer, shutdown };
     let answer = proxy::pass_on(&*way.network, url, incoming).await;

@@ -21,6 +21,7 @@ use crate::negotiation::Formats;
 use crate::peers::PeerProxy;
 pub use crate::proxy::Backends;
 pub use crate::response::compressed::CompressedLists;
+use crate::routing::dispatch::BoxError;
 use crate::routing::served::Served;
 use crate::watch::drain::WatchDrain;
 pub use crate::watch::metrics::WatchMetrics;
@@ -70,7 +71,7 @@ pub struct Api {
     /// CPU pool for expensive reads.
     pub heavy: CpuPool,
     /// Health check of the store.
-    pub storage_health: Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
+    pub storage_health: Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + Sync>,
     /// Ends watches when the server stops.
     pub watch_drain: WatchDrain,
     /// Ends all other long-running requests at shutdown.

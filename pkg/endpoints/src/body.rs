@@ -1,5 +1,7 @@
 //! Reads request bodies within a bound and decodes them into trees.
 
+use std::fmt::Display;
+
 use api::resources::Resource;
 use api::resources::custom::CustomKind;
 use api::structural::Coercion;
@@ -17,7 +19,7 @@ use schema::{builtin, cbor, json, yaml};
 
 use crate::negotiation::Format;
 use crate::routing::dispatch::{BODY_BYTES_MAX, Body, BoxError};
-use crate::scheme::Scheme;
+use crate::scheme::{NotRegisteredError, Scheme};
 use crate::warning::Warnings;
 
 /// Reads a whole body.
@@ -92,6 +94,24 @@ pub(crate) struct Expected<'e> {
     pub(crate) definition: Option<&'e CustomKind>,
 }
 
+/// Error of a body or of a patched object, in upstream's wording.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DecodeError {
+    /// The JSON is invalid, or does not match its kind.
+    #[error(transparent)]
+    Json(#[from] json::Error),
+    #[error(transparent)]
+    NotRegistered(#[from] NotRegisteredError),
+    #[error("{0}")]
+    MissingVersion(String),
+    /// The kind does not convert to that of the endpoint.
+    #[error("converting ({from}) to ({to}): unknown conversion")]
+    Conversion { from: &'static str, to: String },
+    /// The object does not match the schema of its custom resource.
+    #[error(transparent)]
+    CustomResource(#[from] api::structural::CoercionError),
+}
+
 impl Expected<'_> {
     /// Returns the type that an endpoint's row accepts.
     pub(crate) fn of<'r>(endpoint: &'r Resource<'_>) -> Expected<'r> {
@@ -124,13 +144,12 @@ impl Expected<'_> {
     }
 
     /// Prunes a decoded body to the fields of its CRD and returns the unknown ones.
-    fn coerce(self, api_version: &str, kind: &str, object: &mut Object) -> Result<Vec<String>, String> {
+    fn coerce(self, api_version: &str, kind: &str, object: &mut Object) -> Result<Vec<String>, DecodeError> {
         let own_group = split_api_version(api_version).0 == split_api_version(self.api_version).0;
         let Some(definition) = self.definition.filter(|_| own_group && kind == self.kind) else {
             return Ok(Vec::new());
         };
-        let unknown =
-            definition.coerce(api_version, object, Coercion::Told).map_err(|error| error.to_string())?;
+        let unknown = definition.coerce(api_version, object, Coercion::Told)?;
         let told = |path| json::StrictError { kind: json::StrictKind::UnknownField, path }.to_string();
         Ok(unknown.into_iter().map(told).collect())
     }
@@ -145,7 +164,7 @@ impl Expected<'_> {
     }
 
     /// Returns the registered type for the `apiVersion` and `kind` of a body.
-    fn registered(self, api_version: &str, kind: &str) -> Result<&'static Message, String> {
+    fn registered(self, api_version: &str, kind: &str) -> Result<&'static Message, NotRegisteredError> {
         self.custom.map_or_else(|| Scheme::of(self.api_version).kind(api_version, kind), Ok)
     }
 }
@@ -202,21 +221,21 @@ fn decode_cbor(
     let head = cbor::type_meta(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
     let api_version = if head.api_version.is_empty() { expected.api_version } else { &head.api_version };
     let kind = if head.kind.is_empty() { expected.kind } else { &head.kind };
-    let refused = |text: String| cannot_be_handled(expected, api_version, kind, &text);
-    let message = expected.registered(api_version, kind).map_err(refused)?;
+    let refused = |text: &dyn Display| cannot_be_handled(expected, api_version, kind, &text.to_string());
+    let message = expected.registered(api_version, kind).map_err(|error| refused(&error))?;
     let decoded =
         cbor::decode_within(message, body, DecodeBudget::of_body(body.len())).map_err(|e| match e {
             cbor::Error::NoRoom(e) => too_large(e),
-            e => refused(e.to_string()),
+            e => refused(&e),
         })?;
-    check_convertible(expected, message, api_version, kind).map_err(refused)?;
+    check_convertible(expected, message, api_version, kind).map_err(|error| refused(&error))?;
     let mut object = decoded.object;
     let mut strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
-    strict.extend(expected.coerce(api_version, kind, &mut object).map_err(refused)?);
+    strict.extend(expected.coerce(api_version, kind, &mut object).map_err(|error| refused(&error))?);
     let warnings = match validation {
         FieldValidation::Ignore => Vec::new(),
         FieldValidation::Strict if !strict.is_empty() => {
-            return Err(refused(texts::strict_decoding_error(&strict)));
+            return Err(refused(&texts::strict_decoding_error(&strict)));
         }
         _ => strict,
     };
@@ -253,34 +272,34 @@ fn decode_json(
         ("", version) => version,
         _ => &*head.api_version,
     };
-    let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
+    let refused = |cause: &dyn Display| cannot_be_handled(expected, api_version, kind, &cause.to_string());
     if let (group, INTERNAL) = split_api_version(api_version)
         && expected.custom.is_none()
     {
-        let decoded = decode_internal(text, expected, group, kind).map_err(refused)?;
+        let decoded = decode_internal(text, expected, group, kind).map_err(|error| refused(&error))?;
         let warnings = match validation {
             FieldValidation::Ignore => Vec::new(),
             FieldValidation::Strict if !decoded.warnings.is_empty() => {
-                return Err(refused(texts::strict_decoding_error(&decoded.warnings)));
+                return Err(refused(&texts::strict_decoding_error(&decoded.warnings)));
             }
             _ => decoded.warnings,
         };
         return Ok(Decoded { api_version: api_version.to_owned(), warnings, ..decoded });
     }
-    let message = expected.registered(api_version, kind).map_err(refused)?;
+    let message = expected.registered(api_version, kind).map_err(|error| refused(&error))?;
     let decoded =
         json::decode_within(message, text, DecodeBudget::of_body(body.len())).map_err(|e| match e {
             json::Error::NoRoom(e) => too_large(e),
-            e => refused(expected.reword_error(e).to_string()),
+            e => refused(&expected.reword_error(e)),
         })?;
-    check_convertible(expected, message, api_version, kind).map_err(refused)?;
+    check_convertible(expected, message, api_version, kind).map_err(|error| refused(&error))?;
     let mut object = decoded.object;
     strict.extend(expected.told(decoded.strict));
-    strict.extend(expected.coerce(api_version, kind, &mut object).map_err(refused)?);
+    strict.extend(expected.coerce(api_version, kind, &mut object).map_err(|error| refused(&error))?);
     match validation {
         FieldValidation::Ignore => strict.clear(),
         FieldValidation::Strict if !strict.is_empty() => {
-            return Err(refused(texts::strict_decoding_error(&strict)));
+            return Err(refused(&texts::strict_decoding_error(&strict)));
         }
         _ => {}
     }
@@ -329,8 +348,8 @@ fn set_type_meta(expected: Expected<'_>, object: &mut Object, api_version: &str,
 ///
 /// # Errors
 /// A decoding error in upstream's wording.
-pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Decoded, String> {
-    let head = json::type_meta(text).map_err(|e| e.to_string())?;
+pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Decoded, DecodeError> {
+    let head = json::type_meta(text)?;
     let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
     let (group, version) = split_api_version(&head.api_version);
     let own_group = split_api_version(expected.api_version).0;
@@ -339,12 +358,12 @@ pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Deco
         return decode_internal(text, expected, group, kind);
     }
     if version.is_empty() {
-        return Err(missing_version(text));
+        return Err(DecodeError::MissingVersion(missing_version(text)));
     }
     let api_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
     let message = expected.registered(api_version, kind)?;
     let decoded = json::decode_within(message, text, DecodeBudget::of_body(text.len()))
-        .map_err(|e| expected.reword_error(e).to_string())?;
+        .map_err(|e| expected.reword_error(e))?;
     check_convertible(expected, message, api_version, kind)?;
     let mut object = decoded.object;
     let mut warnings: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
@@ -359,11 +378,16 @@ fn missing_version(text: &[u8]) -> String {
 /// Upstream's internal version.
 const INTERNAL: &str = "__internal";
 
-fn decode_internal(text: &[u8], expected: Expected<'_>, group: &str, kind: &str) -> Result<Decoded, String> {
+fn decode_internal(
+    text: &[u8],
+    expected: Expected<'_>,
+    group: &str,
+    kind: &str,
+) -> Result<Decoded, DecodeError> {
     if kind != expected.kind || group != split_api_version(expected.api_version).0 {
-        return Err(Scheme::of(expected.api_version).not_registered_internal(kind, group));
+        return Err(Scheme::of(expected.api_version).not_registered_internal(kind, group).into());
     }
-    let members = json::decode_untyped(text).map_err(|e| e.to_string())?.value;
+    let members = json::decode_untyped(text)?.value;
     let unknown = members.as_object().into_iter().flat_map(Object::keys);
     let warnings = unknown
         .filter(|name| !["kind", "apiVersion"].contains(&name.as_str()))
@@ -378,14 +402,14 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
     let envelope = Envelope::parse(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
     let api_version = envelope_version(&envelope.api_version).unwrap_or(expected.api_version);
     let kind = if envelope.kind.is_empty() { expected.kind } else { &*envelope.kind };
-    let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
-    let message = expected.registered(api_version, kind).map_err(refused)?;
+    let refused = |cause: &dyn Display| cannot_be_handled(expected, api_version, kind, &cause.to_string());
+    let message = expected.registered(api_version, kind).map_err(|error| refused(&error))?;
     let room = DecodeBudget::of_body(body.len());
     let mut object = proto::decode_within(message, envelope.raw, room).map_err(|e| match e {
         proto::Error::NoRoom(e) => too_large(e),
-        e => refused(e.to_string()),
+        e => refused(&e),
     })?;
-    check_convertible(expected, message, api_version, kind).map_err(refused)?;
+    check_convertible(expected, message, api_version, kind).map_err(|error| refused(&error))?;
     object.insert("kind".to_owned(), kind.into());
     object.insert("apiVersion".to_owned(), api_version.into());
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: Vec::new() })
@@ -409,7 +433,7 @@ fn check_convertible(
     message: &Message,
     api_version: &str,
     kind: &str,
-) -> Result<(), String> {
+) -> Result<(), DecodeError> {
     let family = |api_version| match (split_api_version(api_version).0, kind) {
         ("events.k8s.io", "Event") => "",
         ("extensions", "DaemonSet" | "Deployment" | "ReplicaSet") => "apps",
@@ -427,7 +451,9 @@ fn check_convertible(
         None | Some("events") => "core",
         Some(package) => package,
     };
-    Err(format!("converting ({}) to ({package}.{}): unknown conversion", message.go_name, expected.kind))
+    let from = message.go_name;
+    let to = format!("{package}.{}", expected.kind);
+    Err(DecodeError::Conversion { from, to })
 }
 
 fn check_version(expected: Expected<'_>, api_version: &str) -> Result<(), Box<Status>> {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use apimachinery::status::Status;
+use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability, Summary};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::time::Instant;
 
@@ -39,6 +40,25 @@ const BEGUN_PER_THREAD: usize = 4;
 
 /// Stack size of a thread in bytes, the same as for runtime threads. Decoders recurse, to a bound.
 const STACK_BYTES: usize = 8 << 20;
+
+const REQUESTS: Family<Gauge, 1> = Family::gauge(
+    Stability::Unlevelled,
+    "mainstay_heavy_requests",
+    "Heavy requests, by whether they have begun or wait for their turn.",
+    ["state"],
+);
+const REFUSED: Family<Counter, 0> = Family::counter(
+    Stability::Unlevelled,
+    "mainstay_heavy_requests_refused_total",
+    "Heavy requests refused because too many waited.",
+    [],
+);
+const WAITED: Family<Summary, 0> = Family::summary(
+    Stability::Unlevelled,
+    "mainstay_heavy_wait_seconds",
+    "How long heavy requests waited for their turn.",
+    [],
+);
 
 /// Error for a task that was not started because the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,30 +150,22 @@ impl CpuPool {
         self.0.queue.current()
     }
 
-    /// Appends the pool's metrics in the Prometheus text format.
-    pub fn write(&self, out: &mut String) {
+    /// Registers the pool's metrics.
+    pub fn register_metrics(&self, registry: &MetricsRegistry) {
+        let pool = self.clone();
+        registry.collect(&[&REQUESTS, &REFUSED, &WAITED], move |page| pool.write_metrics(page));
+    }
+
+    fn write_metrics(&self, page: &mut Page<'_>) {
         let (running, waiting) = self.current();
         let Shared { refused, waits, waited_nanoseconds, .. } = &*self.0;
-        let seconds = std::time::Duration::from_nanos(waited_nanoseconds.load(Relaxed)).as_secs_f64();
-        let (refused, waits) = (refused.load(Relaxed), waits.load(Relaxed));
-        for line in [
-            "# HELP mainstay_heavy_requests Heavy requests, by whether they have begun or wait for their turn."
-                .to_owned(),
-            "# TYPE mainstay_heavy_requests gauge".to_owned(),
-            format!("mainstay_heavy_requests{{state=\"running\"}} {running}"),
-            format!("mainstay_heavy_requests{{state=\"waiting\"}} {waiting}"),
-            "# HELP mainstay_heavy_requests_refused_total Heavy requests refused because too many waited."
-                .to_owned(),
-            "# TYPE mainstay_heavy_requests_refused_total counter".to_owned(),
-            format!("mainstay_heavy_requests_refused_total {refused}"),
-            "# HELP mainstay_heavy_wait_seconds How long heavy requests waited for their turn.".to_owned(),
-            "# TYPE mainstay_heavy_wait_seconds summary".to_owned(),
-            format!("mainstay_heavy_wait_seconds_sum {seconds}"),
-            format!("mainstay_heavy_wait_seconds_count {waits}"),
-        ] {
-            out.push_str(&line);
-            out.push('\n');
-        }
+        let mut samples = page.family(&REQUESTS);
+        samples.add(["running"], running);
+        samples.add(["waiting"], waiting);
+        drop(samples);
+        page.family(&REFUSED).add([], refused.load(Relaxed));
+        let sum = std::time::Duration::from_nanos(waited_nanoseconds.load(Relaxed)).as_secs_f64();
+        page.family(&WAITED).add([], Summary { sum, count: waits.load(Relaxed) });
     }
 }
 

@@ -1,22 +1,25 @@
 //! Metric of requested deprecated APIs (upstream's `apiserver_requested_deprecated_apis`). It shows an
 //! operator before an upgrade if clients still use them.
 
-use std::collections::BTreeSet;
-use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
-
 use api::resources::Resource;
 use apimachinery::request_notes::Notes;
+use component_base::metrics::{Family, Gauge, GaugeVec, MetricsRegistry, Stability};
 
-const NAME: &str = "apiserver_requested_deprecated_apis";
-/// Maximum number of recorded versions. Upstream has no limit, but versions of custom resources come and go.
-const SEEN_MAX: usize = 4096;
+const REQUESTED: Family<Gauge, 5> = Family::gauge(
+    Stability::Stable,
+    "apiserver_requested_deprecated_apis",
+    "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.",
+    ["group", "removed_release", "resource", "subresource", "version"],
+);
 
 /// Deprecated versions that clients have requested. Only requests for these take the lock.
-#[derive(Default)]
-pub struct DeprecatedRequests(Mutex<BTreeSet<String>>);
+pub struct DeprecatedRequests(GaugeVec<5>);
 
 impl DeprecatedRequests {
+    pub fn new(registry: &MetricsRegistry) -> Self {
+        DeprecatedRequests(registry.register_vec(&REQUESTED))
+    }
+
     /// Records a request for a deprecated version, here and as an audit annotation.
     pub(crate) fn note(&self, row: &Resource<'_>, notes: &Notes) {
         let removed = match (row.custom, row.lifecycle.removed) {
@@ -27,27 +30,7 @@ impl DeprecatedRequests {
         if !removed.is_empty() {
             notes.annotate("k8s.io/removed-release", removed.as_str());
         }
-        let labels = format!(
-            "group=\"{}\",removed_release=\"{removed}\",resource=\"{}\",subresource=\"{}\",version=\"{}\"",
-            row.group, row.plural, row.subresource, row.version
-        );
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() < SEEN_MAX {
-            seen.insert(labels);
-        }
-    }
-
-    /// Appends the metric in the Prometheus text format.
-    pub fn write(&self, out: &mut String) {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.is_empty() {
-            return;
-        }
-        let help = "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.";
-        let _ = writeln!(out, "# HELP {NAME} [STABLE] {help}\n# TYPE {NAME} gauge");
-        for labels in &*seen {
-            let _ = writeln!(out, "{NAME}{{{labels}}} 1");
-        }
+        self.0.with([row.group, &removed, row.plural, row.subresource, row.version]).set(1);
     }
 }
 
@@ -58,10 +41,10 @@ mod tests {
 
     #[test]
     fn deprecated_api_is_reported_once_with_removal_release() {
-        let (requests, mut page) = (DeprecatedRequests::default(), String::new());
+        let registry = MetricsRegistry::default();
+        let requests = DeprecatedRequests::new(&registry);
         let notes = Notes::default();
-        requests.write(&mut page);
-        assert_eq!(page, "");
+        assert_eq!(registry.to_string(), "");
         for (group, version, plural) in [
             ("", "v1", "endpoints"),
             ("resource.k8s.io", "v1beta1", "deviceclasses"),
@@ -77,7 +60,7 @@ mod tests {
                 ("k8s.io/removed-release".into(), "1.38".to_owned())
             ]
         );
-        requests.write(&mut page);
+        let page = registry.to_string();
         let samples: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(
             samples,

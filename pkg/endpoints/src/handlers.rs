@@ -12,7 +12,9 @@ pub(crate) mod delete;
 mod eviction;
 pub(crate) mod get;
 pub(crate) mod list;
+mod list_options;
 pub(crate) mod patch;
+mod read;
 mod review;
 pub(crate) mod token;
 pub(crate) mod update;
@@ -56,6 +58,21 @@ fn done() -> Status {
     let mut status = Status::success(Details::default());
     (status.code, status.details) = (201, None);
     status
+}
+
+/// Checks that a patch does not change the name of the object.
+pub(crate) fn ensure_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
+    let (given, name) = (meta::text(object, "name"), call.name());
+    if given == name {
+        return Ok(());
+    }
+    let message = match given {
+        "" => {
+            format!("the name of the object ({name} based on URL) was undeterminable: name must be provided")
+        }
+        _ => format!("the name of the object ({given}) does not match the name on the URL ({name})"),
+    };
+    Err(Status::bad_request(message).into())
 }
 
 /// Applies the defaults of a decoded body, converts it to the resource's storage version, and folds aliases

@@ -7,8 +7,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 
-use crate::response;
-use crate::routing::dispatch::{Body, BoxError};
+use crate::routing::dispatch::{Body, BoxError, full};
 
 /// Result of sending a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +63,7 @@ impl<F: FnOnce(SendResult)> Drop for ObservedBody<F> {
     fn drop(&mut self) {
         let sent = SendResult { bytes: self.bytes, whole: self.ended || self.inner.is_end_stream() };
         // The inner body is dropped first, because its work is part of this one's.
-        drop(std::mem::replace(&mut self.inner, response::full(Bytes::new())));
+        drop(std::mem::replace(&mut self.inner, full(Bytes::new())));
         if let Some(done) = self.done.take() {
             done(sent);
         }
@@ -94,7 +93,7 @@ mod tests {
                 let told = Arc::clone(&told);
                 move |sent| told.lock().unwrap().push((name, sent))
             };
-            let inner = ObservedBody::body(response::full("abc"), note("inner"));
+            let inner = ObservedBody::body(full("abc"), note("inner"));
             let mut body = ObservedBody::body(inner, note("outer"));
             frames(&mut body, polls);
             assert!(told.lock().unwrap().is_empty());

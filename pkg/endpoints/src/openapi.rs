@@ -34,7 +34,7 @@ use sha2::{Digest, Sha512};
 
 use crate::negotiation::Formats;
 use content::Content;
-pub use foreign::part_of_version;
+pub use foreign::{DocumentError, part_of_version};
 use headers::{
     Body, DAY_SECONDS, accepted, accepts_gzip, conditional_response, content_type, empty, hash_parameter,
     http_date, moved,

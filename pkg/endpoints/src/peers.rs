@@ -4,7 +4,7 @@
 //! A request for a resource that only another API server serves is forwarded to it, once. Discovery merges
 //! the resources of all servers.
 
-mod figures;
+mod metrics;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ use crate::discovery::{Discovery, Merged};
 use crate::response;
 use crate::routing::dispatch::Response;
 use crate::routing::served::Generation;
-use figures::ProxyFailure;
-pub use figures::{PeerFigures, SyncFailure};
+use metrics::ProxyFailure;
+pub use metrics::{PeerMetrics, SyncFailure};
 
 /// Marks a forwarded request. The receiver must not forward it again.
 pub const PEER_PROXIED: HeaderName = HeaderName::from_static("x-kubernetes-peer-proxied");
@@ -72,15 +72,15 @@ pub struct PeerProxy {
     peers: Arc<dyn Peers>,
     /// Merged discovery document, with the generations that it was built from.
     merged: Mutex<Option<(Generations, Arc<Merged>)>>,
-    figures: PeerFigures,
+    metrics: PeerMetrics,
 }
 
 /// Generation of the local catalog and of the peers' groups.
 type Generations = (u64, u64);
 
 impl PeerProxy {
-    pub fn new(peers: Arc<dyn Peers>, figures: PeerFigures) -> Self {
-        PeerProxy { peers, merged: Mutex::default(), figures }
+    pub fn new(peers: Arc<dyn Peers>, metrics: PeerMetrics) -> Self {
+        PeerProxy { peers, merged: Mutex::default(), metrics }
     }
 
     /// True if the resource of a request is not served here but by a peer.
@@ -101,7 +101,7 @@ impl PeerProxy {
     pub(crate) async fn forward(&self, request: Forwarded<'_>) -> Response {
         let named = ResourceName::of(&request.context.info);
         let Some(way) = self.peers.way(&named).await else {
-            self.figures.not_passed_on(&named, ProxyFailure::Endpoint);
+            self.metrics.not_passed_on(&named, ProxyFailure::Endpoint);
             let status = Status::failure(503, Reason::ServiceUnavailable, NO_PEER_ADDRESS);
             return response::status_response(&request.parts.headers, None, &status, &[]);
         };
@@ -110,13 +110,13 @@ impl PeerProxy {
         let named = ResourceName::of(&context.info);
         let answer = match pass_on(way, request, &passed_on).await {
             Err(ProxyError { asked: false, message }) => {
-                self.figures.not_passed_on(&named, ProxyFailure::Transport);
+                self.metrics.not_passed_on(&named, ProxyFailure::Transport);
                 return refusal(503, message);
             }
             Err(ProxyError { message, .. }) => refusal(503, message),
             Ok(answer) => answer,
         };
-        self.figures.passed_on(answer.status().as_u16(), &named);
+        self.metrics.passed_on(answer.status().as_u16(), &named);
         answer
     }
 
@@ -128,7 +128,7 @@ impl PeerProxy {
     ) -> Option<Result<http::Response<Bytes>, Status>> {
         let asked = Discovery::aggregated_apis_format(request)?;
         if asked.alone {
-            self.figures.alone();
+            self.metrics.alone();
             return None;
         }
         let merged = self.merged(generation);
@@ -140,10 +140,10 @@ impl PeerProxy {
         let numbers = (generation.number(), groups.number);
         let known = self.merged.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((_, merged)) = known.filter(|(of, _)| *of == numbers) {
-            self.figures.merged(true);
+            self.metrics.merged(true);
             return merged;
         }
-        self.figures.merged(false);
+        self.metrics.merged(false);
         let own = (self.peers.own_name(), generation.discovery().aggregated_groups());
         let merged = Arc::new(Merged::new(own, &groups.by_server));
         *self.merged.lock().unwrap_or_else(PoisonError::into_inner) = Some((numbers, Arc::clone(&merged)));

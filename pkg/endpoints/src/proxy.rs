@@ -1,15 +1,18 @@
 //! Proxies requests to backends: a kubelet, a pod, or the endpoints of a Service (upstream's
 //! `apimachinery/pkg/util/proxy`). A [`Network`] makes the connections; this module rewrites the messages.
 
+mod error;
 mod headers;
-mod log_figures;
+mod log_metrics;
 mod one_client;
 mod rewrite;
 #[cfg(test)]
 pub(crate) mod testing;
+mod trust;
 mod upgrade;
 pub(crate) mod url;
 
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -22,24 +25,14 @@ use hyper::upgrade::OnUpgrade;
 use tokio_util::sync::CancellationToken;
 
 use crate::header;
-use crate::routing::dispatch::{Body, Response};
+use crate::routing::dispatch::{Body, Response, full};
+pub use error::{NetworkError, UrlError};
 pub(crate) use headers::{end_to_end, is_upgrade};
-pub use log_figures::LogFigures;
+pub use log_metrics::LogMetrics;
 pub use one_client::OneClient;
+pub use trust::Trust;
 pub(crate) use upgrade::upgrade;
 use url::Url;
-
-/// TLS trust of a backend connection and the client certificate that it presents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
-    /// A kubelet. This server presents its client certificate. The kubelet's certificate is verified if a CA
-    /// is configured.
-    Kubelet,
-    /// A kubelet whose certificate is not verified, at the client's request.
-    UnverifiedKubelet,
-    /// Any server. No client certificate is presented.
-    Anyone,
-}
 
 /// Connects to other machines. Requests have absolute URLs. Connecting has a timeout.
 #[async_trait]
@@ -48,28 +41,19 @@ pub trait Network: Send + Sync + 'static {
     ///
     /// # Errors
     /// An error in Go's wording, which the client sees.
-    async fn send(&self, trust: Trust, request: Request<Body>) -> Result<Response, String>;
+    async fn send(&self, trust: Trust, request: Request<Body>) -> Result<Response, NetworkError>;
 
     /// Sends a request on a dedicated connection, which the response may upgrade.
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, UpgradeError>;
+    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, NetworkError>;
 
     /// Returns all addresses of a host. An IP address is returned unchanged.
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String>;
-}
-
-/// Failure of a request on a dedicated connection.
-#[derive(Debug)]
-pub enum UpgradeError {
-    /// The connection failed.
-    Dial(String),
-    /// The connection was established, but the exchange failed.
-    Exchange(String),
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NetworkError>;
 }
 
 /// Configuration of backend connections.
@@ -80,7 +64,7 @@ pub struct Backends {
     pub kubelet_port: u16,
     /// `--kubelet-preferred-address-types`, best first.
     pub address_types: Vec<String>,
-    pub logs: Arc<LogFigures>,
+    pub logs: Arc<LogMetrics>,
 }
 
 /// Request that may be proxied.
@@ -122,11 +106,12 @@ pub(crate) async fn pass_on(
     headers::add_forwarded_for(&mut head, incoming.peer.map(|peer| peer.ip()));
     headers::add_forwarded_uri(&mut head, prefix, &url);
     let host = header::text_or_empty(&head, http::header::HOST).into_owned();
-    let unreachable = |error: String| {
+    let unreachable = |error: &dyn Display| {
         Status::failure(503, Reason::ServiceUnavailable, format!("error trying to reach service: {error}"))
     };
-    let request = headers::request(&parts.method, &url, head, incoming.body).map_err(unreachable)?;
-    let answer = network.send(url.trust(), request).await.map_err(unreachable)?;
+    let request =
+        headers::request(&parts.method, &url, head, incoming.body).map_err(|error| unreachable(&error))?;
+    let answer = network.send(url.trust(), request).await.map_err(|error| unreachable(&error))?;
     let (mut head, body) = answer.into_parts();
     head.headers = headers::end_to_end(&head.headers);
     headers::remove_cors(&mut head.headers);
@@ -147,7 +132,7 @@ fn redirect_to_root(path: &str, query: &str) -> Response {
     if let Ok(value) = HeaderValue::try_from(format!("{}/{mark}{query}", url::escape_path(path))) {
         head.insert(LOCATION, value);
     }
-    answer_of(http::StatusCode::MOVED_PERMANENTLY, head, crate::response::full(bytes::Bytes::new()))
+    answer_of(http::StatusCode::MOVED_PERMANENTLY, head, full(bytes::Bytes::new()))
 }
 
 fn answer_of(status: http::StatusCode, headers: http::HeaderMap, body: Body) -> Response {

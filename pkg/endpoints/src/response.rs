@@ -20,7 +20,6 @@ use futures::future::BoxFuture;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY,
 };
-use http_body_util::{BodyExt, Full};
 use registry::{Budget, Element, StoredRef};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL;
 use schema::object::Object;
@@ -35,14 +34,11 @@ use crate::routing::dispatch::{Body, Response};
 use crate::trace::Trace;
 use crate::{header, warning};
 
+pub use crate::routing::dispatch::full;
 pub(crate) use list::CacheName;
 
 /// Bodies above this size are compressed if the client accepts gzip (upstream's threshold).
 const GZIP_ABOVE_BYTES: usize = 128 * 1024;
-
-pub fn full(bytes: impl Into<Bytes>) -> Body {
-    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
-}
 
 /// Settings that all responses to one request share.
 #[derive(Clone)]

@@ -21,6 +21,11 @@ pub(crate) enum Scheme {
     Aggregator,
 }
 
+/// The kind is not registered in a scheme, in upstream's wording.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotRegisteredError(String);
+
 impl Scheme {
     /// Returns the scheme of the server with this group version.
     pub(crate) fn of(api_version: &str) -> Self {
@@ -44,18 +49,18 @@ impl Scheme {
     ///
     /// # Errors
     /// The kind is not registered, in upstream's wording.
-    pub(crate) fn kind(self, api_version: &str, kind: &str) -> Result<&'static Message, String> {
+    pub(crate) fn kind(self, api_version: &str, kind: &str) -> Result<&'static Message, NotRegisteredError> {
         let known = builtin::kind(api_version, kind).filter(|message| {
             // Kinds of all groups are also registered as `v1` in each scheme.
             let everywhere = api_version == "v1" && message.info.kinds.iter().any(|k| k.starts_with("*/"));
             Scheme::of(api_version) == self || everywhere
         });
-        known.ok_or_else(|| errors::not_registered(kind, api_version, self.name()))
+        known.ok_or_else(|| NotRegisteredError(errors::not_registered(kind, api_version, self.name())))
     }
 
-    /// Error text for a kind that is not in the internal version of its group.
-    pub(crate) fn not_registered_internal(self, kind: &str, group: &str) -> String {
-        errors::not_registered_internal(kind, group, self.name())
+    /// Error for a kind that is not in the internal version of its group.
+    pub(crate) fn not_registered_internal(self, kind: &str, group: &str) -> NotRegisteredError {
+        NotRegisteredError(errors::not_registered_internal(kind, group, self.name()))
     }
 }
 
@@ -84,6 +89,6 @@ mod tests {
         let error = Scheme::of("apiregistration.k8s.io/v1").kind("v1", "Secret").err();
         let expected = "no kind \"Secret\" is registered for version \"v1\" in scheme \
                         \"k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28\"";
-        assert_eq!(error.as_deref(), Some(expected));
+        assert_eq!(error.map(|error| error.to_string()).as_deref(), Some(expected));
     }
 }

@@ -14,8 +14,8 @@ use http_body::Body as _;
 use jsontree::json;
 
 use crate::observed::{ObservedBody, SendResult};
+use crate::routing::action::Action;
 use crate::routing::dispatch::Response;
-use crate::routing::route::Action;
 
 /// Maximum length of the user agent in bytes; longer values are truncated and marked.
 const USER_AGENT_MAX: usize = 1024;

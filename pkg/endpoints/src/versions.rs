@@ -8,6 +8,8 @@ use schema::json::errors as texts;
 use schema::object::Object;
 
 use crate::body::{self, Expected};
+
+pub use crate::body::DecodeError;
 use crate::response::encode;
 
 /// Converts a stored object to the version of `endpoint`.
@@ -24,16 +26,16 @@ pub fn shown(object: Object, endpoint: &Resource<'_>, resource: &Resource<'_>) -
 /// Encodes an object as JSON in the version of `endpoint`.
 ///
 /// # Errors
-/// A message if the tree does not match its kind.
-pub fn text(object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, String> {
-    schema::patch::text(endpoint.message, object).map_err(|error| error.to_string())
+/// The tree does not match its kind.
+pub fn text(object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, schema::patch::Error> {
+    schema::patch::text(endpoint.message, object)
 }
 
 /// Decodes the changed [`text`] of an object. Returns it with its `apiVersion`.
 ///
 /// # Errors
-/// A message if the JSON is no object of the endpoint's kind.
-pub fn read(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), String> {
+/// The JSON is no object of the endpoint's kind.
+pub fn read(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), DecodeError> {
     body::decode_patched(text, Expected::of(endpoint)).map(|decoded| (decoded.object, decoded.api_version))
 }
 

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use apimachinery::user_info::{GROUP_AUTHENTICATED, GROUP_MASTERS, GROUP_UNAUTHENTICATED};
 
-use crate::plan::discipline;
+use crate::discipline::Discipline;
+use crate::shuffle_sharding::Dealer;
 
 /// Flow schemas and priority levels of a cluster. Takes effect by
 /// [`FlowControl::configure`](crate::FlowControl::configure).
@@ -32,7 +33,7 @@ impl Configuration {
     /// The schemas and levels `exempt` and `catch-all` always exist.
     pub fn new(mut schemas: Vec<FlowSchema>, mut levels: Vec<PriorityLevel>, total_seats: u32) -> Self {
         levels.retain(|level| {
-            (level.kind == LevelKind::Exempt) == (level.name == EXEMPT) && discipline(level).is_some()
+            (level.kind == LevelKind::Exempt) == (level.name == EXEMPT) && level.discipline().is_some()
         });
         let named: HashSet<&str> = levels.iter().map(|level| level.name.as_str()).collect();
         schemas.retain(|schema| named.contains(schema.level.as_str()));
@@ -186,6 +187,27 @@ pub struct PriorityLevel {
     /// `lendablePercent`: the percentage of its seats that the level lends, 0 to 100.
     pub lendable_percent: u32,
     pub kind: LevelKind,
+}
+
+impl PriorityLevel {
+    /// Returns the queuing parameters; `None` if the level has no queues.
+    pub(crate) fn queuing(&self) -> Option<Queuing> {
+        match self.kind {
+            LevelKind::Limited { response: Response::Queue(queuing), .. } => Some(queuing),
+            LevelKind::Limited { response: Response::Reject, .. } | LevelKind::Exempt => None,
+        }
+    }
+
+    /// Returns the queuing discipline; `None` if the hand size is impossible.
+    pub(crate) fn discipline(&self) -> Option<Discipline> {
+        Some(match (self.kind, self.queuing()) {
+            (LevelKind::Exempt, _) => Discipline::Exempt,
+            (_, None) => Discipline::Reject,
+            (_, Some(Queuing { queues, hand_size, queue_length_limit })) => {
+                Discipline::Queue(Dealer::new(queues, hand_size)?, queue_length_limit)
+            }
+        })
+    }
 }
 
 /// Type of a priority level.

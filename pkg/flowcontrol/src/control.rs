@@ -6,20 +6,17 @@ use std::time::Duration;
 
 use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
+use component_base::metrics::{Described, Page};
 
+use crate::clock::Monotonic;
 use crate::config::Configuration;
 use crate::digest::{Class, RequestDigest, Route};
-use crate::level::{Admission, Lingering, Request};
+use crate::level::{Admission, Lingering};
 use crate::matching::Matcher;
 use crate::plan::Plan;
+use crate::request::Request;
 use crate::request_counts::{RequestCounter, Watermarks};
 use crate::{dump, metrics};
-
-/// A clock that never goes back.
-pub trait Monotonic: Send + Sync {
-    /// Returns the time since a fixed moment in the past.
-    fn now(&self) -> Duration;
-}
 
 /// Routing table of requests.
 struct RoutingTable {
@@ -92,7 +89,7 @@ impl FlowControl {
     /// Requests seats. Between classification and this call a caller should only estimate the work. Otherwise
     /// the level may be dropped in between, and its last requests are missing from metrics and dumps.
     pub fn ask(&self, class: &Class, request: Request) -> Admission {
-        class.route.level.ask(class, request)
+        class.route.level.ask(&class.route.schema, class.hash, request)
     }
 
     /// Frees the seats of requests whose additional latency is over. Returns the time of the next release;
@@ -118,11 +115,14 @@ impl FlowControl {
         self.kinds.watermarks(self.clock.now())
     }
 
-    /// Appends all metric families `apiserver_flowcontrol_*` in the Prometheus text format.
-    pub fn collect(&self, out: &mut String) {
+    /// Metric families `apiserver_flowcontrol_*`.
+    pub const METRICS: &[&dyn Described] = metrics::FAMILIES;
+
+    /// Writes [`METRICS`](Self::METRICS).
+    pub fn write_metrics(&self, page: &mut Page<'_>) {
         let plan = self.plan();
-        metrics::write(out, &plan.1, &self.served.load().routes);
-        self.kinds.write(out, self.clock.now());
+        metrics::write(page, &plan.1, &self.served.load().routes);
+        self.kinds.write(page, self.clock.now());
     }
 
     /// Returns the page `/debug/api_priority_and_fairness/dump_priority_levels`.

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use crate::config::Distinguisher;
-use crate::figures::WATCH_BOUNDS;
 use crate::level::Level;
 use crate::schema::Schema;
 
@@ -118,6 +117,6 @@ impl Class {
     /// Records the number of watches that a write notifies (`apiserver_flowcontrol_watch_count_samples`).
     pub fn observe_watchers(&self, watchers: usize) {
         let watchers = watchers as u64;
-        self.route.schema.figures.watchers.observe(&WATCH_BOUNDS, watchers, watchers);
+        self.route.schema.metrics.watchers.observe(watchers);
     }
 }

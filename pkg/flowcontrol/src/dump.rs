@@ -6,9 +6,9 @@ use std::time::Duration;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime, format_duration};
 
 use crate::config::Distinguisher;
-use crate::level::Request;
 use crate::plan::Plan;
 use crate::queue_set::RequestRow;
+use crate::request::Request;
 
 const LEVEL_COLUMNS: [&str; 10] = [
     "PriorityLevelName",

@@ -6,59 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use apimachinery::request_context::RequestContext;
-
-use crate::control::Monotonic;
-use crate::digest::Class;
-use crate::figures::SEAT_BOUNDS;
-use crate::queue_set::{DeferredWork, Discipline, Key, QueueSet, SeatResult};
+use crate::clock::Monotonic;
+use crate::discipline::Discipline;
+use crate::queue_set::{DeferredWork, Key, QueueSet, SeatResult};
+use crate::request::{Rejection, Request};
 use crate::request_counts::RequestCounter;
-
-/// Work estimate of a request (upstream's `WorkEstimate`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WorkEstimate {
-    /// Seats during execution, at least one.
-    pub initial_seats: u32,
-    /// Seats held after the response, for the watch events that a write causes (`finalSeats`).
-    pub final_seats: u32,
-    /// Duration for which the final seats are held.
-    pub additional_latency: Duration,
-}
-
-impl WorkEstimate {
-    /// One seat during execution: the estimate for a request of unknown cost.
-    pub const ONE: WorkEstimate =
-        WorkEstimate { initial_seats: 1, final_seats: 0, additional_latency: Duration::ZERO };
-
-    /// Returns the maximum of initial and final seats. The request occupies that many from start to end.
-    pub fn width(&self) -> u32 {
-        self.initial_seats.max(self.final_seats)
-    }
-}
-
-/// A request as flow control sees it, besides its class.
-#[derive(Clone)]
-pub struct Request {
-    /// The work estimate.
-    pub work: WorkEstimate,
-    /// True for a write, in metrics.
-    pub mutating: bool,
-    /// True for a watch, in metrics. A watch occupies its seat only for the initial events.
-    pub watch: bool,
-    /// User and request attributes, for dumps.
-    pub context: Arc<RequestContext>,
-    /// The user's name, after impersonation.
-    pub user: Box<str>,
-}
-
-/// Reason of a rejection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rejection {
-    /// No seat is free, and the queue is full.
-    QueueFull,
-    /// No seat is free, and the level has no queues.
-    ConcurrencyLimit,
-}
+use crate::schema::Schema;
 
 /// Result of a request for seats.
 #[derive(Debug)]
@@ -218,12 +171,12 @@ impl Level {
         result
     }
 
-    pub(crate) fn ask(self: &Arc<Self>, class: &Class, request: Request) -> Admission {
-        let schema = &class.route.schema;
+    /// Requests seats for a request of `schema`. `hash` determines the flow's queues.
+    pub(crate) fn ask(self: &Arc<Self>, schema: &Arc<Schema>, hash: u64, request: Request) -> Admission {
         let width = u64::from(request.work.width());
-        schema.figures.seats.observe(&SEAT_BOUNDS, width, width);
+        schema.metrics.seats.observe(width);
         let place = |key| LevelEntry { level: Arc::clone(self), key };
-        match self.change(|set, now, after| set.ask(schema, class.hash, request, now, after)) {
+        match self.change(|set, now, after| set.ask(schema, hash, request, now, after)) {
             SeatResult::Seated(key) => Admission::Seated(Seat { place: place(key), waited: Duration::ZERO }),
             SeatResult::Waits(key) => Admission::Waits(Waiting { place: Some(place(key)) }),
             SeatResult::Rejected(rejection) => Admission::Rejected(rejection),

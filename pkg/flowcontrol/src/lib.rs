@@ -10,20 +10,23 @@
 //! waiting is a [`Future`], and delayed work runs in [`FlowControl::poll_releases`].
 
 mod allocation;
+mod clock;
 mod config;
 mod control;
 mod demand;
 mod digest;
+mod discipline;
 mod dump;
-mod figures;
 mod level;
 mod matching;
 mod metrics;
 mod plan;
 mod queue_set;
 mod ratio;
+mod request;
 mod request_counts;
 mod schema;
+mod schema_metrics;
 mod seat_seconds;
 mod shuffle_sharding;
 #[cfg(test)]
@@ -32,12 +35,14 @@ mod snapshot;
 #[cfg(test)]
 mod testing;
 
+pub use clock::Monotonic;
 pub use config::{
     Configuration, Distinguisher, FlowSchema, LevelKind, NonResourceRule, PriorityLevel, Queuing,
     ResourceRule, Response, Rule, Subject,
 };
-pub use control::{FlowControl, Monotonic};
+pub use control::FlowControl;
 pub use digest::{Class, RequestDigest, Target};
-pub use level::{Admission, Rejection, Request, Seat, Waiting, WorkEstimate};
+pub use level::{Admission, Seat, Waiting};
+pub use request::{Rejection, Request, WorkEstimate};
 pub use request_counts::{ByKind, Watermarks};
 pub use snapshot::{LevelState, QueueState};

@@ -4,22 +4,247 @@
 //! There is a series for every existing level, and for every configured schema that has received a request.
 //! The series of a removed object disappear.
 
-use std::fmt::{Display, Write};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
-use component_base::metrics::Histogram;
+use component_base::metrics::Stability::{Alpha, Beta, Experimental};
+use component_base::metrics::{Counter, Described, Family, Gauge, Histogram, Page, buckets};
 
 use crate::digest::Route;
-use crate::figures::{
-    DURATION_BOUNDS, LENGTH_BOUNDS, RejectReason, SEAT_BOUNDS, SchemaFigures, WATCH_BOUNDS,
-};
 use crate::plan::{Plan, PlannedLevel};
 use crate::queue_set::{LoadHistograms, VirtualTimes};
-use crate::ratio::Ratio;
+use crate::request_counts::READ_VS_WRITE;
+use crate::schema_metrics::{RejectReason, SchemaMetrics};
 
-/// Writes all families except the one in [`crate::kinds`].
-pub(crate) fn write(out: &mut String, plan: &Plan, routes: &[Arc<Route>]) {
+const CURRENT_LIMIT: Family<Gauge, 1> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_current_limit_seats",
+    "current derived number of execution seats available to each priority level",
+    ["priority_level"],
+);
+const DEMAND_AVERAGE: Family<Gauge, 1> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_demand_seats_average",
+    "Time-weighted average, over last adjustment period, of demand_seats",
+    ["priority_level"],
+);
+const DEMAND_HIGH: Family<Gauge, 1> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_demand_seats_high_watermark",
+    "High watermark, over last adjustment period, of demand_seats",
+    ["priority_level"],
+);
+const DEMAND_SMOOTHED: Family<Gauge, 1> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_demand_seats_smoothed",
+    "Smoothed seat demands",
+    ["priority_level"],
+);
+const DEMAND_DEVIATION: Family<Gauge, 1> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_demand_seats_stdev",
+    "Time-weighted standard deviation, over last adjustment period, of demand_seats",
+    ["priority_level"],
+);
+const LOWER_LIMIT: Family<Gauge, 1> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_lower_limit_seats",
+    "Configured lower bound on number of execution seats available to each priority level",
+    ["priority_level"],
+);
+const NOMINAL_LIMIT: Family<Gauge, 1> = Family::gauge(
+    Beta,
+    "apiserver_flowcontrol_nominal_limit_seats",
+    "Nominal number of execution seats configured for each priority level",
+    ["priority_level"],
+);
+/// Exported until upstream removes it.
+const CONCURRENCY_LIMIT: Family<Gauge, 1> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_request_concurrency_limit",
+    "(Deprecated since 1.30.0) Nominal number of execution seats configured for each priority level",
+    ["priority_level"],
+);
+const TARGET: Family<Gauge, 1> =
+    Family::gauge(Alpha, "apiserver_flowcontrol_target_seats", "Seat allocation targets", ["priority_level"]);
+const UPPER_LIMIT: Family<Gauge, 1> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_upper_limit_seats",
+    "Configured upper bound on number of execution seats available to each priority level",
+    ["priority_level"],
+);
+const CURRENT_R: Family<Gauge, 1> =
+    Family::gauge(Alpha, "apiserver_flowcontrol_current_r", "R(time of last change)", ["priority_level"]);
+const DISPATCH_R: Family<Gauge, 1> =
+    Family::gauge(Alpha, "apiserver_flowcontrol_dispatch_r", "R(time of last dispatch)", ["priority_level"]);
+const LATEST_S: Family<Gauge, 1> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_latest_s",
+    "S(most recently dispatched request)",
+    ["priority_level"],
+);
+const NEXT_DISCOUNTED: Family<Gauge, 2> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_next_discounted_s_bounds",
+    "min and max, over queues, of S(oldest waiting request in queue) - estimated work in progress",
+    ["bound", "priority_level"],
+);
+const NEXT_S: Family<Gauge, 2> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_next_s_bounds",
+    "min and max, over queues, of S(oldest waiting request in queue)",
+    ["bound", "priority_level"],
+);
+const FAIR_FRACTION: Family<Gauge, 0> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_seat_fair_frac",
+    "Fair fraction of server's concurrency to allocate to each priority level that can use it",
+    [],
+);
+const EXECUTING_REQUESTS: Family<Gauge, 2> = Family::gauge(
+    Beta,
+    "apiserver_flowcontrol_current_executing_requests",
+    "Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem",
+    ["flow_schema", "priority_level"],
+);
+const EXECUTING_SEATS: Family<Gauge, 2> = Family::gauge(
+    Beta,
+    "apiserver_flowcontrol_current_executing_seats",
+    "Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
+    ["flow_schema", "priority_level"],
+);
+const WAITING_REQUESTS: Family<Gauge, 2> = Family::gauge(
+    Beta,
+    "apiserver_flowcontrol_current_inqueue_requests",
+    "Number of requests currently pending in queues of the API Priority and Fairness subsystem",
+    ["flow_schema", "priority_level"],
+);
+const WAITING_SEATS: Family<Gauge, 2> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_current_inqueue_seats",
+    "Number of seats currently pending in queues of the API Priority and Fairness subsystem",
+    ["flow_schema", "priority_level"],
+);
+/// Exported until upstream removes it.
+const CONCURRENCY_IN_USE: Family<Gauge, 2> = Family::gauge(
+    Alpha,
+    "apiserver_flowcontrol_request_concurrency_in_use",
+    "(Deprecated since 1.31.0) Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
+    ["flow_schema", "priority_level"],
+);
+const DISPATCHED: Family<Counter, 2> = Family::counter(
+    Beta,
+    "apiserver_flowcontrol_dispatched_requests_total",
+    "Number of requests executed by API Priority and Fairness subsystem",
+    ["flow_schema", "priority_level"],
+);
+const REJECTED: Family<Counter, 3> = Family::counter(
+    Beta,
+    "apiserver_flowcontrol_rejected_requests_total",
+    "Number of requests rejected by API Priority and Fairness subsystem",
+    ["flow_schema", "priority_level", "reason"],
+);
+const NO_ACCOMMODATION: Family<Counter, 2> = Family::counter(
+    Alpha,
+    "apiserver_flowcontrol_request_dispatch_no_accommodation_total",
+    "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",
+    ["flow_schema", "priority_level"],
+);
+const EXECUTION_SECONDS: Family<Histogram, 3> = Family::histogram(
+    Alpha,
+    "apiserver_flowcontrol_request_execution_seconds",
+    "Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution in the API Priority and Fairness subsystem",
+    ["flow_schema", "priority_level", "type"],
+    &buckets::FLOW_CONTROL_SECONDS,
+);
+const QUEUE_LENGTH: Family<Histogram, 2> = Family::histogram(
+    Alpha,
+    "apiserver_flowcontrol_request_queue_length_after_enqueue",
+    "Length of queue in the API Priority and Fairness subsystem, as seen by each request after it is enqueued",
+    ["flow_schema", "priority_level"],
+    &buckets::QUEUE_LENGTHS,
+);
+const WAIT_SECONDS: Family<Histogram, 3> = Family::histogram(
+    Beta,
+    "apiserver_flowcontrol_request_wait_duration_seconds",
+    "Length of time a request spent waiting in its queue",
+    ["execute", "flow_schema", "priority_level"],
+    &buckets::FLOW_CONTROL_SECONDS,
+);
+const WATCHERS: Family<Histogram, 2> = Family::histogram(
+    Alpha,
+    "apiserver_flowcontrol_watch_count_samples",
+    "count of watchers for mutating requests in API Priority and Fairness",
+    ["flow_schema", "priority_level"],
+    &buckets::WATCHERS,
+);
+const ESTIMATED_SEATS: Family<Histogram, 2> = Family::histogram(
+    Alpha,
+    "apiserver_flowcontrol_work_estimated_seats",
+    "Number of estimated seats (maximum of initial and final seats) associated with requests in API Priority and Fairness",
+    ["flow_schema", "priority_level"],
+    &buckets::SEATS,
+);
+const DEMAND: Family<Histogram, 1> = Family::histogram(
+    Experimental,
+    "apiserver_flowcontrol_demand_seats",
+    "Observations, at the end of every nanosecond, of (the number of seats each priority level could use) / (nominal number of seats for that level)",
+    ["priority_level"],
+    &buckets::SEAT_DEMAND_RATIOS,
+);
+const REQUEST_UTILIZATION: Family<Histogram, 2> = Family::histogram(
+    Experimental,
+    "apiserver_flowcontrol_priority_level_request_utilization",
+    "Observations, at the end of every nanosecond, of number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only initial stage for WATCHes)",
+    ["phase", "priority_level"],
+    &buckets::REQUEST_UTILIZATION_RATIOS,
+);
+const SEAT_UTILIZATION: Family<Histogram, 2> = Family::histogram(
+    Experimental,
+    "apiserver_flowcontrol_priority_level_seat_utilization",
+    "Observations, at the end of every nanosecond, of utilization of seats for any stage of execution (but only initial stage for WATCHes)",
+    ["phase", "priority_level"],
+    &buckets::SEAT_UTILIZATION_RATIOS,
+);
+
+/// All families, with the one in [`crate::request_counts`].
+pub(crate) const FAMILIES: &[&dyn Described] = &[
+    &CURRENT_LIMIT,
+    &DEMAND_AVERAGE,
+    &DEMAND_HIGH,
+    &DEMAND_SMOOTHED,
+    &DEMAND_DEVIATION,
+    &LOWER_LIMIT,
+    &NOMINAL_LIMIT,
+    &CONCURRENCY_LIMIT,
+    &TARGET,
+    &UPPER_LIMIT,
+    &CURRENT_R,
+    &DISPATCH_R,
+    &LATEST_S,
+    &NEXT_DISCOUNTED,
+    &NEXT_S,
+    &FAIR_FRACTION,
+    &EXECUTING_REQUESTS,
+    &EXECUTING_SEATS,
+    &WAITING_REQUESTS,
+    &WAITING_SEATS,
+    &CONCURRENCY_IN_USE,
+    &DISPATCHED,
+    &REJECTED,
+    &NO_ACCOMMODATION,
+    &EXECUTION_SECONDS,
+    &QUEUE_LENGTH,
+    &WAIT_SECONDS,
+    &WATCHERS,
+    &ESTIMATED_SEATS,
+    &DEMAND,
+    &REQUEST_UTILIZATION,
+    &SEAT_UTILIZATION,
+    &READ_VS_WRITE,
+];
+
+/// Writes all families except the one in [`crate::request_counts`].
+pub(crate) fn write(page: &mut Page<'_>, plan: &Plan, routes: &[Arc<Route>]) {
     let levels: Vec<LevelMetrics<'_>> = plan
         .levels
         .iter()
@@ -30,25 +255,22 @@ pub(crate) fn write(out: &mut String, plan: &Plan, routes: &[Arc<Route>]) {
             })
         })
         .collect();
-    let mut page = Page { out };
-    page.levels(&levels);
-    page.virtual_times(&levels);
-    page.meters(&levels);
-    let fair = "Fair fraction of server's concurrency to allocate to each priority level that can use it";
-    page.family("seat_fair_frac", "gauge", "ALPHA", fair);
-    page.sample("seat_fair_frac", "", plan.fair_fraction);
+    write_levels(page, &levels);
+    write_virtual_times(page, &levels);
+    write_meters(page, &levels);
+    page.family(&FAIR_FRACTION).add([], plan.fair_fraction);
     let mut schemas: Vec<SchemaSample<'_>> = routes
         .iter()
         .map(|route| SchemaSample {
-            labels: labels(&route.schema.name, route.level.name()),
-            figures: &route.schema.figures,
+            labels: [&route.schema.name, route.level.name()],
+            metrics: &route.schema.metrics,
         })
-        .filter(|schema| !schema.figures.seats.is_empty())
+        .filter(|schema| schema.metrics.seats.count() > 0)
         .collect();
-    schemas.sort_by(|a, b| a.labels.cmp(&b.labels));
-    page.gauges(&schemas);
-    page.counters(&schemas);
-    page.histograms(&schemas);
+    schemas.sort_by_key(|schema| schema.labels);
+    write_gauges(page, &schemas);
+    write_counters(page, &schemas);
+    write_histograms(page, &schemas);
 }
 
 /// Current state of a level.
@@ -61,305 +283,148 @@ struct LevelMetrics<'a> {
 
 /// Current state of a schema.
 struct SchemaSample<'a> {
-    labels: String,
-    figures: &'a SchemaFigures,
+    /// Schema and level.
+    labels: [&'a str; 2],
+    metrics: &'a SchemaMetrics,
 }
 
-fn labels(schema: &str, level: &str) -> String {
-    format!("flow_schema=\"{schema}\",priority_level=\"{level}\"")
+/// Writes configured, current and wanted seats.
+fn write_levels(page: &mut Page<'_>, levels: &[LevelMetrics<'_>]) {
+    type Value = fn(&PlannedLevel) -> f64;
+    const FAMILIES: [(&Family<Gauge, 1>, Value); 10] = [
+        (&CURRENT_LIMIT, |planned| planned.current.into()),
+        (&DEMAND_AVERAGE, |planned| planned.demand.average),
+        (&DEMAND_HIGH, |planned| planned.demand.high_watermark.into()),
+        (&DEMAND_SMOOTHED, |planned| planned.demand.smoothed),
+        (&DEMAND_DEVIATION, |planned| planned.demand.deviation),
+        (&LOWER_LIMIT, |planned| planned.limits.min.into()),
+        (&NOMINAL_LIMIT, |planned| planned.limits.nominal.into()),
+        (&CONCURRENCY_LIMIT, |planned| planned.limits.nominal.into()),
+        (&TARGET, |planned| planned.target),
+        (&UPPER_LIMIT, |planned| planned.limits.max.into()),
+    ];
+    for (family, value) in FAMILIES {
+        let mut samples = page.family(family);
+        for level in levels {
+            samples.add([level.name], value(level.planned));
+        }
+    }
 }
 
-struct Page<'a> {
-    out: &'a mut String,
+fn write_virtual_times(page: &mut Page<'_>, levels: &[LevelMetrics<'_>]) {
+    type Value = fn(&VirtualTimes) -> Option<f64>;
+    const READINGS: [(&Family<Gauge, 1>, Value); 3] = [
+        (&CURRENT_R, |times| Some(times.current)),
+        (&DISPATCH_R, |times| times.last_dispatch.map(|(at, _)| at)),
+        (&LATEST_S, |times| times.last_dispatch.map(|(_, due)| due)),
+    ];
+    type Bounds = fn(&VirtualTimes) -> Option<[f64; 2]>;
+    const BOUNDS: [(&Family<Gauge, 2>, Bounds); 2] =
+        [(&NEXT_DISCOUNTED, |times| times.discounted), (&NEXT_S, |times| times.starts)];
+    for (family, value) in READINGS {
+        let mut samples = page.family(family);
+        for level in levels {
+            if let Some(value) = value(&level.times) {
+                samples.add([level.name], value);
+            }
+        }
+    }
+    for (family, bounds) in BOUNDS {
+        let mut samples = page.family(family);
+        for level in levels {
+            // While no request waits, the last dispatch replaces the bounds of the queues.
+            let last = level.times.last_dispatch.map(|(_, due)| [due, due]);
+            let values = bounds(&level.times).or(last).into_iter().flatten();
+            for (bound, value) in ["min", "max"].into_iter().zip(values) {
+                samples.add([bound, level.name], value);
+            }
+        }
+    }
 }
 
-impl Page<'_> {
-    fn family(&mut self, name: &str, kind: &str, stability: &str, help: &str) {
-        let _ = write!(
-            self.out,
-            "# HELP apiserver_flowcontrol_{name} [{stability}] {help}\n# TYPE apiserver_flowcontrol_{name} {kind}\n"
-        );
+/// Writes the load histograms over time.
+fn write_meters(page: &mut Page<'_>, levels: &[LevelMetrics<'_>]) {
+    let mut samples = page.family(&DEMAND);
+    for level in levels {
+        level.meters.seats_wanted.write([level.name], &mut samples);
     }
-
-    /// Writes the header of a family that upstream marks as experimental.
-    fn experimental(&mut self, name: &str, help: &str) {
-        let _ = write!(
-            self.out,
-            "# HELP apiserver_flowcontrol_{name} EXPERIMENTAL: [ALPHA] {help}\n# TYPE apiserver_flowcontrol_{name} histogram\n"
-        );
+    drop(samples);
+    let mut samples = page.family(&REQUEST_UTILIZATION);
+    for level in levels {
+        level.meters.requests_executing.write(["executing", level.name], &mut samples);
+        level.meters.requests_waiting.write(["waiting", level.name], &mut samples);
     }
-
-    fn sample(&mut self, name: &str, labels: &str, value: impl Display) {
-        let _ = match labels {
-            "" => writeln!(self.out, "apiserver_flowcontrol_{name} {value}"),
-            labels => writeln!(self.out, "apiserver_flowcontrol_{name}{{{labels}}} {value}"),
-        };
+    drop(samples);
+    let mut samples = page.family(&SEAT_UTILIZATION);
+    for level in levels {
+        level.meters.seats_executing.write(["executing", level.name], &mut samples);
     }
+}
 
-    /// Writes configured, current and wanted seats.
-    fn levels(&mut self, levels: &[LevelMetrics<'_>]) {
-        type Value = fn(&PlannedLevel) -> f64;
-        const FAMILIES: [(&str, &str, &str, Value); 10] = [
-            (
-                "current_limit_seats",
-                "ALPHA",
-                "current derived number of execution seats available to each priority level",
-                |planned| planned.current.into(),
-            ),
-            (
-                "demand_seats_average",
-                "ALPHA",
-                "Time-weighted average, over last adjustment period, of demand_seats",
-                |planned| planned.demand.average,
-            ),
-            (
-                "demand_seats_high_watermark",
-                "ALPHA",
-                "High watermark, over last adjustment period, of demand_seats",
-                |planned| planned.demand.high_watermark.into(),
-            ),
-            ("demand_seats_smoothed", "ALPHA", "Smoothed seat demands", |planned| planned.demand.smoothed),
-            (
-                "demand_seats_stdev",
-                "ALPHA",
-                "Time-weighted standard deviation, over last adjustment period, of demand_seats",
-                |planned| planned.demand.deviation,
-            ),
-            (
-                "lower_limit_seats",
-                "ALPHA",
-                "Configured lower bound on number of execution seats available to each priority level",
-                |planned| planned.limits.min.into(),
-            ),
-            (
-                "nominal_limit_seats",
-                "BETA",
-                "Nominal number of execution seats configured for each priority level",
-                |planned| planned.limits.nominal.into(),
-            ),
-            (
-                // Exported until upstream removes it.
-                "request_concurrency_limit",
-                "ALPHA",
-                "Nominal number of execution seats configured for each priority level",
-                |planned| planned.limits.nominal.into(),
-            ),
-            ("target_seats", "ALPHA", "Seat allocation targets", |planned| planned.target),
-            (
-                "upper_limit_seats",
-                "ALPHA",
-                "Configured upper bound on number of execution seats available to each priority level",
-                |planned| planned.limits.max.into(),
-            ),
-        ];
-        for (name, stability, help, value) in FAMILIES {
-            self.family(name, "gauge", stability, help);
-            for level in levels {
-                self.sample(name, &format!("priority_level=\"{}\"", level.name), value(level.planned));
-            }
-        }
-    }
-
-    fn virtual_times(&mut self, levels: &[LevelMetrics<'_>]) {
-        type Value = fn(&VirtualTimes) -> Option<f64>;
-        const READINGS: [(&str, &str, Value); 3] = [
-            ("current_r", "R(time of last change)", |times| Some(times.current)),
-            ("dispatch_r", "R(time of last dispatch)", |times| times.last_dispatch.map(|(at, _)| at)),
-            ("latest_s", "S(most recently dispatched request)", |times| {
-                times.last_dispatch.map(|(_, due)| due)
-            }),
-        ];
-        type Bounds = fn(&VirtualTimes) -> Option<[f64; 2]>;
-        const BOUNDS: [(&str, &str, Bounds); 2] = [
-            (
-                "next_discounted_s_bounds",
-                "min and max, over queues, of S(oldest waiting request in queue) - estimated work in progress",
-                |times| times.discounted,
-            ),
-            ("next_s_bounds", "min and max, over queues, of S(oldest waiting request in queue)", |times| {
-                times.starts
-            }),
-        ];
-        for (name, help, value) in READINGS {
-            self.family(name, "gauge", "ALPHA", help);
-            for level in levels {
-                if let Some(value) = value(&level.times) {
-                    self.sample(name, &format!("priority_level=\"{}\"", level.name), value);
-                }
-            }
-        }
-        for (name, help, bounds) in BOUNDS {
-            self.family(name, "gauge", "ALPHA", help);
-            for level in levels {
-                // While no request waits, the last dispatch replaces the bounds of the queues.
-                let last = level.times.last_dispatch.map(|(_, due)| [due, due]);
-                let values = bounds(&level.times).or(last).into_iter().flatten();
-                for (bound, value) in ["min", "max"].into_iter().zip(values) {
-                    self.sample(name, &format!("bound=\"{bound}\",priority_level=\"{}\"", level.name), value);
-                }
-            }
-        }
-    }
-
-    /// Writes the load histograms over time.
-    fn meters(&mut self, levels: &[LevelMetrics<'_>]) {
-        type Parts = fn(&LoadHistograms) -> [Option<(&'static str, &Ratio)>; 2];
-        const FAMILIES: [(&str, &str, Parts); 3] = [
-            (
-                "demand_seats",
-                "Observations, at the end of every nanosecond, of (the number of seats each priority level could use) / (nominal number of seats for that level)",
-                |meters| [Some(("", &meters.seats_wanted)), None],
-            ),
-            (
-                "priority_level_request_utilization",
-                "Observations, at the end of every nanosecond, of number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only initial stage for WATCHes)",
-                |meters| {
-                    [
-                        Some(("phase=\"executing\",", &meters.requests_executing)),
-                        Some(("phase=\"waiting\",", &meters.requests_waiting)),
-                    ]
-                },
-            ),
-            (
-                "priority_level_seat_utilization",
-                "Observations, at the end of every nanosecond, of utilization of seats for any stage of execution (but only initial stage for WATCHes)",
-                |meters| [Some(("phase=\"executing\",", &meters.seats_executing)), None],
-            ),
-        ];
-        for (name, help, parts) in FAMILIES {
-            self.experimental(name, help);
-            for level in levels {
-                for (phase, ratio) in parts(&level.meters).into_iter().flatten() {
-                    let labels = format!("{phase}priority_level=\"{}\"", level.name);
-                    ratio.write(self.out, &format!("apiserver_flowcontrol_{name}"), &labels);
-                }
-            }
-        }
-    }
-
-    /// Writes the numbers of waiting and executing requests per schema.
-    fn gauges(&mut self, schemas: &[SchemaSample<'_>]) {
-        type Value = fn(&SchemaFigures) -> i64;
-        const FAMILIES: [(&str, &str, &str, Value); 5] = [
-            (
-                "current_executing_requests",
-                "BETA",
-                "Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem",
-                |figures| figures.executing_requests.load(Relaxed),
-            ),
-            (
-                "current_executing_seats",
-                "BETA",
-                "Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
-                |figures| figures.executing_seats.load(Relaxed),
-            ),
-            (
-                "current_inqueue_requests",
-                "BETA",
-                "Number of requests currently pending in queues of the API Priority and Fairness subsystem",
-                |figures| figures.waiting_requests.load(Relaxed),
-            ),
-            (
-                "current_inqueue_seats",
-                "ALPHA",
-                "Number of seats currently pending in queues of the API Priority and Fairness subsystem",
-                |figures| figures.waiting_seats.load(Relaxed),
-            ),
-            (
-                "request_concurrency_in_use",
-                "ALPHA",
-                "Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
-                |figures| figures.executing_seats.load(Relaxed),
-            ),
-        ];
-        for (name, stability, help, value) in FAMILIES {
-            self.family(name, "gauge", stability, help);
-            for schema in schemas {
-                self.sample(name, &schema.labels, value(schema.figures));
-            }
-        }
-    }
-
-    /// Writes the numbers of dispatched, rejected and cancelled requests.
-    fn counters(&mut self, schemas: &[SchemaSample<'_>]) {
-        let dispatched = "Number of requests executed by API Priority and Fairness subsystem";
-        self.family("dispatched_requests_total", "counter", "BETA", dispatched);
+/// Writes the numbers of waiting and executing requests per schema.
+fn write_gauges(page: &mut Page<'_>, schemas: &[SchemaSample<'_>]) {
+    type Value = fn(&SchemaMetrics) -> &Gauge;
+    const FAMILIES: [(&Family<Gauge, 2>, Value); 5] = [
+        (&EXECUTING_REQUESTS, |metrics| &metrics.executing_requests),
+        (&EXECUTING_SEATS, |metrics| &metrics.executing_seats),
+        (&WAITING_REQUESTS, |metrics| &metrics.waiting_requests),
+        (&WAITING_SEATS, |metrics| &metrics.waiting_seats),
+        (&CONCURRENCY_IN_USE, |metrics| &metrics.executing_seats),
+    ];
+    for (family, value) in FAMILIES {
+        let mut samples = page.family(family);
         for schema in schemas {
-            self.sample("dispatched_requests_total", &schema.labels, schema.figures.dispatched.load(Relaxed));
-        }
-        let rejected = "Number of requests rejected by API Priority and Fairness subsystem";
-        self.family("rejected_requests_total", "counter", "BETA", rejected);
-        for schema in schemas {
-            for (why, reason) in RejectReason::ALL {
-                let count = schema.figures.rejections(why);
-                if count > 0 {
-                    let labels = format!("{},reason=\"{reason}\"", schema.labels);
-                    self.sample("rejected_requests_total", &labels, count);
-                }
-            }
-        }
-        let name = "request_dispatch_no_accommodation_total";
-        let missed = "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats";
-        self.family(name, "counter", "ALPHA", missed);
-        for schema in schemas {
-            let count = schema.figures.no_accommodation.load(Relaxed);
-            if count > 0 {
-                self.sample(name, &schema.labels, count);
-            }
+            samples.metric(schema.labels, value(schema.metrics));
         }
     }
+}
 
-    fn histograms(&mut self, schemas: &[SchemaSample<'_>]) {
-        let help = "Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution in the API Priority and Fairness subsystem";
-        self.family("request_execution_seconds", "histogram", "ALPHA", help);
-        for schema in schemas {
-            for (kind, histogram) in ["watch", "regular"].into_iter().zip(&schema.figures.executed) {
-                let labels = format!("{},type=\"{kind}\"", schema.labels);
-                self.histogram("request_execution_seconds", &labels, histogram, &DURATION_BOUNDS, 1e9);
-            }
-        }
-        let name = "request_queue_length_after_enqueue";
-        let help = "Length of queue in the API Priority and Fairness subsystem, as seen by each request after it is enqueued";
-        self.family(name, "histogram", "ALPHA", help);
-        for schema in schemas {
-            self.histogram(name, &schema.labels, &schema.figures.queue_length, &LENGTH_BOUNDS, 1.0);
-        }
-        let name = "request_wait_duration_seconds";
-        self.family(name, "histogram", "BETA", "Length of time a request spent waiting in its queue");
-        for schema in schemas {
-            for (execute, histogram) in ["false", "true"].into_iter().zip(&schema.figures.waited) {
-                let labels = format!("execute=\"{execute}\",{}", schema.labels);
-                self.histogram(name, &labels, histogram, &DURATION_BOUNDS, 1e9);
-            }
-        }
-        let help = "count of watchers for mutating requests in API Priority and Fairness";
-        self.family("watch_count_samples", "histogram", "ALPHA", help);
-        for schema in schemas {
-            self.histogram(
-                "watch_count_samples",
-                &schema.labels,
-                &schema.figures.watchers,
-                &WATCH_BOUNDS,
-                1.0,
-            );
-        }
-        let help = "Number of estimated seats (maximum of initial and final seats) associated with requests in API Priority and Fairness";
-        self.family("work_estimated_seats", "histogram", "ALPHA", help);
-        for schema in schemas {
-            self.histogram("work_estimated_seats", &schema.labels, &schema.figures.seats, &SEAT_BOUNDS, 1.0);
+/// Writes the numbers of dispatched, rejected and cancelled requests.
+fn write_counters(page: &mut Page<'_>, schemas: &[SchemaSample<'_>]) {
+    let mut samples = page.family(&DISPATCHED);
+    for schema in schemas {
+        samples.metric(schema.labels, &schema.metrics.dispatched);
+    }
+    drop(samples);
+    let mut samples = page.family(&REJECTED);
+    for SchemaSample { labels: [schema, level], metrics } in schemas {
+        for (why, reason) in RejectReason::ALL {
+            samples.counted([schema, level, reason], metrics.rejections(why));
         }
     }
+    drop(samples);
+    let mut samples = page.family(&NO_ACCOMMODATION);
+    for schema in schemas {
+        samples.used(schema.labels, &schema.metrics.no_accommodation);
+    }
+}
 
-    fn histogram<const N: usize>(
-        &mut self,
-        name: &str,
-        labels: &str,
-        histogram: &Histogram<N>,
-        bounds: &[(&str, u64); N],
-        unit: f64,
-    ) {
-        if !histogram.is_empty() {
-            histogram.write(self.out, &format!("apiserver_flowcontrol_{name}"), labels, 0, bounds, unit);
+/// Writes the histograms that have observations.
+fn write_histograms(page: &mut Page<'_>, schemas: &[SchemaSample<'_>]) {
+    let mut samples = page.family(&EXECUTION_SECONDS);
+    for SchemaSample { labels: [schema, level], metrics } in schemas {
+        for (kind, histogram) in ["watch", "regular"].into_iter().zip(&metrics.executed) {
+            samples.used([schema, level, kind], histogram);
+        }
+    }
+    drop(samples);
+    let mut samples = page.family(&WAIT_SECONDS);
+    for SchemaSample { labels: [schema, level], metrics } in schemas {
+        for (execute, histogram) in ["false", "true"].into_iter().zip(&metrics.waited) {
+            samples.used([execute, schema, level], histogram);
+        }
+    }
+    drop(samples);
+    type Value = fn(&SchemaMetrics) -> &Histogram;
+    const FAMILIES: [(&Family<Histogram, 2>, Value); 3] = [
+        (&QUEUE_LENGTH, |metrics| &metrics.queue_length),
+        (&WATCHERS, |metrics| &metrics.watchers),
+        (&ESTIMATED_SEATS, |metrics| &metrics.seats),
+    ];
+    for (family, value) in FAMILIES {
+        let mut samples = page.family(family);
+        for schema in schemas {
+            samples.used(schema.labels, value(schema.metrics));
         }
     }
 }

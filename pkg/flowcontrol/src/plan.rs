@@ -7,15 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::allocation::{LevelAllocation, LevelDemand, Limits, divide};
-use crate::config::{Configuration, FlowSchema, LevelKind, PriorityLevel, Queuing, Response};
-use crate::control::Monotonic;
+use crate::clock::Monotonic;
+use crate::config::{Configuration, FlowSchema, LevelKind, PriorityLevel};
 use crate::demand::Demand;
 use crate::digest::Route;
+use crate::discipline::Discipline;
 use crate::level::{Level, Lingering};
-use crate::queue_set::Discipline;
 use crate::request_counts::RequestCounter;
 use crate::schema::Schema;
-use crate::shuffle_sharding::Dealer;
 
 /// Maximum width of a work estimate in percent of a level's nominal seats. The hand size limits it further.
 const WIDTH_PERCENT_MAX: u64 = 15;
@@ -82,7 +81,7 @@ impl Plan {
     }
 
     fn plan(&mut self, spec: PriorityLevel) {
-        let discipline = discipline(&spec).unwrap_or(Discipline::Reject);
+        let discipline = spec.discipline().unwrap_or(Discipline::Reject);
         let Plan { clock, lingering, kinds, .. } = self;
         let new = || {
             let level = Level::new(
@@ -119,7 +118,7 @@ impl Plan {
             };
             planned.limits = Limits::new(self.total_seats, shares, share_sum, lendable_percent, borrowing);
             executing = executing.saturating_add(planned.limits.nominal.into());
-            if let Some(queuing) = queuing(&planned.spec) {
+            if let Some(queuing) = planned.spec.queuing() {
                 let room = u64::from(queuing.queues) * u64::from(queuing.queue_length_limit);
                 waiting = waiting.saturating_add(room);
             }
@@ -161,19 +160,19 @@ impl Plan {
     pub(crate) fn routes(&self, schemas: &[FlowSchema], before: &[Arc<Route>]) -> Vec<Arc<Route>> {
         let counted: HashMap<_, _> = before
             .iter()
-            .map(|route| ((&*route.schema.name, route.level.name()), &route.schema.figures))
+            .map(|route| ((&*route.schema.name, route.level.name()), &route.schema.metrics))
             .collect();
         let route = |schema: &FlowSchema| {
             let planned = &self.levels[schema.level.as_str()];
-            let queuing = queuing(&planned.spec);
+            let queuing = planned.spec.queuing();
             let many = queuing.is_some_and(|queuing| queuing.queues > 1);
-            let figures =
-                counted.get(&(&*schema.name, planned.level.name())).map(|figures| Arc::clone(figures));
+            let metrics =
+                counted.get(&(&*schema.name, planned.level.name())).map(|metrics| Arc::clone(metrics));
             Arc::new(Route {
                 schema: Arc::new(Schema {
                     name: schema.name.as_str().into(),
                     distinguisher: schema.distinguisher.filter(|_| many),
-                    figures: figures.unwrap_or_default(),
+                    metrics: metrics.unwrap_or_default(),
                 }),
                 schema_uid: Bytes::copy_from_slice(schema.uid.as_bytes()),
                 level: Arc::clone(&planned.level),
@@ -191,24 +190,6 @@ impl Plan {
         let due = |planned: &PlannedLevel| planned.level.change(|set, now, after| set.release(now, after));
         self.levels.values().filter_map(due).min()
     }
-}
-
-fn queuing(spec: &PriorityLevel) -> Option<Queuing> {
-    match spec.kind {
-        LevelKind::Limited { response: Response::Queue(queuing), .. } => Some(queuing),
-        LevelKind::Limited { response: Response::Reject, .. } | LevelKind::Exempt => None,
-    }
-}
-
-/// Returns the queuing discipline of a level; `None` if its hand size is impossible.
-pub(crate) fn discipline(spec: &PriorityLevel) -> Option<Discipline> {
-    Some(match (spec.kind, queuing(spec)) {
-        (LevelKind::Exempt, _) => Discipline::Exempt,
-        (_, None) => Discipline::Reject,
-        (_, Some(Queuing { queues, hand_size, queue_length_limit })) => {
-            Discipline::Queue(Dealer::new(queues, hand_size)?, queue_length_limit)
-        }
-    })
 }
 
 fn seats_max(nominal: u32, hand_size: u32) -> u32 {

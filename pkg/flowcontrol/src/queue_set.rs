@@ -18,18 +18,18 @@ mod queues;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
 use std::time::Duration;
 
 use smallvec::SmallVec;
 
 use crate::demand::PeriodStats;
-use crate::level::{Rejection, Request};
+use crate::discipline::Discipline;
+use crate::request::{Rejection, Request};
 use crate::request_counts::RequestCounter;
 use crate::schema::Schema;
 use crate::seat_seconds::SeatSeconds;
-use crate::shuffle_sharding::{Dealer, Hand};
+use crate::shuffle_sharding::Hand;
 
 pub(crate) use dump::{RequestRow, VirtualTimes};
 pub(crate) use entries::Key;
@@ -54,17 +54,6 @@ impl DeferredWork {
     pub(crate) fn run_deferred(self) {
         self.woken.into_iter().for_each(Waker::wake);
     }
-}
-
-/// Treatment of new requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Discipline {
-    /// All execute at once.
-    Exempt,
-    /// They execute if there are seats, and are rejected otherwise.
-    Reject,
-    /// They are queued; the number is the length limit of each queue.
-    Queue(Dealer, u32),
 }
 
 /// Result of a request for seats.
@@ -322,7 +311,7 @@ impl QueueSet {
         let Some((index, key)) = self.queues.next(self.robin) else { return false };
         let Some(entry) = self.entries.get(key) else { return false };
         if !self.has_seats_for(entry.width()) {
-            entry.schema.figures.no_accommodation.fetch_add(1, Relaxed);
+            entry.schema.metrics.no_accommodation.increment();
             return false;
         }
         self.load.dispatched(entry, self.now);

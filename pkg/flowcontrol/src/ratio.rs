@@ -1,16 +1,15 @@
 //! Time-weighted histograms of a ratio, like upstream's "timing ratio histograms": one observation per
 //! nanosecond.
 
-use std::fmt::Write;
 use std::time::Duration;
 
-/// Upper bounds, ascending.
-pub(crate) type Bounds = [f64];
+use component_base::metrics::{Buckets, Histogram, Samples};
 
 /// A varying numerator with a rarely changing denominator.
 #[derive(Debug, Clone)]
 pub(crate) struct Ratio {
-    bounds: &'static Bounds,
+    /// Upper bounds, ascending.
+    bounds: Vec<f64>,
     /// Nanoseconds per bucket; the last bucket is above all bounds.
     nanos: Vec<u64>,
     /// Integral over time, in nanoseconds.
@@ -24,7 +23,8 @@ pub(crate) struct Ratio {
 
 impl Ratio {
     /// Creates a ratio of zero to one at `now`.
-    pub(crate) fn new(bounds: &'static Bounds, now: Duration) -> Self {
+    pub(crate) fn new(buckets: &Buckets, now: Duration) -> Self {
+        let bounds: Vec<f64> = buckets.bounds().collect();
         let nanos = vec![0; bounds.len() + 1];
         let mut ratio =
             Ratio { bounds, nanos, sum: 0.0, last: now, numerator: 0.0, denominator: 1.0, bucket: 0 };
@@ -67,37 +67,44 @@ impl Ratio {
         self.bucket = self.bounds.partition_point(|bound| *bound < value);
     }
 
-    /// Writes the histogram with `labels`, which must not be empty.
-    pub(crate) fn write(&self, out: &mut String, name: &str, labels: &str) {
+    /// Writes the histogram.
+    pub(crate) fn write<const N: usize>(&self, labels: [&str; N], samples: &mut Samples<'_, Histogram, N>) {
         let mut below = 0_u64;
-        for (bound, count) in self.bounds.iter().zip(&self.nanos) {
+        let mut add = |count: &u64| {
             below = below.saturating_add(*count);
-            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
-        }
-        below = self.nanos.last().map_or(below, |beyond| below.saturating_add(*beyond));
-        let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {below}");
-        let _ = writeln!(out, "{name}_sum{{{labels}}} {}\n{name}_count{{{labels}}} {below}", self.sum);
+            below
+        };
+        let buckets: Vec<(f64, u64)> =
+            self.bounds.iter().zip(&self.nanos).map(|(bound, count)| (*bound, add(count))).collect();
+        let total = self.nanos.last().map_or(0, add);
+        samples.distribution(labels, buckets, total, self.sum);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use component_base::metrics::{Family, Page, Selection, Stability};
+
     use super::*;
+
+    static BUCKETS: Buckets = Buckets::ratios(&[("0", 0), ("0.5", 500), ("1", 1000)]);
+    const X: Family<Histogram, 1> = Family::histogram(Stability::Unlevelled, "x", "X.", ["a"], &BUCKETS);
 
     #[test]
     fn every_nanosecond_is_an_observation_of_the_ratio() {
         let at = Duration::from_nanos;
-        let mut ratio = Ratio::new(&[0.0, 0.5, 1.0], at(10));
+        let mut ratio = Ratio::new(&BUCKETS, at(10));
         ratio.set_denominator(4.0, at(20));
         ratio.set(2.0, at(25));
         ratio.set(3.0, at(28));
         ratio.set_denominator(2.0, at(30));
         ratio.advance(at(31));
-        let mut out = String::new();
-        ratio.write(&mut out, "x", "a=\"b\"");
-        let expected = "x_bucket{a=\"b\",le=\"0\"} 15\nx_bucket{a=\"b\",le=\"0.5\"} 18\n\
+        let selection = Selection::default();
+        let mut page = Page::new(&selection);
+        ratio.write(["b"], &mut page.family(&X));
+        let expected = "# HELP x X.\n# TYPE x histogram\nx_bucket{a=\"b\",le=\"0\"} 15\nx_bucket{a=\"b\",le=\"0.5\"} 18\n\
                         x_bucket{a=\"b\",le=\"1\"} 20\nx_bucket{a=\"b\",le=\"+Inf\"} 21\n\
                         x_sum{a=\"b\"} 4.5\nx_count{a=\"b\"} 21\n";
-        assert_eq!(out, expected);
+        assert_eq!(page.into_text(), expected);
     }
 }

@@ -1,10 +1,11 @@
 //! Waiting and executing requests over all levels, split into reads and writes.
 
-use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::ratio::{Bounds, Ratio};
+use component_base::metrics::{Family, Histogram, Page, Stability, buckets};
+
+use crate::ratio::Ratio;
 
 /// Numbers of reads and writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,8 +26,13 @@ pub struct Watermarks {
     pub executing: ByKind,
 }
 
-const NAME: &str = "apiserver_flowcontrol_read_vs_write_current_requests";
-const BOUNDS: &Bounds = &[0.0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
+pub(crate) const READ_VS_WRITE: Family<Histogram, 2> = Family::histogram(
+    Stability::Experimental,
+    "apiserver_flowcontrol_read_vs_write_current_requests",
+    "Observations, at the end of every nanosecond, of the number of requests (as a fraction of the relevant limit) waiting or in regular stage of execution",
+    ["phase", "request_kind"],
+    &buckets::READ_WRITE_RATIOS,
+);
 
 /// Length of a watermark window.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -65,7 +71,8 @@ fn place(phase: Phase, mutating: bool) -> usize {
 
 impl RequestCounter {
     pub(crate) fn new(now: Duration) -> Self {
-        let crowd = || RequestCounts { now: 0, most: [0; 2], ratio: Ratio::new(BOUNDS, now) };
+        let crowd =
+            || RequestCounts { now: 0, most: [0; 2], ratio: Ratio::new(&buckets::READ_WRITE_RATIOS, now) };
         RequestCounter(Mutex::new(Inner { window: now, crowds: std::array::from_fn(|_| crowd()) }))
     }
 
@@ -104,17 +111,14 @@ impl RequestCounter {
         Watermarks { waiting: of(Phase::Waiting), executing: of(Phase::Executing) }
     }
 
-    pub(crate) fn write(&self, out: &mut String, now: Duration) {
-        let _ = write!(
-            out,
-            "# HELP {NAME} EXPERIMENTAL: [ALPHA] Observations, at the end of every nanosecond, of the number of requests (as a fraction of the relevant limit) waiting or in regular stage of execution\n# TYPE {NAME} histogram\n"
-        );
+    pub(crate) fn write(&self, page: &mut Page<'_>, now: Duration) {
+        let mut samples = page.family(&READ_VS_WRITE);
         let mut inner = self.lock();
         for (phase, label) in [(Phase::Executing, "executing"), (Phase::Waiting, "waiting")] {
             for (mutating, kind) in [(true, "mutating"), (false, "readOnly")] {
                 let ratio = &mut inner.crowds[place(phase, mutating)].ratio;
                 ratio.advance(now);
-                ratio.write(out, NAME, &format!("phase=\"{label}\",request_kind=\"{kind}\""));
+                ratio.write([label, kind], &mut samples);
             }
         }
     }

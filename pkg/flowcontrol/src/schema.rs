@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::Distinguisher;
-use crate::figures::SchemaFigures;
+use crate::schema_metrics::SchemaMetrics;
 
 /// A flow schema at its level.
 #[derive(Debug)]
@@ -12,5 +12,5 @@ pub(crate) struct Schema {
     /// The flow distinguisher; `None` if there is none or all flows share one queue.
     pub(crate) distinguisher: Option<Distinguisher>,
     /// Metrics of the schema. They outlive its configuration.
-    pub(crate) figures: Arc<SchemaFigures>,
+    pub(crate) metrics: Arc<SchemaMetrics>,
 }

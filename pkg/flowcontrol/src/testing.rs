@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
+use component_base::metrics::{Page, Selection};
 
+use crate::clock::Monotonic;
 use crate::config::{
     Configuration, Distinguisher, FlowSchema, LevelKind, NonResourceRule, PriorityLevel, Queuing,
     ResourceRule, Response, Rule, Subject,
 };
-use crate::control::{FlowControl, Monotonic};
+use crate::control::FlowControl;
 use crate::digest::{Class, RequestDigest, Target};
-use crate::level::{Request, WorkEstimate};
+use crate::request::{Request, WorkEstimate};
 
 /// A clock that only moves when it is set.
 #[derive(Default)]
@@ -156,4 +158,12 @@ pub(crate) fn one_level(seats: u32, queuing: Option<Queuing>) -> (FlowControl, A
     levels[0].lendable_percent = 0;
     let configuration = Configuration::new(vec![schema("all", "only", 5, &[])], levels, seats);
     (FlowControl::new(configuration, Arc::clone(&clock) as Arc<dyn Monotonic>), clock)
+}
+
+/// Returns the metrics of a flow control.
+pub(crate) fn metrics_page(flow: &FlowControl) -> String {
+    let selection = Selection::default();
+    let mut page = Page::new(&selection);
+    flow.write_metrics(&mut page);
+    page.into_text()
 }

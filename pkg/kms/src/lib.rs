@@ -12,8 +12,8 @@
 //! the configured timeout.
 
 mod endpoint;
-mod figures;
 mod health;
+mod metrics;
 mod plugin;
 mod single_flight;
 #[cfg(test)]
@@ -31,7 +31,7 @@ use encryption::{Error, Kms, KmsFactory, KmsProvider, KmsVersion, Random};
 use grpc::Socket;
 use sha2::{Digest, Sha256};
 
-pub use figures::Figures;
+pub use metrics::KmsMetrics;
 use plugin::PluginConnection;
 
 /// Limit for a plugin's response. The longest valid one is about 35 KB: a sealed key, a key id and
@@ -46,7 +46,7 @@ pub struct Plugins {
     pub clock: Arc<dyn Clock>,
     /// Source of keys and nonces.
     pub random: Random,
-    pub figures: Arc<Figures>,
+    pub metrics: Arc<KmsMetrics>,
     /// True if v1 is allowed (feature gate `KMSv1`).
     pub v1: bool,
 }
@@ -75,7 +75,7 @@ impl KmsFactory for Plugins {
                 Arc::new(v1::Provider::new(name, plugin, kms.cache_size, self))
             }
             KmsVersion::V2 => {
-                let plugin = plugin::v2::SocketPlugin::new(name, calls, Arc::clone(&self.figures));
+                let plugin = plugin::v2::SocketPlugin::new(name, calls, Arc::clone(&self.metrics));
                 Arc::new(v2::Provider::start(name, Arc::new(plugin), self).await)
             }
         })

@@ -1,6 +1,7 @@
 //! Test plugins, a clock and deterministic randomness.
 #![allow(clippy::unwrap_used)]
 
+use component_base::metrics::MetricsRegistry;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::plugin::v2::{DecryptRequest, EncryptRequest, EncryptResponse, StatusResponse};
 use crate::plugin::{v1, v2};
-use crate::{Figures, Plugins};
+use crate::{KmsMetrics, Plugins};
 
 /// Prefix of every key that a test plugin has sealed.
 pub(crate) const SEAL: &[u8] = b"wrapped:";
@@ -29,7 +30,7 @@ pub(crate) fn outside() -> Plugins {
     Plugins {
         clock: Arc::new(TestClock::at(UnixTime::from_seconds(1_577_836_800))),
         random: Arc::new(random),
-        figures: Arc::new(Figures::new("server")),
+        metrics: Arc::new(KmsMetrics::new(&MetricsRegistry::default(), "server")),
         v1: true,
     }
 }

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::health::{Health, Unhealthy};
 use crate::plugin::v1::Plugin;
 use crate::single_flight::SingleFlight;
-use crate::{Figures, Fingerprint, Plugins};
+use crate::{Fingerprint, KmsMetrics, Plugins};
 
 /// Length of a key in bytes.
 const KEY_LENGTH: usize = 32;
@@ -49,7 +49,7 @@ impl Dek {
 struct Keys {
     max: usize,
     keys: Mutex<Lru<Fingerprint, Arc<Dek>>>,
-    figures: Arc<Figures>,
+    metrics: Arc<KmsMetrics>,
 }
 
 impl Keys {
@@ -64,7 +64,7 @@ impl Keys {
     fn put(&self, sealed: Fingerprint, dek: Arc<Dek>) {
         let mut keys = self.keys();
         keys.put(sealed, dek);
-        self.figures.filled(keys.len(), self.max);
+        self.metrics.filled(keys.len(), self.max);
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Provider {
     opening: SingleFlight<Fingerprint, Arc<Dek>>,
     health: Arc<Health>,
     random: Random,
-    figures: Arc<Figures>,
+    metrics: Arc<KmsMetrics>,
 }
 
 impl Provider {
@@ -87,9 +87,9 @@ impl Provider {
         keys_max: Option<usize>,
         outside: &Plugins,
     ) -> Self {
-        let figures = Arc::clone(&outside.figures);
+        let metrics = Arc::clone(&outside.metrics);
         let keys = |max| {
-            Arc::new(Keys { max, keys: Mutex::new(Lru::new(max)), figures: Arc::clone(&outside.figures) })
+            Arc::new(Keys { max, keys: Mutex::new(Lru::new(max)), metrics: Arc::clone(&outside.metrics) })
         };
         Provider {
             plugin,
@@ -97,7 +97,7 @@ impl Provider {
             opening: SingleFlight::default(),
             health: Arc::new(Health::new(&name.into())),
             random: Arc::clone(&outside.random),
-            figures,
+            metrics,
         }
     }
 
@@ -108,7 +108,7 @@ impl Provider {
     /// Decrypts a key with the plugin. Concurrent callers share the call.
     async fn ask(&self, sealed: &[u8], fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
         if self.keys.is_some() {
-            self.figures.record_cache_miss();
+            self.metrics.record_cache_miss();
         }
         let (plugin, keys, sealed) = (Arc::clone(&self.plugin), self.keys.clone(), sealed.to_vec());
         let work = async move {
@@ -143,12 +143,12 @@ impl Transformer for Provider {
             Err(error) => return Some(Err(error)),
         };
         let dek = self.known(&Sha256::digest(sealed).into())?;
-        self.figures.record_transformation(Direction::FromStorage);
+        self.metrics.record_transformation(Direction::FromStorage);
         Some(dek.open(data, context))
     }
 
     async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Decrypted, Error> {
-        self.figures.record_transformation(Direction::FromStorage);
+        self.metrics.record_transformation(Direction::FromStorage);
         let (sealed, data) = split(stored)?;
         let fingerprint = Sha256::digest(sealed).into();
         let dek = match self.known(&fingerprint) {
@@ -159,9 +159,9 @@ impl Transformer for Provider {
     }
 
     async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error> {
-        self.figures.record_transformation(Direction::ToStorage);
+        self.metrics.record_transformation(Direction::ToStorage);
         let mut key = vec![0; KEY_LENGTH];
-        self.figures.key_made(|| (self.random)(&mut key));
+        self.metrics.key_made(|| (self.random)(&mut key));
         let sealed = self.plugin.encrypt(key.clone()).await?;
         let length = u16::try_from(sealed.len()).map_err(|_| {
             let length = sealed.len();

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::plugin::v2::{DecryptRequest, Plugin};
 use crate::single_flight::SingleFlight;
-use crate::{Figures, Fingerprint, Plugins};
+use crate::{Fingerprint, KmsMetrics, Plugins};
 use component_base::clock::Clock;
 use object::{EncryptedObject, Kind, Source};
 use probe::Probe;
@@ -32,7 +32,7 @@ pub(crate) struct Provider {
     opening: SingleFlight<Fingerprint, Arc<Dek>>,
     clock: Arc<dyn Clock>,
     random: encryption::Random,
-    figures: Arc<Figures>,
+    metrics: Arc<KmsMetrics>,
     _watch: AbortOnDropHandle<()>,
 }
 
@@ -44,23 +44,23 @@ impl Provider {
         // The first round of the watch reports the error.
         let _ = probe.check().await;
         let watch = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&probe).watch()));
-        let figures = Arc::clone(&outside.figures);
+        let metrics = Arc::clone(&outside.metrics);
         Provider {
-            sources: Arc::new(Sources::new(Arc::clone(&name), Arc::clone(&figures))),
+            sources: Arc::new(Sources::new(Arc::clone(&name), Arc::clone(&metrics))),
             name,
             plugin,
             probe,
             opening: SingleFlight::default(),
             clock: Arc::clone(&outside.clock),
             random: Arc::clone(&outside.random),
-            figures,
+            metrics,
             _watch: watch,
         }
     }
 
     /// Decrypts a source with the plugin. Concurrent callers share the call.
     async fn ask(&self, source: &Source<'_>, fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
-        self.figures.record_cache_miss();
+        self.metrics.record_cache_miss();
         let (kind, key_id) = (source.kind, source.key_id.to_owned());
         let request = DecryptRequest {
             ciphertext: source.sealed.to_vec(),
@@ -80,7 +80,7 @@ impl Provider {
     }
 
     fn opened(&self, object: &EncryptedObject<'_>, dek: &Dek, context: &[u8]) -> Result<Decrypted, Error> {
-        self.figures.used(Direction::FromStorage, &self.name, &dek.key_id_hash, self.clock.now());
+        self.metrics.used(Direction::FromStorage, &self.name, &dek.key_id_hash, self.clock.now());
         let plain = dek.open(object.data, context)?.into();
         let current = &self.probe.state()?.source.key_id;
         Ok(Decrypted { plain, stale: object.source.kind != Kind::Seed || object.source.key_id != current })
@@ -124,7 +124,7 @@ impl Transformer for Provider {
         object::put_head(&mut out, length);
         source.seed.seal(&mut out, plain, context, &*self.random)?;
         out.extend_from_slice(&source.encoded);
-        self.figures.used(Direction::ToStorage, &self.name, &source.dek.key_id_hash, self.clock.now());
+        self.metrics.used(Direction::ToStorage, &self.name, &source.dek.key_id_hash, self.clock.now());
         Ok(out.into())
     }
 }

@@ -31,6 +31,38 @@ pub const APISERVER_USER: &str = "system:apiserver";
 /// Default field manager of its writes; a controller may have its own.
 pub const FIELD_MANAGER: &str = "kube-apiserver";
 
+/// Error of [`Client::find`] and [`Client::through`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LookupError {
+    /// The resource is not built in.
+    #[error("{resource} are not served")]
+    Resource {
+        /// Plural and group, as `plural.group`.
+        resource: String,
+    },
+    /// The resource has no such subresource.
+    #[error("{resource} have no {subresource}")]
+    Subresource {
+        /// Plural and group, as `plural.group`.
+        resource: String,
+        /// Name of the subresource.
+        subresource: String,
+    },
+}
+
+impl From<LookupError> for Box<Status> {
+    fn from(error: LookupError) -> Self {
+        Status::internal_error(error.to_string()).into()
+    }
+}
+
+// Temporary: callers that still return text.
+impl From<LookupError> for String {
+    fn from(error: LookupError) -> Self {
+        error.to_string()
+    }
+}
+
 /// Freshness of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
@@ -70,9 +102,9 @@ impl Client {
     ///
     /// # Errors
     /// There is no such resource.
-    pub fn find(registry: &Registry, group: &str, plural: &str) -> std::result::Result<Self, String> {
+    pub fn find(registry: &Registry, group: &str, plural: &str) -> std::result::Result<Self, LookupError> {
         let row = resources::find(group, "v1", plural, "");
-        let row = row.ok_or_else(|| format!("{plural}.{group} are not served"))?;
+        let row = row.ok_or_else(|| LookupError::Resource { resource: format!("{plural}.{group}") })?;
         Ok(Self::of(registry, row))
     }
 
@@ -93,10 +125,13 @@ impl Client {
     ///
     /// # Errors
     /// There is no such subresource.
-    pub fn through(self, subresource: &str) -> std::result::Result<Self, String> {
+    pub fn through(self, subresource: &str) -> std::result::Result<Self, LookupError> {
         let Resource { group, version, plural, .. } = *self.row;
         let endpoint = resources::find(group, version, plural, subresource);
-        let endpoint = endpoint.ok_or_else(|| format!("{plural}.{group} have no {subresource}"))?;
+        let endpoint = endpoint.ok_or_else(|| LookupError::Subresource {
+            resource: format!("{plural}.{group}"),
+            subresource: subresource.to_owned(),
+        })?;
         Ok(Client { endpoint, fields: Arc::default(), ..self })
     }
 
@@ -305,7 +340,7 @@ impl Client {
     fn decoded(&self, stored: StoredRef<'_>) -> Result<Object> {
         let storage = self.row.storage.as_ref();
         let storage = storage.ok_or_else(|| Status::internal_error("nothing stores this"))?;
-        codec::decode(storage, stored).map_err(|text| Status::internal_error(text).into())
+        Ok(codec::decode(storage, stored)?)
     }
 }
 

@@ -7,9 +7,10 @@
 
 use std::borrow::Cow;
 
-use api::resources::custom::CustomKind;
+use api::conversion::NormaliseError;
+use api::resources::custom::{CustomKind, InvalidVersionError};
 use api::resources::{Encoding, Resource, StorageSpec};
-use api::structural::{Coercion, drop_malformed_metadata};
+use api::structural::{Coercion, CoercionError, drop_malformed_metadata};
 use apimachinery::gvk::split_api_version;
 use apimachinery::status::Status;
 use bytes::Bytes;
@@ -24,6 +25,56 @@ use schema::{cbor, json, json_write, proto};
 use storage::{KeyValue, Revision};
 
 use crate::meta;
+
+/// Error of encoding or decoding a stored object. The texts are upstream's.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CodecError {
+    /// The object or the stored value is invalid as Protobuf.
+    #[error(transparent)]
+    Protobuf(#[from] proto::Error),
+    /// The stored value is invalid JSON.
+    #[error(transparent)]
+    Json(#[from] json::Error),
+    /// The object cannot be written as JSON.
+    #[error(transparent)]
+    WriteJson(#[from] json_write::Error),
+    /// The stored value is invalid CBOR.
+    #[error(transparent)]
+    Cbor(#[from] cbor::Error),
+    /// The object cannot be written as CBOR.
+    #[error(transparent)]
+    WriteCbor(#[from] cbor::WriteError),
+    /// The stored value has another kind, or a version that is not registered.
+    #[error("no kind \"{kind}\" is registered for version \"{api_version}\"")]
+    UnknownKind {
+        /// Kind of the stored value.
+        kind: String,
+        /// Version of the stored value.
+        api_version: String,
+    },
+    /// The stored value does not match the schema of its custom resource.
+    #[error(transparent)]
+    CustomResource(#[from] CoercionError),
+    /// The custom resource definition lacks the version of the stored value.
+    #[error(transparent)]
+    InvalidVersion(#[from] InvalidVersionError),
+    /// The object cannot be brought into its canonical form.
+    #[error(transparent)]
+    Normalise(#[from] NormaliseError),
+}
+
+impl From<CodecError> for Box<Status> {
+    fn from(error: CodecError) -> Self {
+        Status::internal_error(error.to_string()).into()
+    }
+}
+
+// Temporary: callers that still return text.
+impl From<CodecError> for String {
+    fn from(error: CodecError) -> Self {
+        error.to_string()
+    }
+}
 
 /// Stored object with its key and revision. Clones share the bytes.
 #[derive(Debug, Clone)]
@@ -73,16 +124,16 @@ impl<'a> StoredRef<'a> {
 ///
 /// # Errors
 /// A message if the object cannot be encoded.
-pub fn encode(row: &StorageSpec, object: &Object) -> Result<Bytes, String> {
+pub fn encode(row: &StorageSpec, object: &Object) -> Result<Bytes, CodecError> {
     let mut out = Vec::with_capacity(1024);
     match row.encoding {
         Encoding::Protobuf => {
             let mut raw = Vec::with_capacity(1024);
-            proto::encode(row.message, object, &mut raw).map_err(|e| e.to_string())?;
+            proto::encode(row.message, object, &mut raw)?;
             proto::wrap(row.group_version, row.kind, &raw, &mut out);
         }
         Encoding::Json => {
-            json_write::encode(row.message, object, &mut out).map_err(|e| e.to_string())?;
+            json_write::encode(row.message, object, &mut out)?;
             out.push(b'\n');
         }
     }
@@ -103,12 +154,11 @@ pub(crate) fn stored_form<'o>(
     came_in: &Resource<'_>,
     row: &StorageSpec<'_>,
     object: &'o Object,
-) -> Result<Cow<'o, Object>, String> {
+) -> Result<Cow<'o, Object>, CodecError> {
     match row.custom {
         Some(kind) if came_in.group_version != row.group_version && !kind.converts_by_webhook => {
             let mut stored = object.clone();
-            kind.coerce(row.group_version, &mut stored, Coercion::Silent)
-                .map_err(|error| error.to_string())?;
+            kind.coerce(row.group_version, &mut stored, Coercion::Silent)?;
             Ok(Cow::Owned(stored))
         }
         _ => Ok(Cow::Borrowed(object)),
@@ -119,9 +169,9 @@ pub(crate) fn stored_form<'o>(
 ///
 /// # Errors
 /// A message if the object cannot be encoded.
-pub(crate) fn encode_cbor(row: &StorageSpec, object: &Object) -> Result<Bytes, String> {
+pub(crate) fn encode_cbor(row: &StorageSpec, object: &Object) -> Result<Bytes, CodecError> {
     let mut out = Vec::with_capacity(1024);
-    cbor::encode(row.message, object, &mut out).map_err(|e| e.to_string())?;
+    cbor::encode(row.message, object, &mut out)?;
     Ok(shrink(out))
 }
 
@@ -137,7 +187,7 @@ pub fn strip_revision(object: &mut Object) {
 ///
 /// # Errors
 /// A message if the bytes cannot be decoded.
-pub fn decode(row: &StorageSpec, stored: StoredRef<'_>) -> Result<Object, String> {
+pub fn decode(row: &StorageSpec, stored: StoredRef<'_>) -> Result<Object, CodecError> {
     let mut object = decode_value(row, stored.value)?;
     meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
     Ok(object)
@@ -149,7 +199,11 @@ pub fn decode(row: &StorageSpec, stored: StoredRef<'_>) -> Result<Object, String
 ///
 /// # Errors
 /// A message if the bytes cannot be decoded.
-pub(crate) fn decode_kv(row: &StorageSpec, stored: StoredRef<'_>, gates: &Gates) -> Result<Object, String> {
+pub(crate) fn decode_kv(
+    row: &StorageSpec,
+    stored: StoredRef<'_>,
+    gates: &Gates,
+) -> Result<Object, CodecError> {
     let mut object = decode_stored(row, stored.value, gates)?;
     meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
     Ok(object)
@@ -162,7 +216,7 @@ pub fn revision_text(revision: Revision) -> String {
 
 /// Decodes complete bytes of the row's version, or bytes of another version, into a tree of the row's version
 /// without a resource version.
-pub(crate) fn decode_value(row: &StorageSpec, value: &[u8]) -> Result<Object, String> {
+pub(crate) fn decode_value(row: &StorageSpec, value: &[u8]) -> Result<Object, CodecError> {
     let (object, from) = decode_any(row, value)?;
     Ok(in_row_version(row, object, &from))
 }
@@ -170,25 +224,24 @@ pub(crate) fn decode_value(row: &StorageSpec, value: &[u8]) -> Result<Object, St
 /// Decodes bytes that any server has written into a tree of the row's version without a resource version.
 /// Like upstream, it applies newer defaults by the rules of the version that was written, and makes aliases
 /// consistent.
-pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> Result<Object, String> {
+pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> Result<Object, CodecError> {
     let (mut object, from) = decode_any(row, value)?;
     match row.custom {
         None => kinds::defaults::apply(&from, row.kind, &mut object, gates),
         Some(kind) => {
-            kind.check_version(&from).map_err(|error| error.to_string())?;
-            kind.coerce(&from, &mut object, Coercion::Lenient).map_err(|error| error.to_string())?;
+            kind.check_version(&from)?;
+            kind.coerce(&from, &mut object, Coercion::Lenient)?;
             if kind.default(&from, &mut object).is_err() {
                 // An object that a later CRD makes too large can still be read in its stored form, and
                 // deleted.
                 (object, _) = decode_any(row, value)?;
-                kind.coerce(&from, &mut object, Coercion::Lenient).map_err(|error| error.to_string())?;
+                kind.coerce(&from, &mut object, Coercion::Lenient)?;
             }
             complete_custom(kind, row, &from, &mut object)?;
         }
     }
     let mut object = in_row_version(row, object, &from);
-    api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)
-        .map_err(|e| e.to_string())?;
+    api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)?;
     Ok(object)
 }
 
@@ -199,9 +252,9 @@ fn complete_custom(
     row: &StorageSpec,
     from: &str,
     object: &mut Object,
-) -> Result<(), String> {
+) -> Result<(), CodecError> {
     if from != row.group_version && !kind.converts_by_webhook {
-        kind.coerce(row.group_version, object, Coercion::Lenient).map_err(|error| error.to_string())?;
+        kind.coerce(row.group_version, object, Coercion::Lenient)?;
     }
     if meta::generation(object) == 0 {
         meta::set_generation(object, 1);
@@ -236,10 +289,10 @@ pub(crate) fn custom_reader_form(
     gates: &Gates,
 ) -> Result<Bytes, Box<Status>> {
     let read = decode_stored(row, written, gates).and_then(|object| encode(row, &object));
-    Ok(read.map_err(Status::internal_error)?)
+    Ok(read?)
 }
 
-fn decode_any(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
+fn decode_any(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), CodecError> {
     match () {
         () if Envelope::recognizes(value) => decode_protobuf(row, value),
         () if value.starts_with(SELF_DESCRIBED_CBOR) => decode_cbor(row, value),
@@ -264,21 +317,21 @@ pub(crate) fn in_row_version(row: &StorageSpec, object: Object, from: &str) -> O
 }
 
 /// Returns an object with its version.
-fn decode_protobuf(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
-    let envelope = Envelope::parse(value).map_err(|e| e.to_string())?;
+fn decode_protobuf(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), CodecError> {
+    let envelope = Envelope::parse(value)?;
     let message = version_of(row, &envelope.api_version, &envelope.kind)?;
-    let object = proto::decode(message, envelope.raw).map_err(|e| e.to_string())?;
+    let object = proto::decode(message, envelope.raw)?;
     Ok((object, envelope.api_version.into_owned()))
 }
 
 /// Returns an object with its version.
-fn decode_json(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
-    let head = json::type_meta(value).map_err(|e| e.to_string())?;
+fn decode_json(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), CodecError> {
+    let head = json::type_meta(value)?;
     let message = version_of(row, &head.api_version, &head.kind)?;
     let object = match json::decode(message, value) {
         Ok(decoded) => decoded.object,
-        Err(error) if message.open => decode_leniently(message, value).ok_or_else(|| error.to_string())?,
-        Err(error) => return Err(error.to_string()),
+        Err(error) if message.open => decode_leniently(message, value).ok_or(error)?,
+        Err(error) => return Err(error.into()),
     };
     Ok((object, head.api_version.to_string()))
 }
@@ -287,10 +340,10 @@ fn decode_json(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), Stri
 const SELF_DESCRIBED_CBOR: &[u8] = b"\xd9\xd9\xf7";
 
 /// Returns an object with its version.
-fn decode_cbor(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
-    let head = cbor::type_meta(value).map_err(|e| e.to_string())?;
+fn decode_cbor(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), CodecError> {
+    let head = cbor::type_meta(value)?;
     let message = version_of(row, &head.api_version, &head.kind)?;
-    let decoded = cbor::decode(message, value).map_err(|e| e.to_string())?;
+    let decoded = cbor::decode(message, value)?;
     Ok((decoded.object, head.api_version.to_string()))
 }
 
@@ -311,7 +364,7 @@ fn version_of(
     row: &StorageSpec,
     api_version: &str,
     kind: &str,
-) -> Result<&'static schema::table::Message, String> {
+) -> Result<&'static schema::table::Message, CodecError> {
     if api_version == row.group_version && kind == row.kind {
         return Ok(row.message);
     }
@@ -320,5 +373,5 @@ fn version_of(
     }
     schema::builtin::kind(api_version, kind)
         .filter(|_| kind == row.kind)
-        .ok_or_else(|| format!("no kind \"{kind}\" is registered for version \"{api_version}\""))
+        .ok_or_else(|| CodecError::UnknownKind { kind: kind.to_owned(), api_version: api_version.to_owned() })
 }

@@ -12,6 +12,11 @@ const VERSION: &str = "meta.k8s.io/v1";
 const LENIENT: GeneralPurpose =
     GeneralPurpose::new(&alphabet::URL_SAFE, general_purpose::NO_PAD.with_decode_allow_trailing_bits(true));
 
+/// Error of an invalid token, in upstream's wording.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct TokenError(String);
+
 /// Position in a chunked list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContinueToken {
@@ -33,9 +38,9 @@ impl ContinueToken {
     ///
     /// # Errors
     /// The message for the 400.
-    pub(crate) fn decode(token: &str) -> Result<Self, String> {
-        let invalid = |what: String| format!("continue key is not valid: {what}");
-        let bytes = decode_base64(token).map_err(invalid)?;
+    pub(crate) fn decode(token: &str) -> Result<Self, TokenError> {
+        let invalid = |what: String| TokenError(format!("continue key is not valid: {what}"));
+        let bytes = decode_base64(token).map_err(|error| invalid(error.0))?;
         let value = json::decode_untyped(&bytes).map_err(|e| invalid(e.to_string()))?.value;
         if !value.is_object() && !value.is_null() {
             let kind = go_json::kind_of(&value);
@@ -44,7 +49,7 @@ impl ContinueToken {
             )));
         }
         for (name, go_type) in [("v", "string"), ("rv", "int64"), ("start", "string")] {
-            check_type(&value, name, go_type).map_err(invalid)?;
+            check_type(&value, name, go_type).map_err(|error| invalid(error.0))?;
         }
         let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or("");
         if text("v") != VERSION {
@@ -69,7 +74,7 @@ impl ContinueToken {
 }
 
 /// Rejects a field of the wrong type, in the wording of Go's decoder.
-fn check_type(value: &Value, name: &str, go_type: &str) -> Result<(), String> {
+fn check_type(value: &Value, name: &str, go_type: &str) -> Result<(), TokenError> {
     let fits = match value.get(name) {
         None | Some(Value::Null) => true,
         Some(Value::String(_)) => go_type == "string",
@@ -80,13 +85,15 @@ fn check_type(value: &Value, name: &str, go_type: &str) -> Result<(), String> {
         return Ok(());
     }
     let kind = value.get(name).map_or("null", go_json::kind_of);
-    Err(format!("json: cannot unmarshal {kind} into Go struct field continueToken.{name} of type {go_type}"))
+    Err(TokenError(format!(
+        "json: cannot unmarshal {kind} into Go struct field continueToken.{name} of type {go_type}"
+    )))
 }
 
 /// Decodes like Go's decoder, which skips newlines. Its error offsets start at 0, and a single excess byte at
 /// the end is reported there, whatever follows it.
-fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
-    let illegal = |at: usize| format!("illegal base64 data at input byte {at}");
+fn decode_base64(text: &str) -> Result<Vec<u8>, TokenError> {
+    let illegal = |at: usize| TokenError(format!("illegal base64 data at input byte {at}"));
     let is_break = |byte: u8| matches!(byte, b'\n' | b'\r');
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if let Some(at) = text.bytes().position(|byte| !is_digit(byte) && !is_break(byte)) {
@@ -128,7 +135,7 @@ mod tests {
     fn base64_decodes_like_go() {
         let check = |text: &str, expected: Result<&str, &str>| {
             let expected = expected.map(|text| text.as_bytes().to_vec());
-            let illegal = |at: &str| format!("illegal base64 data at input byte {at}");
+            let illegal = |at: &str| TokenError(format!("illegal base64 data at input byte {at}"));
             assert_eq!(decode_base64(text), expected.map_err(illegal), "{text:?}");
         };
         check("", Ok(""));

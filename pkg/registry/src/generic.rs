@@ -47,7 +47,7 @@ use older::EmulatedStorage;
 
 pub use allocate::{Allocator, Claim};
 pub use cacher::{Event, EventType, Extent, Lag, Progress};
-pub use convert::Convert;
+pub use convert::{ConversionError, Convert};
 pub use create::CreateRequest;
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use edit::Edit;
@@ -347,7 +347,7 @@ impl Registry {
     /// logged.
     fn decode(&self, storage: &StorageSpec, key: &str, stored: StoredRef<'_>) -> Result<Object> {
         let mut object = crate::codec::decode_kv(storage, stored, self.gates())
-            .map_err(|message| error::corrupt(key, &message))?;
+            .map_err(|error| error::corrupt(key, &error.to_string()))?;
         if let Some(allocator) = self.allocator(storage.prefix) {
             allocator.default_on_read(&mut object);
         }

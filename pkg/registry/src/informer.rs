@@ -22,6 +22,7 @@ mod source;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -121,15 +122,11 @@ impl ObjectChange {
         if self.gone {
             return None;
         }
-        let stored = || match self.element.value() {
-            Ok(_) => Ok(StoredRef::element(&self.element)),
-            Err(message) => Err(message.to_owned()),
-        };
         let storage = self.row().storage.as_ref()?;
-        let decoded = stored().and_then(|stored| codec::decode(storage, stored));
-        decoded
-            .inspect_err(|error| tracing::error!(key = self.element.key(), error, "an object is left out"))
-            .ok()
+        let left_out =
+            |error: &dyn Display| tracing::error!(key = self.element.key(), %error, "an object is left out");
+        self.element.value().inspect_err(|error| left_out(error)).ok()?;
+        codec::decode(storage, StoredRef::element(&self.element)).inspect_err(|error| left_out(error)).ok()
     }
 }
 

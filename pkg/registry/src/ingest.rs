@@ -21,7 +21,8 @@ use schema::proto::inplace::MessageRef;
 use schema::proto::meta::Header;
 use schema::proto::{self, Envelope, ScalarRef};
 
-use crate::{codec, meta};
+use crate::codec::{self, CodecError};
+use crate::meta;
 
 /// Returns every stored built-in resource once, with keys below `prefix` (for example `/registry`). `cached`
 /// selects the resources with a watch cache; `gates` affect the defaults.
@@ -154,15 +155,15 @@ impl StoredForm {
         self.row.row().stored_form()
     }
 
-    fn protobuf(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+    fn protobuf(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, CodecError> {
         let storage = self.storage();
         let value = if self.is_canonical(&value) {
             value
         } else {
             codec::encode(storage, &codec::decode_stored(storage, &value, &self.gates)?)?
         };
-        let raw = Envelope::parse(&value).map_err(|e| e.to_string())?.raw;
-        for (key, label) in Header::parse(raw).map_err(|e| e.to_string())?.labels() {
+        let raw = Envelope::parse(&value)?.raw;
+        for (key, label) in Header::parse(raw)?.labels() {
             header.push_label(key, label);
         }
         for path in self.fields.filed() {
@@ -205,7 +206,7 @@ impl StoredForm {
         (read == outline).then_some(outline)
     }
 
-    fn json(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+    fn json(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, CodecError> {
         if let Some(outline) = self.canonical_outline(&value) {
             index(self.storage().kind, &self.fields, &outline, header);
             return Ok(value);

@@ -9,8 +9,9 @@
 mod address_plan;
 mod addresses;
 mod bitmap;
+mod error;
 mod families;
-mod figures;
+mod metrics;
 mod port_store;
 mod ports;
 mod range;
@@ -26,20 +27,23 @@ use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use component_base::metrics::MetricsRegistry;
 use kinds::validation::Spelling;
 use schema::object::Object;
 use storage::Storage;
 
-use self::addresses::{Addresses, Missing};
+use self::addresses::{AddressError, Addresses};
 use self::bitmap::PortRange;
-use self::figures::Figures;
+use self::metrics::AllocatorMetrics;
 use self::port_store::PortStore;
+use crate::client::LookupError;
 use crate::generic::{Allocator, Claim, Entropy, Registry, Result};
 use crate::informer::InformerTask;
 use crate::{Client, meta};
 use kinds::strategy::service_fields as fields;
 
 pub use addresses::Ranges;
+pub use error::{AllocationError, RepairError};
 pub use families::Families;
 pub use range::Family;
 pub use repair::Leaks;
@@ -68,7 +72,7 @@ pub struct Services {
     endpoints: Client,
     families: Families,
     spelling: Spelling,
-    figures: Arc<Figures>,
+    metrics: Arc<AllocatorMetrics>,
 }
 
 struct Pools {
@@ -85,23 +89,20 @@ impl Services {
     pub fn new(
         registry: Registry,
         options: Options,
-    ) -> std::result::Result<(Self, InformerTask<Ranges>), String> {
+        metrics: &MetricsRegistry,
+    ) -> std::result::Result<(Self, InformerTask<Ranges>), LookupError> {
         let Options { families, node_ports, storage, prefix, entropy } = options;
-        let figures = Arc::<Figures>::default();
-        let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy), Arc::clone(&figures))?;
+        let counts = Arc::new(AllocatorMetrics::new(metrics));
+        let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy), Arc::clone(&counts))?;
         let range = PortRange::new(&node_ports);
-        let ports = PortStore::new(storage, &prefix, range, entropy, Arc::clone(&figures));
+        let ports = PortStore::new(storage, &prefix, range, entropy, Arc::clone(&counts));
         let spelling = Spelling::of(registry.gates());
         let client = |plural| Client::find(&registry, "", plural);
         let (services, endpoints) = (client("services")?, client("endpoints")?);
         let pools = Arc::new(Pools { addresses, ports });
-        Ok((Services { pools, services, endpoints, families, spelling, figures }, following))
-    }
-
-    /// Appends the metrics of all address ranges and node ports, in the Prometheus text format.
-    pub fn write_metrics(&self, out: &mut String) {
-        let (ranges, taken) = self.pools.addresses.now();
-        self.figures.write(out, &ranges, &taken, self.pools.ports.range().size());
+        let read = Arc::clone(&pools);
+        counts.register_free(metrics, pools.ports.range().size(), move || read.addresses.now());
+        Ok((Services { pools, services, endpoints, families, spelling, metrics: counts }, following))
     }
 
     /// Deletes the endpoints of a removed service, so that a new service of the same name does not inherit
@@ -250,13 +251,13 @@ impl Pools {
                 Some(range::parse_address(text).ok_or_else(unreadable)?)
             }
         };
-        let missing = match self.addresses.take(service, family, address, dry_run).await {
+        let error = match self.addresses.take(service, family, address, dry_run).await {
             Ok(address) => return Ok(address),
-            Err(Missing::Failed(status)) => return Err(status),
-            Err(missing) => missing,
+            Err(AddressError::Failed(status)) => return Err(status),
+            Err(error) => error,
         };
-        let text = missing.text();
-        if let (Missing::Full, None) = (&missing, address) {
+        let text = error.to_string();
+        if matches!(error, AddressError::Full) && address.is_none() {
             let text = format!("failed to allocate a serviceIP for Service {name:?}: {text}");
             return Err(Status::internal_error(text).into());
         }

@@ -4,8 +4,9 @@ pub(crate) mod audit;
 mod context;
 pub(crate) mod impersonation;
 mod observer;
-mod refusal;
+mod rejection;
 pub(crate) mod response_body;
+pub(crate) mod services;
 mod shutdown;
 mod trace;
 mod write_size;
@@ -13,8 +14,6 @@ mod write_size;
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use futures::FutureExt;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue, STRICT_TRANSPORT_SECURITY};
@@ -22,7 +21,6 @@ use http::request::Parts;
 use http::{Method, StatusCode, Uri};
 use http_body::Body as _;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use ::audit::Sink;
@@ -30,89 +28,30 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
-use component_base::features::Gates;
 use component_base::trace::Span;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::routing::dispatch::{Body, Dispatch, Initialized, Request, Response};
 
-use crate::chain::audit::{Auditor, RecordedRequest};
+use crate::chain::audit::RecordedRequest;
 use crate::chain::impersonation::Impersonation;
-use crate::chain::response_body::ResponseBody;
-use crate::connection::{ActiveRequest, Peer};
+use crate::connection::peer::{ActiveRequest, Peer};
 use crate::env::Env;
-use crate::health::Health;
-use crate::limits::flow::{self, Classified, Fair, Fairness};
-use crate::limits::inflight::{Inflight, InflightLimits, is_long_running, is_mutating};
-use crate::limits::memory::{Demand, MemoryBudget};
+use crate::limits::flow::{self, Classified, Fair};
+use crate::limits::inflight::{Inflight, is_long_running, is_mutating};
+use crate::limits::memory::Demand;
 use crate::limits::seats::{Grant, Lease, Seats};
 use crate::metrics::Metrics;
 use crate::pages::Pages;
 use crate::pages::console::Requests;
-use crate::pages::routes::{self, PageOptions, is_of_api};
+use crate::pages::routes::{self, is_of_api, panicked};
 use crate::respond;
 use context::{AUDIT_ID, ContextOutcome};
 use observer::{Observability, Observer, within_span};
-use refusal::{ErrorHeaders, Rejection, unauthorized};
+use rejection::{ErrorHeaders, Rejection, unauthorized};
+use response_body::ResponseBody;
+pub use services::{ChainOptions, Services};
 use shutdown::{UnderWay, turned_away};
 pub use trace::Traces;
-
-/// Services that the chain uses.
-pub struct Services {
-    pub authenticator: Authenticator,
-    pub authorizer: Arc<dyn Authorizer>,
-    /// Handler of authorized requests.
-    pub dispatch: Arc<dyn Dispatch>,
-    /// CPU pool for expensive writes.
-    pub heavy: CpuPool,
-    /// Returns the paths that `dispatch` serves, to be listed at `/`.
-    pub api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
-    pub health: Arc<Health>,
-    pub metrics: Arc<Metrics>,
-    /// Tracing; `None` if disabled.
-    pub traces: Option<Traces>,
-    /// Audit; `None` if disabled.
-    pub auditor: Option<Arc<Auditor>>,
-    /// API Priority and Fairness; `None` to use only [the limits](ChainOptions::inflight).
-    pub fairness: Option<Arc<Fairness>>,
-}
-
-#[derive(Debug, Clone)]
-pub struct ChainOptions {
-    /// `--request-timeout`: maximum duration of a request that is not long-running.
-    pub request_timeout: Duration,
-    /// Limits on concurrent requests, used without [fairness](Services::fairness).
-    pub inflight: InflightLimits,
-    /// `--goaway-chance`: probability that an HTTP/2 request closes its connection with GOAWAY. 0 to 0.02.
-    pub goaway_chance: f64,
-    /// `--strict-transport-security-directives`, joined; `None` for no header.
-    pub hsts: Option<HeaderValue>,
-    /// Cancelled when clients must reconnect.
-    pub leaving: CancellationToken,
-    /// Cancelled when new requests must be rejected with a retry, so that they go to another server.
-    pub refusing: CancellationToken,
-    /// Memory budget of requests.
-    pub memory: MemoryBudget,
-    /// Enabled feature gates.
-    pub gates: Gates,
-    /// Additional pages besides health and metrics.
-    pub pages: PageOptions,
-}
-
-impl Default for ChainOptions {
-    fn default() -> Self {
-        ChainOptions {
-            request_timeout: Duration::from_secs(60),
-            inflight: InflightLimits::default(),
-            goaway_chance: 0.0,
-            hsts: None,
-            leaving: CancellationToken::new(),
-            refusing: CancellationToken::new(),
-            memory: MemoryBudget::default(),
-            gates: Gates::default(),
-            pages: PageOptions::default(),
-        }
-    }
-}
 
 /// Handler chain with its active requests.
 pub struct Chain {
@@ -215,7 +154,7 @@ impl Chain {
         let (parts, body) = request.into_parts();
         let head = Head::of(&parts);
         let timeout_max = self.options.request_timeout;
-        let ContextOutcome { context, flaw } =
+        let ContextOutcome { context, rejection } =
             context::context(&parts, peer, received, timeout_max, &self.env);
         let context = Arc::new(context);
         if self.env.happens(self.options.goaway_chance) {
@@ -228,10 +167,10 @@ impl Chain {
         };
         observer.admitted(&self.observability, &head.uri, self.recorded_request(&context, long_running));
         let classified = Classified::new();
-        let outcome = match flaw {
-            Some(refusal) => {
+        let outcome = match rejection {
+            Some(rejection) => {
                 observer.invalid(&context);
-                Err(refusal)
+                Err(rejection)
             }
             None => {
                 let incoming = Incoming {
@@ -247,7 +186,7 @@ impl Chain {
             }
         };
         let Dispatched { mut response, grant } =
-            outcome.unwrap_or_else(|refusal| self.reject(refusal, head.error_headers, &observer));
+            outcome.unwrap_or_else(|rejection| self.reject(rejection, head.error_headers, &observer));
         let took = observer.answered(&mut response, grant.seat.waited());
         let Head { method, uri, .. } = head;
         let code = response.status();
@@ -265,13 +204,38 @@ impl Chain {
 
     /// Returns the response for a request that was not dispatched. Counts it as terminated if the server
     /// rejects it for its own protection.
-    fn reject(&self, refusal: Rejection, headers: ErrorHeaders, observer: &Observer) -> Dispatched {
-        let saves = matches!(refusal, Rejection::TooMany { .. } | Rejection::TooLate(_));
-        let response = self.refuse(refusal, headers, observer);
+    fn reject(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> Dispatched {
+        let saves = matches!(rejection, Rejection::TooMany { .. } | Rejection::TooLate(_));
+        let response = self.refuse(rejection, headers, observer);
         if saves {
             observer.terminated(response.status());
         }
         Dispatched { response, grant: Grant::default() }
+    }
+
+    /// Response to a request that was not dispatched.
+    fn refuse(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> Response {
+        match rejection {
+            Rejection::Panicked(text) => {
+                observer.panicked(&text);
+                respond::status(&panicked(self.metrics()), &headers.into())
+            }
+            Rejection::Status(status) => {
+                observer.rejected(&status);
+                respond::status(&status, &headers.into())
+            }
+            Rejection::TooMany { retry_after } => {
+                self.metrics().dropped.increment();
+                respond::too_many_requests(retry_after)
+            }
+            Rejection::TooLate(status) => {
+                observer.rejected(&status);
+                let mut body = serde_json::to_vec(&status).unwrap_or_default();
+                body.push(b'\n');
+                respond::text(status.code, body)
+            }
+            Rejection::Unreadable(text) => respond::text(500, text),
+        }
     }
 
     /// Runs the steps within the deadline and converts a panic into a response.
@@ -410,7 +374,7 @@ impl Chain {
     }
 
     fn timed_out(&self) -> Rejection {
-        self.metrics().timeouts.fetch_add(1, Relaxed);
+        self.metrics().timeouts.increment();
         let status = Status::timeout("request did not complete within the allotted timeout", 0);
         Rejection::TooLate(Box::new(status.without_kind()))
     }

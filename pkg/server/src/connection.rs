@@ -5,16 +5,12 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures::task::AtomicWaker;
-use http::HeaderValue;
-use http::header::CONNECTION;
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -23,17 +19,17 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use audit::Sink;
 
 use crate::Chain;
 use crate::chain::Answer;
-use crate::connection::activity::{Activity, HEAD_TIMEOUT};
+use crate::connection::activity::HEAD_TIMEOUT;
 use crate::connection::coalescing_writer::CoalescingWriter;
+use crate::connection::peer::{Peer, Protocol};
 use crate::connection::request_body::RequestBody;
 use crate::connection::wake_gate::WakeGated;
-use crate::http1::head::{FIELDS_MAX, Refusal};
+use crate::http1::head::FIELDS_MAX;
 use crate::http1::{HEAD_BYTES_MAX, StrictReader};
 use crate::lifecycle::Lifecycle;
 use crate::tls::Tls;
@@ -42,6 +38,7 @@ use crate::tls::client_certificates::ClientCertificates;
 pub(crate) mod activity;
 mod close_reason;
 pub(crate) mod coalescing_writer;
+pub(crate) mod peer;
 pub(crate) mod request_body;
 pub(crate) mod wake_gate;
 
@@ -56,12 +53,6 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// Send buffer per stream for slow clients, in addition to the current piece of the body.
 const SEND_BUFFER_BYTES: usize = 128 * 1024;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    Http1,
-    Http2,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionOptions {
     /// `--http2-max-streams-per-connection`; 0 means 100, as in upstream.
@@ -71,102 +62,6 @@ pub struct ConnectionOptions {
 impl Default for ConnectionOptions {
     fn default() -> Self {
         ConnectionOptions { http2_streams_max: 100 }
-    }
-}
-
-/// Remote end of a connection.
-pub struct Peer {
-    pub remote: SocketAddr,
-    protocol: Protocol,
-    shown: Option<ClientCertificates>,
-    activity: Activity,
-    retire: CancellationToken,
-    /// True if the bytes of the connection are not HTTP/1.1 requests.
-    opaque: AtomicBool,
-    /// Number of completed responses.
-    answered: AtomicU64,
-    /// Task that waits for a completed response.
-    waiting: AtomicWaker,
-    /// Rejection of the last request, which was not valid HTTP.
-    refusal: OnceLock<Refusal>,
-}
-
-impl Peer {
-    /// Creates a peer without requests. `shown` contains its client certificates, if any.
-    pub(crate) fn new(
-        remote: SocketAddr,
-        protocol: Protocol,
-        shown: Option<ClientCertificates>,
-    ) -> Arc<Self> {
-        Arc::new(Peer {
-            remote,
-            protocol,
-            shown,
-            activity: Activity::new(protocol == Protocol::Http1),
-            retire: CancellationToken::new(),
-            opaque: AtomicBool::new(protocol == Protocol::Http2),
-            answered: AtomicU64::new(0),
-            waiting: AtomicWaker::new(),
-            refusal: OnceLock::new(),
-        })
-    }
-
-    /// Client certificates of the peer.
-    pub(crate) fn shown(&self) -> Option<&ClientCertificates> {
-        self.shown.as_ref()
-    }
-
-    /// Sends GOAWAY, so that an HTTP/2 client opens another connection for its next requests.
-    pub(crate) fn retire_http2(&self) {
-        if self.protocol == Protocol::Http2 {
-            self.retire.cancel();
-        }
-    }
-
-    /// Makes the client close the connection after this response.
-    pub(crate) fn close_after_response(&self, headers: &mut http::HeaderMap) {
-        match self.protocol {
-            Protocol::Http1 => drop(headers.insert(CONNECTION, HeaderValue::from_static("close"))),
-            Protocol::Http2 => self.retire.cancel(),
-        }
-    }
-
-    /// Counts a request as active until the guard is dropped.
-    pub(crate) fn begin(self: &Arc<Self>) -> ActiveRequest {
-        self.activity.begin();
-        ActiveRequest(Arc::clone(self))
-    }
-
-    /// True if the strict HTTP/1.1 reader does not apply: for HTTP/2, and after a 101 response.
-    pub(crate) fn is_opaque(&self) -> bool {
-        self.opaque.load(Relaxed)
-    }
-
-    /// Ready when this many requests are completed.
-    pub(crate) fn poll_answered(&self, cx: &Context<'_>, requests: u64) -> Poll<()> {
-        self.waiting.register(cx.waker());
-        if self.answered.load(Relaxed) == requests { Poll::Ready(()) } else { Poll::Pending }
-    }
-
-    /// Records that the last input is not a valid request.
-    pub(crate) fn refuse(&self, refusal: Refusal) {
-        // There is a single reader, which stops at the first rejection.
-        let _ = self.refusal.set(refusal);
-    }
-
-    /// Rejection to send before the connection is closed.
-    pub(crate) fn refusal(&self) -> Option<Refusal> {
-        self.refusal.get().copied()
-    }
-}
-
-pub(crate) struct ActiveRequest(Arc<Peer>);
-
-impl Drop for ActiveRequest {
-    fn drop(&mut self) {
-        self.0.activity.end();
-        self.0.answered.fetch_add(1, Relaxed);
-        self.0.waiting.wake();
     }
 }
 
@@ -201,7 +96,7 @@ pub(crate) async fn serve_tls<S>(
 }
 
 fn handshake_failed(chain: &Chain, remote: SocketAddr, reason: &str) {
-    chain.metrics().tls_handshake_errors.fetch_add(1, Relaxed);
+    chain.metrics().tls_handshake_errors.increment();
     tracing::debug!(%remote, reason, "TLS handshake failed");
 }
 
@@ -258,10 +153,10 @@ pub(crate) async fn serve<S>(
 /// Sends the rejection for an invalid request, if there was one. Reads the client's remaining input for a
 /// moment, because closing at once could discard the response.
 async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(peer: &Peer, mut stream: S) {
-    let Some(refusal) = peer.refusal() else { return };
-    tracing::debug!(remote = %peer.remote, ?refusal, "invalid HTTP/1.1 request");
+    let Some(rejection) = peer.rejection() else { return };
+    tracing::debug!(remote = %peer.remote, refusal = ?rejection, "invalid HTTP/1.1 request");
     let goodbye = async {
-        stream.write_all(refusal.answer().as_bytes()).await?;
+        stream.write_all(rejection.answer().as_bytes()).await?;
         stream.shutdown().await?;
         let mut unread = [0; 1024];
         while stream.read(&mut unread).await? > 0 {}

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use apimachinery::go_quote::quote;
 use apimachinery::query::Query;
+use component_base::metrics::{Counter, Family, Gauge, Page, Stability};
 use endpoints::routing::dispatch::Response;
 
 use crate::pages::{Context, Pages};
@@ -28,9 +29,21 @@ pub trait Check: Send + Sync + 'static {
     /// Runs the check, which must limit its own duration.
     ///
     /// # Errors
-    /// The reason of a failure. It is visible only at the path of the single check, which needs
-    /// authorization, and in the log.
-    async fn check(&self) -> Result<(), String>;
+    /// The check failed. The text is visible only at the path of the single check, which needs authorization,
+    /// and in the log.
+    async fn check(&self) -> Result<(), CheckError>;
+}
+
+/// Error of a health check. Cheap to clone.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub struct CheckError(Arc<dyn std::error::Error + Send + Sync>);
+
+impl CheckError {
+    /// Creates the error from its cause or from a text.
+    pub fn new(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        CheckError(Arc::from(cause.into()))
+    }
 }
 
 /// Check made of a name and a function.
@@ -40,13 +53,13 @@ pub struct NamedCheck<F>(pub Cow<'static, str>, pub F);
 impl<F, R> Check for NamedCheck<F>
 where
     F: Fn() -> R + Send + Sync + 'static,
-    R: Future<Output = Result<(), String>> + Send,
+    R: Future<Output = Result<(), CheckError>> + Send,
 {
     fn name(&self) -> &str {
         &self.0
     }
 
-    async fn check(&self) -> Result<(), String> {
+    async fn check(&self) -> Result<(), CheckError> {
         (self.1)().await
     }
 }
@@ -60,7 +73,7 @@ impl Check for Ping {
         "ping"
     }
 
-    async fn check(&self) -> Result<(), String> {
+    async fn check(&self) -> Result<(), CheckError> {
         Ok(())
     }
 }
@@ -81,8 +94,8 @@ impl Check for Log {
         "log"
     }
 
-    async fn check(&self) -> Result<(), String> {
-        let blocked = || "logging blocked".to_owned();
+    async fn check(&self) -> Result<(), CheckError> {
+        let blocked = || CheckError::new("logging blocked");
         if self.looking.swap(true, Relaxed) {
             // Another check is running. A second thread would block behind it.
             return Ok(());
@@ -105,8 +118,8 @@ impl Check for Shutdown {
         "shutdown"
     }
 
-    async fn check(&self) -> Result<(), String> {
-        if self.0.is_cancelled() { Err("process is shutting down".to_owned()) } else { Ok(()) }
+    async fn check(&self) -> Result<(), CheckError> {
+        if self.0.is_cancelled() { Err(CheckError::new("process is shutting down")) } else { Ok(()) }
     }
 }
 
@@ -140,8 +153,8 @@ impl Check for Hook {
         &self.name
     }
 
-    async fn check(&self) -> Result<(), String> {
-        if self.finished.load(Relaxed) { Ok(()) } else { Err("not finished".to_owned()) }
+    async fn check(&self) -> Result<(), CheckError> {
+        if self.finished.load(Relaxed) { Ok(()) } else { Err(CheckError::new("not finished")) }
     }
 }
 
@@ -165,7 +178,7 @@ impl Check for Grace {
         self.check.name()
     }
 
-    async fn check(&self) -> Result<(), String> {
+    async fn check(&self) -> Result<(), CheckError> {
         if Instant::now() < self.until { Ok(()) } else { self.check.check().await }
     }
 }
@@ -183,7 +196,7 @@ pub struct Throttled {
 struct Last {
     begun: Option<Instant>,
     /// Result of the last completed run.
-    result: Option<Result<(), String>>,
+    result: Option<Result<(), CheckError>>,
 }
 
 impl Throttled {
@@ -199,7 +212,7 @@ impl Check for Throttled {
         self.check.name()
     }
 
-    async fn check(&self) -> Result<(), String> {
+    async fn check(&self) -> Result<(), CheckError> {
         let mut last = self.last.lock().await;
         let now = Instant::now();
         let recent = last.begun.is_some_and(|begun| now.duration_since(begun) < self.every);
@@ -228,7 +241,7 @@ struct Counted {
 }
 
 impl Counted {
-    async fn run(&self) -> Result<(), String> {
+    async fn run(&self) -> Result<(), CheckError> {
         let result = self.check.check().await;
         let count = if result.is_ok() { &self.succeeded } else { &self.failed };
         count.fetch_add(1, Relaxed);
@@ -309,6 +322,19 @@ pub struct Health {
     pub readyz: CheckGroup,
 }
 
+const LAST: Family<Gauge, 2> = Family::gauge(
+    Stability::Stable,
+    "kubernetes_healthcheck",
+    "This metric records the result of a single healthcheck.",
+    ["name", "type"],
+);
+const RUNS: Family<Counter, 3> = Family::counter(
+    Stability::Stable,
+    "kubernetes_healthchecks_total",
+    "This metric records the results of all healthcheck.",
+    ["name", "status", "type"],
+);
+
 type GroupSelector = fn(&Health) -> &CheckGroup;
 
 const GROUPS: [(&str, GroupSelector); 3] = [
@@ -335,22 +361,16 @@ impl Health {
     }
 
     /// `/metrics/slis`: results of the checks of each group (KEP-3466).
-    pub(crate) fn write_slis(&self, out: &mut String) {
-        out.push_str("# HELP kubernetes_healthcheck [STABLE] Whether a check was well when it was last run: 1 or 0.\n# TYPE kubernetes_healthcheck gauge\n");
+    pub(crate) fn write_slis(&self, page: &mut Page<'_>) {
+        let mut samples = page.family(&LAST);
         self.each(|kind, counted| {
-            let (name, last) = (counted.check.name(), u8::from(counted.last.load(Relaxed)));
-            let _ = writeln!(out, "kubernetes_healthcheck{{name={name:?},type={kind:?}}} {last}");
+            samples.add([counted.check.name(), kind], counted.last.load(Relaxed));
         });
-        out.push_str("# HELP kubernetes_healthchecks_total [STABLE] How often a check was run, by outcome.\n# TYPE kubernetes_healthchecks_total counter\n");
+        drop(samples);
+        let mut samples = page.family(&RUNS);
         self.each(|kind, counted| {
             for (status, count) in [("error", &counted.failed), ("success", &counted.succeeded)] {
-                let (name, count) = (counted.check.name(), count.load(Relaxed));
-                if count > 0 {
-                    let _ = writeln!(
-                        out,
-                        "kubernetes_healthchecks_total{{name={name:?},status={status:?},type={kind:?}}} {count}"
-                    );
-                }
+                samples.counted([counted.check.name(), status, kind], count.load(Relaxed));
             }
         });
     }

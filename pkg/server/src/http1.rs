@@ -18,9 +18,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::connection::Peer;
+use crate::connection::peer::Peer;
 use chunks::Chunks;
-use head::{Framing, Refusal};
+use head::{Framing, HeadRejection};
 
 /// Maximum size of a request's head in bytes, as in upstream.
 pub(crate) const HEAD_BYTES_MAX: usize = 1 << 20;
@@ -62,7 +62,7 @@ impl<S> StrictReader<S> {
                     Ok(Some((u64::try_from(end).unwrap_or(u64::MAX), framing)))
                 }
                 None if self.held.len() <= HEAD_BYTES_MAX => Ok(None),
-                _ => Err(Refusal::TooLarge),
+                _ => Err(HeadRejection::TooLarge),
             }
         });
         match found {
@@ -75,8 +75,8 @@ impl<S> StrictReader<S> {
                     Framing::Chunked => At::Pass(end, Some(Chunks::default())),
                 })
             }
-            Err(refusal) => {
-                self.peer.refuse(refusal);
+            Err(rejection) => {
+                self.peer.reject(rejection);
                 self.held = Vec::new();
                 Some(At::Refused)
             }
@@ -179,7 +179,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for StrictReader<S> {
     }
 }
 
-fn invalid(error: chunks::Malformed) -> io::Error {
+fn invalid(error: chunks::ChunkError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
@@ -206,7 +206,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StrictReader<S> {
 
     /// Keeps the stream open if a rejection must still be sent.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.peer.refusal() {
+        match self.peer.rejection() {
             Some(_) => Poll::Ready(Ok(())),
             None => Pin::new(&mut self.stream).poll_shutdown(cx),
         }

@@ -31,7 +31,8 @@ mod testing;
 
 pub use crate::chain::audit::{ANSWER_BYTES_MAX, Auditor, KEPT_BYTES_MAX};
 pub use chain::{Chain, ChainOptions, Services, Traces};
-pub use connection::{ConnectionOptions, Peer, Protocol};
+pub use connection::ConnectionOptions;
+pub use connection::peer::{Peer, Protocol};
 pub use env::{Env, Random};
 pub use lifecycle::Lifecycle;
 pub use limits::flow::Fairness;
@@ -39,6 +40,6 @@ pub use limits::inflight::InflightLimits;
 pub use listener::{BindOptions, bind, serve};
 pub use pages::console::{ROWS_MAX, Section, StateFn, histograms};
 pub use pages::debugging::{Debugging, SetVerbosity};
-pub use pages::routes::PageOptions;
+pub use pages::options::PageOptions;
 pub use pages::snapshots::{Pieces, TakeSnapshot};
 pub use pages::zpages::FlagValue;

@@ -4,4 +4,5 @@
 pub(crate) mod flow;
 pub(crate) mod inflight;
 pub mod memory;
+pub(crate) mod seat;
 pub(crate) mod seats;

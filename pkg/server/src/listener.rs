@@ -3,7 +3,6 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -137,13 +136,13 @@ struct OpenConnection(Arc<Chain>);
 
 impl OpenConnection {
     fn count(chain: &Arc<Chain>) -> Self {
-        chain.metrics().connections.fetch_add(1, Relaxed);
+        chain.metrics().connections.add(1);
         OpenConnection(Arc::clone(chain))
     }
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.0.metrics().connections.fetch_sub(1, Relaxed);
+        self.0.metrics().connections.add(-1);
     }
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod console;
 pub(crate) mod debugging;
+pub(crate) mod options;
 pub(crate) mod routes;
 pub(crate) mod snapshots;
 pub(crate) mod zpages;

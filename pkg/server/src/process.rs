@@ -2,45 +2,65 @@
 
 use std::fs;
 
-use component_base::metrics::Family;
-use component_base::metrics::Stability::Unlevelled;
+use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability};
 
 /// Bytes per page and clock ticks per second on every Linux this server runs on.
 const PAGE_BYTES: u64 = 4096;
 const TICKS_PER_SECOND: f64 = 100.0;
 
-const CPU_SECONDS: Family =
-    Family::counter(Unlevelled, "process_cpu_seconds_total", "User and system CPU time spent, in seconds.");
-const MAX_FDS: Family =
-    Family::gauge(Unlevelled, "process_max_fds", "The most file descriptors that may be open.");
-const RECEIVED: Family = Family::counter(
-    Unlevelled,
+const CPU_SECONDS: Family<Counter, 0> = Family::counter(
+    Stability::Unlevelled,
+    "process_cpu_seconds_total",
+    "Total user and system CPU time spent in seconds.",
+    [],
+);
+const MAX_FDS: Family<Gauge, 0> =
+    Family::gauge(Stability::Unlevelled, "process_max_fds", "Maximum number of open file descriptors.", []);
+const RECEIVED: Family<Counter, 0> = Family::counter(
+    Stability::Unlevelled,
     "process_network_receive_bytes_total",
-    "Bytes received by the process's network namespace.",
+    "Number of bytes received by the process over the network.",
+    [],
 );
-const SENT: Family = Family::counter(
-    Unlevelled,
+const SENT: Family<Counter, 0> = Family::counter(
+    Stability::Unlevelled,
     "process_network_transmit_bytes_total",
-    "Bytes sent by the process's network namespace.",
+    "Number of bytes sent by the process over the network.",
+    [],
 );
-const OPEN_FDS: Family = Family::gauge(Unlevelled, "process_open_fds", "Open file descriptors.");
-const RESIDENT: Family =
-    Family::gauge(Unlevelled, "process_resident_memory_bytes", "Resident memory, in bytes.");
-const START: Family = Family::gauge(
-    Unlevelled,
+const OPEN_FDS: Family<Gauge, 0> =
+    Family::gauge(Stability::Unlevelled, "process_open_fds", "Number of open file descriptors.", []);
+const RESIDENT: Family<Gauge, 0> = Family::gauge(
+    Stability::Unlevelled,
+    "process_resident_memory_bytes",
+    "Resident memory size in bytes.",
+    [],
+);
+pub(crate) const START: Family<Gauge, 0> = Family::gauge(
+    Stability::Unlevelled,
     "process_start_time_seconds",
-    "When the process started, in seconds since 1970.",
+    "Start time of the process since unix epoch in seconds.",
+    [],
 );
-const VIRTUAL: Family =
-    Family::gauge(Unlevelled, "process_virtual_memory_bytes", "Virtual memory, in bytes.");
-const VIRTUAL_MAX: Family = Family::gauge(
-    Unlevelled,
+const VIRTUAL: Family<Gauge, 0> =
+    Family::gauge(Stability::Unlevelled, "process_virtual_memory_bytes", "Virtual memory size in bytes.", []);
+const VIRTUAL_MAX: Family<Gauge, 0> = Family::gauge(
+    Stability::Unlevelled,
     "process_virtual_memory_max_bytes",
-    "The most virtual memory that there may be, in bytes.",
+    "Maximum amount of virtual memory available in bytes.",
+    [],
 );
 
+/// Registers the metrics of the process.
+pub(crate) fn register(registry: &MetricsRegistry, start_time_seconds: i64) {
+    registry.collect(
+        &[&CPU_SECONDS, &MAX_FDS, &RECEIVED, &SENT, &OPEN_FDS, &RESIDENT, &START, &VIRTUAL, &VIRTUAL_MAX],
+        move |page| write(page, start_time_seconds),
+    );
+}
+
 /// Writes the available metrics; outside Linux only the start time.
-pub(crate) fn write(out: &mut String, start_time_seconds: i64) {
+fn write(page: &mut Page<'_>, start_time_seconds: i64) {
     let read = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
     let (stat, statm, limits, network) = (read("stat"), read("statm"), read("limits"), read("net/netstat"));
     let pages = |index: usize| {
@@ -50,16 +70,20 @@ pub(crate) fn write(out: &mut String, start_time_seconds: i64) {
     let open_fds = fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as f64);
     for (family, value) in [
         (&CPU_SECONDS, cpu_seconds(&stat)),
-        (&MAX_FDS, soft_limit(&limits, "Max open files")),
         (&RECEIVED, octets(&network, "InOctets")),
         (&SENT, octets(&network, "OutOctets")),
+    ] {
+        value.inspect(|value| page.family(family).add([], *value));
+    }
+    for (family, value) in [
+        (&MAX_FDS, soft_limit(&limits, "Max open files")),
         (&OPEN_FDS, open_fds),
         (&RESIDENT, pages(1)),
         (&START, Some(start_time_seconds as f64)),
         (&VIRTUAL, pages(0)),
         (&VIRTUAL_MAX, soft_limit(&limits, "Max address space")),
     ] {
-        value.inspect(|value| family.write(out).add(&[], value));
+        value.inspect(|value| page.family(family).add([], *value));
     }
 }
 
@@ -126,8 +150,9 @@ mod tests {
 
     #[test]
     fn this_process_has_memory() {
-        let mut out = String::new();
-        write(&mut out, 17);
+        let registry = MetricsRegistry::default();
+        register(&registry, 17);
+        let out = registry.to_string();
         assert!(out.contains("process_start_time_seconds 17\n"), "{out}");
         assert!(out.contains("\nprocess_resident_memory_bytes "), "{out}");
     }

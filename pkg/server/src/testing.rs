@@ -20,11 +20,12 @@ use authorization::node::{self, Graph};
 use authorization::rbac::Index;
 use authorization::{Authorizer, AuthorizerDeps, Mode, Policies};
 use component_base::clock::TestClock;
+use component_base::metrics::MetricsRegistry;
 use endpoints::cpu_pool::{CpuPool, HEAVY_WRITE_BYTES};
 use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};
 
-use crate::health::{Check, CheckGroup, Health, NamedCheck, Ping};
+use crate::health::{Check, CheckError, CheckGroup, Health, NamedCheck, Ping};
 use crate::metrics::{Metrics, ResourceLabels};
 use crate::{Auditor, Chain, ChainOptions, Env, Fairness, Services, Traces, respond};
 
@@ -163,7 +164,7 @@ fn authorizer(modes: &[Mode]) -> Arc<dyn Authorizer> {
         policies: Some(Policies::default()),
         connect: Box::new(|_| Err(authorization::Error::Connect("there is no webhook".to_owned()))),
         clock: Arc::new(TestClock::default()),
-        figures: Arc::default(),
+        metrics: Arc::default(),
     };
     #[allow(clippy::unwrap_used)]
     Arc::new(means.authorizer(&Configuration::of_modes(modes, None)).unwrap())
@@ -211,11 +212,12 @@ fn observed_chain(
     let tokens = TokenFile::parse("tokens", tokens).unwrap();
     let group = || {
         let sick: Arc<dyn Check> =
-            Arc::new(NamedCheck("sick".into(), || async { Err("a secret".to_owned()) }));
+            Arc::new(NamedCheck("sick".into(), || async { Err(CheckError::new("a secret")) }));
         CheckGroup::new(vec![Arc::new(Ping), sick])
     };
     #[allow(clippy::unwrap_used)]
     let heavy = CpuPool::start(NonZeroUsize::MIN, &tokio::runtime::Handle::current(), || {}).unwrap();
+    let registry = MetricsRegistry::default();
     let services = Services {
         authenticator: Authenticator {
             tokens: vec![Arc::new(tokens)],
@@ -231,7 +233,8 @@ fn observed_chain(
             livez: CheckGroup::new(vec![Arc::new(Ping)]),
             readyz: group(),
         }),
-        metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new()).with_resources([PODS])),
+        metrics: Arc::new(Metrics::new(&registry, VersionInfo::of_this_build(), NOW, [PODS])),
+        registry,
         traces,
         auditor,
         fairness,

@@ -41,6 +41,9 @@ pub enum TlsError {
     /// The options leave no usable protocol, or a key does not match its certificate.
     #[error("{0}")]
     Setup(#[from] rustls::Error),
+    /// All authorities for client certificates have expired, or are not valid yet.
+    #[error("no authority is valid at this time")]
+    NoValidAuthority,
     /// A certificate cannot be generated.
     #[error("cannot make a certificate: {0}")]
     Issue(#[from] rcgen::Error),

@@ -5,12 +5,11 @@
 //! the ttl remains. Uses are counted on assignment, even if the write fails.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::figures::LeaseFigures;
+use crate::metrics::LeaseMetrics;
 
 /// Maximum number of different ttls. A server uses few (events, master leases).
 const SLOTS_MAX: usize = 16;
@@ -39,14 +38,14 @@ pub(crate) struct LeasePool {
     reuse_max: Duration,
     objects_max: u32,
     slots: HashMap<i64, Slot>,
-    figures: Arc<LeaseFigures>,
+    metrics: LeaseMetrics,
 }
 
 impl LeasePool {
     /// A pool that shares a lease for at most `reuse_max` among at most `objects_max` keys, and counts in
-    /// `figures`.
-    pub(crate) fn new(reuse_max: Duration, objects_max: u32, figures: Arc<LeaseFigures>) -> Self {
-        Self { reuse_max, objects_max, slots: HashMap::new(), figures }
+    /// `metrics`.
+    pub(crate) fn new(reuse_max: Duration, objects_max: u32, metrics: LeaseMetrics) -> Self {
+        Self { reuse_max, objects_max, slots: HashMap::new(), metrics }
     }
 
     /// The lease for another key with this `ttl`.
@@ -76,7 +75,7 @@ impl LeasePool {
         let expires = asked + Duration::from_secs((ttl + window).unsigned_abs());
         // Keys that found it exhausted were counted too, and have got the new lease.
         let replaced = self.slots.insert(ttl, Slot { id, expires, uses: 1 });
-        replaced.inspect(|slot| self.figures.replaced(slot.uses.saturating_sub(1)));
+        replaced.inspect(|slot| self.metrics.replaced(slot.uses.saturating_sub(1)));
     }
 
     /// Removes a lease that does not exist in etcd anymore.
@@ -102,12 +101,14 @@ fn whole_seconds_down(duration: Duration) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use component_base::metrics::MetricsRegistry;
+
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3600);
 
     fn pool(objects_max: u32) -> LeasePool {
-        LeasePool::new(Duration::from_secs(60), objects_max, Arc::default())
+        LeasePool::new(Duration::from_secs(60), objects_max, LeaseMetrics::default())
     }
 
     fn after(seconds: u64, start: Instant) -> Instant {
@@ -152,15 +153,14 @@ mod tests {
 
     #[test]
     fn replaced_leases_are_counted_with_their_keys() {
-        let figures = Arc::<LeaseFigures>::default();
-        let mut pool = LeasePool::new(HOUR, 3, Arc::clone(&figures));
+        let registry = MetricsRegistry::default();
+        let mut pool = LeasePool::new(HOUR, 3, LeaseMetrics::new(&registry));
         let start = Instant::now();
         pool.granted(HOUR, 7, start);
         let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
         assert!(matches!(choices[2], LeaseChoice::Grant { .. }), "{choices:?}");
         pool.granted(HOUR, 8, start);
-        let mut page = String::new();
-        figures.write(&mut page);
+        let page = registry.to_string();
         assert!(page.contains("etcd_lease_object_counts_sum 3\n"), "{page}");
         assert!(page.contains("etcd_lease_object_counts_count 1\n"), "{page}");
     }

@@ -9,7 +9,7 @@ use std::{fmt, io};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::figures::LeaseFigures;
+use crate::metrics::LeaseMetrics;
 
 /// Options of an etcd cluster. [`Options::new`] has upstream's default for every option that upstream has.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub struct Options {
     /// True if calls within a span get spans of their own, which are propagated to etcd.
     pub traced: bool,
     /// Metrics of lease uses.
-    pub leases: Arc<LeaseFigures>,
+    pub leases: LeaseMetrics,
     /// Dialer for the members, if connections do not use this machine's own network. TLS is end-to-end
     /// through it.
     pub way: Option<CustomDialer>,
@@ -106,7 +106,7 @@ impl Options {
             lease_reuse: Duration::from_secs(60),
             lease_objects_max: 1000,
             traced: false,
-            leases: Arc::default(),
+            leases: LeaseMetrics::default(),
             way: None,
         }
     }

@@ -45,7 +45,7 @@ impl Etcd {
         let leases = Mutex::new(LeasePool::new(
             options.lease_reuse,
             options.lease_objects_max,
-            Arc::clone(&options.leases),
+            options.leases.clone(),
         ));
         let progress = signal::Sender::new(0);
         let compactions = Compactions::new();

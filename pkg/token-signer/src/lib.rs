@@ -14,7 +14,7 @@ use std::time::Duration;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
 use authentication::service_account::{
-    ExternalKey, ExternalKeySet, ExternalSignature, ExternalSigner, SignerError, SignerFigures,
+    ExternalKey, ExternalKeySet, ExternalSignature, ExternalSigner, SignerError, SignerMetrics,
 };
 use grpc::{Socket, code_name, worded};
 use messages::{
@@ -38,23 +38,22 @@ const METADATA: &str = "/v1.ExternalJWTSigner/Metadata";
 #[derive(Clone)]
 pub struct SocketSigner {
     socket: Socket,
-    figures: Arc<SignerFigures>,
+    metrics: Arc<SignerMetrics>,
 }
 
 impl SocketSigner {
     /// A signer at a path in the file system, or in the abstract socket namespace if the name begins with
-    /// `@`. Calls are counted in `figures`.
-    pub fn new(socket: &str, figures: Arc<SignerFigures>) -> Self {
-        SocketSigner { socket: Socket::new(socket, ANSWER_BYTES_MAX), figures }
+    /// `@`. Calls are counted in `metrics`.
+    pub fn new(socket: &str, metrics: Arc<SignerMetrics>) -> Self {
+        SocketSigner { socket: Socket::new(socket, ANSWER_BYTES_MAX), metrics }
     }
 
     /// The maximum lifetime of a token in seconds.
     ///
     /// # Errors
     /// The failure in gRPC's wording.
-    pub async fn token_seconds_max(&self) -> Result<i64, String> {
-        let answer: MetadataResponse =
-            self.call(METADATA, MetadataRequest {}, METADATA_TIMEOUT).await.map_err(|error| error.text)?;
+    pub async fn token_seconds_max(&self) -> Result<i64, SignerError> {
+        let answer: MetadataResponse = self.call(METADATA, MetadataRequest {}, METADATA_TIMEOUT).await?;
         Ok(answer.max_token_expiration_seconds)
     }
 
@@ -68,7 +67,7 @@ impl SocketSigner {
         let began = Instant::now();
         let answer = self.socket.call(method, request, timeout).await;
         let code = answer.as_ref().map_or_else(|status| status.code(), |_| Code::Ok);
-        self.figures.called(method, code_name(code), began.elapsed());
+        self.metrics.called(method, code_name(code), began.elapsed());
         answer.map_err(|status| SignerError { code: code_name(status.code()), text: worded(&status) })
     }
 }
@@ -89,7 +88,9 @@ impl ExternalSigner for SocketSigner {
             excluded_from_discovery: key.exclude_from_oidc_discovery,
         });
         let Some(time) = &answer.data_timestamp else {
-            return Err("invalid data timestamp: proto: invalid nil Timestamp".to_owned().into());
+            return Err(SignerError::local(
+                "invalid data timestamp: proto: invalid nil Timestamp".to_owned(),
+            ));
         };
         let nanos = u32::try_from(time.nanos).unwrap_or(0);
         let data = UnixTime { seconds: time.seconds, nanos };

@@ -114,6 +114,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "jsontree",
             "apimachinery",
             "schema",
+            "component-base",
             "client",
             "api",
             "registry",

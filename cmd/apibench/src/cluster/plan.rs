@@ -94,10 +94,15 @@ impl Plan {
     }
 }
 
-fn nodes_of(text: &str) -> Result<(String, u64), String> {
-    let (name, nodes) = text.split_once('=').ok_or("NAME=NODES is wanted")?;
+/// Error of a number of nodes.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+struct NodesError(String);
+
+fn nodes_of(text: &str) -> Result<(String, u64), NodesError> {
+    let (name, nodes) = text.split_once('=').ok_or_else(|| NodesError("NAME=NODES is wanted".to_owned()))?;
     let nodes = nodes.parse().ok().filter(|nodes| (1..=100_000).contains(nodes));
-    Ok((name.to_owned(), nodes.ok_or("1 to 100000 nodes are wanted")?))
+    Ok((name.to_owned(), nodes.ok_or_else(|| NodesError("1 to 100000 nodes are wanted".to_owned()))?))
 }
 
 #[cfg(test)]

@@ -5,6 +5,11 @@ use std::net::IpAddr;
 use apimachinery::go_quote::Quoted;
 use apimachinery::strconv::{NumError, Problem, atoi};
 
+/// Error of a flag's value, in upstream's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct ValueError(String);
+
 /// Type of a flag value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -47,14 +52,14 @@ impl Kind {
     ///
     /// # Errors
     /// The reason, in upstream's words.
-    pub(crate) fn check(self, value: &str) -> Result<(), String> {
+    pub(crate) fn check(self, value: &str) -> Result<(), ValueError> {
         match self {
             Kind::Text | Kind::Array | Kind::Map | Kind::Gates => Ok(()),
             Kind::Pair => {
                 if value.is_empty() || value.contains('=') {
                     Ok(())
                 } else {
-                    Err("malformed pair, expect string=string".to_owned())
+                    Err(ValueError("malformed pair, expect string=string".to_owned()))
                 }
             }
             Kind::Bool => bool(value).map(drop),
@@ -68,18 +73,18 @@ impl Kind {
                 if pair.contains('=') {
                     Ok(())
                 } else {
-                    Err(format!("{pair} must be formatted as key=value"))
+                    Err(ValueError(format!("{pair} must be formatted as key=value")))
                 }
             }),
-            Kind::Duration => {
-                apimachinery::time::parse_duration(value).map(drop).map_err(|error| error.to_string())
-            }
+            Kind::Duration => apimachinery::time::parse_duration(value)
+                .map(drop)
+                .map_err(|error| ValueError(error.to_string())),
             Kind::Ip => ip(value).map(drop),
             Kind::CertKey => CertKey::parse(value).map(drop),
             Kind::Ports => ports(value).map(drop),
-            Kind::Quantity => {
-                apimachinery::quantity::canonicalize(value).map(drop).map_err(|error| error.to_string())
-            }
+            Kind::Quantity => apimachinery::quantity::canonicalize(value)
+                .map(drop)
+                .map_err(|error| ValueError(error.to_string())),
             Kind::Version => match value {
                 "raw" => Ok(()),
                 value if value.starts_with('v') => Ok(()),
@@ -89,7 +94,7 @@ impl Kind {
                 if value.split(',').filter(|part| !part.is_empty()).all(|part| part.contains('=')) {
                     Ok(())
                 } else {
-                    Err("syntax error: expect comma-separated list of filename=N".to_owned())
+                    Err(ValueError("syntax error: expect comma-separated list of filename=N".to_owned()))
                 }
             }
         }
@@ -109,10 +114,10 @@ impl CertKey {
     ///
     /// # Errors
     /// Upstream's text.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ValueError> {
         let (files, names) = match text.split_once(':') {
             Some((_, names)) if names.trim().is_empty() => {
-                return Err("empty names list is not allowed".to_owned());
+                return Err(ValueError("empty names list is not allowed".to_owned()));
             }
             Some((files, names)) => {
                 (files, names.trim().split(',').map(|name| name.trim().to_owned()).collect())
@@ -123,21 +128,21 @@ impl CertKey {
             [certificate, key] => {
                 Ok(CertKey { certificate: certificate.trim().to_owned(), key: key.trim().to_owned(), names })
             }
-            _ => Err("expected comma separated certificate and key file paths".to_owned()),
+            _ => Err(ValueError("expected comma separated certificate and key file paths".to_owned())),
         }
     }
 }
 
-fn syntax(function: &'static str, input: &str) -> String {
-    NumError { function, input: input.to_owned(), problem: Problem::Syntax }.to_string()
+fn syntax(function: &'static str, input: &str) -> ValueError {
+    ValueError(NumError { function, input: input.to_owned(), problem: Problem::Syntax }.to_string())
 }
 
-fn range(function: &'static str, input: &str) -> String {
-    NumError { function, input: input.to_owned(), problem: Problem::Range }.to_string()
+fn range(function: &'static str, input: &str) -> ValueError {
+    ValueError(NumError { function, input: input.to_owned(), problem: Problem::Range }.to_string())
 }
 
 /// Go's `strconv.ParseBool`.
-pub(super) fn bool(text: &str) -> Result<bool, String> {
+pub(super) fn bool(text: &str) -> Result<bool, ValueError> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
@@ -146,7 +151,7 @@ pub(super) fn bool(text: &str) -> Result<bool, String> {
 }
 
 /// Go's `strconv.ParseInt` with base 0: decimal, `0x`, `0o`, `0b`, or octal after a leading `0`.
-pub(super) fn int(text: &str, bits: u32) -> Result<i64, String> {
+pub(super) fn int(text: &str, bits: u32) -> Result<i64, ValueError> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -160,7 +165,7 @@ pub(super) fn int(text: &str, bits: u32) -> Result<i64, String> {
         .ok_or_else(|| range("ParseInt", text))
 }
 
-fn uint(text: &str) -> Result<(), String> {
+fn uint(text: &str) -> Result<(), ValueError> {
     match magnitude(text) {
         None => Err(syntax("ParseUint", text)),
         Some(value) if value.is_some_and(|value| u64::try_from(value).is_ok()) => Ok(()),
@@ -183,7 +188,7 @@ fn magnitude(digits: &str) -> Option<Option<i128>> {
 }
 
 /// Go's `strconv.ParseFloat`, for the numbers in flags.
-pub(super) fn float(text: &str) -> Result<f64, String> {
+pub(super) fn float(text: &str) -> Result<f64, ValueError> {
     match text.parse() {
         Ok(value) => Ok(value),
         Err(_) => Err(syntax("ParseFloat", text)),
@@ -191,7 +196,7 @@ pub(super) fn float(text: &str) -> Result<f64, String> {
 }
 
 /// Parses comma-separated items. Double quotes protect a comma.
-pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
+pub(super) fn list(text: &str) -> Result<Vec<String>, ValueError> {
     let mut items = Vec::new();
     let mut rest = text;
     while !text.is_empty() {
@@ -201,10 +206,10 @@ pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
                 .map_or((rest.to_owned(), None), |(item, after)| (item.to_owned(), Some(after))),
             Some(quoted) => {
                 let (item, after) = quoted.split_once('"').ok_or_else(|| {
-                    format!(
+                    ValueError(format!(
                         "parse error on line 1, column {}: extraneous or missing \" in quoted-field",
                         text.len() + 1
-                    )
+                    ))
                 })?;
                 (item.to_owned(), after.strip_prefix(','))
             }
@@ -219,29 +224,31 @@ pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// Parses an address; `None` for the empty text.
-pub(super) fn ip(text: &str) -> Result<Option<IpAddr>, String> {
+pub(super) fn ip(text: &str) -> Result<Option<IpAddr>, ValueError> {
     match text.trim() {
         "" => Ok(None),
-        trimmed => trimmed.parse().map(Some).map_err(|_| format!("failed to parse IP: {}", Quoted(text))),
+        trimmed => {
+            trimmed.parse().map(Some).map_err(|_| ValueError(format!("failed to parse IP: {}", Quoted(text))))
+        }
     }
 }
 
 /// Parses `low-high`, `low+size` or one port into an inclusive range.
-pub(crate) fn ports(text: &str) -> Result<(i64, i64), String> {
-    let number = |text: &str| atoi(text).map_err(|error| error.to_string());
+pub(crate) fn ports(text: &str) -> Result<(i64, i64), ValueError> {
+    let number = |text: &str| atoi(text).map_err(|error| ValueError(error.to_string()));
     let trimmed = text.trim();
     let (low, high) = match (trimmed.split_once('-'), trimmed.split_once('+')) {
-        (Some(_), Some(_)) => return Err(format!("unable to parse port range: {trimmed}")),
+        (Some(_), Some(_)) => return Err(ValueError(format!("unable to parse port range: {trimmed}"))),
         (Some((low, high)), None) => (number(low)?, number(high)?),
         (None, Some((low, more))) => (number(low)?, number(low)?.saturating_add(number(more)?)),
         (None, None) if trimmed.is_empty() => (0, 0),
         (None, None) => (number(trimmed)?, number(trimmed)?),
     };
     if low > 65_535 || high > 65_535 {
-        return Err(format!("the port range cannot be greater than 65535: {trimmed}"));
+        return Err(ValueError(format!("the port range cannot be greater than 65535: {trimmed}")));
     }
     if high < low {
-        return Err(format!("end port cannot be less than start port: {trimmed}"));
+        return Err(ValueError(format!("end port cannot be less than start port: {trimmed}")));
     }
     Ok((low, high))
 }

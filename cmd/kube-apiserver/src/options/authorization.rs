@@ -11,6 +11,7 @@ use authorization::config::{Configuration, WebhookConfiguration};
 use authorization::webhook::{Conditions, Options, Version};
 use controlplane::config::{AuthorizationConfig, ConfigurationFile};
 
+use super::error::OptionError;
 use super::{duration, path};
 use crate::flags::Flags;
 
@@ -71,12 +72,12 @@ fn webhook(flags: &Flags) -> Option<WebhookConfiguration> {
     })
 }
 
-fn read(path: &PathBuf) -> Result<(Configuration, Vec<u8>), String> {
+fn read(path: &PathBuf) -> Result<(Configuration, Vec<u8>), OptionError> {
     let text = fs::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => format!("open {}: no such file or directory", path.display()),
-        _ => format!("open {}: {error}", path.display()),
+        ErrorKind::NotFound => OptionError(format!("open {}: no such file or directory", path.display())),
+        _ => OptionError(format!("open {}: {error}", path.display())),
     })?;
-    Ok((Configuration::parse(&text, &BTreeSet::new()).map_err(|error| error.to_string())?, text))
+    Ok((Configuration::parse(&text, &BTreeSet::new()).map_err(|error| OptionError(error.to_string()))?, text))
 }
 
 /// Checks the flags, with upstream's error texts.
@@ -87,7 +88,7 @@ pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
                 "--{FILE} can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
             ));
         } else {
-            errors.extend(read(&path).err());
+            errors.extend(read(&path).err().map(|error| error.to_string()));
         }
         return;
     }

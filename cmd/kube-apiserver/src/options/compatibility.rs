@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use component_base::features::{Effective, Gates, Release};
 
+use super::error::OptionError;
 use crate::flags::{Flags, switch};
 
 /// Component name of this server.
@@ -15,7 +16,7 @@ const KUBE: &str = "kube";
 /// # Errors
 /// Upstream's text for unparsable values, one or several. Releases that are out of range are reported by
 /// [`errors`].
-pub(super) fn gates(flags: &Flags) -> Result<Gates, String> {
+pub(super) fn gates(flags: &Flags) -> Result<Gates, OptionError> {
     let emulated = release(flags, "emulated-version")?;
     let mut effective = emulated.map_or_else(Effective::default, Effective::emulating);
     if let Some(oldest) = release(flags, "min-compatibility-version")? {
@@ -24,10 +25,10 @@ pub(super) fn gates(flags: &Flags) -> Result<Gates, String> {
     let said = said(flags)?;
     Gates::new(effective, said.iter().map(|(gate, open)| (gate.as_str(), *open))).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        match errors.as_slice() {
+        OptionError(match errors.as_slice() {
             [one] => one.clone(),
             errors => format!("[{}]", errors.join(", ")),
-        }
+        })
     })
 }
 
@@ -48,19 +49,23 @@ pub(super) fn errors(flags: &Flags, effective: Effective) -> Vec<String> {
 }
 
 /// Returns the release that a flag sets for this server, as `kube=1.35` or `1.35`.
-fn release(flags: &Flags, flag: &str) -> Result<Option<Release>, String> {
+fn release(flags: &Flags, flag: &str) -> Result<Option<Release>, OptionError> {
     let mut releases: BTreeMap<String, Release> = BTreeMap::new();
     for item in flags.list(flag) {
         let (component, text) = match item.split_once('=') {
             Some((component, text)) => (component.trim(), text.trim()),
             None => (KUBE, item.as_str()),
         };
-        let (release, patch) = Release::parse(text)?;
+        let (release, patch) = Release::parse(text).map_err(|error| OptionError(error.to_string()))?;
         if patch != 0 {
-            return Err(format!("patch version not allowed, got: {component}={release}.{patch}"));
+            return Err(OptionError(format!(
+                "patch version not allowed, got: {component}={release}.{patch}"
+            )));
         }
         if let Some(first) = releases.get(component) {
-            return Err(format!("duplicate version flag, {component}={first} and {component}={release}"));
+            return Err(OptionError(format!(
+                "duplicate version flag, {component}={first} and {component}={release}"
+            )));
         }
         releases.insert(component.to_owned(), release);
     }
@@ -71,7 +76,7 @@ fn release(flags: &Flags, flag: &str) -> Result<Option<Release>, String> {
 }
 
 /// Returns the explicitly set gates in order.
-fn said(flags: &Flags) -> Result<Vec<(String, bool)>, String> {
+fn said(flags: &Flags) -> Result<Vec<(String, bool)>, OptionError> {
     let values = flags.list("feature-gates");
     let pairs = values.iter().flat_map(|value| value.split(',')).filter(|pair| !pair.is_empty());
     let mut by_component: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -80,10 +85,10 @@ fn said(flags: &Flags) -> Result<Vec<(String, bool)>, String> {
         by_component.entry(component.trim()).or_default().push(pair.trim());
     }
     if by_component.contains_key("") && by_component.contains_key(KUBE) {
-        return Err(
+        return Err(OptionError(
             "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"
                 .to_owned(),
-        );
+        ));
     }
     if let Some(other) = by_component.keys().find(|component| !matches!(**component, "" | KUBE)) {
         return Err(unregistered(other));
@@ -91,15 +96,16 @@ fn said(flags: &Flags) -> Result<Vec<(String, bool)>, String> {
     by_component.values().flatten().filter(|pair| !pair.is_empty()).map(|pair| gate(pair)).collect()
 }
 
-fn gate(pair: &str) -> Result<(String, bool), String> {
-    let (name, value) = pair.split_once('=').ok_or_else(|| format!("missing bool value for {pair}"))?;
+fn gate(pair: &str) -> Result<(String, bool), OptionError> {
+    let (name, value) =
+        pair.split_once('=').ok_or_else(|| OptionError(format!("missing bool value for {pair}")))?;
     let (name, value) = (name.trim(), value.trim());
     match switch(value) {
         Ok(open) => Ok((name.to_owned(), open)),
-        Err(error) => Err(format!("invalid value of {name}={value}, err: {error}")),
+        Err(error) => Err(OptionError(format!("invalid value of {name}={value}, err: {error}"))),
     }
 }
 
-fn unregistered(component: &str) -> String {
-    format!("component not registered: {component}")
+fn unregistered(component: &str) -> OptionError {
+    OptionError(format!("component not registered: {component}"))
 }

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use server::metrics::Selection;
+use component_base::metrics::Selection;
+use server::metrics::read_manifest;
 
+use super::error::OptionError;
 use crate::flags::Flags;
 
 const NAME: &str = "[a-zA-Z_:][a-zA-Z0-9_:]*";
@@ -51,7 +53,7 @@ pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
                 )
             }),
             Err(reason) => {
-                errors.push(of_manifest(path, &reason));
+                errors.push(of_manifest(path, &reason.to_string()));
                 selection
             }
         },
@@ -66,10 +68,11 @@ fn inline(flags: &Flags) -> BTreeMap<String, String> {
     split.map(|(key, values)| (key.to_owned(), values.to_owned())).collect()
 }
 
-fn read(path: &str) -> Result<BTreeMap<String, String>, String> {
+fn read(path: &str) -> Result<BTreeMap<String, String>, OptionError> {
     let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("failed to read allow list manifest: open {path}: {error}"))?;
-    Selection::read_manifest(&text).map_err(|reason| format!("failed to parse allow list manifest: {reason}"))
+        .map_err(|error| OptionError(format!("failed to read allow list manifest: open {path}: {error}")))?;
+    read_manifest(&text)
+        .map_err(|reason| OptionError(format!("failed to parse allow list manifest: {reason}")))
 }
 
 fn of_manifest(path: &str, reason: &str) -> String {
@@ -96,15 +99,18 @@ fn allow(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flags::FlagError;
 
-    fn read_flags(words: &[&str]) -> Result<(Selection, Vec<String>), String> {
-        let flags = Flags::parse(words.iter().map(|&word| word.to_owned())).map_err(|e| e.to_string())?;
+    type TestResult = Result<(), Box<dyn std::error::Error>>;
+
+    fn read_flags(words: &[&str]) -> Result<(Selection, Vec<String>), FlagError> {
+        let flags = Flags::parse(words.iter().map(|&word| word.to_owned()))?;
         let mut errors = Vec::new();
         Ok((selection(&flags, &mut errors), errors))
     }
 
     #[test]
-    fn quoted_pairs_may_have_several_values() -> Result<(), String> {
+    fn quoted_pairs_may_have_several_values() -> TestResult {
         let (got, errors) = read_flags(&["--allow-metric-labels=\"a,b=1,2\",\"c,d=\""])?;
         let expected = Selection::default().with_allowed([("a,b", "1,2"), ("c,d", "")])?;
         assert_eq!((got, errors), (expected, Vec::new()));
@@ -112,9 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn manifest_equals_inline_labels() -> Result<(), String> {
-        let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
-        std::fs::write(file.path(), "\"a,b\": \"1,2\"\n").map_err(|e| e.to_string())?;
+    fn manifest_equals_inline_labels() -> TestResult {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), "\"a,b\": \"1,2\"\n")?;
         let path = format!("--allow-metric-labels-manifest={}", file.path().display());
         let (got, errors) = read_flags(&[&path, "--disabled-metrics=x,y"])?;
         let expected =
@@ -124,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn errors_equal_upstreams() -> Result<(), String> {
-        let check = |words: &[&str], expected: &str| -> Result<(), String> {
+    fn errors_equal_upstreams() -> TestResult {
+        let check = |words: &[&str], expected: &str| -> TestResult {
             assert_eq!(read_flags(words)?.1, [expected.to_owned()], "{words:?}");
             Ok(())
         };

@@ -5,13 +5,13 @@ use component_base::features::{Effective, Gate, Release};
 
 use super::*;
 
-fn options(line: &str) -> Result<Config, String> {
+fn options(line: &str) -> Result<Config, OptionError> {
     let flags = Flags::parse(line.split_whitespace().map(str::to_owned)).unwrap();
     Options::from_flags(&flags).map(|options| options.config)
 }
 
 fn error(line: &str, expected: &str) {
-    assert_eq!(options(line).map(drop), Err(expected.to_owned()), "{line}");
+    assert_eq!(options(line).unwrap_err().to_string(), expected, "{line}");
 }
 
 #[test]
@@ -85,14 +85,14 @@ fn events_can_use_a_separate_etcd() {
     let overrides = |value: &str| {
         let config = options(&format!("--etcd-servers a:1 --etcd-servers-overrides {value}"))?;
         let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
-        Ok::<_, String>(etcd.overrides)
+        Ok::<_, OptionError>(etcd.overrides)
     };
     let found = overrides("/events#https://b:1;https://c:1,coordination.k8s.io/leases#d:1").unwrap();
     assert_eq!(found[0].endpoints, ["https://b:1", "https://c:1"]);
     let found: Vec<_> = found.iter().map(EtcdOverride::directory).collect();
     assert_eq!(found, [Some("events"), Some("leases")]);
     for wrong in ["events#b:1", "/events", "/events#", "/events#b:1;", "a/b/c#d:1", "/events#b:1#c:1"] {
-        let error = overrides(wrong).unwrap_err();
+        let error = overrides(wrong).unwrap_err().to_string();
         assert!(error.contains("must be of format: group/resource#servers"), "{error}");
     }
 }
@@ -161,7 +161,8 @@ fn default_and_empty_flag_values_are_accepted() {
         let says_nothing = |value: &str| {
             let words = [format!("--{}={value}", flag.name)];
             let flags = Flags::parse(words).map_err(|error| error.to_string());
-            let started = flags.and_then(|flags| Options::from_flags(&flags).map(drop));
+            let started = flags
+                .and_then(|flags| Options::from_flags(&flags).map(drop).map_err(|error| error.to_string()));
             assert_eq!(started, Ok(()), "--{}={value}", flag.name);
         };
         let scalar = matches!(

@@ -1,6 +1,7 @@
 //! Tests of pods and namespaces against the Pod Security Standards.
 #![allow(clippy::unwrap_used)]
 
+use component_base::metrics::MetricsRegistry;
 use jsontree::{Value, json};
 
 use super::*;
@@ -223,13 +224,13 @@ fn new_invalid_labels_are_rejected() {
 #[test]
 fn evaluations_and_errors_are_counted() {
     let check = |labels: &[(&str, &str)], expected: &[&str]| {
-        let figures = Arc::new(PodSecurityFigures::default());
+        let registry = MetricsRegistry::default();
+        let metrics = Arc::new(PodSecurityMetrics::new(&registry));
         let plugin =
-            PodSecurity::new(Store::of([("namespaces", namespace(labels))]), Arc::clone(&figures)).unwrap();
+            PodSecurity::new(Store::of([("namespaces", namespace(labels))]), Arc::clone(&metrics)).unwrap();
         let pod = json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}});
         let _ = Write::default().judged(&plugin, pod);
-        let mut page = String::new();
-        figures.write(&mut page);
+        let page = registry.to_string();
         let counted = page
             .lines()
             .filter(|line| line.ends_with(" 1"))
@@ -264,11 +265,11 @@ fn evaluations_and_errors_are_counted() {
 }
 
 /// Plugin with a configuration, in a namespace with these labels.
-fn told(labels: &[(&str, &str)], text: &str, figures: &Arc<PodSecurityFigures>) -> PodSecurity {
+fn told(labels: &[(&str, &str)], text: &str, metrics: &Arc<PodSecurityMetrics>) -> PodSecurity {
     let head = "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n";
     let configuration = PodSecurityConfiguration::parse(format!("{head}{text}").as_bytes()).unwrap();
     let store = Store::of([("namespaces", namespace(labels))]);
-    PodSecurity::new(store, Arc::clone(figures)).unwrap().configured(configuration)
+    PodSecurity::new(store, Arc::clone(metrics)).unwrap().configured(configuration)
 }
 
 #[test]
@@ -286,15 +287,15 @@ fn configuration_applies_without_labels() {
 #[test]
 fn exemptions_are_counted_and_not_checked() {
     let check = |exemptions: &str, expected: bool| {
-        let figures = Arc::new(PodSecurityFigures::default());
-        let plugin = told(&[("enforce", "baseline")], &format!("exemptions: {exemptions}"), &figures);
+        let registry = MetricsRegistry::default();
+        let metrics = Arc::new(PodSecurityMetrics::new(&registry));
+        let plugin = told(&[("enforce", "baseline")], &format!("exemptions: {exemptions}"), &metrics);
         let mut write = Write::default();
         write.user.name = "me".to_owned();
         let spec = json!({"hostPID": true, "runtimeClassName": "r"});
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
         assert_eq!(write.judged(&plugin, pod).is_ok(), expected, "{exemptions}");
-        let mut page = String::new();
-        figures.write(&mut page);
+        let page = registry.to_string();
         let counted =
             "pod_security_exemptions_total{request_operation=\"create\",resource=\"pod\",subresource=\"\"} 1";
         assert_eq!(page.contains(counted), expected, "{page}");

@@ -11,8 +11,8 @@ use schema::object::Object;
 
 use super::apply_change::{ApplyError, changed};
 use super::catalog::{Candidate, Policies};
-use super::figures::error_type;
 use super::matching::Matching;
+use super::metrics::error_type;
 use super::model::{Binding, Policy};
 use super::mutations::{Change, Mutation, MutationError, Mutations};
 use super::params::Param;
@@ -299,7 +299,7 @@ impl<'r> Dispatch<'r> {
                 Ok(_) => "no_error",
                 Err(error) => error_type(&error.to_string()),
             };
-            self.parts.figures.mutated(
+            self.parts.metrics.mutated(
                 one.names(),
                 kind,
                 (self.parts.around.now)().saturating_duration_since(began),

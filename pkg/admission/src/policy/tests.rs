@@ -121,7 +121,7 @@ fn parts(configured: Fixed) -> PolicyParts {
             aside: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
-        figures: Arc::default(),
+        metrics: Arc::default(),
     }
 }
 

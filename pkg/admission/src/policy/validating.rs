@@ -11,8 +11,8 @@ use schema::object::Object;
 
 use super::catalog::{Candidate, Policies};
 use super::error::PolicyError;
-use super::figures::{EnforcementAction, error_type};
 use super::matching::Matching;
+use super::metrics::{EnforcementAction, error_type};
 use super::model::{Action, Binding, Policy};
 use super::policy_request::{PolicyRequest, Requests};
 use super::validations::{AnnotationResult, Decision, ValidationResult, Validations};
@@ -270,10 +270,10 @@ impl<'r> Dispatch<'r> {
         notes: &mut AdmissionNotes,
     ) {
         let names = (&*policy.name, &*binding.name);
-        let figures = &self.parts.figures;
+        let metrics = &self.parts.metrics;
         for decision in judgement.decisions {
             let kind = error_type(&decision.message);
-            let count = |enforced| figures.checked(names, kind, enforced, decision.took);
+            let count = |enforced| metrics.checked(names, kind, enforced, decision.took);
             if !decision.denies {
                 count(EnforcementAction::Allow);
                 continue;
@@ -306,7 +306,7 @@ impl<'r> Dispatch<'r> {
                 Ok(value) => collect(collected, key, value),
                 Err(error) => {
                     let why = error.to_string();
-                    figures.checked(names, error_type(&why), EnforcementAction::Deny, took);
+                    metrics.checked(names, error_type(&why), EnforcementAction::Deny, took);
                     self.deny(Rejection::new(policy, Some(binding), &why, ""));
                 }
             }

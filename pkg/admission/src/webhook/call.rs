@@ -8,8 +8,8 @@ use component_base::trace::Span;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
 
-use super::figures::{CallResult, FinishedCall};
 use super::hook::{Hook, SideEffects};
+use super::metrics::{CallResult, FinishedCall};
 use super::response::{Review, ReviewResponse};
 use super::{WebhookError, Webhooks, response};
 use crate::dynamic::{ConditionOwner, EditedObject, Invocation, NamespaceOf, Versioned, admission_request};
@@ -240,20 +240,20 @@ impl Webhooks {
         let hook = told.hook;
         match outcome {
             Ok(value) => {
-                self.figures.ended(&told, &CallResult::Passed);
+                self.metrics.ended(&told, &CallResult::Passed);
                 Ok(Some(value))
             }
             Err(WebhookError::Rejection(status)) => {
-                self.figures.ended(&told, &CallResult::Refused(status.code));
+                self.metrics.ended(&told, &CallResult::Refused(status.code));
                 Err(status)
             }
             Err(WebhookError::Server(status)) => {
-                self.figures.ended(&told, &CallResult::Broke);
+                self.metrics.ended(&told, &CallResult::Broke);
                 Err(status)
             }
             Err(WebhookError::Call { message, code }) => {
                 let text = format!("failed calling webhook {}: {message}", quote(&hook.name));
-                self.figures.ended(&told, &CallResult::Failed { code, open: hook.ignores_failures });
+                self.metrics.ended(&told, &CallResult::Failed { code, open: hook.ignores_failures });
                 if !hook.ignores_failures {
                     return Err(Status::internal_error(text).into());
                 }

@@ -11,9 +11,9 @@ use schema::object::Object;
 use serde::Serialize;
 
 use super::call::{self, EncodedRequest};
-use super::figures::FinishedCall;
 use super::hook::Hook;
 use super::hooks::Hooks;
+use super::metrics::FinishedCall;
 use super::{WebhookError, Webhooks};
 use crate::dynamic::{self, EditedObject, Invocation, NamespaceOf, Versioned};
 use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};

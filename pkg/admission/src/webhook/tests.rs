@@ -74,7 +74,7 @@ impl World {
                 aside: Arc::new(|work| work()),
                 conditions: Arc::default(),
             },
-            figures: Arc::default(),
+            metrics: Arc::default(),
         }
     }
 

@@ -9,9 +9,9 @@ use futures::future::join_all;
 use schema::object::Object;
 
 use super::call::{self, EncodedRequest};
-use super::figures::FinishedCall;
 use super::hook::Hook;
 use super::hooks::Hooks;
+use super::metrics::FinishedCall;
 use super::response::ReviewResponse;
 use super::{WebhookError, Webhooks};
 use crate::dynamic::{self, Invocation, NamespaceOf, Versioned};

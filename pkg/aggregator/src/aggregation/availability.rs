@@ -18,9 +18,10 @@ use schema::object::{self, Object};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::figures::Figures;
+use super::metrics::AvailabilityMetrics;
 use super::registered::Place;
 use super::remote::Remote;
+use crate::error::Error;
 use crate::service_addresses::Found;
 
 /// Timeout of a check.
@@ -133,7 +134,7 @@ pub(super) struct Watcher {
     pub(super) remote: Arc<Remote>,
     /// Writes conditions.
     pub(super) status: Client,
-    pub(super) figures: Arc<Figures>,
+    pub(super) metrics: Arc<AvailabilityMetrics>,
     /// Notified when the server becomes available again.
     pub(super) back: Arc<Notify>,
 }
@@ -175,10 +176,10 @@ impl Watcher {
                 Err(error) => last = error,
             }
         }
-        Verdict::failed("FailedDiscoveryCheck", last)
+        Verdict::failed("FailedDiscoveryCheck", last.to_string())
     }
 
-    async fn ask(&self) -> Result<(), String> {
+    async fn ask(&self) -> Result<(), Error> {
         let address = self.remote.address()?;
         let url = address.uri(&self.remote.path())?;
         let user = UserInfo {
@@ -187,18 +188,17 @@ impl Watcher {
             ..UserInfo::default()
         };
         let code = self.remote.probe(&address, &user, PROBE_MAX).await;
-        let why = match code {
-            Ok(200..300) => return Ok(()),
-            Ok(code) => format!("bad status from {url}: {code}"),
-            Err(error) => error,
-        };
-        Err(format!("failing or missing response from {url}: {why}"))
+        match code {
+            Ok(200..300) => Ok(()),
+            Ok(code) => Err(Error::ProbeStatus { url, code }),
+            Err(error) => Err(Error::Probe { url, source: Box::new(error) }),
+        }
     }
 
     /// Writes a condition. Returns false if that failed.
     async fn tell(&self, verdict: &Verdict) -> bool {
         let service = &self.remote.service;
-        self.figures.found(&service.name, verdict.available);
+        self.metrics.found(&service.name, verdict.available);
         let lost = std::sync::atomic::AtomicBool::new(false);
         let now = self.status.now();
         let wanted = |current: Option<&Object>| {
@@ -210,7 +210,7 @@ impl Watcher {
         match self.status.reconcile("", &service.name, &wanted).await {
             Ok(kept) => {
                 if kept.written && lost.into_inner() {
-                    self.figures.lost(&service.name, verdict.reason);
+                    self.metrics.lost(&service.name, verdict.reason);
                 }
                 true
             }

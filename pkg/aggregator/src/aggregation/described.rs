@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use super::discovery;
 use super::remote::Remote;
+use crate::error::Error;
 
 /// Interval after a success.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(60);
@@ -87,7 +88,7 @@ impl DiscoveryTask {
             let well = self.describe().await;
             if let Err(error) = &well {
                 let name = &self.remote.service.name;
-                tracing::debug!(name, error, "an aggregated API server does not say what it serves");
+                tracing::debug!(name, %error, "an aggregated API server does not say what it serves");
             }
             if self.told().await.is_none() {
                 return;
@@ -112,7 +113,7 @@ impl DiscoveryTask {
     }
 
     /// Fetches discovery.
-    async fn describe(&mut self) -> Result<(), String> {
+    async fn describe(&mut self) -> Result<(), Error> {
         let asked = self.aggregated().await;
         self.known.proxied.stale = asked.is_err();
         if let Some(described) = asked? {
@@ -122,7 +123,7 @@ impl DiscoveryTask {
     }
 
     /// Fetches aggregated discovery of the server's version; `None` if it is unchanged.
-    async fn aggregated(&mut self) -> Result<Option<Object>, String> {
+    async fn aggregated(&mut self) -> Result<Option<Object>, Error> {
         let asker = user("system:kube-aggregator", &[GROUP_MASTERS]);
         let headers = headers(ACCEPT_AGGREGATED, self.known.discovery_tag.as_ref());
         let answer = self.remote.get("/apis", &asker, &headers, &DISCOVERY).await?;
@@ -130,7 +131,7 @@ impl DiscoveryTask {
         let service = &self.remote.service;
         match answer.status().as_u16() {
             304 if self.known.discovery_tag.is_some() => Ok(None),
-            503 => Err("it is unavailable".to_owned()),
+            503 => Err(Error::Unavailable),
             200 if discovery::is_aggregated(&media_type) => {
                 let described = discovery::version_of(answer.body(), &service.group, &service.version)?;
                 self.known.discovery_tag = answer.headers().get(ETAG).cloned();
@@ -140,13 +141,13 @@ impl DiscoveryTask {
         }
     }
 
-    async fn legacy(&mut self) -> Result<Object, String> {
+    async fn legacy(&mut self) -> Result<Object, Error> {
         let asker = user("system:kube-aggregator", &[]);
         let headers = headers("application/json", None);
         let answer = self.remote.get(&self.remote.path(), &asker, &headers, &DISCOVERY).await?;
         match answer.status().as_u16() {
-            200 => discovery::version_of_list(answer.body()),
-            code => Err(format!("status {code}")),
+            200 => Ok(discovery::version_of_list(answer.body())?),
+            code => Err(Error::Code(code)),
         }
     }
 
@@ -154,23 +155,23 @@ impl DiscoveryTask {
     async fn open_api(&mut self) {
         let name = self.remote.service.name.clone();
         if let Err(error) = self.documents().await {
-            tracing::debug!(name, error, "OpenAPI 3.0 of an aggregated API server");
+            tracing::debug!(name, %error, "OpenAPI 3.0 of an aggregated API server");
         }
         if let Err(error) = self.swagger().await {
-            tracing::debug!(name, error, "OpenAPI 2.0 of an aggregated API server");
+            tracing::debug!(name, %error, "OpenAPI 2.0 of an aggregated API server");
         }
     }
 
-    async fn ask(&self, path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, String> {
+    async fn ask(&self, path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, Error> {
         self.remote.get(path, &user("system:aggregator", &[]), headers, &OPEN_API).await
     }
 
-    async fn documents(&mut self) -> Result<(), String> {
+    async fn documents(&mut self) -> Result<(), Error> {
         let answer = self.ask("/openapi/v3", &headers("application/json", None)).await?;
         if answer.status() != 200 {
-            return Err(format!("status {}", answer.status()));
+            return Err(Error::Status(answer.status()));
         }
-        let index = schema::json::decode_untyped(answer.body()).map_err(|error| error.to_string())?.value;
+        let index = schema::json::decode_untyped(answer.body())?.value;
         let own = [self.remote.path(), format!("/apis/{}", self.remote.service.group)];
         let own: Vec<&str> =
             own.iter().take(DOCUMENTS_MAX).filter_map(|path| path.strip_prefix('/')).collect();
@@ -187,10 +188,10 @@ impl DiscoveryTask {
             }
             let answer = self.ask(at, &headers("application/json", None)).await?;
             if answer.status() != 200 {
-                return Err(format!("status {}", answer.status()));
+                return Err(Error::Status(answer.status()));
             }
             let json = answer.into_body();
-            schema::json::decode_untyped(&json).map_err(|error| error.to_string())?;
+            schema::json::decode_untyped(&json)?;
             self.known.proxied.documents.retain(|document| document.path != *path);
             self.known.proxied.documents.push(Document { path: (*path).to_owned(), json });
             self.known.locations.insert((*path).to_owned(), at.to_owned());
@@ -198,7 +199,7 @@ impl DiscoveryTask {
         Ok(())
     }
 
-    async fn swagger(&mut self) -> Result<(), String> {
+    async fn swagger(&mut self) -> Result<(), Error> {
         let headers = headers("application/json", self.known.swagger_tag.as_ref());
         let answer = self.ask("/openapi/v2", &headers).await?;
         match answer.status().as_u16() {
@@ -207,7 +208,7 @@ impl DiscoveryTask {
                 let (group, version) =
                     (self.remote.service.group.clone(), self.remote.service.version.clone());
                 let reading = move || part_of_version(answer.body(), &group, &version);
-                let part = tokio::task::spawn_blocking(reading).await.map_err(|error| error.to_string())?;
+                let part = tokio::task::spawn_blocking(reading).await?;
                 self.known.proxied.swagger = Some(part?);
                 self.known.swagger_tag = tag;
                 Ok(())
@@ -217,7 +218,7 @@ impl DiscoveryTask {
                 self.known.proxied.swagger = None;
                 Ok(())
             }
-            code => Err(format!("status {code}")),
+            code => Err(Error::Code(code)),
         }
     }
 }

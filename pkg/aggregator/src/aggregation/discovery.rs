@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST as AGGREGATED,
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST as RESOURCES,
 };
-use schema::json::decode_within;
+use schema::json::{Error, decode_within};
 use schema::memory::DecodeBudget;
 use schema::object::Object;
 use schema::table::Message;
@@ -24,7 +24,7 @@ pub(super) fn is_aggregated(media_type: &str) -> bool {
 ///
 /// # Errors
 /// The document is invalid.
-pub(super) fn version_of(document: &[u8], group: &str, version: &str) -> Result<Object, String> {
+pub(super) fn version_of(document: &[u8], group: &str, version: &str) -> Result<Object, Error> {
     let list = decoded(&AGGREGATED, document)?;
     let mut groups = children(&list, "items");
     let name =
@@ -49,16 +49,16 @@ fn kind(group: &str, version: &str, kind: &str) -> Value {
     json!({"group": group, "version": version, "kind": kind})
 }
 
-fn decoded(message: &'static Message, document: &[u8]) -> Result<Object, String> {
+fn decoded(message: &'static Message, document: &[u8]) -> Result<Object, Error> {
     let decoded = decode_within(message, document, DecodeBudget::of_body(document.len()));
-    decoded.map(|decoded| decoded.object).map_err(|error| error.to_string())
+    Ok(decoded?.object)
 }
 
 /// Converts the unaggregated document of a version (`APIResourceList`).
 ///
 /// # Errors
 /// The document is invalid.
-pub(super) fn version_of_list(document: &[u8]) -> Result<Object, String> {
+pub(super) fn version_of_list(document: &[u8]) -> Result<Object, Error> {
     let list = decoded(&RESOURCES, document)?;
     let mut resources: Vec<Value> = Vec::new();
     let mut places = std::collections::HashMap::new();

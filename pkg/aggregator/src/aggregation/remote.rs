@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
-use client::{Address, Client, Dialer, Error, Limits, Options, Source, Tls, Trust};
+use client::{Address, Client, Dialer, Limits, Options, Source, Tls, Trust};
 use endpoints::aggregated::set_user;
 use endpoints::proxy::{Network, OneClient};
 use http::{HeaderMap, Method, Request, Response, Uri};
@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::registered::{ApiService, Place};
 use crate::config::AggregationConfig;
+use crate::error::Error;
 use crate::service_addresses::{Found, ServiceAddresses};
 
 /// The server behind an APIService.
@@ -20,9 +21,9 @@ pub(super) struct Remote {
     pub(super) service: Arc<ApiService>,
     pub(super) place: Place,
     addresses: ServiceAddresses,
-    /// An error is sent to clients.
-    client: Result<Client, String>,
-    pub(super) network: Result<Arc<dyn Network>, String>,
+    /// The error is sent to clients.
+    client: Result<Client, client::Error>,
+    pub(super) network: Result<Arc<dyn Network>, client::Error>,
 }
 
 impl Remote {
@@ -44,8 +45,7 @@ impl Remote {
             server_name: Some(format!("{}.{}.svc", place.name, place.namespace)),
             http1_only: false,
         };
-        let client =
-            Client::new(Options { tls, dialer, ..Options::default() }).map_err(|error| error.to_string());
+        let client = Client::new(Options { tls, dialer, ..Options::default() });
         let network = client.clone().map(|client| Arc::new(OneClient(client)) as Arc<dyn Network>);
         Remote { service, place, addresses, client, network }
     }
@@ -70,10 +70,10 @@ impl Remote {
     /// Resolves the server's address.
     ///
     /// # Errors
-    /// The reason of a failed resolution.
-    pub(super) fn address(&self) -> Result<Address, String> {
+    /// The Service leads nowhere.
+    pub(super) fn address(&self) -> Result<Address, Error> {
         let Place { namespace, name, port, .. } = &self.place;
-        self.addresses.resolve(namespace, name, *port).map_err(|status| status.message)
+        Ok(self.addresses.resolve(namespace, name, *port)?)
     }
 
     /// Returns the path of the server's API version.
@@ -94,12 +94,12 @@ impl Remote {
         user: &UserInfo,
         headers: &HeaderMap,
         limits: &Limits,
-    ) -> Result<Response<Bytes>, String> {
+    ) -> Result<Response<Bytes>, Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let uri = self.address()?.uri(path)?;
         let mut request = request(&uri, user)?;
         request.headers_mut().extend(headers.clone());
-        client.call(request, limits).await.map_err(|error| error.of_request(&Method::GET, &uri))
+        client.call(request, limits).await.map_err(|error| failed(error, &uri))
     }
 
     /// Sends a request for the server's version to an address and returns the status code, within a timeout.
@@ -111,16 +111,18 @@ impl Remote {
         address: &Address,
         user: &UserInfo,
         max: Duration,
-    ) -> Result<u16, String> {
+    ) -> Result<u16, Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let uri = address.uri(&self.path())?;
         let request = request(&uri, user)?.map(client::full);
         match timeout(max, client.send(request)).await {
             Ok(Ok(answer)) => Ok(answer.status().as_u16()),
-            Ok(Err(error)) => Err(error.of_request(&Method::GET, &uri)),
+            Ok(Err(error)) => Err(failed(error, &uri)),
             Err(_) => {
-                let told = Error::Timeout.of_request(&Method::GET, &uri);
-                Err(format!("{told} (Client.Timeout exceeded while awaiting headers)"))
+                let source = client::Error::Timeout;
+                let told = source.of_request(&Method::GET, &uri);
+                let message = format!("{told} (Client.Timeout exceeded while awaiting headers)");
+                Err(Error::Request { message, source })
             }
         }
     }
@@ -136,13 +138,17 @@ fn certificate(config: &AggregationConfig) -> Option<(Source, Source)> {
 ///
 /// # Errors
 /// It is unusable.
-pub(super) fn check(config: &AggregationConfig) -> Result<(), String> {
+pub(super) fn check(config: &AggregationConfig) -> Result<(), Error> {
     let tls = Tls { trust: Trust::Anyone, certificate: certificate(config), ..Tls::default() };
     let client = Client::new(Options { tls, ..Options::default() });
-    client.map(drop).map_err(|error| error.to_string())
+    Ok(client.map(drop)?)
 }
 
-fn request(uri: &Uri, user: &UserInfo) -> Result<Request<Bytes>, String> {
+fn failed(source: client::Error, uri: &Uri) -> Error {
+    Error::Request { message: source.of_request(&Method::GET, uri), source }
+}
+
+fn request(uri: &Uri, user: &UserInfo) -> Result<Request<Bytes>, Error> {
     let mut request = Request::new(Bytes::new());
     *request.uri_mut() = uri.clone();
     set_user(request.headers_mut(), user)?;

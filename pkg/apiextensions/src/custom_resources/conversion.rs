@@ -1,6 +1,6 @@
 //! Conversion webhook of a CRD whose versions differ in more than their name.
 
-mod figures;
+mod metrics;
 mod review;
 
 use std::pin::pin;
@@ -11,16 +11,16 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
+use client::webhook::{ClientMetrics, Dialers, Webhook, WebhookAddress};
 use component_base::trace::Span;
-use registry::generic::{Convert, Entropy};
+use registry::generic::{ConversionError, Convert, Entropy};
 use schema::object::Object;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use figures::CallResult;
-pub use figures::ConversionFigures;
-use review::Review;
+use metrics::CallResult;
+pub use metrics::ConversionMetrics;
+use review::{Review, ReviewError};
 
 /// Maximum response size in bytes: several times the size of a request, which contains 2 MiB of objects plus
 /// one object.
@@ -33,9 +33,9 @@ pub struct ConversionDeps {
     pub ways: Dialers,
     /// Client credentials: anonymous, except for requests to this server itself.
     pub credentials: WebhookCredentials,
-    pub figures: Arc<ConversionFigures>,
+    pub metrics: Arc<ConversionMetrics>,
     /// Metrics of all webhook calls.
-    pub calls: Arc<Figures>,
+    pub calls: Arc<ClientMetrics>,
     /// The source of the UIDs of reviews.
     pub entropy: Arc<dyn Entropy>,
 }
@@ -50,7 +50,45 @@ pub(super) struct WebhookConversion {
     review: Option<Review>,
     common: ConversionDeps,
     /// Client, created on the first call. Most are never called.
-    webhook: OnceCell<Result<Webhook, String>>,
+    webhook: OnceCell<Result<Webhook, WebhookError>>,
+}
+
+/// The webhook cannot be called.
+#[derive(Debug, Clone, thiserror::Error)]
+enum WebhookError {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error("{0}")]
+    Task(String),
+    #[error(transparent)]
+    Call(#[from] client::webhook::CallError),
+}
+
+/// Error of a conversion, in upstream's wording. `what` is the kind of the objects.
+#[derive(Debug, thiserror::Error)]
+enum CallError {
+    #[error("no supported conversion review versions")]
+    Unsupported,
+    #[error("conversion webhook for {what} failed: {source}")]
+    Webhook { what: String, source: WebhookError },
+    #[error("conversion webhook for {what} failed: {source}")]
+    Response { what: String, source: ReviewError },
+    #[error("conversion webhook for {what} returned {got} objects, expected {expected}")]
+    Count { what: String, got: usize, expected: usize },
+    #[error("conversion webhook for {what} returned {source}")]
+    Object { what: String, source: ReviewError },
+}
+
+impl CallError {
+    /// Result of the call for the metrics.
+    fn result(&self) -> CallResult {
+        match self {
+            CallError::Unsupported | CallError::Webhook { .. } => CallResult::Call,
+            CallError::Response { .. } => CallResult::Malformed,
+            CallError::Count { .. } => CallResult::Partial,
+            CallError::Object { .. } => CallResult::Invalid,
+        }
+    }
 }
 
 impl WebhookConversion {
@@ -79,7 +117,7 @@ impl WebhookConversion {
         }))
     }
 
-    async fn webhook(&self) -> Result<&Webhook, String> {
+    async fn webhook(&self) -> Result<&Webhook, WebhookError> {
         let made = self.webhook.get_or_init(|| async {
             let (place, authorities) = (self.place.clone(), self.authorities.clone());
             let credentials = self.common.credentials.at(&place)?;
@@ -87,17 +125,16 @@ impl WebhookConversion {
             let made = tokio::task::spawn_blocking(move || {
                 Webhook::at(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
             });
-            let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string());
-            made.map(|webhook| webhook.counted(&self.common.calls))
+            let made = made.await.map_err(|error| WebhookError::Task(error.to_string()))??;
+            Ok(made.counted(&self.common.calls))
         });
         made.await.as_ref().map_err(Clone::clone)
     }
 
-    async fn ask(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, (CallResult, String)> {
-        let unsupported = || (CallResult::Call, "no supported conversion review versions".to_owned());
-        let review = self.review.ok_or_else(unsupported)?;
-        let what = review::kind_of(objects);
-        let failed = |ended, why: &str| (ended, format!("conversion webhook for {what} failed: {why}"));
+    async fn ask(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, CallError> {
+        let review = self.review.ok_or(CallError::Unsupported)?;
+        let what = || review::kind_of(objects);
+        let failed = |source| CallError::Webhook { what: what(), source };
         let uid = self.common.entropy.uid();
         let span = Span::current().child("Call conversion webhook", || {
             vec![
@@ -108,30 +145,28 @@ impl WebhookConversion {
             ]
         });
         let question = review.question(&uid, objects, to);
-        let webhook = self.webhook().await.map_err(|why| failed(CallResult::Call, &why))?;
+        let webhook = self.webhook().await.map_err(failed)?;
         let answer = span.within(pin!(webhook.call_once(question.into(), &|_| {}))).await;
-        let answer = answer.map_err(|failure| failed(CallResult::Call, &failure.to_string()))?;
-        let converted = review.answer(&answer, &uid).map_err(|why| failed(CallResult::Malformed, &why))?;
+        let answer = answer.map_err(|error| failed(error.into()))?;
+        let converted =
+            review.answer(&answer, &uid).map_err(|source| CallError::Response { what: what(), source })?;
         if converted.len() != objects.len() {
             let (got, expected) = (converted.len(), objects.len());
-            let why = format!("conversion webhook for {what} returned {got} objects, expected {expected}");
-            return Err((CallResult::Partial, why));
+            return Err(CallError::Count { what: what(), got, expected });
         }
         let checked = objects.iter().zip(converted).map(|(from, into)| review::checked(from, into, to));
-        checked
-            .collect::<Result<_, _>>()
-            .map_err(|why| (CallResult::Invalid, format!("conversion webhook for {what} returned {why}")))
+        checked.collect::<Result<_, _>>().map_err(|source| CallError::Object { what: what(), source })
     }
 }
 
 #[async_trait]
 impl Convert for WebhookConversion {
-    async fn convert(&self, objects: Vec<Object>, to: &str) -> Result<Vec<Object>, String> {
+    async fn convert(&self, objects: Vec<Object>, to: &str) -> Result<Vec<Object>, ConversionError> {
         let began = Instant::now();
         let asked = self.ask(&objects, to).await;
-        let ended = asked.as_ref().map_or_else(|(ended, _)| *ended, |_| CallResult::Success);
+        let ended = asked.as_ref().map_or_else(CallError::result, |_| CallResult::Success);
         let from = objects.first().map_or("", |object| text(object, "apiVersion"));
-        self.common.figures.asked(ended, &self.definition, from, to, began.elapsed());
-        asked.map_err(|(_, why)| why)
+        self.common.metrics.asked(ended, &self.definition, from, to, began.elapsed());
+        asked.map_err(ConversionError::new)
     }
 }

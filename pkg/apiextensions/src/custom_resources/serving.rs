@@ -14,14 +14,14 @@ use registry::generic::Convert;
 
 use super::conversion::{ConversionDeps, WebhookConversion};
 use super::definitions::Definition;
-use super::figures::{DefinitionFigures, Reason};
+use super::metrics::{DefinitionMetrics, Reason};
 use crate::custom_kinds::CustomKinds;
 
 /// Keeps the served resources in sync with the CRDs.
 pub(super) struct Serving {
     kinds: CustomKinds,
     webhooks: ConversionDeps,
-    figures: Arc<DefinitionFigures>,
+    metrics: Arc<DefinitionMetrics>,
     /// Minor version that selects the CEL features of validation rules.
     minor: u32,
     served: SharedKinds,
@@ -115,11 +115,11 @@ impl Serving {
     pub(super) fn new(
         kinds: CustomKinds,
         webhooks: ConversionDeps,
-        figures: Arc<DefinitionFigures>,
+        metrics: Arc<DefinitionMetrics>,
         minor: u32,
         known: KindsSnapshot,
     ) -> Self {
-        Serving { kinds, webhooks, figures, minor, served: SharedKinds::default(), known }
+        Serving { kinds, webhooks, metrics, minor, served: SharedKinds::default(), known }
     }
 
     /// Serves exactly these CRDs.
@@ -145,7 +145,7 @@ impl Serving {
                 new.push((served.resource.clone(), outside));
             }
             let reason = if before.is_some() { Reason::Update } else { Reason::Add };
-            self.figures.changed(&definition.name, &definition.group, reason, versions(&served.resource));
+            self.metrics.changed(&definition.name, &definition.group, reason, versions(&served.resource));
             groups.insert(definition.group.clone());
             all.insert(definition.name.clone(), served);
         }
@@ -153,7 +153,7 @@ impl Serving {
         let gone = gone.into_iter().filter_map(|name| all.remove_entry(&name));
         let gone: Vec<(String, Arc<Served>)> = gone.collect();
         for (name, served) in &gone {
-            self.figures.changed(name, &served.group, Reason::Remove, versions(&served.resource));
+            self.metrics.changed(name, &served.group, Reason::Remove, versions(&served.resource));
             groups.insert(served.group.clone());
         }
         if !new.is_empty() {

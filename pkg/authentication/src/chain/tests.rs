@@ -4,6 +4,7 @@
 use apimachinery::request_notes::Notes;
 
 use super::*;
+use crate::Error;
 use crate::TokenFile;
 
 fn authenticator(anonymous: bool) -> Authenticator {
@@ -21,8 +22,8 @@ struct Picky;
 
 #[async_trait]
 impl TokenAuthenticator for Picky {
-    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
-        if token.starts_with("picky") { Err("picky".to_owned()) } else { Ok(None) }
+    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, Error> {
+        if token.starts_with("picky") { Err(Error::Credential("picky".to_owned())) } else { Ok(None) }
     }
 }
 
@@ -36,13 +37,13 @@ impl TokenAuthenticator for Aware {
         token: &str,
         audiences: &[String],
         _: &Notes,
-    ) -> Result<Option<TokenUser>, String> {
+    ) -> Result<Option<TokenUser>, Error> {
         let Some(audience) = token.strip_prefix("for-").map(str::to_owned) else { return Ok(None) };
         let user = UserInfo { name: "aware".to_owned(), ..UserInfo::default() };
         if audiences.is_empty() || audiences.contains(&audience) {
             Ok(Some(TokenUser { user, audiences: vec![audience] }))
         } else {
-            Err(format!("not for {audiences:?}"))
+            Err(Error::Credential(format!("not for {audiences:?}")))
         }
     }
 }
@@ -138,7 +139,7 @@ async fn review_returns_user_and_audiences() {
         let got = got.map(Option::unwrap).map(|found| (found.user.name, found.audiences));
         let owned = |list: &[&str]| list.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
         let expected = expected.map(|(name, list)| (name.to_owned(), owned(list))).map_err(str::to_owned);
-        assert_eq!(got, expected, "{token:?} {audiences:?}");
+        assert_eq!(got.map_err(|error| error.to_string()), expected, "{token:?} {audiences:?}");
     };
     check("good", &[], Ok(("ann", &["api", "too"]))).await;
     check("good x", &["else", "too"], Ok(("ann", &["too"]))).await;

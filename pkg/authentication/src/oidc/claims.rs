@@ -8,7 +8,7 @@ use jsontree::{Number, Object, Value as Json};
 
 use super::config::JwtAuthenticator;
 use super::expressions::Expression;
-use crate::EXTRA_CREDENTIAL_ID;
+use crate::{EXTRA_CREDENTIAL_ID, Error};
 
 /// The claims of a token by name.
 pub(super) type Claims = Object;
@@ -40,7 +40,7 @@ impl ClaimMapper {
     ///
     /// # Errors
     /// Upstream's message. It contains names of claims, and values only where upstream shows them.
-    pub(super) fn user(&self, claims: &Claims) -> Result<UserInfo, String> {
+    pub(super) fn user(&self, claims: &Claims) -> Result<UserInfo, Error> {
         let seen = with_go_numbers(claims);
         let user = UserInfo {
             name: self.username(claims, &seen)?,
@@ -50,45 +50,51 @@ impl ClaimMapper {
         };
         self.check_required(claims)?;
         check(&self.expressions.claim_rules, &seen)
-            .map_err(|error| format!("oidc: error evaluating claim validation expression: {error}"))?;
+            .map_err(|error| error.within("oidc: error evaluating claim validation expression"))?;
         if !self.expressions.user_rules.is_empty() {
             check(&self.expressions.user_rules, &as_data(&user))
-                .map_err(|error| format!("oidc: error evaluating user info validation rule: {error}"))?;
+                .map_err(|error| error.within("oidc: error evaluating user info validation rule"))?;
         }
         Ok(user)
     }
 
-    fn username(&self, claims: &Claims, seen: &Claims) -> Result<String, String> {
-        let context = |error| format!("oidc: error evaluating username claim expression: {error}");
+    fn username(&self, claims: &Claims, seen: &Claims) -> Result<String, Error> {
+        let context = |error: Error| error.within("oidc: error evaluating username claim expression");
         if let Some(expression) = &self.expressions.username {
             return match expression.run(seen, &Arena::new()).map_err(context)? {
-                Value::String("") => Err("oidc: empty username via CEL expression is not allowed".to_owned()),
+                Value::String("") => Err(Error::Credential(
+                    "oidc: empty username via CEL expression is not allowed".to_owned(),
+                )),
                 Value::String(name) => Ok(name.to_owned()),
-                _ => Err(context("username claim expression must return a string".to_owned())),
+                _ => Err(context(Error::Credential(
+                    "username claim expression must return a string".to_owned(),
+                ))),
             };
         }
         let mapping = &self.config.claim_mappings.username;
         let claim = mapping.claim.as_str();
         let name = text(claims, claim)
-            .map_err(|error| format!("oidc: parse username claims {}: {error}", quoted(claim)))?;
+            .map_err(|error| error.within(format!("oidc: parse username claims {}", quoted(claim))))?;
         if claim == "email" {
             match claims.get("email_verified") {
                 None | Some(Json::Bool(true)) => {}
-                Some(Json::Bool(false) | Json::Null) => return Err("oidc: email not verified".to_owned()),
+                Some(Json::Bool(false) | Json::Null) => {
+                    return Err(Error::Credential("oidc: email not verified".to_owned()));
+                }
                 Some(other) => {
-                    let error = mistyped(other, "bool");
-                    return Err(format!("oidc: parse 'email_verified' claim: {error}"));
+                    return Err(mistyped(other, "bool").within("oidc: parse 'email_verified' claim"));
                 }
             }
         }
         Ok(format!("{}{name}", mapping.prefix.as_deref().unwrap_or_default()))
     }
 
-    fn groups(&self, claims: &Claims, seen: &Claims) -> Result<Vec<String>, String> {
+    fn groups(&self, claims: &Claims, seen: &Claims) -> Result<Vec<String>, Error> {
         let mapping = &self.config.claim_mappings.groups;
         if let Some(value) = claims.get(&mapping.claim).filter(|_| !mapping.claim.is_empty()) {
-            let groups = one_or_many(value)
-                .map_err(|error| format!("oidc: parse groups claim {}: {error}", quoted(&mapping.claim)))?;
+            let groups = one_or_many(value).map_err(|error| {
+                error.within(format!("oidc: parse groups claim {}", quoted(&mapping.claim)))
+            })?;
             let prefix = mapping.prefix.as_deref().unwrap_or_default();
             return Ok(groups.into_iter().map(|group| format!("{prefix}{group}")).collect());
         }
@@ -97,33 +103,33 @@ impl ClaimMapper {
         expression
             .run(seen, &arena)
             .and_then(texts)
-            .map_err(|error| format!("oidc: error evaluating group claim expression: {error}"))
+            .map_err(|error| error.within("oidc: error evaluating group claim expression"))
     }
 
-    fn uid(&self, claims: &Claims, seen: &Claims) -> Result<String, String> {
+    fn uid(&self, claims: &Claims, seen: &Claims) -> Result<String, Error> {
         let claim = &self.config.claim_mappings.uid.claim;
         if !claim.is_empty() {
             return text(claims, claim)
                 .map(str::to_owned)
-                .map_err(|error| format!("oidc: parse uid claim {}: {error}", quoted(claim)));
+                .map_err(|error| error.within(format!("oidc: parse uid claim {}", quoted(claim))));
         }
         let Some(expression) = &self.expressions.uid else { return Ok(String::new()) };
-        let context = |error| format!("oidc: error evaluating uid claim expression: {error}");
+        let context = |error: Error| error.within("oidc: error evaluating uid claim expression");
         match expression.run(seen, &Arena::new()).map_err(context)? {
             Value::String(uid) => Ok(uid.to_owned()),
-            _ => Err(context("uid claim expression must return a string".to_owned())),
+            _ => Err(context(Error::Credential("uid claim expression must return a string".to_owned()))),
         }
     }
 
-    fn extra(&self, claims: &Claims, seen: &Claims) -> Result<Vec<(String, Vec<String>)>, String> {
+    fn extra(&self, claims: &Claims, seen: &Claims) -> Result<Vec<(String, Vec<String>)>, Error> {
         let mut extra = Vec::new();
         if let Some(id) = claims.get("jti").and_then(Json::as_str).filter(|id| !id.is_empty()) {
             extra.push((EXTRA_CREDENTIAL_ID.to_owned(), vec![format!("JTI={id}")]));
         }
         let mut arena = Arena::new();
         for (key, expression) in &self.expressions.extra {
-            let context = |error| {
-                format!("oidc: error evaluating extra claim expression: {}: {error}", expression.text())
+            let context = |error: Error| {
+                error.within(format!("oidc: error evaluating extra claim expression: {}", expression.text()))
             };
             let values = texts(expression.run(seen, &arena)?).map_err(context)?;
             if !values.is_empty() {
@@ -134,17 +140,19 @@ impl ClaimMapper {
         Ok(extra)
     }
 
-    fn check_required(&self, claims: &Claims) -> Result<(), String> {
+    fn check_required(&self, claims: &Claims) -> Result<(), Error> {
         for rule in self.config.claim_validation_rules.iter().filter(|rule| !rule.claim.is_empty()) {
             let (claim, wanted) = (&rule.claim, &rule.required_value);
             if !claims.contains_key(claim) {
-                return Err(format!("oidc: required claim {claim} not present in ID token"));
+                return Err(Error::Credential(format!(
+                    "oidc: required claim {claim} not present in ID token"
+                )));
             }
-            let given = text(claims, claim).map_err(|error| format!("oidc: parse claim {claim}: {error}"))?;
+            let given = text(claims, claim).map_err(|error| error.within("oidc: parse claim {claim}"))?;
             if given != wanted {
-                return Err(format!(
+                return Err(Error::Credential(format!(
                     "oidc: required claim {claim} value does not match. Got = {given}, want = {wanted}"
-                ));
+                )));
             }
         }
         Ok(())
@@ -152,7 +160,7 @@ impl ClaimMapper {
 }
 
 /// Checks that all rules hold.
-fn check(rules: &[(Expression, String)], data: &Claims) -> Result<(), String> {
+fn check(rules: &[(Expression, String)], data: &Claims) -> Result<(), Error> {
     let mut arena = Arena::new();
     let mut failed = None;
     // All rules run before a failure is reported, because evaluation errors take precedence.
@@ -169,7 +177,7 @@ fn check(rules: &[(Expression, String)], data: &Claims) -> Result<(), String> {
         }
         arena.reset();
     }
-    failed.map_or(Ok(()), Err)
+    failed.map_or(Ok(()), |text| Err(Error::Credential(text)))
 }
 
 /// Converts numbers to floating point, as in Go's `any`.
@@ -203,7 +211,7 @@ fn as_data(user: &UserInfo) -> Claims {
 }
 
 /// Reads a string, a list of strings or null. Drops empty strings.
-fn texts(value: Value<'_>) -> Result<Vec<String>, String> {
+fn texts(value: Value<'_>) -> Result<Vec<String>, Error> {
     let values = match value {
         Value::Null => return Ok(Vec::new()),
         Value::String(text) => vec![text.to_owned()],
@@ -212,20 +220,20 @@ fn texts(value: Value<'_>) -> Result<Vec<String>, String> {
             for place in 0..list.len() {
                 match list.get(place) {
                     Some(Value::String(text)) => values.push(text.to_owned()),
-                    _ => return Err(NO_LIST.to_owned()),
+                    _ => return Err(Error::Credential(NO_LIST.to_owned())),
                 }
             }
             values
         }
-        _ => return Err(NO_LIST.to_owned()),
+        _ => return Err(Error::Credential(NO_LIST.to_owned())),
     };
     Ok(values.into_iter().filter(|text| !text.is_empty()).collect())
 }
 
 /// Reads a claim that must be a string.
-fn text<'c>(claims: &'c Claims, claim: &str) -> Result<&'c str, String> {
+fn text<'c>(claims: &'c Claims, claim: &str) -> Result<&'c str, Error> {
     match claims.get(claim) {
-        None => Err("claim not present".to_owned()),
+        None => Err(Error::Credential("claim not present".to_owned())),
         Some(Json::String(text)) => Ok(text),
         Some(Json::Null) => Ok(""),
         Some(other) => Err(mistyped(other, "string")),
@@ -233,7 +241,7 @@ fn text<'c>(claims: &'c Claims, claim: &str) -> Result<&'c str, String> {
 }
 
 /// Reads a claim that is a string or a list of strings.
-pub(super) fn one_or_many(value: &Json) -> Result<Vec<String>, String> {
+pub(super) fn one_or_many(value: &Json) -> Result<Vec<String>, Error> {
     let of_list = |item: &Json| match item {
         Json::String(text) => Some(text.to_string()),
         Json::Null => Some(String::new()),
@@ -249,8 +257,9 @@ pub(super) fn one_or_many(value: &Json) -> Result<Vec<String>, String> {
     }
 }
 
-fn mistyped(value: &Json, wanted: &str) -> String {
-    format!("json: cannot unmarshal {} into Go value of type {wanted}", kind_of(value))
+fn mistyped(value: &Json, wanted: &str) -> Error {
+    let found = kind_of(value);
+    Error::Credential(format!("json: cannot unmarshal {found} into Go value of type {wanted}"))
 }
 
 fn quoted(text: &str) -> String {

@@ -1,5 +1,6 @@
 //! `AuthenticationConfiguration` of `apiserver.config.k8s.io`.
 
+use crate::Error;
 use jsontree::Value;
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use serde::{Deserialize, Serialize};
@@ -191,12 +192,13 @@ impl AuthenticationConfiguration {
     ///
     /// # Errors
     /// Upstream's message for invalid text. [`Issuers`](super::Issuers) validates the contents.
-    pub fn read(text: &[u8]) -> Result<Self, String> {
+    pub fn read(text: &[u8]) -> Result<Self, Error> {
         if text.is_empty() {
-            return Err("empty config data".to_owned());
+            return Err(Error::Configuration("empty config data".to_owned()));
         }
         let read = FILE.read(text)?;
-        jsontree::from_value(Value::Object(read.members)).map_err(|error| error.to_string())
+        jsontree::from_value(Value::Object(read.members))
+            .map_err(|error| Error::Configuration(error.to_string()))
     }
 }
 

@@ -12,6 +12,7 @@ use super::claims::Claims;
 use super::provider::Provider;
 use super::token::untrusted_issuer;
 use super::verifier::{TokenRequirements, Verifier};
+use crate::Error;
 
 /// Maximum number of issuers of distributed claims, per token issuer.
 const ISSUERS_MAX: usize = 16;
@@ -38,7 +39,7 @@ impl Distributed {
     ///
     /// # Errors
     /// Upstream's message about the failed resolution.
-    pub(super) async fn expand(&self, claims: &mut Claims) -> Result<(), String> {
+    pub(super) async fn expand(&self, claims: &mut Claims) -> Result<(), Error> {
         if claims.contains_key(&self.claim) {
             return Ok(());
         }
@@ -48,51 +49,58 @@ impl Distributed {
         Ok(())
     }
 
-    fn source(&self, claims: &Claims) -> Result<Option<Source>, String> {
+    fn source(&self, claims: &Claims) -> Result<Option<Source>, Error> {
         let Some(names) = claims.get("_claim_names") else { return Ok(None) };
-        let names: HashMap<String, String> = jsontree::from_value(names.clone())
-            .map_err(|error| format!("oidc: error parsing distributed claim names: {error}"))?;
-        let sources = claims.get("_claim_sources").ok_or("oidc: no claim sources")?;
+        let names: HashMap<String, String> = jsontree::from_value(names.clone()).map_err(|error| {
+            Error::Credential(format!("oidc: error parsing distributed claim names: {error}"))
+        })?;
+        let sources = claims
+            .get("_claim_sources")
+            .ok_or_else(|| Error::Credential("oidc: no claim sources".to_owned()))?;
         let mut sources: HashMap<String, Source> = jsontree::from_value(sources.clone())
-            .map_err(|error| format!("oidc: could not parse claim sources: {error}"))?;
+            .map_err(|error| Error::Credential(format!("oidc: could not parse claim sources: {error}")))?;
         let Some(name) = names.get(&self.claim) else { return Ok(None) };
         let source = sources.remove(name).ok_or_else(|| {
-            format!("id token _claim_names contained a source {name} missing in _claims_sources")
+            Error::Credential(format!(
+                "id token _claim_names contained a source {name} missing in _claims_sources"
+            ))
         })?;
         Ok(Some(source).filter(|source| !source.endpoint.is_empty()))
     }
 
-    async fn resolve(&self, source: &Source) -> Result<Value, String> {
+    async fn resolve(&self, source: &Source) -> Result<Value, Error> {
         let (claim, endpoint) = (&self.claim, &source.endpoint);
-        let unreachable = |error: String| format!("while getting distributed claim {claim:?}: {error}");
-        let uri = Uri::try_from(endpoint).map_err(|error| unreachable(error.to_string()))?;
+        let unreachable = |error: Error| error.within(format!("while getting distributed claim {claim:?}"));
+        let uri =
+            Uri::try_from(endpoint).map_err(|error| unreachable(Error::Credential(error.to_string())))?;
         let bearer = Some(source.access_token.as_str()).filter(|token| !token.is_empty());
         let body = self.provider.get(&uri, bearer).await.map_err(unreachable)?;
-        let token = std::str::from_utf8(&body)
-            .map_err(|_| unreachable("could not decode distributed claim response".to_owned()))?;
-        let issuer = untrusted_issuer(token).ok_or_else(|| {
-            format!(
-                "getting untrusted issuer from endpoint {endpoint} failed for claim {claim:?}: malformed token"
-            )
+        let token = std::str::from_utf8(&body).map_err(|_| {
+            unreachable(Error::Unavailable("could not decode distributed claim response".to_owned()))
         })?;
+        let issuer = untrusted_issuer(token).ok_or_else(|| Error::Credential(format!(
+                "getting untrusted issuer from endpoint {endpoint} failed for claim {claim:?}: malformed token"
+            )))?;
         let verifier = self
             .verifier(&issuer)
-            .map_err(|error| format!("verifying untrusted issuer {issuer} failed: {error}"))?;
-        let mut claims = verifier
-            .verify(token)
-            .await
-            .map_err(|error| format!("verify distributed claim token: {error}"))?;
+            .map_err(|error| error.within("verifying untrusted issuer {issuer} failed"))?;
+        let mut claims =
+            verifier.verify(token).await.map_err(|error| error.within("verify distributed claim token"))?;
         claims.remove(claim).ok_or_else(|| {
-            format!("jwt returned by distributed claim endpoint {endpoint:?} did not contain claim: {claim}")
+            Error::Credential(format!(
+                "jwt returned by distributed claim endpoint {endpoint:?} did not contain claim: {claim}"
+            ))
         })
     }
 
     /// Returns the verifier of an issuer. The first call for an issuer only starts its discovery, and fails.
-    fn verifier(&self, issuer: &str) -> Result<Arc<Verifier>, String> {
+    fn verifier(&self, issuer: &str) -> Result<Arc<Verifier>, Error> {
         let mut verifiers = self.verifiers.lock().unwrap_or_else(PoisonError::into_inner);
         let verifier = match verifiers.get(issuer) {
             Some(verifier) => Arc::clone(verifier),
-            None if verifiers.len() >= ISSUERS_MAX => return Err("too many issuers of claims".to_owned()),
+            None if verifiers.len() >= ISSUERS_MAX => {
+                return Err(Error::Credential("too many issuers of claims".to_owned()));
+            }
             None => {
                 let provider = self.provider.of_other(issuer)?;
                 let verifier = Arc::new(Verifier::new(issuer, self.demands.clone(), provider));
@@ -103,7 +111,7 @@ impl Distributed {
         if verifier.is_ready() {
             Ok(verifier)
         } else {
-            Err(format!("verifier not initialized for issuer: {issuer:?}"))
+            Err(Error::Credential(format!("verifier not initialized for issuer: {issuer:?}")))
         }
     }
 }

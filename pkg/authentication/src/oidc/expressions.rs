@@ -1,5 +1,6 @@
 //! CEL expressions over the claims of a token and over users.
 
+use crate::Error;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -191,11 +192,11 @@ impl Expression {
     ///
     /// # Errors
     /// The evaluation error.
-    pub(super) fn run<'a>(&'a self, data: &'a JsonMap, arena: &'a Arena) -> Result<Value<'a>, String> {
+    pub(super) fn run<'a>(&'a self, data: &'a JsonMap, arena: &'a Arena) -> Result<Value<'a>, Error> {
         let variable = Some(Value::Map(Map::Tree(data)));
-        evaluate(&self.plan, &[variable], arena, PER_CALL_LIMIT, None)
-            .result()
-            .map_err(|error| format!("expression '{}' resulted in error: {error}", self.text))
+        evaluate(&self.plan, &[variable], arena, PER_CALL_LIMIT, None).result().map_err(|error| {
+            Error::Credential(format!("expression '{}' resulted in error: {error}", self.text))
+        })
     }
 }
 

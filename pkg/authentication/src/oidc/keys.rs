@@ -6,6 +6,7 @@ use jsontree::Value;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 
+use crate::Error;
 use crate::service_account::es512;
 
 /// Maximum number of keys in a set; further keys are ignored. A token without a key id is tried with all
@@ -59,9 +60,9 @@ impl KeySet {
     ///
     /// # Errors
     /// The text is not a key set.
-    pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
-        let set: Set =
-            serde_json::from_slice(body).map_err(|error| format!("oidc: failed to decode keys: {error}"))?;
+    pub(super) fn parse(body: &[u8]) -> Result<Self, Error> {
+        let set: Set = serde_json::from_slice(body)
+            .map_err(|error| Error::Unavailable(format!("oidc: failed to decode keys: {error}")))?;
         let members = set.keys.into_iter().filter_map(|key| jsontree::from_value::<Member>(key).ok());
         Ok(KeySet(members.filter_map(Key::of).take(KEYS_MAX).collect()))
     }

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::config::Issuer;
 use super::keys::KeySet;
 use super::metrics::Metrics;
+use crate::Error;
 
 /// Limits of a response. The timeout is that of Go's client as upstream configures it.
 const LIMITS: Limits =
@@ -47,27 +48,27 @@ impl Provider {
     ///
     /// # Errors
     /// An unusable CA bundle or an invalid URL.
-    pub(super) fn new(issuer: &Issuer, dialer: Option<Dialer>) -> Result<Self, String> {
+    pub(super) fn new(issuer: &Issuer, dialer: Option<Dialer>) -> Result<Self, Error> {
         let trust = match issuer.certificate_authority.as_str() {
             "" => Trust::System,
             pem => Trust::Bundle(Source::Inline(Arc::from(pem.as_bytes()))),
         };
         let options = Options { tls: Tls { trust, ..Tls::default() }, dialer, ..Options::default() };
-        let client =
-            Client::new(options).map_err(|error| format!("Failed to read the CA contents: {error}"))?;
+        let client = Client::new(options)
+            .map_err(|error| Error::Configuration(format!("Failed to read the CA contents: {error}")))?;
         Self::at(client, &issuer.url, &issuer.discovery_url)
     }
 
     /// Creates a provider for another issuer with the same client.
-    pub(super) fn of_other(&self, issuer: &str) -> Result<Self, String> {
+    pub(super) fn of_other(&self, issuer: &str) -> Result<Self, Error> {
         Self::at(self.client.clone(), issuer, "")
     }
 
-    fn at(client: Client, issuer: &str, discovery: &str) -> Result<Self, String> {
+    fn at(client: Client, issuer: &str, discovery: &str) -> Result<Self, Error> {
         let below = || format!("{}{DISCOVERY_PATH}", issuer.strip_suffix('/').unwrap_or(issuer));
         let discovery = if discovery.is_empty() { below() } else { discovery.to_owned() };
-        let discovery =
-            Uri::try_from(discovery).map_err(|error| format!("oidc: invalid discovery URL: {error}"))?;
+        let discovery = Uri::try_from(discovery)
+            .map_err(|error| Error::Configuration(format!("oidc: invalid discovery URL: {error}")))?;
         Ok(Provider { client, issuer: issuer.to_owned(), discovery })
     }
 
@@ -75,21 +76,22 @@ impl Provider {
     ///
     /// # Errors
     /// The request failed, or the document belongs to another issuer.
-    pub(super) async fn discover(&self, metrics: Arc<Metrics>) -> Result<RemoteKeys, String> {
+    pub(super) async fn discover(&self, metrics: Arc<Metrics>) -> Result<RemoteKeys, Error> {
         let body = self.get(&self.discovery, None).await?;
-        let found: Discovered = serde_json::from_slice(&body)
-            .map_err(|error| format!("oidc: failed to decode provider discovery object: {error}"))?;
+        let found: Discovered = serde_json::from_slice(&body).map_err(|error| {
+            Error::Unavailable(format!("oidc: failed to decode provider discovery object: {error}"))
+        })?;
         if found.issuer != self.issuer {
             let (expected, got) = (&self.issuer, &found.issuer);
-            return Err(format!(
+            return Err(Error::Unavailable(format!(
                 "oidc: issuer did not match the issuer returned by provider, expected {expected:?} got {got:?}"
-            ));
+            )));
         }
         if found.jwks_uri.is_empty() {
-            return Err("provider did not return JWKS URL".to_owned());
+            return Err(Error::Unavailable("provider did not return JWKS URL".to_owned()));
         }
-        let keys_at =
-            Uri::try_from(found.jwks_uri).map_err(|error| format!("oidc: invalid JWKS URL: {error}"))?;
+        let keys_at = Uri::try_from(found.jwks_uri)
+            .map_err(|error| Error::Unavailable(format!("oidc: invalid JWKS URL: {error}")))?;
         Ok(RemoteKeys {
             provider: self.clone(),
             keys_at,
@@ -101,17 +103,17 @@ impl Provider {
     }
 
     /// Fetches a document, optionally with a bearer token.
-    pub(super) async fn get(&self, uri: &Uri, bearer: Option<&str>) -> Result<Bytes, String> {
+    pub(super) async fn get(&self, uri: &Uri, bearer: Option<&str>) -> Result<Bytes, Error> {
         let mut request = Request::get(uri);
         if let Some(token) = bearer {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        let request = request.body(Bytes::new()).map_err(|error| error.to_string())?;
+        let request = request.body(Bytes::new()).map_err(|error| Error::Unavailable(error.to_string()))?;
         let answer = self.client.call(request, &LIMITS).await;
-        let answer = answer.map_err(|error| error.of_request(&Method::GET, uri))?;
+        let answer = answer.map_err(|error| Error::Unavailable(error.of_request(&Method::GET, uri)))?;
         match answer.status() {
             StatusCode::OK => Ok(answer.into_body()),
-            code => Err(format!("{code}: {}", shown(answer.body()))),
+            code => Err(Error::Unavailable(format!("{code}: {}", shown(answer.body())))),
         }
     }
 }
@@ -136,7 +138,7 @@ struct Fetches {
     /// Time of the last fetch, regardless of its result.
     asked: Option<Instant>,
     /// Start and result of the last finished fetch.
-    last: Option<(Instant, Result<(), String>)>,
+    last: Option<(Instant, Result<(), Error>)>,
 }
 
 impl RemoteKeys {
@@ -150,10 +152,10 @@ impl RemoteKeys {
     ///
     /// # Errors
     /// The reason why there are none.
-    pub(super) async fn newer(&self) -> Result<Arc<KeySet>, String> {
+    pub(super) async fn newer(&self) -> Result<Arc<KeySet>, Error> {
         let called = Instant::now();
         let Ok(_place) = self.waiting.try_acquire() else {
-            return Err("too many tokens wait for keys".to_owned());
+            return Err(Error::Unavailable("too many tokens wait for keys".to_owned()));
         };
         let mut fetches = self.fetches.lock().await;
         if let Some((_, outcome)) = fetches.last.as_ref().filter(|(began, _)| *began >= called) {
@@ -169,7 +171,7 @@ impl RemoteKeys {
         outcome.map(|()| self.known())
     }
 
-    async fn fetch(&self) -> Result<(), String> {
+    async fn fetch(&self) -> Result<(), Error> {
         let fetched = self.provider.get(&self.keys_at, None).await;
         let read = fetched.and_then(|body| KeySet::parse(&body).map(|keys| (keys, body)));
         self.metrics.keys_fetched(&self.provider.issuer, read.as_ref().ok().map(|(_, body)| &**body));

@@ -8,6 +8,7 @@ use jsontree::Value;
 use serde::Deserialize;
 
 use super::claims::{Claims, one_or_many};
+use crate::Error;
 
 /// Tolerated clock skew of an issuer that is ahead, in seconds.
 const LEEWAY_SECONDS: i64 = 60;
@@ -33,8 +34,8 @@ impl Header {
     ///
     /// # Errors
     /// Upstream's message, without the token.
-    pub(super) fn of(token: &str, allowed: &[String]) -> Result<Self, String> {
-        let malformed = || "oidc: malformed jwt".to_owned();
+    pub(super) fn of(token: &str, allowed: &[String]) -> Result<Self, Error> {
+        let malformed = || Error::Credential("oidc: malformed jwt".to_owned());
         let (header, _) = token.split_once('.').ok_or_else(malformed)?;
         let header = URL_SAFE_NO_PAD.decode(header).map_err(|_| malformed())?;
         let header: Header = serde_json::from_slice(&header).map_err(|_| malformed())?;
@@ -44,11 +45,11 @@ impl Header {
         }
         if !allowed.contains(&header.algorithm) {
             let expected: Vec<String> = allowed.iter().map(|name| quote(name)).collect();
-            return Err(format!(
+            return Err(Error::Credential(format!(
                 "oidc: id token signed with unsupported algorithm, expected [{}] got {}",
                 expected.join(" "),
                 quote(&header.algorithm)
-            ));
+            )));
         }
         Ok(header)
     }
@@ -74,48 +75,46 @@ pub(super) fn untrusted_issuer(token: &str) -> Option<String> {
 ///
 /// # Errors
 /// Upstream's message.
-pub(super) fn check(
-    claims: &Claims,
-    issuer: &str,
-    audiences: &[String],
-    now: UnixTime,
-) -> Result<(), String> {
-    let unreadable = |what: &str| format!("oidc: failed to unmarshal claims: {what}");
+pub(super) fn check(claims: &Claims, issuer: &str, audiences: &[String], now: UnixTime) -> Result<(), Error> {
+    let unreadable = |what: &str| Error::Credential(format!("oidc: failed to unmarshal claims: {what}"));
     let issued = match claims.get("iss") {
         None | Some(Value::Null) => "",
         Some(Value::String(issued)) => issued,
         Some(_) => return Err(unreadable("iss is no text")),
     };
     if issued != issuer && (issued, issuer) != GOOGLE {
-        return Err(format!(
+        return Err(Error::Credential(format!(
             "oidc: id token issued by a different provider, expected {} got {}",
             quote(issuer),
             quote(issued)
-        ));
+        )));
     }
-    let given = claims.get("aud").map_or(Ok(Vec::new()), one_or_many).map_err(|error| unreadable(&error))?;
+    let given = claims.get("aud").map_or(Ok(Vec::new()), one_or_many);
+    let given = given.map_err(|error| error.within("oidc: failed to unmarshal claims"))?;
     if !audiences.iter().any(|audience| given.contains(audience)) {
         let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
-        return Err(match audiences {
+        return Err(Error::Credential(match audiences {
             [one] => format!("oidc: expected audience {} got [{}]", quote(one), list(&given)),
             several => {
                 let mut sorted = several.to_vec();
                 sorted.sort_unstable();
                 format!("oidc: expected audience in [{}] got [{}]", list(&sorted), list(&given))
             }
-        });
+        }));
     }
     let expires = date(claims, "exp").map_err(unreadable)?;
     if expires.is_none_or(|expires| expires < now.seconds || (expires == now.seconds && now.nanos > 0)) {
         let shown = expires.map_or_else(|| "0001-01-01 00:00:00 +0000 UTC".to_owned(), go_time);
-        return Err(format!("oidc: token is expired (Token Expiry: {shown})"));
+        return Err(Error::Credential(format!("oidc: token is expired (Token Expiry: {shown})")));
     }
     match date(claims, "nbf").map_err(unreadable)? {
-        Some(begins) if now.seconds.saturating_add(LEEWAY_SECONDS) < begins => Err(format!(
-            "oidc: current time {} before the nbf (not before) time: {}",
-            go_time(now.seconds),
-            go_time(begins)
-        )),
+        Some(begins) if now.seconds.saturating_add(LEEWAY_SECONDS) < begins => {
+            Err(Error::Credential(format!(
+                "oidc: current time {} before the nbf (not before) time: {}",
+                go_time(now.seconds),
+                go_time(begins)
+            )))
+        }
         _ => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ use super::claims::Claims;
 use super::metrics::Metrics;
 use super::provider::{Provider, RemoteKeys};
 use super::token::{Header, check};
+use crate::Error;
 
 /// Back-off between discovery attempts. It doubles up to the maximum.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
@@ -72,25 +73,26 @@ impl Verifier {
     ///
     /// # Errors
     /// Upstream's message.
-    pub(super) async fn verify(&self, token: &str) -> Result<Claims, String> {
+    pub(super) async fn verify(&self, token: &str) -> Result<Claims, Error> {
         let Shared { issuer, demands, keys, .. } = &*self.shared;
-        let keys = keys.get().ok_or("oidc: authenticator not initialized")?;
+        let keys =
+            keys.get().ok_or_else(|| Error::Credential("oidc: authenticator not initialized".to_owned()))?;
         if token.matches('.').count() > 2 {
-            return Err("oidc: malformed jwt".to_owned());
+            return Err(Error::Credential("oidc: malformed jwt".to_owned()));
         }
         let header = Header::of(token, &demands.algorithms)?;
-        let failed = |error: &str| format!("failed to verify signature: {error}");
+        let failed = |error: Error| error.within("failed to verify signature");
         let claims = match keys.known().verified(token, &header.algorithm, &header.key) {
             Some(claims) => claims,
             None => {
-                let newer = keys.newer().await.map_err(|error| failed(&format!("fetching keys {error}")))?;
-                newer
-                    .verified(token, &header.algorithm, &header.key)
-                    .ok_or_else(|| failed("failed to verify id token signature"))?
+                let newer = keys.newer().await.map_err(|error| failed(Error::FetchKeys(Box::new(error))))?;
+                newer.verified(token, &header.algorithm, &header.key).ok_or_else(|| {
+                    failed(Error::Credential("failed to verify id token signature".to_owned()))
+                })?
             }
         };
         let Value::Object(claims) = claims else {
-            return Err("oidc: failed to unmarshal claims: they are no object".to_owned());
+            return Err(Error::Credential("oidc: failed to unmarshal claims: they are no object".to_owned()));
         };
         check(&claims, issuer, &demands.audiences, demands.clock.now())?;
         Ok(claims)
@@ -113,8 +115,8 @@ impl Shared {
                     return;
                 }
                 Err(error) => {
-                    tracing::error!(issuer = self.issuer, error, "oidc authenticator: initializing plugin");
-                    *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = error;
+                    tracing::error!(issuer = self.issuer, %error, "oidc authenticator: initializing plugin");
+                    *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = error.to_string();
                 }
             }
             sleep(pause).await;

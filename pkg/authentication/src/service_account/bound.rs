@@ -9,9 +9,10 @@ use async_trait::async_trait;
 use component_base::clock::Clock;
 
 use super::claims::Claims;
-use super::counters::{TokenCounters, count};
+use super::metrics::TokenMetrics;
 use super::verifier::{Verified, Verifier};
 use super::{ObjectKind, ObjectState, Reference, TokenObjects, VerificationKeys, note_binding, user};
+use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
 
 /// Tolerated clock skew in seconds. A token also outlives the deletion of its bound object by this time.
@@ -25,7 +26,7 @@ pub struct BoundTokens {
     verifier: Verifier,
     objects: Arc<dyn TokenObjects>,
     clock: Arc<dyn Clock>,
-    counters: Arc<TokenCounters>,
+    metrics: Arc<TokenMetrics>,
 }
 
 impl BoundTokens {
@@ -37,14 +38,14 @@ impl BoundTokens {
         api_audiences: Vec<String>,
         objects: Arc<dyn TokenObjects>,
         clock: Arc<dyn Clock>,
-        counters: Arc<TokenCounters>,
+        metrics: Arc<TokenMetrics>,
     ) -> Self {
-        let verifier = Verifier::new(issuers, keys.into(), api_audiences, Arc::clone(&counters.cache));
-        BoundTokens { verifier, objects, clock, counters }
+        let verifier = Verifier::new(issuers, keys.into(), api_audiences, Arc::clone(&metrics.cache));
+        BoundTokens { verifier, objects, clock, metrics }
     }
 
     /// Returns the user of a verified token.
-    async fn user(&self, claims: Claims, notes: &Notes) -> Result<UserInfo, String> {
+    async fn user(&self, claims: Claims, notes: &Notes) -> Result<UserInfo, Error> {
         let now = self.clock.now();
         check_times(&claims, now)?;
         let deleted_before = UnixTime { seconds: now.seconds.saturating_sub(LEEWAY_SECONDS), ..now };
@@ -52,13 +53,16 @@ impl BoundTokens {
         let (namespace, account) = (&*binding.namespace, &binding.account);
         let found = self.objects.state(ObjectKind::ServiceAccount, namespace, &account.name).await?;
         if found.uid != account.uid {
-            return Err(format!(
+            return Err(Error::Credential(format!(
                 "service account UID ({}) does not match claim ({})",
                 found.uid, account.uid
-            ));
+            )));
         }
         if found.deleted_before(deleted_before) {
-            return Err(format!("service account {namespace}/{} has been deleted", account.name));
+            return Err(Error::Credential(format!(
+                "service account {namespace}/{} has been deleted",
+                account.name
+            )));
         }
         // The node of a pod is informational only.
         let node = binding.node.as_ref().filter(|_| binding.pod.is_none());
@@ -74,14 +78,15 @@ impl BoundTokens {
             }
         }
         if let Some(warn_after) = binding.warn_after.filter(|seconds| *seconds != 0) {
-            count(if UnixTime::from_seconds(warn_after) < now {
+            let uses = if UnixTime::from_seconds(warn_after) < now {
                 let (subject, late) = (&claims.subject, now.seconds.saturating_sub(warn_after));
                 let text = format!("subject: {subject}, seconds after warning threshold: {late}");
                 notes.annotate("authentication.k8s.io/stale-token", text);
-                &self.counters.stale
+                &self.metrics.stale
             } else {
-                &self.counters.valid
-            });
+                &self.metrics.valid
+            };
+            uses.increment();
         }
         let mut user = user(namespace, account);
         note_binding(&mut user, &claims.id, binding.pod.as_ref(), binding.node.as_ref());
@@ -96,7 +101,7 @@ impl TokenAuthenticator for BoundTokens {
         token: &str,
         audiences: &[String],
         notes: &Notes,
-    ) -> Result<Option<TokenUser>, String> {
+    ) -> Result<Option<TokenUser>, Error> {
         match self.verifier.verify(token, audiences).await? {
             None => Ok(None),
             Some(Verified { claims, audiences }) => {
@@ -110,17 +115,17 @@ impl TokenAuthenticator for BoundTokens {
 ///
 /// # Errors
 /// The reason for the rejection.
-fn check_times(claims: &Claims, now: UnixTime) -> Result<(), &'static str> {
+fn check_times(claims: &Claims, now: UnixTime) -> Result<(), Error> {
     let shifted = |seconds: i64| UnixTime { seconds: now.seconds.saturating_add(seconds), ..now };
     let (earliest, latest) = (shifted(-LEEWAY_SECONDS), shifted(LEEWAY_SECONDS));
     if claims.not_before.is_some_and(|at| latest < UnixTime::from_seconds(at)) {
-        return Err("service account token is not valid yet");
+        return Err(Error::Credential("service account token is not valid yet".to_owned()));
     }
     if claims.expires.is_some_and(|at| earliest > UnixTime::from_seconds(at)) {
-        return Err("service account token has expired");
+        return Err(Error::Credential("service account token has expired".to_owned()));
     }
     if claims.issued.is_some_and(|at| latest < UnixTime::from_seconds(at)) {
-        return Err("service account token is issued in the future");
+        return Err(Error::Credential("service account token is issued in the future".to_owned()));
     }
     Ok(())
 }
@@ -132,19 +137,19 @@ fn check_times(claims: &Claims, now: UnixTime) -> Result<(), &'static str> {
 fn check_bound(
     kind: ObjectKind,
     claim: &Reference,
-    found: Result<ObjectState, String>,
+    found: Result<ObjectState, Error>,
     deleted_before: UnixTime,
-) -> Result<(), String> {
-    let found = found.map_err(|_| INVALIDATED.to_owned())?;
+) -> Result<(), Error> {
+    let found = found.map_err(|_| Error::Credential(INVALIDATED.to_owned()))?;
     if found.uid != claim.uid {
         let name = kind.name();
-        return Err(format!(
+        return Err(Error::Credential(format!(
             "{name} UID ({}) does not match service account {name} ref claim ({})",
             found.uid, claim.uid
-        ));
+        )));
     }
     if found.deleted_before(deleted_before) {
-        return Err(INVALIDATED.to_owned());
+        return Err(Error::Credential(INVALIDATED.to_owned()));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! ES512 (ECDSA on P-521 with SHA-512), which `jsonwebtoken` does not support (RFC 7515, RFC 7518).
 
+use crate::Error;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
     ECDSA_P521_SHA512_FIXED, ECDSA_P521_SHA512_FIXED_SIGNING, EcdsaKeyPair, UnparsedPublicKey,
@@ -22,16 +23,16 @@ struct Header<'a> {
 ///
 /// # Errors
 /// The key is invalid, or the claims cannot be serialized.
-pub(super) fn encode(id: &str, claims: &impl Serialize, pkcs8: &[u8]) -> Result<String, String> {
+pub(super) fn encode(id: &str, claims: &impl Serialize, pkcs8: &[u8]) -> Result<String, Error> {
     let part = |json: Result<Vec<u8>, serde_json::Error>| {
-        json.map(|json| URL_SAFE_NO_PAD.encode(json)).map_err(|error| error.to_string())
+        json.map(|json| URL_SAFE_NO_PAD.encode(json)).map_err(|error| Error::Signing(error.to_string()))
     };
     let header = part(serde_json::to_vec(&Header { alg: NAME, kid: id }))?;
     let message = format!("{header}.{}", part(serde_json::to_vec(claims))?);
     let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P521_SHA512_FIXED_SIGNING, pkcs8);
-    let pair = pair.map_err(|error| error.to_string())?;
+    let pair = pair.map_err(|error| Error::Signing(error.to_string()))?;
     let signature = pair.sign(&SystemRandom::new(), message.as_bytes());
-    let signature = signature.map_err(|_| "cannot sign".to_owned())?;
+    let signature = signature.map_err(|_| Error::Signing("cannot sign".to_owned()))?;
     Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref())))
 }
 

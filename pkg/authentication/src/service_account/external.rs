@@ -1,9 +1,8 @@
 //! External signer of service account tokens (KEP-740; upstream's `pkg/serviceaccount/externaljwt/plugin`).
 //! The key never leaves the signer: this server requests each signature and refreshes the public keys.
 
-mod figures;
+mod metrics;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use tokio::time::Instant;
 
 use super::PublicKeys;
 use super::keys::PublicKey;
-pub use figures::SignerFigures;
+pub use metrics::SignerMetrics;
 
 /// Maximum length of a key id in bytes.
 const KEY_ID_BYTES_MAX: usize = 1024;
@@ -53,7 +52,8 @@ pub struct ExternalKeySet {
 }
 
 /// Error of a signer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct SignerError {
     /// gRPC status code name.
     pub code: &'static str,
@@ -62,21 +62,13 @@ pub struct SignerError {
 }
 
 impl SignerError {
-    fn within(self, what: &str) -> Self {
-        SignerError { text: format!("{what}: {}", self.text), ..self }
-    }
-}
-
-/// Wraps an error outside of gRPC.
-impl From<String> for SignerError {
-    fn from(text: String) -> Self {
+    /// Creates an error of this server or of an unusable response, with upstream's code for it.
+    pub fn local(text: String) -> Self {
         SignerError { code: "unknown-non-grpc", text }
     }
-}
 
-impl fmt::Display for SignerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+    fn within(self, what: &str) -> Self {
+        SignerError { text: format!("{what}: {}", self.text), ..self }
     }
 }
 
@@ -108,7 +100,7 @@ pub trait ExternalSigner: Send + Sync + 'static {
 /// A signer with its last fetched keys.
 pub struct ExternalKeys {
     signer: Arc<dyn ExternalSigner>,
-    figures: Arc<SignerFigures>,
+    metrics: Arc<SignerMetrics>,
     clock: Arc<dyn Clock>,
     current: ArcSwap<Snapshot>,
     /// Locked during a fetch.
@@ -124,7 +116,7 @@ struct Snapshot {
 /// Result of a fetch.
 struct Fetch {
     ended: Instant,
-    outcome: Result<(), String>,
+    outcome: Result<(), SignerError>,
 }
 
 /// Header of a token from the signer. Unknown fields are rejected.
@@ -146,19 +138,15 @@ impl ExternalKeys {
     /// The signer has no usable keys. The server does not start in that case.
     pub async fn fetch(
         signer: Arc<dyn ExternalSigner>,
-        figures: Arc<SignerFigures>,
+        metrics: Arc<SignerMetrics>,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, String> {
-        let failed = |error| {
-            format!("while initially filling key cache: while performing initial cache fill: {error}")
+    ) -> Result<Self, SignerError> {
+        let failed = |error: SignerError| {
+            error.within("while initially filling key cache: while performing initial cache fill")
         };
-        let first = fetch(&*signer, &figures, &*clock).await.map_err(failed)?;
+        let first = fetch(&*signer, &metrics, &*clock).await.map_err(failed)?;
         let (current, last_fetch) = (ArcSwap::from_pointee(first), Mutex::default());
-        Ok(ExternalKeys { signer, figures, clock, current, last_fetch })
-    }
-
-    pub fn figures(&self) -> Arc<SignerFigures> {
-        Arc::clone(&self.figures)
+        Ok(ExternalKeys { signer, metrics, clock, current, last_fetch })
     }
 
     /// Returns the last fetched keys.
@@ -180,7 +168,7 @@ impl ExternalKeys {
         match self.refresh().await {
             Ok(()) => self.current(),
             Err(error) => {
-                tracing::error!(error, "failed to fetch the keys of the external token signer");
+                tracing::error!(%error, "failed to fetch the keys of the external token signer");
                 Arc::default()
             }
         }
@@ -188,13 +176,13 @@ impl ExternalKeys {
 
     /// Fetches the keys. Concurrent callers share the result, so that tokens with invented key ids cause at
     /// most one call at a time.
-    async fn refresh(&self) -> Result<(), String> {
+    async fn refresh(&self) -> Result<(), SignerError> {
         let asked = Instant::now();
         let mut last = self.last_fetch.lock().await;
         if let Some(fetch) = last.as_ref().filter(|fetch| fetch.ended >= asked) {
             return fetch.outcome.clone();
         }
-        let fetched = fetch(&*self.signer, &self.figures, &*self.clock).await;
+        let fetched = fetch(&*self.signer, &self.metrics, &*self.clock).await;
         let outcome = fetched.map(|fetched| self.current.store(Arc::new(fetched)));
         *last = Some(Fetch { ended: Instant::now(), outcome: outcome.clone() });
         outcome
@@ -209,7 +197,7 @@ impl ExternalKeys {
                 Ok(()) => self.pause(),
                 Err(error) => {
                     tracing::error!(
-                        error,
+                        %error,
                         "failed to refresh the keys of the external token signer, the previous ones remain"
                     );
                     REFRESH_AFTER_FAILURE
@@ -226,44 +214,48 @@ impl ExternalKeys {
     ///
     /// # Errors
     /// Upstream's message about a failed signature.
-    pub(super) async fn issue(&self, claims: &impl Serialize) -> Result<String, String> {
+    pub(super) async fn issue(&self, claims: &impl Serialize) -> Result<String, SignerError> {
         let token = self.token(claims).await;
-        self.figures.signed(&token);
-        token.map_err(|error| error.text)
+        self.metrics.signed(&token);
+        token
     }
 
     async fn token(&self, claims: &impl Serialize) -> Result<String, SignerError> {
-        let payload = serde_json::to_vec(claims).map_err(|error| format!("while merging claims: {error}"))?;
+        let payload = serde_json::to_vec(claims)
+            .map_err(|error| SignerError::local(format!("while merging claims: {error}")))?;
         let payload = URL_SAFE_NO_PAD.encode(payload);
         let signed = self.signer.sign(&payload).await.map_err(|error| error.within("while signing jwt"))?;
-        self.check(&signed.header).await.map_err(|error| format!("while validating header: {error}"))?;
+        self.check(&signed.header).await.map_err(|error| error.within("while validating header"))?;
         if signed.signature.is_empty() {
-            return Err("empty signature returned".to_owned().into());
+            return Err(SignerError::local("empty signature returned".to_owned()));
         }
         Ok(format!("{}.{payload}.{}", signed.header, signed.signature))
     }
 
     /// Checks that this server would accept a token header.
-    async fn check(&self, header: &str) -> Result<(), String> {
-        let json =
-            URL_SAFE_NO_PAD.decode(header).map_err(|error| format!("while unwrapping header: {error}"))?;
-        let header: Header =
-            serde_json::from_slice(&json).map_err(|error| format!("while parsing header JSON: {error}"))?;
+    async fn check(&self, header: &str) -> Result<(), SignerError> {
+        let json = URL_SAFE_NO_PAD
+            .decode(header)
+            .map_err(|error| SignerError::local(format!("while unwrapping header: {error}")))?;
+        let header: Header = serde_json::from_slice(&json)
+            .map_err(|error| SignerError::local(format!("while parsing header JSON: {error}")))?;
         match () {
-            () if header.typ != "JWT" => return Err("bad type".to_owned()),
-            () if header.kid.is_empty() => return Err("key id missing".to_owned()),
-            () if header.kid.len() > KEY_ID_BYTES_MAX => return Err("key id longer than 1 kb".to_owned()),
+            () if header.typ != "JWT" => return Err(SignerError::local("bad type".to_owned())),
+            () if header.kid.is_empty() => return Err(SignerError::local("key id missing".to_owned())),
+            () if header.kid.len() > KEY_ID_BYTES_MAX => {
+                return Err(SignerError::local("key id longer than 1 kb".to_owned()));
+            }
             () if !ALGORITHMS.contains(&&*header.alg) => {
-                return Err(format!("bad signing algorithm {}", quote(&header.alg)));
+                return Err(SignerError::local(format!("bad signing algorithm {}", quote(&header.alg))));
             }
             () => {}
         }
         let keys = self.holding(&header.kid).await;
         if keys.with_id(&header.kid).any(|key| !key.discoverable) {
             let kid = header.kid;
-            return Err(format!(
+            return Err(SignerError::local(format!(
                 "key used for signing JWT (kid: {kid}) is excluded from OIDC discovery docs"
-            ));
+            )));
         }
         Ok(())
     }
@@ -272,38 +264,41 @@ impl ExternalKeys {
 /// Fetches and parses the keys.
 async fn fetch(
     signer: &dyn ExternalSigner,
-    figures: &SignerFigures,
+    metrics: &SignerMetrics,
     clock: &dyn Clock,
-) -> Result<Snapshot, String> {
+) -> Result<Snapshot, SignerError> {
     let set = signer.keys().await;
     let set = set.map_err(|error| error.within("while getting externally supported jwt signing keys"));
     let read = set.and_then(|set| Ok((read(&set)?, set.data)));
-    figures.fetched(&read.as_ref().map(|(_, data)| *data).map_err(Clone::clone), clock.now());
-    let ((keys, pause), _) =
-        read.map_err(|error| format!("while fetching token verification keys: {error}"))?;
+    metrics.fetched(&read.as_ref().map(|(_, data)| *data).map_err(Clone::clone), clock.now());
+    let ((keys, pause), _) = read.map_err(|error| error.within("while fetching token verification keys"))?;
     let now = Instant::now();
     let refresh_at = now.checked_add(pause).unwrap_or(now);
     Ok(Snapshot { keys: Arc::new(keys), refresh_at })
 }
 
-fn read(set: &ExternalKeySet) -> Result<(PublicKeys, Duration), String> {
+fn read(set: &ExternalKeySet) -> Result<(PublicKeys, Duration), SignerError> {
     let seconds = u64::try_from(set.refresh_after_seconds).ok().filter(|&seconds| seconds > 0);
     let Some(seconds) = seconds else {
-        return Err(format!("found invalid refresh hint ({}s)", set.refresh_after_seconds));
+        return Err(SignerError::local(format!(
+            "found invalid refresh hint ({}s)",
+            set.refresh_after_seconds
+        )));
     };
     if set.keys.is_empty() {
-        return Err("found no keys".to_owned());
+        return Err(SignerError::local("found no keys".to_owned()));
     }
     let mut keys = PublicKeys::default();
     for key in &set.keys {
         if key.id.is_empty() || key.id.len() > KEY_ID_BYTES_MAX {
-            return Err(format!("found invalid public key id {}", quote(&key.id)));
+            return Err(SignerError::local(format!("found invalid public key id {}", quote(&key.id))));
         }
         if key.spki.is_empty() {
-            return Err("found empty public key".to_owned());
+            return Err(SignerError::local("found empty public key".to_owned()));
         }
-        let read = PublicKey::of_spki(&key.spki)
-            .ok_or("while parsing external public keys: not an RSA or ECDSA key")?;
+        let read = PublicKey::of_spki(&key.spki).ok_or_else(|| {
+            SignerError::local("while parsing external public keys: not an RSA or ECDSA key".to_owned())
+        })?;
         keys.add(PublicKey { id: key.id.clone(), discoverable: !key.excluded_from_discovery, ..read });
     }
     // A refresh once a day is frequent enough for any hint.

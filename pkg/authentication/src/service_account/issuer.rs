@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jsonwebtoken::{Header, encode};
 
 use super::{Claims, ExternalKeys, SigningKey, es512};
+use crate::Error;
 
 /// Signer of tokens.
 #[derive(Clone)]
@@ -32,17 +33,17 @@ impl Issuer {
     ///
     /// # Errors
     /// A valid local key does not fail. An external signer may fail.
-    pub async fn issue(&self, claims: Claims) -> Result<String, String> {
+    pub async fn issue(&self, claims: Claims) -> Result<String, Error> {
         let claims = Claims { issuer: self.name.clone(), ..claims };
         let key = match &self.signer {
             Signer::Key(key) => key,
-            Signer::External(keys) => return keys.issue(&claims).await,
+            Signer::External(keys) => return Ok(keys.issue(&claims).await?),
         };
         let public = &key.public;
         let Some(algorithm) = public.algorithm.library() else {
             return es512::encode(&public.id, &claims, key.encoding.as_bytes());
         };
         let header = Header { typ: None, kid: Some(public.id.clone()), ..Header::new(algorithm) };
-        encode(&header, &claims, &key.encoding).map_err(|error| error.to_string())
+        encode(&header, &claims, &key.encoding).map_err(|error| Error::Signing(error.to_string()))
     }
 }

@@ -11,9 +11,10 @@ use component_base::clock::Clock;
 use sha2::{Digest, Sha256};
 
 use super::claims::LegacyClaims;
-use super::counters::{TokenCounters, count};
+use super::metrics::TokenMetrics;
 use super::verifier::{Verified, Verifier};
 use super::{ObjectKind, Reference, SecretState, TokenObjects, USERNAME_PREFIX, VerificationKeys, user};
+use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
 
 /// The issuer of legacy tokens.
@@ -33,7 +34,7 @@ pub struct LegacyTokens {
     /// `None` if a valid signature suffices (`--service-account-lookup=false`).
     objects: Option<Arc<dyn TokenObjects>>,
     clock: Arc<dyn Clock>,
-    counters: Arc<TokenCounters>,
+    metrics: Arc<TokenMetrics>,
 }
 
 impl LegacyTokens {
@@ -44,11 +45,11 @@ impl LegacyTokens {
         api_audiences: Vec<String>,
         objects: Option<Arc<dyn TokenObjects>>,
         clock: Arc<dyn Clock>,
-        counters: Arc<TokenCounters>,
+        metrics: Arc<TokenMetrics>,
     ) -> Self {
         let verifier =
-            Verifier::new(vec![ISSUER.to_owned()], keys.into(), api_audiences, Arc::clone(&counters.cache));
-        LegacyTokens { verifier, objects, clock, counters }
+            Verifier::new(vec![ISSUER.to_owned()], keys.into(), api_audiences, Arc::clone(&metrics.cache));
+        LegacyTokens { verifier, objects, clock, metrics }
     }
 }
 
@@ -59,7 +60,7 @@ impl TokenAuthenticator for LegacyTokens {
         token: &str,
         audiences: &[String],
         notes: &Notes,
-    ) -> Result<Option<TokenUser>, String> {
+    ) -> Result<Option<TokenUser>, Error> {
         let verified = self.verifier.verify::<LegacyClaims>(token, audiences).await?;
         let Some(Verified { claims, audiences }) = verified else { return Ok(None) };
         check_claims(&claims)?;
@@ -67,14 +68,14 @@ impl TokenAuthenticator for LegacyTokens {
             self.check_objects(&**objects, &claims, token, notes).await?;
         }
         notes.annotate("authentication.k8s.io/legacy-token", claims.subject);
-        count(&self.counters.legacy);
+        self.metrics.legacy.increment();
         let account = Reference { name: claims.account_name, uid: claims.account_uid };
         Ok(Some(TokenUser { user: user(&claims.namespace, &account), audiences }))
     }
 }
 
 /// Checks that all required claims are present and consistent.
-fn check_claims(claims: &LegacyClaims) -> Result<(), String> {
+fn check_claims(claims: &LegacyClaims) -> Result<(), Error> {
     for (claim, value) in [
         ("sub", &claims.subject),
         ("namespace", &claims.namespace),
@@ -83,11 +84,11 @@ fn check_claims(claims: &LegacyClaims) -> Result<(), String> {
         ("serviceAccountUID", &claims.account_uid),
     ] {
         if value.is_empty() {
-            return Err(format!("{claim} claim is missing"));
+            return Err(Error::Credential(format!("{claim} claim is missing")));
         }
     }
     if split_username(&claims.subject) != Some((&claims.namespace, &claims.account_name)) {
-        return Err("sub claim is invalid".to_owned());
+        return Err(Error::Credential("sub claim is invalid".to_owned()));
     }
     Ok(())
 }
@@ -108,48 +109,53 @@ impl LegacyTokens {
         claims: &LegacyClaims,
         token: &str,
         notes: &Notes,
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let LegacyClaims { namespace, secret_name, account_name, account_uid, .. } = claims;
         let secret = objects.secret(namespace, secret_name).await.ok();
         let secret = secret.filter(|secret| secret.state.deletion.is_none());
-        let secret = secret.ok_or("Token has been invalidated")?;
+        let secret = secret.ok_or_else(|| Error::Credential("Token has been invalidated".to_owned()))?;
         // Compares digests, so that the timing reveals nothing about a partly correct guess.
         if Sha256::digest(&secret.token) != Sha256::digest(token) {
-            return Err("Token does not match server's copy".to_owned());
+            return Err(Error::Credential("Token does not match server's copy".to_owned()));
         }
         let account = objects.state(ObjectKind::ServiceAccount, namespace, account_name).await?;
         if account.deletion.is_some() {
-            return Err(format!("ServiceAccount {namespace}/{account_name} has been deleted"));
+            return Err(Error::Credential(format!(
+                "ServiceAccount {namespace}/{account_name} has been deleted"
+            )));
         }
         if account.uid != *account_uid {
             let uid = account.uid;
-            return Err(format!("ServiceAccount UID ({uid}) does not match claim ({account_uid})"));
+            return Err(Error::Credential(format!(
+                "ServiceAccount UID ({uid}) does not match claim ({account_uid})"
+            )));
         }
         let invalid = !secret.invalid_since.is_empty();
-        count(match invalid {
+        let uses = match invalid {
             true => {
                 let named = format!("{secret_name}/{namespace}");
                 notes.annotate("authentication.k8s.io/legacy-token-invalidated", named);
-                &self.counters.invalid
+                &self.metrics.invalid
             }
             false if objects.lists_secret(namespace, account_name, secret_name).await => {
                 notes.warn(AUTOGENERATED_WARNING);
                 notes.annotate("authentication.k8s.io/legacy-token-autogenerated-secret", secret_name);
-                &self.counters.auto
+                &self.metrics.auto
             }
             false => {
                 notes.annotate("authentication.k8s.io/legacy-token-manual-secret", secret_name);
-                &self.counters.manual
+                &self.metrics.manual
             }
-        });
+        };
+        uses.increment();
         self.mark_used(objects, namespace, secret_name, &secret).await;
         if invalid {
-            return Err(format!(
+            return Err(Error::Credential(format!(
                 "the token in secret {namespace}/{secret_name} for service account {namespace}/{account_name} \
              has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based \
              tokens, or remove the '{INVALID_SINCE}' label from the secret to temporarily allow use of this \
              token"
-            ));
+            )));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Objects that tokens refer to, reduced to the parts that matter for tokens.
 
+use crate::Error;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
 
@@ -59,13 +60,13 @@ pub trait TokenObjects: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error message; that of a 404 if the object does not exist.
-    async fn state(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectState, String>;
+    async fn state(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectState, Error>;
 
     /// Looks up a secret with a token.
     ///
     /// # Errors
     /// Like [`state`](Self::state).
-    async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, String>;
+    async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, Error>;
 
     /// True if a service account lists the secret. Such a secret was auto-generated for it.
     async fn lists_secret(&self, namespace: &str, account: &str, secret: &str) -> bool;

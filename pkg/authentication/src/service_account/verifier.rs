@@ -17,7 +17,8 @@ use tokio::time::Instant;
 use super::claims::one_or_many;
 use super::keys::{Algorithm, PublicKey};
 use super::{VerificationKeys, es512};
-use crate::CacheCounters;
+use crate::Error;
+use crate::TokenCacheMetrics;
 use crate::expiring_cache::{ExpiringCache, key};
 
 /// Message for clients about an invalid signature (text of upstream's JOSE library).
@@ -34,7 +35,7 @@ pub(super) struct Verifier {
     implicit_audiences: Vec<String>,
     /// Payloads of verified tokens.
     genuine: ExpiringCache<Arc<Value>>,
-    counters: Arc<CacheCounters>,
+    metrics: Arc<TokenCacheMetrics>,
 }
 
 /// A verified token.
@@ -85,9 +86,9 @@ impl Verifier {
         issuers: Vec<String>,
         keys: VerificationKeys,
         implicit_audiences: Vec<String>,
-        counters: Arc<CacheCounters>,
+        metrics: Arc<TokenCacheMetrics>,
     ) -> Self {
-        Verifier { issuers, keys, implicit_audiences, genuine: ExpiringCache::default(), counters }
+        Verifier { issuers, keys, implicit_audiences, genuine: ExpiringCache::default(), metrics }
     }
 
     /// Verifies a token; `None` if another issuer issued it.
@@ -98,7 +99,7 @@ impl Verifier {
         &self,
         token: &str,
         asked: &[String],
-    ) -> Result<Option<Verified<C>>, String> {
+    ) -> Result<Option<Verified<C>>, Error> {
         let Ok(claimed) = insecure_decode_claims::<UnverifiedIssuer>(token) else { return Ok(None) };
         if !self.issuers.contains(&claimed.issuer) {
             return Ok(None);
@@ -107,12 +108,12 @@ impl Verifier {
         let began = Instant::now();
         let payload = match self.genuine.get(&remembered) {
             Some(payload) => {
-                self.counters.hit(began);
+                self.metrics.hit(began);
                 payload
             }
             None => {
-                let _missing = self.counters.miss(began);
-                let judging = self.counters.judge();
+                let _missing = self.metrics.miss(began);
+                let judging = self.metrics.judge();
                 let payload = self.payload(token).await;
                 judging.ended(payload.is_ok());
                 let Some(payload) = payload? else { return Ok(None) };
@@ -121,47 +122,50 @@ impl Verifier {
                 payload
             }
         };
-        let public = VerifiedClaims::deserialize(&*payload).map_err(|error| error.to_string())?;
+        let public =
+            VerifiedClaims::deserialize(&*payload).map_err(|error| Error::Credential(error.to_string()))?;
         // Claims that were read before verification are not trusted.
         if !self.issuers.contains(&public.issuer) {
-            return Err(format!("token issuer {} is invalid", quote(&public.issuer)));
+            return Err(Error::Credential(format!("token issuer {} is invalid", quote(&public.issuer))));
         }
         let audiences = self.matching_audiences(public.audiences, asked)?;
-        let claims = C::deserialize(&*payload).map_err(|error| error.to_string())?;
+        let claims = C::deserialize(&*payload).map_err(|error| Error::Credential(error.to_string()))?;
         Ok(Some(Verified { claims, audiences }))
     }
 
     /// Returns the payload if one of the keys verifies the signature; `None` if the text is not a token.
-    async fn payload(&self, token: &str) -> Result<Option<Value>, String> {
+    async fn payload(&self, token: &str) -> Result<Option<Value>, Error> {
         let header = match header(token) {
             // Critical extensions (RFC 7515, 4.1.11; RFC 7797). None is supported.
             Some(Ok(header)) if header.crit.is_some() || header.b64.is_some() => {
-                return Err(CRYPTO_FAILURE.to_owned());
+                return Err(Error::Credential(CRYPTO_FAILURE.to_owned()));
             }
             Some(Ok(header)) if is_known(&header.alg) => header,
             // An unsupported algorithm, or fields of a wrong type.
-            Some(Ok(_)) => return Err(CRYPTO_FAILURE.to_owned()),
-            Some(Err(error)) if error.is_data() => return Err(CRYPTO_FAILURE.to_owned()),
+            Some(Ok(_)) => return Err(Error::Credential(CRYPTO_FAILURE.to_owned())),
+            Some(Err(error)) if error.is_data() => return Err(Error::Credential(CRYPTO_FAILURE.to_owned())),
             Some(Err(_)) | None => return Ok(None),
         };
         let id = header.kid.as_deref().unwrap_or("");
         let keys = self.keys.holding(id).await;
         let mut keys = keys.with_id(id).peekable();
         if keys.peek().is_none() {
-            return Err("invalid signature, no keys found".to_owned());
+            return Err(Error::Credential("invalid signature, no keys found".to_owned()));
         }
         let payload = keys.find_map(|key| genuine(token, &header.alg, key));
-        payload.map(Some).ok_or_else(|| CRYPTO_FAILURE.to_owned())
+        payload.map(Some).ok_or_else(|| Error::Credential(CRYPTO_FAILURE.to_owned()))
     }
 
     /// Returns the requested audiences that a token is valid for.
-    fn matching_audiences(&self, audiences: Vec<String>, asked: &[String]) -> Result<Vec<String>, String> {
+    fn matching_audiences(&self, audiences: Vec<String>, asked: &[String]) -> Result<Vec<String>, Error> {
         let audiences = if audiences.is_empty() { self.implicit_audiences.clone() } else { audiences };
         let found: Vec<String> = asked.iter().filter(|one| audiences.contains(one)).cloned().collect();
         if found.is_empty() && !self.implicit_audiences.is_empty() {
             let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
             let (given, wanted) = (list(&audiences), list(asked));
-            return Err(format!("token audiences [{given}] is invalid for the target audiences [{wanted}]"));
+            return Err(Error::Credential(format!(
+                "token audiences [{given}] is invalid for the target audiences [{wanted}]"
+            )));
         }
         Ok(found)
     }

@@ -27,7 +27,7 @@ fn nothing() -> AuthorizerDeps {
         policies: Some(Policies::default()),
         connect: Box::new(|_| Ok(Arc::new(Down))),
         clock: Arc::new(TestClock::default()),
-        figures: Arc::default(),
+        metrics: Arc::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::{fmt, mem};
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 
-use crate::figures::Series;
+use crate::metrics::Series;
 use crate::{Attributes, Authorizer, Decision, Failure, Rules};
 
 /// A member of a union.

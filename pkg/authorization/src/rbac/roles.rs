@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Rule;
-use super::index::{RoleKind, RoleRef};
+use super::role_ref::{RoleKind, RoleRef};
 
 /// All existing or referenced roles.
 #[derive(Debug, Clone, Default)]

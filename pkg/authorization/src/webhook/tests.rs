@@ -4,10 +4,11 @@
 use apimachinery::selectors::{FieldRequirements, LabelRequirements, Selectors};
 use apimachinery::time::UnixTime;
 use component_base::clock::TestClock;
+use component_base::metrics::MetricsRegistry;
 use jsontree::json;
 
 use super::*;
-use crate::figures::Figures;
+use crate::metrics::AuthorizerMetrics;
 
 /// Fake service with fixed responses. Records its requests.
 struct Service {
@@ -40,7 +41,7 @@ const DOWN: Attempt = Attempt { took: Duration::ZERO, timed_out: false };
 struct Asked {
     service: Arc<Service>,
     clock: Arc<TestClock>,
-    figures: Figures,
+    registry: MetricsRegistry,
     webhook: Webhook,
 }
 
@@ -50,9 +51,7 @@ impl Asked {
     }
 
     fn page(&self) -> String {
-        let mut page = String::new();
-        self.figures.write(&mut page);
-        page
+        self.registry.to_string()
     }
 }
 
@@ -71,10 +70,10 @@ fn webhook(options: Options, answers: Vec<Result<Value, Attempt>>) -> Asked {
     let service = Arc::new(Service { answers: Mutex::new(answers), asked: Mutex::default() });
     let clock = Arc::new(TestClock::at(UnixTime::from_seconds(1_000)));
     let caller: Arc<dyn Caller> = Arc::<Service>::clone(&service);
-    let figures = Figures::default();
-    let series = figures.series("Webhook", "w");
+    let registry = MetricsRegistry::default();
+    let series = AuthorizerMetrics::new(&registry).series("Webhook", "w");
     let webhook = Webhook::new(caller, options, Arc::<TestClock>::clone(&clock), series);
-    Asked { service, clock, figures, webhook }
+    Asked { service, clock, registry, webhook }
 }
 
 fn ann() -> UserInfo {
@@ -213,14 +212,14 @@ impl Caller for Silent {
 
 #[tokio::test]
 async fn dropped_call_is_counted_as_canceled() {
-    let (figures, clock) = (Figures::default(), Arc::new(TestClock::default()));
-    let series = figures.series("Webhook", "w");
+    let registry = MetricsRegistry::default();
+    let series = AuthorizerMetrics::new(&registry).series("Webhook", "w");
+    let clock = Arc::new(TestClock::default());
     let webhook = Webhook::new(Arc::new(Silent), options(Version::V1, true), clock, series);
     let user = ann();
     let question = webhook.decide(Attributes::of_user(&user));
     assert!(futures_are_pending(question).await);
-    let mut page = String::new();
-    figures.write(&mut page);
+    let page = registry.to_string();
     assert!(page.contains("webhook_evaluations_total{name=\"w\",result=\"canceled\"} 1"), "{page}");
 }
 

@@ -272,7 +272,7 @@ impl Delegator {
         let begun = match need {
             Need::Nothing => return Ok(()),
             Need::Revision(revision) if self.inner.frontier.load() >= revision => {
-                resource.metrics.waits.observe(Duration::ZERO);
+                resource.metrics.waits.observe_duration(Duration::ZERO);
                 return Ok(());
             }
             Need::Revision(_) | Need::Latest => Instant::now(),
@@ -288,7 +288,7 @@ impl Delegator {
             }
             Need::Latest => self.wait_for_latest().await,
         };
-        resource.metrics.waits.observe(begun.elapsed());
+        resource.metrics.waits.observe_duration(begun.elapsed());
         result
     }
 

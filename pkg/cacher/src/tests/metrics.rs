@@ -1,6 +1,14 @@
 //! The metrics page.
 
+use component_base::metrics::MetricsRegistry;
+
 use super::*;
+
+pub(super) fn metrics_page(delegator: &Delegator) -> String {
+    let registry = MetricsRegistry::default();
+    delegator.register_metrics(&registry);
+    registry.to_string()
+}
 
 #[tokio::test(start_paused = true)]
 async fn metrics_have_upstream_names() {
@@ -12,8 +20,7 @@ async fn metrics_have_upstream_names() {
     reader.list(&all(Freshness::Consistent)).await.unwrap();
     reader.list(&ListQuery { predicate: yes(), ..all(Freshness::NotOlderThan(0)) }).await.unwrap();
     reader.list(&all(Freshness::Exact(then - 1))).await.unwrap();
-    let mut page = String::new();
-    driven.delegator.write_metrics(&mut page);
+    let page = metrics_page(&driven.delegator);
     let labels = "group=\"test\",resource=\"p\"";
     for line in [
         format!("apiserver_watch_cache_events_received_total{{{labels}}} 1"),
@@ -21,10 +28,10 @@ async fn metrics_have_upstream_names() {
         format!("apiserver_watch_cache_initializations_total{{{labels}}} 1"),
         format!("apiserver_watch_cache_resource_version{{{labels}}} {written}"),
         format!("apiserver_storage_events_received_total{{{labels}}} 1"),
-        format!("apiserver_cache_list_total{{{labels},index=\"\"}} 1"),
-        format!("apiserver_cache_list_fetched_objects_total{{{labels},index=\"\"}} 3"),
-        format!("apiserver_cache_list_total{{{labels},index=\"f\"}} 1"),
-        format!("apiserver_cache_list_fetched_objects_total{{{labels},index=\"f\"}} 3"),
+        format!("apiserver_cache_list_total{{group=\"test\",index=\"\",resource=\"p\"}} 1"),
+        format!("apiserver_cache_list_fetched_objects_total{{group=\"test\",index=\"\",resource=\"p\"}} 3"),
+        format!("apiserver_cache_list_total{{group=\"test\",index=\"f\",resource=\"p\"}} 1"),
+        format!("apiserver_cache_list_fetched_objects_total{{group=\"test\",index=\"f\",resource=\"p\"}} 3"),
         format!("apiserver_cache_list_returned_objects_total{{{labels}}} 3"),
         format!("apiserver_storage_list_total{{{labels}}} 2"),
         format!("apiserver_storage_list_fetched_objects_total{{{labels}}} 4"),
@@ -44,8 +51,7 @@ async fn metrics_page_is_well_formed() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let driven = Driven::ready(store).await;
     driven.reader().list(&all(Freshness::Consistent)).await.unwrap();
-    let mut page = String::new();
-    driven.delegator.write_metrics(&mut page);
+    let page = metrics_page(&driven.delegator);
     let mut families: Vec<&str> =
         page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     for line in page.lines().filter(|line| !line.starts_with("# ")) {

@@ -148,7 +148,7 @@ impl CachedWatch {
                     };
                 }
                 Read::Overrun => {
-                    self.cache.counters.terminated.increment();
+                    self.cache.metrics.terminated.increment();
                     self.over = true;
                 }
                 Read::Closed => self.over = true,
@@ -177,7 +177,7 @@ impl CachedWatch {
 
     fn end_initial(&mut self) {
         if let Some(initial) = self.initial.take() {
-            self.cache.counters.initial_events.add(initial.sent);
+            self.cache.metrics.initial_events.add(initial.sent as u64);
         }
     }
 

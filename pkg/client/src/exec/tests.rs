@@ -1,7 +1,8 @@
 //! Credential plugins, as small shell scripts.
 #![allow(clippy::unwrap_used)]
 
-use component_base::clock::TestClock;
+use component_base::clock::{Clock, TestClock};
+use component_base::metrics::MetricsRegistry;
 use jsontree::{Value, json};
 use tempfile::TempDir;
 
@@ -151,30 +152,31 @@ async fn interactive_plugin_without_terminal_does_not_run() {
 
 #[tokio::test]
 async fn runs_are_counted_by_result() {
-    let figures = Arc::<ExecFigures>::default();
+    let registry = MetricsRegistry::default();
+    let clock: Arc<dyn Clock> = Arc::<TestClock>::default();
+    let metrics = Arc::new(ExecMetrics::new(&registry, &clock));
     let worlds = [saying(r#"{"token":"t"}"#), World::new("exit 3"), World::new("kill $$")];
     for world in &worlds {
         let plugin = world.plugin(&json!({}));
-        plugin.count(&figures);
-        plugin.count(&figures);
+        plugin.count(&metrics);
+        plugin.count(&metrics);
         let _ = plugin.issued().await;
     }
     let missing = worlds[0].plugin(&json!({"command": "no-such-program"}));
-    missing.count(&figures);
+    missing.count(&metrics);
     for _ in 0..2 {
         let _ = missing.issued().await;
     }
-    let mut page = String::new();
-    figures.write(UnixTime::default(), &mut page);
+    let page = registry.to_string();
     let calls = page.lines().filter(|line| line.starts_with("rest_client_exec_plugin_call_total"));
     let labels = |line: &str| line.trim_start_matches("rest_client_exec_plugin_call_total").to_owned();
     assert_eq!(
         calls.map(labels).collect::<Vec<_>>(),
         [
-            "{call_status=\"plugin_execution_error\",code=\"-1\"} 1",
             "{call_status=\"no_error\",code=\"0\"} 1",
-            "{call_status=\"plugin_not_found_error\",code=\"1\"} 2",
+            "{call_status=\"plugin_execution_error\",code=\"-1\"} 1",
             "{call_status=\"plugin_execution_error\",code=\"3\"} 1",
+            "{call_status=\"plugin_not_found_error\",code=\"1\"} 2",
         ]
     );
 }

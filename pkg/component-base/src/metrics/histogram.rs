@@ -1,84 +1,110 @@
-//! Lock-free histogram with fixed bucket bounds, for metrics.
+//! Lock-free histogram with fixed buckets.
 
-use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
-/// Counts by upper bound, with one more for values above the last bound.
-#[derive(Debug)]
-pub struct Histogram<const N: usize> {
-    counts: [AtomicU64; N],
-    beyond: AtomicU64,
-    sum: AtomicU64,
+use super::buckets::as_float;
+use super::{Buckets, Metric, Samples};
+
+/// Histogram: counts by upper bound, and their sum. Clones share the counts. An observation is a search in
+/// the bounds and two relaxed atomic additions.
+#[derive(Debug, Clone)]
+pub struct Histogram {
+    buckets: &'static Buckets,
+    /// The sum, the count of each bucket, and the count of values above the last bound.
+    cells: Arc<[AtomicU64]>,
 }
 
-impl<const N: usize> Default for Histogram<N> {
-    fn default() -> Self {
-        Histogram {
-            counts: std::array::from_fn(|_| AtomicU64::new(0)),
-            beyond: AtomicU64::new(0),
-            sum: AtomicU64::new(0),
-        }
-    }
+/// Contents of a histogram at one moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Distribution {
+    /// Upper bounds, each with the number of observations at or below it.
+    pub buckets: Vec<(f64, u64)>,
+    /// Number of observations.
+    pub count: u64,
+    /// Sum of the observations, in the unit of the family.
+    pub sum: f64,
 }
 
-impl<const N: usize> Histogram<N> {
-    /// Counts `value`, in the unit of the bounds, and adds `amount` to the sum.
-    pub fn observe(&self, bounds: &[(&str, u64); N], value: u64, amount: u64) {
-        let bucket = bounds.partition_point(|&(_, bound)| bound < value);
-        self.counts.get(bucket).unwrap_or(&self.beyond).fetch_add(1, Relaxed);
-        self.sum.fetch_add(amount, Relaxed);
-    }
-
-    /// Writes the histogram without the buckets below index `from`. `unit` is the amount that counts as one
-    /// in the sum. `labels` may be empty.
-    pub fn write(
-        &self,
-        out: &mut String,
-        name: &str,
-        labels: &str,
-        from: usize,
-        bounds: &[(&str, u64); N],
-        unit: f64,
-    ) {
-        let comma = if labels.is_empty() { "" } else { "," };
-        let mut below: u64 = 0;
-        for (at, ((bound, _), count)) in bounds.iter().zip(&self.counts).enumerate() {
-            below = below.wrapping_add(count.load(Relaxed));
-            if at >= from {
-                let _ = writeln!(out, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {below}");
-            }
+impl Histogram {
+    /// Counts a value in the unit of the buckets, such as bytes. Durations have
+    /// [`observe_duration`](Self::observe_duration).
+    pub fn observe(&self, value: u64) {
+        let bucket = self.buckets.bounds.partition_point(|&(_, bound)| bound < value);
+        let mut cells = self.cells.iter();
+        if let Some(sum) = cells.next() {
+            sum.fetch_add(value, Relaxed);
         }
-        let total = below.wrapping_add(self.beyond.load(Relaxed));
-        let sum = as_float(self.sum.load(Relaxed)) / unit;
-        let _ = writeln!(out, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {total}");
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
-        let _ = writeln!(out, "{name}_sum{labels} {sum}\n{name}_count{labels} {total}");
+        if let Some(count) = cells.nth(bucket) {
+            count.fetch_add(1, Relaxed);
+        }
     }
 
-    /// Adds the counts of another histogram with the same bounds.
+    /// Counts a duration. The buckets must be in nanoseconds: [`Buckets::seconds`].
+    pub fn observe_duration(&self, took: Duration) {
+        self.observe(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Returns the number of observations.
+    pub fn count(&self) -> u64 {
+        self.cells.iter().skip(1).map(|count| count.load(Relaxed)).sum()
+    }
+
+    /// Adds the counts of another histogram with the same buckets.
     pub fn absorb(&self, other: &Self) {
-        let mine = self.counts.iter().chain([&self.beyond, &self.sum]);
-        let theirs = other.counts.iter().chain([&other.beyond, &other.sum]);
-        for (mine, more) in mine.zip(theirs) {
+        for (mine, more) in self.cells.iter().zip(&*other.cells) {
             mine.fetch_add(more.load(Relaxed), Relaxed);
         }
     }
 
-    /// Number of observations.
-    pub fn count(&self) -> u64 {
-        self.counts.iter().chain([&self.beyond]).map(|count| count.load(Relaxed)).sum()
+    /// Returns a copy that does not share the counts.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        let copy = Histogram::new(self.buckets);
+        copy.absorb(self);
+        copy
     }
 
-    /// True before the first observation.
-    pub fn is_empty(&self) -> bool {
-        self.count() == 0
+    /// Returns the current contents.
+    pub fn distribution(&self) -> Distribution {
+        let (below, count) = self.cumulative();
+        Distribution { buckets: self.buckets.bounds().zip(below).collect(), count, sum: self.sum() }
+    }
+
+    /// Returns the number of observations at or below each bound, and the total, which is never lower.
+    fn cumulative(&self) -> (Vec<u64>, u64) {
+        let mut total: u64 = 0;
+        let mut below: Vec<u64> = Vec::with_capacity(self.cells.len());
+        for count in self.cells.iter().skip(1) {
+            total = total.wrapping_add(count.load(Relaxed));
+            below.push(total);
+        }
+        // The last cell has no bound.
+        below.pop();
+        (below, total)
+    }
+
+    fn sum(&self) -> f64 {
+        self.cells.first().map_or(0.0, |sum| as_float(sum.load(Relaxed)) / self.buckets.unit)
     }
 }
 
-/// Converts a sum to a float for the metrics format.
-fn as_float(sum: u64) -> f64 {
-    const HALF: f64 = 4_294_967_296.0;
-    // Each half fits.
-    let half = |bits: u64| u32::try_from(bits).map_or(HALF, f64::from);
-    half(sum >> 32) * HALF + half(sum & u64::from(u32::MAX))
+impl Metric for Histogram {
+    type Options = &'static Buckets;
+
+    fn new(buckets: &'static Buckets) -> Self {
+        let cells = buckets.bounds.len().saturating_add(2);
+        Histogram { buckets, cells: (0..cells).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    fn is_unused(&self) -> bool {
+        self.cells.iter().skip(1).all(|count| count.load(Relaxed) == 0)
+    }
+
+    fn write<const N: usize>(&self, labels: [&str; N], samples: &mut Samples<'_, Self, N>) {
+        let (below, count) = self.cumulative();
+        let bounds = self.buckets.bounds.iter().map(|(text, _)| *text);
+        samples.distribution(labels, bounds.zip(below), count, self.sum());
+    }
 }

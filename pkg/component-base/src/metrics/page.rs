@@ -1,150 +1,260 @@
-//! Metric families in the Prometheus text format 0.0.4.
+//! Page in the Prometheus text format 0.0.4, filtered by a [`Selection`] while it is written.
 //!
-//! A [`Family`] is a constant with name, stability and help text. Its header is written before the first
-//! sample, so a family without samples has no header.
+//! The header of a family is written before its first sample, so a family without samples has none.
 
-use std::fmt::{Display, Write};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Display, Formatter, Write};
+use std::marker::PhantomData;
 
-use super::Histogram;
+use super::selection::Allowed;
+use super::{Counter, Desc, Family, Gauge, Histogram, Kind, Metric, Number, Selection, Summary};
 
-/// Stability guarantee of a family, as defined by upstream (component-base `metrics/opts.go`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stability {
-    /// Name, type and labels do not change.
-    Stable,
-    /// Labels may be added.
-    Beta,
-    /// Anything may change.
-    Alpha,
-    /// Without a guarantee: not an upstream family, or one of the process collector.
-    Unlevelled,
+/// Value that replaces a disallowed label value.
+const UNEXPECTED: &str = "unexpected";
+
+/// Page under construction. Families are sorted by name, as upstream's.
+#[derive(Debug)]
+pub struct Page<'s> {
+    selection: &'s Selection,
+    /// Text of each family with samples, by name.
+    families: BTreeMap<&'static str, String>,
+    /// Number of counted events with a disallowed label value.
+    unexpected: u64,
 }
 
-impl Stability {
-    fn prefix(self) -> &'static str {
-        match self {
-            Stability::Stable => "[STABLE] ",
-            Stability::Beta => "[BETA] ",
-            Stability::Alpha => "[ALPHA] ",
-            Stability::Unlevelled => "",
+impl<'s> Page<'s> {
+    /// Creates an empty page.
+    pub fn new(selection: &'s Selection) -> Self {
+        Page { selection, families: BTreeMap::new(), unexpected: 0 }
+    }
+
+    /// Starts to write samples of a family.
+    pub fn family<M: Metric, const N: usize>(&mut self, family: &'static Family<M, N>) -> Samples<'_, M, N> {
+        let name = family.desc.name;
+        let allowed = self.selection.allowed(name);
+        let writer = Writer {
+            desc: &family.desc,
+            names: &family.labels,
+            shown: !self.selection.is_disabled(name),
+            merged: allowed.map(Merged::new),
+            text: self.families.remove(name).unwrap_or_default(),
+            families: &mut self.families,
+            unexpected: &mut self.unexpected,
+            labels: String::new(),
+            changed: 0,
+        };
+        Samples { writer, metric: PhantomData }
+    }
+
+    /// Returns the number of counted events with a disallowed label value.
+    pub(super) fn unexpected(&self) -> u64 {
+        self.unexpected
+    }
+
+    /// Returns the complete page.
+    pub fn into_text(self) -> String {
+        let mut text = String::with_capacity(self.families.values().map(String::len).sum());
+        self.families.values().for_each(|family| text.push_str(family));
+        text
+    }
+}
+
+/// Writer for the samples of one family. Label values are in the order of the family's label names.
+pub struct Samples<'p, M: Metric, const N: usize> {
+    writer: Writer<'p>,
+    metric: PhantomData<fn() -> M>,
+}
+
+impl<M: Metric, const N: usize> Samples<'_, M, N> {
+    /// Writes a metric, even one at zero.
+    pub fn metric(&mut self, labels: [&str; N], metric: &M) {
+        metric.write(labels, self);
+    }
+
+    /// Writes a metric, unless it is at zero. Upstream's series exist only after their first count.
+    pub fn used(&mut self, labels: [&str; N], metric: &M) {
+        if !metric.is_unused() {
+            metric.write(labels, self);
         }
     }
 }
 
-/// Metric family: name, type, stability and help text of its samples.
-#[derive(Debug, Clone, Copy)]
-pub struct Family {
-    name: &'static str,
-    kind: &'static str,
-    stability: Stability,
-    help: &'static str,
-}
-
-impl Family {
-    /// Creates a family of counters, which only grow until the process restarts.
-    pub const fn counter(stability: Stability, name: &'static str, help: &'static str) -> Self {
-        Family { name, kind: "counter", stability, help }
+impl<const N: usize> Samples<'_, Counter, N> {
+    /// Writes a counter.
+    pub fn add(&mut self, labels: [&str; N], value: impl Into<Number>) {
+        self.writer.begin(&labels);
+        self.writer.sample("", None, value.into());
     }
 
-    /// Creates a family of gauges, which can grow and shrink.
-    pub const fn gauge(stability: Stability, name: &'static str, help: &'static str) -> Self {
-        Family { name, kind: "gauge", stability, help }
-    }
-
-    /// Creates a family of [`Histogram`]s.
-    pub const fn histogram(stability: Stability, name: &'static str, help: &'static str) -> Self {
-        Family { name, kind: "histogram", stability, help }
-    }
-
-    /// Starts to append samples to a page. All samples of a family must be written together.
-    pub fn write<'o>(&'o self, out: &'o mut String) -> Samples<'o> {
-        Samples { family: self, out, begun: false, labels: String::new() }
-    }
-}
-
-/// Label names and values, sorted by name.
-pub type Labels<'l> = [(&'l str, &'l str)];
-
-/// Writer for the samples of a family.
-pub struct Samples<'o> {
-    family: &'o Family,
-    out: &'o mut String,
-    begun: bool,
-    /// Scratch buffer for the text of labels.
-    labels: String,
-}
-
-impl Samples<'_> {
-    /// Writes one sample.
-    pub fn add(&mut self, labels: &Labels<'_>, value: impl Display) {
-        self.begin(labels);
-        let (name, labels) = (self.family.name, &self.labels);
-        let _ = if labels.is_empty() {
-            writeln!(self.out, "{name} {value}")
-        } else {
-            writeln!(self.out, "{name}{{{labels}}} {value}")
-        };
-    }
-
-    /// Writes a counter, unless it is 0. Upstream's counters with labels exist only after their first count.
-    pub fn counted(&mut self, labels: &Labels<'_>, count: &AtomicU64) {
-        let count = count.load(Relaxed);
+    /// Writes a counter, unless it is 0. Upstream's series exist only after their first count.
+    pub fn counted(&mut self, labels: [&str; N], count: u64) {
         if count > 0 {
             self.add(labels, count);
         }
     }
+}
 
-    /// Writes a histogram, even an empty one. `unit` is the amount that counts as one in the sum.
-    pub fn histogram<const N: usize>(
-        &mut self,
-        labels: &Labels<'_>,
-        histogram: &Histogram<N>,
-        bounds: &[(&str, u64); N],
-        unit: f64,
-    ) {
-        self.histogram_from(0, labels, histogram, bounds, unit);
+impl<const N: usize> Samples<'_, Gauge, N> {
+    /// Writes a gauge.
+    pub fn add(&mut self, labels: [&str; N], value: impl Into<Number>) {
+        self.writer.begin(&labels);
+        self.writer.sample("", None, value.into());
     }
+}
 
-    /// As [`histogram`](Self::histogram), without the buckets below index `from`.
-    pub fn histogram_from<const N: usize>(
+impl<const N: usize> Samples<'_, Histogram, N> {
+    /// Writes a histogram from its parts: upper bounds, each with the number of observations at or below it,
+    /// the total, and the sum.
+    pub fn distribution<B: Display>(
         &mut self,
-        from: usize,
-        labels: &Labels<'_>,
-        histogram: &Histogram<N>,
-        bounds: &[(&str, u64); N],
-        unit: f64,
+        labels: [&str; N],
+        buckets: impl IntoIterator<Item = (B, u64)>,
+        count: u64,
+        sum: f64,
     ) {
-        self.begin(labels);
-        histogram.write(self.out, self.family.name, &self.labels, from, bounds, unit);
-    }
-
-    /// Writes a histogram, unless it is empty.
-    pub fn observed<const N: usize>(
-        &mut self,
-        labels: &Labels<'_>,
-        histogram: &Histogram<N>,
-        bounds: &[(&str, u64); N],
-        unit: f64,
-    ) {
-        if !histogram.is_empty() {
-            self.histogram(labels, histogram, bounds, unit);
+        self.writer.begin(&labels);
+        let mut text = String::new();
+        for (bound, below) in buckets {
+            text.clear();
+            let _ = write!(text, "{bound}");
+            self.writer.sample("_bucket", Some(&text), below.into());
         }
+        self.writer.sample("_bucket", Some("+Inf"), count.into());
+        self.writer.sample("_sum", None, sum.into());
+        self.writer.sample("_count", None, count.into());
+    }
+}
+
+impl<const N: usize> Samples<'_, Summary, N> {
+    /// Writes a summary.
+    pub fn add(&mut self, labels: [&str; N], Summary { sum, count }: Summary) {
+        self.writer.begin(&labels);
+        self.writer.sample("_sum", None, sum.into());
+        self.writer.sample("_count", None, count.into());
+    }
+}
+
+/// Series of a family with constrained labels, in their order. Those that become equal are added up.
+struct Merged<'p> {
+    allowed: &'p Allowed,
+    series: Vec<(String, Number)>,
+    /// Index by series.
+    places: HashMap<String, usize>,
+}
+
+impl<'p> Merged<'p> {
+    fn new(allowed: &'p Allowed) -> Self {
+        Merged { allowed, series: Vec::new(), places: HashMap::new() }
     }
 
-    /// Writes the header before the first sample, and stores the text of the labels.
-    fn begin(&mut self, labels: &Labels<'_>) {
-        if !self.begun {
-            self.begun = true;
-            let Family { name, kind, stability, help } = self.family;
-            let _ = writeln!(self.out, "# HELP {name} {}{help}\n# TYPE {name} {kind}", stability.prefix());
+    fn add(&mut self, series: String, value: Number) {
+        if let Some(place) = self.places.get(&series) {
+            if let Some((_, sum)) = self.series.get_mut(*place) {
+                *sum = sum.plus(value);
+            }
+            return;
         }
+        self.places.insert(series.clone(), self.series.len());
+        self.series.push((series, value));
+    }
+}
+
+/// Untyped part of [`Samples`].
+struct Writer<'p> {
+    desc: &'static Desc,
+    names: &'static [&'static str],
+    /// False for a disabled family.
+    shown: bool,
+    /// Present if labels of the family are constrained.
+    merged: Option<Merged<'p>>,
+    /// Header and samples so far, moved to `families` in the end.
+    text: String,
+    families: &'p mut BTreeMap<&'static str, String>,
+    unexpected: &'p mut u64,
+    /// Text of the labels of the current series.
+    labels: String,
+    /// Number of replaced values in `labels`.
+    changed: u64,
+}
+
+impl Writer<'_> {
+    /// Stores the text of the labels of a series.
+    fn begin(&mut self, values: &[&str]) {
         self.labels.clear();
-        for (at, (name, value)) in labels.iter().enumerate() {
+        self.changed = 0;
+        let allowed = self.merged.as_ref().map(|merged| merged.allowed);
+        for (at, (name, value)) in self.names.iter().zip(values).enumerate() {
             let comma = if at == 0 { "" } else { "," };
+            let refused =
+                allowed.and_then(|allowed| allowed.get(*name)).is_some_and(|values| !values.contains(*value));
+            self.changed = self.changed.saturating_add(refused.into());
             let _ = write!(self.labels, "{comma}{name}=\"");
-            escape(&mut self.labels, value);
+            escape(&mut self.labels, if refused { UNEXPECTED } else { value });
             self.labels.push('"');
+        }
+    }
+
+    /// Writes a sample of the current series.
+    fn sample(&mut self, suffix: &'static str, bound: Option<&str>, value: Number) {
+        if !self.shown {
+            return;
+        }
+        let series = Series { name: self.desc.name, suffix, labels: &self.labels, bound };
+        let Some(merged) = &mut self.merged else {
+            line(&mut self.text, self.desc, format_args!("{series} {value}"));
+            return;
+        };
+        let events = match (self.desc.kind, suffix) {
+            (Kind::Counter, _) | (_, "_count") => value.events(),
+            (Kind::Histogram | Kind::Summary, _) => 0,
+            (Kind::Gauge, _) => 1,
+        };
+        *self.unexpected = self.unexpected.saturating_add(self.changed.saturating_mul(events));
+        merged.add(series.to_string(), value);
+    }
+}
+
+impl Drop for Writer<'_> {
+    /// Hands the text over to the page.
+    fn drop(&mut self) {
+        let merged = self.merged.take().map(|merged| merged.series).unwrap_or_default();
+        for (series, value) in merged {
+            line(&mut self.text, self.desc, format_args!("{series} {value}"));
+        }
+        if !self.text.is_empty() {
+            self.families.insert(self.desc.name, std::mem::take(&mut self.text));
+        }
+    }
+}
+
+/// Appends a sample to the text of a family, after the header.
+fn line(text: &mut String, desc: &Desc, sample: fmt::Arguments<'_>) {
+    if text.is_empty() {
+        let Desc { name, kind, stability, help } = desc;
+        let prefix = stability.prefix();
+        let kind = kind.name();
+        let _ = writeln!(text, "# HELP {name} {prefix}{help}\n# TYPE {name} {kind}");
+    }
+    let _ = writeln!(text, "{sample}");
+}
+
+/// Name and labels of a sample.
+struct Series<'s> {
+    name: &'static str,
+    suffix: &'static str,
+    labels: &'s str,
+    /// Value of the label `le`.
+    bound: Option<&'s str>,
+}
+
+impl Display for Series<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Series { name, suffix, labels, bound } = self;
+        match (*labels, bound) {
+            ("", None) => write!(f, "{name}{suffix}"),
+            (labels, None) => write!(f, "{name}{suffix}{{{labels}}}"),
+            ("", Some(bound)) => write!(f, "{name}{suffix}{{le=\"{bound}\"}}"),
+            (labels, Some(bound)) => write!(f, "{name}{suffix}{{{labels},le=\"{bound}\"}}"),
         }
     }
 }
@@ -157,51 +267,5 @@ fn escape(out: &mut String, value: &str) {
             '\n' => out.push_str("\\n"),
             c => out.push(c),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const COUNTER: Family = Family::counter(Stability::Alpha, "a_total", "Things.");
-
-    #[test]
-    fn family_without_samples_is_omitted() {
-        let mut page = String::new();
-        COUNTER.write(&mut page).counted(&[("x", "y")], &AtomicU64::new(0));
-        assert_eq!(page, "");
-    }
-
-    #[test]
-    fn header_is_written_once_and_labels_escaped() {
-        let mut page = String::new();
-        let mut samples = COUNTER.write(&mut page);
-        samples.add(&[], 1);
-        samples.counted(&[("x", "a\"b\\\nü"), ("y", "")], &AtomicU64::new(2));
-        assert_eq!(
-            page,
-            "# HELP a_total [ALPHA] Things.\n# TYPE a_total counter\na_total 1\na_total{x=\"a\\\"b\\\\\\nü\",y=\"\"} 2\n"
-        );
-    }
-
-    #[test]
-    fn a_histogram_has_its_labels_before_its_bounds() {
-        const SIZES: Family = Family::histogram(Stability::Unlevelled, "sizes", "Sizes.");
-        let (mut page, bounds, sizes) = (String::new(), [("1", 1), ("10", 10)], Histogram::<2>::default());
-        sizes.observe(&bounds, 5, 5);
-        let mut samples = SIZES.write(&mut page);
-        samples.observed(&[("x", "y")], &sizes, &bounds, 1.0);
-        samples.observed(&[("x", "z")], &Histogram::default(), &bounds, 1.0);
-        let expected = [
-            "# HELP sizes Sizes.",
-            "# TYPE sizes histogram",
-            "sizes_bucket{x=\"y\",le=\"1\"} 0",
-            "sizes_bucket{x=\"y\",le=\"10\"} 1",
-            "sizes_bucket{x=\"y\",le=\"+Inf\"} 1",
-            "sizes_sum{x=\"y\"} 5",
-            "sizes_count{x=\"y\"} 1",
-        ];
-        assert_eq!(page.lines().collect::<Vec<_>>(), expected);
     }
 }

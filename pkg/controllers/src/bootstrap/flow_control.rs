@@ -15,6 +15,7 @@ use schema::object::{self, Object};
 
 use super::objects;
 use crate::dangling::Dangling;
+use crate::error::Error;
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
@@ -38,10 +39,10 @@ impl FlowControl {
     ///
     /// # Errors
     /// The built-in data is invalid.
-    pub fn new(registry: &Registry) -> Result<Self, String> {
+    pub fn new(registry: &Registry) -> Result<Self, Error> {
         let of = |plural: &str, kind: &str| {
             let client = Client::find(registry, GROUP, plural)?.managed_by(FIELD_MANAGER);
-            Ok::<_, String>((client, objects::of_kind(GROUP_VERSION, kind)?))
+            Ok::<_, Error>((client, objects::of_kind(GROUP_VERSION, kind)?))
         };
         Ok(FlowControl {
             levels: of("prioritylevelconfigurations", "PriorityLevelConfiguration")?,
@@ -54,7 +55,7 @@ impl FlowControl {
     ///
     /// # Errors
     /// The first failure. A conflict is not an error; the next round resolves it.
-    pub async fn ensure(&self) -> Result<(), String> {
+    pub async fn ensure(&self) -> Result<(), Error> {
         // Levels first, because schemas refer to them.
         for (client, objects) in [&self.levels, &self.schemas] {
             for wanted in objects {
@@ -75,16 +76,16 @@ impl FlowControl {
     ///
     /// # Errors
     /// Like [`ensure`](Self::ensure).
-    pub async fn maintain(&self) -> Result<(), String> {
+    pub async fn maintain(&self) -> Result<(), Error> {
         self.ensure().await?;
         for (client, objects) in [&self.schemas, &self.levels] {
-            let present = client.list("", Read::Cached).await.map_err(|status| status.message)?;
+            let present = client.list("", Read::Cached).await?;
             for unwanted in present.iter().filter(|object| is_obsolete(object, objects)) {
                 settled(client.delete_exact(unwanted).await)?;
             }
         }
         let (schemas, _) = &self.schemas;
-        for schema in schemas.list("", Read::Cached).await.map_err(|status| status.message)? {
+        for schema in schemas.list("", Read::Cached).await? {
             settled(self.dangling.report(&schema).await)?;
         }
         Ok(())
@@ -92,11 +93,11 @@ impl FlowControl {
 }
 
 /// Returns the result of a step; `None` after a conflict, which the next round resolves.
-fn settled<T>(outcome: registry::Result<T>) -> Result<Option<T>, String> {
+fn settled<T>(outcome: registry::Result<T>) -> Result<Option<T>, Error> {
     match outcome {
         Ok(value) => Ok(Some(value)),
         Err(status) if matches!(status.reason, Reason::Conflict | Reason::NotFound) => Ok(None),
-        Err(status) => Err(status.message),
+        Err(status) => Err(status.into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Initial objects of a cluster, as data. `tools/bootstrap-objects.py` generates the file.
 
+use crate::error::Error;
 use schema::object::Object;
 use schema::{builtin, json};
 
@@ -10,12 +11,13 @@ const LINES: &str = include_str!("objects.jsonl");
 ///
 /// # Errors
 /// The built-in data is invalid.
-pub fn of_kind(group_version: &str, kind: &str) -> Result<Vec<Object>, String> {
-    let message = builtin::kind(group_version, kind).ok_or_else(|| format!("no kind {kind} is known"))?;
+pub fn of_kind(group_version: &str, kind: &str) -> Result<Vec<Object>, Error> {
+    let message = builtin::kind(group_version, kind)
+        .ok_or_else(|| Error::Invalid(format!("no kind {kind} is known")))?;
     let begins = format!("{{\"apiVersion\":\"{group_version}\",\"kind\":\"{kind}\",");
     let decode = |line: &str| json::decode(message, line.as_bytes()).map(|decoded| decoded.object);
     let lines = LINES.lines().filter(|line| line.starts_with(&begins));
-    lines.map(|line| decode(line).map_err(|error| error.to_string())).collect()
+    lines.map(|line| decode(line).map_err(|error| Error::Invalid(error.to_string()))).collect()
 }
 
 #[cfg(test)]
@@ -44,6 +46,6 @@ mod tests {
 
     #[test]
     fn unknown_kind_is_an_error() {
-        assert_eq!(of_kind("v1", "Nothing"), Err("no kind Nothing is known".to_owned()));
+        assert_eq!(of_kind("v1", "Nothing").unwrap_err().to_string(), "no kind Nothing is known");
     }
 }

@@ -12,6 +12,7 @@ use registry::{Registry, meta};
 use schema::object::{self, Object};
 
 use super::objects;
+use crate::error::Error;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const GROUP_VERSION: &str = "rbac.authorization.k8s.io/v1";
@@ -40,9 +41,9 @@ impl Policy {
     ///
     /// # Errors
     /// The built-in data is invalid.
-    pub(super) fn new(registry: &Registry) -> Result<Self, String> {
+    pub(super) fn new(registry: &Registry) -> Result<Self, Error> {
         let of = |plural: &str, kind: &str| {
-            Ok::<_, String>((Client::find(registry, GROUP, plural)?, objects::of_kind(GROUP_VERSION, kind)?))
+            Ok::<_, Error>((Client::find(registry, GROUP, plural)?, objects::of_kind(GROUP_VERSION, kind)?))
         };
         Ok(Policy {
             roles: [of("clusterroles", "ClusterRole")?, of("roles", "Role")?],
@@ -54,9 +55,9 @@ impl Policy {
     ///
     /// # Errors
     /// The first failure.
-    pub(super) async fn ensure(&self) -> Result<(), String> {
-        self.migrate_customizations().await.map_err(|status| status.message)?;
-        let mut work: Vec<BoxFuture<'_, Result<(), String>>> = Vec::new();
+    pub(super) async fn ensure(&self) -> Result<(), Error> {
+        self.migrate_customizations().await?;
+        let mut work: Vec<BoxFuture<'_, Result<(), Error>>> = Vec::new();
         for (client, roles) in &self.roles {
             for role in roles {
                 work.push(Box::pin(async move { outcome(role, ensure_role(client, role).await) }));
@@ -138,11 +139,12 @@ fn place(object: &Object) -> (&str, &str) {
 }
 
 /// Converts a failure to a message with the object's name.
-fn outcome(object: &Object, outcome: registry::Result<Reconciled>) -> Result<(), String> {
+fn outcome(object: &Object, outcome: registry::Result<Reconciled>) -> Result<(), Error> {
     let kind = tree::text(object, "kind").to_ascii_lowercase();
     let (namespace, name) = place(object);
-    let kept =
-        outcome.map_err(|status| format!("unable to reconcile {kind}.{GROUP}/{name}: {}", status.message))?;
+    let kept = outcome.map_err(|status| {
+        Error::Status(status).within(format!("unable to reconcile {kind}.{GROUP}/{name}"))
+    })?;
     if kept.written {
         tracing::debug!(kind, namespace, name, "created or completed");
     }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use api::tree;
 use jsontree::{Value, json};
 use schema::object;
-use storage::{Error, Storage};
+use storage::Storage;
 
 use crate::endpoint_leases::EndpointLeases;
+use crate::error::Error;
 
 /// The leases of all servers.
 pub(super) struct Leases(EndpointLeases);
@@ -18,7 +19,7 @@ impl Leases {
     ///
     /// # Errors
     /// See [`EndpointLeases::new`].
-    pub(super) fn new(storage: Arc<dyn Storage>, prefix: &str) -> Result<Self, String> {
+    pub(super) fn new(storage: Arc<dyn Storage>, prefix: &str) -> Result<Self, Error> {
         EndpointLeases::new(storage, prefix, "masterleases").map(Leases)
     }
 
@@ -26,7 +27,7 @@ impl Leases {
     ///
     /// # Errors
     /// Errors of the store.
-    pub(super) async fn list(&self) -> Result<Vec<String>, Error> {
+    pub(super) async fn list(&self) -> Result<Vec<String>, storage::Error> {
         let address = |lease: &object::Object| {
             let subset = tree::children(lease, "subsets").next()?;
             let address = tree::children(subset, "addresses").next()?;
@@ -39,7 +40,7 @@ impl Leases {
     ///
     /// # Errors
     /// Errors of the store.
-    pub(super) async fn renew(&self, address: IpAddr) -> Result<(), Error> {
+    pub(super) async fn renew(&self, address: IpAddr) -> Result<(), storage::Error> {
         let ip = address.to_string();
         let subset: Value = json!({"addresses": [{"ip": ip}]});
         let say = |lease: &mut object::Object| object::set(lease, &["subsets"], vec![subset.clone()]);
@@ -50,7 +51,7 @@ impl Leases {
     ///
     /// # Errors
     /// Errors of the store.
-    pub(super) async fn remove(&self, address: IpAddr) -> Result<bool, Error> {
+    pub(super) async fn remove(&self, address: IpAddr) -> Result<bool, storage::Error> {
         self.0.remove(&address.to_string()).await
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use component_base::features::Gates;
+use component_base::metrics::MetricsRegistry;
 use std::net::Ipv4Addr;
 
 use api::options::Preconditions;
@@ -55,11 +56,12 @@ impl Server {
             prefix: "/registry".to_owned(),
             entropy: Arc::new(SystemEntropy),
         };
-        let (registry, _, following) = services::with_pools(pools, registry, &delegator).unwrap();
+        let metrics = MetricsRegistry::default();
+        let (registry, _, following) = services::with_pools(pools, registry, &delegator, &metrics).unwrap();
         tokio::spawn(following.run());
         let cidr = Arc::new(DefaultServiceCidr::new(&[range], &registry).unwrap());
         let service = Arc::new(KubernetesService::new(options, &registry, Arc::clone(storage)).unwrap());
-        let tasks = Tasks::new(CancellationToken::new());
+        let tasks = Tasks::new(CancellationToken::new(), &metrics);
         cidr.hook(&tasks).work.await.unwrap();
         service.hook(&tasks).work.await.unwrap();
         let endpoints = Client::find(&registry, "", "endpoints").unwrap();

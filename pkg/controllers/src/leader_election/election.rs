@@ -107,6 +107,24 @@ impl Lease {
     }
 }
 
+/// Reason why no candidate can be elected, in upstream's wording.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ElectionError {
+    #[error("no candidates")]
+    NoCandidates,
+    /// No candidate responded to its ping.
+    #[error("no available candidates")]
+    NoneAvailable,
+    #[error("could not find suitable electee")]
+    NoneSuitable,
+    /// Two of the newest candidates request different strategies.
+    #[error(
+        "candidates {:?}, {:?} at same binary version but received differing strategies {}, {}",
+        names[0], names[1], strategies[0], strategies[1]
+    )]
+    Strategies { names: [String; 2], strategies: [String; 2] },
+}
+
 /// Next step for a lease.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -130,7 +148,11 @@ pub(super) struct ElectionResult {
 ///
 /// # Errors
 /// The reason why no candidate can be elected.
-pub(super) fn step(lease: Option<&Lease>, candidates: &[Candidate], now: UnixTime) -> Result<Step, String> {
+pub(super) fn step(
+    lease: Option<&Lease>,
+    candidates: &[Candidate],
+    now: UnixTime,
+) -> Result<Step, ElectionError> {
     let candidates: Vec<&Candidate> =
         candidates.iter().filter(|candidate| !candidate.has_expired(now)).collect();
     if candidates.is_empty() || !is_election_needed(lease, &candidates, now)? {
@@ -152,11 +174,11 @@ pub(super) fn step(lease: Option<&Lease>, candidates: &[Candidate], now: UnixTim
     let here: Vec<&Candidate> =
         candidates.into_iter().filter(|candidate| candidate.responded_recently(now)).collect();
     if here.is_empty() {
-        return Err("no available candidates".to_owned());
+        return Err(ElectionError::NoneAvailable);
     }
     let strategy = strategy(&here)?.to_owned();
     let holder = match strategy.as_str() {
-        OLDEST => Some(oldest(&here).ok_or("could not find suitable electee")?.name.clone()),
+        OLDEST => Some(oldest(&here).ok_or(ElectionError::NoneSuitable)?.name.clone()),
         _ => None,
     };
     Ok(Step::Elect(ElectionResult { strategy, holder }))
@@ -166,7 +188,7 @@ fn is_election_needed(
     lease: Option<&Lease>,
     candidates: &[&Candidate],
     now: UnixTime,
-) -> Result<bool, String> {
+) -> Result<bool, ElectionError> {
     let Some((holder, lease)) = lease.and_then(|lease| Some((lease.holder()?, lease))) else {
         return Ok(true);
     };
@@ -182,19 +204,19 @@ fn is_election_needed(
 }
 
 /// Returns the strategy that the newest binaries request.
-fn strategy<'c>(candidates: &[&'c Candidate]) -> Result<&'c str, String> {
+fn strategy<'c>(candidates: &[&'c Candidate]) -> Result<&'c str, ElectionError> {
     let mut candidates = candidates.iter().copied();
-    let mut newest = candidates.next().ok_or("no candidates")?;
+    let mut newest = candidates.next().ok_or(ElectionError::NoCandidates)?;
     for candidate in candidates {
         let zero = || Version::parse("0.0.0").ok();
         let binary = |candidate: &Candidate| candidate.binary.clone().or_else(zero);
         match binary(newest).cmp(&binary(candidate)) {
             Ordering::Less => newest = candidate,
             Ordering::Equal if candidate.strategy != newest.strategy => {
-                return Err(format!(
-                    "candidates {:?}, {:?} at same binary version but received differing strategies {}, {}",
-                    newest.name, candidate.name, newest.strategy, candidate.strategy
-                ));
+                return Err(ElectionError::Strategies {
+                    names: [newest.name.clone(), candidate.name.clone()],
+                    strategies: [newest.strategy.clone(), candidate.strategy.clone()],
+                });
             }
             _ => {}
         }

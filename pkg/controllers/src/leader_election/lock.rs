@@ -11,7 +11,7 @@ use schema::object::{self, Object};
 use tokio::time::Instant;
 
 use super::NAME;
-use super::figures::Figures;
+use super::metrics::LeaderElectionMetrics;
 use crate::desired::object;
 use crate::itself::{LoopbackClient, RequestError};
 
@@ -30,7 +30,7 @@ pub(super) struct Lock {
     /// The last observed or written lease, and the local time since which it has not changed. Clocks of other
     /// servers are not used.
     seen: Option<(Object, Instant)>,
-    figures: Arc<Figures>,
+    metrics: Arc<LeaderElectionMetrics>,
 }
 
 impl Lock {
@@ -39,9 +39,9 @@ impl Lock {
         itself: LoopbackClient,
         identity: String,
         duration: Duration,
-        figures: Arc<Figures>,
+        metrics: Arc<LeaderElectionMetrics>,
     ) -> Self {
-        Lock { itself, identity, duration, seen: None, figures }
+        Lock { itself, identity, duration, seen: None, metrics }
     }
 
     /// Acquires or renews the lease. Returns true if this server holds it.
@@ -71,7 +71,7 @@ impl Lock {
             return Ok(false);
         }
         if holder == self.identity {
-            self.figures.read_again();
+            self.metrics.read_again();
         }
         let written = self.itself.update(LEASE, &self.held(Some(lease), now)).await?;
         self.see(written);

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::DIRECTORY;
 use crate::endpoint_leases::EndpointLeases;
+use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::identity_lease;
 use crate::tasks::{First, Schedule, Tasks};
@@ -48,7 +49,7 @@ impl PeerAddress {
         address: Address,
         prefix: &str,
         storage: Arc<dyn Storage>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         let leases = EndpointLeases::new(storage, prefix, DIRECTORY)?;
         Ok(PeerAddress { leases, server: identity_lease::name(host_name), address, left: Mutex::new(false) })
     }
@@ -66,13 +67,13 @@ impl PeerAddress {
         PostStartHook { name: "peer-endpoint-reconciler-controller", work }
     }
 
-    async fn renew(&self) -> Result<(), String> {
+    async fn renew(&self) -> Result<(), Error> {
         let left = self.left.lock().await;
         if *left {
             return Ok(());
         }
         let say = |lease: &mut Object| say(lease, &self.server, &self.address);
-        self.leases.renew(&self.server, say).await.map_err(|error| error.to_string())
+        Ok(self.leases.renew(&self.server, say).await?)
     }
 
     /// Removes the lease at shutdown.

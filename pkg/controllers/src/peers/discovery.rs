@@ -41,9 +41,9 @@ impl PeerDiscovery {
     ///
     /// # Errors
     /// The document is invalid.
-    pub(super) fn take(&mut self, document: &[u8]) -> Result<(), String> {
+    pub(super) fn take(&mut self, document: &[u8]) -> Result<(), schema::json::Error> {
         let decoded = decode_within(&AGGREGATED, document, DecodeBudget::of_body(document.len()));
-        let list = decoded.map_err(|error| error.to_string())?.object;
+        let list = decoded?.object;
         for group in children(&list, "items") {
             let name = text_at(group, "metadata", "name");
             for version in children(group, "versions") {

@@ -112,7 +112,7 @@ fn a_write_waits_until_its_resource_is_registered() {
     assert_eq!(pending("", "events"), Some(None));
     assert_eq!(pending("events.k8s.io", "events"), Some(None));
     assert_eq!(pending("", "pods"), None);
-    barrier.note(&events, Err("no".to_owned()));
+    barrier.note(&events, Err(&Error::Missing("no")));
     assert_eq!(pending("events.k8s.io", "events"), Some(Some("no".to_owned())));
     barrier.note(&events, Ok(()));
     assert_eq!(pending("events.k8s.io", "events"), None);

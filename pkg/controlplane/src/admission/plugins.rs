@@ -3,24 +3,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ::admission::dynamic::{ConditionFigures, DynamicAdmissionDeps};
+use ::admission::dynamic::{ConditionMetrics, DynamicAdmissionDeps};
 use ::admission::policy::{Mutations, Policies, Validations};
-use ::admission::webhook::{WebhookFigures, Webhooks};
-use ::admission::{Chain, Durations, PodSecurityFigures};
+use ::admission::webhook::{WebhookMetrics, Webhooks};
+use ::admission::{Chain, PodSecurityMetrics};
 use authorization::Authorizer;
 use client::kubeconfig::{Credentials, WebhookCredentials};
-use client::webhook::{Dialers, Figures};
+use client::webhook::{ClientMetrics, Dialers};
 use component_base::features::Gates;
+use component_base::metrics::MetricsRegistry;
 use endpoints::routing::served::Served;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join3};
 use registry::Registry;
-use server::metrics::Collector;
 
 use super::Parts;
 use crate::admission_config::{Configurations, ManifestDirectories};
-use crate::admission_manifests::{Compiled, ManifestFigures, MutatingHooks, Source, ValidatingHooks};
-use crate::admission_policies::{self, ConfiguredPolicies, PolicyCollector};
+use crate::admission_manifests::{Compiled, ManifestMetrics, MutatingHooks, Source, ValidatingHooks};
+use crate::admission_policies::{self, ConfiguredPolicies};
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls};
 use crate::config::Config;
 use crate::error::RunError;
@@ -31,7 +31,6 @@ use crate::system::{self, SystemTimers};
 /// The plugin chain with its metrics and background tasks.
 pub(crate) struct Plugins {
     pub(crate) chain: Chain,
-    pub(crate) collectors: Vec<Arc<dyn Collector>>,
     /// Task that keeps the plugins' data up to date.
     pub(crate) followed: BoxFuture<'static, ()>,
     /// Completes when all objects that existed at start are loaded.
@@ -48,24 +47,25 @@ impl Plugins {
         registry: &Registry,
         served: &Arc<Served>,
         authorizer: &Arc<dyn Authorizer>,
-        (ways, itself, calls): (Dialers, Credentials, &Arc<Figures>),
+        (ways, itself, calls): (Dialers, Credentials, &Arc<ClientMetrics>),
+        metrics_registry: &MetricsRegistry,
     ) -> Result<Self, RunError> {
         let (namespaces, following_namespaces) = Namespaces::new(registry);
         let told = Configurations::read(&config.admission, config.gates)?.counted(calls);
         let objects = Arc::new(StoredObjects::new(registry.clone()));
-        let pod_security = Arc::new(PodSecurityFigures::default());
-        let manifests = Manifests::read(&told.manifests, config.gates)?;
+        let pod_security = Arc::new(PodSecurityMetrics::new(metrics_registry));
+        let manifests = Manifests::read(&told.manifests, config.gates, metrics_registry)?;
         let (configured, following) = ConfiguredWebhooks::new(registry);
         let configured =
             configured.with(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
-        let figures = Arc::new(WebhookFigures::default());
+        let metrics = Arc::new(WebhookMetrics::new(metrics_registry));
         let around = DynamicAdmissionDeps {
             versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
             objects: objects.clone(),
             authorizer: Arc::clone(authorizer),
             now: Arc::new(|| tokio::time::Instant::now().into_std()),
             aside: Arc::new(|work| system::aside(work)),
-            conditions: Arc::default(),
+            conditions: Arc::new(ConditionMetrics::new(metrics_registry)),
         };
         let caller = |credentials: &WebhookCredentials| {
             let credentials = credentials.clone().with_own_credentials(itself.clone());
@@ -75,21 +75,21 @@ impl Plugins {
             configured: Arc::new(configured.clone()),
             caller: caller(credentials),
             around: around.clone(),
-            figures: Arc::clone(&figures),
+            metrics: Arc::clone(&metrics),
         };
         let (policies, following_policies) = ConfiguredPolicies::new(registry);
         let policies =
             policies.with(manifests.mutating_policies.clone(), manifests.validating_policies.clone());
         let validating = webhooks(&told.validating_webhooks);
-        let of_policies = admission_policies::parts(policies.clone(), served, registry, around.clone());
-        let policy_figures = Arc::clone(&of_policies.figures);
+        let of_policies =
+            admission_policies::parts(policies.clone(), served, registry, around.clone(), metrics_registry);
         let parts = Parts {
             objects: objects.clone(),
             writes: objects.clone(),
             outside: Arc::new(SystemTimers),
             namespaces: namespaces.shared(),
             authorizer: Arc::clone(authorizer),
-            pod_security: Arc::clone(&pod_security),
+            pod_security,
             mutating: webhooks(&told.mutating_webhooks),
             validating,
             policies: of_policies,
@@ -98,17 +98,10 @@ impl Plugins {
             told,
         };
         let (chain, durations) = super::chain(&config.admission, &parts);
+        durations.register(metrics_registry);
         let followers = join3(following_namespaces.run(), following.run(), following_policies.run());
         Ok(Plugins {
             chain,
-            collectors: vec![
-                Arc::new(OfPlugins(durations)),
-                Arc::new(OfPodSecurity(pod_security)),
-                Arc::new(OfWebhooks(figures)),
-                Arc::new(OfConditions(Arc::clone(&around.conditions))),
-                Arc::new(PolicyCollector(policy_figures)),
-                Arc::clone(&manifests.figures) as Arc<dyn Collector>,
-            ],
             followed: Box::pin(join(followers, manifests.run()).map(drop)),
             ready: Box::pin(async move { _ = join(configured.ready(), policies.ready()).await }),
         })
@@ -121,18 +114,16 @@ struct Manifests {
     mutating_webhooks: Option<Arc<Source<MutatingHooks>>>,
     validating_policies: Option<Arc<Source<Policies<Validations>>>>,
     validating_webhooks: Option<Arc<Source<ValidatingHooks>>>,
-    figures: Arc<ManifestFigures>,
 }
 
 impl Manifests {
-    fn read(at: &ManifestDirectories, gates: Gates) -> Result<Self, RunError> {
-        let figures = Arc::new(ManifestFigures::new());
+    fn read(at: &ManifestDirectories, gates: Gates, metrics: &MetricsRegistry) -> Result<Self, RunError> {
+        let metrics = Arc::new(ManifestMetrics::new(metrics));
         Ok(Manifests {
-            mutating_policies: source(at.mutating_policies.as_deref(), gates, &figures)?,
-            mutating_webhooks: source(at.mutating_webhooks.as_deref(), gates, &figures)?,
-            validating_policies: source(at.validating_policies.as_deref(), gates, &figures)?,
-            validating_webhooks: source(at.validating_webhooks.as_deref(), gates, &figures)?,
-            figures,
+            mutating_policies: source(at.mutating_policies.as_deref(), gates, &metrics)?,
+            mutating_webhooks: source(at.mutating_webhooks.as_deref(), gates, &metrics)?,
+            validating_policies: source(at.validating_policies.as_deref(), gates, &metrics)?,
+            validating_webhooks: source(at.validating_webhooks.as_deref(), gates, &metrics)?,
         })
     }
 
@@ -146,50 +137,15 @@ impl Manifests {
 fn source<T: Compiled>(
     at: Option<&Path>,
     gates: Gates,
-    figures: &Arc<ManifestFigures>,
+    metrics: &Arc<ManifestMetrics>,
 ) -> Result<Option<Arc<Source<T>>>, RunError> {
     let failed = |why| RunError::Configuration(format!("failed to apply admission: {why}"));
-    let read = at.map(|at| Source::new(at, gates, Arc::clone(figures)).map(Arc::new));
+    let read = at.map(|at| Source::new(at, gates, Arc::clone(metrics)).map(Arc::new));
     read.transpose().map_err(failed)
 }
 
 async fn follow<T: Compiled>(source: Option<Arc<Source<T>>>) {
     if let Some(source) = source {
         source.run().await;
-    }
-}
-
-/// Metrics of plugin latency.
-struct OfPlugins(Arc<Durations>);
-
-impl Collector for OfPlugins {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
-}
-
-/// Metrics of `PodSecurity`.
-struct OfPodSecurity(Arc<PodSecurityFigures>);
-
-impl Collector for OfPodSecurity {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
-}
-
-/// Metrics of match conditions.
-struct OfConditions(Arc<ConditionFigures>);
-
-impl Collector for OfConditions {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
-}
-
-struct OfWebhooks(Arc<WebhookFigures>);
-
-impl Collector for OfWebhooks {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
     }
 }

@@ -161,7 +161,7 @@ fn webhooks() -> Webhooks {
             aside: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
-        figures: Arc::default(),
+        metrics: Arc::default(),
     }
 }
 
@@ -186,7 +186,7 @@ fn parts() -> Parts<'static> {
                 aside: Arc::new(|work| work()),
                 conditions: Arc::default(),
             },
-            figures: Arc::default(),
+            metrics: Arc::default(),
         },
         pods: &PodConfig {
             allow_privileged: true,

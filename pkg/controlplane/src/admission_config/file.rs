@@ -7,6 +7,7 @@ use jsontree::Value;
 use schema::configuration::{ConfigurationFile, FileKind, Members, ReadError, Shape};
 
 use super::go_error_text;
+use crate::error::ConfigurationError;
 
 const PLUGIN: Members = Members {
     name: "AdmissionPluginConfiguration",
@@ -54,7 +55,7 @@ impl AdmissionConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub(super) fn parse(text: &[u8], path: &Path, plugins: &[&str]) -> Result<Self, String> {
+    pub(super) fn parse(text: &[u8], path: &Path, plugins: &[&str]) -> Result<Self, ConfigurationError> {
         let directory = path.parent().unwrap_or(Path::new(""));
         match FILE.read(text) {
             Ok(file) => Ok(AdmissionConfiguration {
@@ -78,7 +79,7 @@ impl AdmissionConfiguration {
     ///
     /// # Errors
     /// An unreadable file.
-    pub(super) fn text_of(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+    pub(super) fn text_of(&self, name: &str) -> Result<Option<Vec<u8>>, ConfigurationError> {
         let plugin = self.plugins.iter().find(|plugin| plugin.name == name);
         match plugin.and_then(|plugin| plugin.source.as_ref()) {
             None => Ok(None),
@@ -91,9 +92,9 @@ impl AdmissionConfiguration {
                     None => go_error_text(&error),
                 };
                 let path = path.display();
-                format!(
+                ConfigurationError(format!(
                     "Couldn't open admission plugin configuration {path}: &fs.PathError{{Op:\"open\", Path:{shown}, Err:{why}}}"
-                )
+                ))
             }),
         }
     }

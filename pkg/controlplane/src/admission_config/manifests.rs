@@ -10,6 +10,7 @@ use jsontree::{Object, Value};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 
 use super::go_error_text;
+use crate::error::ConfigurationError;
 use crate::system;
 
 const GROUP: &str = "apiserver.config.k8s.io";
@@ -43,12 +44,15 @@ const MUTATING: ConfigurationFile = policies_of(
 ///
 /// # Errors
 /// Upstream's message about the text or its kubeconfig.
-pub(super) fn webhooks(text: &[u8], gates: Gates) -> Result<(WebhookCredentials, Option<PathBuf>), String> {
+pub(super) fn webhooks(
+    text: &[u8],
+    gates: Gates,
+) -> Result<(WebhookCredentials, Option<PathBuf>), ConfigurationError> {
     let members = WEBHOOKS.read(text)?.members;
     let file = text_of(&members, "kubeConfigFile");
     if !file.is_empty() && !file.starts_with('/') {
         let path = Field::root("kubeConfigFile");
-        return Err(Error::invalid(&path, file, "must be an absolute file path").to_string());
+        return Err(of_field(&Error::invalid(&path, file, "must be an absolute file path")));
     }
     let manifests = directory(&members, gates)?;
     let credentials = match file {
@@ -62,7 +66,7 @@ pub(super) fn webhooks(text: &[u8], gates: Gates) -> Result<(WebhookCredentials,
 ///
 /// # Errors
 /// Upstream's error message.
-pub(super) fn validating_policies(text: &[u8], gates: Gates) -> Result<Option<PathBuf>, String> {
+pub(super) fn validating_policies(text: &[u8], gates: Gates) -> Result<Option<PathBuf>, ConfigurationError> {
     directory(&VALIDATING.read(text)?.members, gates)
 }
 
@@ -70,11 +74,15 @@ pub(super) fn validating_policies(text: &[u8], gates: Gates) -> Result<Option<Pa
 ///
 /// # Errors
 /// Upstream's error message.
-pub(super) fn mutating_policies(text: &[u8], gates: Gates) -> Result<Option<PathBuf>, String> {
+pub(super) fn mutating_policies(text: &[u8], gates: Gates) -> Result<Option<PathBuf>, ConfigurationError> {
     directory(&MUTATING.read(text)?.members, gates)
 }
 
-fn directory(members: &Object, gates: Gates) -> Result<Option<PathBuf>, String> {
+fn of_field(error: &Error) -> ConfigurationError {
+    ConfigurationError(error.to_string())
+}
+
+fn directory(members: &Object, gates: Gates) -> Result<Option<PathBuf>, ConfigurationError> {
     let (at, directory) = (Field::root(MANIFESTS), text_of(members, MANIFESTS));
     if directory.is_empty() {
         return Ok(None);
@@ -82,9 +90,9 @@ fn directory(members: &Object, gates: Gates) -> Result<Option<PathBuf>, String> 
     if !gates.enabled(Gate::ManifestBasedAdmissionControlConfig) {
         let why =
             "staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled";
-        return Err(Error::forbidden(&at, why).to_string());
+        return Err(of_field(&Error::forbidden(&at, why)));
     }
-    let invalid = |why: &str| Err(Error::invalid(&at, directory, why).to_string());
+    let invalid = |why: &str| Err(of_field(&Error::invalid(&at, directory, why)));
     if !directory.starts_with('/') {
         return invalid("must be an absolute file path");
     }

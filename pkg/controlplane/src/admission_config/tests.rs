@@ -7,7 +7,7 @@ use super::*;
 
 const HEAD: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n";
 
-fn parse(text: &str, plugins: &[&str]) -> Result<AdmissionConfiguration, String> {
+fn parse(text: &str, plugins: &[&str]) -> Result<AdmissionConfiguration, ConfigurationError> {
     AdmissionConfiguration::parse(text.as_bytes(), Path::new("/etc/k/a.yaml"), plugins)
 }
 
@@ -15,18 +15,18 @@ fn told(text: &str, plugins: &[&str], name: &str) -> String {
     match parse(text, plugins).unwrap().text_of(name) {
         Ok(Some(text)) => String::from_utf8(text).unwrap(),
         Ok(None) => "nothing".to_owned(),
-        Err(error) => error,
+        Err(error) => error.to_string(),
     }
 }
 
-fn read(enabled: &[&str], file: &str, text: &str) -> Result<Configurations, String> {
+fn read(enabled: &[&str], file: &str, text: &str) -> Result<Configurations, RunError> {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("other.yaml"), file).unwrap();
     let path = dir.path().join("a.yaml");
     std::fs::write(&path, text).unwrap();
     let enabled = enabled.iter().map(|name| (*name).to_owned()).collect();
     let config = AdmissionConfig { enabled, disabled: Vec::new(), config_file: Some(path) };
-    Configurations::read(&config, Gates::default()).map_err(|error| error.to_string())
+    Configurations::read(&config, Gates::default())
 }
 
 #[test]
@@ -56,7 +56,9 @@ fn legacy_file_configures_two_plugins() {
 
 #[test]
 fn invalid_file_fails_with_upstream_messages() {
-    let check = |text: &str, expected: &str| assert_eq!(parse(text, &[]), Err(expected.to_owned()));
+    let check = |text: &str, expected: &str| {
+        assert_eq!(parse(text, &[]), Err(ConfigurationError(expected.to_owned())))
+    };
     check("{}", "Object 'Kind' is missing in '{}'");
     check(
         "apiVersion: apiserver.config.k8s.io/v1alpha1\nkind: AdmissionConfiguration",
@@ -75,7 +77,7 @@ fn invalid_file_fails_with_upstream_messages() {
 #[test]
 fn invalid_configuration_prevents_start() {
     let check = |text: &str, expected: &str| {
-        let got = read(&[], "", &format!("{HEAD}{text}")).unwrap_err();
+        let got = read(&[], "", &format!("{HEAD}{text}")).unwrap_err().to_string();
         assert_eq!(got, format!("failed to apply admission: {expected}"));
     };
     check(
@@ -136,7 +138,7 @@ fn webhook_credentials_come_from_kubeconfig() {
     let wrong = |rest: &str, expected: &str| {
         let start =
             "failed to apply admission: couldn't init admission plugin \"ValidatingAdmissionWebhook\": ";
-        assert_eq!(with(rest).unwrap_err(), format!("{start}{expected}"));
+        assert_eq!(with(rest).unwrap_err().to_string(), format!("{start}{expected}"));
     };
     wrong(", kubeConfigFile: k", "kubeConfigFile: Invalid value: \"k\": must be an absolute file path");
     wrong(", kubeConfigFile: /no/k", "stat /no/k: no such file or directory");
@@ -150,7 +152,7 @@ fn webhook_credentials_come_from_kubeconfig() {
 
 #[test]
 fn image_policy_requires_configuration() {
-    let with = |enabled: &[&str], text: &str| read(enabled, "", text).unwrap_err();
+    let with = |enabled: &[&str], text: &str| read(enabled, "", text).unwrap_err().to_string();
     let start = "failed to apply admission: couldn't init admission plugin \"ImagePolicyWebhook\": ";
     let got = with(&["ImagePolicyWebhook"], &format!("{HEAD}plugins: []"));
     assert_eq!(got, format!("{start}no config specified"));

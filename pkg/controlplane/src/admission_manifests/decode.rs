@@ -15,6 +15,7 @@ use schema::object::{Object, get_str};
 use schema::yaml;
 
 use super::files::Document;
+use crate::error::ConfigurationError;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 /// Maximum nesting of lists. Upstream has no limit.
@@ -27,7 +28,7 @@ pub(crate) struct ManifestSpec {
     /// Name of upstream's scheme for manifests, for errors.
     pub(super) scheme: &'static str,
     /// Additional check of a manifest object, with its kind and path.
-    pub(super) check: fn(kind: &str, object: &Object, path: &Path) -> Result<(), String>,
+    pub(super) check: fn(kind: &str, object: &Object, path: &Path) -> Result<(), ConfigurationError>,
 }
 
 /// `apiVersion`, kind, and the object.
@@ -54,33 +55,34 @@ impl<'w> Reader<'w> {
         wanted: &'w ManifestSpec,
         documents: &[Document],
         gates: Gates,
-    ) -> Result<Objects, String> {
+    ) -> Result<Objects, ConfigurationError> {
         let mut reader = Reader { wanted, gates, objects: Objects::new(), seen: BTreeMap::new() };
         for document in documents {
             let path = document.path.as_path();
             let read = reader.decode(&document.text).and_then(|decoded| reader.object(decoded, path, 0));
-            read.map_err(|error| format!("error loading {}: {error}", path.display()))?;
+            read.map_err(|error| ConfigurationError(format!("error loading {}: {error}", path.display())))?;
         }
         Ok(reader.objects)
     }
 
-    fn object(&mut self, decoded: Decoded, path: &Path, depth: usize) -> Result<(), String> {
+    fn object(&mut self, decoded: Decoded, path: &Path, depth: usize) -> Result<(), ConfigurationError> {
         let (api_version, kind, object) = decoded;
         if (api_version.as_str(), kind.as_str()) == ("v1", "List") {
             if depth >= LISTS_MAX {
-                return Err(format!("more than {LISTS_MAX} lists in each other"));
+                return Err(ConfigurationError(format!("more than {LISTS_MAX} lists in each other")));
             }
             for item in items(&object) {
                 // Embedded objects of any kind are stored as their original text.
                 let text = item.as_str().map(str::as_bytes).unwrap_or_default();
-                let decoded =
-                    self.decode(text).map_err(|error| format!("failed to decode list item: {error}"))?;
+                let decoded = self
+                    .decode(text)
+                    .map_err(|error| ConfigurationError(format!("failed to decode list item: {error}")))?;
                 self.object(decoded, path, depth + 1)?;
             }
             return Ok(());
         }
         let version = api_version.rsplit('/').next().unwrap_or_default();
-        let unsupported = || format!("unsupported resource type *{version}.{kind}");
+        let unsupported = || ConfigurationError(format!("unsupported resource type *{version}.{kind}"));
         if api_version != format!("{GROUP}/v1") {
             return Err(unsupported());
         }
@@ -101,16 +103,16 @@ impl<'w> Reader<'w> {
         plural: &str,
         mut objects: Vec<Object>,
         path: &Path,
-    ) -> Result<(), String> {
-        let row =
-            resources::find(GROUP, "v1", plural, "").ok_or_else(|| format!("{plural} are not served"))?;
+    ) -> Result<(), ConfigurationError> {
+        let row = resources::find(GROUP, "v1", plural, "")
+            .ok_or_else(|| ConfigurationError(format!("{plural} are not served")))?;
         let settings = Settings { gates: self.gates, ..Settings::default() };
         let given = ValidationContext { settings, ..ValidationContext::default() };
         for object in &mut objects {
             ::kinds::defaults::apply(row.group_version, kind, object, &self.gates);
             let errors = validate_manifest(row, object, &given);
             if let Some(errors) = field::aggregate(errors.iter()) {
-                return Err(format!("{kind} {}: {errors}", quote(name_of(object))));
+                return Err(ConfigurationError(format!("{kind} {}: {errors}", quote(name_of(object)))));
             }
         }
         for object in objects {
@@ -122,47 +124,62 @@ impl<'w> Reader<'w> {
     }
 
     /// Returns the name of an object if it is valid and unique.
-    fn name(&mut self, kind: &'static str, object: &Object, path: &Path) -> Result<String, String> {
+    fn name(
+        &mut self,
+        kind: &'static str,
+        object: &Object,
+        path: &Path,
+    ) -> Result<String, ConfigurationError> {
         let (name, path) = (name_of(object), path.display().to_string());
         let file = Quoted(&path);
         if name.is_empty() {
-            return Err(format!("resource in file {file} must have a name"));
+            return Err(ConfigurationError(format!("resource in file {file} must have a name")));
         }
         if !name.ends_with(STATIC_SUFFIX) {
             let suffix = Quoted(STATIC_SUFFIX);
-            return Err(format!("{} in file {file} must have a name ending with {suffix}", Quoted(name)));
+            return Err(ConfigurationError(format!(
+                "{} in file {file} must have a name ending with {suffix}",
+                Quoted(name)
+            )));
         }
         if let Some(before) = self.seen.insert((kind, name.to_owned()), path.clone()) {
             let (name, before) = (Quoted(name), Quoted(&before));
-            return Err(format!("duplicate name {name} found in file {file} (previously seen in {before})"));
+            return Err(ConfigurationError(format!(
+                "duplicate name {name} found in file {file} (previously seen in {before})"
+            )));
         }
         Ok(name.to_owned())
     }
 
     /// Decodes a text by its own `apiVersion` and kind.
-    fn decode(&self, text: &[u8]) -> Result<Decoded, String> {
+    fn decode(&self, text: &[u8]) -> Result<Decoded, ConfigurationError> {
         let is_json = text.trim_ascii_start().first() == Some(&b'{') && json::decode_untyped(text).is_ok();
-        let converted =
-            if is_json { None } else { Some(yaml::to_json(text).map_err(|error| error.to_string())?) };
+        let converted = if is_json {
+            None
+        } else {
+            Some(yaml::to_json(text).map_err(|error| ConfigurationError(error.to_string()))?)
+        };
         let duplicates = converted.as_ref().and_then(|yaml| Some(yaml.strict_error()?.to_string()));
         let json = converted.as_ref().map_or(text, |yaml| &yaml.json);
-        let head = json::type_meta(json).map_err(|error| error.to_string())?;
+        let head = json::type_meta(json).map_err(|error| ConfigurationError(error.to_string()))?;
         let (api_version, kind) = (head.api_version.into_owned(), head.kind.into_owned());
         for (what, is) in [("Kind", &kind), ("apiVersion", &api_version)] {
             if is.is_empty() {
                 let shown = String::from_utf8_lossy(text);
-                return Err(format!("Object '{what}' is missing in '{shown}'"));
+                return Err(ConfigurationError(format!("Object '{what}' is missing in '{shown}'")));
             }
         }
         let of_group = api_version.strip_prefix(GROUP).is_some_and(|rest| rest.starts_with('/'));
         let message = schema::builtin::kind(&api_version, &kind)
             .filter(|_| of_group || (api_version == "v1" && matches!(&*kind, "List" | "Status")))
-            .ok_or_else(|| errors::not_registered(&kind, &api_version, self.wanted.scheme))?;
-        let decoded = json::decode(message, json).map_err(|error| error.to_string())?;
+            .ok_or_else(|| {
+                ConfigurationError(errors::not_registered(&kind, &api_version, self.wanted.scheme))
+            })?;
+        let decoded = json::decode(message, json).map_err(|error| ConfigurationError(error.to_string()))?;
         let strict: Vec<String> =
             duplicates.into_iter().chain(decoded.strict.iter().map(ToString::to_string)).collect();
         if !strict.is_empty() {
-            return Err(errors::strict_decoding_error(strict));
+            return Err(ConfigurationError(errors::strict_decoding_error(strict)));
         }
         Ok((api_version, kind, decoded.object))
     }

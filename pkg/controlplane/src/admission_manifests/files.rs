@@ -9,6 +9,7 @@ use apimachinery::go_quote::Quoted;
 use sha2::{Digest, Sha256};
 
 use crate::admission_config::go_error_text;
+use crate::error::ConfigurationError;
 
 /// Maximum number of manifests in a directory. Upstream has no limit.
 const FILES_MAX: usize = 1024;
@@ -45,21 +46,28 @@ pub(super) fn sign(directory: &Path) -> DirectoryIdentity {
 ///
 /// # Errors
 /// Upstream's message about an unreadable directory or file, or a size limit.
-pub(super) fn read(directory: &Path) -> Result<Manifests, String> {
+pub(super) fn read(directory: &Path) -> Result<Manifests, ConfigurationError> {
     let paths = paths(directory).map_err(|error| {
         let (shown, at) = (directory.display().to_string(), directory.display());
         let why = go_error_text(&error);
-        format!("failed to read manifest directory {}: open {at}: {why}", Quoted(&shown))
+        ConfigurationError(format!("failed to read manifest directory {}: open {at}: {why}", Quoted(&shown)))
     })?;
     if paths.len() > FILES_MAX {
-        return Err(format!("more than {FILES_MAX} manifests in {}", directory.display()));
+        return Err(ConfigurationError(format!(
+            "more than {FILES_MAX} manifests in {}",
+            directory.display()
+        )));
     }
     let (mut documents, mut hash, mut left) = (Vec::new(), Sha256::new(), BYTES_MAX);
     let mut has_any = false;
     for path in paths {
         let shown = path.display().to_string();
         let text = bounded(&path, left).map_err(|error| {
-            format!("failed to read file {}: open {shown}: {}", Quoted(&shown), go_error_text(&error))
+            ConfigurationError(format!(
+                "failed to read file {}: open {shown}: {}",
+                Quoted(&shown),
+                go_error_text(&error)
+            ))
         })?;
         left = left.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
         if text.is_empty() {
@@ -68,8 +76,9 @@ pub(super) fn read(directory: &Path) -> Result<Manifests, String> {
         hash.update(&text);
         hash.update([0]);
         has_any = true;
-        let split = split(&text)
-            .map_err(|error| format!("failed to split YAML documents in file {}: {error}", Quoted(&shown)))?;
+        let split = split(&text).map_err(|error| {
+            ConfigurationError(format!("failed to split YAML documents in file {}: {error}", Quoted(&shown)))
+        })?;
         documents.extend(split.into_iter().map(|text| Document { path: path.clone(), text }));
     }
     let hash = if has_any { shown(&hash.finalize()) } else { String::new() };
@@ -115,7 +124,7 @@ fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Splits a text into its non-empty documents, without separator lines.
-fn split(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+fn split(text: &[u8]) -> Result<Vec<Vec<u8>>, ConfigurationError> {
     let (mut documents, mut document) = (Vec::new(), Vec::new());
     for line in text.split(|byte| *byte == b'\n') {
         let Some(rest) = line.strip_prefix(b"---") else {
@@ -125,7 +134,10 @@ fn split(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         };
         let rest = rest.trim_ascii();
         if rest.first().is_some_and(|byte| *byte != b'#') {
-            return Err(format!("invalid Yaml document separator: {}", String::from_utf8_lossy(rest)));
+            return Err(ConfigurationError(format!(
+                "invalid Yaml document separator: {}",
+                String::from_utf8_lossy(rest)
+            )));
         }
         documents.push(std::mem::take(&mut document));
     }
@@ -158,12 +170,12 @@ mod tests {
 
     #[test]
     fn unreadable_files_fail_with_upstream_messages() {
-        let error = read(Path::new("/no/d")).map(|read| read.hash).unwrap_err();
+        let error = read(Path::new("/no/d")).map(|read| read.hash).unwrap_err().to_string();
         assert_eq!(
             error,
             "failed to read manifest directory \"/no/d\": open /no/d: no such file or directory"
         );
-        assert_eq!(split(b"--- x").unwrap_err(), "invalid Yaml document separator: x");
+        assert_eq!(split(b"--- x").unwrap_err().to_string(), "invalid Yaml document separator: x");
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(read(dir.path()).unwrap().hash, "");
     }

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use component_base::metrics::MetricsRegistry;
 use jsontree::{Value, json};
 
 use super::*;
@@ -23,12 +24,13 @@ fn by_url(name: &str) -> Value {
     hook(name, json!({"url": "https://localhost/a"}))
 }
 
-fn source(directory: &Path) -> Result<Arc<Source<ValidatingHooks>>, String> {
-    Source::new(directory, Gates::default(), Arc::new(ManifestFigures::new())).map(Arc::new)
+fn source(directory: &Path) -> Result<Arc<Source<ValidatingHooks>>, ConfigurationError> {
+    Source::new(directory, Gates::default(), Arc::new(ManifestMetrics::new(&MetricsRegistry::default())))
+        .map(Arc::new)
 }
 
 /// Returns true if a manifest with these objects is accepted, or the error.
-fn accepts(objects: &[Value]) -> Result<bool, String> {
+fn accepts(objects: &[Value]) -> Result<bool, ConfigurationError> {
     let directory = tempfile::tempdir().unwrap();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     fs::write(directory.path().join("a.json"), list.to_string()).unwrap();
@@ -43,7 +45,7 @@ fn objects_in_lists_are_read() {
 #[test]
 fn manifests_with_api_dependencies_or_names_are_rejected() {
     let check = |objects: &[Value], why: &str| {
-        let error = accepts(objects).unwrap_err();
+        let error = accepts(objects).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     };
     let service = json!({"service": {"namespace": "n", "name": "s"}});

@@ -7,7 +7,7 @@ use std::time::Duration;
 use admission::webhook::{CallError, Caller, ServicePort, Target};
 use async_trait::async_trait;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
+use client::webhook::{ClientMetrics, Dialers, Webhook, WebhookAddress};
 use tokio::sync::OnceCell;
 
 use crate::system;
@@ -24,14 +24,14 @@ type LazyWebhook = Arc<OnceCell<Webhook>>;
 pub(crate) struct WebhookCalls {
     ways: Dialers,
     credentials: WebhookCredentials,
-    figures: Arc<Figures>,
+    metrics: Arc<ClientMetrics>,
     clients: Mutex<HashMap<Target, LazyWebhook>>,
 }
 
 impl WebhookCalls {
-    /// `ways` contains the transports, `credentials` the client credentials by host; `figures` counts calls.
-    pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, figures: Arc<Figures>) -> Self {
-        WebhookCalls { ways, credentials, figures, clients: Mutex::default() }
+    /// `ways` contains the transports, `credentials` the client credentials by host; `metrics` counts calls.
+    pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, metrics: Arc<ClientMetrics>) -> Self {
+        WebhookCalls { ways, credentials, metrics, clients: Mutex::default() }
     }
 
     fn client(&self, target: &Target) -> LazyWebhook {
@@ -45,7 +45,7 @@ impl WebhookCalls {
         Arc::clone(clients.entry(target.clone()).or_default())
     }
 
-    async fn webhook(&self, target: &Target) -> Result<Webhook, String> {
+    async fn webhook(&self, target: &Target) -> Result<Webhook, client::Error> {
         let cell = self.client(target);
         let made = cell.get_or_try_init(|| async {
             let (place, authorities) = (place(target), target.authorities.clone());
@@ -54,8 +54,9 @@ impl WebhookCalls {
             let made = tokio::task::spawn_blocking(move || {
                 Webhook::at(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
             });
-            let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string());
-            made.map(|webhook| webhook.counted(&self.figures))
+            // The task fails only if the server stops.
+            let made = made.await.map_err(|error| client::Error::Connect(error.to_string()))??;
+            Ok::<_, client::Error>(made.counted(&self.metrics))
         });
         made.await.cloned()
     }
@@ -77,7 +78,11 @@ fn place(target: &Target) -> WebhookAddress {
 impl Caller for WebhookCalls {
     async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallError> {
         let webhook = self.webhook(target).await;
-        let webhook = webhook.map_err(|message| CallError { message, code: 500, misconfigured: true })?;
+        let webhook = webhook.map_err(|error| CallError {
+            message: error.to_string(),
+            code: 500,
+            misconfigured: true,
+        })?;
         let answer = webhook.within(timeout).call_once(body.into(), &|_| {}).await;
         answer.map(Vec::from).map_err(|failure| CallError {
             code: failure.code.unwrap_or(503),

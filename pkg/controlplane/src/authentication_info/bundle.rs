@@ -11,6 +11,19 @@ const LINE: usize = 64;
 /// Seconds after expiry for which a certificate is still included.
 const SLACK_SECONDS: i64 = 5 * 60;
 
+/// Error of a PEM text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BundleError {
+    #[error("a certificate does not end")]
+    NoEnd,
+    #[error("a certificate is no base64: {0}")]
+    Base64(#[from] base64::DecodeError),
+    #[error("there is something that is no certificate")]
+    NotCertificate,
+    #[error("there is no certificate")]
+    Empty,
+}
+
 /// Certificates without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Bundle(Vec<Certificate>);
@@ -44,17 +57,16 @@ impl Bundle {
     ///
     /// # Errors
     /// A block is not a certificate, or there is none.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, BundleError> {
         let mut bundle = Bundle::default();
         for block in text.split(BEGIN).skip(1) {
-            let (block, _) = block.split_once(END).ok_or("a certificate does not end")?;
+            let (block, _) = block.split_once(END).ok_or(BundleError::NoEnd)?;
             let digits: String = block.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-            let der =
-                STANDARD.decode(digits).map_err(|error| format!("a certificate is no base64: {error}"))?;
-            let not_after = not_after(&pem(&der)).ok_or("there is something that is no certificate")?;
+            let der = STANDARD.decode(digits)?;
+            let not_after = not_after(&pem(&der)).ok_or(BundleError::NotCertificate)?;
             bundle.push(Certificate { der, not_after });
         }
-        if bundle.0.is_empty() { Err("there is no certificate".to_owned()) } else { Ok(bundle) }
+        if bundle.0.is_empty() { Err(BundleError::Empty) } else { Ok(bundle) }
     }
 
     fn push(&mut self, certificate: Certificate) {

@@ -74,7 +74,7 @@ fn an_expired_certificate_is_taken_out() {
 fn unreadable_config_map_is_unchanged() {
     let check = |current: Value, expected: &str| {
         let current = object(json!({"data": current}));
-        let error = wanted(Some(&current), &known(&[], &[], &[]), NOW).unwrap_err();
+        let error = wanted(Some(&current), &known(&[], &[], &[]), NOW).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
     check(json!({"client-ca-file": "x"}), "client-ca-file: there is no certificate");

@@ -13,8 +13,8 @@ use authentication::oidc::{
 };
 use component_base::clock::Clock;
 use component_base::features::Gate;
+use component_base::metrics::MetricsRegistry;
 use egress::{Egress, Network};
-use server::metrics::Collector;
 
 use crate::config::{AuthenticationConfig, Config, OidcConfig};
 use crate::error::RunError;
@@ -27,7 +27,6 @@ pub(super) struct OpenId {
     pub(super) anonymous: Anonymous,
     /// Task that reloads the file, if there is one.
     pub(super) reloader: Option<Reloader>,
-    pub(super) collectors: Vec<Arc<dyn Collector>>,
 }
 
 impl OpenId {
@@ -35,7 +34,11 @@ impl OpenId {
     ///
     /// # Errors
     /// Upstream's message about an invalid configuration.
-    pub(super) fn new(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, RunError> {
+    pub(super) fn new(
+        config: &Config,
+        clock: &Arc<dyn Clock>,
+        registry: &MetricsRegistry,
+    ) -> Result<Self, RunError> {
         let wanted = &config.authentication;
         let (read, text) = read(wanted)?;
         let anonymous = anonymous(wanted, read.anonymous.as_ref())?;
@@ -48,7 +51,7 @@ impl OpenId {
         validate(&read, &[], egress).map_err(invalid)?;
         let server = identity::of_this_machine();
         let keys = config.gates.enabled(Gate::StructuredAuthenticationConfigurationJWKSMetrics);
-        let metrics = Arc::new(Metrics::new(Arc::clone(clock), &server, keys));
+        let metrics = Arc::new(Metrics::new(registry, Arc::clone(clock), &server, keys));
         let algorithms = match (&wanted.configuration_file, &wanted.oidc) {
             (None, Some(oidc)) => oidc.signing_algorithms.clone(),
             _ => SIGNING_ALGORITHMS.map(str::to_owned).to_vec(),
@@ -59,19 +62,16 @@ impl OpenId {
             egress,
             ways: ways(&config.egress),
             clock: Arc::clone(clock),
-            metrics: Arc::clone(&metrics),
+            metrics,
         };
-        let issuers = Issuers::new(&read, &options).map_err(RunError::Credentials)?;
+        let issuers =
+            Issuers::new(&read, &options).map_err(|error| RunError::Credentials(error.to_string()))?;
         let tokens = OidcTokens::new(issuers);
         let reloader = wanted
             .configuration_file
             .as_ref()
-            .map(|path| Reloader::new(path.clone(), text, read.anonymous, tokens.clone(), options, &server));
-        let mut collectors: Vec<Arc<dyn Collector>> = vec![Arc::new(Counted(metrics))];
-        if let Some(reloader) = &reloader {
-            collectors.push(reloader.collector());
-        }
-        Ok(OpenId { tokens, anonymous, reloader, collectors })
+            .map(|path| Reloader::new(path.clone(), text, read.anonymous, tokens.clone(), options, registry));
+        Ok(OpenId { tokens, anonymous, reloader })
     }
 }
 
@@ -80,15 +80,6 @@ fn ways(egress: &Egress) -> Option<IssuerEgress> {
     let way = |network| egress.way(network).cloned();
     let ways = || IssuerEgress { control_plane: way(Network::ControlPlane), cluster: way(Network::Cluster) };
     egress.is_configured().then(ways)
-}
-
-/// Metrics of issuers.
-struct Counted(Arc<Metrics>);
-
-impl Collector for Counted {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
 }
 
 /// Reads the configuration and the text of its file.
@@ -105,8 +96,9 @@ fn read(config: &AuthenticationConfig) -> Result<(AuthenticationConfiguration, V
     }
 }
 
-fn of_file(path: &Path) -> Result<(AuthenticationConfiguration, Vec<u8>), String> {
-    let text = std::fs::read(path).map_err(|error| error.to_string())?;
+fn of_file(path: &Path) -> Result<(AuthenticationConfiguration, Vec<u8>), authentication::Error> {
+    let text = std::fs::read(path);
+    let text = text.map_err(|error| authentication::Error::Configuration(error.to_string()))?;
     Ok((AuthenticationConfiguration::read(&text)?, text))
 }
 

@@ -9,7 +9,7 @@ use authorization::config::WebhookConfiguration;
 use authorization::webhook::{Attempt, CallResponse, Caller};
 use client::Dialer;
 use client::kubeconfig::Kubeconfig;
-use client::webhook::{Figures, Webhook};
+use client::webhook::{ClientMetrics, Webhook};
 use tokio::sync::Semaphore;
 
 use crate::system;
@@ -26,14 +26,14 @@ struct Service {
     calls: Semaphore,
 }
 
-/// Creates the client, through `dialer` if there is one; `figures` counts its calls.
+/// Creates the client, through `dialer` if there is one; `metrics` counts its calls.
 ///
 /// # Errors
 /// An unusable kubeconfig.
 pub(super) fn connect(
     config: &WebhookConfiguration,
     dialer: Option<&Dialer>,
-    figures: &Figures,
+    metrics: &ClientMetrics,
 ) -> Result<Arc<dyn Caller>, Error> {
     let mut kubeconfig = Kubeconfig::read(&config.kubeconfig, &system::clock()).map_err(unusable)?;
     kubeconfig.options.dialer = dialer.cloned();
@@ -41,7 +41,7 @@ pub(super) fn connect(
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WAIT_MS), chance)
         .map_err(unusable)?
         .with_timeout(config.timeout)
-        .counted(figures);
+        .counted(metrics);
     Ok(Arc::new(Service { webhook, calls: Semaphore::new(CALLS_MAX) }))
 }
 

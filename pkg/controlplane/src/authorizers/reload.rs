@@ -6,11 +6,11 @@ use std::time::Duration;
 use std::{fs, io};
 
 use authorization::{Reload, Reloadable};
-use server::metrics::Collector;
+use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Stability};
 use tokio::time::{Instant, sleep};
 
 use crate::config::ConfigurationFile;
-use crate::reloads::{ReloadFigures, ReloadNames, hash, sign};
+use crate::reloads::{ReloadFamilies, ReloadMetrics, hash, sign};
 
 /// Interval of checks for a changed file.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -19,32 +19,43 @@ const READ_EVERY: Duration = Duration::from_secs(60);
 /// Maximum size of the file in bytes.
 const FILE_BYTES_MAX: u64 = 3 << 20;
 
-const NAMES: ReloadNames = ReloadNames {
-    prefix: "apiserver_authorization_config_controller",
-    last_timestamp: "[BETA] Timestamp of the last automatic reload of authorization configuration split by status and apiserver \
-                     identity.",
-    total: "[BETA] Total number of automatic reloads of authorization configuration split by status and apiserver \
-            identity.",
-    last_config: "[ALPHA] Information about the last applied authorization configuration with hash as label, split by \
-                  apiserver identity.",
-};
+const LAST_TIMESTAMP: Family<Gauge, 2> = Family::gauge(
+    Stability::Beta,
+    "apiserver_authorization_config_controller_automatic_reload_last_timestamp_seconds",
+    "Timestamp of the last automatic reload of authorization configuration split by status and apiserver identity.",
+    ["apiserver_id_hash", "status"],
+);
+const TOTAL: Family<Counter, 2> = Family::counter(
+    Stability::Beta,
+    "apiserver_authorization_config_controller_automatic_reloads_total",
+    "Total number of automatic reloads of authorization configuration split by status and apiserver identity.",
+    ["apiserver_id_hash", "status"],
+);
+const LAST_CONFIG: Family<Gauge, 2> = Family::gauge(
+    Stability::Alpha,
+    "apiserver_authorization_config_controller_last_config_info",
+    "Information about the last applied authorization configuration with hash as label, split by apiserver identity.",
+    ["apiserver_id_hash", "hash"],
+);
+const FAMILIES: ReloadFamilies =
+    ReloadFamilies { last_timestamp: &LAST_TIMESTAMP, total: &TOTAL, last_config: &LAST_CONFIG };
 
 /// Reload task of an authorizer's file.
 pub(super) struct Follower {
     file: ConfigurationFile,
     authorizer: Arc<Reloadable>,
-    figures: Arc<ReloadFigures>,
+    metrics: ReloadMetrics,
 }
 
 impl Follower {
     /// Creates the task for the file of `authorizer`.
-    pub(super) fn new(file: ConfigurationFile, authorizer: Arc<Reloadable>) -> Self {
-        let figures = Arc::new(ReloadFigures::new(&NAMES, &file.text));
-        Follower { file, authorizer, figures }
-    }
-
-    pub(super) fn collector(&self) -> Arc<dyn Collector> {
-        Arc::clone(&self.figures) as Arc<dyn Collector>
+    pub(super) fn new(
+        file: ConfigurationFile,
+        authorizer: Arc<Reloadable>,
+        metrics: &MetricsRegistry,
+    ) -> Self {
+        let metrics = ReloadMetrics::new(metrics, &FAMILIES, &file.text);
+        Follower { file, authorizer, metrics }
     }
 
     /// Watches the file. Never returns.
@@ -72,7 +83,7 @@ impl Follower {
             Ok(text) => text,
             Err(error) => {
                 tracing::error!(%error, "reloading authorization config");
-                return self.figures.failed();
+                return self.metrics.failed();
             }
         };
         let hash = hash(&text);
@@ -80,11 +91,11 @@ impl Follower {
             Reload::Unchanged => {}
             Reload::Replaced => {
                 tracing::info!("reloaded authz config");
-                self.figures.succeeded(hash);
+                self.metrics.succeeded(hash);
             }
             Reload::Invalid(error) => {
                 tracing::error!(%error, "reloading authorization config");
-                self.figures.failed();
+                self.metrics.failed();
             }
         }
     }

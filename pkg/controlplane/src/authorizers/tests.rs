@@ -7,7 +7,8 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 
 use authorization::config::Configuration;
-use authorization::{AuthorizerDeps, Decision, Figures};
+use authorization::{AuthorizerDeps, AuthorizerMetrics, Decision};
+use component_base::metrics::MetricsRegistry;
 use jsontree::{Value, json};
 
 use super::*;
@@ -92,6 +93,10 @@ async fn reviewed(client: &Client) -> Value {
     client.ok("POST", REVIEWS, json!({"spec": spec})).await["status"].clone()
 }
 
+fn client_metrics() -> client::webhook::ClientMetrics {
+    client::webhook::ClientMetrics::new(&MetricsRegistry::default(), &crate::system::clock())
+}
+
 #[tokio::test]
 async fn a_webhook_decides_and_its_decisions_are_counted() {
     let dir = TestDir::new().unwrap();
@@ -120,7 +125,7 @@ async fn response_is_read_with_any_media_type() {
     let config = parsed.authorizers[0].webhook.as_ref().unwrap();
     let failed = std::sync::Mutex::new(Vec::new());
     let note = |attempt: authorization::webhook::Attempt| failed.lock().unwrap().push(attempt.timed_out);
-    let answer = calls::connect(config, None, &client::webhook::Figures::default())
+    let answer = calls::connect(config, None, &client_metrics())
         .unwrap()
         .ask(br#"{"spec":{}}"#.to_vec(), &note)
         .await
@@ -154,19 +159,19 @@ async fn valid_file_is_reloaded_and_invalid_ignored() {
         roles: None,
         nodes: None,
         policies: None,
-        connect: Box::new(|webhook| calls::connect(webhook, None, &client::webhook::Figures::default())),
+        connect: Box::new(|webhook| calls::connect(webhook, None, &client_metrics())),
         clock: Arc::new(SystemClock),
-        figures: Arc::new(Figures::default()),
+        metrics: Arc::new(AuthorizerMetrics::default()),
     };
     let reloadable = Arc::new(Reloadable::new(means, configuration, file.text.clone()).unwrap());
-    let follower = Follower::new(file.clone(), Arc::clone(&reloadable));
+    let registry = MetricsRegistry::default();
+    let follower = Follower::new(file.clone(), Arc::clone(&reloadable), &registry);
     let user = Default::default();
     let allowed = async || {
         matches!(reloadable.decide(authorization::Attributes::of_user(&user)).await, Decision::Allow(_))
     };
     let counted = |text: &str| {
-        let mut page = String::new();
-        follower.collector().collect(&mut page);
+        let page = registry.to_string();
         let mut totals = page.lines().filter(|line| line.contains("automatic_reloads_total{"));
         totals.any(|line| line.ends_with(&format!("{text}\"}} 1")))
     };

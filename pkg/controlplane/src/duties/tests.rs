@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use component_base::features::Gates;
+use component_base::metrics::MetricsRegistry;
 use std::collections::BTreeMap;
 
 use api::resources::{self, Resource};
@@ -41,7 +42,7 @@ impl Cluster {
     async fn start(&self, change: impl FnOnce(&mut Config)) -> Vec<&'static str> {
         let mut config = Config::for_tests(PathBuf::new());
         change(&mut config);
-        let tasks = Tasks::new(CancellationToken::new());
+        let tasks = Tasks::new(CancellationToken::new(), &MetricsRegistry::default());
         let duties = duties(&config, &self.registry, Arc::clone(&self.storage), Vec::new(), &tasks).unwrap();
         let mut names = Vec::new();
         for hook in duties.hooks {

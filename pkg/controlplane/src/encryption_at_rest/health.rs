@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use server::health::Check;
+use server::health::{Check, CheckError};
 
 use super::Current;
 use super::key_rules::EncryptionRules;
@@ -26,11 +26,16 @@ fn name(index: usize) -> String {
     format!("kms-provider-{index}")
 }
 
+/// Errors of unhealthy plugins, by name.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct UnhealthyError(String);
+
 /// Checks all plugins, one after the other.
 ///
 /// # Errors
 /// The errors by plugin, joined in Go's format.
-pub(super) async fn all(covers: &EncryptionRules) -> Result<(), String> {
+pub(super) async fn all(covers: &EncryptionRules) -> Result<(), UnhealthyError> {
     let mut errors = Vec::new();
     for (index, plugin) in covers.rules().plugins().enumerate() {
         if let Err(error) = plugin.healthy().await {
@@ -39,8 +44,8 @@ pub(super) async fn all(covers: &EncryptionRules) -> Result<(), String> {
     }
     match &*errors {
         [] => Ok(()),
-        [error] => Err(error.clone()),
-        errors => Err(format!("[{}]", errors.join(", "))),
+        [error] => Err(UnhealthyError(error.clone())),
+        errors => Err(UnhealthyError(format!("[{}]", errors.join(", ")))),
     }
 }
 
@@ -52,8 +57,8 @@ impl Check for All {
         ALL
     }
 
-    async fn check(&self) -> Result<(), String> {
-        all(&self.0.load_full()).await
+    async fn check(&self) -> Result<(), CheckError> {
+        all(&self.0.load_full()).await.map_err(CheckError::new)
     }
 }
 
@@ -69,10 +74,10 @@ impl Check for One {
         &self.name
     }
 
-    async fn check(&self) -> Result<(), String> {
+    async fn check(&self) -> Result<(), CheckError> {
         let covers = self.current.load_full();
         match covers.rules().plugins().nth(self.index) {
-            Some(plugin) => plugin.healthy().await.map_err(|error| error.to_string()),
+            Some(plugin) => plugin.healthy().await.map_err(CheckError::new),
             None => Ok(()),
         }
     }

@@ -7,12 +7,27 @@ use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
 use encryption::configuration::{Configuration, ConfigurationError};
-use encryption::{Figures, KmsFactory, ProviderDeps, Random, Rules};
+use encryption::{EncryptionMetrics, KmsFactory, ProviderDeps, Random, Rules};
 
 use super::key_rules::EncryptionRules;
 
 /// Maximum size of the configuration in bytes.
 const FILE_BYTES_MAX: u64 = 3 << 20;
+
+/// Error of the configuration, in upstream's wording. Paths are quoted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LoadError {
+    #[error("error reading encryption provider configuration file {path}: {source}")]
+    Read { path: String, source: io::Error },
+    #[error("encryption provider configuration file {0} is empty")]
+    Empty(String),
+    #[error("encryption provider configuration file {0} is larger than {FILE_BYTES_MAX} bytes")]
+    TooLarge(String),
+    #[error("error while parsing file: {0}")]
+    Parse(String),
+    #[error("error while building transformers: {0}")]
+    Build(#[source] encryption::Error),
+}
 
 /// Dependencies of the rules, apart from their text.
 pub(super) struct Loader {
@@ -22,7 +37,7 @@ pub(super) struct Loader {
     pub(super) prefix: String,
     pub(super) factory: Arc<dyn KmsFactory>,
     pub(super) random: Random,
-    pub(super) figures: Arc<Figures>,
+    pub(super) metrics: Arc<EncryptionMetrics>,
 }
 
 impl Loader {
@@ -30,22 +45,18 @@ impl Loader {
     ///
     /// # Errors
     /// It is missing, empty or too large.
-    pub(super) fn read(&self) -> Result<Vec<u8>, String> {
+    pub(super) fn read(&self) -> Result<Vec<u8>, LoadError> {
         let shown = quote(&self.file.to_string_lossy());
-        let failed = |error: io::Error| {
-            format!("error reading encryption provider configuration file {shown}: {error}")
-        };
+        let failed = |source: io::Error| LoadError::Read { path: shown.clone(), source };
         let mut text = Vec::new();
         let file = File::open(&self.file).map_err(failed)?;
         file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(failed)?;
         if text.is_empty() {
-            return Err(format!("encryption provider configuration file {shown} is empty"));
+            return Err(LoadError::Empty(shown));
         }
         // Checks the bytes that were read, not the file size, because the file may change in between.
         if u64::try_from(text.len()).is_ok_and(|length| length > FILE_BYTES_MAX) {
-            return Err(format!(
-                "encryption provider configuration file {shown} is larger than {FILE_BYTES_MAX} bytes"
-            ));
+            return Err(LoadError::TooLarge(shown));
         }
         Ok(text)
     }
@@ -54,7 +65,7 @@ impl Loader {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub(super) async fn covers(&self, text: &[u8]) -> Result<EncryptionRules, String> {
+    pub(super) async fn covers(&self, text: &[u8]) -> Result<EncryptionRules, LoadError> {
         let configuration = Configuration::read(text, self.reload).map_err(|wrong| {
             let said = match wrong {
                 ConfigurationError::Invalid(text) => text,
@@ -63,12 +74,12 @@ impl Loader {
                     quote(&self.file.to_string_lossy())
                 ),
             };
-            format!("error while parsing file: {said}")
+            LoadError::Parse(said)
         })?;
-        let (random, figures) = (Arc::clone(&self.random), Arc::clone(&self.figures));
-        let means = ProviderDeps { factory: &*self.factory, random, figures };
+        let (random, metrics) = (Arc::clone(&self.random), Arc::clone(&self.metrics));
+        let means = ProviderDeps { factory: &*self.factory, random, metrics };
         let rules = Rules::new(&configuration, means).await;
-        let rules = rules.map_err(|error| format!("error while building transformers: {error}"))?;
+        let rules = rules.map_err(LoadError::Build)?;
         Ok(EncryptionRules::new(rules, &self.prefix))
     }
 }

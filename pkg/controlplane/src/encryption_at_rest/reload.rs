@@ -6,9 +6,9 @@ use std::time::Duration;
 use storage::Storage;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::load::Loader;
+use super::load::{LoadError, Loader};
 use super::{Current, EncryptionRules, health};
-use crate::reloads::{FileIdentity, ReloadFigures, hash, sign};
+use crate::reloads::{FileIdentity, ReloadMetrics, hash, sign};
 
 /// Interval of checks for a changed file.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -21,12 +21,26 @@ const HEALTH_EVERY: Duration = Duration::from_millis(100);
 /// Minimum time for new plugins to become healthy.
 const HEALTH_MIN: Duration = Duration::from_secs(10);
 
+/// Reason why a changed configuration is unusable.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReloadError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Task(#[from] tokio::task::JoinError),
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+    /// A plugin did not become healthy in time.
+    #[error("health check for new transformers failed, polling error timed out: {last}")]
+    Unhealthy { last: String },
+}
+
 /// Reload task of the configuration file.
 pub(super) struct Follower {
     loader: Arc<Loader>,
     storage: Arc<dyn Storage>,
     current: Current,
-    figures: Arc<ReloadFigures>,
+    metrics: ReloadMetrics,
     /// Hash of the active text. The text itself contains keys, so it is not kept.
     hash: String,
 }
@@ -38,9 +52,9 @@ impl Follower {
         text: &[u8],
         storage: Arc<dyn Storage>,
         current: Current,
-        figures: Arc<ReloadFigures>,
+        metrics: ReloadMetrics,
     ) -> Self {
-        Follower { loader: Arc::new(loader), storage, current, figures, hash: hash(text) }
+        Follower { loader: Arc::new(loader), storage, current, metrics, hash: hash(text) }
     }
 
     /// Watches the file. Never returns.
@@ -55,7 +69,7 @@ impl Follower {
                 match self.look().await {
                     Ok(()) => (next, retry) = (Instant::now() + READ_EVERY, RETRY_FIRST),
                     Err(error) => {
-                        self.figures.failed();
+                        self.metrics.failed();
                         tracing::error!(file = %self.loader.file.display(), %error, "failed to reload the encryption configuration, the previous one remains");
                         (next, retry) = (Instant::now() + retry, (retry * 2).min(READ_EVERY));
                     }
@@ -70,20 +84,20 @@ impl Follower {
     ///
     /// # Errors
     /// The reason why it is unusable.
-    pub(super) async fn look(&mut self) -> Result<(), String> {
+    pub(super) async fn look(&mut self) -> Result<(), ReloadError> {
         let loader = Arc::clone(&self.loader);
         let text = tokio::task::spawn_blocking(move || loader.read()).await;
-        let text = text.map_err(|error| error.to_string())??;
+        let text = text??;
         let hash = hash(&text);
         if hash == self.hash {
             return Ok(());
         }
         let mut covers = self.loader.covers(&text).await?;
         becomes_healthy(&covers).await?;
-        let revision = self.storage.current_revision().await.map_err(|error| error.to_string())?;
+        let revision = self.storage.current_revision().await?;
         covers.succeed(&self.current.load(), revision);
         self.current.store(Arc::new(covers));
-        self.figures.succeeded(hash.clone());
+        self.metrics.succeeded(hash.clone());
         self.hash = hash;
         tracing::info!("reloaded the encryption configuration");
         Ok(())
@@ -91,16 +105,18 @@ impl Follower {
 }
 
 /// Waits until all plugins are healthy, for a limited time.
-async fn becomes_healthy(covers: &EncryptionRules) -> Result<(), String> {
-    let mut last = String::new();
+async fn becomes_healthy(covers: &EncryptionRules) -> Result<(), ReloadError> {
+    let mut last = None;
     let healthy = async {
         while let Err(error) = health::all(covers).await {
-            last = error;
+            last = Some(error);
             sleep(HEALTH_EVERY).await;
         }
     };
     match timeout(covers.rules().grace().max(HEALTH_MIN), healthy).await {
         Ok(()) => Ok(()),
-        Err(_) => Err(format!("health check for new transformers failed, polling error timed out: {last}")),
+        Err(_) => {
+            Err(ReloadError::Unhealthy { last: last.map_or_else(String::new, |error| error.to_string()) })
+        }
     }
 }

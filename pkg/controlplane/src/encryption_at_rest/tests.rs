@@ -39,11 +39,11 @@ fn loader(file: &Path, reload: bool) -> Loader {
         factory: Arc::new(kms::Plugins {
             clock: Arc::new(SystemClock),
             random: Arc::new(|out| rand::fill(out)),
-            figures: Arc::default(),
+            metrics: Arc::default(),
             v1: false,
         }),
         random: Arc::new(|out| rand::fill(out)),
-        figures: Arc::default(),
+        metrics: Arc::default(),
     }
 }
 
@@ -224,16 +224,16 @@ async fn invalid_file_prevents_start() {
     let file = dir.path().join("x.yaml");
     let loader = loader(&file, false);
     let shown = file.display();
-    let error = loader.read().unwrap_err();
+    let error = loader.read().unwrap_err().to_string();
     assert!(
         error.starts_with(&format!("error reading encryption provider configuration file \"{shown}\": "))
     );
     std::fs::write(&file, "").unwrap();
     let empty = format!("encryption provider configuration file \"{shown}\" is empty");
-    assert_eq!(loader.read().unwrap_err(), empty);
+    assert_eq!(loader.read().unwrap_err().to_string(), empty);
     std::fs::write(&file, vec![b' '; (3 << 20) + 1]).unwrap();
     let large = format!("encryption provider configuration file \"{shown}\" is larger than 3145728 bytes");
-    assert_eq!(loader.read().unwrap_err(), large);
+    assert_eq!(loader.read().unwrap_err().to_string(), large);
     for (text, expected) in [
         (
             "kind: Secret\napiVersion: v1",
@@ -253,7 +253,7 @@ async fn invalid_file_prevents_start() {
                 .to_owned(),
         ),
     ] {
-        let error = loader.covers(text.as_bytes()).await.err().unwrap();
+        let error = loader.covers(text.as_bytes()).await.err().unwrap().to_string();
         assert!(error.starts_with(&expected), "{error}");
     }
 }

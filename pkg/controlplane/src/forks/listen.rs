@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Parent;
-use crate::error::RunError;
+use crate::error::{ConfigurationError, RunError};
 
 /// Maximum number of connections beyond one per fork.
 const CONNECTIONS_MORE: usize = 64;
@@ -44,13 +44,15 @@ impl Listen {
     ///
     /// # Errors
     /// The text is neither.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ConfigurationError> {
         if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
             return Ok(Listen::Unix(path.into()));
         }
         let address: Option<SocketAddr> = text.parse().ok();
         let loopback = address.filter(|address| address.ip().is_loopback());
-        let neither = || format!("{text:?} is neither unix:PATH nor a loopback address with a port");
+        let neither = || {
+            ConfigurationError(format!("{text:?} is neither unix:PATH nor a loopback address with a port"))
+        };
         loopback.map(Listen::Loopback).ok_or_else(neither)
     }
 }

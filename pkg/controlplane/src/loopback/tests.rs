@@ -15,9 +15,10 @@ const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookc
 async fn only_a_certificate_that_has_expired_is_unhealthy() {
     let clock = Arc::new(TestClock::default());
     let check = Loopback::new(0).unwrap().check(clock.clone());
-    assert_eq!((check.name(), check.check().await), ("loopback-serving-certificate", Ok(())));
+    assert_eq!(check.name(), "loopback-serving-certificate");
+    assert!(check.check().await.is_ok());
     clock.advance_seconds(366 * 24 * 3600);
-    assert_eq!(check.check().await, Err("loopback serving certificate is expired".to_owned()));
+    assert_eq!(check.check().await.unwrap_err().to_string(), "loopback serving certificate is expired");
 }
 
 #[tokio::test]

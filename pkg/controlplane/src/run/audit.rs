@@ -7,26 +7,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::audit::{
-    Batch, BatchOptions, Figures, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union,
+    AuditMetrics, Batch, BatchOptions, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union,
 };
 use client::Dialer;
 use component_base::clock::Clock;
 use server::Auditor;
-use server::metrics::Collector;
 
 use crate::config::{AuditConfig, AuditLogConfig, AuditMode};
 use crate::error::RunError;
 use webhook::WebhookSink;
 
 /// Builds the auditor; `None` if audit logging is disabled. `dialer` is the egress proxy to a webhook, if
-/// there is one. `figures` counts events, `webhooks` counts calls.
+/// there is one. `metrics` counts events, `webhooks` counts calls.
 ///
 /// # Errors
 /// [`RunError::Configuration`] for an unusable policy or file.
 pub(super) fn auditor(
     config: &AuditConfig,
     clock: &Arc<dyn Clock>,
-    (figures, webhooks): (&Arc<Figures>, &client::webhook::Figures),
+    (metrics, webhooks): (&Arc<AuditMetrics>, &client::webhook::ClientMetrics),
     dialer: Option<Dialer>,
 ) -> Result<Option<Arc<Auditor>>, RunError> {
     let policy = config.policy_file.as_deref().map(policy).transpose()?;
@@ -39,7 +38,7 @@ pub(super) fn auditor(
     };
     let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
     if let Some((log, out)) = out {
-        let counted = Arc::clone(figures);
+        let counted = Arc::clone(metrics);
         let (lines, mode) = match log.mode {
             AuditMode::Blocking => (Log::waiting(out, log.format, counted), log.mode),
             // The batch size is not visible in a file.
@@ -51,20 +50,20 @@ pub(super) fn auditor(
             }
         };
         let lines = lines.map_err(RunError::Threads)?;
-        sinks.push(sink(Arc::new(lines), mode, log.truncate, clock, figures)?);
+        sinks.push(sink(Arc::new(lines), mode, log.truncate, clock, metrics)?);
     }
     if let Some(webhook) = &config.webhook {
         let detached = matches!(webhook.mode, AuditMode::Batch(_));
-        let counted = (figures, webhooks);
+        let counted = (metrics, webhooks);
         let sent = WebhookSink::new((&webhook.config_file, dialer), webhook.initial_wait, detached, counted)
             .map_err(|error| RunError::Configuration(format!("initializing audit webhook: {error}")))?;
-        sinks.push(sink(Arc::new(sent), webhook.mode, webhook.truncate, clock, figures)?);
+        sinks.push(sink(Arc::new(sent), webhook.mode, webhook.truncate, clock, metrics)?);
     }
     let sink: Arc<dyn Sink> = match sinks.len() {
         0 => return Ok(None),
         _ => Arc::new(Union(sinks)),
     };
-    Ok(Some(Arc::new(Auditor::new(policy, sink, Arc::clone(figures)))))
+    Ok(Some(Arc::new(Auditor::new(policy, sink, Arc::clone(metrics)))))
 }
 
 fn policy(path: &Path) -> Result<Policy, RunError> {
@@ -95,9 +94,9 @@ fn sink(
     mode: AuditMode,
     truncate: Option<TruncateOptions>,
     clock: &Arc<dyn Clock>,
-    figures: &Arc<Figures>,
+    metrics: &Arc<AuditMetrics>,
 ) -> Result<Arc<dyn Sink>, RunError> {
-    let (time, counted) = (Arc::clone(clock), Arc::clone(figures));
+    let (time, counted) = (Arc::clone(clock), Arc::clone(metrics));
     let sink: Arc<dyn Sink> = match mode {
         AuditMode::BlockingStrict => sink,
         AuditMode::Blocking => Arc::new(Lenient(sink)),
@@ -106,18 +105,9 @@ fn sink(
         }
     };
     Ok(match truncate {
-        Some(options) => Arc::new(Truncate::new(sink, options, Arc::clone(figures))),
+        Some(options) => Arc::new(Truncate::new(sink, options, Arc::clone(metrics))),
         None => sink,
     })
-}
-
-/// Metrics of audit logging.
-pub(super) struct OfAudit(pub(super) Arc<Figures>);
-
-impl Collector for OfAudit {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
 }
 
 #[cfg(test)]

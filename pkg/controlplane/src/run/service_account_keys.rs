@@ -1,6 +1,7 @@
 //! Keys of service account tokens. Upstream does not start without them. Here, a server without configured
 //! keys generates a signing key in `--cert-dir`, so that tokens work by default.
 
+use component_base::metrics::MetricsRegistry;
 use std::path::Path;
 use std::{fs, io};
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use apimachinery::time::format_duration;
 use authentication::service_account::{
-    ExternalKeys, PublicKeys, Signer, SignerFigures, SigningKey, VerificationKeys,
+    ExternalKeys, PublicKeys, Signer, SignerMetrics, SigningKey, VerificationKeys,
 };
 use token_signer::SocketSigner;
 
@@ -62,19 +63,19 @@ fn printed(time: Duration) -> String {
 ///
 /// # Errors
 /// [`RunError::File`], [`RunError::Credentials`].
-pub(crate) async fn load(config: &Config) -> Result<ServiceAccountKeys, RunError> {
+pub(crate) async fn load(config: &Config, metrics: &MetricsRegistry) -> Result<ServiceAccountKeys, RunError> {
     match &config.service_accounts.signing_endpoint {
-        Some(socket) => external(socket).await,
+        Some(socket) => external(socket, metrics).await,
         None => of_files(config),
     }
 }
 
 /// Fetches keys and limits from an external signer.
-async fn external(socket: &str) -> Result<ServiceAccountKeys, RunError> {
+async fn external(socket: &str, metrics: &MetricsRegistry) -> Result<ServiceAccountKeys, RunError> {
     let failed = |error| RunError::Credentials(format!("while setting up external-jwt-signer: {error}"));
-    let figures = Arc::<SignerFigures>::default();
-    let signer = SocketSigner::new(socket, Arc::clone(&figures));
-    let keys = ExternalKeys::fetch(Arc::new(signer.clone()), figures, Arc::new(SystemClock)).await;
+    let metrics = Arc::new(SignerMetrics::new(metrics));
+    let signer = SocketSigner::new(socket, Arc::clone(&metrics));
+    let keys = ExternalKeys::fetch(Arc::new(signer.clone()), metrics, Arc::new(SystemClock)).await;
     let keys = Arc::new(keys.map_err(failed)?);
     let seconds = signer.token_seconds_max().await.map_err(failed)?;
     let Some(lifetime) = u64::try_from(seconds).ok().filter(|_| seconds >= LIFETIME_MIN_SECONDS) else {

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use client::{Address, Dialer};
+use component_base::metrics::MetricsRegistry;
 use server::TakeSnapshot;
-use server::metrics::Collector;
 use storage::memory::Memory;
 use storage::mvcc::{Archive, Image};
 use storage::{Routed, Storage};
 use storage_embedded::Embedded;
 use storage_embedded::snapshot::{self, Snapshot};
-use storage_etcd3::{Compactor, CustomDialer, Dialing, Etcd, LeaseFigures, TlsFiles};
+use storage_etcd3::{Compactor, CustomDialer, Dialing, Etcd, LeaseMetrics, TlsFiles};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -66,8 +66,6 @@ pub(super) struct Store {
     pub(super) size: Arc<Size>,
     /// Latency metrics of etcd.
     pub(super) times: Arc<StoreTimes>,
-    /// Metrics of etcd leases.
-    pub(super) leases: Arc<LeaseFigures>,
     /// Returns the contents, if the whole store is in this process.
     pub(super) image: Option<TakeImage>,
     embedded: Option<Arc<Embedded>>,
@@ -87,6 +85,7 @@ impl Store {
         begin: InitialSnapshot,
         traced: bool,
         dialer: Option<Dialer>,
+        metrics: &MetricsRegistry,
     ) -> Result<Self, RunError> {
         let begin = begin.opened().await?;
         match config {
@@ -109,19 +108,30 @@ impl Store {
                 store.image = Some(Arc::new(move || Ok(held.image())));
                 Ok(store)
             }
-            StorageConfig::Etcd(config) => Store::etcd(config, traced, dialer.as_ref()).await,
+            StorageConfig::Etcd(config) => Store::etcd(config, traced, dialer.as_ref(), metrics).await,
         }
+    }
+
+    /// Registers the metrics of the store.
+    pub(super) fn register_metrics(&self, registry: &MetricsRegistry) {
+        self.size.register(registry);
+        self.times.register(registry);
     }
 
     /// Returns the data for the console. An in-process store has no pending remote calls.
     pub(super) fn looks(&self) -> StoreConsoleSource {
-        let (times, waiting) = (Arc::clone(&self.times), Arc::clone(&self.times));
+        let times = Arc::clone(&self.times);
+        let waiting = Arc::clone(&self.times);
         let name = match *self.size {
             _ if self.embedded.is_some() => "embedded",
             Size::Unknown => "memory",
             _ => "etcd",
         };
-        StoreConsoleSource { name, times, waiting: Arc::new(move || waiting.waiting()) }
+        StoreConsoleSource {
+            name,
+            durations: Arc::new(move || times.durations()),
+            waiting: Arc::new(move || waiting.waiting()),
+        }
     }
 
     /// Creates the store of a fork from its parent's image.
@@ -175,7 +185,6 @@ impl Store {
             clusters,
             size,
             times: Arc::default(),
-            leases: Arc::default(),
             image: None,
             embedded: None,
             background: JoinSet::new(),
@@ -183,8 +192,14 @@ impl Store {
     }
 
     /// Opens the main cluster and those of the overrides, each once.
-    async fn etcd(config: &EtcdConfig, traced: bool, dialer: Option<&Dialer>) -> Result<Self, RunError> {
-        let (mut background, leases) = (JoinSet::new(), Arc::default());
+    async fn etcd(
+        config: &EtcdConfig,
+        traced: bool,
+        dialer: Option<&Dialer>,
+        metrics: &MetricsRegistry,
+    ) -> Result<Self, RunError> {
+        let mut background = JoinSet::new();
+        let leases = LeaseMetrics::new(metrics);
         let mut known: Vec<(Vec<String>, Arc<Etcd>)> = Vec::new();
         let mut open = async |endpoints: &[String]| -> Result<Arc<dyn Storage>, RunError> {
             let mut members = endpoints.to_vec();
@@ -217,7 +232,7 @@ impl Store {
             background.spawn(size::ask(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
         }
         let clusters = known.into_iter().map(|(_, etcd)| etcd as Arc<dyn Storage>).collect();
-        Ok(Store { storage, clusters, size, times, leases, image: None, embedded: None, background })
+        Ok(Store { storage, clusters, size, times, image: None, embedded: None, background })
     }
 
     /// Stops the background tasks and flushes everything to disk.
@@ -233,7 +248,7 @@ fn options(
     config: &EtcdConfig,
     endpoints: &[String],
     traced: bool,
-    (dialer, leases): (Option<&Dialer>, &Arc<LeaseFigures>),
+    (dialer, leases): (Option<&Dialer>, &LeaseMetrics),
 ) -> storage_etcd3::Options {
     let mut options = storage_etcd3::Options::new(endpoints);
     if config.ca.is_some() || config.certificate.is_some() || config.key.is_some() {
@@ -244,20 +259,12 @@ fn options(
     options.health_key = format!("{}/health", config.prefix);
     options.lease_reuse = config.lease_reuse;
     options.traced = traced;
-    options.leases = Arc::clone(leases);
+    options.leases = leases.clone();
     if let Some(dialer) = dialer {
         options.way = Some(CustomDialer::new(way(dialer)));
         options.dial_timeout = PROXIED_DIAL_TIMEOUT;
     }
     options
-}
-
-pub(super) struct OfLeases(pub(super) Arc<LeaseFigures>);
-
-impl Collector for OfLeases {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
 }
 
 /// Returns the connector to members through a proxy.

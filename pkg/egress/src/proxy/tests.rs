@@ -1,6 +1,7 @@
 //! Connections through fake proxies in this process.
 #![allow(clippy::unwrap_used)]
 
+use component_base::metrics::MetricsRegistry;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -72,11 +73,9 @@ async fn dials_are_counted_by_proxy_and_stage() {
     let ((_dir, path), other) = (socket(), echo().await);
     let connection = format!("{{proxyProtocol: HTTPConnect, transport: {{uds: {{udsName: {path:?}}}}}}}");
     let egress = egress("cluster", &connection).unwrap();
-    let page = || {
-        let mut page = String::new();
-        egress.write(&mut page);
-        page
-    };
+    let registry = MetricsRegistry::default();
+    egress.register(&registry);
+    let page = || registry.to_string();
     assert_eq!(page(), "");
     let way = egress.dialer(Network::Cluster).unwrap();
     let error = way.dial(&other).await.err().unwrap();
@@ -113,8 +112,9 @@ async fn proxy_errors_are_returned_and_counted() {
         proxy.port
     );
     assert_eq!(error, client::Error::Connect(told));
-    let mut page = String::new();
-    egress.write(&mut page);
+    let registry = MetricsRegistry::default();
+    egress.register(&registry);
+    let page = registry.to_string();
     assert!(
         page.contains("failure_count{protocol=\"http_connect\",stage=\"proxy\",transport=\"tcp\"} 1"),
         "{page}"

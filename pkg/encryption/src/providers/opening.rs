@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::{Inner, ProviderImpl, ProviderMetrics, is_encrypted};
-use crate::figures::Direction;
+use crate::metrics::Direction;
 use crate::{Decrypted, Error, KmsProvider};
 
 /// Next step of decryption.
@@ -59,7 +59,7 @@ impl<'a> Decryption<'a> {
     pub(super) fn record_result(&mut self, answer: Result<Decrypted, Error>) {
         let Some(part) = self.tried.checked_sub(1).and_then(|at| self.of.parts.get(at)) else { return };
         let how = answer.as_ref().map(drop);
-        self.of.figures.ended(&part.cell, Direction::FromStorage, self.began.elapsed(), how);
+        self.of.metrics.ended(&part.cell, Direction::FromStorage, self.began.elapsed(), how);
         match answer {
             Ok(Decrypted { plain, stale }) => {
                 self.opened = Some(Decrypted { plain, stale: stale || self.tried > 1 });
@@ -72,9 +72,9 @@ impl<'a> Decryption<'a> {
     fn record_key_result(&self, part: &ProviderMetrics, key: Option<usize>, how: Result<(), &Error>) {
         match (key.and_then(|key| part.keys.get(key)), how) {
             (Some(cell), how) => {
-                self.of.figures.ended(cell, Direction::FromStorage, self.began.elapsed(), how);
+                self.of.metrics.ended(cell, Direction::FromStorage, self.began.elapsed(), how);
             }
-            (None, Err(error)) => self.of.figures.unknown(&part.cell, error),
+            (None, Err(error)) => self.of.metrics.unknown(&part.cell, error),
             (None, Ok(())) => {}
         }
     }
@@ -84,7 +84,7 @@ impl<'a> Decryption<'a> {
         if errors.is_empty() {
             let error = Error::new("no matching prefix found");
             if let Some(part) = self.of.parts.first() {
-                self.of.figures.unknown(&part.cell, &error);
+                self.of.metrics.unknown(&part.cell, &error);
             }
             return error;
         }

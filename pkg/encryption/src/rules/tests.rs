@@ -19,7 +19,7 @@ async fn rules(rules: &str) -> Result<Rules, Error> {
     let text = format!("kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\n{rules}");
     let configuration = Configuration::read(text.as_bytes(), false).unwrap();
     let means =
-        ProviderDeps { factory: &NoPlugins, random: Arc::new(|out| out.fill(1)), figures: Arc::default() };
+        ProviderDeps { factory: &NoPlugins, random: Arc::new(|out| out.fill(1)), metrics: Arc::default() };
     Rules::new(&configuration, means).await
 }
 

@@ -7,7 +7,7 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::user_info::UserInfo;
 use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
-use http::uri::{PathAndQuery, Uri};
+use http::uri::{InvalidUri, PathAndQuery, Uri};
 
 use crate::proxy::url::{Url, escape_path};
 use crate::proxy::{end_to_end, is_upgrade};
@@ -20,6 +20,18 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
+/// Error of a request that cannot be represented, in the wording of Go's client.
+#[derive(Debug, thiserror::Error)]
+pub enum HeaderError {
+    #[error("net/http: invalid header field name {0:?}")]
+    Name(String),
+    /// The value of the field with this name is invalid.
+    #[error("net/http: invalid header field value for {0:?}")]
+    Value(String),
+    #[error(transparent)]
+    Target(#[from] InvalidUri),
+}
+
 /// Rewrites the client's request head for the server at `url`. The query is the authorized one.
 ///
 /// # Errors
@@ -29,7 +41,7 @@ pub(super) fn prepare(
     url: &Url,
     context: &RequestContext,
     user: &UserInfo,
-) -> Result<(), String> {
+) -> Result<(), HeaderError> {
     // The client's `Connection` header must not remove headers that are added here.
     if is_upgrade(&parts.headers) {
         drop(parts.headers.insert(CONNECTION, HeaderValue::from_static("Upgrade")))
@@ -41,8 +53,7 @@ pub(super) fn prepare(
     let impersonation: Vec<HeaderName> =
         headers.keys().filter(|name| name.as_str().starts_with("impersonate-")).cloned().collect();
     impersonation.iter().for_each(|name| drop(headers.remove(name)));
-    let unsayable = |error| format!("error trying to reach service: {error}");
-    set_user(headers, user).map_err(unsayable)?;
+    set_user(headers, user)?;
     if let Ok(id) = HeaderValue::from_bytes(&context.audit_id.bytes())
         && !id.is_empty()
     {
@@ -58,7 +69,7 @@ pub(super) fn prepare(
     let query = encode(&context.query);
     let mark = if query.is_empty() { "" } else { "?" };
     let target = PathAndQuery::try_from(format!("{}{mark}{query}", escape_path(&url.path)));
-    parts.uri = Uri::from(target.map_err(|error| unsayable(error.to_string()))?);
+    parts.uri = Uri::from(target?);
     Ok(())
 }
 
@@ -67,7 +78,7 @@ pub(super) fn prepare(
 /// # Errors
 /// A name or a value that is not valid in a header, in the wording of Go's client. Leaving it out would
 /// identify a different user.
-pub fn set_user(headers: &mut HeaderMap, user: &UserInfo) -> Result<(), String> {
+pub fn set_user(headers: &mut HeaderMap, user: &UserInfo) -> Result<(), HeaderError> {
     let said = |name: &HeaderName| [USER, UID, GROUP].contains(name) || name.as_str().starts_with(EXTRA);
     let before: Vec<HeaderName> = headers.keys().filter(|name| said(name)).cloned().collect();
     before.iter().for_each(|name| drop(headers.remove(name)));
@@ -81,7 +92,7 @@ pub fn set_user(headers: &mut HeaderMap, user: &UserInfo) -> Result<(), String> 
     for (key, values) in &user.extra {
         let key = format!("{EXTRA}{}", escape_key(key));
         let name = HeaderName::try_from(&*key);
-        let name = name.map_err(|_| format!("net/http: invalid header field name {key:?}"))?;
+        let name = name.map_err(|_| HeaderError::Name(key.clone()))?;
         for text in values {
             headers.append(&name, value(&key, text)?);
         }
@@ -89,9 +100,8 @@ pub fn set_user(headers: &mut HeaderMap, user: &UserInfo) -> Result<(), String> 
     Ok(())
 }
 
-fn value(name: &str, text: &str) -> Result<HeaderValue, String> {
-    HeaderValue::from_bytes(text.as_bytes())
-        .map_err(|_| format!("net/http: invalid header field value for {name:?}"))
+fn value(name: &str, text: &str) -> Result<HeaderValue, HeaderError> {
+    HeaderValue::from_bytes(text.as_bytes()).map_err(|_| HeaderError::Value(name.to_owned()))
 }
 
 /// Escapes a key for a header name: invalid characters and the escape character.
@@ -170,7 +180,7 @@ mod tests {
     #[test]
     fn user_invalid_in_headers_is_rejected() {
         let error = set_user(&mut HeaderMap::new(), &user("a\nb")).unwrap_err();
-        assert_eq!(error, "net/http: invalid header field value for \"X-Remote-User\"");
+        assert_eq!(error.to_string(), "net/http: invalid header field value for \"X-Remote-User\"");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::catalog::ProxiedVersion;
+use api::catalog::{Catalog, Proxied, ProxiedVersion};
 use apimachinery::request_info::RequestInfo;
 use http::{Method, Request, Uri};
 use http_body_util::BodyExt;
@@ -103,15 +103,15 @@ struct Silent;
 
 #[async_trait]
 impl Network for Silent {
-    async fn send(&self, _: Trust, _: http::Request<Body>) -> Result<Response, String> {
+    async fn send(&self, _: Trust, _: http::Request<Body>) -> Result<Response, proxy::NetworkError> {
         std::future::pending().await
     }
 
-    async fn send_alone(&self, _: Trust, _: http::Request<Body>) -> Result<Response, proxy::UpgradeError> {
+    async fn send_alone(&self, _: Trust, _: http::Request<Body>) -> Result<Response, proxy::NetworkError> {
         std::future::pending().await
     }
 
-    async fn addresses(&self, _: &str) -> Result<Vec<std::net::IpAddr>, String> {
+    async fn addresses(&self, _: &str) -> Result<Vec<std::net::IpAddr>, proxy::NetworkError> {
         std::future::pending().await
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of the CPU pool, with tasks that the test controls.
 #![allow(clippy::unwrap_used)]
 
+use component_base::metrics::MetricsRegistry;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc;
 
@@ -80,8 +81,9 @@ async fn full_queue_rejects_until_waiter_leaves() {
     drop(gates);
     assert!(futures::future::join_all(begun).await.iter().all(Result::is_ok));
     assert_eq!(last.await, Ok(()));
-    let mut page = String::new();
-    pool.write(&mut page);
+    let registry = MetricsRegistry::default();
+    pool.register_metrics(&registry);
+    let page = registry.to_string();
     for line in [
         "mainstay_heavy_requests{state=\"running\"} 0\n",
         "mainstay_heavy_requests{state=\"waiting\"} 0\n",

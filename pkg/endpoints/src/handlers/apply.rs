@@ -13,7 +13,7 @@ use schema::object::Object;
 use schema::{cbor, json, yaml};
 
 use super::write::Writer;
-use super::{create, ensure_namespace, patch, update, view};
+use super::{create, ensure_name, ensure_namespace, update, view};
 use crate::body::{FieldValidation, too_large};
 use crate::scope::Call;
 
@@ -125,7 +125,7 @@ fn check(call: &Call<'_>, old: Option<&Object>, new: &mut Object) -> Result<(), 
         return Err(Status::conflict(&call.target().group_resource(), call.name(), &cause).into());
     }
     ensure_namespace(call.resource(), &call.info.namespace, new)?;
-    patch::check_name(call, new)
+    ensure_name(call, new)
 }
 
 #[cfg(test)]

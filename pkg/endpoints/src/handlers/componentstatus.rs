@@ -10,9 +10,9 @@ use jsontree::{Value, json};
 use schema::object::Object;
 use tokio::time::timeout;
 
-use super::list::list_options;
-use crate::proxy::Trust;
+use super::list_options::list_options;
 use crate::proxy::url::Url;
+use crate::proxy::{NetworkError, Trust};
 use crate::response;
 use crate::routing::dispatch::Response;
 use crate::scope::Call;
@@ -65,7 +65,7 @@ async fn status(call: &Call<'_>, name: &str) -> Object {
         Some(port) => local(call, port).await,
         None => match (call.api.storage_health)().await {
             Ok(()) => Health { healthy: true, message: "ok".to_owned(), error: String::new() },
-            Err(error) => Health { healthy: false, message: String::new(), error },
+            Err(error) => Health { healthy: false, message: String::new(), error: error.to_string() },
         },
     };
     object(call.endpoint().kind, name, health)
@@ -89,16 +89,16 @@ async fn local(call: &Call<'_>, port: &str) -> Health {
     Health { healthy, message, error: String::new() }
 }
 
-async fn ask(call: &Call<'_>, url: &Url) -> Result<(bool, String), String> {
+async fn ask(call: &Call<'_>, url: &Url) -> Result<(bool, String), NetworkError> {
     let mut request = http::Request::new(response::full(bytes::Bytes::new()));
-    *request.uri_mut() = url.uri()?;
+    *request.uri_mut() = url.uri().map_err(NetworkError::Url)?;
     let answer = call.api.backends.network.send(url.trust(), request).await?;
     let code = answer.status().as_u16();
     if !(200..400).contains(&code) {
         return Ok((false, format!("HTTP probe failed with statuscode: {code}")));
     }
-    let body = super::connect::text(answer.into_body()).await.map_err(|error| error.to_string())?;
-    Ok((true, body))
+    let body = super::connect::text(answer.into_body()).await;
+    Ok((true, body.map_err(|error| NetworkError::Exchange(error.to_string()))?))
 }
 
 fn object(kind: &str, name: &str, health: Health) -> Object {

@@ -17,7 +17,7 @@ use authorization::Attributes;
 use schema::object::Object;
 
 use super::admission::Admission;
-use super::get;
+use super::read;
 use crate::proxy::url::{Url, clean_keeping_slash};
 use crate::proxy::{self, Incoming, Trust};
 use crate::routing::dispatch::Response;
@@ -36,7 +36,7 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
     let takes_subpath = call.endpoint().connect.is_some_and(|connect| connect.subpath);
     let subpath = takes_subpath.then(|| subpath(call.info));
     let options = options::object(call.endpoint(), call.query, subpath);
-    let mut options = options.map_err(Status::bad_request)?;
+    let mut options = options.map_err(|error| Status::bad_request(error.to_string()))?;
     Admission::of(call, admission::Options::None).connect(&mut options).await?;
     let network = call.api.backends.network.as_ref();
     match call.endpoint().act {
@@ -122,14 +122,14 @@ async fn pod_at(call: &Call<'_>) -> Result<Object, Box<Status>> {
 }
 
 async fn pod_named(call: &Call<'_>, name: &str) -> Result<Object, Box<Status>> {
-    get::tree(call, core("pods")?, name).await
+    read::newest(call, core("pods")?, name).await
 }
 
 async fn kubelet_of(call: &Call<'_>, node: &str) -> Result<Kubelet, Box<Status>> {
-    let node = get::tree(call, core("nodes")?, node).await?;
+    let node = read::newest(call, core("nodes")?, node).await?;
     let backends = &call.api.backends;
     Kubelet::of(&node, &backends.address_types, backends.kubelet_port)
-        .map_err(|error| Status::unmapped(error).into())
+        .map_err(|error| Status::unmapped(error.to_string()).into())
 }
 
 /// Returns the URL of a node's kubelet, or of another port of the node.
@@ -137,7 +137,7 @@ async fn node(call: &Call<'_>) -> Result<Url, Box<Status>> {
     let named = named(call, "node")?;
     let kubelet = kubelet_of(call, named.name).await?;
     let addresses = call.api.backends.network.addresses(&kubelet.host).await;
-    let addresses = addresses.map_err(Status::bad_request)?;
+    let addresses = addresses.map_err(|error| Status::bad_request(error.to_string()))?;
     if addresses.is_empty() {
         return Err(Status::bad_request("no addresses for hostname").into());
     }
@@ -155,10 +155,10 @@ async fn service(call: &Call<'_>) -> Result<Url, Box<Status>> {
     let named = named(call, "service")?;
     let mut port = named.port.to_owned();
     if let Ok(number) = port.parse::<i64>() {
-        let service = get::tree(call, core("services")?, named.name).await?;
+        let service = read::newest(call, core("services")?, named.name).await?;
         port = location::port_name(&service, number, named.name)?;
     }
-    let endpoints = get::tree(call, core("endpoints")?, named.name).await;
+    let endpoints = read::newest(call, core("endpoints")?, named.name).await;
     let endpoints = endpoints.map_err(|status| match status.code {
         // Upstream's store of endpoints reports Services in this error.
         404 => Status::not_found(&GroupResource::new("", "services"), named.name).into(),

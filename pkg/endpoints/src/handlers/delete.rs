@@ -14,7 +14,8 @@ use schema::builtin;
 
 use super::admission::Admission;
 use super::audit_object;
-use super::list::{answer, list_options};
+use super::list::answer;
+use super::list_options::list_options;
 use crate::routing::dispatch::{Body, Response};
 use crate::scope::Call;
 use crate::{body, negotiation};

@@ -20,7 +20,7 @@ use registry::{StoredRef, Target, codec, meta};
 use schema::object::{self, Object};
 
 use super::admission::Admission;
-use super::{done, get};
+use super::{done, read};
 use crate::routing::dispatch::Response;
 use crate::scope::Call;
 
@@ -88,7 +88,7 @@ fn propagate(eviction: &Object, options: &CreateOptions) -> Result<DeleteOptions
 async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<Option<Object>, Box<Status>> {
     let insists = version_of(options).is_some();
     for attempt in 1.. {
-        let pod = get::tree(call, call.resource(), call.name()).await?;
+        let pod = read::newest(call, call.resource(), call.name()).await?;
         let phase = object::get_str(&pod, &["status", "phase"]).unwrap_or("");
         let gone = matches!(phase, "Succeeded" | "Failed") || meta::is_deleting(&pod);
         if !gone && phase != "Pending" {

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use api::options::GetOptions;
-use api::resources::{EndpointOperation, Resource};
+use api::resources::EndpointOperation;
 use apimachinery::status::Status;
 use futures::FutureExt as _;
 use kinds::strategy;
-use registry::{StoredRef, Target, codec};
-use schema::object::Object;
+use registry::{StoredRef, codec};
 
 use super::{componentstatus, connect};
 use crate::cpu_pool::HEAVY_READ_BYTES;
@@ -58,17 +57,6 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
         }
         _ => call.reply()?.element(200, storage, &element),
     }
-}
-
-/// Reads the newest state of an object, in the request's namespace if it has one.
-///
-/// # Errors
-/// 404, storage errors.
-pub(super) async fn tree(call: &Call<'_>, row: &Resource<'_>, name: &str) -> Result<Object, Box<Status>> {
-    let target = Target { resource: row, namespace: &call.info.namespace, name };
-    let element = call.api.registry.get(&target, "").await?;
-    let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
-    codec::decode(storage, StoredRef::element(&element)).map_err(crate::response::encode::failed)
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use apimachinery::status::{Details, Reason, Status};
 use http::header::CONTENT_TYPE;
 use jsontree::Value;
 use registry::generic::UpdateOutcome;
-use registry::meta;
 use schema::json::errors::strict_decoding_error;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
@@ -16,7 +15,7 @@ use schema::patch::{self, strategic, typed};
 
 use super::apply::ApplyFormat;
 use super::write::Writer;
-use super::{apply, audit_object, ensure_namespace, to_storage_version, update, view};
+use super::{apply, audit_object, ensure_name, ensure_namespace, to_storage_version, update, view};
 use crate::body::{self, Decoded, Expected, FieldValidation};
 use crate::routing::dispatch::{Body, Response};
 use crate::scope::Call;
@@ -176,7 +175,7 @@ fn patched(
     }
     let mut object = decoded.object;
     ensure_namespace(call.resource(), &call.info.namespace, &mut object)?;
-    check_name(call, &object)?;
+    ensure_name(call, &object)?;
     to_storage_version(call, object, &decoded.api_version)
 }
 
@@ -218,21 +217,6 @@ fn merge(call: &Call<'_>, mut patch: Object, current: &Object) -> Result<(Decode
         }
         Err(error) => Err(does_not_decode(quoted, &error.to_string())),
     }
-}
-
-/// A patch must not change the identity of the object.
-pub(super) fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
-    let (given, name) = (meta::text(object, "name"), call.name());
-    if given == name {
-        return Ok(());
-    }
-    let message = match given {
-        "" => {
-            format!("the name of the object ({name} based on URL) was undeterminable: name must be provided")
-        }
-        _ => format!("the name of the object ({given}) does not match the name on the URL ({name})"),
-    };
-    Err(Status::bad_request(message).into())
 }
 
 /// Returns upstream's response to a patch error (`handlers/patch.go`).

@@ -83,7 +83,7 @@ async fn token(call: &Call<'_>, admit: &Admission<'_>, object: &Object) -> Resul
             status
         }
         Ok(None) => json!({"user": {}}),
-        Err(reason) => json!({"user": {}, "error": reason}),
+        Err(error) => json!({"user": {}, "error": error.to_string()}),
     })
 }
 

@@ -279,8 +279,7 @@ async fn find(call: &Call<'_>, plural: &str, name: &str, version: &str) -> Resul
     let target = Target { resource: row, namespace: &call.info.namespace, name };
     let found = call.api.registry.get(&target, version).await?;
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
-    let object = codec::decode(storage, StoredRef::element(&found)).map_err(Status::internal_error)?;
-    Ok(object)
+    Ok(codec::decode(storage, StoredRef::element(&found))?)
 }
 
 fn reference(object: &Object) -> Reference {

@@ -13,16 +13,25 @@ const KINDS: &str = "x-kubernetes-group-version-kind";
 
 type Named = BTreeMap<String, Value>;
 
+/// Error of an aggregated server's OpenAPI document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentError {
+    #[error(transparent)]
+    Json(#[from] schema::json::Error),
+    #[error("it has no paths")]
+    NoPaths,
+}
+
 /// Extracts the part of an aggregated server's document for one version: its paths and everything that they
 /// refer to.
 ///
 /// # Errors
 /// The document is invalid.
-pub fn part_of_version(document: &[u8], group: &str, version: &str) -> Result<Bytes, String> {
-    let document = schema::json::decode_untyped(document).map_err(|error| error.to_string())?.value;
+pub fn part_of_version(document: &[u8], group: &str, version: &str) -> Result<Bytes, DocumentError> {
+    let document = schema::json::decode_untyped(document)?.value;
     let member = |name: &str| document.get(name).and_then(Value::as_object);
     let prefix = format!("/apis/{group}/{version}/");
-    let paths = member("paths").ok_or("it has no paths")?;
+    let paths = member("paths").ok_or(DocumentError::NoPaths)?;
     let paths: Object = paths
         .iter()
         .filter(|(path, _)| path.starts_with(&prefix))

@@ -10,6 +10,7 @@ use http::header::{
 use http::request::Parts;
 use http::{Method, Request};
 
+use super::error::UrlError;
 use super::rewrite;
 use super::url::Url;
 use crate::header;
@@ -97,7 +98,7 @@ pub(super) fn request(
     url: &Url,
     headers: HeaderMap,
     body: Body,
-) -> Result<Request<Body>, String> {
+) -> Result<Request<Body>, UrlError> {
     let mut request = Request::new(body);
     *request.method_mut() = method.clone();
     *request.uri_mut() = url.uri()?;

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use client::{Client, Error};
+use client::Client;
 use http::Request;
 
-use super::{Network, Trust, UpgradeError};
+use super::{Network, NetworkError, Trust};
 use crate::routing::dispatch::{Body, Response};
 
 /// Network access through a single client with fixed trust.
@@ -14,30 +14,15 @@ pub struct OneClient(pub Client);
 
 #[async_trait]
 impl Network for OneClient {
-    async fn send(&self, _: Trust, request: Request<Body>) -> Result<Response, String> {
-        send(&self.0, request).await
+    async fn send(&self, _: Trust, request: Request<Body>) -> Result<Response, NetworkError> {
+        Ok(self.0.send(request).await?)
     }
 
-    async fn send_alone(&self, _: Trust, request: Request<Body>) -> Result<Response, UpgradeError> {
-        send_alone(&self.0, request).await
+    async fn send_alone(&self, _: Trust, request: Request<Body>) -> Result<Response, NetworkError> {
+        Ok(self.0.send_alone(request).await?)
     }
 
-    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
-        addresses(host).await
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NetworkError> {
+        Ok(client::addresses(host).await?)
     }
-}
-
-async fn send(client: &Client, request: Request<Body>) -> Result<Response, String> {
-    client.send(request).await.map_err(|error| error.to_string())
-}
-
-async fn send_alone(client: &Client, request: Request<Body>) -> Result<Response, UpgradeError> {
-    client.send_alone(request).await.map_err(|error| match error {
-        Error::Connect(error) => UpgradeError::Dial(error),
-        other => UpgradeError::Exchange(other.to_string()),
-    })
-}
-
-async fn addresses(host: &str) -> Result<Vec<IpAddr>, String> {
-    client::addresses(host).await.map_err(|error| error.to_string())
 }

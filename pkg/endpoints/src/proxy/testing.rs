@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
-use super::{Network, Trust, UpgradeError};
+use super::{Network, NetworkError, Trust};
 use crate::routing::dispatch::Body;
 
 /// Handler of a proxied request.
@@ -39,9 +39,9 @@ impl Network for TestNetwork {
         &self,
         _: Trust,
         mut request: Request<Body>,
-    ) -> Result<crate::routing::dispatch::Response, String> {
+    ) -> Result<crate::routing::dispatch::Response, NetworkError> {
         if request.uri().port_u16() == Some(1) {
-            return Err("dial tcp 10.0.0.1:1: connect: connection refused".to_owned());
+            return Err(NetworkError::Dial("dial tcp 10.0.0.1:1: connect: connection refused".to_owned()));
         }
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let answer = Arc::clone(&self.answer);
@@ -65,11 +65,13 @@ impl Network for TestNetwork {
         &self,
         trust: Trust,
         request: Request<Body>,
-    ) -> Result<crate::routing::dispatch::Response, UpgradeError> {
-        self.send(trust, request).await.map_err(UpgradeError::Dial)
+    ) -> Result<crate::routing::dispatch::Response, NetworkError> {
+        self.send(trust, request).await
     }
 
-    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
-        host.parse().map(|address| vec![address]).map_err(|_| format!("lookup {host}: no such host"))
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NetworkError> {
+        host.parse()
+            .map(|address| vec![address])
+            .map_err(|_| NetworkError::Dial(format!("lookup {host}: no such host")))
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::url::Url;
-use super::{Incoming, Network, UpgradeError, answer_of, headers};
+use super::{Incoming, Network, NetworkError, answer_of, headers};
 use crate::routing::dispatch::{Response, Tunnel};
 
 /// Timeout of the final shutdown of both connections.
@@ -32,12 +32,12 @@ pub(crate) async fn upgrade(
     head.remove(TRANSFER_ENCODING);
     headers::add_host(&mut head, parts, url);
     headers::add_forwarded_for(&mut head, peer.map(|peer| peer.ip()));
-    let failed = |failure| match failure {
-        UpgradeError::Dial(error) => Status::unmapped(format!("error dialing backend: {error}")),
-        UpgradeError::Exchange(error) => Status::unmapped(error),
+    let failed = |error| match error {
+        NetworkError::Exchange(error) => Status::unmapped(error),
+        error => Status::unmapped(format!("error dialing backend: {error}")),
     };
     let request = headers::request(&parts.method, url, head, body);
-    let request = request.map_err(|error| failed(UpgradeError::Dial(error)))?;
+    let request = request.map_err(|error| failed(NetworkError::Url(error)))?;
     let mut answer = network.send_alone(url.trust(), request).await.map_err(failed)?;
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;

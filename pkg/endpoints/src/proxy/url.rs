@@ -4,7 +4,8 @@ use std::fmt;
 
 use http::Uri;
 
-use super::Trust;
+use super::error::UrlError;
+use super::trust::Trust;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
@@ -40,20 +41,20 @@ impl Url {
     ///
     /// # Errors
     /// Invalid port, in Go's wording, because clients can choose it; or invalid host.
-    pub(crate) fn uri(&self) -> Result<Uri, String> {
+    pub(crate) fn uri(&self) -> Result<Uri, UrlError> {
         let port = match self.port.as_str() {
             "" => String::new(),
             "http" => "80".to_owned(),
             "https" => "443".to_owned(),
             port => {
                 let number = port.parse::<u16>();
-                number.map_err(|_| format!("dial tcp: lookup tcp/{port}: unknown port"))?.to_string()
+                number.map_err(|_| UrlError::UnknownPort(port.to_owned()))?.to_string()
             }
         };
         let authority = Url { port, ..self.clone() }.authority();
         let builder = Uri::builder().scheme(self.scheme()).authority(authority);
         let uri = builder.path_and_query(self.path_and_query()).build();
-        uri.map_err(|_| format!("dial tcp: lookup {}: no such host", self.host))
+        uri.map_err(|_| UrlError::NoSuchHost(self.host.clone()))
     }
 
     fn path_and_query(&self) -> String {
@@ -149,7 +150,10 @@ mod tests {
     fn invalid_port_error_matches_go() {
         let check = |port: &str, expected: Result<&str, &str>| {
             let [host, port, path, query] = ["::1", port, "/a b", "c"].map(str::to_owned);
-            let got = Url { tls: None, host, port, path, query }.uri().map(|uri| uri.to_string());
+            let got = Url { tls: None, host, port, path, query }
+                .uri()
+                .map(|uri| uri.to_string())
+                .map_err(|error| error.to_string());
             assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned));
         };
         check("", Ok("http://[::1]/a%20b?c"));

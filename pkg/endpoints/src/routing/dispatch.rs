@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use apimachinery::request_context::RequestContext;
@@ -18,6 +19,11 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Body of a request or a response.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Returns a body of these bytes.
+pub fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
 
 /// Maximum size of a request body (upstream's `MaxRequestBodyBytes`).
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;

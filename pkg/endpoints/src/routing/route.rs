@@ -8,26 +8,8 @@ use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 
-use crate::aggregated::proxied;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    /// GET of an object or subresource.
-    Get,
-    /// GET of a collection, which may be a watch.
-    List,
-    /// The old `/watch/` paths.
-    Watch,
-    /// POST.
-    Create,
-    /// PUT.
-    Update,
-    Patch,
-    Delete,
-    DeleteCollection,
-    /// Proxy request to a backend, with any method.
-    Connect,
-}
+pub(crate) use super::action::Action;
+use super::proxied::proxied;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Route {

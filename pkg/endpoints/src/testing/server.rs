@@ -32,7 +32,7 @@ use crate::api::{Api, Backends, CompressedLists};
 use crate::cpu_pool::CpuPool;
 use crate::discovery::VersionInfo;
 use crate::negotiation::Formats;
-use crate::proxy::{Network, Trust, UpgradeError};
+use crate::proxy::{Network, NetworkError, Trust};
 use crate::response;
 use crate::routing::dispatch::{Body, Dispatch, Request, Response};
 use crate::routing::served::{Description, Served};
@@ -263,16 +263,16 @@ struct NoNetwork;
 
 #[async_trait]
 impl Network for NoNetwork {
-    async fn send(&self, _: Trust, _: http::Request<Body>) -> Result<Response, String> {
-        Err("no network".to_owned())
+    async fn send(&self, _: Trust, _: http::Request<Body>) -> Result<Response, NetworkError> {
+        Err(NetworkError::Dial("no network".to_owned()))
     }
 
-    async fn send_alone(&self, _: Trust, _: http::Request<Body>) -> Result<Response, UpgradeError> {
-        Err(UpgradeError::Dial("no network".to_owned()))
+    async fn send_alone(&self, _: Trust, _: http::Request<Body>) -> Result<Response, NetworkError> {
+        Err(NetworkError::Dial("no network".to_owned()))
     }
 
-    async fn addresses(&self, _: &str) -> Result<Vec<std::net::IpAddr>, String> {
-        Err("no network".to_owned())
+    async fn addresses(&self, _: &str) -> Result<Vec<std::net::IpAddr>, NetworkError> {
+        Err(NetworkError::Dial("no network".to_owned()))
     }
 }
 

@@ -1,20 +1,34 @@
 //! Metrics of sent watch events, by resource, under upstream's names.
 
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api::resources::Resource;
 use apimachinery::request_info::RequestInfo;
+use component_base::metrics::{
+    Counter, Family, Histogram, Metric, MetricsRegistry, Page, Stability, buckets,
+};
 
-/// Upper bounds of event sizes, in bytes.
-const SIZES: [u64; 8] = [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072];
-
-/// Upper bounds of the time until the initial state is sent, in milliseconds.
-const LIST_TIMES: [u64; 17] = [
-    50, 100, 200, 400, 600, 800, 1000, 2000, 4000, 6000, 8000, 10_000, 15_000, 20_000, 30_000, 45_000, 60_000,
-];
+const EVENTS: Family<Counter, 3> = Family::counter(
+    Stability::Alpha,
+    "apiserver_watch_events_total",
+    "Number of events sent in watch clients",
+    ["group", "resource", "version"],
+);
+const SIZES: Family<Histogram, 3> = Family::histogram(
+    Stability::Alpha,
+    "apiserver_watch_events_sizes",
+    "Watch event size distribution in bytes",
+    ["group", "resource", "version"],
+    &buckets::EVENT_BYTES,
+);
+const LIST_SECONDS: Family<Histogram, 4> = Family::histogram(
+    Stability::Beta,
+    "apiserver_watch_list_duration_seconds",
+    "Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.",
+    ["group", "resource", "scope", "version"],
+    &buckets::WATCH_LIST_SECONDS,
+);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -37,66 +51,35 @@ impl Scope {
     }
 }
 
-/// Histogram. The last bucket counts values above all bounds.
-struct Histogram<const BOUNDS: usize> {
-    counts: [AtomicU64; BOUNDS],
-    above: AtomicU64,
-    sum: AtomicU64,
-}
-
-impl<const BOUNDS: usize> Default for Histogram<BOUNDS> {
-    fn default() -> Self {
-        let counts = std::array::from_fn(|_| AtomicU64::new(0));
-        Histogram { counts, above: AtomicU64::new(0), sum: AtomicU64::new(0) }
-    }
-}
-
-impl<const BOUNDS: usize> Histogram<BOUNDS> {
-    fn observe(&self, bounds: &[u64; BOUNDS], value: u64) {
-        let bucket = bounds.partition_point(|bound| *bound < value);
-        self.counts.get(bucket).unwrap_or(&self.above).fetch_add(1, Relaxed);
-        self.sum.fetch_add(value, Relaxed);
-    }
-
-    /// Appends the samples, with bounds and sum divided by `unit`. Appends nothing if there are none.
-    fn write(&self, name: &str, labels: &str, bounds: &[u64; BOUNDS], unit: f64, out: &mut String) {
-        let counts: Vec<u64> = self.counts.iter().map(|count| count.load(Relaxed)).collect();
-        let total = counts.iter().sum::<u64>() + self.above.load(Relaxed);
-        if total == 0 {
-            return;
-        }
-        let mut below = 0;
-        for (bound, count) in bounds.iter().zip(&counts) {
-            below += count;
-            let bound = *bound as f64 / unit;
-            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
-        }
-        let sum = self.sum.load(Relaxed) as f64 / unit;
-        let _ = writeln!(
-            out,
-            "{name}_bucket{{{labels},le=\"+Inf\"}} {total}\n{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {total}"
-        );
-    }
-}
-
-#[derive(Default)]
+/// Counts of one resource.
 pub(crate) struct Counters {
-    events: AtomicU64,
-    sizes: Histogram<{ SIZES.len() }>,
-    lists: [Histogram<{ LIST_TIMES.len() }>; SCOPES.len()],
+    events: Counter,
+    sizes: Histogram,
+    /// In the order of [`Scope`].
+    lists: [Histogram; SCOPES.len()],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters {
+            events: Counter::default(),
+            sizes: Histogram::new(SIZES.buckets()),
+            lists: std::array::from_fn(|_| Histogram::new(LIST_SECONDS.buckets())),
+        }
+    }
 }
 
 impl Counters {
     /// Counts an event of this size.
     pub(crate) fn sent(&self, bytes: usize) {
-        self.events.fetch_add(1, Relaxed);
-        self.sizes.observe(&SIZES, bytes as u64);
+        self.events.increment();
+        self.sizes.observe(bytes as u64);
     }
 
     /// Records the duration of the initial list.
     pub(crate) fn listed(&self, scope: Scope, took: Duration) {
         if let Some(times) = self.lists.get(scope as usize) {
-            times.observe(&LIST_TIMES, u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+            times.observe_duration(took);
         }
     }
 }
@@ -136,37 +119,26 @@ impl WatchMetrics {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the metrics in the Prometheus text format.
-    pub fn write(&self, out: &mut String) {
+    /// Registers the metrics.
+    pub fn register(self: &Arc<Self>, registry: &MetricsRegistry) {
+        let metrics = Arc::clone(self);
+        registry.collect(&[&EVENTS, &SIZES, &LIST_SECONDS], move |page| metrics.write(page));
+    }
+
+    fn write(&self, page: &mut Page<'_>) {
         let all = self.rows().clone();
-        let rows = || {
-            all.iter().map(|((group, version, plural), counters)| {
-                (format!("group=\"{group}\",resource=\"{plural}\",version=\"{version}\""), counters)
-            })
-        };
-        let name = "apiserver_watch_events_total";
-        family(out, name, "counter", "[ALPHA] Events that watches have sent.");
-        for (labels, counters) in rows() {
-            let events = counters.events.load(Relaxed);
-            if events > 0 {
-                let _ = writeln!(out, "{name}{{{labels}}} {events}");
-            }
-        }
-        let name = "apiserver_watch_events_sizes";
-        family(out, name, "histogram", "[ALPHA] Sizes of the events that watches have sent, in bytes.");
-        for (labels, counters) in rows() {
-            counters.sizes.write(name, &labels, &SIZES, 1.0, out);
-        }
-        let name = "apiserver_watch_list_duration_seconds";
-        family(
-            out,
-            name,
-            "histogram",
-            "[BETA] Time until watches had sent the initial state they were asked for.",
-        );
-        for (labels, counters) in rows() {
+        let rows =
+            || all.iter().map(|((group, version, plural), counters)| ([&**group, plural, version], counters));
+        let mut samples = page.family(&EVENTS);
+        rows().for_each(|(labels, counters)| samples.used(labels, &counters.events));
+        drop(samples);
+        let mut samples = page.family(&SIZES);
+        rows().for_each(|(labels, counters)| samples.used(labels, &counters.sizes));
+        drop(samples);
+        let mut samples = page.family(&LIST_SECONDS);
+        for ([group, resource, version], counters) in rows() {
             for (scope, times) in SCOPES.iter().zip(&counters.lists) {
-                times.write(name, &format!("{labels},scope=\"{scope}\""), &LIST_TIMES, 1000.0, out);
+                samples.used([group, resource, scope, version], times);
             }
         }
     }
@@ -179,10 +151,6 @@ fn place(rows: &[(Labels, Arc<Counters>)], row: &Resource<'_>) -> Result<usize, 
     })
 }
 
-fn family(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -190,15 +158,16 @@ mod tests {
 
     #[test]
     fn sent_events_are_counted_by_resource_and_size() {
-        let metrics = WatchMetrics::default();
+        let registry = MetricsRegistry::default();
+        let metrics = Arc::<WatchMetrics>::default();
+        metrics.register(&registry);
         metrics.of(api::resources::find("", "v1", "configmaps", "").unwrap());
         let pods = metrics.of(api::resources::find("", "v1", "pods", "").unwrap());
         pods.sent(1024);
         pods.sent(1025);
         pods.sent(1 << 20);
         pods.listed(Scope::Namespace, Duration::from_millis(1500));
-        let mut page = String::new();
-        metrics.write(&mut page);
+        let page = registry.to_string();
         for line in [
             "apiserver_watch_events_total{group=\"\",resource=\"pods\",version=\"v1\"} 3",
             "apiserver_watch_events_sizes_bucket{group=\"\",resource=\"pods\",version=\"v1\",le=\"1024\"} 1",
@@ -215,16 +184,14 @@ mod tests {
 
     #[test]
     fn counts_end_when_resource_is_removed() {
-        let metrics = WatchMetrics::default();
+        let registry = MetricsRegistry::default();
+        let metrics = Arc::<WatchMetrics>::default();
+        metrics.register(&registry);
         let pods = api::resources::find("", "v1", "pods", "").unwrap();
         let custom = Resource { group: "example.com", version: "v2", plural: "things", ..*pods };
         metrics.of(&custom).sent(1);
         metrics.of(&custom).sent(1);
-        let page = || {
-            let mut page = String::new();
-            metrics.write(&mut page);
-            page
-        };
+        let page = || registry.to_string();
         let line = "apiserver_watch_events_total{group=\"example.com\",resource=\"things\",version=\"v2\"} 2";
         assert!(page().contains(line), "{}", page());
         metrics.forget(&custom);

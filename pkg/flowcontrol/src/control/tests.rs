@@ -5,7 +5,8 @@ use std::task::{Context, Poll};
 
 use super::*;
 use crate::config::{LevelKind, PriorityLevel};
-use crate::level::{Rejection, Seat, Waiting, WorkEstimate};
+use crate::level::{Seat, Waiting};
+use crate::request::{Rejection, WorkEstimate};
 use crate::testing::{
     ManualClock, WakeRecorder, class, level, list_by, one_level, queuing, request, schema, wide,
 };
@@ -143,8 +144,7 @@ fn mandatory_level_survives_object_deletion() {
     let levels = vec![level("catch-all", 95, queuing(8, 2, 10)), level("other", 5, None)];
     let (flow, _clock) = with(Configuration::new(Vec::new(), levels, 100));
     flow.configure(Configuration::new(Vec::new(), vec![level("other", 5, None)], 100));
-    let mut page = String::new();
-    flow.collect(&mut page);
+    let page = crate::testing::metrics_page(&flow);
     assert!(
         page.contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"} 95\n"),
         "{page}"
@@ -178,8 +178,7 @@ fn seats_follow_demand() {
     let _asked: Vec<Admission> = (0..85).map(|_| flow.ask(&bob, request(WorkEstimate::ONE))).collect();
     clock.set(2 * FlowControl::ADJUSTMENT_PERIOD);
     flow.adjust();
-    let mut page = String::new();
-    flow.collect(&mut page);
+    let page = crate::testing::metrics_page(&flow);
     let limit = |level| {
         let start = format!("apiserver_flowcontrol_current_limit_seats{{priority_level=\"{level}\"}} ");
         page.lines().find_map(|line| line.strip_prefix(&start)?.parse::<u32>().ok()).unwrap()

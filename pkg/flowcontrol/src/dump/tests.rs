@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::control::FlowControl;
-use crate::level::{Admission, WorkEstimate};
+use crate::level::Admission;
+use crate::request::WorkEstimate;
 use crate::testing::{class, list_by, one_level, queuing, request};
 
 fn busy() -> (FlowControl, Vec<Admission>) {

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::config::Configuration;
-use crate::level::{Admission, WorkEstimate};
+use crate::level::Admission;
+use crate::request::WorkEstimate;
 use crate::testing::{class, level, one_level, queuing, request, schema};
 
 /// The families of an upstream server, and the two counters that appear only after an event.
@@ -52,8 +53,7 @@ fn page_has_upstreams_families() {
     class(&flow, "ann").observe_watchers(5);
     clock.set(Duration::from_secs(1));
     drop(asked);
-    let mut page = String::new();
-    flow.collect(&mut page);
+    let page = crate::testing::metrics_page(&flow);
     let mut families = BTreeSet::new();
     for line in page.lines() {
         if let Some(family) = line.strip_prefix("# TYPE apiserver_flowcontrol_") {
@@ -86,11 +86,7 @@ fn page_has_upstreams_families() {
 #[test]
 fn series_of_removed_objects_disappear() {
     let (flow, _clock) = one_level(2, queuing(4, 1, 1));
-    let page = || {
-        let mut page = String::new();
-        flow.collect(&mut page);
-        page
-    };
+    let page = || crate::testing::metrics_page(&flow);
     let seat = flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE));
     assert!(page().contains("flow_schema=\"all\"") && page().contains("priority_level=\"only\""));
     let schemas = vec![schema("other", "other", 5, &[])];
@@ -109,8 +105,7 @@ fn unchanged_schema_keeps_its_counts() {
     let schemas = vec![schema("all", "only", 5, &[])];
     flow.configure(Configuration::new(schemas, vec![level("only", 7, None)], 20));
     drop(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
-    let mut page = String::new();
-    flow.collect(&mut page);
+    let page = crate::testing::metrics_page(&flow);
     let sample = "dispatched_requests_total{flow_schema=\"all\",priority_level=\"only\"} 2\n";
     assert!(page.contains(sample), "{page}");
 }

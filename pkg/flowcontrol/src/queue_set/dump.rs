@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::entries::{Entry, State};
 use super::load::LoadHistograms;
 use super::{DeferredWork, QueueSet};
-use crate::level::Request;
+use crate::request::Request;
 use crate::schema::Schema;
 use crate::seat_seconds::SeatSeconds;
 use crate::snapshot::QueueState;

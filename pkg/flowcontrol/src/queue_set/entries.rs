@@ -7,7 +7,7 @@ use std::time::Duration;
 use slab::Slab;
 
 use super::ESTIMATED_SERVICE;
-use crate::level::Request;
+use crate::request::Request;
 use crate::schema::Schema;
 use crate::seat_seconds::SeatSeconds;
 
@@ -82,7 +82,7 @@ impl Entry {
     }
 }
 
-fn final_work(work: &crate::level::WorkEstimate) -> SeatSeconds {
+fn final_work(work: &crate::request::WorkEstimate) -> SeatSeconds {
     SeatSeconds::of(work.final_seats.into(), work.additional_latency)
 }
 

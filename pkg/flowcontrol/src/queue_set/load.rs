@@ -1,20 +1,17 @@
 //! Accounting of a level: waiting and executing requests, their seats, and the metrics of both.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+
+use component_base::metrics::buckets;
 
 use super::entries::{Entry, State};
 use crate::demand::{PeriodStats, TimeIntegrator};
-use crate::figures::{LENGTH_BOUNDS, RejectReason};
-use crate::level::Rejection;
-use crate::ratio::{Bounds, Ratio};
+use crate::ratio::Ratio;
+use crate::request::Rejection;
 use crate::request_counts::{Phase, RequestCounter};
+use crate::schema_metrics::RejectReason;
 use crate::seat_seconds::SeatSeconds;
-
-const REQUEST_BOUNDS: &Bounds = &[0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
-const SEAT_BOUNDS: &Bounds = &[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
-const DEMAND_BOUNDS: &Bounds = &[0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8, 4.0, 6.0];
 
 /// Load over time, relative to capacity.
 #[derive(Debug, Clone)]
@@ -59,10 +56,10 @@ impl LevelLoad {
             cancelled: 0,
             last_dispatch: None,
             meters: LoadHistograms {
-                requests_waiting: Ratio::new(REQUEST_BOUNDS, now),
-                requests_executing: Ratio::new(REQUEST_BOUNDS, now),
-                seats_executing: Ratio::new(SEAT_BOUNDS, now),
-                seats_wanted: Ratio::new(DEMAND_BOUNDS, now),
+                requests_waiting: Ratio::new(&buckets::REQUEST_UTILIZATION_RATIOS, now),
+                requests_executing: Ratio::new(&buckets::REQUEST_UTILIZATION_RATIOS, now),
+                seats_executing: Ratio::new(&buckets::SEAT_UTILIZATION_RATIOS, now),
+                seats_wanted: Ratio::new(&buckets::SEAT_DEMAND_RATIOS, now),
             },
             demand: TimeIntegrator::new(now),
             exempt,
@@ -87,20 +84,20 @@ impl LevelLoad {
 
     pub(super) fn rejected(&mut self, entry: &Entry, rejection: Rejection) {
         self.rejected += 1;
-        entry.schema.figures.rejected(match rejection {
+        entry.schema.metrics.rejected(match rejection {
             Rejection::ConcurrencyLimit => RejectReason::ConcurrencyLimit,
             Rejection::QueueFull => RejectReason::QueueFull,
         });
-        entry.schema.figures.observe_wait(false, Duration::ZERO);
+        entry.schema.metrics.observe_wait(false, Duration::ZERO);
     }
 
     pub(super) fn queued(&mut self, entry: &Entry, length: u32, now: Duration) {
         let width = entry.width();
         self.waiting += 1;
         self.seats_waiting += width;
-        let figures = &entry.schema.figures;
-        figures.waiting(1, width as i64);
-        figures.queue_length.observe(&LENGTH_BOUNDS, length.into(), length.into());
+        let metrics = &entry.schema.metrics;
+        metrics.waiting(1, width as i64);
+        metrics.queue_length.observe(length.into());
         self.kinds.moved(entry.request.mutating, None, Some(Phase::Waiting), now);
     }
 
@@ -108,16 +105,16 @@ impl LevelLoad {
         let width = entry.width();
         self.waiting -= 1;
         self.seats_waiting -= width;
-        entry.schema.figures.waiting(-1, -(width as i64));
+        entry.schema.metrics.waiting(-1, -(width as i64));
     }
 
     pub(super) fn gave_up(&mut self, entry: &Entry, now: Duration) {
         self.unqueued(entry);
         self.rejected += 1;
         self.cancelled += 1;
-        entry.schema.figures.rejected(RejectReason::TimeOut);
+        entry.schema.metrics.rejected(RejectReason::TimeOut);
         // Upstream counts these as dispatched.
-        entry.schema.figures.observe_wait(true, now.saturating_sub(entry.arrived));
+        entry.schema.metrics.observe_wait(true, now.saturating_sub(entry.arrived));
         self.kinds.moved(entry.request.mutating, Some(Phase::Waiting), None, now);
     }
 
@@ -139,26 +136,26 @@ impl LevelLoad {
         self.executing += 1;
         self.dispatched += 1;
         self.seats_in_use += width;
-        let figures = &entry.schema.figures;
-        figures.dispatched.fetch_add(1, Relaxed);
-        figures.executing_requests.fetch_add(1, Relaxed);
-        figures.executing_seats.fetch_add(width as i64, Relaxed);
+        let metrics = &entry.schema.metrics;
+        metrics.dispatched.increment();
+        metrics.executing_requests.add(1);
+        metrics.executing_seats.add(width as i64);
         if !self.exempt {
-            figures.observe_wait(true, now.saturating_sub(entry.arrived));
+            metrics.observe_wait(true, now.saturating_sub(entry.arrived));
         }
     }
 
     pub(super) fn finished(&mut self, entry: &Entry, took: Duration, now: Duration) {
         self.executing -= 1;
-        entry.schema.figures.executing_requests.fetch_sub(1, Relaxed);
-        entry.schema.figures.observe_execution(entry.request.watch, took);
+        entry.schema.metrics.executing_requests.add(-1);
+        entry.schema.metrics.observe_execution(entry.request.watch, took);
         self.kinds.moved(entry.request.mutating, Some(Phase::Executing), None, now);
     }
 
     pub(super) fn freed(&mut self, entry: &Entry) {
         let width = entry.width();
         self.seats_in_use -= width;
-        entry.schema.figures.executing_seats.fetch_sub(width as i64, Relaxed);
+        entry.schema.metrics.executing_seats.add(-(width as i64));
     }
 
     /// Records the current load from `now` on.

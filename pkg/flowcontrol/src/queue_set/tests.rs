@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::figures::SchemaFigures;
 use crate::level::WorkEstimate;
+use crate::request::SchemaMetrics;
+use crate::shuffle_sharding::Dealer;
 use crate::testing::{WakeRecorder, request, wide};
 
 /// Recording of upstream's queue set with random requests: 11 queues, hand size 3, queue length 6, and 2 to
@@ -15,8 +16,8 @@ use crate::testing::{WakeRecorder, request, wide};
 const RECORDING: &str = include_str!("testdata/upstream.txt");
 
 fn schema() -> Arc<Schema> {
-    let figures = Arc::<SchemaFigures>::default();
-    Arc::new(Schema { name: "schema".into(), distinguisher: None, figures })
+    let metrics = Arc::<SchemaMetrics>::default();
+    Arc::new(Schema { name: "schema".into(), distinguisher: None, metrics })
 }
 
 fn queues(queues: u32, hand: u32, length_limit: u32, seats: u32) -> QueueSet {

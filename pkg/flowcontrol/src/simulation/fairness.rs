@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::config::Queuing;
 use crate::control::FlowControl;
-use crate::level::{Admission, Seat, Waiting, WorkEstimate};
+use crate::level::{Admission, Seat, Waiting};
+use crate::request::WorkEstimate;
 use crate::shuffle_sharding::Dealer;
 use crate::testing::{ManualClock, Rng, WakeRecorder, class, one_level, queuing, request, wide};
 

@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use apimachinery::time::UnixTime;
 
+use crate::clock::Monotonic;
 use crate::config::Configuration;
-use crate::control::{FlowControl, Monotonic};
-use crate::level::{Admission, Level, Seat, Waiting, WorkEstimate};
+use crate::control::FlowControl;
+use crate::level::{Admission, Level, Seat, Waiting};
+use crate::request::WorkEstimate;
 use crate::testing::{ManualClock, Rng, WakeRecorder, class, level, queuing, request, schema};
 
 /// Requests per run; an environment variable raises it.
@@ -234,8 +236,7 @@ impl Simulation {
     }
 
     fn scrape(&mut self, requests: u64) {
-        let mut page = String::new();
-        self.flow.collect(&mut page);
+        let mut page = crate::testing::metrics_page(&self.flow);
         page += &self.flow.dump_requests(true, UnixTime::default());
         page += &self.flow.dump_queues();
         assert!(page.contains("apiserver_flowcontrol_current_limit_seats{priority_level=\"exempt\"}"));

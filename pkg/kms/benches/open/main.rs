@@ -2,6 +2,7 @@
 //! derived key and one AES-GCM.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a bench may")]
 
+use component_base::metrics::MetricsRegistry;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,7 +13,7 @@ use divan::Bencher;
 use encryption::cipher::ExtendedGcm;
 use encryption::{Kms, KmsFactory, KmsProvider, KmsVersion};
 use futures::FutureExt;
-use kms::{Figures, Plugins};
+use kms::{KmsMetrics, Plugins};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 
@@ -48,7 +49,7 @@ fn provider(runtime: &Runtime, dir: &Path) -> Arc<dyn KmsProvider> {
     let plugins = Plugins {
         clock: Arc::new(Now),
         random: Arc::new(random),
-        figures: Arc::new(Figures::new("bench")),
+        metrics: Arc::new(KmsMetrics::new(&MetricsRegistry::default(), "bench")),
         v1: false,
     };
     let kms = Kms {

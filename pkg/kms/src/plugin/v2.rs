@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use super::{PluginConnection, failed};
-use crate::Figures;
+use crate::KmsMetrics;
 
 pub(crate) const STATUS: &str = "/v2.KeyManagementService/Status";
 pub(crate) const DECRYPT: &str = "/v2.KeyManagementService/Decrypt";
@@ -90,12 +90,12 @@ pub(crate) trait Plugin: Send + Sync + 'static {
 pub(crate) struct SocketPlugin {
     provider: Arc<str>,
     calls: PluginConnection,
-    figures: Arc<Figures>,
+    metrics: Arc<KmsMetrics>,
 }
 
 impl SocketPlugin {
-    pub(crate) fn new(provider: &str, calls: PluginConnection, figures: Arc<Figures>) -> Self {
-        SocketPlugin { provider: provider.into(), calls, figures }
+    pub(crate) fn new(provider: &str, calls: PluginConnection, metrics: Arc<KmsMetrics>) -> Self {
+        SocketPlugin { provider: provider.into(), calls, metrics }
     }
 
     async fn counted<A>(
@@ -106,7 +106,7 @@ impl SocketPlugin {
         let began = Instant::now();
         let answer = call.await;
         let code = answer.as_ref().map_or_else(Status::code, |_| Code::Ok);
-        self.figures.record_call(&self.provider, method, code_name(code), began.elapsed());
+        self.metrics.record_call(&self.provider, method, code_name(code), began.elapsed());
         answer.map_err(|status| failed(&status))
     }
 }

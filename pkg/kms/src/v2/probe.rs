@@ -22,7 +22,7 @@ use super::object::{Kind, Source, key_id_errors};
 use super::sources::Dek;
 use crate::health::{Health, Unhealthy};
 use crate::plugin::v2::{EncryptRequest, EncryptResponse, Plugin, StatusResponse};
-use crate::{Figures, Fingerprint, Plugins, hash_if_any};
+use crate::{Fingerprint, KmsMetrics, Plugins, hash_if_any};
 
 /// Intervals between status calls for a healthy and for an unhealthy plugin.
 const HEALTHY_INTERVAL: Duration = Duration::from_secs(60);
@@ -58,7 +58,7 @@ pub(super) struct Probe {
     plugin: Arc<dyn Plugin>,
     clock: Arc<dyn Clock>,
     random: Random,
-    figures: Arc<Figures>,
+    metrics: Arc<KmsMetrics>,
     state: ArcSwapOption<State>,
     /// First version that the plugin reported. It must not change.
     version: OnceLock<String>,
@@ -72,7 +72,7 @@ impl Probe {
             plugin,
             clock: Arc::clone(&outside.clock),
             random: Arc::clone(&outside.random),
-            figures: Arc::clone(&outside.figures),
+            metrics: Arc::clone(&outside.metrics),
             state: ArcSwapOption::empty(),
             version: OnceLock::new(),
             health: Arc::new(Health::new(name)),
@@ -139,11 +139,11 @@ impl Probe {
         }
         errors.extend(self.version_error(version));
         if let Some((code, error)) = key_id_errors(key_id) {
-            self.figures.invalid_key_id(&self.name, code);
+            self.metrics.invalid_key_id(&self.name, code);
             let hash = hash_if_any(key_id);
             errors.push(format!("got invalid KMSv2 KeyID hash {hash:?}: {error}"));
         } else {
-            self.figures.told(&self.name, key_id, self.clock.now());
+            self.metrics.told(&self.name, key_id, self.clock.now());
             errors.extend(self.confirm_or_replace_seed(key_id).await.err());
         }
         match joined(errors) {
@@ -206,7 +206,7 @@ impl Probe {
     /// Generates a seed and seals it with the plugin.
     async fn make(&self, uid: String) -> Result<WriteSource, Error> {
         let mut seed = [0; ExtendedGcm::SEED_LENGTH_MIN];
-        self.figures.key_made(|| (self.random)(&mut seed));
+        self.metrics.key_made(|| (self.random)(&mut seed));
         let request = EncryptRequest { plaintext: seed.to_vec(), uid };
         let sealed = self.plugin.encrypt(request).await;
         let sealed = sealed.map_err(|error| error.within("failed to encrypt DEK, error"))?;

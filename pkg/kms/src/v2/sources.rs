@@ -9,7 +9,7 @@ use encryption::cipher::{ExtendedGcm, Gcm};
 use tokio::time::Instant;
 
 use super::object::Kind;
-use crate::{Figures, Fingerprint, hash};
+use crate::{Fingerprint, KmsMetrics, hash};
 
 /// Lifetime of a source that is not used for writes (upstream's value). There is one source for each server
 /// start and each key of the plugin, as long as the store has values under it.
@@ -64,13 +64,13 @@ struct Entry {
 /// values stay readable.
 pub(super) struct Sources {
     provider: Arc<str>,
-    figures: Arc<Figures>,
+    metrics: Arc<KmsMetrics>,
     entries: RwLock<HashMap<Fingerprint, Entry>>,
 }
 
 impl Sources {
-    pub(super) fn new(provider: Arc<str>, figures: Arc<Figures>) -> Self {
-        Sources { provider, figures, entries: RwLock::default() }
+    pub(super) fn new(provider: Arc<str>, metrics: Arc<KmsMetrics>) -> Self {
+        Sources { provider, metrics, entries: RwLock::default() }
     }
 
     pub(super) fn get(&self, source: &Fingerprint) -> Option<Arc<Dek>> {
@@ -88,7 +88,7 @@ impl Sources {
             oldest.and_then(|source| entries.remove(&source));
         }
         entries.insert(source, Entry { dek, expires: now + TTL });
-        self.figures.sources(&self.provider, entries.len());
+        self.metrics.sources(&self.provider, entries.len());
     }
 
     /// Extends the lifetime of a source that is used for writes.

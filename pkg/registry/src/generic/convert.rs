@@ -46,8 +46,30 @@ pub trait Convert: Send + Sync {
     /// yet.
     ///
     /// # Errors
-    /// A message for clients.
-    async fn convert(&self, objects: Vec<Object>, to: &str) -> std::result::Result<Vec<Object>, String>;
+    /// The webhook failed, or its response is invalid. Clients get the text.
+    async fn convert(
+        &self,
+        objects: Vec<Object>,
+        to: &str,
+    ) -> std::result::Result<Vec<Object>, ConversionError>;
+}
+
+/// Error of [`Convert`].
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ConversionError(Box<dyn std::error::Error + Send + Sync>);
+
+impl ConversionError {
+    /// Wraps the error of a converter.
+    pub fn new(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        ConversionError(Box::new(error))
+    }
+}
+
+impl From<ConversionError> for Box<Status> {
+    fn from(error: ConversionError) -> Self {
+        Status::unmapped(error.to_string()).into()
+    }
 }
 
 /// Conversion data of a resource with a conversion webhook.
@@ -173,7 +195,7 @@ impl Registry {
             (false, Cow::Borrowed(_)) => return Ok(value.clone()),
             (false, Cow::Owned(converted)) => codec::encode(storage, &converted),
         };
-        Ok(encoded.map_err(Status::internal_error)?)
+        Ok(encoded?)
     }
 
     /// True if custom resources are stored as CBOR.
@@ -209,9 +231,9 @@ impl Registry {
         if conversion.is_of(written) {
             return Ok(written.clone());
         }
-        let object = codec::decode_stored(storage, written, self.gates()).map_err(Status::internal_error)?;
+        let object = codec::decode_stored(storage, written, self.gates())?;
         let object = conversion.object(object).await?;
-        Ok(codec::encode(storage, &object).map_err(Status::internal_error)?)
+        Ok(codec::encode(storage, &object)?)
     }
 }
 
@@ -239,7 +261,7 @@ impl Conversion {
     async fn ask(&self, mut objects: Vec<Object>, to: &str) -> Result<Vec<Object>> {
         let revisions: Vec<_> =
             objects.iter_mut().map(|object| meta::metadata_mut(object).remove("resourceVersion")).collect();
-        let mut converted = self.outside.convert(objects, to).await.map_err(Status::unmapped)?;
+        let mut converted = self.outside.convert(objects, to).await?;
         for (object, revision) in converted.iter_mut().zip(revisions) {
             if let Some(kind) = self.storage().custom {
                 kind.coerce(to, object, Coercion::Lenient)
@@ -358,7 +380,7 @@ impl Conversion {
                 continue;
             }
             bytes = bytes.saturating_add(value.len());
-            let object = codec::decode_value(self.storage(), value).map_err(Status::internal_error)?;
+            let object = codec::decode_value(self.storage(), value)?;
             batch.objects.push(object);
             batch.places.push(at);
         }
@@ -371,7 +393,7 @@ impl Conversion {
 
     /// Creates an element of a converted object. Its bytes are cached with the original.
     fn keep(&self, element: &Element, object: &Object) -> Result<Arc<Element>> {
-        let value = codec::encode(self.storage(), object).map_err(Status::internal_error)?;
+        let value = codec::encode(self.storage(), object)?;
         let kept = element.memo().shared(self.representation(), &self.budget, || Ok::<_, ()>(value.clone()));
         let value = kept.unwrap_or(value);
         let header = self.header(object);

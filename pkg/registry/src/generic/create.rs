@@ -144,7 +144,7 @@ impl Registry {
         let span = trace::write("Create etcd3", target, key);
         span.event("About to Encode");
         let object = codec::stored_form(target.resource, storage, object).map_err(Status::unmapped)?;
-        let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
+        let value = codec::encode(storage, &object)?;
         span.event_with("Encode succeeded", "len", value.len());
         span.event("TransformToStorage succeeded");
         let dry = DryRun::of(&self.delegator);

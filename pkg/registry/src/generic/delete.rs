@@ -12,7 +12,7 @@ use schema::object::Object;
 use storage::{KeyValue, Update, Updated, Written};
 
 use super::dryrun::DryRun;
-use super::update::Failure;
+use super::update::AttemptError;
 use super::{Admit, Registry, Result, Target, error};
 use crate::{Stored, codec, meta};
 use step::{Stage, Step};
@@ -105,7 +105,7 @@ impl Registry {
             Deletion { registry: self, target, storage, request, fills_options, planned: None };
         for _ in 0..ATTEMPTS_MAX {
             let updated = turns.guaranteed_update(store, &key, suggestion.take(), &mut deletion);
-            let updated = updated.await.map_err(|failure: Failure| failure.status(target, "delete"))?;
+            let updated = updated.await.map_err(|error: AttemptError| error.status(target, "delete"))?;
             let Some(DeletePlan { name, uid, value, then }) = deletion.planned.take() else { break };
             let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =
                 updated;
@@ -149,10 +149,10 @@ impl Registry {
     }
 }
 
-impl storage::Change<Failure> for &mut Deletion<'_> {
+impl storage::Change<AttemptError> for &mut Deletion<'_> {
     /// Preconditions are checked before admission, and admission runs before any change. A terminating object
     /// is not subject to admission.
-    async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, Failure> {
+    async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, AttemptError> {
         let (target, options) = (self.target, self.request.options);
         let Some(kv) = current else {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
@@ -184,7 +184,7 @@ impl storage::Change<Failure> for &mut Deletion<'_> {
             Step::MarkAndRemove(marked) => (marked, true),
         };
         codec::strip_revision(&mut marked);
-        let value = codec::encode(self.storage, &marked).map_err(Status::internal_error)?;
+        let value = codec::encode(self.storage, &marked)?;
         let written = self.registry.to_store(target, self.storage, &marked, &value).await?;
         let then = if is_last { DeleteContinuation::Removable(marked) } else { DeleteContinuation::Stays };
         self.planned = Some(DeletePlan { name, uid, value, then });
@@ -206,7 +206,7 @@ impl Deletion<'_> {
         }
         let mut object = existing.clone();
         codec::strip_revision(&mut object);
-        Ok(codec::encode(self.storage, &object).map_err(Status::internal_error)?)
+        Ok(codec::encode(self.storage, &object)?)
     }
 
     /// Runs admission for the object as it was read.

@@ -8,7 +8,7 @@ use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
 
 use super::dryrun::DryRun;
-use super::update::Failure;
+use super::update::AttemptError;
 use super::{Registry, Result, Target};
 use crate::{Stored, StoredRef, codec, meta};
 
@@ -38,7 +38,7 @@ impl Registry {
             value = self.edited(target, storage, preconditions, current, edit)?;
             Ok(Update::Write(self.older.bytes(storage, &value)?, self.ttl(target.resource)))
         });
-        let updated = outcome.await.map_err(|failure: Failure| failure.status(target, "update"))?;
+        let updated = outcome.await.map_err(|error: AttemptError| error.status(target, "update"))?;
         let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =
             updated;
         Ok(Stored { key, value, revision })
@@ -52,7 +52,7 @@ impl Registry {
         preconditions: &Preconditions,
         current: Option<&KeyValue>,
         edit: &mut Edit<'_>,
-    ) -> std::result::Result<bytes::Bytes, Failure> {
+    ) -> std::result::Result<bytes::Bytes, AttemptError> {
         let Some(kv) = current else {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         };
@@ -60,7 +60,7 @@ impl Registry {
         check(target, &kv.key, preconditions, &object)?;
         edit(&mut object)?;
         codec::strip_revision(&mut object);
-        Ok(codec::encode(storage, &object).map_err(Status::internal_error)?)
+        Ok(codec::encode(storage, &object)?)
     }
 }
 

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use api::resources;
 use api::resources::{Resource, StorageSpec};
-use apimachinery::status::Status;
 use bytes::Bytes;
 use component_base::features::Release;
 
@@ -36,9 +35,9 @@ impl EmulatedStorage {
     /// 500 for bytes in another form.
     pub(super) fn bytes(&self, storage: &StorageSpec, value: &Bytes) -> Result<Bytes> {
         let Some(older) = self.0.get(storage.prefix) else { return Ok(value.clone()) };
-        let object = codec::decode_value(storage, value).map_err(Status::internal_error)?;
+        let object = codec::decode_value(storage, value)?;
         let object = codec::in_row_version(older, object, storage.group_version);
-        Ok(codec::encode(older, &object).map_err(Status::internal_error)?)
+        Ok(codec::encode(older, &object)?)
     }
 }
 

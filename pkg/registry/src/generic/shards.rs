@@ -12,35 +12,51 @@ const END: &str = "10000000000000000";
 /// Number of hexadecimal digits of a hash.
 const DIGITS: usize = 16;
 
+/// Error of an invalid shard selector, in upstream's wording.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct SelectorError(String);
+
 /// Parses a selector.
 ///
 /// # Errors
 /// A syntax error in upstream's wording.
-pub(super) fn parse(text: &str) -> Result<Shards, String> {
+pub(super) fn parse(text: &str) -> Result<Shards, SelectorError> {
     let text = text.trim();
     if text.is_empty() {
-        return Err("empty shard selector is not allowed; omit the parameter for unfiltered lists".to_owned());
+        return Err(SelectorError(
+            "empty shard selector is not allowed; omit the parameter for unfiltered lists".to_owned(),
+        ));
     }
     let options = Options { optional_syntax: false, ..Options::new(Macros::NONE) };
     let syntax = parser::parse(&Source::new(text), &options).map_err(|errors| {
         let first = errors.kept().first().map_or("", |error| &error.message);
-        format!("CEL parse error: {first}")
+        SelectorError(format!("CEL parse error: {first}"))
     })?;
     let mut ranges = Vec::new();
-    collect(&syntax, syntax.root().ok_or("CEL parse error: ")?, &mut ranges)?;
-    let (first, _) = *ranges.first().ok_or("CEL parse error: ")?;
+    let root = syntax.root().ok_or_else(|| SelectorError("CEL parse error: ".to_owned()))?;
+    collect(&syntax, root, &mut ranges)?;
+    let (first, _) = *ranges.first().ok_or_else(|| SelectorError("CEL parse error: ".to_owned()))?;
     if let Some((other, _)) = ranges.iter().find(|(key, _)| *key != first) {
         let (first, other) = (quote(first.path()), quote(other.path()));
-        return Err(format!("all shard ranges must use the same field, got {first} and {other}"));
+        return Err(SelectorError(format!(
+            "all shard ranges must use the same field, got {first} and {other}"
+        )));
     }
     Ok(Shards::new(first, ranges.into_iter().map(|(_, range)| range).collect()))
 }
 
 /// Parses a range, or several joined by `||`. The CEL parser limits the nesting.
-fn collect(syntax: &Syntax, expr: Expr, ranges: &mut Vec<(ShardKey, ShardRange)>) -> Result<(), String> {
+fn collect(
+    syntax: &Syntax,
+    expr: Expr,
+    ranges: &mut Vec<(ShardKey, ShardRange)>,
+) -> Result<(), SelectorError> {
     let Kind::Call { function, args, .. } = syntax.kind(expr) else {
         let kind = number_of(syntax.kind(expr));
-        return Err(format!("unexpected expression kind {kind}; expected shardRange() call or || operator"));
+        return Err(SelectorError(format!(
+            "unexpected expression kind {kind}; expected shardRange() call or || operator"
+        )));
     };
     let args = syntax.exprs(args);
     match syntax.name(function) {
@@ -51,31 +67,34 @@ fn collect(syntax: &Syntax, expr: Expr, ranges: &mut Vec<(ShardKey, ShardRange)>
         }
         other => {
             let other = quote(other);
-            Err(format!("unsupported function {other}; only shardRange() and || are allowed"))
+            Err(SelectorError(format!("unsupported function {other}; only shardRange() and || are allowed")))
         }
     }
 }
 
 /// Parses the arguments of `shardRange`.
-fn range(syntax: &Syntax, args: &[Expr]) -> Result<(ShardKey, ShardRange), String> {
+fn range(syntax: &Syntax, args: &[Expr]) -> Result<(ShardKey, ShardRange), SelectorError> {
     let &[path, start, end] = args else {
-        return Err(format!("shardRange() requires exactly 3 arguments, got {}", args.len()));
+        return Err(SelectorError(format!("shardRange() requires exactly 3 arguments, got {}", args.len())));
     };
-    let path = path_of(syntax, path).map_err(|e| format!("shardRange() first argument: {e}"))?;
+    let path =
+        path_of(syntax, path).map_err(|e| SelectorError(format!("shardRange() first argument: {e}")))?;
     let key = ShardKey::ALL.into_iter().find(|key| key.path() == path).ok_or_else(|| {
         let [uid, namespace] = ShardKey::ALL.map(ShardKey::path);
-        format!("unsupported field path {}; supported: {uid}, {namespace}", quote(&path))
+        SelectorError(format!("unsupported field path {}; supported: {uid}, {namespace}", quote(&path)))
     })?;
     let range = ShardRange { start: number(syntax, start, "hexStart")?, end: number(syntax, end, "hexEnd")? };
     if range.start >= range.end {
         let ShardRange { start, end } = range;
-        return Err(format!("shard range start 0x{start:016x} must be less than end 0x{end:016x}"));
+        return Err(SelectorError(format!(
+            "shard range start 0x{start:016x} must be less than end 0x{end:016x}"
+        )));
     }
     Ok((key, range))
 }
 
 /// Path of a member chain.
-fn path_of(syntax: &Syntax, expr: Expr) -> Result<String, String> {
+fn path_of(syntax: &Syntax, expr: Expr) -> Result<String, SelectorError> {
     match syntax.kind(expr) {
         Kind::Ident(name) => Ok(syntax.name(name).to_owned()),
         Kind::Select { operand, field, .. } => {
@@ -83,51 +102,60 @@ fn path_of(syntax: &Syntax, expr: Expr) -> Result<String, String> {
         }
         other => {
             let kind = number_of(other);
-            Err(format!("expected field path (e.g. object.metadata.uid), got expression kind {kind}"))
+            Err(SelectorError(format!(
+                "expected field path (e.g. object.metadata.uid), got expression kind {kind}"
+            )))
         }
     }
 }
 
 /// Parses one end of a range.
-fn number(syntax: &Syntax, expr: Expr, what: &str) -> Result<u128, String> {
+fn number(syntax: &Syntax, expr: Expr, what: &str) -> Result<u128, SelectorError> {
     let text = match syntax.kind(expr) {
         Kind::Literal(Literal::String(text)) => syntax.name(text),
         Kind::Literal(literal) => {
-            return Err(format!("{what} must be a string literal, got {}", go_type(literal)));
+            return Err(SelectorError(format!("{what} must be a string literal, got {}", go_type(literal))));
         }
         other => {
             let kind = number_of(other);
-            return Err(format!("{what} must be a string literal (e.g. '0xff'), got expression kind {kind}"));
+            return Err(SelectorError(format!(
+                "{what} must be a string literal (e.g. '0xff'), got expression kind {kind}"
+            )));
         }
     };
     let shown = quote(text);
     let Some(digits) = text.strip_prefix("0x") else {
-        return Err(format!("{what} must have '0x' prefix, got {shown}"));
+        return Err(SelectorError(format!("{what} must have '0x' prefix, got {shown}")));
     };
     if digits.is_empty() {
-        return Err(format!("{what}: hex value is required after '0x'"));
+        return Err(SelectorError(format!("{what}: hex value is required after '0x'")));
     }
     if digits.len() > END.len() {
         let (len, max, digits) = (digits.len(), END.len(), quote(digits));
-        return Err(format!("{what}: hex value too long ({len} chars, max {max}): {digits}"));
+        return Err(SelectorError(format!("{what}: hex value too long ({len} chars, max {max}): {digits}")));
     }
     if let Some(bad) = digits.chars().find(|c| !matches!(c, '0'..='9' | 'a'..='f')) {
-        return Err(format!("{what}: invalid hex character {} in {shown}", quote(&bad.to_string())));
+        return Err(SelectorError(format!(
+            "{what}: invalid hex character {} in {shown}",
+            quote(&bad.to_string())
+        )));
     }
     match digits.len() {
         DIGITS => {}
         _ if digits == END => {}
         len if len > DIGITS => {
-            return Err(format!("{what}: 17-digit hex value must be '0x{END}' (2^64), got {shown}"));
+            return Err(SelectorError(format!(
+                "{what}: 17-digit hex value must be '0x{END}' (2^64), got {shown}"
+            )));
         }
         _ => {
             let meant = quote(&format!("0x{digits:0>DIGITS$}"));
-            return Err(format!(
+            return Err(SelectorError(format!(
                 "{what} must be a 0x-prefixed 16-digit hex value, got {shown} (did you mean {meant}?)"
-            ));
+            )));
         }
     }
-    u128::from_str_radix(digits, 16).map_err(|e| format!("{what}: {e}"))
+    u128::from_str_radix(digits, 16).map_err(|e| SelectorError(format!("{what}: {e}")))
 }
 
 /// Number of a node kind in cel-go's error texts.

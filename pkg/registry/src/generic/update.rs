@@ -17,7 +17,8 @@ use storage::{KeyValue, Update, Updated};
 use super::allocate::{Claim, WriteResult, settle};
 use super::dryrun::DryRun;
 use super::{Admit, CreateRequest, Registry, Result, Target, error, trace};
-use crate::{Stored, codec, meta};
+use crate::codec::{self, CodecError};
+use crate::{Stored, meta};
 use kinds::strategy;
 
 /// Computes the new object from the current one, which is `None` if it does not exist. May run several times,
@@ -109,7 +110,7 @@ impl Registry {
             let suggestion = suggestion.clone();
             let outcome =
                 span.within(pin!(turns.guaranteed_update(store, &key, suggestion, &mut attempts))).await;
-            let outcome = outcome.map_err(|failure: Failure| failure.status(target, "update"));
+            let outcome = outcome.map_err(|error: AttemptError| error.status(target, "update"));
             settle(attempts.claim.take(), WriteResult::of(&outcome)).await;
             match outcome {
                 Err(status)
@@ -140,8 +141,8 @@ impl Registry {
     }
 }
 
-impl storage::Change<Failure> for &mut Attempts<'_, '_> {
-    async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, Failure> {
+impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
+    async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, AttemptError> {
         settle(self.claim.take(), WriteResult::NotWritten).await;
         self.span.event("initial value restored");
         let (target, storage, request) = (self.target, self.storage, self.request);
@@ -195,7 +196,7 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         codec::strip_revision(&mut object);
         self.span.event("About to Encode");
         let object = codec::stored_form(target.resource, storage, &object).map_err(Status::unmapped)?;
-        self.value = codec::encode(storage, &object).map_err(Status::internal_error)?;
+        self.value = codec::encode(storage, &object)?;
         self.span.event_with("Encode succeeded", "len", self.value.len());
         self.span.event("TransformToStorage succeeded");
         self.span.event("Transaction prepared");
@@ -279,34 +280,31 @@ fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Resu
 }
 
 /// Error of an attempt. Storage errors get their resource later.
-pub(super) enum Failure {
-    Status(Box<Status>),
-    Storage(storage::Error),
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AttemptError {
+    #[error(transparent)]
+    Status(#[from] Box<Status>),
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
 }
 
-impl Failure {
+impl AttemptError {
     pub(super) fn status(self, target: &Target<'_>, operation: &str) -> Box<Status> {
         match self {
-            Failure::Status(status) => status,
-            Failure::Storage(e) => error::storage(&target.group_resource(), operation, e),
+            AttemptError::Status(status) => status,
+            AttemptError::Storage(e) => error::storage(&target.group_resource(), operation, e),
         }
     }
 }
 
-impl From<Box<Status>> for Failure {
-    fn from(status: Box<Status>) -> Self {
-        Failure::Status(status)
-    }
-}
-
-impl From<Status> for Failure {
+impl From<Status> for AttemptError {
     fn from(status: Status) -> Self {
-        Failure::Status(status.into())
+        AttemptError::Status(status.into())
     }
 }
 
-impl From<storage::Error> for Failure {
-    fn from(error: storage::Error) -> Self {
-        Failure::Storage(error)
+impl From<CodecError> for AttemptError {
+    fn from(error: CodecError) -> Self {
+        AttemptError::Status(error.into())
     }
 }

@@ -24,6 +24,9 @@ pub(super) enum Item {
     Gap(String),
 }
 
+/// Changes were missed, so the view must start again. The text is for the log.
+struct GapError(String);
+
 /// Watch of a resource, resumed after an interruption.
 pub(super) struct Source {
     registry: Registry,
@@ -55,7 +58,7 @@ impl Source {
             let Some(watch) = &mut self.watch else {
                 match self.open().await {
                     Ok(watch) => self.watch = Some(watch),
-                    Err(reason) => return Item::Gap(reason),
+                    Err(GapError(reason)) => return Item::Gap(reason),
                 }
                 continue;
             };
@@ -87,7 +90,7 @@ impl Source {
     ///
     /// # Errors
     /// The reason that it cannot be resumed.
-    async fn open(&mut self) -> Result<Watch, String> {
+    async fn open(&mut self) -> Result<Watch, GapError> {
         loop {
             let start = match self.seen {
                 None => WatchStart::State(Freshness::NotOlderThan(0)),
@@ -103,7 +106,7 @@ impl Source {
                         self.rest().await;
                     }
                 }
-                Err(error) if is_gap(&error) && self.seen.is_some() => return Err(reason(&error)),
+                Err(error) if is_gap(&error) && self.seen.is_some() => return Err(GapError(reason(&error))),
                 Err(error) => {
                     tracing::debug!(
                         resource = self.row.row().plural,

@@ -13,8 +13,9 @@ use jsontree::{Value, json};
 use schema::object::Object;
 use tokio::time::{Instant, timeout};
 
-use super::figures::{Figures, Scope};
+use super::metrics::{AllocatorMetrics, Scope};
 use super::range::{AddressRange, Family, parse_address};
+use crate::client::LookupError;
 use crate::client::{Client, Read};
 use crate::generic::{Entropy, Registry, Result};
 use crate::informer::{Informer, InformerTask, ObjectChange, Projection};
@@ -29,43 +30,33 @@ pub(super) const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
 /// Number of candidates to check before yielding the thread.
 const CANDIDATES_AT_ONCE: usize = 1024;
 
-/// Reason for a failed allocation.
-#[derive(Debug)]
-pub(super) enum Missing {
+/// Error of an allocation, in upstream's wording.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AddressError {
+    #[error("provided IP is already allocated")]
     Allocated,
     /// The address is in no range that is ready.
+    #[error("the provided network does not match the current range")]
     NoRange,
-    NotInRange(IpAddr, String),
+    #[error("the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}")]
+    NotInRange { address: IpAddr, range: String },
+    #[error("allocator not ready")]
     NotReady,
+    #[error("range is full")]
     Full,
     /// The IPAddress object could not be created.
-    Refused(String),
+    #[error(transparent)]
+    Rejected(Box<Status>),
     /// A storage error, independent of the service.
+    #[error(transparent)]
     Failed(Box<Status>),
 }
 
-impl Missing {
-    /// Error text in upstream's wording.
-    pub(super) fn text(&self) -> String {
-        match self {
-            Missing::Allocated => "provided IP is already allocated".to_owned(),
-            Missing::NoRange => "the provided network does not match the current range".to_owned(),
-            Missing::NotInRange(address, range) => format!(
-                "the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}"
-            ),
-            Missing::NotReady => "allocator not ready".to_owned(),
-            Missing::Full => "range is full".to_owned(),
-            Missing::Refused(text) => text.clone(),
-            Missing::Failed(status) => status.message.clone(),
-        }
-    }
-}
-
-impl From<Box<Status>> for Missing {
+impl From<Box<Status>> for AddressError {
     fn from(status: Box<Status>) -> Self {
         match status.code {
-            429 | 500.. => Missing::Failed(status),
-            _ => Missing::Refused(status.message.clone()),
+            429 | 500.. => AddressError::Failed(status),
+            _ => AddressError::Rejected(status),
         }
     }
 }
@@ -129,7 +120,7 @@ pub(super) struct Addresses {
     cidrs: Client,
     ranges: Informer<Ranges>,
     entropy: Arc<dyn Entropy>,
-    figures: Arc<Figures>,
+    metrics: Arc<AllocatorMetrics>,
 }
 
 impl Addresses {
@@ -140,12 +131,12 @@ impl Addresses {
     pub(super) fn new(
         registry: &Registry,
         entropy: Arc<dyn Entropy>,
-        figures: Arc<Figures>,
-    ) -> std::result::Result<(Self, InformerTask<Ranges>), String> {
+        metrics: Arc<AllocatorMetrics>,
+    ) -> std::result::Result<(Self, InformerTask<Ranges>), LookupError> {
         let client = |plural| Client::find(registry, "networking.k8s.io", plural);
         let (addresses, cidrs) = (client("ipaddresses")?, client("servicecidrs")?);
         let (ranges, following) = Informer::new(registry, "ranges of services", vec![cidrs.row().into()]);
-        Ok((Addresses { addresses, cidrs, ranges, entropy, figures }, following))
+        Ok((Addresses { addresses, cidrs, ranges, entropy, metrics }, following))
     }
 
     /// Returns all IPAddress objects from the store.
@@ -188,11 +179,11 @@ impl Addresses {
         family: Family,
         wanted: Option<IpAddr>,
         dry_run: bool,
-    ) -> std::result::Result<IpAddr, Missing> {
+    ) -> std::result::Result<IpAddr, AddressError> {
         let mut known = self.followed_ranges().await;
         known.retain(|known| known.range.family == family);
         let missing = match self.take_of(service, &known, wanted, dry_run).await {
-            Err(missing @ (Missing::NoRange | Missing::NotReady | Missing::Full)) => missing,
+            Err(error @ (AddressError::NoRange | AddressError::NotReady | AddressError::Full)) => error,
             outcome => return outcome,
         };
         let mut others = self.ranges().await?;
@@ -210,32 +201,36 @@ impl Addresses {
         known: &[RangeState],
         wanted: Option<IpAddr>,
         dry_run: bool,
-    ) -> std::result::Result<IpAddr, Missing> {
+    ) -> std::result::Result<IpAddr, AddressError> {
         match wanted {
             _ if dry_run => dry_run_address(known, wanted),
             Some(address) => {
                 let range = known.iter().find(|known| known.ready && known.range.offers(address));
-                let Some(RangeState { range, .. }) = range else { return Err(Missing::NoRange) };
+                let Some(RangeState { range, .. }) = range else { return Err(AddressError::NoRange) };
                 let began = Instant::now();
                 let created = self.create(service, address).await;
-                self.figures.address(range, Scope::Static, created.is_ok(), began.elapsed());
+                self.metrics.address(range, Scope::Static, created.is_ok(), began.elapsed());
                 created.map(|()| address)
             }
             None => self.take_any(service, known).await,
         }
     }
 
-    async fn take_any(&self, service: &Object, known: &[RangeState]) -> std::result::Result<IpAddr, Missing> {
+    async fn take_any(
+        &self,
+        service: &Object,
+        known: &[RangeState],
+    ) -> std::result::Result<IpAddr, AddressError> {
         for RangeState { range, .. } in known.iter().filter(|known| known.ready) {
             let began = Instant::now();
             let taken = self.take_from(service, range).await;
-            self.figures.address(range, Scope::Dynamic, taken.is_ok(), began.elapsed());
+            self.metrics.address(range, Scope::Dynamic, taken.is_ok(), began.elapsed());
             match taken {
-                Err(Missing::Full) => {}
+                Err(AddressError::Full) => {}
                 taken => return taken,
             }
         }
-        Err(Missing::Full)
+        Err(AddressError::Full)
     }
 
     /// Allocates any address of a range.
@@ -243,7 +238,7 @@ impl Addresses {
         &self,
         service: &Object,
         range: &AddressRange,
-    ) -> std::result::Result<IpAddr, Missing> {
+    ) -> std::result::Result<IpAddr, AddressError> {
         let random = || (u64::from(self.entropy.number()) << 32) | u64::from(self.entropy.number());
         let candidates = range.candidates([random(), random()]);
         for (count, address) in candidates.enumerate() {
@@ -255,11 +250,11 @@ impl Addresses {
             }
             match self.create(service, address).await {
                 Ok(()) => return Ok(address),
-                Err(Missing::Allocated) => {}
+                Err(AddressError::Allocated) => {}
                 Err(other) => return Err(other),
             }
         }
-        Err(Missing::Full)
+        Err(AddressError::Full)
     }
 
     /// Returns the current ranges and all allocated addresses, from the cache.
@@ -271,11 +266,15 @@ impl Addresses {
     }
 
     /// Creates the IPAddress object for an address of a service.
-    pub(super) async fn create(&self, service: &Object, address: IpAddr) -> std::result::Result<(), Missing> {
+    pub(super) async fn create(
+        &self,
+        service: &Object,
+        address: IpAddr,
+    ) -> std::result::Result<(), AddressError> {
         let name = address.to_string();
         match self.addresses.create(object_of(service, &name, Family::of(address))).await {
             Ok(_) => Ok(()),
-            Err(status) if status.reason == Reason::AlreadyExists => Err(Missing::Allocated),
+            Err(status) if status.reason == Reason::AlreadyExists => Err(AddressError::Allocated),
             Err(status) => Err(status.into()),
         }
     }
@@ -300,14 +299,17 @@ impl Addresses {
 }
 
 /// Result of a dry run: uses only the first range.
-fn dry_run_address(known: &[RangeState], wanted: Option<IpAddr>) -> std::result::Result<IpAddr, Missing> {
+fn dry_run_address(
+    known: &[RangeState],
+    wanted: Option<IpAddr>,
+) -> std::result::Result<IpAddr, AddressError> {
     let Some(RangeState { range, .. }) = known.first().filter(|known| known.ready) else {
-        return Err(Missing::NotReady);
+        return Err(AddressError::NotReady);
     };
     match wanted {
         None => Ok(range.network()),
         Some(address) if range.offers(address) => Ok(address),
-        Some(address) => Err(Missing::NotInRange(address, range.text.clone())),
+        Some(address) => Err(AddressError::NotInRange { address, range: range.text.clone() }),
     }
 }
 

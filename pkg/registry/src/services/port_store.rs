@@ -15,7 +15,8 @@ use schema::proto::{self, Envelope};
 use storage::{Error, KeyQueues, KeyValue, Revision, Storage, Update};
 
 use super::bitmap::{Bitmap, PortRange};
-use super::figures::Figures;
+use super::error::{AllocationError, RepairError};
+use super::metrics::AllocatorMetrics;
 use super::ports::{self, Pool, PortError};
 use crate::generic::{Entropy, Result, error};
 
@@ -41,18 +42,21 @@ impl Allocation {
     ///
     /// # Errors
     /// A message if they cannot be decoded.
-    pub(super) fn decode(value: &[u8]) -> std::result::Result<Self, String> {
-        let envelope = Envelope::parse(value).map_err(|e| e.to_string())?;
+    pub(super) fn decode(value: &[u8]) -> std::result::Result<Self, AllocationError> {
+        let envelope = Envelope::parse(value)?;
         if (&*envelope.api_version, &*envelope.kind) != (API_VERSION, KIND) {
-            return Err(format!("{} {} is no {KIND}", envelope.api_version, envelope.kind));
+            return Err(AllocationError::OtherKind {
+                api_version: envelope.api_version.into_owned(),
+                kind: envelope.kind.into_owned(),
+            });
         }
-        let mut object = proto::decode(&RANGE_ALLOCATION, envelope.raw).map_err(|e| e.to_string())?;
+        let mut object = proto::decode(&RANGE_ALLOCATION, envelope.raw)?;
         let mut text = |name: &str| match object.remove(name) {
             Some(Value::String(text)) => text,
             _ => Text::default(),
         };
         let (range, data) = (text("range"), text("data"));
-        let data = BASE64_STANDARD.decode(data).map_err(|e| e.to_string())?;
+        let data = BASE64_STANDARD.decode(data)?;
         let metadata = match object.remove("metadata") {
             Some(Value::Object(metadata)) => metadata,
             _ => Object::new(),
@@ -64,7 +68,7 @@ impl Allocation {
     ///
     /// # Errors
     /// A message if it cannot be encoded.
-    pub(super) fn encode(&self) -> std::result::Result<Bytes, String> {
+    pub(super) fn encode(&self) -> std::result::Result<Bytes, AllocationError> {
         let object: Object = [
             ("metadata".to_owned(), Value::Object(self.metadata.clone())),
             ("range".to_owned(), Value::from(&*self.range)),
@@ -73,33 +77,30 @@ impl Allocation {
         .into_iter()
         .collect();
         let (mut raw, mut out) = (Vec::new(), Vec::new());
-        proto::encode(&RANGE_ALLOCATION, &object, &mut raw).map_err(|e| e.to_string())?;
+        proto::encode(&RANGE_ALLOCATION, &object, &mut raw)?;
         proto::wrap(API_VERSION, KIND, &raw, &mut out);
         Ok(out.into())
     }
 }
 
-/// Reason for a failed update.
-enum Failure {
+/// Error of an update of the stored node ports.
+#[derive(Debug, thiserror::Error)]
+enum PortStoreError {
+    #[error(transparent)]
     Status(Box<apimachinery::status::Status>),
-    Storage(Error),
+    #[error(transparent)]
+    Storage(#[from] Error),
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Failure::Storage(error)
-    }
-}
-
-impl Failure {
-    fn corrupt(key: &str, message: &str) -> Self {
-        Failure::Status(error::corrupt(key, message))
+impl PortStoreError {
+    fn corrupt(key: &str, error: &AllocationError) -> Self {
+        PortStoreError::Status(error::corrupt(key, &error.to_string()))
     }
 
     fn status(self) -> Box<apimachinery::status::Status> {
         match self {
-            Failure::Status(status) => status,
-            Failure::Storage(e) => error::storage(&GroupResource::new("", RESOURCE), "update", e),
+            PortStoreError::Status(status) => status,
+            PortStoreError::Storage(e) => error::storage(&GroupResource::new("", RESOURCE), "update", e),
         }
     }
 }
@@ -111,7 +112,7 @@ pub(super) struct PortStore {
     key: String,
     range: PortRange,
     entropy: Arc<dyn Entropy>,
-    figures: Arc<Figures>,
+    metrics: Arc<AllocatorMetrics>,
 }
 
 impl PortStore {
@@ -121,10 +122,10 @@ impl PortStore {
         prefix: &str,
         range: PortRange,
         entropy: Arc<dyn Entropy>,
-        figures: Arc<Figures>,
+        metrics: Arc<AllocatorMetrics>,
     ) -> Self {
         let key = format!("/{}/ranges/servicenodeports", prefix.trim_matches('/'));
-        PortStore { storage, turns: KeyQueues::default(), key, range, entropy, figures }
+        PortStore { storage, turns: KeyQueues::default(), key, range, entropy, metrics }
     }
 
     pub(super) fn range(&self) -> PortRange {
@@ -145,9 +146,9 @@ impl PortStore {
         Pool { range: self.range, bitmap, taken: BTreeSet::new(), dry_run, random, chosen: Vec::new() }
     }
 
-    fn decode(&self, current: Option<&KeyValue>) -> std::result::Result<Option<Allocation>, Failure> {
+    fn decode(&self, current: Option<&KeyValue>) -> std::result::Result<Option<Allocation>, PortStoreError> {
         let decode = |kv: &KeyValue| Allocation::decode(&kv.value);
-        current.map(decode).transpose().map_err(|message| Failure::corrupt(&self.key, &message))
+        current.map(decode).transpose().map_err(|error| PortStoreError::corrupt(&self.key, &error))
     }
 
     /// Allocates the ports that a service needs in addition to those of `old`. Returns the new ports.
@@ -170,7 +171,7 @@ impl PortStore {
                 let mut attempt = service.clone();
                 let outcome = ports::assign(&mut attempt, old, &mut pool);
                 chosen = std::mem::take(&mut pool.chosen);
-                outcome.map_err(Failure::Status)?;
+                outcome.map_err(PortStoreError::Status)?;
                 assigned = Some(attempt);
                 taken = pool.taken.into_iter().collect();
                 match (stored, pool.bitmap) {
@@ -180,19 +181,19 @@ impl PortStore {
             })
             .await;
         if !dry_run {
-            chosen.into_iter().for_each(|(scope, taken)| self.figures.port(scope, taken));
+            chosen.into_iter().for_each(|(scope, taken)| self.metrics.port(scope, taken));
         }
-        updated.map_err(Failure::status)?;
+        updated.map_err(PortStoreError::status)?;
         if let Some(assigned) = assigned {
             *service = assigned;
         }
         Ok(if dry_run { Vec::new() } else { taken })
     }
 
-    fn write(&self, stored: Allocation, taken: Bitmap) -> std::result::Result<Update, Failure> {
-        self.figures.ports_taken(taken.len());
+    fn write(&self, stored: Allocation, taken: Bitmap) -> std::result::Result<Update, PortStoreError> {
+        self.metrics.ports_taken(taken.len());
         let replaced = Allocation { taken, ..stored };
-        let value = replaced.encode().map_err(|message| Failure::corrupt(&self.key, &message))?;
+        let value = replaced.encode().map_err(|error| PortStoreError::corrupt(&self.key, &error))?;
         Ok(Update::Write(value, None))
     }
 
@@ -215,8 +216,8 @@ impl PortStore {
                 }
             })
             .await;
-        if let Err(failure) = updated {
-            let message = failure.status().message;
+        if let Err(error) = updated {
+            let message = error.status().message;
             tracing::warn!(?ports, error = message, "cannot release node ports");
         }
     }
@@ -224,26 +225,26 @@ impl PortStore {
     /// Reads the stored allocation with its revision; 0 if there is none.
     ///
     /// # Errors
-    /// A message if it cannot be read.
-    pub(super) async fn read(&self) -> std::result::Result<(Option<Allocation>, Revision), String> {
-        let found = self.storage.get(&self.key).await.map_err(|e| e.to_string())?.kv;
+    /// It cannot be read or decoded.
+    pub(super) async fn read(&self) -> std::result::Result<(Option<Allocation>, Revision), RepairError> {
+        let found = self.storage.get(&self.key).await?.kv;
         let revision = found.as_ref().map_or(0, |kv| kv.mod_revision);
         let stored = found.map(|kv| Allocation::decode(&kv.value)).transpose()?;
-        stored.as_ref().inspect(|stored| self.figures.ports_taken(stored.taken.len()));
+        stored.as_ref().inspect(|stored| self.metrics.ports_taken(stored.taken.len()));
         Ok((stored, revision))
     }
 
     /// Replaces the allocation stored at a revision. Returns false if the revision has changed.
     ///
     /// # Errors
-    /// A message if it cannot be written.
+    /// It cannot be written.
     pub(super) async fn replace(
         &self,
         allocation: &Allocation,
         revision: Revision,
-    ) -> std::result::Result<bool, String> {
+    ) -> std::result::Result<bool, RepairError> {
         let written = self.storage.put(&self.key, allocation.encode()?, revision, None).await;
-        match written.map_err(|e| e.to_string())? {
+        match written? {
             storage::Written::Done(_) => Ok(true),
             storage::Written::Stale { .. } => Ok(false),
         }

@@ -9,8 +9,8 @@ use apimachinery::status::Status;
 use schema::object::Object;
 
 use super::bitmap::{Bitmap, PortRange};
-use super::figures::Scope;
 use super::invalid;
+use super::metrics::Scope;
 use crate::generic::Result;
 use kinds::strategy::service_fields::{
     has_health_check_port, may_have_node_ports, node_ports, wants_node_ports,
@@ -19,32 +19,21 @@ use kinds::strategy::service_fields::{
 /// First port of a dry run's simulated allocations.
 const DRY_RUN_BASE: i64 = 32_768;
 
-/// Reason for a failed allocation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Error of an allocation, in upstream's wording.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PortError {
+    #[error("provided port is already allocated")]
     Allocated,
+    #[error("provided port is not in the valid range. The range of valid ports is {0}")]
     NotInRange(PortRange),
+    #[error("range is full")]
     Full,
     /// The allocation is not initialized yet.
+    #[error("cannot allocate resources of type servicenodeportallocations at this time")]
     NotReady,
     /// The stored allocation is for another range.
+    #[error("the provided range does not match the current range")]
     OtherRange,
-}
-
-impl PortError {
-    fn text(&self) -> String {
-        match self {
-            PortError::Allocated => "provided port is already allocated".to_owned(),
-            PortError::NotInRange(range) => {
-                format!("provided port is not in the valid range. The range of valid ports is {range}")
-            }
-            PortError::Full => "range is full".to_owned(),
-            PortError::NotReady => {
-                "cannot allocate resources of type servicenodeportallocations at this time".to_owned()
-            }
-            PortError::OtherRange => "the provided range does not match the current range".to_owned(),
-        }
-    }
 }
 
 /// Ports that one write allocates.
@@ -145,11 +134,11 @@ pub(super) fn assign(service: &mut Object, old: Option<&Object>, pool: &mut Pool
 fn refused(name: &str, index: usize, port: i64, reason: &PortError) -> Box<Status> {
     let path = Path::root("spec.ports");
     let path = path.index(index);
-    invalid(name, &[Error::invalid(&path.child("nodePort"), port, reason.text())].into())
+    invalid(name, &[Error::invalid(&path.child("nodePort"), port, reason.to_string())].into())
 }
 
 fn none_left(reason: &PortError) -> Box<Status> {
-    Status::internal_error(format!("failed to allocate a nodePort: {}", reason.text())).into()
+    Status::internal_error(format!("failed to allocate a nodePort: {reason}")).into()
 }
 
 /// Sets the node port of an item of `ports`.
@@ -232,13 +221,13 @@ fn assign_health_check(spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
     match tree::integer(spec, "healthCheckNodePort") {
         0 => {
             let port = pool.take_any().map_err(|reason| {
-                let text = reason.text();
+                let text = reason.to_string();
                 Status::internal_error(format!("failed to allocate a HealthCheck NodePort 0: {text}"))
             })?;
             spec.insert("healthCheckNodePort", port.into());
         }
         port => pool.take(port).map_err(|reason| {
-            let text = reason.text();
+            let text = reason.to_string();
             Status::internal_error(format!(
                 "failed to allocate requested HealthCheck NodePort {port}: {text}"
             ))

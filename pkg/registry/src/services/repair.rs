@@ -10,8 +10,9 @@ use futures::StreamExt;
 use schema::object::Object;
 use tokio::time::Instant;
 
-use super::addresses::{FAMILY_LABEL, MANAGED_BY, MANAGED_BY_LABEL, Missing, RangeState};
+use super::addresses::{AddressError, FAMILY_LABEL, MANAGED_BY, MANAGED_BY_LABEL, RangeState};
 use super::bitmap::{Bitmap, PortRange};
+use super::error::RepairError;
 use super::families::default_on_read;
 use super::port_store::Allocation;
 use super::range::{Family, parse_address};
@@ -40,11 +41,11 @@ impl Services {
     ///
     /// # Errors
     /// A message if the store cannot be read.
-    pub async fn repair_ports(&self, leaks: &mut Leaks) -> Result<(), String> {
-        self.try_to_repair_ports(leaks).await.inspect_err(|_| self.figures.repair_failed())
+    pub async fn repair_ports(&self, leaks: &mut Leaks) -> Result<(), RepairError> {
+        self.try_to_repair_ports(leaks).await.inspect_err(|_| self.metrics.repair_failed())
     }
 
-    async fn try_to_repair_ports(&self, leaks: &mut Leaks) -> Result<(), String> {
+    async fn try_to_repair_ports(&self, leaks: &mut Leaks) -> Result<(), RepairError> {
         let range = self.pools.ports.range();
         for _ in 0..ATTEMPTS {
             // Ports are allocated before their service is written, so they must be read first.
@@ -56,7 +57,7 @@ impl Services {
                 None => Vec::new(),
                 Some(stored) => {
                     let range = PortRange::parse(&stored.range)
-                        .ok_or_else(|| format!("{:?} is no range of ports", stored.range))?;
+                        .ok_or_else(|| RepairError::Range(stored.range.clone()))?;
                     stored.taken.members().map(|position| range.port(position)).collect()
                 }
             };
@@ -68,7 +69,7 @@ impl Services {
                 return Ok(());
             }
         }
-        Err("the node ports changed while they were repaired".to_owned())
+        Err(RepairError::Conflict)
     }
 
     /// Makes the IPAddress objects consistent with the services: creates missing ones, and deletes those
@@ -76,11 +77,11 @@ impl Services {
     ///
     /// # Errors
     /// A message if the store cannot be read.
-    pub async fn repair_addresses(&self) -> Result<(), String> {
+    pub async fn repair_addresses(&self) -> Result<(), RepairError> {
         // As with ports: addresses are allocated first, so they are read first.
-        let addresses = self.pools.addresses.all().await.map_err(|status| status.message)?;
+        let addresses = self.pools.addresses.all().await?;
         let services = self.all_services().await?;
-        let ranges = self.pools.addresses.ranges().await.map_err(|status| status.message)?;
+        let ranges = self.pools.addresses.ranges().await?;
         let by_name: HashMap<&str, &Object> =
             addresses.iter().map(|address| (meta::text(address, "name"), address)).collect();
         let holders: HashSet<ServiceAddress> = services.iter().flat_map(holdings).collect();
@@ -94,7 +95,7 @@ impl Services {
         for address in addresses.iter().filter(|address| is_leaked(address, &holders, now)) {
             let (name, uid) = (meta::text(address, "name"), meta::text(address, "uid"));
             tracing::warn!(name, "releasing an address without a service");
-            self.pools.addresses.delete(name, Some(uid)).await.map_err(|status| status.message)?;
+            self.pools.addresses.delete(name, Some(uid)).await?;
         }
         Ok(())
     }
@@ -103,8 +104,8 @@ impl Services {
     ///
     /// # Errors
     /// A message if the store cannot be read.
-    pub async fn lacks_ranges(&self) -> Result<bool, String> {
-        let ranges = self.pools.addresses.ranges().await.map_err(|status| status.message)?;
+    pub async fn lacks_ranges(&self) -> Result<bool, RepairError> {
+        let ranges = self.pools.addresses.ranges().await?;
         Ok(ranges.is_empty()
             && self.all_services().await?.iter().any(|service| !holdings(service).is_empty()))
     }
@@ -113,8 +114,8 @@ impl Services {
     ///
     /// # Errors
     /// A message if the watch fails.
-    pub async fn changes(&self, deadline: Instant) -> Result<WatchEvents, String> {
-        self.services.changes(deadline).await.map_err(|status| status.message)
+    pub async fn changes(&self, deadline: Instant) -> Result<WatchEvents, RepairError> {
+        Ok(self.services.changes(deadline).await?)
     }
 
     /// Waits for a write of a service with an address but without a matching IPAddress object. Returns false
@@ -149,9 +150,9 @@ impl Services {
     }
 
     /// Returns all services. Families are filled in for services from before they existed.
-    async fn all_services(&self) -> Result<Vec<Object>, String> {
+    async fn all_services(&self) -> Result<Vec<Object>, RepairError> {
         let services = self.services.list("", Read::Latest).await;
-        let mut services = services.map_err(|status| status.message)?;
+        let mut services = services?;
         services.iter_mut().for_each(|service| default_on_read(service, self.families));
         Ok(services)
     }
@@ -164,7 +165,7 @@ impl Services {
         found: Option<&Object>,
         holders: &HashSet<ServiceAddress>,
         ranges: &[RangeState],
-    ) -> Result<(), String> {
+    ) -> Result<(), RepairError> {
         let ServiceAddress { namespace, name, address } = holding;
         let Some(number) = parse_address(address) else { return Ok(()) };
         if !ranges.iter().any(|known| known.range.offers(number)) {
@@ -185,14 +186,14 @@ impl Services {
             }
             AddressState::Wrong => {
                 let uid = found.map(|object| meta::text(object, "uid"));
-                self.pools.addresses.delete(address, uid).await.map_err(|status| status.message)?;
+                self.pools.addresses.delete(address, uid).await?;
             }
         }
         tracing::warn!(namespace, name, address, "allocating an unallocated service address");
         match self.pools.addresses.create(service, number).await {
             // The service was written after the addresses were read.
-            Ok(()) | Err(Missing::Allocated) => Ok(()),
-            Err(missing) => Err(missing.text()),
+            Ok(()) | Err(AddressError::Allocated) => Ok(()),
+            Err(error) => Err(RepairError::Address(error.to_string())),
         }
     }
 }

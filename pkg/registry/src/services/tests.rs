@@ -23,6 +23,7 @@ use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use cacher::Delegator;
 use component_base::clock::TestClock;
+use component_base::metrics::MetricsRegistry;
 use jsontree::{Value, json};
 use storage::memory::Memory;
 use tokio::task::AbortHandle;
@@ -102,7 +103,8 @@ impl Server {
             prefix: "/registry".to_owned(),
             entropy: numbers,
         };
-        let (services, following) = Services::new(registry.clone(), options).unwrap();
+        let (services, following) =
+            Services::new(registry.clone(), options, &MetricsRegistry::default()).unwrap();
         let following = tokio::spawn(following.run()).abort_handle();
         let services = Arc::new(services);
         let pools: Arc<dyn Allocator> = services.clone();

@@ -22,8 +22,8 @@ use apimachinery::request_notes::{Least, Sent};
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use audit::{
-    BodyObjectMeta, Content, Event, Figures, Level, ObjectReference, Policy, RequestRecord, ResponseStatus,
-    Sink, Stage, Verdict,
+    AuditMetrics, BodyObjectMeta, Content, Event, Level, ObjectReference, Policy, RequestRecord,
+    ResponseStatus, Sink, Stage, Verdict,
 };
 use authorization::Attributes;
 use component_base::clock::Clock;
@@ -46,14 +46,14 @@ pub const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
 pub struct Auditor {
     policy: Policy,
     sink: Arc<dyn Sink>,
-    figures: Arc<Figures>,
+    metrics: Arc<AuditMetrics>,
     room: Arc<MemoryBudget>,
 }
 
 impl Auditor {
-    /// Creates an auditor that applies `policy`, writes to `sink` and counts in `figures`.
-    pub fn new(policy: Policy, sink: Arc<dyn Sink>, figures: Arc<Figures>) -> Self {
-        Auditor { policy, sink, figures, room: Arc::new(MemoryBudget::of(KEPT_BYTES_MAX)) }
+    /// Creates an auditor that applies `policy`, writes to `sink` and counts in `metrics`.
+    pub fn new(policy: Policy, sink: Arc<dyn Sink>, metrics: Arc<AuditMetrics>) -> Self {
+        Auditor { policy, sink, metrics, room: Arc::new(MemoryBudget::of(KEPT_BYTES_MAX)) }
     }
 
     pub fn sink(&self) -> &Arc<dyn Sink> {
@@ -132,7 +132,7 @@ impl AuditRecord {
         let nobody = UserInfo::default();
         let attributes = Attributes::of_request(user.unwrap_or(&nobody), info);
         let verdict = self.auditor.policy.evaluate(&attributes, user.is_some());
-        self.auditor.figures.level(verdict.level);
+        self.auditor.metrics.level(verdict.level);
         if verdict.level == Level::None {
             return true;
         }
@@ -142,7 +142,7 @@ impl AuditRecord {
         let mut open = Box::new(OpenRecord { verdict, event, is_refused, patch, kept, answering, answer });
         let recorded = is_refused || self.emit(&mut open, Stage::RequestReceived);
         if !recorded {
-            self.auditor.figures.rejected();
+            self.auditor.metrics.rejected();
         } else {
             *self.open() = Some(open);
         }
@@ -281,7 +281,7 @@ impl AuditRecord {
         }
         let recorded = least(open.verdict.level);
         self.context.notes.each_annotation(recorded, |key, value| open.event.annotate(key.clone(), value));
-        self.auditor.figures.event();
+        self.auditor.metrics.event();
         self.auditor.sink.process(std::slice::from_ref(&open.event))
     }
 

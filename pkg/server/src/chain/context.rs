@@ -16,8 +16,8 @@ use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use apimachinery::time::parse_duration;
 
-use super::Rejection;
-use crate::connection::Peer;
+use super::rejection::Rejection;
+use crate::connection::peer::Peer;
 use crate::env::Env;
 use crate::limits::inflight::{is_long_running, is_mutating};
 
@@ -29,7 +29,7 @@ const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 /// The context of a request, with the reason to reject it right away, if there is one.
 pub(super) struct ContextOutcome {
     pub(super) context: RequestContext,
-    pub(super) flaw: Option<Rejection>,
+    pub(super) rejection: Option<Rejection>,
 }
 
 /// Parses a request's head into its context, with the rejection of an invalid request. `timeout_max` limits
@@ -42,13 +42,13 @@ pub(super) fn context(
     env: &Env,
 ) -> ContextOutcome {
     let query = Query::parse(parts.uri.query().unwrap_or_default());
-    let (info, flaw) = match info(parts, &query) {
+    let (info, rejection) = match info(parts, &query) {
         Ok(info) => (info, None),
-        Err(flaw) => (RequestInfo::default(), Some(flaw)),
+        Err(rejection) => (RequestInfo::default(), Some(rejection)),
     };
     let (deadline, late) = match deadline(&info, &query, received, timeout_max) {
         Ok(deadline) => (deadline, None),
-        Err(flaw) => (None, Some(flaw)),
+        Err(rejection) => (None, Some(rejection)),
     };
     let user_agent = parts.headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let context = RequestContext {
@@ -65,8 +65,8 @@ pub(super) fn context(
         body: BodyLength::default(),
     };
     let garbled = garbled(&context);
-    let flaw = flaw.or(garbled).or(late);
-    ContextOutcome { context, flaw }
+    let rejection = rejection.or(garbled).or(late);
+    ContextOutcome { context, rejection }
 }
 
 /// Rejects a write with an unparseable query. A read may ignore such parameters, as in upstream. But a
@@ -140,7 +140,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::connection::Protocol;
+    use crate::connection::peer::Protocol;
     use crate::testing::{NOW, env, request};
 
     fn read(target: &str, headers: &[&str]) -> RequestContext {

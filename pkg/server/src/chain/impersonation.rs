@@ -83,7 +83,7 @@ impl Impersonation {
     }
 
     /// Returns the effective user and removes the impersonation headers, so that later steps cannot depend on
-    /// them. Counts the decision in `figures`.
+    /// them. Counts the decision in `metrics`.
     ///
     /// # Errors
     /// 400 for headers with groups, a uid or extras but no user; 403 for a user without permission.
@@ -93,30 +93,30 @@ impl Impersonation {
         sender: Authenticated,
         info: &RequestInfo,
         authorizer: &dyn Authorizer,
-        figures: &Impersonations,
+        metrics: &Impersonations,
     ) -> Result<EffectiveUser, Box<Status>> {
         let Some(wanted) = RequestedUser::take(headers)? else { return Ok(EffectiveUser::Sender(sender)) };
         let attempt =
-            ImpersonationRequest { sender: sender.user(), wanted: &wanted, info, authorizer, figures };
+            ImpersonationRequest { sender: sender.user(), wanted: &wanted, info, authorizer, metrics };
         let began = Instant::now();
         let last = self.recall(&sender.user().name);
         let others = self.modes.iter().copied().filter(|mode| Some(*mode) != last);
-        let mut refusal = None;
+        let mut rejection = None;
         for mode in last.into_iter().chain(others) {
             match mode.check(&attempt).await {
                 Ok(None) => {}
                 Ok(Some(user)) => {
                     self.remember(&sender.user().name, mode);
-                    figures.attempt(Some(mode), began.elapsed());
+                    metrics.attempt(Some(mode), began.elapsed());
                     tracing::debug!(sender = sender.user().name, user = user.name, "impersonation");
                     return Ok(EffectiveUser::Other { user, constraint: mode.constraint() });
                 }
-                Err(status) => refusal = refusal.or(Some(status)),
+                Err(status) => rejection = rejection.or(Some(status)),
             }
         }
-        figures.attempt(None, began.elapsed());
+        metrics.attempt(None, began.elapsed());
         // The last mode applies to every request, so there is a denial if no mode allowed it.
-        Err(refusal.unwrap_or_else(|| Box::new(Status::internal_error("all impersonation modes failed"))))
+        Err(rejection.unwrap_or_else(|| Box::new(Status::internal_error("all impersonation modes failed"))))
     }
 
     /// Returns the cached mode of `name`.

@@ -3,7 +3,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use ::audit::Sink;
@@ -21,13 +20,13 @@ use component_base::clock::Clock;
 use component_base::trace::{Span, Step};
 use endpoints::routing::dispatch::{Progress, Response};
 
+use super::Dispatched;
 use super::audit::{AuditRecord, Auditor, RecordedRequest, until_closed};
 use super::impersonation::EffectiveUser;
-use super::refusal::note_decision;
+use super::rejection::{Rejection, note_decision};
 use super::trace::{self, Traces};
-use super::{Dispatched, Rejection};
 use crate::env::Env;
-use crate::limits::seats::Seat;
+use crate::limits::seat::Seat;
 use crate::metrics::{Answered, Filter, Metrics};
 use crate::pages::console::{Requests, Stage, Tracked};
 
@@ -187,13 +186,13 @@ impl Observer {
 
     /// The deadline passed while the body was sent.
     pub(super) fn timed_out_sending(&self) {
-        self.metrics().timeouts.fetch_add(1, Relaxed);
+        self.metrics().timeouts.increment();
         self.answered.aborted();
     }
 
     /// Making the body panicked.
     pub(super) fn panicked_sending(&self) {
-        self.metrics().panics.fetch_add(1, Relaxed);
+        self.metrics().panics.increment();
         self.answered.aborted();
         tracing::error!("panic while an answer was sent");
         self.panicked("while an answer was sent");
@@ -258,9 +257,9 @@ pub(super) async fn within_span(
         Ok(Dispatched { response, grant }) => {
             Ok(Dispatched { response: trace::until_sent(span, response), grant })
         }
-        Err(refusal) => {
-            trace::refused(&span, &refusal);
-            Err(refusal)
+        Err(rejection) => {
+            trace::refused(&span, &rejection);
+            Err(rejection)
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::observer::Observer;
 use super::{Answer, Chain, RequestResources};
 use crate::chain::response_body::ResponseBody;
-use crate::connection::{ActiveRequest, Peer};
+use crate::connection::peer::{ActiveRequest, Peer};
 use crate::respond;
 
 /// Active request that delays the end of the server until it is dropped; `None` for exempt requests.

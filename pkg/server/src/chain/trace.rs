@@ -13,7 +13,7 @@ use component_base::trace::{Attribute, Origin, RemoteSpan, Span, Tracer};
 use endpoints::observed::{ObservedBody, SendResult};
 use endpoints::routing::dispatch::Response;
 
-use super::Rejection;
+use super::rejection::Rejection;
 use crate::env::Env;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -132,13 +132,13 @@ pub(super) fn until_sent(span: Span, response: Response) -> Response {
 }
 
 /// Records a rejection in the span.
-pub(super) fn refused(span: &Span, refusal: &Rejection) {
+pub(super) fn refused(span: &Span, rejection: &Rejection) {
     if span.is_none() {
         return;
     }
     note_code(
         span,
-        match refusal {
+        match rejection {
             Rejection::Status(status) | Rejection::TooLate(status) => status.code,
             Rejection::TooMany { .. } => 429,
             Rejection::Unreadable(_) | Rejection::Panicked(_) => 500,

@@ -5,7 +5,8 @@ use std::pin::Pin;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::{GOODBYE_MAX, Peer};
+use super::GOODBYE_MAX;
+use super::peer::Peer;
 use crate::lifecycle::Lifecycle;
 
 /// State of the end of a connection.

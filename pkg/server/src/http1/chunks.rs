@@ -45,7 +45,7 @@ enum At {
 /// Error in a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed chunked encoding")]
-pub(crate) struct Malformed;
+pub(crate) struct ChunkError;
 
 impl Chunks {
     pub(crate) fn is_done(&self) -> bool {
@@ -57,7 +57,7 @@ impl Chunks {
     ///
     /// # Errors
     /// Invalid chunk syntax.
-    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<usize, ChunkError> {
         let mut rest = bytes;
         while self.at != At::Done {
             if self.at == At::Data {
@@ -75,7 +75,7 @@ impl Chunks {
         Ok(bytes.len().saturating_sub(rest.len()))
     }
 
-    fn step(&mut self, byte: u8) -> Result<At, Malformed> {
+    fn step(&mut self, byte: u8) -> Result<At, ChunkError> {
         match (self.at, byte) {
             (At::Size, _) if byte.is_ascii_hexdigit() => self.digit(byte),
             (At::Size | At::Space, b' ' | b'\t') if self.digits > 0 => self.extra(At::Space),
@@ -96,19 +96,19 @@ impl Chunks {
             (At::TrailerValue, b'\r') => Ok(At::TrailerLf),
             (At::TrailerValue, _) if is_value_byte(byte) => self.extra(At::TrailerValue),
             (At::TrailerLf, b'\n') => Ok(At::Trailer),
-            _ => Err(Malformed),
+            _ => Err(ChunkError),
         }
     }
 
-    fn digit(&mut self, byte: u8) -> Result<At, Malformed> {
-        let value = char::from(byte).to_digit(16).ok_or(Malformed)?;
-        self.digits = self.digits.checked_add(1).filter(|&digits| digits <= DIGITS_MAX).ok_or(Malformed)?;
+    fn digit(&mut self, byte: u8) -> Result<At, ChunkError> {
+        let value = char::from(byte).to_digit(16).ok_or(ChunkError)?;
+        self.digits = self.digits.checked_add(1).filter(|&digits| digits <= DIGITS_MAX).ok_or(ChunkError)?;
         self.size = self.size.checked_shl(4).unwrap_or_default() | u64::from(value);
         Ok(At::Size)
     }
 
-    fn extra(&mut self, next: At) -> Result<At, Malformed> {
+    fn extra(&mut self, next: At) -> Result<At, ChunkError> {
         self.extra = self.extra.saturating_add(1);
-        if self.extra > EXTRA_BYTES_MAX { Err(Malformed) } else { Ok(next) }
+        if self.extra > EXTRA_BYTES_MAX { Err(ChunkError) } else { Ok(next) }
     }
 }

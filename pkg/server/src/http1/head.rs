@@ -22,10 +22,10 @@ pub(crate) enum Framing {
 
 /// Reason to reject a head. The texts are those of Go's server, if it rejects the head too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum HeadRejection {
     Malformed,
     /// Malformed; contains the faulty part.
-    Flaw(&'static str),
+    Invalid(&'static str),
     TransferEncoding,
     Expectation,
     TargetTooLong,
@@ -33,19 +33,19 @@ pub(crate) enum Refusal {
     Version,
 }
 
-impl Refusal {
+impl HeadRejection {
     /// Returns the response. The connection ends with it.
     pub(crate) fn answer(self) -> String {
         let (status, body) = match self {
-            Refusal::Malformed => ("400 Bad Request".to_owned(), None),
-            Refusal::Flaw(text) => (format!("400 Bad Request: {text}"), None),
-            Refusal::TransferEncoding => {
+            HeadRejection::Malformed => ("400 Bad Request".to_owned(), None),
+            HeadRejection::Invalid(text) => (format!("400 Bad Request: {text}"), None),
+            HeadRejection::TransferEncoding => {
                 ("501 Not Implemented".to_owned(), Some("Unsupported transfer encoding"))
             }
-            Refusal::Expectation => ("417 Expectation Failed".to_owned(), Some("")),
-            Refusal::TargetTooLong => ("414 Request URI Too Long".to_owned(), None),
-            Refusal::TooLarge => ("431 Request Header Fields Too Large".to_owned(), None),
-            Refusal::Version => {
+            HeadRejection::Expectation => ("417 Expectation Failed".to_owned(), Some("")),
+            HeadRejection::TargetTooLong => ("414 Request URI Too Long".to_owned(), None),
+            HeadRejection::TooLarge => ("431 Request Header Fields Too Large".to_owned(), None),
+            HeadRejection::Version => {
                 ("505 HTTP Version Not Supported: unsupported protocol version".to_owned(), None)
             }
         };
@@ -62,16 +62,16 @@ impl Refusal {
 ///
 /// # Errors
 /// A line that does not end with CR LF, or an empty line in place of a request.
-pub(crate) fn end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
+pub(crate) fn end(bytes: &[u8], seen: usize) -> Result<Option<usize>, HeadRejection> {
     if matches!(bytes.first(), Some(b'\r' | b'\n')) {
-        return Err(Refusal::Malformed);
+        return Err(HeadRejection::Malformed);
     }
     let mut from = seen;
     while let Some(found) = bytes.get(from..).and_then(|rest| memchr(b'\n', rest)) {
         let line_end = from.saturating_add(found);
         let before = bytes.get(..line_end).unwrap_or_default();
         if !before.ends_with(b"\r") {
-            return Err(Refusal::Malformed);
+            return Err(HeadRejection::Malformed);
         }
         from = line_end.saturating_add(1);
         if before.ends_with(b"\r\n\r") {
@@ -85,7 +85,7 @@ pub(crate) fn end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
 ///
 /// # Errors
 /// The head is not a request of HTTP/1.0 or 1.1 with exactly one interpretation.
-pub(crate) fn read(head: &[u8]) -> Result<Framing, Refusal> {
+pub(crate) fn read(head: &[u8]) -> Result<Framing, HeadRejection> {
     let (line, mut rest) = split_line(head)?;
     let http11 = request_line(line)?;
     let mut fields = Fields::default();
@@ -97,22 +97,23 @@ pub(crate) fn read(head: &[u8]) -> Result<Framing, Refusal> {
         fields.note(line)?;
         rest = behind;
     }
-    Err(Refusal::TooLarge)
+    Err(HeadRejection::TooLarge)
 }
 
-fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
-    let end = memchr(b'\n', bytes).and_then(|end| bytes.split_at_checked(end)).ok_or(Refusal::Malformed)?;
-    let line = end.0.strip_suffix(b"\r").ok_or(Refusal::Malformed)?;
+fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), HeadRejection> {
+    let end =
+        memchr(b'\n', bytes).and_then(|end| bytes.split_at_checked(end)).ok_or(HeadRejection::Malformed)?;
+    let line = end.0.strip_suffix(b"\r").ok_or(HeadRejection::Malformed)?;
     Ok((line, end.1.get(1..).unwrap_or_default()))
 }
 
 /// Parses the request line. Returns true for HTTP/1.1.
-fn request_line(line: &[u8]) -> Result<bool, Refusal> {
+fn request_line(line: &[u8]) -> Result<bool, HeadRejection> {
     let mut words = line.split(|&byte| byte == b' ');
     let (Some(method), Some(target), Some(version), None) =
         (words.next(), words.next(), words.next(), words.next())
     else {
-        return Err(Refusal::Malformed);
+        return Err(HeadRejection::Malformed);
     };
     let http11 = match version {
         b"HTTP/1.1" => true,
@@ -120,16 +121,16 @@ fn request_line(line: &[u8]) -> Result<bool, Refusal> {
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
         {
-            return Err(Refusal::Version);
+            return Err(HeadRejection::Version);
         }
-        _ => return Err(Refusal::Malformed),
+        _ => return Err(HeadRejection::Malformed),
     };
     // The server does not support CONNECT, whose targets have a different syntax.
     if !is_token(method) || method == b"CONNECT" || !is_target(target) {
-        return Err(Refusal::Malformed);
+        return Err(HeadRejection::Malformed);
     }
     if target.len() > TARGET_BYTES_MAX {
-        return Err(Refusal::TargetTooLong);
+        return Err(HeadRejection::TargetTooLong);
     }
     Ok(http11)
 }
@@ -154,16 +155,20 @@ struct Fields<'h> {
 }
 
 impl<'h> Fields<'h> {
-    fn note(&mut self, line: &'h [u8]) -> Result<(), Refusal> {
+    fn note(&mut self, line: &'h [u8]) -> Result<(), HeadRejection> {
         let colon = memchr(b':', line).and_then(|colon| line.split_at_checked(colon));
-        let Some((name, [b':', value @ ..])) = colon else { return Err(Refusal::Malformed) };
+        let Some((name, [b':', value @ ..])) = colon else { return Err(HeadRejection::Malformed) };
         if !is_token(name) {
             let spaced = name.trim_ascii_end();
             let spaced = spaced.len() < name.len() && is_token(spaced);
-            return Err(if spaced { Refusal::Flaw("invalid header name") } else { Refusal::Malformed });
+            return Err(if spaced {
+                HeadRejection::Invalid("invalid header name")
+            } else {
+                HeadRejection::Malformed
+            });
         }
         if !value.iter().all(|&byte| is_value_byte(byte)) {
-            return Err(Refusal::Malformed);
+            return Err(HeadRejection::Malformed);
         }
         let value = value.trim_ascii();
         // The length of a name is enough to skip most fields.
@@ -176,43 +181,47 @@ impl<'h> Fields<'h> {
         }
     }
 
-    fn host(&mut self, value: &'h [u8]) -> Result<(), Refusal> {
+    fn host(&mut self, value: &'h [u8]) -> Result<(), HeadRejection> {
         match self.host.replace(value) {
-            Some(_) => Err(Refusal::Malformed),
+            Some(_) => Err(HeadRejection::Malformed),
             None if is_host(value) => Ok(()),
-            None => Err(Refusal::Flaw("malformed Host header")),
+            None => Err(HeadRejection::Invalid("malformed Host header")),
         }
     }
 
-    fn content_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
-        match self.content_length.replace(decimal(value).ok_or(Refusal::Malformed)?) {
-            Some(_) => Err(Refusal::Malformed),
+    fn content_length(&mut self, value: &[u8]) -> Result<(), HeadRejection> {
+        match self.content_length.replace(decimal(value).ok_or(HeadRejection::Malformed)?) {
+            Some(_) => Err(HeadRejection::Malformed),
             None => Ok(()),
         }
     }
 
-    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Refusal> {
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), HeadRejection> {
         let twice = std::mem::replace(&mut self.transfer_encoding, true);
-        if !twice && value.eq_ignore_ascii_case(b"chunked") { Ok(()) } else { Err(Refusal::TransferEncoding) }
+        if !twice && value.eq_ignore_ascii_case(b"chunked") {
+            Ok(())
+        } else {
+            Err(HeadRejection::TransferEncoding)
+        }
     }
 
-    fn framing(self, http11: bool) -> Result<Framing, Refusal> {
+    fn framing(self, http11: bool) -> Result<Framing, HeadRejection> {
         if http11 && self.host.is_none() {
-            return Err(Refusal::Flaw("missing required Host header"));
+            return Err(HeadRejection::Invalid("missing required Host header"));
         }
         match (self.transfer_encoding, self.content_length) {
             (false, length) => Ok(Framing::Sized(length.unwrap_or(0))),
             (true, None) if http11 => Ok(Framing::Chunked),
-            (true, _) => Err(Refusal::Malformed),
+            (true, _) => Err(HeadRejection::Malformed),
         }
     }
 }
 
-fn expect(value: &[u8]) -> Result<(), Refusal> {
+fn expect(value: &[u8]) -> Result<(), HeadRejection> {
     if value.is_empty() || value.eq_ignore_ascii_case(b"100-continue") {
         Ok(())
     } else {
-        Err(Refusal::Expectation)
+        Err(HeadRejection::Expectation)
     }
 }
 

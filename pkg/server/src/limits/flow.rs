@@ -23,11 +23,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout
 use apimachinery::request_context::RequestContext;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
+use component_base::metrics::MetricsRegistry;
 use endpoints::routing::dispatch::Dispatch;
 
 use crate::env::Env;
 use crate::limits::inflight::is_mutating;
-use crate::metrics::Collector;
 use crate::pages::{Context, Pages};
 use crate::respond;
 use dropped::DroppedRequestsTracker;
@@ -63,6 +63,12 @@ impl Fairness {
         let start = Instant::now();
         let control = FlowControl::new(configuration, Arc::new(Timer(start)));
         Arc::new(Fairness { control, start, zero: now })
+    }
+
+    /// Registers the metrics of flow control.
+    pub fn register(self: &Arc<Self>, registry: &MetricsRegistry) {
+        let fairness = Arc::clone(self);
+        registry.collect(FlowControl::METRICS, move |page| fairness.control.write_metrics(page));
     }
 
     /// Replaces the configuration: see [`FlowControl::configure`].
@@ -101,12 +107,6 @@ impl Fairness {
             std::task::Poll::<()>::Pending
         })
         .await;
-    }
-}
-
-impl Collector for Fairness {
-    fn collect(&self, out: &mut String) {
-        self.control.collect(out);
     }
 }
 

@@ -16,7 +16,6 @@ mod body;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -26,9 +25,8 @@ use http::request::Parts;
 use tokio::time::sleep;
 
 use apimachinery::request_context::RequestContext;
+use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability};
 use endpoints::routing::dispatch::{BODY_BYTES_MAX, Dispatch, Extent};
-
-use crate::metrics::Collector;
 
 /// Interval between two readings of the meter.
 const READ_EVERY: Duration = Duration::from_millis(50);
@@ -42,6 +40,27 @@ const WHOLE_PER_BYTE: u64 = 8;
 const REQUEST_BYTES: u64 = 64 << 10;
 /// Maximum body size of a small update.
 const SMALL_BYTES: usize = 4 << 10;
+
+const LIMIT: Family<Gauge, 0> = Family::gauge(
+    Stability::Unlevelled,
+    "mainstay_memory_limit_bytes",
+    "What the process may take of the machine's memory, in bytes.",
+    [],
+);
+const TAKEN: Family<Gauge, 0> =
+    Family::gauge(Stability::Unlevelled, "mainstay_memory_taken_bytes", "What it has, in bytes.", []);
+const RESERVED: Family<Gauge, 0> = Family::gauge(
+    Stability::Unlevelled,
+    "mainstay_memory_reserved_bytes",
+    "What requests under way may take on top, in bytes.",
+    [],
+);
+const REFUSED: Family<Counter, 1> = Family::counter(
+    Stability::Unlevelled,
+    "mainstay_memory_refused_requests_total",
+    "Requests that there was no memory for.",
+    ["rank"],
+);
 
 /// Reads the memory use of the process.
 pub trait Meter: Send + Sync {
@@ -151,6 +170,19 @@ struct Shared {
     refused: [AtomicU64; 3],
 }
 
+impl Shared {
+    fn write(&self, page: &mut Page<'_>) {
+        page.family(&LIMIT).add([], self.limit);
+        page.family(&TAKEN).add([], self.taken.load(Relaxed));
+        page.family(&RESERVED).add([], self.reserved.load(Relaxed));
+        let mut samples = page.family(&REFUSED);
+        let ranks = [SheddingRank::Bulk, SheddingRank::Object, SheddingRank::Vital];
+        for (rank, count) in ranks.iter().zip(&self.refused) {
+            samples.add([rank.name()], count.load(Relaxed));
+        }
+    }
+}
+
 impl std::fmt::Debug for MemoryBudget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Ledger").field(&self.0.as_ref().map(|shared| shared.limit)).finish()
@@ -172,10 +204,16 @@ impl MemoryBudget {
 
     /// Returns the limit, the memory of the process at the last reading, the reserved memory (all in bytes),
     /// and the number of rejected requests. `None` without a limit.
-    pub fn figures(&self) -> Option<[u64; 4]> {
+    pub fn usage(&self) -> Option<[u64; 4]> {
         let Shared { limit, taken, reserved, refused, .. } = &**self.0.as_ref()?;
         let refused = refused.iter().map(|count| count.load(Relaxed)).sum();
         Some([*limit, taken.load(Relaxed), reserved.load(Relaxed), refused])
+    }
+
+    /// Registers the metrics of the budget, if it has a limit.
+    pub fn register(&self, registry: &MetricsRegistry) {
+        let Some(shared) = self.0.clone() else { return };
+        registry.collect(&[&LIMIT, &TAKEN, &RESERVED, &REFUSED], move |page| shared.write(page));
     }
 
     /// Reads the meter periodically; never returns.
@@ -197,28 +235,6 @@ impl MemoryBudget {
         };
         let room = Room { shared: Arc::clone(shared), rank, bytes: AtomicU64::new(0) };
         room.grow(bytes).then(|| Reservation(Some(Arc::new(room))))
-    }
-}
-
-impl Collector for MemoryBudget {
-    fn collect(&self, out: &mut String) {
-        let Some(shared) = &self.0 else { return };
-        let gauges = [
-            ("limit", "What the process may take of the machine's memory, in bytes.", shared.limit),
-            ("taken", "What it has, in bytes.", shared.taken.load(Relaxed)),
-            ("reserved", "What requests under way may take on top, in bytes.", shared.reserved.load(Relaxed)),
-        ];
-        for (name, help, value) in gauges {
-            let name = format!("mainstay_memory_{name}_bytes");
-            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
-        }
-        let name = "mainstay_memory_refused_requests_total";
-        let _ = writeln!(out, "# HELP {name} Requests that there was no memory for.\n# TYPE {name} counter");
-        for (rank, count) in
-            [SheddingRank::Bulk, SheddingRank::Object, SheddingRank::Vital].iter().zip(&shared.refused)
-        {
-            let _ = writeln!(out, "{name}{{rank=\"{}\"}} {}", rank.name(), count.load(Relaxed));
-        }
     }
 }
 

@@ -2,10 +2,8 @@
 //! request holds while it is handled.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use flowcontrol::{ByKind, Watermarks};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -16,6 +14,7 @@ use endpoints::routing::dispatch::Initialized;
 use crate::limits::flow::{Classified, Fair};
 use crate::limits::inflight::{Inflight, is_long_running};
 use crate::limits::memory::Reservation;
+use crate::limits::seat::Seat;
 use crate::metrics::Filter;
 
 /// Assigns seats to requests.
@@ -24,18 +23,6 @@ pub(crate) enum Seats {
     Fair(Fair),
     /// `--enable-priority-and-fairness=false`.
     MaxInFlight(Inflight),
-}
-
-/// Permit to handle a request, released when dropped.
-#[derive(Debug, Default)]
-pub(crate) enum Seat {
-    /// Occupies no seat: long-running requests, no limit configured, or system:masters beyond the limit.
-    #[default]
-    Free,
-    /// One of a fixed number of permits.
-    MaxInFlight(#[allow(dead_code)] OwnedSemaphorePermit),
-    /// Seat of a priority level.
-    Fair(flowcontrol::Seat),
 }
 
 impl Seats {
@@ -78,16 +65,6 @@ impl Seats {
                 let executing = ByKind { reading: reading as u64, mutating: mutating as u64 };
                 Watermarks { executing, ..Watermarks::default() }
             }
-        }
-    }
-}
-
-impl Seat {
-    /// Time that the request waited for the seat.
-    pub(crate) fn waited(&self) -> Duration {
-        match self {
-            Seat::Fair(seat) => seat.waited(),
-            _ => Duration::ZERO,
         }
     }
 }

@@ -1,34 +1,43 @@
 //! Authorization metrics under upstream's names (apiserver `endpoints/filters/authorization.go`).
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use authorization::{Authorized, Unauthorized};
 
-use component_base::metrics::{Family, Histogram, Stability};
+use component_base::metrics::{Counter, Family, Histogram, MetricsRegistry, Stability, buckets};
 
-use super::authentications::BOUNDS;
-
-const ATTEMPTS: Family = Family::counter(
+const ATTEMPTS: Family<Counter, 1> = Family::counter(
     Stability::Alpha,
     "authorization_attempts_total",
-    "Requests, by whether they were allowed, denied, nobody had an opinion, or it could not be found out.",
+    "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'.",
+    ["result"],
 );
-const SECONDS: Family = Family::histogram(
+const SECONDS: Family<Histogram, 1> = Family::histogram(
     Stability::Alpha,
     "authorization_duration_seconds",
-    "How long it took to decide about requests, by what was decided, in seconds.",
+    "Authorization duration in seconds broken out by result.",
+    ["result"],
+    &buckets::MILLISECOND_DOUBLED_15,
 );
+
 const RESULTS: [&str; 4] = ["allowed", "denied", "error", "no-opinion"];
 
-#[derive(Default)]
 pub(crate) struct Authorizations {
-    /// By result.
-    attempts: [AtomicU64; 4],
-    durations: [Histogram<15>; 4],
+    /// In the order of [`RESULTS`].
+    attempts: [Counter; 4],
+    durations: [Histogram; 4],
 }
 
 impl Authorizations {
+    pub(super) fn new(registry: &MetricsRegistry) -> Self {
+        let attempts = registry.register_vec(&ATTEMPTS);
+        let durations = registry.register_vec(&SECONDS);
+        Authorizations {
+            attempts: RESULTS.map(|result| attempts.with([result])),
+            durations: RESULTS.map(|result| durations.with([result])),
+        }
+    }
+
     pub(crate) fn count(&self, outcome: &Result<Authorized, Unauthorized>, took: Duration) {
         let result = match outcome {
             Ok(_) => 0,
@@ -36,22 +45,9 @@ impl Authorizations {
             Err(Unauthorized::Failed(_)) => 2,
             Err(Unauthorized::Forbidden { denied: false, .. }) => 3,
         };
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if let (Some(count), Some(times)) = (self.attempts.get(result), self.durations.get(result)) {
-            count.fetch_add(1, Relaxed);
-            times.observe(&BOUNDS, micros, micros);
-        }
-    }
-
-    /// Appends the metric families.
-    pub(super) fn write(&self, out: &mut String) {
-        let mut samples = ATTEMPTS.write(out);
-        for (result, count) in RESULTS.iter().zip(&self.attempts) {
-            samples.counted(&[("result", result)], count);
-        }
-        let mut samples = SECONDS.write(out);
-        for (result, times) in RESULTS.iter().zip(&self.durations) {
-            samples.observed(&[("result", result)], times, &BOUNDS, 1e6);
+            count.increment();
+            times.observe_duration(took);
         }
     }
 }
@@ -64,7 +60,8 @@ mod tests {
 
     #[test]
     fn explicit_deny_differs_from_no_opinion() {
-        let counted = Authorizations::default();
+        let registry = MetricsRegistry::default();
+        let counted = Authorizations::new(&registry);
         let refused = |denied| {
             let status = Box::new(Status::bad_request(""));
             Err(Unauthorized::Forbidden { status, reason: String::new(), denied })
@@ -74,8 +71,7 @@ mod tests {
         {
             counted.count(&outcome, Duration::from_millis(1));
         }
-        let mut page = String::new();
-        counted.write(&mut page);
+        let page = registry.to_string();
         for line in [
             "authorization_attempts_total{result=\"denied\"} 1\n",
             "authorization_attempts_total{result=\"error\"} 1\n",

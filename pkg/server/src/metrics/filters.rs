@@ -3,31 +3,16 @@
 
 use std::time::Duration;
 
-use component_base::metrics::{Family, Histogram, Stability};
+use component_base::metrics::{Family, Histogram, MetricsRegistry, Stability, buckets};
 use tokio::time::Instant;
 
-const SECONDS: Family = Family::histogram(
+const SECONDS: Family<Histogram, 1> = Family::histogram(
     Stability::Alpha,
     "apiserver_request_filter_duration_seconds",
-    "How long a step of the chain took requests that passed it, waiting included, in seconds.",
+    "Request filter latency distribution in seconds, for each filter type",
+    ["filter"],
+    &buckets::FILTER_SECONDS,
 );
-
-/// Bucket bounds in microseconds.
-const BOUNDS: [(&str, u64); 13] = [
-    ("0.0001", 100),
-    ("0.0003", 300),
-    ("0.001", 1_000),
-    ("0.003", 3_000),
-    ("0.01", 10_000),
-    ("0.03", 30_000),
-    ("0.1", 100_000),
-    ("0.3", 300_000),
-    ("1", 1_000_000),
-    ("5", 5_000_000),
-    ("10", 10_000_000),
-    ("15", 15_000_000),
-    ("30", 30_000_000),
-];
 
 /// Measured step of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +40,14 @@ impl Filter {
 }
 
 /// Latency by step.
-#[derive(Default)]
-pub(crate) struct Filters([Histogram<13>; 7]);
+pub(crate) struct Filters([Histogram; 7]);
 
 impl Filters {
+    pub(super) fn new(registry: &MetricsRegistry) -> Self {
+        let durations = registry.register_vec(&SECONDS);
+        Filters(Filter::ALL.map(|(_, name)| durations.with([name])))
+    }
+
     /// Records a step that started at `since`. Returns the current time.
     pub(crate) fn passed(&self, filter: Filter, since: Instant) -> Instant {
         let now = Instant::now();
@@ -68,17 +57,8 @@ impl Filters {
 
     /// Records the duration of a step.
     pub(crate) fn took(&self, filter: Filter, took: Duration) {
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if let Some(times) = self.0.get(filter as usize) {
-            times.observe(&BOUNDS, micros, micros);
-        }
-    }
-
-    /// Appends the metric family.
-    pub(super) fn write(&self, out: &mut String) {
-        let mut samples = SECONDS.write(out);
-        for ((_, name), times) in Filter::ALL.iter().zip(&self.0) {
-            samples.observed(&[("filter", name)], times, &BOUNDS, 1e6);
+            times.observe_duration(took);
         }
     }
 }
@@ -90,10 +70,10 @@ mod tests {
     #[test]
     fn steps_are_counted_by_name() {
         assert!(Filter::ALL.iter().enumerate().all(|(at, (filter, _))| *filter as usize == at));
-        let filters = Filters::default();
+        let registry = MetricsRegistry::default();
+        let filters = Filters::new(&registry);
         filters.took(Filter::MaxInFlight, Duration::from_millis(2));
-        let mut page = String::new();
-        filters.write(&mut page);
+        let page = registry.to_string();
         let name = "apiserver_request_filter_duration_seconds";
         assert!(
             page.contains(&format!("{name}_bucket{{filter=\"maxinflight\",le=\"0.001\"}} 0\n")),

@@ -12,10 +12,9 @@ mod field_validation;
 mod terminated;
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::hash::{Hash, Hasher};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
@@ -23,10 +22,11 @@ use http::request::Parts;
 
 use apimachinery::query::Query;
 use apimachinery::request_info::RequestInfo;
-use component_base::metrics::Histogram;
+use component_base::metrics::{
+    Counter, Family, Gauge, Histogram, Metric, MetricsRegistry, Page, Stability, buckets,
+};
 use jsontree::same;
 
-use bodies::Bodies;
 pub(crate) use field_validation::{Directive, Validated};
 use terminated::Terminated;
 
@@ -71,45 +71,39 @@ const CODES: [u16; 28] = [
     429, 500, 501, 502, 503, 504, 507,
 ];
 
-/// Bucket bounds of the latency in milliseconds.
-const LATENCIES: [(&str, u64); 23] = [
-    ("0.005", 5),
-    ("0.025", 25),
-    ("0.05", 50),
-    ("0.1", 100),
-    ("0.2", 200),
-    ("0.4", 400),
-    ("0.6", 600),
-    ("0.8", 800),
-    ("1", 1000),
-    ("1.25", 1250),
-    ("1.5", 1500),
-    ("2", 2000),
-    ("3", 3000),
-    ("4", 4000),
-    ("5", 5000),
-    ("6", 6000),
-    ("8", 8000),
-    ("10", 10_000),
-    ("15", 15_000),
-    ("20", 20_000),
-    ("30", 30_000),
-    ("45", 45_000),
-    ("60", 60_000),
-];
-/// Number of the lowest latency buckets that the SLI omits.
-const SLI_SKIPPED: usize = 2;
-
-/// Bucket bounds of response sizes in bytes.
-const SIZES: [(&str, u64); 7] = [
-    ("1000", 1_000),
-    ("10000", 10_000),
-    ("100000", 100_000),
-    ("1e+06", 1_000_000),
-    ("1e+07", 10_000_000),
-    ("1e+08", 100_000_000),
-    ("1e+09", 1_000_000_000),
-];
+const DURATION: Family<Histogram, 8> = Family::histogram(
+    Stability::Stable,
+    "apiserver_request_duration_seconds",
+    "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
+    ["component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"],
+    &buckets::REQUEST_SECONDS,
+);
+const SLI: Family<Histogram, 7> = Family::histogram(
+    Stability::Alpha,
+    "apiserver_request_sli_duration_seconds",
+    "Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in seconds for each verb, group, version, resource, subresource, scope and component.",
+    ["component", "group", "resource", "scope", "subresource", "verb", "version"],
+    &buckets::SLI_SECONDS,
+);
+const TOTAL: Family<Counter, 9> = Family::counter(
+    Stability::Stable,
+    "apiserver_request_total",
+    "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
+    ["code", "component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"],
+);
+const RESPONSES: Family<Histogram, 7> = Family::histogram(
+    Stability::Stable,
+    "apiserver_response_sizes",
+    "Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.",
+    ["component", "group", "resource", "scope", "subresource", "verb", "version"],
+    &buckets::RESPONSE_BYTES,
+);
+const LONG_RUNNING: Family<Gauge, 7> = Family::gauge(
+    Stability::Stable,
+    "apiserver_longrunning_requests",
+    "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component. Not all requests are tracked this way.",
+    ["component", "group", "resource", "scope", "subresource", "verb", "version"],
+);
 
 /// Labels of a request without its code, as table indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,20 +115,35 @@ pub(crate) struct Labels {
 }
 
 /// Series of requests with the same labels.
-#[derive(Default)]
 struct Series {
     codes: [AtomicU64; CODES.len()],
-    latencies: Histogram<{ LATENCIES.len() }>,
+    latencies: Histogram,
     /// Latency without the time in the queue.
-    sli: Histogram<{ LATENCIES.len() }>,
-    sizes: Histogram<{ SIZES.len() }>,
+    sli: Histogram,
+    sizes: Histogram,
     long_running: AtomicI64,
     /// True if `long_running` was ever nonzero. A gauge that fell back to 0 is still shown.
     runs_long: AtomicBool,
     /// Body sizes, if any request had a body.
-    bodies: OnceLock<Box<Bodies>>,
+    bodies: OnceLock<Histogram>,
     terminated: Terminated,
     aborted: AtomicU64,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Series {
+            codes: std::array::from_fn(|_| AtomicU64::new(0)),
+            latencies: Histogram::new(DURATION.buckets()),
+            sli: Histogram::new(SLI.buckets()),
+            sizes: Histogram::new(RESPONSES.buckets()),
+            long_running: AtomicI64::new(0),
+            runs_long: AtomicBool::new(false),
+            bodies: OnceLock::new(),
+            terminated: Terminated::default(),
+            aborted: AtomicU64::new(0),
+        }
+    }
 }
 
 /// Series of one resource.
@@ -193,12 +202,12 @@ impl Requests {
         if let Some(count) = series.codes.get(code_index(code)) {
             count.fetch_add(1, Relaxed);
         }
-        observe(&series.latencies, took);
+        series.latencies.observe_duration(took);
         if labels.has_sli() {
-            observe(&series.sli, took.saturating_sub(waited));
+            series.sli.observe_duration(took.saturating_sub(waited));
         }
         if matches!(labels.verb(), "GET" | "LIST" | "WATCH") {
-            series.sizes.observe(&SIZES, bytes, bytes);
+            series.sizes.observe(bytes);
         }
     }
 
@@ -225,63 +234,56 @@ impl Requests {
         })
     }
 
-    /// Writes the metric families.
-    pub(crate) fn write(&self, out: &mut String) {
-        self.write_gauge(out);
-        let histogram = "histogram";
-        head(
-            out,
-            DURATION,
-            histogram,
-            "[STABLE] Time from the arrival of a request to the end of its answer, in seconds.",
+    /// Registers the metric families.
+    pub(crate) fn register(self: &Arc<Self>, registry: &MetricsRegistry) {
+        let requests = Arc::clone(self);
+        registry.collect(
+            &[
+                &LONG_RUNNING,
+                &DURATION,
+                &SLI,
+                &TOTAL,
+                &RESPONSES,
+                &bodies::SIZES,
+                &terminated::TERMINATIONS,
+                &terminated::ABORTS,
+            ],
+            move |page| requests.write(page),
         );
-        for (labels, row, series) in self.all().filter(|(_, _, series)| !series.latencies.is_empty()) {
-            let labels = labels.text(row, true);
-            series.latencies.write(out, DURATION, &labels, 0, &LATENCIES, 1e9);
-        }
-        head(
-            out,
-            SLI,
-            histogram,
-            "[ALPHA] The same without dry runs and watches, and without the time in queues.",
-        );
-        for (labels, row, series) in self.all().filter(|(_, _, series)| !series.sli.is_empty()) {
-            let labels = labels.text(row, false);
-            series.sli.write(out, SLI, &labels, SLI_SKIPPED, &LATENCIES, 1e9);
-        }
-        self.write_totals(out);
-        head(
-            out,
-            RESPONSES,
-            histogram,
-            "[STABLE] Sizes of the bodies of answers to reading requests, in bytes.",
-        );
-        for (labels, row, series) in
-            self.all().filter(|(labels, _, series)| labels.dry_run == 0 && !series.sizes.is_empty())
-        {
-            series.sizes.write(out, RESPONSES, &labels.text(row, false), 0, &SIZES, 1.0);
-        }
-        self.write_bodies(out);
-        self.write_terminated(out);
     }
 
-    fn write_gauge(&self, out: &mut String) {
-        head(out, LONG_RUNNING, "gauge", "[STABLE] Open watches and other long-running requests.");
+    fn write(&self, page: &mut Page<'_>) {
+        let mut samples = page.family(&LONG_RUNNING);
         for (labels, row, series) in self.all().filter(|(_, _, series)| series.runs_long.load(Relaxed)) {
-            let count = series.long_running.load(Relaxed);
-            let _ = writeln!(out, "{LONG_RUNNING}{{{}}} {count}", labels.text(row, false));
+            samples.add(labels.by_component(row), series.long_running.load(Relaxed));
         }
+        drop(samples);
+        let mut samples = page.family(&DURATION);
+        self.all()
+            .for_each(|(labels, row, series)| samples.used(labels.with_dry_run(row), &series.latencies));
+        drop(samples);
+        let mut samples = page.family(&SLI);
+        self.all().for_each(|(labels, row, series)| samples.used(labels.by_component(row), &series.sli));
+        drop(samples);
+        let mut samples = page.family(&RESPONSES);
+        self.all()
+            .filter(|(labels, ..)| labels.dry_run == 0)
+            .for_each(|(labels, row, series)| samples.used(labels.by_component(row), &series.sizes));
+        drop(samples);
+        self.write_totals(page);
+        self.write_bodies(page);
+        self.write_terminated(page);
     }
 
-    fn write_totals(&self, out: &mut String) {
-        head(out, TOTAL, "counter", "[STABLE] Answered requests.");
+    fn write_totals(&self, page: &mut Page<'_>) {
+        let codes = CODES.map(|code| code.to_string());
+        let mut samples = page.family(&TOTAL);
         for (labels, row, series) in self.all() {
-            let labels = labels.text(row, true);
-            for (code, count) in CODES.iter().zip(&series.codes) {
-                let count = count.load(Relaxed);
-                if count > 0 {
-                    let _ = writeln!(out, "{TOTAL}{{code=\"{code}\",{labels}}} {count}");
-                }
+            let [component, dry_run, group, resource, scope, subresource, verb, version] =
+                labels.with_dry_run(row);
+            for (code, count) in codes.iter().zip(&series.codes) {
+                let labels = [code, component, dry_run, group, resource, scope, subresource, verb, version];
+                samples.counted(labels, count.load(Relaxed));
             }
         }
     }
@@ -319,32 +321,25 @@ impl Labels {
         VERBS.get(usize::from(self.verb)).copied().unwrap_or_default()
     }
 
-    /// Labels in the text format, sorted.
-    fn text(self, row: &ResourceLabels<'_>, with_dry_run: bool) -> String {
-        let ResourceLabels { group, version, resource, subresource } = row;
-        // Upstream counts health paths without a component.
-        let component = if PATHS.contains(subresource) { "" } else { "apiserver" };
-        let dry_run = if with_dry_run {
-            format!("dry_run=\"{}\",", DRY_RUNS.get(usize::from(self.dry_run)).unwrap_or(&""))
-        } else {
-            String::new()
-        };
-        let (scope, verb) = (self.scope(), self.verb());
-        format!(
-            "component=\"{component}\",{dry_run}group=\"{group}\",resource=\"{resource}\",scope=\"{scope}\",\
-             subresource=\"{subresource}\",verb=\"{verb}\",version=\"{version}\""
-        )
+    /// Values of group, resource, scope, subresource, verb and version.
+    fn by_scope<'r>(self, row: &'r ResourceLabels<'_>) -> [&'r str; 6] {
+        [row.group, row.resource, self.scope(), row.subresource, self.verb(), row.version]
     }
-}
 
-const DURATION: &str = "apiserver_request_duration_seconds";
-const SLI: &str = "apiserver_request_sli_duration_seconds";
-const TOTAL: &str = "apiserver_request_total";
-const RESPONSES: &str = "apiserver_response_sizes";
-const LONG_RUNNING: &str = "apiserver_longrunning_requests";
+    /// As [`by_scope`](Self::by_scope), after the component.
+    fn by_component<'r>(self, row: &'r ResourceLabels<'_>) -> [&'r str; 7] {
+        let [group, resource, scope, subresource, verb, version] = self.by_scope(row);
+        // Upstream counts health paths without a component.
+        let component = if PATHS.contains(&subresource) { "" } else { "apiserver" };
+        [component, group, resource, scope, subresource, verb, version]
+    }
 
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    /// As [`by_component`](Self::by_component), with `dry_run` after the component.
+    fn with_dry_run<'r>(self, row: &'r ResourceLabels<'_>) -> [&'r str; 8] {
+        let [component, group, resource, scope, subresource, verb, version] = self.by_component(row);
+        let dry_run = DRY_RUNS.get(usize::from(self.dry_run)).copied().unwrap_or_default();
+        [component, dry_run, group, resource, scope, subresource, verb, version]
+    }
 }
 
 /// Returns the verb label. Upstream uses the method, with distinct values for the actions of one method.
@@ -366,13 +361,6 @@ fn verb(parts: &Parts, info: &RequestInfo, scope: &str) -> &'static str {
         },
         _ => "other",
     }
-}
-
-/// Records a duration in milliseconds, rounded up, because a bound belongs to the bucket below it.
-fn observe(times: &Histogram<{ LATENCIES.len() }>, time: Duration) {
-    let milliseconds = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-    let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    times.observe(&LATENCIES, milliseconds, nanoseconds);
 }
 
 fn scope(info: &RequestInfo, named: bool) -> &'static str {

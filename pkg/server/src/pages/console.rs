@@ -152,19 +152,18 @@ fn document(value: &Value, context: &Context, headers: &HeaderMap) -> Response {
 
 /// Section for the process and its counters since the start.
 fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Value {
-    use std::sync::atomic::Ordering::Relaxed;
     let (started, version) = metrics.started();
     json!({
         "version": version.git_version,
         "uptimeSeconds": now.saturating_sub(started).max(0),
         "leaving": leaving,
-        "connections": metrics.connections.load(Relaxed),
+        "connections": metrics.connections.get(),
         "requests": requests.entered(),
         "cpuSeconds": process::cpu_seconds_so_far(),
-        "dropped": metrics.dropped.load(Relaxed),
-        "timeouts": metrics.timeouts.load(Relaxed),
-        "panics": metrics.panics.load(Relaxed),
-        "tlsHandshakeErrors": metrics.tls_handshake_errors.load(Relaxed),
+        "dropped": metrics.dropped.get(),
+        "timeouts": metrics.timeouts.get(),
+        "panics": metrics.panics.get(),
+        "tlsHandshakeErrors": metrics.tls_handshake_errors.get(),
     })
 }
 

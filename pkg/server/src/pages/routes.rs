@@ -1,7 +1,6 @@
 //! Paths that the server handles itself, and the paths of the API behind it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -9,51 +8,21 @@ use http::header::{CONTENT_ENCODING, HeaderValue};
 use jsontree::json;
 
 use apimachinery::status::{Reason, Status};
+use component_base::metrics::Page;
 use endpoints::header::texts;
 use endpoints::routing::dispatch::Response;
 
-use crate::chain::{ChainOptions, Services};
+use crate::chain::services::{ChainOptions, Services};
 use crate::env::Env;
 use crate::limits::flow;
 use crate::limits::seats::Seats;
-use crate::metrics::{Metrics, Selection};
+use crate::metrics::{Metrics, register_watermarks};
 use crate::pages::Pages;
 use crate::pages::console::{self, Console, Requests, Sources};
-use crate::pages::debugging::{self, Debugging};
-use crate::pages::snapshots::{self, TakeSnapshot};
-use crate::pages::zpages::{self, FlagValue, Statusz};
-use crate::respond;
-
-/// Options of the pages besides health and metrics.
-#[derive(Clone, Default)]
-pub struct PageOptions {
-    /// Flags for `/flagz`; `None` disables the page (`ComponentFlagz`).
-    pub flags: Option<Arc<[FlagValue]>>,
-    /// True to serve `/statusz` (`ComponentStatusz`).
-    pub statusz: bool,
-    /// True if both pages support CBOR (`CBORServingAndStorage`).
-    pub cbor: bool,
-    /// Configuration of `/debug`; `None` disables it (`--profiling`).
-    pub debugging: Option<Debugging>,
-    pub metrics: Selection,
-    /// Takes store snapshots; `None` disables `/debug/snapshot`.
-    pub snapshot: Option<TakeSnapshot>,
-}
-
-impl std::fmt::Debug for PageOptions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let PageOptions { flags, statusz, cbor, debugging, metrics, snapshot } = self;
-        let (flagz, debug) = (flags.is_some(), debugging.is_some());
-        f.debug_struct("PageOptions")
-            .field("flagz", &flagz)
-            .field("statusz", statusz)
-            .field("cbor", cbor)
-            .field("debug", &debug)
-            .field("metrics", metrics)
-            .field("snapshot", &snapshot.is_some())
-            .finish()
-    }
-}
+use crate::pages::debugging;
+use crate::pages::snapshots;
+use crate::pages::zpages::{self, Statusz};
+use crate::{process, respond};
 
 /// Paths and path prefixes of the API.
 const API_ROOTS: [&str; 6] =
@@ -79,21 +48,23 @@ pub(crate) fn pages(
     env: &Env,
 ) -> Pages {
     let options = &chain.pages;
-    let Services { health, metrics, api_paths, fairness, .. } = services;
+    let Services { health, metrics, registry, api_paths, fairness, .. } = services;
     let mut pages = Pages::default().and(health.pages());
+    let watched = Arc::clone(seats);
+    register_watermarks(registry, move || watched.watermarks());
     let selection = Arc::new(options.metrics.clone());
-    let counters = (Arc::clone(metrics), Arc::clone(seats), Arc::clone(&selection));
+    let rendered = registry.clone();
+    let selected = Arc::clone(&selection);
     pages = pages.listed("/metrics", async move |headers: HeaderMap| {
-        let (metrics, seats, selection) = &counters;
-        page_of_metrics(selection.apply(metrics.render(seats.watermarks())), &headers)
+        page_of_metrics(rendered.render(&selected), &headers)
     });
-    let checked = (Arc::clone(health), Arc::clone(metrics), selection);
+    let checked = Arc::clone(health);
+    let (started, _) = metrics.started();
     pages = pages.listed("/metrics/slis", async move |headers: HeaderMap| {
-        let (health, metrics, selection) = &checked;
-        let mut page = String::new();
-        health.write_slis(&mut page);
-        metrics.write_start_time(&mut page);
-        page_of_metrics(selection.apply(page), &headers)
+        let mut page = Page::new(&selection);
+        checked.write_slis(&mut page);
+        page.family(&process::START).add([], started);
+        page_of_metrics(page.into_text(), &headers)
     });
     if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
         let (fairness, leaving) = (fairness.as_ref(), chain.leaving.clone());
@@ -154,7 +125,7 @@ fn gzip(bytes: &[u8]) -> Option<Bytes> {
 
 /// Counts a request that panicked and returns its Status.
 pub(crate) fn panicked(metrics: &Metrics) -> Status {
-    metrics.panics.fetch_add(1, Relaxed);
+    metrics.panics.increment();
     let text = "This request caused apiserver to panic. Look in the logs for details.";
     Status::failure(500, Reason::InternalError, text)
 }

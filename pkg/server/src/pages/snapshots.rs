@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use endpoints::routing::dispatch::BoxError;
 use futures::stream;
 use http::header::{CONTENT_TYPE, HeaderValue};
 
@@ -19,15 +20,15 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// Pieces of a snapshot, in order.
 pub type Pieces = Box<dyn Iterator<Item = Bytes> + Send>;
 
-/// Takes a snapshot or returns an error message. May take a while.
-pub type TakeSnapshot = Arc<dyn Fn() -> Result<Pieces, String> + Send + Sync>;
+/// Takes a snapshot. May take a while.
+pub type TakeSnapshot = Arc<dyn Fn() -> Result<Pieces, BoxError> + Send + Sync>;
 
 /// The page, which is not listed at `/`.
 pub(crate) fn pages(take: TakeSnapshot) -> Pages {
     Pages::default().unlisted(PATH, async move || {
         let take = Arc::clone(&take);
         let taken = tokio::task::spawn_blocking(move || take()).await;
-        match taken.unwrap_or_else(|error| Err(error.to_string())) {
+        match taken.unwrap_or_else(|error| Err(error.into())) {
             Ok(pieces) => {
                 let chunks = Chunks { pieces, next: None }.map(Ok::<_, Infallible>);
                 let mut response = http::Response::new(Body::from_stream(stream::iter(chunks)));
@@ -35,7 +36,7 @@ pub(crate) fn pages(take: TakeSnapshot) -> Pages {
                 response.headers_mut().insert(CONTENT_TYPE, binary);
                 response
             }
-            Err(reason) => respond::text(500, reason).map(Body::new),
+            Err(error) => respond::text(500, error.to_string()).map(Body::new),
         }
     })
 }

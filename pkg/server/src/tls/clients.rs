@@ -13,7 +13,8 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
 use x509_parser::certificate::X509Certificate;
-use x509_parser::prelude::FromDer;
+use x509_parser::nom;
+use x509_parser::prelude::{FromDer, X509Error};
 
 use authentication::{ClientCertificate, PresentedCertificate, PresentedCertificates};
 
@@ -27,8 +28,8 @@ pub(super) struct Validity {
 }
 
 impl Validity {
-    pub(super) fn of(der: &[u8]) -> Result<Self, String> {
-        let (_, certificate) = X509Certificate::from_der(der).map_err(|error| error.to_string())?;
+    pub(super) fn of(der: &[u8]) -> Result<Self, nom::Err<X509Error>> {
+        let (_, certificate) = X509Certificate::from_der(der)?;
         let validity = certificate.validity();
         Ok(Validity { first: validity.not_before.timestamp(), last: validity.not_after.timestamp() })
     }
@@ -84,7 +85,7 @@ impl Authorities {
         for (path, pem) in paths.iter().zip(pems) {
             let content = |problem: String| TlsError::Content { path: path.clone(), problem };
             for certificate in super::certificates(path, pem)? {
-                let validity = Validity::of(&certificate).map_err(content)?;
+                let validity = Validity::of(&certificate).map_err(|error| content(error.to_string()))?;
                 // Unusable trust anchors are reported here, with the name of their file.
                 RootCertStore::empty()
                     .add(certificate.clone())
@@ -113,30 +114,31 @@ impl Authorities {
         now: i64,
     ) -> PresentedCertificate {
         let time = UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(now).unwrap_or(0)));
-        let verified = self
-            .judge_at(now)
-            .and_then(|judge| judge.verify_client_cert(leaf, intermediates, time).map_err(|e| e.to_string()));
-        let judged = verified
-            .map_err(|error| format!("verifying the client certificate failed: {error}"))
-            .and_then(|_| ClientCertificate::parse(leaf).map_err(|error| error.to_string()));
-        match judged {
+        let verified =
+            self.judge_at(now).and_then(|judge| Ok(judge.verify_client_cert(leaf, intermediates, time)?));
+        if let Err(error) = verified {
+            return PresentedCertificate::Refused(format!(
+                "verifying the client certificate failed: {error}"
+            ));
+        }
+        match ClientCertificate::parse(leaf) {
             Ok(certificate) => PresentedCertificate::Verified(certificate),
-            Err(reason) => PresentedCertificate::Refused(reason),
+            Err(error) => PresentedCertificate::Refused(error.to_string()),
         }
     }
 
     /// Verifier that trusts the CAs that are valid at this time.
-    fn judge_at(&self, now: i64) -> Result<Arc<dyn ClientCertVerifier>, String> {
+    fn judge_at(&self, now: i64) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
         let valid = |(_, validity): &&(CertificateDer<'static>, Validity)| validity.includes(now);
         let count = self.certificates.iter().filter(valid).count();
         if count == self.certificates.len() {
             return Ok(Arc::clone(&self.judge));
         }
         if count == 0 {
-            return Err("no authority is valid at this time".to_owned());
+            return Err(TlsError::NoValidAuthority);
         }
         let valid = self.certificates.iter().filter(valid).map(|(certificate, _)| certificate);
-        verifier(valid, &self.provider).map_err(|error| error.to_string())
+        verifier(valid, &self.provider)
     }
 
     fn validities(&self) -> impl Iterator<Item = Validity> {

@@ -54,10 +54,10 @@ fn errors_reject_unless_failures_are_ignored() {
     assert_eq!(refused(spec.clone()), error);
     let mut ignoring = spec;
     merge(&mut ignoring, json!({"failurePolicy": "Ignore"}));
-    let parts = one(ignoring);
+    let registry = component_base::metrics::MetricsRegistry::default();
+    let parts = PolicyParts { metrics: Arc::new(PolicyMetrics::new(&registry)), ..one(ignoring) };
     assert_eq!(refusal(&parts, &pod(json!({}))), "");
-    let mut page = String::new();
-    parts.figures.write(&mut page);
+    let page = registry.to_string();
     let labels =
         "enforcement_action=\"allow\",error_type=\"invalid_error\",policy=\"pol\",policy_binding=\"bind\"";
     let line = format!("apiserver_validating_admission_policy_check_total{{{labels}}} 1\n");

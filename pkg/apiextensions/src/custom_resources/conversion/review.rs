@@ -9,6 +9,18 @@ use schema::json;
 use schema::memory::DecodeBudget;
 use schema::object::{Object, go_type};
 
+/// Error of a response, in upstream's wording.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ReviewError {
+    #[error(transparent)]
+    Json(#[from] json::Error),
+    #[error("{0}")]
+    Response(String),
+    /// A converted object is invalid.
+    #[error("{0}")]
+    Object(String),
+}
+
 /// A version of `ConversionReview`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Review {
@@ -60,29 +72,34 @@ impl Review {
     ///
     /// # Errors
     /// The response is invalid or a failure.
-    pub(super) fn answer(self, body: &[u8], uid: &str) -> Result<Vec<Value>, String> {
+    pub(super) fn answer(self, body: &[u8], uid: &str) -> Result<Vec<Value>, ReviewError> {
         let read = json::decode_untyped_within(body, DecodeBudget::of_body(body.len()));
-        let mut answer = read.map_err(|error| error.to_string())?.value;
+        let mut answer = read?.value;
         let empty = Object::new();
         let members = answer.as_object().unwrap_or(&empty);
         let found = (text(members, "apiVersion"), text(members, "kind"));
         if self == Review::V1 && found != ("apiextensions.k8s.io/v1", "ConversionReview") {
             let wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview";
             let found = named(found.0, found.1);
-            return Err(format!("expected webhook response of {wanted}, got {found}"));
+            return Err(ReviewError::Response(format!("expected webhook response of {wanted}, got {found}")));
         }
-        let response = child(members, "response").ok_or("no response provided")?;
+        let response = child(members, "response")
+            .ok_or_else(|| ReviewError::Response("no response provided".to_owned()))?;
         let answered = text(response, "uid");
         if self == Review::V1 && answered != uid {
-            return Err(format!("expected response.uid={}, got {}", quote(uid), quote(answered)));
+            return Err(ReviewError::Response(format!(
+                "expected response.uid={}, got {}",
+                quote(uid),
+                quote(answered)
+            )));
         }
         let result = child(response, "result").unwrap_or(&empty);
         let status = text(result, "status");
         if status != "Success" {
-            return Err(match text(result, "message") {
+            return Err(ReviewError::Response(match text(result, "message") {
                 "" => format!("response.result.status was '{status}', not 'Success'"),
                 message => message.to_owned(),
-            });
+            }));
         }
         match answer.pointer_mut("/response/convertedObjects").map(Value::take) {
             Some(Value::Array(objects)) => Ok(objects),
@@ -109,46 +126,51 @@ pub(super) fn kind_of(objects: &[Object]) -> String {
 ///
 /// # Errors
 /// The object is invalid.
-pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, String> {
+
+pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, ReviewError> {
     let Value::Object(mut into) = into else {
-        return Err("invalid object at index 0: it is no object".to_owned());
+        return Err(ReviewError::Object("invalid object at index 0: it is no object".to_owned()));
     };
     let found = text(&into, "apiVersion");
     if found != to {
         let why = format!("invalid groupVersion (expected {to}, received {found})");
-        return Err(format!("invalid object at index 0: {why}"));
+        return Err(ReviewError::Object(format!("invalid object at index 0: {why}")));
     }
     let (expected, found) = (text(from, "kind"), text(&into, "kind"));
     if found != expected {
         let why = format!("invalid kind (expected {expected}, received {found})");
-        return Err(format!("invalid object at index 0: {why}"));
+        return Err(ReviewError::Object(format!("invalid object at index 0: {why}")));
     }
-    same_names(from, &into).map_err(|why| format!("invalid object: {why}"))?;
-    let metadata = restored(from, &into).map_err(|why| format!("invalid metadata: {why}"))?;
+    same_names(from, &into).map_err(|error| ReviewError::Object(format!("invalid object: {error}")))?;
+    let metadata =
+        restored(from, &into).map_err(|error| ReviewError::Object(format!("invalid metadata: {error}")))?;
     into.insert("metadata", Value::Object(metadata));
     Ok(into)
 }
 
-fn same_names(from: &Object, into: &Object) -> Result<(), String> {
+fn same_names(from: &Object, into: &Object) -> Result<(), ReviewError> {
     let empty = Object::new();
     let (before, after) =
         (child(from, "metadata").unwrap_or(&empty), child(into, "metadata").unwrap_or(&empty));
     for (member, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
         let (before, after) = (text(before, member), text(after, member));
         if before != after {
-            return Err(format!("must have the same {name}: {before} != {after}"));
+            return Err(ReviewError::Object(format!("must have the same {name}: {before} != {after}")));
         }
     }
     Ok(())
 }
 
 /// Returns the metadata of the original with the webhook's labels and annotations.
-fn restored(from: &Object, into: &Object) -> Result<Object, String> {
+fn restored(from: &Object, into: &Object) -> Result<Object, ReviewError> {
     let made = match into.get("metadata") {
-        None => return Err("missing metadata in converted object".to_owned()),
+        None => return Err(ReviewError::Object("missing metadata in converted object".to_owned())),
         Some(Value::Object(made)) => made,
         Some(other) => {
-            return Err(format!("invalid metadata of type {} in converted object", go_type(other)));
+            return Err(ReviewError::Object(format!(
+                "invalid metadata of type {} in converted object",
+                go_type(other)
+            )));
         }
     };
     let mut metadata = child(from, "metadata").cloned().unwrap_or_default();
@@ -161,21 +183,23 @@ fn restored(from: &Object, into: &Object) -> Result<Object, String> {
             Some(Value::Object(changed)) => changed,
             Some(other) => {
                 let found = go_type(other);
-                return Err(format!("invalid metadata.{member} of type {found} in converted object"));
+                return Err(ReviewError::Object(format!(
+                    "invalid metadata.{member} of type {found} in converted object"
+                )));
             }
         };
         for (key, value) in changed {
             if !value.is_string() {
                 let found = go_type(value);
-                return Err(format!(
+                return Err(ReviewError::Object(format!(
                     "metadata.{member}[{key}] must be a string, but is {found} in converted object"
-                ));
+                )));
             }
         }
         if child(&metadata, member) != Some(changed)
-            && let Some(why) = aggregate(&wrong(made, member))
+            && let Some(why) = aggregate(&validate(made, member))
         {
-            return Err(why);
+            return Err(ReviewError::Object(why));
         }
         metadata.insert(member.to_owned(), Value::Object(changed.clone()));
     }
@@ -183,7 +207,7 @@ fn restored(from: &Object, into: &Object) -> Result<Object, String> {
 }
 
 /// Validates the labels or annotations of metadata.
-fn wrong(metadata: &Object, member: &'static str) -> ErrorList {
+fn validate(metadata: &Object, member: &'static str) -> ErrorList {
     let path = Path::root("metadata");
     match member {
         "labels" => validate_labels(metadata, "labels", &path.child("labels")),

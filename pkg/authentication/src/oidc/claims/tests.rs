@@ -9,7 +9,7 @@ use super::super::validate::{Limits, authenticator};
 use super::*;
 
 /// Returns the user for claims: name, groups, uid and extra.
-fn user(config: &Json, claims: Json) -> Result<Json, String> {
+fn user(config: &Json, claims: Json) -> Result<Json, Error> {
     let mut config = config.clone();
     config["issuer"] = json!({"url": "https://i", "audiences": ["a"]});
     let config: JwtAuthenticator = jsontree::from_value(config).unwrap();
@@ -22,7 +22,11 @@ fn user(config: &Json, claims: Json) -> Result<Json, String> {
 
 fn check(config: &Json, claims: Json, expected: Result<Json, &str>) {
     let shown = claims.to_string();
-    assert_eq!(user(config, claims), expected.map_err(str::to_owned), "{shown}");
+    assert_eq!(
+        user(config, claims).map_err(|error| error.to_string()),
+        expected.map_err(str::to_owned),
+        "{shown}"
+    );
 }
 
 #[test]

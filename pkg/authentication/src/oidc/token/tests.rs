@@ -16,7 +16,7 @@ fn signing_algorithm_must_be_allowed() {
         let got = Header::of(&token(&header, &json!({})), &["RS256".to_owned(), "ES256".to_owned()]);
         let got = got.map(|header| (header.algorithm, header.key));
         let expected = expected.map(|(a, k)| (a.to_owned(), k.to_owned())).map_err(str::to_owned);
-        assert_eq!(got, expected, "{header}");
+        assert_eq!(got.map_err(|error| error.to_string()), expected, "{header}");
     };
     check(json!({"alg": "RS256", "kid": "k"}), Ok(("RS256", "k")));
     check(json!({"alg": "ES256"}), Ok(("ES256", "")));
@@ -45,7 +45,7 @@ fn issuer_audience_and_times_are_checked() {
         let Value::Object(members) = claims.clone() else { panic!("{claims}") };
         let audiences: Vec<String> = audiences.iter().map(|&text| text.to_owned()).collect();
         let got = super::check(&members, "https://i", &audiences, UnixTime { seconds: 1000, nanos: 1 });
-        assert_eq!(got, expected.map_err(str::to_owned), "{claims}");
+        assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{claims}");
     };
     let claims = |exp: Value, nbf: Value| json!({"iss": "https://i", "aud": "a", "exp": exp, "nbf": nbf});
     check(claims(json!(1001), json!(1060)), &["a"], Ok(()));

@@ -8,6 +8,7 @@ use apimachinery::request_notes::Notes;
 
 use super::*;
 use crate::EXTRA_CREDENTIAL_ID;
+use crate::Error;
 use crate::service_account::testing::*;
 use crate::service_account::{Grant, WARN_AFTER_SECONDS};
 
@@ -36,12 +37,12 @@ impl World {
         World { tokens, objects, clock, notes: Notes::default() }
     }
 
-    async fn ask(&self, token: &str) -> Result<Option<TokenUser>, String> {
+    async fn ask(&self, token: &str) -> Result<Option<TokenUser>, Error> {
         self.tokens.authenticate(token, &texts(&[API]), &self.notes).await
     }
 
     async fn refused(&self, token: &str, reason: &str) {
-        assert_eq!(self.ask(token).await, Err(reason.to_owned()));
+        assert_eq!(self.ask(token).await.map_err(|error| error.to_string()), Err(reason.to_owned()));
     }
 
     async fn accepted(&self, token: &str) -> UserInfo {
@@ -134,7 +135,11 @@ async fn audience_must_match() {
         let token = issue(P256_SEC1, Grant { audiences: texts(given), ..grant() });
         let found = tokens.authenticate(&token, &texts(asked), &Notes::default()).await;
         let found = found.map(|found| found.map(|found| found.audiences).unwrap_or_default());
-        assert_eq!(found, expected.map(texts).map_err(str::to_owned), "{given:?} {asked:?}");
+        assert_eq!(
+            found.map_err(|error| error.to_string()),
+            expected.map(texts).map_err(str::to_owned),
+            "{given:?} {asked:?}"
+        );
     };
     check(&[API], &[API], Ok(&[API])).await;
     check(&[API, "a"], &["b", "a", API], Ok(&["a", API])).await;
@@ -151,7 +156,7 @@ async fn lifetime_has_one_minute_leeway() {
         let world = World::new();
         world.clock.set(UnixTime { seconds: NOW + shift, nanos });
         let got = world.ask(&issue(P256_SEC1, grant())).await.map(|_| ());
-        assert_eq!(got, expected.map_err(str::to_owned), "{shift}");
+        assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{shift}");
     };
     check(0, 0, Ok(())).await;
     check(-60, 0, Ok(())).await;

@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use component_base::clock::TestClock;
+use component_base::metrics::MetricsRegistry;
 use serde_json::json;
 
 use super::*;
+use crate::Error;
 use crate::service_account::testing::*;
 use crate::service_account::{Claims, Issuer, OpenIdMetadata, Signer, SigningKey, VerificationKeys};
 
@@ -54,16 +56,20 @@ fn fake(keys: Vec<ExternalKey>) -> Arc<Fake> {
 }
 
 async fn keys_of(fake: &Arc<Fake>) -> Arc<ExternalKeys> {
-    let clock = Arc::new(TestClock::at(now()));
-    let signer = Arc::clone(fake) as Arc<dyn ExternalSigner>;
-    Arc::new(ExternalKeys::fetch(signer, Arc::default(), clock).await.unwrap())
+    counted_keys_of(fake, SignerMetrics::default()).await
 }
 
-async fn issue(keys: &Arc<ExternalKeys>) -> Result<String, String> {
+async fn counted_keys_of(fake: &Arc<Fake>, metrics: SignerMetrics) -> Arc<ExternalKeys> {
+    let clock = Arc::new(TestClock::at(now()));
+    let signer = Arc::clone(fake) as Arc<dyn ExternalSigner>;
+    Arc::new(ExternalKeys::fetch(signer, Arc::new(metrics), clock).await.unwrap())
+}
+
+async fn issue(keys: &Arc<ExternalKeys>) -> Result<String, Error> {
     Issuer::new(ISSUER.to_owned(), Signer::External(Arc::clone(keys))).issue(Claims::of(grant())).await
 }
 
-async fn verify(keys: &Arc<ExternalKeys>, token: &str) -> Result<bool, String> {
+async fn verify(keys: &Arc<ExternalKeys>, token: &str) -> Result<bool, Error> {
     let keys = VerificationKeys::External(Arc::clone(keys));
     let verifier = crate::service_account::verifier::Verifier::new(
         texts(&[ISSUER]),
@@ -93,7 +99,10 @@ async fn unknown_key_is_fetched() {
     *fake.keys.lock().unwrap() = Ok(set(vec![key("zero", P384_PUBLIC)]));
     assert_eq!(verify(&keys, &token).await, Ok(true), "keys stay until they are fetched again");
     keys.refresh().await.unwrap();
-    assert_eq!(verify(&keys, &token).await, Err("invalid signature, no keys found".to_owned()));
+    assert_eq!(
+        verify(&keys, &token).await.map_err(|error| error.to_string()),
+        Err("invalid signature, no keys found".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -110,7 +119,7 @@ async fn failed_refresh_keeps_keys() {
     let fake = fake(vec![key("one", P256_PUBLIC)]);
     let keys = keys_of(&fake).await;
     let token = issue(&keys).await.unwrap();
-    *fake.keys.lock().unwrap() = Err("gone".to_owned().into());
+    *fake.keys.lock().unwrap() = Err(SignerError::local("gone".to_owned()));
     assert!(keys.refresh().await.is_err());
     assert_eq!(verify(&keys, &token).await, Ok(true));
     assert!(keys.holding("unknown").await.with_id("").next().is_none());
@@ -127,7 +136,7 @@ async fn invalid_keys_fail_with_upstream_messages() {
             "while initially filling key cache: while performing initial cache fill: \
              while fetching token verification keys: {expected}"
         );
-        assert_eq!(error, expected);
+        assert_eq!(error.to_string(), expected);
     };
     let one = || key("one", P256_PUBLIC);
     let hint = |seconds| ExternalKeySet { refresh_after_seconds: seconds, ..set(vec![one()]) };
@@ -147,7 +156,10 @@ async fn unacceptable_header_is_rejected() {
     let keys = keys_of(&fake).await;
     let check = async |header: serde_json::Value, expected: &str| {
         *fake.header.lock().unwrap() = header;
-        assert_eq!(issue(&keys).await.err().unwrap(), format!("while validating header: {expected}"));
+        assert_eq!(
+            issue(&keys).await.unwrap_err().to_string(),
+            format!("while validating header: {expected}")
+        );
     };
     let head = |alg: &str, kid: &str, typ: &str| json!({"alg": alg, "kid": kid, "typ": typ});
     check(head("ES256", "one", "jwt"), "bad type").await;
@@ -181,17 +193,17 @@ async fn documents_follow_keys_without_retired_ones() {
 #[tokio::test]
 async fn signer_calls_are_counted() {
     let fake = fake(vec![key("one", P256_PUBLIC)]);
-    let keys = keys_of(&fake).await;
+    let registry = MetricsRegistry::default();
+    let keys = counted_keys_of(&fake, SignerMetrics::new(&registry)).await;
     issue(&keys).await.unwrap();
     *fake.keys.lock().unwrap() = Err(SignerError { code: "Unavailable", text: "gone".to_owned() });
     let _ = keys.refresh().await;
     *fake.header.lock().unwrap() = json!({"typ": "no"});
     let _ = issue(&keys).await;
-    keys.figures().called("/v1.ExternalJWTSigner/Sign", "OK", Duration::from_millis(7));
-    let mut page = String::new();
-    keys.figures().write(&mut page);
+    keys.metrics.called("/v1.ExternalJWTSigner/Sign", "OK", Duration::from_millis(7));
+    let page = registry.to_string();
     for line in [
-        "externaljwt_fetch_keys_data_timestamp 5.000000000\n",
+        "externaljwt_fetch_keys_data_timestamp 5\n",
         "externaljwt_fetch_keys_request_total{code=\"OK\"} 1\n",
         "externaljwt_fetch_keys_request_total{code=\"Unavailable\"} 1\n",
         "externaljwt_sign_request_total{code=\"OK\"} 1\n",

@@ -188,7 +188,7 @@ fn changes_during_fill_are_applied() {
     cache.fill(elements, 6, later, Instant::now());
     let snapshot = cache.snapshot().unwrap();
     assert_eq!(names(snapshot.iter().cloned()), ["a/2", "a/4"]);
-    assert_eq!((snapshot.revision(), cache.figures().log_length), (8, 2));
+    assert_eq!((snapshot.revision(), cache.stats().log_length), (8, 2));
     assert_eq!(names(cache.snapshot_at(7).unwrap().iter().cloned()), ["a/2"]);
 }
 

@@ -192,6 +192,6 @@ async fn lists_and_watches_match_the_model() {
                 world.watchers.swap_remove(0);
             }
         }
-        assert_eq!(world.cache.figures().watches, 0);
+        assert_eq!(world.cache.stats().watches, 0);
     }
 }

@@ -37,7 +37,7 @@ fn no_wakeup_is_lost() {
         }
         (11..11 + CHANGES).for_each(|revision| change(&cache, "a/1", revision, Some("n1")));
     });
-    assert_eq!(cache.figures().watches, 0);
+    assert_eq!(cache.stats().watches, 0);
 }
 
 #[test]

@@ -81,7 +81,7 @@ async fn state_then_bookmark_then_changes() {
         fixture.apply(put("/r/pods/a/1", 13, "n1 y"));
         fixture.apply(delete("/r/pods/a/2", 14));
         assert_eq!(ready(&mut watch), expected);
-        assert_eq!(fixture.cache.figures().initial_events, 2);
+        assert_eq!(fixture.cache.stats().initial_events, 2);
     };
     check(true, &["Added 1 5", "Added 2 4", "Bookmark of the state - 12", "Modified 1 13", "Deleted 2 14"]);
     check(false, &["Added 1 5", "Added 2 4", "Modified 1 13", "Deleted 2 14"]);
@@ -113,7 +113,7 @@ async fn watch_from_before_the_log_is_rejected() {
     let fixture = Fixture::new(Limits::default());
     let refused = fixture.cache.watch(Fixture::query(WatchStart::After(9), false, 3600)).err();
     assert!(matches!(refused, Some(Error::TooOld { requested: 9, oldest: 10 })), "{refused:?}");
-    assert_eq!(fixture.cache.figures().watches, 0);
+    assert_eq!(fixture.cache.stats().watches, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,7 +174,7 @@ async fn slow_watch_ends_after_taken_changes() {
     (13..100).for_each(|revision| fixture.apply(put("/r/pods/a/1", revision, "n1 x")));
     assert_eq!(next(&mut watch).await, "Modified 1 12");
     assert_eq!(next(&mut watch).await, "the end");
-    assert_eq!(fixture.cache.figures().terminated, 1);
+    assert_eq!(fixture.cache.stats().terminated, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,7 +195,7 @@ async fn reset_ends_watches_until_refill() {
     let mut watch = fixture.watch(WatchStart::After(10), true, 3600);
     fixture.cache.reset(Some("gap".to_owned()), Instant::now());
     assert_eq!(next(&mut watch).await, "the end");
-    assert_eq!(fixture.cache.figures().terminated, 0);
+    assert_eq!(fixture.cache.stats().terminated, 0);
     let refused = fixture.cache.watch(Fixture::query(STATE, true, 3600)).err();
     assert!(
         matches!(&refused, Some(Error::NotReady { reason: Some(reason), .. }) if reason == "gap"),
@@ -214,7 +214,7 @@ async fn unreadable_object_ends_concerned_watches() {
     let refused = fixture.cache.watch(Fixture::query(STATE, false, 3600)).err();
     assert!(matches!(refused, Some(Error::Corrupt { .. })), "{refused:?}");
     drop(watch);
-    assert_eq!(fixture.cache.figures().watches, 0);
+    assert_eq!(fixture.cache.stats().watches, 0);
     fixture.apply(put("/r/pods/a/1", 12, "n1 x"));
     assert_eq!(ready(&mut fixture.watch(STATE, false, 3600)), ["Added 1 12", "Added 2 4"]);
 }

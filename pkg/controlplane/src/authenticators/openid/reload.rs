@@ -1,17 +1,18 @@
 //! Reloads the file of `--authentication-config`. A new configuration becomes active when it is valid and all
 //! its issuers are reachable. Until then, or after a timeout, the previous one remains.
 
-use std::fmt::Write;
+use std::fmt::Display;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use apimachinery::field::{self, Error, Path};
 use authentication::oidc::{
-    AnonymousAuth, AuthenticationConfiguration, IssuerOptions, Issuers, OidcTokens, label_hash, validate,
+    AnonymousAuth, AuthenticationConfiguration, IssuerOptions, Issuers, OidcTokens, validate,
 };
-use server::metrics::Collector;
+use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Stability};
 use tokio::time::{Instant, sleep};
+
+use crate::reloads::{ReloadFamilies, ReloadMetrics, hash};
 
 /// Interval of file checks.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -21,6 +22,27 @@ const ISSUERS_MAX: Duration = Duration::from_secs(60);
 const ISSUERS_PERIOD: Duration = Duration::from_millis(100);
 /// Retry interval after a temporary failure.
 const RETRY: Duration = Duration::from_secs(60);
+
+const LAST_TIMESTAMP: Family<Gauge, 2> = Family::gauge(
+    Stability::Beta,
+    "apiserver_authentication_config_controller_automatic_reload_last_timestamp_seconds",
+    "Timestamp of the last automatic reload of authentication configuration split by status and apiserver identity.",
+    ["apiserver_id_hash", "status"],
+);
+const TOTAL: Family<Counter, 2> = Family::counter(
+    Stability::Beta,
+    "apiserver_authentication_config_controller_automatic_reloads_total",
+    "Total number of automatic reloads of authentication configuration split by status and apiserver identity.",
+    ["apiserver_id_hash", "status"],
+);
+const LAST_CONFIG: Family<Gauge, 2> = Family::gauge(
+    Stability::Alpha,
+    "apiserver_authentication_config_controller_last_config_info",
+    "Information about the last applied authentication configuration with hash as label, split by apiserver identity.",
+    ["apiserver_id_hash", "hash"],
+);
+const FAMILIES: ReloadFamilies =
+    ReloadFamilies { last_timestamp: &LAST_TIMESTAMP, total: &TOTAL, last_config: &LAST_CONFIG };
 
 /// Reload task of the file.
 pub(in crate::authenticators) struct Reloader {
@@ -33,7 +55,7 @@ pub(in crate::authenticators) struct Reloader {
     anonymous: Option<AnonymousAuth>,
     tokens: OidcTokens,
     options: IssuerOptions,
-    metrics: Arc<ReloadMetrics>,
+    metrics: ReloadMetrics,
 }
 
 /// Reason of a failed reload.
@@ -52,16 +74,10 @@ impl Reloader {
         anonymous: Option<AnonymousAuth>,
         tokens: OidcTokens,
         options: IssuerOptions,
-        server: &str,
+        registry: &MetricsRegistry,
     ) -> Self {
-        let server_hash = label_hash(server.as_bytes());
-        let metrics = Arc::new(ReloadMetrics { server_hash, state: Mutex::default() });
-        metrics.state().config_hash = label_hash(&applied);
+        let metrics = ReloadMetrics::new(registry, &FAMILIES, &applied);
         Reloader { path, tracked: applied, failed: None, anonymous, tokens, options, metrics }
-    }
-
-    pub(super) fn collector(&self) -> Arc<dyn Collector> {
-        Arc::clone(&self.metrics) as Arc<dyn Collector>
     }
 
     /// Watches the file. Never returns.
@@ -86,7 +102,6 @@ impl Reloader {
         {
             return;
         }
-        let now = self.options.clock.now().seconds;
         let outcome = match &text {
             Ok(text) => self.apply(text).await,
             Err(error) => Err(Failure::NotYet(format!("failed to read authentication config file: {error}"))),
@@ -95,11 +110,11 @@ impl Reloader {
             Ok(()) => {
                 tracing::info!("reloaded authentication config");
                 let text = text.unwrap_or_default();
-                self.metrics.reloaded(true, now, Some(label_hash(&text)));
+                self.metrics.succeeded(hash(&text));
                 (self.tracked, self.failed) = (text, None);
             }
             Err(failure) => {
-                self.metrics.reloaded(false, now, None);
+                self.metrics.failed();
                 let (Failure::Wrong(error) | Failure::NotYet(error)) = &failure;
                 tracing::error!(error, "failed to apply the new authentication configuration");
                 match (failure, text) {
@@ -122,88 +137,17 @@ impl Reloader {
         if let Some(errors) = field::aggregate(&errors) {
             return Err(Failure::Wrong(format!("failed to validate authentication config: {errors}")));
         }
-        let update = |error| Failure::NotYet(format!("failed to update authentication config: {error}"));
-        let issuers = Issuers::new(&read, &self.options).map_err(update)?;
+        let update =
+            |error: &dyn Display| Failure::NotYet(format!("failed to update authentication config: {error}"));
+        let issuers = Issuers::new(&read, &self.options).map_err(|error| update(&error))?;
         let until = Instant::now() + ISSUERS_MAX;
         while let Err(problem) = issuers.health() {
             if Instant::now() >= until {
-                return Err(update(format!("[{problem}, context deadline exceeded]")));
+                return Err(update(&format_args!("[{problem}, context deadline exceeded]")));
             }
             sleep(ISSUERS_PERIOD).await;
         }
         self.tokens.replace(issuers);
         Ok(())
-    }
-}
-
-struct ReloadMetrics {
-    server_hash: String,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// Count and last time of successes, then of failures.
-    reloads: [(u64, i64); 2],
-    config_hash: String,
-}
-
-impl ReloadMetrics {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn reloaded(&self, successfully: bool, now: i64, config_hash: Option<String>) {
-        let mut state = self.state();
-        let [successes, failures] = &mut state.reloads;
-        let counted = if successfully { successes } else { failures };
-        *counted = (counted.0 + 1, now);
-        if let Some(hash) = config_hash {
-            state.config_hash = hash;
-        }
-    }
-}
-
-impl Collector for ReloadMetrics {
-    fn collect(&self, out: &mut String) {
-        const PREFIX: &str = "apiserver_authentication_config_controller";
-        let state = self.state();
-        let server = &self.server_hash;
-        let seen: Vec<(&str, (u64, i64))> = ["success", "failure"]
-            .into_iter()
-            .zip(state.reloads)
-            .filter(|(_, (count, _))| *count > 0)
-            .collect();
-        if !seen.is_empty() {
-            let _ = writeln!(
-                out,
-                "# HELP {PREFIX}_automatic_reload_last_timestamp_seconds [BETA] When the authentication configuration was read anew last, by status.\n\
-                 # TYPE {PREFIX}_automatic_reload_last_timestamp_seconds gauge"
-            );
-            for (status, (_, when)) in &seen {
-                let _ = writeln!(
-                    out,
-                    "{PREFIX}_automatic_reload_last_timestamp_seconds{{apiserver_id_hash=\"{server}\",status=\"{status}\"}} {when}"
-                );
-            }
-            let _ = writeln!(
-                out,
-                "# HELP {PREFIX}_automatic_reloads_total [BETA] How often the authentication configuration was read anew, by status.\n\
-                 # TYPE {PREFIX}_automatic_reloads_total counter"
-            );
-            for (status, (count, _)) in &seen {
-                let _ = writeln!(
-                    out,
-                    "{PREFIX}_automatic_reloads_total{{apiserver_id_hash=\"{server}\",status=\"{status}\"}} {count}"
-                );
-            }
-        }
-        let hash = &state.config_hash;
-        let _ = writeln!(
-            out,
-            "# HELP {PREFIX}_last_config_info [ALPHA] Which authentication configuration counts.\n\
-             # TYPE {PREFIX}_last_config_info gauge\n\
-             {PREFIX}_last_config_info{{apiserver_id_hash=\"{server}\",hash=\"{hash}\"}} 1"
-        );
     }
 }

@@ -5,6 +5,7 @@ use ::audit::{Event, FileOptions, Format, Level, RequestRecord, Stage};
 use apimachinery::request_context::AuditId;
 use apimachinery::time::UnixTime;
 use component_base::clock::TestClock;
+use component_base::metrics::MetricsRegistry;
 use jsontree::{Value, json};
 
 use super::*;
@@ -16,12 +17,12 @@ const POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level:
 
 struct World {
     dir: TestDir,
-    figures: Arc<Figures>,
+    metrics: Arc<AuditMetrics>,
 }
 
 impl World {
     fn new() -> Self {
-        World { dir: TestDir::new().unwrap(), figures: Arc::default() }
+        World { dir: TestDir::new().unwrap(), metrics: Arc::default() }
     }
 
     fn config(&self, policy: Option<&str>) -> AuditConfig {
@@ -41,10 +42,10 @@ impl World {
         AuditConfig { policy_file, log: Some(log), webhook: None }
     }
 
-    fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, String> {
+    fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, RunError> {
         let clock: Arc<dyn Clock> = Arc::new(TestClock::default());
-        auditor(config, &clock, (&self.figures, &client::webhook::Figures::default()), None)
-            .map_err(|error| error.to_string())
+        let calls = client::webhook::ClientMetrics::new(&MetricsRegistry::default(), &clock);
+        auditor(config, &clock, (&self.metrics, &calls), None)
     }
 }
 
@@ -65,9 +66,9 @@ fn invalid_policy_prevents_start() {
         "loading audit policy file: loaded illegal policy with 0 rules: from file {}",
         path.display()
     );
-    assert_eq!(world.auditor(&config).err(), Some(expected));
+    assert_eq!(world.auditor(&config).err().map(|error| error.to_string()), Some(expected));
     std::fs::remove_file(&path).unwrap();
-    let error = world.auditor(&config).err().unwrap();
+    let error = world.auditor(&config).err().unwrap().to_string();
     assert!(error.starts_with("loading audit policy file: failed to read file path \""), "{error}");
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ::audit::{Event, Figures, Sink, write_list};
+use ::audit::{AuditMetrics, Event, Sink, write_list};
 use bytes::Bytes;
 use client::Dialer;
 use client::kubeconfig::Kubeconfig;
@@ -60,6 +60,16 @@ enum Done {
     Counts(Arc<InFlightCalls>),
 }
 
+/// The sink cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SinkError {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    /// The thread cannot be started.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+}
+
 impl WebhookSink {
     /// Creates the sink from a kubeconfig and an optional egress proxy. `initial_wait` is the initial retry
     /// back-off; `detached` is true in batch mode.
@@ -70,16 +80,15 @@ impl WebhookSink {
         (kubeconfig, dialer): (&Path, Option<Dialer>),
         initial_wait: Duration,
         detached: bool,
-        (figures, calls): (&Arc<Figures>, &client::webhook::Figures),
-    ) -> Result<Self, String> {
+        (metrics, calls): (&Arc<AuditMetrics>, &client::webhook::ClientMetrics),
+    ) -> Result<Self, SinkError> {
         let mut kubeconfig = Kubeconfig::read(kubeconfig, &system::clock())?;
         kubeconfig.options.dialer = dialer;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
-        let webhook = Webhook::new(kubeconfig, initial_wait, chance).map_err(|error| error.to_string())?;
+        let webhook = Webhook::new(kubeconfig, initial_wait, chance)?;
         let webhook = webhook.counted(calls);
         let (jobs, waiting) = unbounded_channel();
-        let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(figures))
-            .map_err(|error| error.to_string())?;
+        let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(metrics))?;
         let under_way = detached.then(Arc::default);
         Ok(WebhookSink { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)), under_way })
     }
@@ -94,26 +103,26 @@ impl WebhookSink {
 fn start(
     webhook: Webhook,
     mut jobs: UnboundedReceiver<Job>,
-    figures: Arc<Figures>,
+    metrics: Arc<AuditMetrics>,
 ) -> io::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let work = async move {
         let mut calls = JoinSet::new();
         while let Some(job) = jobs.recv().await {
             while calls.try_join_next().is_some() {}
-            calls.spawn(call(webhook.clone(), job, Arc::clone(&figures)));
+            calls.spawn(call(webhook.clone(), job, Arc::clone(&metrics)));
         }
         while calls.join_next().await.is_some() {}
     };
     std::thread::Builder::new().name("audit-webhook".to_owned()).spawn(move || runtime.block_on(work))
 }
 
-async fn call(webhook: Webhook, job: Job, figures: Arc<Figures>) {
+async fn call(webhook: Webhook, job: Job, metrics: Arc<AuditMetrics>) {
     let mut body = Vec::new();
     write_list(&job.events, &mut body);
     let outcome = webhook.call(Bytes::from(body), |_| {}).await;
     if let Err(failure) = &outcome {
-        figures.lost("webhook", failure, job.events.iter().map(Event::legacy));
+        metrics.lost("webhook", failure, job.events.iter().map(Event::legacy));
     }
     match job.done {
         Done::Waits(waiting) => _ = waiting.send(outcome.is_ok()),

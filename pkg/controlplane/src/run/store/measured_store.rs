@@ -2,16 +2,15 @@
 //! and `etcd_request_errors_total`.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use component_base::metrics::Histogram;
+use component_base::metrics::{
+    Counter, Distribution, Family, Histogram, Metric, MetricsRegistry, Page, Stability, buckets,
+};
 use component_base::trace::{Span, Step};
-use server::metrics::Collector;
 use slab::Slab;
 use storage::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
@@ -19,33 +18,25 @@ use storage::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-const MICROS: f64 = 1e6;
-/// Upstream's buckets, in microseconds.
-const BOUNDS: [(&str, u64); 23] = [
-    ("0.005", 5_000),
-    ("0.025", 25_000),
-    ("0.05", 50_000),
-    ("0.1", 100_000),
-    ("0.2", 200_000),
-    ("0.4", 400_000),
-    ("0.6", 600_000),
-    ("0.8", 800_000),
-    ("1", 1_000_000),
-    ("1.25", 1_250_000),
-    ("1.5", 1_500_000),
-    ("2", 2_000_000),
-    ("3", 3_000_000),
-    ("4", 4_000_000),
-    ("5", 5_000_000),
-    ("6", 6_000_000),
-    ("8", 8_000_000),
-    ("10", 10_000_000),
-    ("15", 15_000_000),
-    ("20", 20_000_000),
-    ("30", 30_000_000),
-    ("45", 45_000_000),
-    ("60", 60_000_000),
-];
+const SECONDS: Family<Histogram, 3> = Family::histogram(
+    Stability::Alpha,
+    "etcd_request_duration_seconds",
+    "Etcd request latency in seconds for each operation and object type.",
+    ["group", "operation", "resource"],
+    &buckets::REQUEST_SECONDS,
+);
+const ERRORS: Family<Counter, 3> = Family::counter(
+    Stability::Alpha,
+    "etcd_request_errors_total",
+    "Etcd failed request counts for each operation and object type.",
+    ["group", "operation", "resource"],
+);
+const REQUESTS: Family<Counter, 3> = Family::counter(
+    Stability::Alpha,
+    "etcd_requests_total",
+    "Etcd request counts for each operation and object type.",
+    ["group", "operation", "resource"],
+);
 /// Maximum number of custom resources with series. CRDs come and go while a server runs, and series are
 /// retained.
 const CUSTOM_MAX: usize = 4096;
@@ -63,10 +54,15 @@ const UPDATE: usize = 5;
 type Labels = (String, String);
 
 /// Metrics of one operation on one resource.
-#[derive(Default)]
 struct Calls {
-    took: Histogram<{ BOUNDS.len() }>,
-    failed: AtomicU64,
+    took: Histogram,
+    failed: Counter,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Calls { took: Histogram::new(SECONDS.buckets()), failed: Counter::default() }
+    }
 }
 
 pub(in super::super) struct StoreTimes {
@@ -152,55 +148,43 @@ impl StoreTimes {
     fn note(&self, key: &str, operation: usize, took: Duration, failed: bool) {
         let Some(calls) = self.of(key) else { return };
         let Some(calls) = calls.get(operation) else { return };
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        calls.took.observe(&BOUNDS, micros, micros);
-        calls.failed.fetch_add(u64::from(failed), Relaxed);
+        calls.took.observe_duration(took);
+        calls.failed.add(failed.into());
     }
-}
 
-impl Collector for StoreTimes {
-    fn collect(&self, out: &mut String) {
+    /// Registers the metrics.
+    pub(in super::super) fn register(self: &Arc<Self>, registry: &MetricsRegistry) {
+        let times = Arc::clone(self);
+        registry.collect(&[&SECONDS, &ERRORS, &REQUESTS], move |page| times.write(page));
+    }
+
+    fn write(&self, page: &mut Page<'_>) {
         let rows = self.calls.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if rows.is_empty() {
-            return;
-        }
-        let mut each = |name: &str, head: &str, write: &dyn Fn(&mut String, &str, &Calls)| {
-            let _ = writeln!(out, "# HELP {name} [ALPHA] {head}");
-            for ((group, resource), calls) in &rows {
-                for (operation, calls) in OPERATIONS.iter().zip(calls.iter()) {
-                    if !calls.took.is_empty() {
-                        let labels = format!("group={group:?},operation={operation:?},resource={resource:?}");
-                        write(out, &labels, calls);
-                    }
-                }
-            }
+        let all = || {
+            rows.iter().flat_map(|((group, resource), calls)| {
+                let calls = OPERATIONS.iter().zip(calls.iter());
+                calls.map(move |(operation, calls)| ([group.as_str(), operation, resource], calls))
+            })
         };
-        each(
-            "etcd_request_duration_seconds",
-            "Etcd request latency in seconds for each operation and object type.\n\
-             # TYPE etcd_request_duration_seconds histogram",
-            &|out, labels, calls| {
-                calls.took.write(out, "etcd_request_duration_seconds", labels, 0, &BOUNDS, MICROS);
-            },
-        );
-        each(
-            "etcd_request_errors_total",
-            "Etcd failed request counts for each operation and object type.\n\
-             # TYPE etcd_request_errors_total counter",
-            &|out, labels, calls| {
-                let failed = calls.failed.load(Relaxed);
-                if failed > 0 {
-                    let _ = writeln!(out, "etcd_request_errors_total{{{labels}}} {failed}");
-                }
-            },
-        );
-        each(
-            "etcd_requests_total",
-            "Etcd request counts for each operation and object type.\n# TYPE etcd_requests_total counter",
-            &|out, labels, calls| {
-                let _ = writeln!(out, "etcd_requests_total{{{labels}}} {}", calls.took.count());
-            },
-        );
+        let mut samples = page.family(&SECONDS);
+        all().for_each(|(labels, calls)| samples.used(labels, &calls.took));
+        drop(samples);
+        let mut samples = page.family(&ERRORS);
+        all().for_each(|(labels, calls)| samples.used(labels, &calls.failed));
+        drop(samples);
+        let mut samples = page.family(&REQUESTS);
+        all().for_each(|(labels, calls)| samples.counted(labels, calls.took.count()));
+    }
+
+    /// Returns the durations of calls by operation.
+    pub(in super::super) fn durations(&self) -> Vec<(String, Distribution)> {
+        let rows = self.calls.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let sum = |(number, operation): (usize, &&str)| {
+            let all = Histogram::new(SECONDS.buckets());
+            rows.values().filter_map(|calls| calls.get(number)).for_each(|calls| all.absorb(&calls.took));
+            ((*operation).to_owned(), all.distribution())
+        };
+        OPERATIONS.iter().enumerate().map(sum).collect()
     }
 }
 
@@ -302,9 +286,10 @@ mod tests {
     use super::*;
 
     fn page(times: &StoreTimes) -> String {
-        let mut page = String::new();
-        times.collect(&mut page);
-        page
+        let selection = component_base::metrics::Selection::default();
+        let mut page = Page::new(&selection);
+        times.write(&mut page);
+        page.into_text()
     }
 
     #[test]

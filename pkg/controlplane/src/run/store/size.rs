@@ -1,14 +1,20 @@
 //! Size of the store (`apiserver_storage_size_bytes`).
 
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
-use server::metrics::Collector;
+use component_base::metrics::{Family, Gauge, MetricsRegistry, Stability};
 use storage_etcd3::Etcd;
 use tokio::time::sleep;
+
+const BYTES: Family<Gauge, 1> = Family::gauge(
+    Stability::Stable,
+    "apiserver_storage_size_bytes",
+    "Size of the storage database file physically allocated in bytes.",
+    ["storage_cluster_id"],
+);
 
 /// Source of the size.
 pub(in super::super) enum Size {
@@ -44,21 +50,14 @@ impl Size {
     }
 }
 
-impl Collector for Size {
-    fn collect(&self, out: &mut String) {
-        let name = "apiserver_storage_size_bytes";
-        let stores = self.bytes();
-        if stores.is_empty() {
-            return;
-        }
-        let _ = writeln!(
-            out,
-            "# HELP {name} [STABLE] Size of the storage database file physically allocated in bytes.\n\
-             # TYPE {name} gauge"
-        );
-        for (store, bytes) in stores {
-            let _ = writeln!(out, "{name}{{storage_cluster_id=\"{store}\"}} {bytes}");
-        }
+impl Size {
+    /// Registers the metric.
+    pub(in super::super) fn register(self: &Arc<Self>, registry: &MetricsRegistry) {
+        let size = Arc::clone(self);
+        registry.collect(&[&BYTES], move |page| {
+            let mut samples = page.family(&BYTES);
+            size.bytes().iter().for_each(|(store, bytes)| samples.add([store], *bytes));
+        });
     }
 }
 

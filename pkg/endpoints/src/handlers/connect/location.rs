@@ -56,12 +56,20 @@ pub(super) struct Kubelet {
     pub(super) port: String,
 }
 
+/// A node has no address of the preferred types.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no preferred addresses found; known addresses: [{known}]")]
+pub(super) struct NoAddressError {
+    /// Types and addresses of the node.
+    known: String,
+}
+
 impl Kubelet {
     /// Reads the address from a node. `types` lists the address types in order of preference.
     ///
     /// # Errors
     /// The node has no address of these types.
-    pub(super) fn of(node: &Object, types: &[String], usual_port: u16) -> Result<Self, String> {
+    pub(super) fn of(node: &Object, types: &[String], usual_port: u16) -> Result<Self, NoAddressError> {
         let addresses = || {
             let all = object::get_list(node, &["status", "addresses"]).iter().filter_map(Value::as_object);
             all.map(|address| (tree::text(address, "type"), tree::text(address, "address")))
@@ -69,7 +77,7 @@ impl Kubelet {
         let of_type = |wanted: &String| addresses().find(|(ty, _)| ty == wanted);
         let Some((_, host)) = types.iter().find_map(of_type) else {
             let known: Vec<String> = addresses().map(|(ty, address)| format!("{{{ty} {address}}}")).collect();
-            return Err(format!("no preferred addresses found; known addresses: [{}]", known.join(" ")));
+            return Err(NoAddressError { known: known.join(" ") });
         };
         let port = object::get_i64(node, &["status", "daemonEndpoints", "kubeletEndpoint", "Port"]);
         let port = port.filter(|port| *port > 0).unwrap_or_else(|| usual_port.into());

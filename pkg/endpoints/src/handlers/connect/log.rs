@@ -1,5 +1,7 @@
 //! `pods/log`: the log of a container, from its kubelet.
 
+use std::fmt::Display;
+
 use api::resources::Resource;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Details, Reason, Status};
@@ -24,7 +26,8 @@ const REFUSAL_BYTES_MAX: usize = 50_000;
 /// 400 and 422 for invalid options, the kubelet's error, 500 when it does not respond.
 pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<Status>> {
     let splits = call.api.registry.gates().enabled(Gate::PodLogsQuerySplitStreams);
-    let wanted = options::Log::parse(call.query, splits).map_err(Status::bad_request)?;
+    let wanted =
+        options::Log::parse(call.query, splits).map_err(|error| Status::bad_request(error.to_string()))?;
     let errors = wanted.errors(splits);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("", "PodLogOptions"), call.name(), &errors).into());
@@ -48,18 +51,20 @@ pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<St
 
 /// Requests the log from the kubelet. Returns its response if it is a log.
 async fn ask(call: &Call<'_>, url: &Url) -> Result<Response, Box<Status>> {
-    let failed = |error: &str| Box::new(Status::unmapped(format!("Get \"{url}\": {error}")));
+    let failed = |error: &dyn Display| Box::new(Status::unmapped(format!("Get \"{url}\": {error}")));
     let mut request = http::Request::new(response::full(bytes::Bytes::new()));
     *request.uri_mut() = url.uri().map_err(|error| failed(&error))?;
     request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
     let network = call.api.backends.network.as_ref();
     let answer = network.send(url.trust(), request).await;
-    let answer =
-        answer.inspect_err(|error| call.api.backends.logs.failed(error)).map_err(|error| failed(&error))?;
+    let answer = answer.map_err(|error| {
+        call.api.backends.logs.failed(&error.to_string());
+        failed(&error)
+    })?;
     match answer.status().as_u16() {
         200..=206 => Ok(answer),
         301 | 302 | 303 | 307 | 308 if answer.headers().contains_key(LOCATION) => {
-            Err(failed("redirects forbidden"))
+            Err(failed(&"redirects forbidden"))
         }
         code => {
             let text =

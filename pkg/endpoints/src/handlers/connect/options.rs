@@ -19,12 +19,25 @@ const STREAMS: [(&str, &str); 4] =
 const LOG_STREAMS: [&str; 3] = [BOTH_STREAMS, "Stderr", "Stdout"];
 const BOTH_STREAMS: &str = "All";
 
+/// Error of an option in a query, for a 400.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum OptionsError {
+    #[error("cannot convert to []int32: {0}")]
+    Port(String),
+    #[error("{0}")]
+    Value(String),
+}
+
 /// Options of a connection as an object of the endpoint's kind, which admission may change. `subpath` is the
 /// rest of the path, for endpoints that have one.
 ///
 /// # Errors
 /// The error in the query, for a 400.
-pub(super) fn object(endpoint: &Resource, query: &Query, subpath: Option<String>) -> Result<Object, String> {
+pub(super) fn object(
+    endpoint: &Resource,
+    query: &Query,
+    subpath: Option<String>,
+) -> Result<Object, OptionsError> {
     let mut options = Object::new();
     options.insert("kind", endpoint.kind.into());
     options.insert("apiVersion", endpoint.kind_group_version.into());
@@ -71,13 +84,13 @@ pub(super) fn kubelet_query(options: &Object) -> String {
     out.finish()
 }
 
-fn ports(given: &[String]) -> Result<Vec<u16>, String> {
+fn ports(given: &[String]) -> Result<Vec<u16>, OptionsError> {
     let mut ports = Vec::new();
     for text in given.iter().flat_map(|given| given.split(',')) {
-        let number = parse_uint(text).map_err(|error| format!("cannot convert to []int32: {error}"))?;
+        let number = parse_uint(text).map_err(|error| OptionsError::Port(error.to_string()))?;
         let out_of_range = || {
             let text = apimachinery::go_quote::quote(text);
-            format!("cannot convert to []int32: strconv.ParseUint: parsing {text}: value out of range")
+            OptionsError::Port(format!("strconv.ParseUint: parsing {text}: value out of range"))
         };
         ports.push(u16::try_from(number).map_err(|_| out_of_range())?);
     }
@@ -106,13 +119,15 @@ impl Log {
     ///
     /// # Errors
     /// The invalid option, for a 400.
-    pub(super) fn parse(query: &Query, splits: bool) -> Result<Self, String> {
-        let number = |name| query.integer(name).map_err(|error| error.to_string());
+    pub(super) fn parse(query: &Query, splits: bool) -> Result<Self, OptionsError> {
+        let number = |name| query.integer(name).map_err(|error| OptionsError::Value(error.to_string()));
         let flag = |name| query.flag(name).unwrap_or_default();
         let since_seconds = number("sinceSeconds")?;
         let since_time = match query.first("sinceTime") {
             Some("" | "null") => Some(GO_ZERO_TIME),
-            given => given.map(parse_time).transpose().map_err(|error| error.to_string())?,
+            given => {
+                given.map(parse_time).transpose().map_err(|error| OptionsError::Value(error.to_string()))?
+            }
         };
         Ok(Log {
             container: query.text("container"),
@@ -179,13 +194,14 @@ impl Log {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use jsontree::json;
 
     use super::*;
 
-    fn object(subresource: &str, query: &str) -> Result<Object, String> {
-        let endpoint = api::resources::find("", "v1", "pods", subresource).ok_or("no endpoint")?;
+    fn object(subresource: &str, query: &str) -> Result<Object, OptionsError> {
+        let endpoint = api::resources::find("", "v1", "pods", subresource).unwrap();
         let subpath = endpoint.connect.is_some_and(|connect| connect.subpath).then(|| "/a/".to_owned());
         super::object(endpoint, &Query::parse(query), subpath)
     }
@@ -194,6 +210,7 @@ mod tests {
     fn stream_query_uses_kubelet_names() {
         let check = |subresource: &str, query: &str, expected: Result<&str, &str>| {
             let got = object(subresource, query).map(|options| kubelet_query(&options));
+            let got = got.map_err(|error| error.to_string());
             assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{query}");
         };
         check(
@@ -226,14 +243,14 @@ mod tests {
         check("proxy", "path=/b", json!({"kind": "PodProxyOptions", "apiVersion": "v1", "path": "/a/"}));
     }
 
-    fn log(query: &str) -> Result<Log, String> {
+    fn log(query: &str) -> Result<Log, OptionsError> {
         Log::parse(&Query::parse(query), false)
     }
 
     #[test]
     fn invalid_log_options_are_reported() {
         let check = |query: &str, expected: &str| {
-            assert_eq!(log(query).err().as_deref(), Some(expected), "{query}");
+            assert_eq!(log(query).unwrap_err().to_string(), expected, "{query}");
         };
         check("tailLines=x", "strconv.ParseInt: parsing \"x\": invalid syntax");
         check(

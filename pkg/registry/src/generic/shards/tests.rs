@@ -3,7 +3,7 @@
 use super::parse;
 
 fn check(text: &str, expected: Result<&str, &str>) {
-    let parsed = parse(text).map(|shards| shards.to_string());
+    let parsed = parse(text).map(|shards| shards.to_string()).map_err(|error| error.to_string());
     assert_eq!(parsed, expected.map(str::to_owned).map_err(str::to_owned), "{text}");
 }
 

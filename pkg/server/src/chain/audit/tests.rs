@@ -1,15 +1,16 @@
 //! Tests of the audit events of requests that pass the chain.
 #![allow(clippy::unwrap_used)]
 
+use component_base::metrics::MetricsRegistry;
 use std::sync::Mutex;
 
-use audit::{Event, Figures, Policy, Sink};
+use audit::{AuditMetrics, Event, Policy, Sink};
 use authorization::Mode;
 use http_body_util::BodyExt;
 use jsontree::{Value, json};
 
 use crate::Chain;
-use crate::connection::{Peer, Protocol};
+use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{Script, audited_chain, request};
 
 use super::*;
@@ -30,7 +31,7 @@ impl Sink for Kept {
 
 struct World {
     kept: Arc<Kept>,
-    figures: Arc<Figures>,
+    registry: MetricsRegistry,
     script: Arc<Script>,
     chain: Arc<Chain>,
     peer: Arc<Peer>,
@@ -41,13 +42,15 @@ const MASTER: &str = "Authorization: Bearer master";
 impl World {
     fn of(policy: &str, mode: Mode, fails: bool) -> Self {
         let kept = Arc::new(Kept { fails, ..Kept::default() });
-        let (figures, script) = (Arc::<Figures>::default(), Arc::<Script>::default());
+        let registry = MetricsRegistry::default();
+        let metrics = Arc::new(AuditMetrics::new(&registry));
+        let script = Arc::<Script>::default();
         let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\n{policy}\n");
         let (policy, _) = Policy::parse(policy.as_bytes()).unwrap();
-        let auditor = Auditor::new(policy, Arc::clone(&kept) as _, Arc::clone(&figures));
+        let auditor = Auditor::new(policy, Arc::clone(&kept) as _, metrics);
         let chain = audited_chain(&script, &[mode], auditor);
         let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
-        World { kept, figures, script, chain, peer }
+        World { kept, registry, script, chain, peer }
     }
 
     fn at(level: &str) -> Self {
@@ -118,8 +121,7 @@ async fn policy_selects_events() {
     assert_eq!(world.events(), Vec::<Value>::new());
     world.send("GET /api", &["Authorization: Bearer ann"], "").await;
     assert_eq!(world.seen(&["/stage", "/objectRef"]), json!([["ResponseComplete", null]]));
-    let mut page = String::new();
-    world.figures.write(&mut page);
+    let page = world.registry.to_string();
     for line in
         ["level_total{level=\"None\"} 1\n", "level_total{level=\"Metadata\"} 1\n", "audit_event_total 1\n"]
     {
@@ -262,7 +264,6 @@ async fn request_fails_if_audit_fails() {
     let world = World::of("rules: [{level: Metadata}]", Mode::AlwaysAllow, true);
     assert_eq!(world.send("GET /api/v1/who", &[MASTER], "").await, 500);
     assert_eq!(world.script.begun.load(std::sync::atomic::Ordering::SeqCst), 0);
-    let mut page = String::new();
-    world.figures.write(&mut page);
+    let page = world.registry.to_string();
     assert!(page.contains("apiserver_audit_requests_rejected_total 1\n"), "{page}");
 }

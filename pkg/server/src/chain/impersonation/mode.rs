@@ -49,7 +49,7 @@ pub(super) struct ImpersonationRequest<'a> {
     pub(super) info: &'a RequestInfo,
     pub(super) authorizer: &'a dyn Authorizer,
     /// Counters of authorization checks.
-    pub(super) figures: &'a Impersonations,
+    pub(super) metrics: &'a Impersonations,
 }
 
 impl Mode {
@@ -70,8 +70,8 @@ impl Mode {
         }
         let sender = self.sender(attempt.sender);
         let verb = self.name().map_or("impersonate".to_owned(), |mode| format!("impersonate:{mode}"));
-        let ImpersonationRequest { authorizer, figures, .. } = *attempt;
-        let rights = PermissionChecks { mode: self, verb: &verb, sender: &sender, authorizer, figures };
+        let ImpersonationRequest { authorizer, metrics, .. } = *attempt;
+        let rights = PermissionChecks { mode: self, verb: &verb, sender: &sender, authorizer, metrics };
         if let Some(name) = self.name() {
             let verb = format!("impersonate-on:{name}:{}", attempt.info.verb);
             rights.ask(Attributes { verb: &verb, ..Attributes::of_request(&sender, attempt.info) }).await?;
@@ -186,14 +186,14 @@ struct PermissionChecks<'a> {
     verb: &'a str,
     sender: &'a UserInfo,
     authorizer: &'a dyn Authorizer,
-    figures: &'a Impersonations,
+    metrics: &'a Impersonations,
 }
 
 impl<'a> PermissionChecks<'a> {
     async fn ask(&self, wanted: Attributes<'_>) -> Result<(), Box<Status>> {
         let began = Instant::now();
         let outcome = self.authorizer.decide(wanted).await.outcome();
-        self.figures.check(self.mode, outcome.is_ok(), began.elapsed());
+        self.metrics.check(self.mode, outcome.is_ok(), began.elapsed());
         let refused = match outcome {
             Ok(_) => return Ok(()),
             Err(refused) => refused,

@@ -47,7 +47,12 @@ struct Known(UserInfo);
 
 #[async_trait]
 impl TokenAuthenticator for Known {
-    async fn authenticate(&self, _: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(
+        &self,
+        _: &str,
+        _: &[String],
+        _: &Notes,
+    ) -> Result<Option<TokenUser>, authentication::Error> {
         Ok(Some(TokenUser { user: self.0.clone(), audiences: Vec::new() }))
     }
 }
@@ -104,8 +109,15 @@ fn get_pods() -> RequestInfo {
 /// `name|uid|groups|extra` of the effective user, or the code and message of an error.
 async fn ask(memory: &Impersonation, grants: &Grants, user: UserInfo, lines: &[&str]) -> String {
     let mut headers = headers(lines);
-    let actor =
-        memory.actor(&mut headers, sender(user).await, &get_pods(), grants, &Impersonations::default()).await;
+    let actor = memory
+        .actor(
+            &mut headers,
+            sender(user).await,
+            &get_pods(),
+            grants,
+            &Impersonations::new(&component_base::metrics::MetricsRegistry::default()),
+        )
+        .await;
     match actor {
         Err(status) => format!("{} {}", status.code, status.message),
         Ok(EffectiveUser::Sender(_)) => "sender".to_owned(),

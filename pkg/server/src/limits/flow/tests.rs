@@ -1,7 +1,7 @@
 //! Tests of requests in flow control, with a single seat.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use flowcontrol::{
     Distinguisher, FlowSchema, LevelKind, PriorityLevel, Queuing, ResourceRule, Response, Rule, Subject,
@@ -14,7 +14,7 @@ use tokio::time::{advance, timeout};
 
 use super::*;
 use crate::chain::Answer;
-use crate::connection::{Peer, Protocol};
+use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{NOW, PATIENCE, Script, fair_chain, request};
 use crate::{Chain, ChainOptions};
 
@@ -134,7 +134,7 @@ async fn full_queue_returns_retry_after() {
     );
     let body = refused.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(body, "Too many requests, please try again later.\n");
-    assert_eq!(setup.chain.metrics().dropped.load(Relaxed), 1);
+    assert_eq!(setup.chain.metrics().dropped.get(), 1);
     setup.script.release.notify_one();
     let (first, second) = timeout(PATIENCE, async { tokio::join!(first, second) }).await.unwrap();
     assert_eq!([first.status(), second.status()], [200, 200]);

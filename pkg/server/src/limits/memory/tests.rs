@@ -18,7 +18,7 @@ use tokio::time::{advance, timeout};
 
 use super::*;
 use crate::chain::Answer;
-use crate::connection::{Peer, Protocol};
+use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{NOW, PATIENCE, Script, chain, fair_chain, request};
 use crate::{Chain, ChainOptions, Fairness, respond};
 
@@ -116,8 +116,9 @@ fn vital_requests_are_rejected_last() {
     assert!(ledger.reserve(None).is_some());
     drop((first, object));
     assert!(reserve(SheddingRank::Bulk, MIB).is_some());
-    let mut page = String::new();
-    ledger.collect(&mut page);
+    let registry = MetricsRegistry::default();
+    ledger.register(&registry);
+    let page = registry.to_string();
     assert!(page.contains("mainstay_memory_refused_requests_total{rank=\"bulk\"} 1\n"), "{page}");
     assert!(page.contains("mainstay_memory_reserved_bytes 0\n"), "{page}");
 }

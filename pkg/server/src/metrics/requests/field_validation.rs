@@ -4,14 +4,16 @@
 use std::time::Duration;
 
 use apimachinery::query::Query;
-use component_base::metrics::{Family, Histogram, Stability};
+use component_base::metrics::{Family, Histogram, MetricsRegistry, Stability, buckets};
 
-use super::{LATENCIES, Labels, SLI_SKIPPED, index, observe};
+use super::{Labels, index};
 
-const SECONDS: Family = Family::histogram(
+const SECONDS: Family<Histogram, 1> = Family::histogram(
     Stability::Alpha,
     "field_validation_request_duration_seconds",
-    "How long writes took, by the field validation that they asked for, in seconds.",
+    "Response latency distribution in seconds for each field validation value",
+    ["field_validation"],
+    &buckets::SLI_SECONDS,
 );
 /// Values of the parameter; the first one also counts invalid values.
 const DIRECTIVES: [&str; 4] = ["", "Ignore", "Strict", "Warn"];
@@ -30,20 +32,15 @@ impl Labels {
     }
 }
 
-#[derive(Default)]
-pub(crate) struct Validated([Histogram<{ LATENCIES.len() }>; DIRECTIVES.len()]);
+pub(crate) struct Validated([Histogram; DIRECTIVES.len()]);
 
 impl Validated {
-    pub(crate) fn count(&self, Directive(at): Directive, took: Duration) {
-        self.0.get(usize::from(at)).inspect(|times| observe(times, took));
+    pub(crate) fn new(registry: &MetricsRegistry) -> Self {
+        let durations = registry.register_vec(&SECONDS);
+        Validated(DIRECTIVES.map(|directive| durations.with([directive])))
     }
 
-    /// Appends the metric family.
-    pub(crate) fn write(&self, out: &mut String) {
-        let mut samples = SECONDS.write(out);
-        for (directive, times) in DIRECTIVES.iter().zip(&self.0).filter(|(_, times)| !times.is_empty()) {
-            let labels = [("field_validation", *directive)];
-            samples.histogram_from(SLI_SKIPPED, &labels, times, &LATENCIES, 1e9);
-        }
+    pub(crate) fn count(&self, Directive(at): Directive, took: Duration) {
+        self.0.get(usize::from(at)).inspect(|times| times.observe_duration(took));
     }
 }

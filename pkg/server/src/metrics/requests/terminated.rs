@@ -4,19 +4,21 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use component_base::metrics::{Family, Stability};
+use component_base::metrics::{Counter, Family, Page, Stability};
 
 use super::{Labels, Requests};
 
-const TOTAL: Family = Family::counter(
+pub(super) const TERMINATIONS: Family<Counter, 8> = Family::counter(
     Stability::Alpha,
     "apiserver_request_terminations_total",
-    "Requests that the server gave up to save itself.",
+    "Number of requests which apiserver terminated in self-defense.",
+    ["code", "component", "group", "resource", "scope", "subresource", "verb", "version"],
 );
-const ABORTS: Family = Family::counter(
+pub(super) const ABORTS: Family<Counter, 6> = Family::counter(
     Stability::Alpha,
     "apiserver_request_aborts_total",
-    "Answers that were cut off: their time was over, or there was a panic.",
+    "Number of requests which apiserver aborted possibly due to a timeout, for each group, version, verb, resource, subresource and scope",
+    ["group", "resource", "scope", "subresource", "verb", "version"],
 );
 /// Overload and timeout.
 const CODES: [(u16, &str); 2] = [(429, "429"), (504, "504")];
@@ -38,33 +40,19 @@ impl Requests {
     }
 
     /// Writes the metric families.
-    pub(super) fn write_terminated(&self, out: &mut String) {
-        let mut samples = ABORTS.write(out);
+    pub(super) fn write_terminated(&self, page: &mut Page<'_>) {
+        let mut samples = page.family(&ABORTS);
         for (labels, row, series) in self.all() {
-            let labels = [
-                ("group", row.group),
-                ("resource", row.resource),
-                ("scope", labels.scope()),
-                ("subresource", row.subresource),
-                ("verb", labels.verb()),
-                ("version", row.version),
-            ];
-            samples.counted(&labels, &series.aborted);
+            let count = series.aborted.load(Relaxed);
+            samples.counted(labels.by_scope(row), count);
         }
-        let mut samples = TOTAL.write(out);
+        drop(samples);
+        let mut samples = page.family(&TERMINATIONS);
         for (labels, row, series) in self.all() {
+            let [group, resource, scope, subresource, verb, version] = labels.by_scope(row);
             for ((_, code), count) in CODES.iter().zip(&series.terminated) {
-                let labels = [
-                    ("code", *code),
-                    ("component", "apiserver"),
-                    ("group", row.group),
-                    ("resource", row.resource),
-                    ("scope", labels.scope()),
-                    ("subresource", row.subresource),
-                    ("verb", labels.verb()),
-                    ("version", row.version),
-                ];
-                samples.counted(&labels, count);
+                let labels = [code, "apiserver", group, resource, scope, subresource, verb, version];
+                samples.counted(labels, count.load(Relaxed));
             }
         }
     }

@@ -8,6 +8,14 @@ use super::*;
 const POD: ResourceLabels<'static> =
     ResourceLabels { group: "", version: "v1", resource: "pods", subresource: "" };
 
+/// Page of the metrics of requests.
+fn page_of(requests: &Requests) -> String {
+    let selection = component_base::metrics::Selection::default();
+    let mut page = Page::new(&selection);
+    requests.write(&mut page);
+    page.into_text()
+}
+
 fn requests() -> Requests {
     let deployment =
         ResourceLabels { group: "apps", version: "v1", resource: "deployments", subresource: "" };
@@ -94,8 +102,7 @@ fn responses_count_by_code_latency_and_size() {
     requests.answered(create, 201, at_once(1), 10);
     let (exec, _) = labels(&requests, "POST /api/v1/namespaces/a/pods/x/exec");
     requests.answered(exec, 599, at_once(1), 10);
-    let mut page = String::new();
-    requests.write(&mut page);
+    let page = page_of(&requests);
     let of_list = "component=\"apiserver\",DRYgroup=\"\",resource=\"pods\",scope=\"cluster\",subresource=\"\",verb=\"LIST\",version=\"v1\"";
     let (dry, plain) = (of_list.replace("DRY", "dry_run=\"\","), of_list.replace("DRY", ""));
     for line in [
@@ -115,9 +122,13 @@ fn responses_count_by_code_latency_and_size() {
     ] {
         assert!(page.contains(&line), "no {line:?} in\n{page}");
     }
-    let sli: Vec<&str> = page.lines().filter(|line| line.starts_with(SLI)).collect();
+    let sli: Vec<&str> =
+        page.lines().filter(|line| line.starts_with("apiserver_request_sli_duration_seconds")).collect();
     assert!(sli.iter().all(|line| !line.contains("\"POST\"") && !line.contains("le=\"0.025\"")), "{sli:?}");
-    assert!(!page.lines().any(|line| line.starts_with(RESPONSES) && line.contains("\"POST\"")), "{page}");
+    assert!(
+        !page.lines().any(|line| line.starts_with("apiserver_response_sizes") && line.contains("\"POST\"")),
+        "{page}"
+    );
 }
 
 #[test]
@@ -125,9 +136,10 @@ fn sli_excludes_queue_time() {
     let requests = requests();
     let (list, _) = labels(&requests, "GET /api/v1/pods");
     requests.answered(list, 200, [Duration::from_millis(590), Duration::from_millis(500)], 1);
-    let mut page = String::new();
-    requests.write(&mut page);
-    let sums = [(DURATION, 0.59), (SLI, 0.09)].map(|(family, sum)| (format!("{family}_sum{{"), sum));
+    let page = page_of(&requests);
+    let sums =
+        [("apiserver_request_duration_seconds", 0.59), ("apiserver_request_sli_duration_seconds", 0.09)]
+            .map(|(family, sum)| (format!("{family}_sum{{"), sum));
     for (family, sum) in sums {
         let line = page.lines().find(|line| line.starts_with(&family)).unwrap();
         assert!(line.ends_with(&format!(" {sum}")), "{line}");
@@ -140,8 +152,7 @@ fn open_streams_are_counted() {
     let (_, watch) = labels(&requests, "GET /api/v1/pods?watch=1");
     for (by, expected) in [(1, 1), (1, 2), (-1, 1), (-1, 0)] {
         requests.add_long_running(watch, by);
-        let mut page = String::new();
-        requests.write(&mut page);
+        let page = page_of(&requests);
         let line = format!("verb=\"WATCH\",version=\"v1\"}} {expected}\n");
         assert!(page.contains(&line), "no {line:?} in\n{page}");
     }
@@ -159,8 +170,7 @@ fn bodies_are_counted_by_resource_and_verb() {
     ] {
         requests.read(labels(&requests, line).0, bytes);
     }
-    let mut page = String::new();
-    requests.write(&mut page);
+    let page = page_of(&requests);
     let of = |verb: &str| format!("{{group=\"\",resource=\"pods\",verb=\"{verb}\"}}");
     let name = "apiserver_request_body_size_bytes";
     assert!(
@@ -180,8 +190,7 @@ fn terminations_and_aborts_are_counted_by_labels() {
     requests.terminated(list, 504);
     requests.terminated(list, 404);
     requests.aborted(list);
-    let mut page = String::new();
-    requests.write(&mut page);
+    let page = page_of(&requests);
     let of_list =
         "group=\"\",resource=\"pods\",scope=\"cluster\",subresource=\"\",verb=\"LIST\",version=\"v1\"";
     for line in [
@@ -196,7 +205,9 @@ fn terminations_and_aborts_are_counted_by_labels() {
 
 #[test]
 fn write_latency_has_field_validation_label() {
-    let (requests, validated) = (requests(), Validated::default());
+    let registry = MetricsRegistry::default();
+    let validated = Validated::new(&registry);
+    let requests = requests();
     for (line, milliseconds) in [
         ("POST /api/v1/namespaces/a/pods?fieldValidation=Strict", 70),
         ("POST /api/v1/namespaces/a/pods?fieldValidation=Strict&fieldValidation=Warn", 70),
@@ -208,8 +219,7 @@ fn write_latency_has_field_validation_label() {
         let directive = labels(&requests, line).0.directive(&query);
         directive.inspect(|directive| validated.count(*directive, Duration::from_millis(milliseconds)));
     }
-    let mut page = String::new();
-    validated.write(&mut page);
+    let page = registry.to_string();
     let name = "field_validation_request_duration_seconds";
     assert!(page.contains(&format!("{name}_count{{field_validation=\"Strict\"}} 1\n")), "{page}");
     assert!(page.contains(&format!("{name}_count{{field_validation=\"\"}} 2\n")), "{page}");

@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use super::*;
-use crate::connection::{Peer, Protocol};
+use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{PATIENCE, Script, chain, request};
 use crate::{Chain, ChainOptions, Debugging};
 

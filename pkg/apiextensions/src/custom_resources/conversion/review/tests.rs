@@ -23,7 +23,7 @@ fn review_contains_unmodified_objects() {
     );
 }
 
-fn answer(review: Review, change: impl FnOnce(&mut Value)) -> Result<Vec<Value>, String> {
+fn answer(review: Review, change: impl FnOnce(&mut Value)) -> Result<Vec<Value>, ReviewError> {
     let version = format!("apiextensions.k8s.io/{}", review.version());
     let response = json!({"uid": "u", "result": {"status": "Success"}, "convertedObjects": [1, 2]});
     let mut body = json!({"apiVersion": version, "kind": "ConversionReview", "response": response});
@@ -33,7 +33,7 @@ fn answer(review: Review, change: impl FnOnce(&mut Value)) -> Result<Vec<Value>,
 
 #[test]
 fn invalid_response_fails_with_upstream_messages() {
-    let refused = |review, change: fn(&mut Value)| answer(review, change).unwrap_err();
+    let refused = |review, change: fn(&mut Value)| answer(review, change).unwrap_err().to_string();
     assert_eq!(
         refused(Review::V1, |body| body["apiVersion"] = json!("apiextensions.k8s.io/v1beta1")),
         "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, \
@@ -60,7 +60,7 @@ fn v1beta1_response_needs_no_uid() {
 }
 
 /// Returns the metadata of a converted object.
-fn converted(from: Value, into: Value) -> Result<Value, String> {
+fn converted(from: Value, into: Value) -> Result<Value, ReviewError> {
     let into = Value::Object(object("v2", into));
     let object = checked(&object("v1", from), into, "example.com/v2")?;
     assert_eq!(object["apiVersion"], "example.com/v2");
@@ -78,7 +78,7 @@ fn webhook_changes_only_labels_and_annotations() {
 
 #[test]
 fn changed_identity_is_rejected() {
-    let refused = |into: Value| converted(json!({"name": "a", "uid": "u"}), into).unwrap_err();
+    let refused = |into: Value| converted(json!({"name": "a", "uid": "u"}), into).unwrap_err().to_string();
     assert_eq!(refused(json!({"name": "b", "uid": "u"})), "invalid object: must have the same name: a != b");
     assert_eq!(refused(json!({"name": "a"})), "invalid object: must have the same UID: u != ");
     assert_eq!(
@@ -91,7 +91,7 @@ fn changed_identity_is_rejected() {
     let other = |change: fn(&mut Object)| {
         let mut into = object("v2", json!({"name": "a"}));
         change(&mut into);
-        checked(&from, Value::Object(into), "example.com/v2").unwrap_err()
+        checked(&from, Value::Object(into), "example.com/v2").unwrap_err().to_string()
     };
     assert_eq!(
         other(|into| _ = into.insert("apiVersion".to_owned(), json!("example.com/v3"))),

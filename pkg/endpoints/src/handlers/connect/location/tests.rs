@@ -30,7 +30,7 @@ fn kubelet_address_comes_from_node() {
         let types = ["Hostname", "InternalIP"].map(str::to_owned);
         let got = Kubelet::of(&tree(json!({"status": status})), &types, 10250);
         let expected = expected.map(|(host, port)| Kubelet { host: host.to_owned(), port: port.to_owned() });
-        assert_eq!(got, expected.map_err(str::to_owned), "{status}");
+        assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{status}");
     };
     let ip = json!({"type": "InternalIP", "address": "10.0.0.1"});
     let name = json!({"type": "Hostname", "address": "n"});

@@ -1,0 +1,57 @@
+//! Errors of requests to API servers behind APIServices.
+
+use apimachinery::status::Status;
+use endpoints::aggregated::HeaderError;
+use endpoints::openapi::DocumentError;
+use http::StatusCode;
+use registry::client::LookupError;
+
+/// Error of the aggregator. The texts are those of upstream's messages.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The server does not serve APIServices.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    /// The client credentials or the CA bundle are unusable, or the address is invalid.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    /// The Service of the server leads nowhere.
+    #[error(transparent)]
+    Address(#[from] Box<Status>),
+    /// The user cannot be represented in headers.
+    #[error(transparent)]
+    Headers(#[from] HeaderError),
+    /// The request failed. The text is that of Go's client.
+    #[error("{message}")]
+    Request { message: String, source: client::Error },
+    #[error("it is unavailable")]
+    Unavailable,
+    /// The server responded with another code than 200.
+    #[error("status {0}")]
+    Code(u16),
+    /// As `Code`, with the name of the code.
+    #[error("status {0}")]
+    Status(StatusCode),
+    /// A document of the server is invalid.
+    #[error(transparent)]
+    Json(#[from] schema::json::Error),
+    /// An OpenAPI 2.0 document of the server is invalid.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// A document could not be read, because the server stops.
+    #[error(transparent)]
+    Task(#[from] tokio::task::JoinError),
+    /// A probe of the server failed.
+    #[error("failing or missing response from {url}: {source}")]
+    Probe { url: http::Uri, source: Box<Error> },
+    /// A probe returned an unexpected code.
+    #[error("failing or missing response from {url}: bad status from {url}: {code}")]
+    ProbeStatus { url: http::Uri, code: u16 },
+}
+
+// Temporary: callers that still return text.
+impl From<Error> for String {
+    fn from(error: Error) -> Self {
+        error.to_string()
+    }
+}

@@ -1,0 +1,48 @@
+//! Errors of authenticators.
+
+use schema::configuration::ReadError;
+
+use crate::service_account::SignerError;
+
+/// Error of a credential, or of its authenticator. The texts are those of upstream's messages.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The credential is invalid.
+    #[error("{0}")]
+    Credential(String),
+    /// An authenticator is misconfigured. The server must not start.
+    #[error("{0}")]
+    Configuration(String),
+    /// An issuer, a webhook or the store cannot be reached, or its response is unusable. A later request can succeed.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The keys of an issuer cannot be fetched.
+    #[error("fetching keys {0}")]
+    FetchKeys(#[source] Box<Error>),
+    /// A token cannot be signed.
+    #[error("{0}")]
+    Signing(String),
+    /// The external signer failed.
+    #[error(transparent)]
+    Signer(#[from] SignerError),
+    /// A configuration file cannot be decoded.
+    #[error(transparent)]
+    Decode(#[from] ReadError),
+    /// A step of the authentication failed.
+    #[error("{step}: {source}")]
+    Step { step: String, source: Box<Error> },
+}
+
+impl Error {
+    /// Adds the step that failed.
+    pub(crate) fn within(self, step: impl Into<String>) -> Self {
+        Error::Step { step: step.into(), source: Box::new(self) }
+    }
+}
+
+// Temporary: callers that still return text.
+impl From<Error> for String {
+    fn from(error: Error) -> Self {
+        error.to_string()
+    }
+}

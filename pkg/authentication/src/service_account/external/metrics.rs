@@ -1,0 +1,110 @@
+//! Metrics of an external signer, with upstream's names (`pkg/serviceaccount/externaljwt/metrics`).
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use apimachinery::time::UnixTime;
+use component_base::metrics::{
+    Counter, CounterVec, Family, Gauge, Histogram, HistogramVec, MetricsRegistry, Stability, buckets,
+};
+
+use super::SignerError;
+
+const DATA: Family<Gauge, 0> = Family::gauge(
+    Stability::Alpha,
+    "apiserver_externaljwt_fetch_keys_data_timestamp",
+    "Unix Timestamp in seconds of the last successful FetchKeys data_timestamp value returned by the external signer",
+    [],
+);
+const FETCHED: Family<Gauge, 0> = Family::gauge(
+    Stability::Alpha,
+    "apiserver_externaljwt_fetch_keys_success_timestamp",
+    "Unix Timestamp in seconds of the last successful FetchKeys request",
+    [],
+);
+const FETCHES: Family<Counter, 1> = Family::counter(
+    Stability::Alpha,
+    "apiserver_externaljwt_fetch_keys_request_total",
+    "Total attempts at syncing supported JWKs",
+    ["code"],
+);
+const SIGNS: Family<Counter, 1> = Family::counter(
+    Stability::Alpha,
+    "apiserver_externaljwt_sign_request_total",
+    "Total attempts at signing JWT",
+    ["code"],
+);
+const SECONDS: Family<Histogram, 2> = Family::histogram(
+    Stability::Alpha,
+    "apiserver_externaljwt_request_duration_seconds",
+    "Request duration and time for calls to external-jwt-signer",
+    ["code", "method"],
+    &buckets::EXTERNAL_SIGNER_SECONDS,
+);
+
+/// Metrics of a signer. The set of codes is small: those of gRPC, and one for other errors.
+#[derive(Debug)]
+pub struct SignerMetrics {
+    last: Arc<Mutex<Option<Fetch>>>,
+    fetches: CounterVec<1>,
+    signs: CounterVec<1>,
+    calls: HistogramVec<2>,
+}
+
+/// Last successful key fetch.
+#[derive(Debug, Clone, Copy)]
+struct Fetch {
+    at: UnixTime,
+    /// The signer's timestamp of these keys.
+    data: UnixTime,
+}
+
+fn code<T>(outcome: &Result<T, SignerError>) -> &'static str {
+    outcome.as_ref().map_or_else(|error| error.code, |_| "OK")
+}
+
+impl SignerMetrics {
+    pub fn new(registry: &MetricsRegistry) -> Self {
+        let last = Arc::<Mutex<Option<Fetch>>>::default();
+        let read = Arc::clone(&last);
+        registry.collect(&[&DATA, &FETCHED], move |page| {
+            let last = *read.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(Fetch { at, data }) = last {
+                page.family(&DATA).add([], data);
+                page.family(&FETCHED).add([], at);
+            }
+        });
+        SignerMetrics {
+            last,
+            fetches: registry.register_vec(&FETCHES),
+            signs: registry.register_vec(&SIGNS),
+            calls: registry.register_vec(&SECONDS),
+        }
+    }
+
+    /// Records a call with its gRPC method and status code.
+    pub fn called(&self, method: &'static str, code: &'static str, took: Duration) {
+        self.calls.with([code, method]).observe_duration(took);
+    }
+
+    /// Records a key fetch; `outcome` contains the signer's timestamp of the keys.
+    pub(super) fn fetched(&self, outcome: &Result<UnixTime, SignerError>, now: UnixTime) {
+        self.fetches.with([code(outcome)]).increment();
+        if let Ok(data) = outcome {
+            let fetch = Fetch { at: now, data: *data };
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(fetch);
+        }
+    }
+
+    /// Records a signature request.
+    pub(super) fn signed<T>(&self, outcome: &Result<T, SignerError>) {
+        self.signs.with([code(outcome)]).increment();
+    }
+}
+
+/// Metrics that are on no page.
+impl Default for SignerMetrics {
+    fn default() -> Self {
+        SignerMetrics::new(&MetricsRegistry::default())
+    }
+}

@@ -1,0 +1,277 @@
+//! Metrics of webhook calls by host, with upstream's names (component-base `metrics/prometheus/restclient`).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use component_base::clock::Clock;
+use component_base::metrics::{
+    Counter, CounterVec, Distribution, Family, Histogram, HistogramVec, MetricsRegistry, Stability, buckets,
+};
+use slab::Slab;
+use tokio::time::Instant;
+
+use crate::exec::ExecMetrics;
+
+const REQUESTS: Family<Counter, 3> = Family::counter(
+    Stability::Alpha,
+    "rest_client_requests_total",
+    "Number of HTTP requests, partitioned by status code, method, and host.",
+    ["code", "host", "method"],
+);
+const SECONDS: Family<Histogram, 2> = Family::histogram(
+    Stability::Alpha,
+    "rest_client_request_duration_seconds",
+    "Request latency in seconds. Broken down by verb, and host.",
+    ["host", "verb"],
+    &buckets::CLIENT_SECONDS,
+);
+const SENT: Family<Histogram, 2> = Family::histogram(
+    Stability::Alpha,
+    "rest_client_request_size_bytes",
+    "Request size in bytes. Broken down by verb and host.",
+    ["host", "verb"],
+    &buckets::CLIENT_BYTES,
+);
+const RECEIVED: Family<Histogram, 2> = Family::histogram(
+    Stability::Alpha,
+    "rest_client_response_size_bytes",
+    "Response size in bytes. Broken down by verb and host.",
+    ["host", "verb"],
+    &buckets::CLIENT_BYTES,
+);
+/// Verb and method of all calls.
+const POST: &str = "POST";
+
+/// Status codes with their own series; others count under the first code of their hundred.
+const CODES: [(u16, &str); 19] = [
+    (100, "100"),
+    (200, "200"),
+    (201, "201"),
+    (202, "202"),
+    (204, "204"),
+    (300, "300"),
+    (400, "400"),
+    (401, "401"),
+    (403, "403"),
+    (404, "404"),
+    (405, "405"),
+    (409, "409"),
+    (413, "413"),
+    (422, "422"),
+    (429, "429"),
+    (500, "500"),
+    (502, "502"),
+    (503, "503"),
+    (504, "504"),
+];
+/// Maximum number of hosts with metrics. API users can create webhooks for many hosts; further hosts are not
+/// counted.
+const HOSTS_MAX: usize = 1024;
+
+/// Metrics of one host; all calls are POST.
+#[derive(Debug)]
+pub(super) struct HostMetrics {
+    host: String,
+    requests: CounterVec<3>,
+    seconds: Histogram,
+    sent: Histogram,
+    received: Histogram,
+    under_way: Mutex<Slab<InFlightCall>>,
+}
+
+/// A call in flight.
+#[derive(Debug)]
+struct InFlightCall {
+    path: Box<str>,
+    at: Instant,
+}
+
+/// Calls in flight to one host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InFlightCalls {
+    /// Host and port.
+    pub host: String,
+    pub calls: usize,
+    /// Path of the oldest call.
+    pub path: String,
+    /// Age of the oldest call.
+    pub age: Duration,
+}
+
+/// Registration of a call in flight, until dropped.
+pub(super) struct InFlightGuard<'h> {
+    host: &'h HostMetrics,
+    key: usize,
+}
+
+impl Drop for InFlightGuard<'_> {
+    fn drop(&mut self) {
+        self.host.begun().try_remove(self.key);
+    }
+}
+
+impl HostMetrics {
+    fn begun(&self) -> MutexGuard<'_, Slab<InFlightCall>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a call of this path.
+    pub(super) fn begin(&self, path: &str, at: Instant) -> InFlightGuard<'_> {
+        let key = self.begun().insert(InFlightCall { path: path.into(), at });
+        InFlightGuard { host: self, key }
+    }
+
+    /// Counts a call with its body size in bytes. `answer` is the status code and body size of the response,
+    /// if any.
+    pub(super) fn called(&self, sent: usize, answer: Option<(u16, usize)>, took: Duration) {
+        self.seconds.observe_duration(took);
+        self.sent.observe(sent as u64);
+        let code = match answer {
+            None => Some("<error>"),
+            Some((code, received)) => {
+                self.received.observe(received as u64);
+                let text =
+                    |wanted: u16| CODES.iter().find(|(code, _)| *code == wanted).map(|(_, text)| *text);
+                text(code).or_else(|| text(code / 100 * 100))
+            }
+        };
+        code.inspect(|code| self.requests.with([code, &self.host, POST]).increment());
+    }
+}
+
+/// Metrics of webhook calls.
+#[derive(Debug)]
+pub struct ClientMetrics {
+    hosts: Mutex<BTreeMap<String, Arc<HostMetrics>>>,
+    requests: CounterVec<3>,
+    seconds: HistogramVec<2>,
+    sent: HistogramVec<2>,
+    received: HistogramVec<2>,
+    programs: Arc<ExecMetrics>,
+}
+
+impl ClientMetrics {
+    /// Creates empty metrics of calls and of credential plugins. `clock` determines the remaining validity of
+    /// certificates.
+    pub fn new(registry: &MetricsRegistry, clock: &Arc<dyn Clock>) -> Self {
+        ClientMetrics {
+            hosts: Mutex::default(),
+            requests: registry.register_vec(&REQUESTS),
+            seconds: registry.register_vec(&SECONDS),
+            sent: registry.register_vec(&SENT),
+            received: registry.register_vec(&RECEIVED),
+            programs: Arc::new(ExecMetrics::new(registry, clock)),
+        }
+    }
+
+    /// Returns the metrics of credential plugins.
+    pub fn programs(&self) -> &Arc<ExecMetrics> {
+        &self.programs
+    }
+
+    /// Returns the metrics of a host; `None` if there are too many others.
+    pub(super) fn host(&self, authority: &str) -> Option<Arc<HostMetrics>> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = hosts.get(authority) {
+            return Some(Arc::clone(known));
+        }
+        if hosts.len() >= HOSTS_MAX {
+            return None;
+        }
+        let labels = [authority, POST];
+        let host = Arc::new(HostMetrics {
+            host: authority.to_owned(),
+            requests: self.requests.clone(),
+            seconds: self.seconds.with(labels),
+            sent: self.sent.with(labels),
+            received: self.received.with(labels),
+            under_way: Mutex::default(),
+        });
+        hosts.insert(authority.to_owned(), Arc::clone(&host));
+        Some(host)
+    }
+
+    /// Returns the durations of calls by host.
+    pub fn durations(&self) -> Vec<(String, Distribution)> {
+        let mut durations = Vec::new();
+        self.seconds.for_each(|[host, _], seconds| durations.push((host.to_owned(), seconds.distribution())));
+        durations
+    }
+
+    /// Returns the hosts with calls in flight at `now`.
+    pub fn under_way(&self, now: Instant) -> Vec<InFlightCalls> {
+        let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let row = |(host, metrics): (String, Arc<HostMetrics>)| {
+            let begun = metrics.begun();
+            let (_, oldest) = begun.iter().min_by_key(|(_, begun)| begun.at)?;
+            let (path, age) = (oldest.path.to_string(), now.saturating_duration_since(oldest.at));
+            Some(InFlightCalls { host, calls: begun.len(), path, age })
+        };
+        hosts.into_iter().filter_map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use component_base::clock::TestClock;
+
+    use super::*;
+
+    fn metrics(registry: &MetricsRegistry) -> ClientMetrics {
+        let clock: Arc<dyn Clock> = Arc::<TestClock>::default();
+        ClientMetrics::new(registry, &clock)
+    }
+
+    #[test]
+    fn call_is_in_flight_until_dropped() {
+        let registry = MetricsRegistry::default();
+        let metrics = metrics(&registry);
+        let host = metrics.host("a.b.svc:443").unwrap();
+        let began = Instant::now();
+        let first = host.begin("/judge", began);
+        let second = host.begin("/other", began + Duration::from_secs(1));
+        let age = Duration::from_secs(9);
+        let row = |calls, path: &str, age| {
+            vec![InFlightCalls { host: "a.b.svc:443".to_owned(), calls, path: path.to_owned(), age }]
+        };
+        assert_eq!(metrics.under_way(began + age), row(2, "/judge", age));
+        drop(first);
+        assert_eq!(metrics.under_way(began + age), row(1, "/other", Duration::from_secs(8)));
+        drop(second);
+        assert!(metrics.under_way(began + age).is_empty());
+    }
+
+    #[test]
+    fn calls_are_counted_by_host_and_result() {
+        let registry = MetricsRegistry::default();
+        let metrics = metrics(&registry);
+        let host = metrics.host("a.b.svc:443").unwrap();
+        host.called(300, Some((200, 70)), Duration::from_millis(7));
+        host.called(300, Some((418, 10)), Duration::from_millis(7));
+        host.called(300, None, Duration::from_secs(90));
+        metrics.host("never.called:443");
+        let page = registry.to_string();
+        for line in [
+            "rest_client_requests_total{code=\"200\",host=\"a.b.svc:443\",method=\"POST\"} 1\n",
+            "rest_client_requests_total{code=\"400\",host=\"a.b.svc:443\",method=\"POST\"} 1\n",
+            "rest_client_requests_total{code=\"<error>\",host=\"a.b.svc:443\",method=\"POST\"} 1\n",
+            "rest_client_request_duration_seconds_bucket{host=\"a.b.svc:443\",verb=\"POST\",le=\"60\"} 2\n",
+            "rest_client_request_size_bytes_bucket{host=\"a.b.svc:443\",verb=\"POST\",le=\"512\"} 3\n",
+            "rest_client_response_size_bytes_count{host=\"a.b.svc:443\",verb=\"POST\"} 2\n",
+        ] {
+            assert!(page.contains(line), "no {line} in {page}");
+        }
+        assert!(!page.contains("never"), "{page}");
+    }
+
+    #[test]
+    fn hosts_are_bounded() {
+        let registry = MetricsRegistry::default();
+        let metrics = metrics(&registry);
+        let counted = (0..=HOSTS_MAX).filter_map(|n| metrics.host(&format!("h{n}:1"))).count();
+        assert_eq!(counted, HOSTS_MAX);
+        assert!(metrics.host("h0:1").is_some());
+    }
+}

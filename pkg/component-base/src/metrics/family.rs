@@ -1,0 +1,203 @@
+//! Descriptors of metric families.
+
+use std::marker::PhantomData;
+
+use super::{Buckets, Counter, Gauge, Histogram};
+
+/// Stability guarantee of a family, as defined by upstream (component-base `metrics/opts.go`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stability {
+    /// Name, type and labels do not change.
+    Stable,
+    /// Labels may be added.
+    Beta,
+    /// Anything may change.
+    Alpha,
+    /// As [`Stability::Alpha`], with a type that upstream marks as experimental.
+    Experimental,
+    /// Without a guarantee: not an upstream family, or one of the process collector.
+    Unlevelled,
+}
+
+impl Stability {
+    /// Returns the start of the help text.
+    pub(super) fn prefix(self) -> &'static str {
+        match self {
+            Stability::Stable => "[STABLE] ",
+            Stability::Beta => "[BETA] ",
+            Stability::Alpha => "[ALPHA] ",
+            Stability::Experimental => "EXPERIMENTAL: [ALPHA] ",
+            Stability::Unlevelled => "",
+        }
+    }
+}
+
+/// Type of a family on the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows until the process restarts.
+    Counter,
+    /// Grows and shrinks.
+    Gauge,
+    /// Counts by upper bound.
+    Histogram,
+    /// Sum and count, without quantiles.
+    Summary,
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+            Kind::Summary => "summary",
+        }
+    }
+}
+
+/// Name, type, stability and help text of a family.
+#[derive(Debug, Clone, Copy)]
+pub struct Desc {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) stability: Stability,
+    pub(super) help: &'static str,
+}
+
+/// Handle of a series that a family can have.
+pub trait Metric: Clone + Send + Sync + Sized + 'static {
+    /// Settings from the family: the buckets of a histogram.
+    type Options: Copy + std::fmt::Debug + Send + Sync + 'static;
+
+    /// Creates a metric at zero.
+    fn new(options: Self::Options) -> Self;
+
+    /// True before the first count. A series of a [`MetricVec`](super::MetricVec) is not written before it.
+    fn is_unused(&self) -> bool;
+
+    /// Writes the samples of this metric.
+    fn write<const N: usize>(&self, labels: [&str; N], samples: &mut super::Samples<'_, Self, N>);
+}
+
+/// Metric family: name, stability, help text, label names and buckets of its series. `N` is the number of
+/// labels.
+///
+/// ```
+/// use component_base::metrics::{Counter, Family, MetricsRegistry, Stability};
+///
+/// const LOADS: Family<Counter, 1> =
+///     Family::counter(Stability::Alpha, "loads_total", "Loaded files, by result.", ["result"]);
+///
+/// let registry = MetricsRegistry::default();
+/// let loads = registry.register_vec(&LOADS);
+/// loads.with(["success"]).increment();
+/// assert_eq!(
+///     registry.to_string(),
+///     "# HELP loads_total [ALPHA] Loaded files, by result.\n# TYPE loads_total counter\n\
+///      loads_total{result=\"success\"} 1\n"
+/// );
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Family<M: Metric, const N: usize> {
+    pub(super) desc: Desc,
+    /// Label names in the order of the page, which is alphabetical.
+    pub(super) labels: [&'static str; N],
+    pub(super) options: M::Options,
+    metric: PhantomData<fn() -> M>,
+}
+
+impl<const N: usize> Family<Counter, N> {
+    /// Creates a family of counters, which only grow until the process restarts.
+    pub const fn counter(
+        stability: Stability,
+        name: &'static str,
+        help: &'static str,
+        labels: [&'static str; N],
+    ) -> Self {
+        let desc = Desc { name, kind: Kind::Counter, stability, help };
+        Family { desc, labels, options: (), metric: PhantomData }
+    }
+}
+
+impl<const N: usize> Family<Gauge, N> {
+    /// Creates a family of gauges, which can grow and shrink.
+    pub const fn gauge(
+        stability: Stability,
+        name: &'static str,
+        help: &'static str,
+        labels: [&'static str; N],
+    ) -> Self {
+        let desc = Desc { name, kind: Kind::Gauge, stability, help };
+        Family { desc, labels, options: (), metric: PhantomData }
+    }
+}
+
+impl<const N: usize> Family<Histogram, N> {
+    /// Creates a family of histograms with these buckets.
+    pub const fn histogram(
+        stability: Stability,
+        name: &'static str,
+        help: &'static str,
+        labels: [&'static str; N],
+        buckets: &'static Buckets,
+    ) -> Self {
+        let desc = Desc { name, kind: Kind::Histogram, stability, help };
+        Family { desc, labels, options: buckets, metric: PhantomData }
+    }
+
+    /// Returns the buckets.
+    pub const fn buckets(&self) -> &'static Buckets {
+        self.options
+    }
+}
+
+/// Sum and count of observations, read on each scrape.
+#[derive(Debug, Clone, Copy)]
+pub struct Summary {
+    /// Sum of the observations, in the unit of the family.
+    pub sum: f64,
+    /// Number of observations.
+    pub count: u64,
+}
+
+impl Metric for Summary {
+    type Options = ();
+
+    fn new((): ()) -> Self {
+        Summary { sum: 0.0, count: 0 }
+    }
+
+    fn is_unused(&self) -> bool {
+        self.count == 0
+    }
+
+    fn write<const N: usize>(&self, labels: [&str; N], samples: &mut super::Samples<'_, Self, N>) {
+        samples.add(labels, *self);
+    }
+}
+
+impl<const N: usize> Family<Summary, N> {
+    /// Creates a family of summaries without quantiles.
+    pub const fn summary(
+        stability: Stability,
+        name: &'static str,
+        help: &'static str,
+        labels: [&'static str; N],
+    ) -> Self {
+        let desc = Desc { name, kind: Kind::Summary, stability, help };
+        Family { desc, labels, options: (), metric: PhantomData }
+    }
+}
+
+/// Family of any type.
+pub trait Described: Sync {
+    /// Returns the descriptor without labels and buckets.
+    fn desc(&self) -> &Desc;
+}
+
+impl<M: Metric, const N: usize> Described for Family<M, N> {
+    fn desc(&self) -> &Desc {
+        &self.desc
+    }
+}

@@ -1,0 +1,146 @@
+//! Registry of the metrics of a server.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug, Display, Formatter};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Counter, Described, Family, HistogramVec, Metric, MetricVec, Page, Selection, Stability};
+
+const REGISTERED: Family<Counter, 2> = Family::counter(
+    Stability::Beta,
+    "registered_metrics_total",
+    "The count of registered metrics broken by stability level and deprecation version.",
+    ["deprecated_version", "stability_level"],
+);
+const DISABLED: Family<Counter, 0> =
+    Family::counter(Stability::Beta, "disabled_metrics_total", "The count of disabled metrics.", []);
+/// No family of this server is hidden.
+const HIDDEN: Family<Counter, 0> =
+    Family::counter(Stability::Beta, "hidden_metrics_total", "The count of hidden metrics.", []);
+const UNEXPECTED: Family<Counter, 0> = Family::counter(
+    Stability::Alpha,
+    "cardinality_enforcement_unexpected_categorizations_total",
+    "The count of unexpected categorizations during cardinality enforcement.",
+    [],
+);
+/// Families that the registry writes itself.
+const OWN: [&dyn Described; 4] = [&REGISTERED, &DISABLED, &HIDDEN, &UNEXPECTED];
+
+/// Writes registered families to a page.
+type Collect = Arc<dyn Fn(&mut Page<'_>) + Send + Sync>;
+
+#[derive(Default)]
+struct Inner {
+    /// Stability by name.
+    families: BTreeMap<&'static str, Stability>,
+    collects: Vec<Collect>,
+}
+
+/// Metrics of one server. It is created once per server and passed to the constructors of its components,
+/// which keep handles but not the registry. Clones share it.
+#[derive(Clone, Default)]
+pub struct MetricsRegistry(Arc<Mutex<Inner>>);
+
+impl MetricsRegistry {
+    /// Registers a family without labels. It is on the page from now on.
+    pub fn register<M: Metric>(&self, family: &'static Family<M, 0>) -> M {
+        let metric = M::new(family.options);
+        let written = metric.clone();
+        self.collect(&[family], move |page| page.family(family).metric([], &written));
+        metric
+    }
+
+    /// Registers a family with labels. Its series are created by [`MetricVec::with`].
+    pub fn register_vec<M: Metric, const N: usize>(&self, family: &'static Family<M, N>) -> MetricVec<M, N> {
+        let metrics = MetricVec::new(family);
+        self.add(&metrics);
+        metrics
+    }
+
+    /// Registers an existing family with labels.
+    pub fn add<M: Metric, const N: usize>(&self, metrics: &MetricVec<M, N>) {
+        let written = metrics.clone();
+        self.collect(&[metrics.family()], move |page| written.write(page));
+    }
+
+    /// Registers a family with the numbers of observations of `histograms`, which have the same labels.
+    pub fn register_counts<const N: usize>(
+        &self,
+        family: &'static Family<Counter, N>,
+        histograms: &HistogramVec<N>,
+    ) {
+        let histograms = histograms.clone();
+        self.collect(&[family], move |page| {
+            let mut samples = page.family(family);
+            histograms.for_each(|labels, histogram| samples.counted(labels, histogram.count()));
+        });
+    }
+
+    /// Registers families whose values are read on each scrape. `write` must write no other families.
+    pub fn collect(
+        &self,
+        families: &[&'static dyn Described],
+        write: impl Fn(&mut Page<'_>) + Send + Sync + 'static,
+    ) {
+        let mut inner = self.lock();
+        inner.families.extend(families.iter().map(|family| (family.desc().name, family.desc().stability)));
+        inner.collects.push(Arc::new(write));
+    }
+
+    /// Renders the page of `/metrics`: all registered families, and upstream's families about the registry.
+    pub fn render(&self, selection: &Selection) -> String {
+        let mut page = self.page(selection);
+        let mut registered = page.family(&REGISTERED);
+        for (level, count) in self.registered() {
+            registered.add(["", level], count);
+        }
+        drop(registered);
+        page.family(&DISABLED).add([], selection.disabled());
+        page.family(&HIDDEN).add([], 0);
+        let unexpected = page.unexpected();
+        page.family(&UNEXPECTED).add([], unexpected);
+        page.into_text()
+    }
+
+    fn page<'s>(&self, selection: &'s Selection) -> Page<'s> {
+        // A copy, because a component may register a family at any time.
+        let collects = self.lock().collects.clone();
+        let mut page = Page::new(selection);
+        collects.iter().for_each(|collect| collect(&mut page));
+        page
+    }
+
+    /// Returns the number of families of each stability level, with the registry's own.
+    fn registered(&self) -> [(&'static str, usize); 3] {
+        let inner = self.lock();
+        let own = OWN.iter().map(|family| family.desc().stability);
+        let all: Vec<Stability> = inner.families.values().copied().chain(own).collect();
+        let count = |wanted: &[Stability]| all.iter().filter(|level| wanted.contains(level)).count();
+        [
+            ("ALPHA", count(&[Stability::Alpha, Stability::Experimental])),
+            ("BETA", count(&[Stability::Beta])),
+            ("STABLE", count(&[Stability::Stable])),
+        ]
+    }
+
+    /// Every change under the lock is complete, so a poisoned lock is still good.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The registered families, without those about the registry.
+impl Display for MetricsRegistry {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.page(&Selection::default()).into_text())
+    }
+}
+
+impl Debug for MetricsRegistry {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.lock().families.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Selection of the exported metrics: `--disabled-metrics` and `--allow-metric-labels`.
+//!
+//! It does not affect counting, only the page. So a hidden series costs as much as before in this server, but
+//! nothing in the system that stores the page, which is the purpose of these flags.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Allowed label values of a family, by label. A label that is absent here may have any value.
+pub(super) type Allowed = BTreeMap<String, BTreeSet<String>>;
+
+/// Disabled families and allowed label values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    disabled: BTreeSet<String>,
+    /// By family.
+    allowed: BTreeMap<String, Allowed>,
+}
+
+impl Selection {
+    /// Disables these families. Unknown names have no effect, but are counted.
+    ///
+    /// # Errors
+    /// The first text that is no valid metric name.
+    pub fn without(mut self, names: Vec<String>) -> Result<Self, String> {
+        for name in names {
+            if !is_name(&name, ":") {
+                return Err(name);
+            }
+            self.disabled.insert(name);
+        }
+        Ok(self)
+    }
+
+    /// Sets the allowed label values: `METRIC,LABEL`, and the values separated by commas.
+    ///
+    /// # Errors
+    /// The first invalid key.
+    pub fn with_allowed<'a>(
+        mut self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, String> {
+        for (key, values) in pairs {
+            let (metric, label) = key
+                .split_once(',')
+                .filter(|(metric, label)| is_name(metric, ":") && is_name(label, ""))
+                .ok_or_else(|| key.to_owned())?;
+            let values = values.split(',').map(str::to_owned).collect();
+            self.allowed.entry(metric.to_owned()).or_default().insert(label.to_owned(), values);
+        }
+        Ok(self)
+    }
+
+    /// True for a disabled family.
+    pub(super) fn is_disabled(&self, family: &str) -> bool {
+        self.disabled.contains(family)
+    }
+
+    /// Returns the number of disabled names.
+    pub(super) fn disabled(&self) -> usize {
+        self.disabled.len()
+    }
+
+    /// Returns the allowed label values of a family; `None` for any.
+    pub(super) fn allowed(&self, family: &str) -> Option<&Allowed> {
+        self.allowed.get(family)
+    }
+}
+
+/// True for a valid name: letters, digits and underscores, without a leading digit. Metric names may also
+/// contain colons.
+fn is_name(text: &str, more: &str) -> bool {
+    let first = |c: char| c.is_ascii_alphabetic() || c == '_' || more.contains(c);
+    text.starts_with(first) && text.chars().all(|c| first(c) || c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests;

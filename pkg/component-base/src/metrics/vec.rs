@@ -1,0 +1,109 @@
+//! Series of a family by label values.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Counter, Family, Gauge, Histogram, Metric, Page};
+
+/// Maximum number of series of a family. Label values often come from stored objects, and series of deleted
+/// objects remain, as in upstream. Beyond the limit nothing is counted.
+const SERIES_MAX: usize = 16_384;
+
+/// Counters by label values.
+pub type CounterVec<const N: usize> = MetricVec<Counter, N>;
+/// Gauges by label values.
+pub type GaugeVec<const N: usize> = MetricVec<Gauge, N>;
+/// Histograms by label values.
+pub type HistogramVec<const N: usize> = MetricVec<Histogram, N>;
+
+/// Metrics of a family by label values. Clones share the series.
+#[derive(Debug, Clone)]
+pub struct MetricVec<M: Metric, const N: usize>(Arc<Inner<M, N>>);
+
+#[derive(Debug)]
+struct Inner<M: Metric, const N: usize> {
+    family: &'static Family<M, N>,
+    /// Sorted by label values.
+    series: Mutex<Vec<Series<M, N>>>,
+}
+
+#[derive(Debug)]
+struct Series<M, const N: usize> {
+    labels: [Box<str>; N],
+    metric: M,
+    /// True if the series is written even at zero.
+    shown_at_zero: bool,
+}
+
+impl<M, const N: usize> Series<M, N> {
+    fn labels(&self) -> [&str; N] {
+        self.labels.each_ref().map(|label| &**label)
+    }
+}
+
+impl<M: Metric, const N: usize> MetricVec<M, N> {
+    /// Creates an empty family that is on no page before [`MetricsRegistry::add`](super::MetricsRegistry::add),
+    /// for metrics that exist before their server.
+    pub fn new(family: &'static Family<M, N>) -> Self {
+        MetricVec(Arc::new(Inner { family, series: Mutex::default() }))
+    }
+
+    /// Returns the metric with these label values. It takes a lock, so hot paths keep the result. A counter or
+    /// histogram is on the page after its first count. Beyond 16,384 series, a new metric is on no page.
+    pub fn with(&self, labels: [&str; N]) -> M {
+        self.series(labels, false)
+    }
+
+    /// As [`with`](Self::with), for a series that is on the page before its first count.
+    pub fn shown_at_zero(&self, labels: [&str; N]) -> M {
+        self.series(labels, true)
+    }
+
+    fn series(&self, labels: [&str; N], shown_at_zero: bool) -> M {
+        let mut all = self.lock();
+        match all.binary_search_by(|series| series.labels().cmp(&labels)) {
+            Ok(at) => {
+                let known = all.get_mut(at).map(|series| {
+                    series.shown_at_zero |= shown_at_zero;
+                    series.metric.clone()
+                });
+                known.unwrap_or_else(|| M::new(self.0.family.options))
+            }
+            Err(at) => {
+                let metric = M::new(self.0.family.options);
+                if all.len() < SERIES_MAX {
+                    let labels = labels.map(Box::from);
+                    all.insert(at, Series { labels, metric: metric.clone(), shown_at_zero });
+                }
+                metric
+            }
+        }
+    }
+
+    /// Removes the series whose label values `keep` rejects. Their handles still work, but are on no page.
+    pub fn retain(&self, mut keep: impl FnMut([&str; N]) -> bool) {
+        self.lock().retain(|series| keep(series.labels()));
+    }
+
+    /// Calls `visit` for each series, sorted by label values.
+    pub fn for_each(&self, mut visit: impl FnMut([&str; N], &M)) {
+        self.lock().iter().for_each(|series| visit(series.labels(), &series.metric));
+    }
+
+    pub(super) fn family(&self) -> &'static Family<M, N> {
+        self.0.family
+    }
+
+    pub(super) fn write(&self, page: &mut Page<'_>) {
+        let mut samples = page.family(self.0.family);
+        for series in &*self.lock() {
+            if series.shown_at_zero || !series.metric.is_unused() {
+                samples.metric(series.labels(), &series.metric);
+            }
+        }
+    }
+
+    /// Every change under the lock is complete, so a poisoned lock is still good.
+    fn lock(&self) -> MutexGuard<'_, Vec<Series<M, N>>> {
+        self.0.series.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

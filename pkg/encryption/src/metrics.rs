@@ -1,0 +1,221 @@
+//! Metrics of encryption and decryption, with upstream's names and help texts (`storage/value/metrics.go`).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use component_base::metrics::{
+    Counter, Family, Histogram, HistogramVec, MetricsRegistry, Page, Stability, buckets,
+};
+
+use crate::Error;
+
+const OPERATIONS: Family<Counter, 4> = Family::counter(
+    Stability::Alpha,
+    "apiserver_storage_transformation_operations_total",
+    "Total number of transformations. Successful transformation will have a status 'OK' and a varied status string when the transformation fails. The status, resource, and transformation_type fields can be used for alerting purposes. For example, you can monitor for encryption/decryption failures using the transformation_type (e.g., from_storage for decryption and to_storage for encryption). Additionally, these fields can be used to ensure that the correct transformers are applied to each resource.",
+    ["resource", "status", "transformation_type", "transformer_prefix"],
+);
+const SECONDS: Family<Histogram, 2> = Family::histogram(
+    Stability::Alpha,
+    "apiserver_storage_transformation_duration_seconds",
+    "Latencies in seconds of value transformation operations.",
+    ["transformation_type", "transformer_prefix"],
+    &buckets::FIVE_MICROSECONDS_DOUBLED_25,
+);
+
+/// Maximum number of (resource, provider) pairs with their own counters. CRDs come and go; pairs beyond the
+/// limit are counted under an empty resource name.
+const CELLS_MAX: usize = 10_000;
+
+/// Direction of a transformation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Decryption.
+    FromStorage,
+    /// Encryption.
+    ToStorage,
+}
+
+const DIRECTIONS: [Direction; 2] = [Direction::FromStorage, Direction::ToStorage];
+
+impl Direction {
+    /// Returns the label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::FromStorage => "from_storage",
+            Direction::ToStorage => "to_storage",
+        }
+    }
+}
+
+/// Counters of one provider, or of one of its keys, for one resource.
+#[derive(Debug)]
+pub(crate) struct ProviderCounters {
+    resource: String,
+    prefix: String,
+    /// Successes, by direction.
+    done: [Counter; 2],
+    /// Shared by all resources.
+    took: [Histogram; 2],
+}
+
+/// Encryption metrics.
+#[derive(Debug)]
+pub struct EncryptionMetrics {
+    counted: Arc<Mutex<MetricsState>>,
+    seconds: HistogramVec<2>,
+}
+
+#[derive(Debug, Default)]
+struct MetricsState {
+    /// By resource and prefix.
+    cells: BTreeMap<(String, String), Arc<ProviderCounters>>,
+    /// By resource, direction, prefix and status.
+    failed: BTreeMap<(String, Direction, String, &'static str), u64>,
+}
+
+impl EncryptionMetrics {
+    /// Registers the metrics of a server.
+    pub fn new(registry: &MetricsRegistry) -> Self {
+        let counted = Arc::<Mutex<MetricsState>>::default();
+        let read = Arc::clone(&counted);
+        registry.collect(&[&OPERATIONS], move |page| locked(&read).write(page));
+        EncryptionMetrics { counted, seconds: registry.register_vec(&SECONDS) }
+    }
+
+    /// Returns the counters of a provider for a resource. `prefix` is the provider's prefix of encrypted
+    /// values.
+    pub(crate) fn cell(&self, resource: &str, prefix: &str) -> Arc<ProviderCounters> {
+        let mut counted = self.counted();
+        let known = (resource.to_owned(), prefix.to_owned());
+        if let Some(cell) = counted.cells.get(&known) {
+            return Arc::clone(cell);
+        }
+        let (resource, prefix) =
+            if counted.cells.len() < CELLS_MAX { known } else { (String::new(), known.1) };
+        let took =
+            DIRECTIONS.map(|direction| self.seconds.with([direction.name(), label(direction, &prefix)]));
+        let cell = Arc::new(ProviderCounters { resource, prefix, done: Default::default(), took });
+        let key = (cell.resource.clone(), cell.prefix.clone());
+        Arc::clone(counted.cells.entry(key).or_insert(cell))
+    }
+
+    /// Counts the result of one attempt of a provider.
+    pub(crate) fn ended(
+        &self,
+        cell: &ProviderCounters,
+        way: Direction,
+        took: Duration,
+        how: Result<(), &Error>,
+    ) {
+        if let Err(error) = how {
+            return self.failed(&cell.resource, way, label(way, &cell.prefix), error);
+        }
+        let ([opened, sealed], [opening, sealing]) = (&cell.done, &cell.took);
+        let (done, durations) = match way {
+            Direction::FromStorage => (opened, opening),
+            Direction::ToStorage => (sealed, sealing),
+        };
+        done.increment();
+        durations.observe_duration(took);
+    }
+
+    /// Counts a value that no provider could decrypt. `cell` is any of its resource.
+    pub(crate) fn unknown(&self, cell: &ProviderCounters, error: &Error) {
+        self.failed(&cell.resource, Direction::FromStorage, "unknown", error);
+    }
+
+    fn failed(&self, resource: &str, way: Direction, prefix: &str, error: &Error) {
+        let key = (resource.to_owned(), way, prefix.to_owned(), error.status());
+        *self.counted().failed.entry(key).or_default() += 1;
+    }
+
+    fn counted(&self) -> MutexGuard<'_, MetricsState> {
+        locked(&self.counted)
+    }
+}
+
+/// Every change under the lock is complete, so a poisoned lock is still good.
+fn locked(counted: &Mutex<MetricsState>) -> MutexGuard<'_, MetricsState> {
+    counted.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl MetricsState {
+    fn write(&self, page: &mut Page<'_>) {
+        let mut counts: Vec<([&str; 4], u64)> = Vec::new();
+        for cell in self.cells.values() {
+            for (way, done) in DIRECTIONS.into_iter().zip(&cell.done) {
+                let labels = [&*cell.resource, "OK", way.name(), label(way, &cell.prefix)];
+                counts.push((labels, done.get()));
+            }
+        }
+        for ((resource, way, prefix, status), count) in &self.failed {
+            counts.push(([resource, status, way.name(), prefix], *count));
+        }
+        counts.sort_unstable();
+        let mut samples = page.family(&OPERATIONS);
+        counts.into_iter().for_each(|(labels, count)| samples.counted(labels, count));
+    }
+}
+
+/// Returns the label of a prefix. Upstream leaves the label empty for a provider that writes without a
+/// prefix.
+fn label(way: Direction, prefix: &str) -> &str {
+    match (way, prefix) {
+        (Direction::FromStorage, "") => "identity",
+        (_, prefix) => prefix,
+    }
+}
+
+/// Metrics that are on no page.
+impl Default for EncryptionMetrics {
+    fn default() -> Self {
+        EncryptionMetrics::new(&MetricsRegistry::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_counted_by_resource_and_provider() {
+        let registry = MetricsRegistry::default();
+        let metrics = EncryptionMetrics::new(&registry);
+        let page = || registry.to_string();
+        let cell = metrics.cell("secrets", "k8s:enc:aesgcm:v1:");
+        assert_eq!(page(), "");
+        metrics.ended(&cell, Direction::ToStorage, Duration::from_micros(7), Ok(()));
+        metrics.ended(&cell, Direction::FromStorage, Duration::ZERO, Err(&Error::grpc("no", "Unavailable")));
+        metrics.unknown(&cell, &Error::new("no"));
+        let identity = metrics.cell("pods", "");
+        metrics.ended(&identity, Direction::FromStorage, Duration::ZERO, Ok(()));
+        let page = page();
+        for expected in [
+            "total{resource=\"secrets\",status=\"OK\",transformation_type=\"to_storage\",\
+             transformer_prefix=\"k8s:enc:aesgcm:v1:\"} 1\n",
+            "total{resource=\"secrets\",status=\"Unavailable\",transformation_type=\"from_storage\",\
+             transformer_prefix=\"k8s:enc:aesgcm:v1:\"} 1\n",
+            "total{resource=\"secrets\",status=\"unknown-non-grpc\",transformation_type=\"from_storage\",\
+             transformer_prefix=\"unknown\"} 1\n",
+            "total{resource=\"pods\",status=\"OK\",transformation_type=\"from_storage\",\
+             transformer_prefix=\"identity\"} 1\n",
+            "seconds_bucket{transformation_type=\"to_storage\",transformer_prefix=\"k8s:enc:aesgcm:v1:\",le=\"1e-05\"} 1\n",
+            "seconds_sum{transformation_type=\"to_storage\",transformer_prefix=\"k8s:enc:aesgcm:v1:\"} 0.000007\n",
+        ] {
+            assert!(page.contains(expected), "{expected}: {page}");
+        }
+    }
+
+    #[test]
+    fn series_of_deleted_resources_are_bounded() {
+        let metrics = EncryptionMetrics::default();
+        for number in 0..CELLS_MAX + 5 {
+            let cell = metrics.cell(&format!("things{number}"), "");
+            metrics.unknown(&cell, &Error::new("no"));
+        }
+        let counted = metrics.counted();
+        assert_eq!((counted.cells.len(), counted.failed.len()), (CELLS_MAX + 1, CELLS_MAX + 1));
+    }
+}

@@ -1,0 +1,90 @@
+//! Rejections of requests.
+
+use http::header::{HeaderName, HeaderValue};
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Uri};
+
+use apimachinery::go_quote::quote;
+use apimachinery::request_notes::Notes;
+use apimachinery::status::Status;
+use authorization::{Authorized, Unauthorized};
+
+/// Reason that a request was not dispatched.
+pub(super) enum Rejection {
+    Status(Box<Status>),
+    /// No seat available; includes the seconds until a retry.
+    TooMany {
+        retry_after: u64,
+    },
+    /// The deadline has passed. Upstream's filter writes this Status without its kind, and clients handle
+    /// that text specially.
+    TooLate(Box<Status>),
+    /// 500 with this text, not as a Status, as in upstream.
+    Unreadable(String),
+    Panicked(String),
+}
+
+impl From<Box<Status>> for Rejection {
+    fn from(status: Box<Status>) -> Self {
+        Rejection::Status(status)
+    }
+}
+
+impl Rejection {
+    /// 500 in upstream's wording, without details for the client. Escaped, so that browsers do not interpret
+    /// it as markup.
+    pub(super) fn internal(uri: &Uri, cause: &str) -> Self {
+        let target = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let text = format!("Internal Server Error: {}: {cause}", quote(target));
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        Rejection::Unreadable(format!("{text}\n"))
+    }
+
+    /// Rejection for a panic, with its message if it is a text.
+    pub(super) fn panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        Rejection::Panicked(text.or_else(|| payload.downcast_ref().cloned()).unwrap_or_default())
+    }
+}
+
+/// Rejection of an unauthorized request. As in upstream, an authorizer's error is logged and returned.
+pub(super) fn unauthorized(why: Unauthorized, uri: &Uri) -> Rejection {
+    match why {
+        Unauthorized::Forbidden { status, .. } => Rejection::Status(status),
+        Unauthorized::Failed(error) => {
+            tracing::error!(%error, "authorization failed with an error");
+            Rejection::internal(uri, &error)
+        }
+    }
+}
+
+/// Adds the authorizer's decision to the audit annotations.
+pub(super) fn note_decision(notes: &Notes, outcome: &Result<Authorized, Unauthorized>) {
+    let (decision, reason) = match outcome {
+        Ok(authorized) => (Some("allow"), authorized.reason()),
+        Err(Unauthorized::Forbidden { reason, .. }) => (Some("forbid"), reason.as_str()),
+        Err(Unauthorized::Failed(_)) => (None, "internal error"),
+    };
+    if let Some(decision) = decision {
+        notes.annotate("authorization.k8s.io/decision", decision);
+    }
+    notes.annotate("authorization.k8s.io/reason", reason);
+}
+
+/// Request headers that affect the encoding of an error, copied for that case.
+pub(super) struct ErrorHeaders([Option<HeaderValue>; 2]);
+
+const ERROR_HEADERS: [HeaderName; 2] = [http::header::ACCEPT, http::header::USER_AGENT];
+
+impl ErrorHeaders {
+    pub(super) fn of(parts: &Parts) -> Self {
+        ErrorHeaders(ERROR_HEADERS.map(|name| parts.headers.get(name).cloned()))
+    }
+}
+
+impl From<ErrorHeaders> for HeaderMap {
+    fn from(kept: ErrorHeaders) -> Self {
+        ERROR_HEADERS.into_iter().zip(kept.0).filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}

@@ -1,0 +1,118 @@
+//! Remote end of a connection, as its requests see it.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use futures::task::AtomicWaker;
+use http::HeaderValue;
+use http::header::CONNECTION;
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::activity::Activity;
+use crate::http1::head::HeadRejection;
+use crate::tls::client_certificates::ClientCertificates;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// Remote end of a connection.
+pub struct Peer {
+    pub remote: SocketAddr,
+    pub(super) protocol: Protocol,
+    shown: Option<ClientCertificates>,
+    pub(super) activity: Activity,
+    pub(super) retire: CancellationToken,
+    /// True if the bytes of the connection are not HTTP/1.1 requests.
+    pub(super) opaque: AtomicBool,
+    /// Number of completed responses.
+    answered: AtomicU64,
+    /// Task that waits for a completed response.
+    waiting: AtomicWaker,
+    /// Rejection of the last request, which was not valid HTTP.
+    rejection: OnceLock<HeadRejection>,
+}
+
+impl Peer {
+    /// Creates a peer without requests. `shown` contains its client certificates, if any.
+    pub(crate) fn new(
+        remote: SocketAddr,
+        protocol: Protocol,
+        shown: Option<ClientCertificates>,
+    ) -> Arc<Self> {
+        Arc::new(Peer {
+            remote,
+            protocol,
+            shown,
+            activity: Activity::new(protocol == Protocol::Http1),
+            retire: CancellationToken::new(),
+            opaque: AtomicBool::new(protocol == Protocol::Http2),
+            answered: AtomicU64::new(0),
+            waiting: AtomicWaker::new(),
+            rejection: OnceLock::new(),
+        })
+    }
+
+    /// Client certificates of the peer.
+    pub(crate) fn shown(&self) -> Option<&ClientCertificates> {
+        self.shown.as_ref()
+    }
+
+    /// Sends GOAWAY, so that an HTTP/2 client opens another connection for its next requests.
+    pub(crate) fn retire_http2(&self) {
+        if self.protocol == Protocol::Http2 {
+            self.retire.cancel();
+        }
+    }
+
+    /// Makes the client close the connection after this response.
+    pub(crate) fn close_after_response(&self, headers: &mut http::HeaderMap) {
+        match self.protocol {
+            Protocol::Http1 => drop(headers.insert(CONNECTION, HeaderValue::from_static("close"))),
+            Protocol::Http2 => self.retire.cancel(),
+        }
+    }
+
+    /// Counts a request as active until the guard is dropped.
+    pub(crate) fn begin(self: &Arc<Self>) -> ActiveRequest {
+        self.activity.begin();
+        ActiveRequest(Arc::clone(self))
+    }
+
+    /// True if the strict HTTP/1.1 reader does not apply: for HTTP/2, and after a 101 response.
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.opaque.load(Relaxed)
+    }
+
+    /// Ready when this many requests are completed.
+    pub(crate) fn poll_answered(&self, cx: &Context<'_>, requests: u64) -> Poll<()> {
+        self.waiting.register(cx.waker());
+        if self.answered.load(Relaxed) == requests { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Records that the last input is not a valid request.
+    pub(crate) fn reject(&self, rejection: HeadRejection) {
+        // There is a single reader, which stops at the first rejection.
+        let _ = self.rejection.set(rejection);
+    }
+
+    /// Rejection to send before the connection is closed.
+    pub(crate) fn rejection(&self) -> Option<HeadRejection> {
+        self.rejection.get().copied()
+    }
+}
+
+pub(crate) struct ActiveRequest(Arc<Peer>);
+
+impl Drop for ActiveRequest {
+    fn drop(&mut self) {
+        self.0.activity.end();
+        self.0.answered.fetch_add(1, Relaxed);
+        self.0.waiting.wake();
+    }
+}
