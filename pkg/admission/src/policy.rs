@@ -24,11 +24,12 @@ use std::sync::Arc;
 use crate::Attributes;
 use crate::dynamic::DynamicAdmissionDeps;
 pub use catalog::Policies;
+pub use error::ParamError;
 pub use metrics::PolicyMetrics;
 pub use model::{Binding, ParamKind, Policy, Rules};
 pub use mutating::MutatingAdmissionPolicy;
 pub use mutations::Mutations;
-pub use params::{Param, ParamError, Params};
+pub use params::{Param, Params};
 pub use validating::ValidatingAdmissionPolicy;
 pub use validations::Validations;
 

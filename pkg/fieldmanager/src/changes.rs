@@ -45,19 +45,19 @@ fn split(live: &Object, new: &Object, levels: usize) -> (Object, Object) {
                 right.insert(name.clone(), Value::Object(b));
             }
             (a, b) => {
-                left.extend(a.map(copy));
-                right.extend(b.map(copy));
+                left.extend(a.map(|(name, value)| copy(name, value)));
+                right.extend(b.map(|(name, value)| copy(name, value)));
             }
         }
     }
-    if let Some(same) = same.filter(|_| left.is_empty() || right.is_empty()) {
-        left.extend([copy(same)]);
-        right.extend([copy(same)]);
+    if let Some((name, value)) = same.filter(|_| left.is_empty() || right.is_empty()) {
+        left.extend([copy(name, value)]);
+        right.extend([copy(name, value)]);
     }
     (left, right)
 }
 
-fn copy((name, value): (&jsontree::Key, &Value)) -> (jsontree::Key, Value) {
+fn copy(name: &jsontree::Key, value: &Value) -> (jsontree::Key, Value) {
     let value = if name == "managedFields" { Value::Array(Vec::new()) } else { value.clone() };
     (name.clone(), value)
 }

@@ -16,8 +16,13 @@ pub(crate) fn write_time(time: UnixTime, micro: bool, out: &mut Vec<u8>) {
     let days = time.seconds.div_euclid(86_400);
     let second = time.seconds.rem_euclid(86_400) as u32;
     let (year, month, day) = date(days);
-    let ([y0, y1], [y2, y3], [m0, m1], [d0, d1]) = (two(year / 100), two(year % 100), two(month), two(day));
-    let ([h0, h1], [i0, i1], [s0, s1]) = (two(second / 3600), two(second / 60 % 60), two(second % 60));
+    let [y0, y1] = two(year / 100);
+    let [y2, y3] = two(year % 100);
+    let [m0, m1] = two(month);
+    let [d0, d1] = two(day);
+    let [h0, h1] = two(second / 3600);
+    let [i0, i1] = two(second / 60 % 60);
+    let [s0, s1] = two(second % 60);
     out.extend_from_slice(&[
         y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1, b'T', h0, h1, b':', i0, i1, b':', s0, s1,
     ]);

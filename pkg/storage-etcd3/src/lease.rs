@@ -50,7 +50,8 @@ impl LeasePool {
 
     /// The lease for another key with this `ttl`.
     pub(crate) fn take(&mut self, ttl: Duration, now: Instant) -> LeaseChoice {
-        let (ttl, window) = (whole_seconds(ttl), self.window(ttl));
+        let window = self.window(ttl);
+        let ttl = whole_seconds(ttl);
         let until = |seconds: i64| now + Duration::from_secs(seconds.unsigned_abs());
         if let Some(slot) = self.slots.get_mut(&ttl) {
             slot.uses = slot.uses.saturating_add(1);

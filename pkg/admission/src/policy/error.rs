@@ -3,7 +3,7 @@
 use apimachinery::labels::ParseError;
 use apimachinery::status::Status;
 
-use super::params::ParamError;
+use super::model::ParamKind;
 
 /// A policy or a binding that cannot be matched with a request.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -18,4 +18,15 @@ pub(super) enum PolicyError {
     Selector(#[from] ParseError),
     #[error(transparent)]
     Param(#[from] ParamError),
+}
+
+/// Failed look-up of params.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParamError {
+    /// They were not loaded before the wait ended.
+    #[error("paramKind kind `{kind}` not yet synced to use for admission")]
+    NotSynced { kind: Box<ParamKind> },
+    /// Any other error, with its message.
+    #[error("{0}")]
+    Other(String),
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 use schema::table::Message;
 
-use super::error::PolicyError;
+use super::error::{ParamError, PolicyError};
 use super::model::{Binding, ParamKind, ParamRef};
 
 /// A param, in the version of its [`ParamKind`].
@@ -16,17 +16,6 @@ pub struct Param {
     /// The object with `kind` and `apiVersion`.
     pub object: Arc<Object>,
     pub message: &'static Message,
-}
-
-/// Failed look-up of params.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ParamError {
-    /// They were not loaded before the wait ended.
-    #[error("paramKind kind `{kind}` not yet synced to use for admission")]
-    NotSynced { kind: Box<ParamKind> },
-    /// Any other error, with its message.
-    #[error("{0}")]
-    Other(String),
 }
 
 /// Looks up params from memory, without a round trip to storage.

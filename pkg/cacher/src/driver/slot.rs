@@ -285,7 +285,9 @@ mod tests {
 
     #[test]
     fn slots_follow_the_set() {
-        let (a, b, again) = (resource("/r/a/"), resource("/r/b/"), resource("/r/a/"));
+        let a = resource("/r/a/");
+        let b = resource("/r/b/");
+        let again = resource("/r/a/");
         let mut slots = Slots::new("/r/");
         let (first, _) = slots.sync_with(&set(&[&a, &b]), 1);
         let of_b = slots.of_key("/r/b/x").unwrap();

@@ -97,6 +97,13 @@ pub(crate) struct Slots {
 #[derive(Clone, Copy)]
 pub(crate) struct Frame(usize);
 
+/// A position to return to.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    depth: usize,
+    slots: usize,
+}
+
 impl Slots {
     /// Slots for a walk that builds a tree.
     pub(super) fn within(room: DecodeBudget) -> Self {
@@ -130,13 +137,13 @@ impl Slots {
     }
 
     /// The current state, for [returning](Self::back_to) from messages that were entered and not left.
-    pub(crate) fn mark(&self) -> (usize, usize) {
-        (self.depth, self.stack.len())
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { depth: self.depth, slots: self.stack.len() }
     }
 
-    pub(crate) fn back_to(&mut self, (depth, slots): (usize, usize)) {
-        self.depth = depth;
-        self.stack.truncate(slots);
+    pub(crate) fn back_to(&mut self, mark: Mark) {
+        self.depth = mark.depth;
+        self.stack.truncate(mark.slots);
     }
 
     #[inline]

@@ -15,6 +15,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::proxy::Proxy;
 
+/// The logs of a cluster that does not serve.
+type Served = Result<(), String>;
+
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A port may be taken between its choice and its use, and a member that failed leaves the others without a
 /// quorum.
@@ -67,7 +70,8 @@ impl Server {
     fn new(name: &str, dir: PathBuf, scheme: &'static str, args: &[String]) -> Self {
         let client_port = free_port();
         let peer_port = free_port();
-        let (name, peer_url) = (name.to_owned(), format!("http://127.0.0.1:{peer_port}"));
+        let peer_url = format!("http://127.0.0.1:{peer_port}");
+        let name = name.to_owned();
         Self { name, client_port, peer_port, peer_url, dir, args: args.to_vec(), scheme, child: None }
     }
 
@@ -201,7 +205,7 @@ impl Cluster {
     }
 
     /// Starts every member. An error contains their logs.
-    async fn start_all(&mut self) -> Result<(), String> {
+    async fn start_all(&mut self) -> Served {
         for n in 0..self.members.len() {
             self.restart(n);
         }
@@ -219,7 +223,7 @@ impl Cluster {
         self.serving().await.unwrap();
     }
 
-    async fn serving(&mut self) -> Result<(), String> {
+    async fn serving(&mut self) -> Served {
         let mut options = self.options.clone();
         for n in 0..self.members.len() {
             if self.members[n].child.is_none() {
