@@ -20,6 +20,7 @@ use bytes::Bytes;
 use cacher::{Delegator, Options};
 use component_base::clock::TestClock;
 use component_base::features::{Effective, Gates};
+use component_base::metrics::MetricsRegistry;
 use http_body_util::{BodyExt, Full};
 use jsontree::{Value, json};
 use registry::{Entropy, Registry, ingest};
@@ -28,11 +29,11 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::aggregated::{Aggregation, BackendAddress, ErrorResponse, Servers};
-use crate::api::{Api, Backends, CompressedLists};
+use crate::api::{Api, Backends, CompressedLists, DeprecatedRequests};
 use crate::cpu_pool::CpuPool;
 use crate::discovery::VersionInfo;
 use crate::negotiation::Formats;
-use crate::proxy::{Network, NetworkError, Trust};
+use crate::proxy::{LogMetrics, Network, NetworkError, Trust};
 use crate::response;
 use crate::routing::dispatch::{Body, Dispatch, Request, Response};
 use crate::routing::served::{Description, Served};
@@ -213,6 +214,7 @@ fn api(registry: Registry, settings: Settings) -> Api {
         request_headers: None,
         anonymous: Anonymous::default(),
     };
+    let metrics = MetricsRegistry::default();
     Api {
         registry,
         admission: Chain::new(Vec::new()),
@@ -227,12 +229,12 @@ fn api(registry: Registry, settings: Settings) -> Api {
         jitter: Arc::new(|| 0.5),
         compressed_lists: CompressedLists::new(1 << 20),
         watch_metrics: Arc::default(),
-        deprecated_requests: Arc::default(),
+        deprecated_requests: Arc::new(DeprecatedRequests::new(&metrics)),
         backends: Backends {
             network: Arc::new(NoNetwork),
             kubelet_port: 10250,
             address_types: Vec::new(),
-            logs: Arc::default(),
+            logs: Arc::new(LogMetrics::new(&metrics)),
         },
         aggregation: Aggregation { servers: Arc::new(NoNetwork), send_uid: false, forward_redirects: false },
         peers: None,
