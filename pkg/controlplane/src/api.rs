@@ -41,7 +41,7 @@ use server::Fairness;
 use storage::Storage;
 use tokio::sync::oneshot;
 
-use crate::admission::plugins::Plugins;
+use crate::admission::plugins::{Plugins, WebhookClients};
 use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
 use crate::config::{Config, EtcdOverride};
@@ -117,16 +117,8 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let others = others(config, &registry, &served, itself.clone(), &process)?;
     let meanwhile = config.compiles_lazily().then(|| (asked, process.tasks.later()));
     let custom = custom_resources(&registry, &served, &counted, others.webhooks, &process, meanwhile)?;
-    let plugins = Plugins::new(
-        config,
-        &registry,
-        &served,
-        &judges.authorizer,
-        others.ways,
-        itself,
-        &counted.webhooks,
-        &process.metrics,
-    )?;
+    let clients = WebhookClients { ways: others.ways, itself, calls: &counted.webhooks };
+    let plugins = Plugins::new(config, &registry, &served, &judges.authorizer, clients, &process.metrics)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,

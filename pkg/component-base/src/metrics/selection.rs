@@ -4,9 +4,22 @@
 //! nothing in the system that stores the page, which is the purpose of these flags.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Display, Formatter};
 
 /// Allowed label values of a family, by label. A label that is absent here may have any value.
 pub(super) type Allowed = BTreeMap<String, BTreeSet<String>>;
+
+/// Error for a text that is no valid metric name, or no valid pair of metric and label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidName(pub String);
+
+impl Display for InvalidName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "invalid name {:?}", self.0)
+    }
+}
+
+impl std::error::Error for InvalidName {}
 
 /// Disabled families and allowed label values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,11 +33,11 @@ impl Selection {
     /// Disables these families. Unknown names have no effect, but are counted.
     ///
     /// # Errors
-    /// The first text that is no valid metric name.
-    pub fn without(mut self, names: Vec<String>) -> Result<Self, String> {
+    /// The first invalid name.
+    pub fn without(mut self, names: Vec<String>) -> Result<Self, InvalidName> {
         for name in names {
             if !is_name(&name, ":") {
-                return Err(name);
+                return Err(InvalidName(name));
             }
             self.disabled.insert(name);
         }
@@ -38,12 +51,12 @@ impl Selection {
     pub fn with_allowed<'a>(
         mut self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, InvalidName> {
         for (key, values) in pairs {
             let (metric, label) = key
                 .split_once(',')
                 .filter(|(metric, label)| is_name(metric, ":") && is_name(label, ""))
-                .ok_or_else(|| key.to_owned())?;
+                .ok_or_else(|| InvalidName(key.to_owned()))?;
             let values = values.split(',').map(str::to_owned).collect();
             self.allowed.entry(metric.to_owned()).or_default().insert(label.to_owned(), values);
         }

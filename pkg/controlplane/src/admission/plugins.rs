@@ -28,6 +28,15 @@ use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
 use crate::system::{self, SystemTimers};
 
+/// What the clients of webhooks share.
+pub(crate) struct WebhookClients<'a> {
+    /// Transports to webhooks.
+    pub(crate) ways: Dialers,
+    /// Credentials of webhooks at this server.
+    pub(crate) itself: Credentials,
+    pub(crate) calls: &'a Arc<ClientMetrics>,
+}
+
 /// The plugin chain with its metrics and background tasks.
 pub(crate) struct Plugins {
     pub(crate) chain: Chain,
@@ -38,7 +47,7 @@ pub(crate) struct Plugins {
 }
 
 impl Plugins {
-    /// Builds the configured plugins. `ways` contains the transports to webhooks.
+    /// Builds the configured plugins. `clients` call webhooks.
     ///
     /// # Errors
     /// An invalid plugin configuration.
@@ -47,11 +56,10 @@ impl Plugins {
         registry: &Registry,
         served: &Arc<Served>,
         authorizer: &Arc<dyn Authorizer>,
-        ways: Dialers,
-        itself: Credentials,
-        calls: &Arc<ClientMetrics>,
+        clients: WebhookClients<'_>,
         metrics_registry: &MetricsRegistry,
     ) -> Result<Self, RunError> {
+        let WebhookClients { ways, itself, calls } = clients;
         let (namespaces, following_namespaces) = Namespaces::new(registry);
         let told = Configurations::read(&config.admission, config.gates)?.counted(calls);
         let objects = Arc::new(StoredObjects::new(registry.clone()));
