@@ -115,14 +115,16 @@ microbench: deps
 docs: deps
 	$(CARGO) xtask generate docs
 
-# Regenerates the table of Go's printable code points. Needs the Go release that upstream is built with. `cargo xtask
-# generate` lists the other generated files, whose generators need inputs.
+# Regenerates the table of Go's printable code points, which needs the Go release that upstream is built with, and the list
+# of described types. `cargo xtask generate` lists the other generated files, whose generators need inputs.
 generate:
 	$(CARGO) xtask generate printable
+	$(CARGO) xtask generate described-types
 
-# Fails if the generated table is out of date.
+# Fails if one of them is out of date.
 generate-check:
 	$(CARGO) xtask generate --check printable
+	$(CARGO) xtask generate --check described-types
 
 # Downloads the crates' sources. They include the protoc binary that tools/protoc runs.
 deps:

@@ -49,8 +49,10 @@ impl Balancer {
     /// # Panics
     /// It does not start.
     pub fn start(servers: [u16; 3], check: Duration) -> Self {
-        let (dir, port) = (TempDir::new().expect("a directory"), tools::free_port());
-        let (file, control) = (dir.path().join("haproxy.cfg"), dir.path().join("control"));
+        let dir = TempDir::new().expect("a directory");
+        let port = tools::free_port();
+        let file = dir.path().join("haproxy.cfg");
+        let control = dir.path().join("control");
         let text = configuration(port, servers);
         let checks = format!("inter {}ms", check.as_millis());
         let stats = format!("global\n    stats socket {}\n", control.display());

@@ -72,7 +72,8 @@ impl Proxy {
     /// It cannot listen.
     pub async fn start(port: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
-        let (network, ends) = (watch::Sender::new(Network::Clear), watch::Sender::new(End::Cut));
+        let network = watch::Sender::new(Network::Clear);
+        let ends = watch::Sender::new(End::Cut);
         let mut tasks = JoinSet::new();
         let own_port = listener.local_addr().expect("a socket that listens has an address").port();
         tasks.spawn(accept(listener, port, network.clone(), ends.clone()));
@@ -111,7 +112,8 @@ async fn accept(listener: TcpListener, port: u16, network: watch::Sender<Network
     loop {
         let Ok((client, _)) = listener.accept().await else { continue };
         while connections.try_join_next().is_some() {}
-        let (network, mut ends) = (network.subscribe(), ends.subscribe());
+        let network = network.subscribe();
+        let mut ends = ends.subscribe();
         connections.spawn(async move {
             let mut connection = pin!(connection(client, port, network));
             let alive = tokio::select! {

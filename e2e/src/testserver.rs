@@ -43,7 +43,8 @@ impl TestServer {
     pub fn ask(&self, word: &str) -> (BufReader<UnixStream>, serde_json::Value) {
         let mut stream = UnixStream::connect(self.address.strip_prefix("unix:").unwrap()).unwrap();
         stream.write_all(format!("{word}\n").as_bytes()).unwrap();
-        let (mut stream, mut line) = (BufReader::new(stream), String::new());
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
         stream.read_line(&mut line).unwrap();
         let answer: serde_json::Value = serde_json::from_str(&line).unwrap();
         let kubeconfig = answer["kubeconfig"].as_str().unwrap_or_else(|| panic!("{answer}"));

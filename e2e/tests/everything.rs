@@ -47,7 +47,8 @@ async fn get(client: &Client, path: &str) -> Option<(u16, String)> {
 
 /// Creates objects sequentially. Returns the names of acknowledged ones, and the number of others.
 async fn write(client: Client, writer: usize, until: Instant) -> (BTreeSet<String>, usize) {
-    let (mut acknowledged, mut refused) = (BTreeSet::new(), 0);
+    let mut acknowledged = BTreeSet::new();
+    let mut refused = 0;
     for number in 0.. {
         if Instant::now() >= until {
             break;
@@ -68,7 +69,9 @@ async fn write(client: Client, writer: usize, until: Instant) -> (BTreeSet<Strin
 /// Runs misbehaving clients repeatedly. Returns the output of the last run.
 fn break_clients(port: u16, pid: u32, token: &str, until: Instant) -> String {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/load.py");
-    let (port, pid, seed) = (port.to_string(), pid.to_string(), SEED.to_string());
+    let port = port.to_string();
+    let pid = pid.to_string();
+    let seed = SEED.to_string();
     let patience = PATIENCE.as_secs().to_string();
     loop {
         let mut load = Command::new(tools::program("python3"));
@@ -96,13 +99,15 @@ async fn kept(client: &Client) -> BTreeSet<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn server_survives_combined_load_without_data_loss() {
     let asked = std::env::var("EVERYTHING_SECONDS").ok().and_then(|text| text.parse().ok());
-    let (seconds, bytes) = (asked.unwrap_or(SECONDS), BYTES[usize::from(asked.is_some())]);
+    let seconds = asked.unwrap_or(SECONDS);
+    let bytes = BYTES[usize::from(asked.is_some())];
     let mut server = start_bounded();
     let client = server.client().await;
     let kubectl = server.kubectl();
     kubectl.ok("create serviceaccount load");
     let token = kubectl.ok("create token load").trim().to_owned();
-    let (port, pid) = (server.port(), server.pid());
+    let port = server.port();
+    let pid = server.pid();
 
     let bases = make_bases(&client).await;
     let until = Instant::now() + Duration::from_secs(seconds);

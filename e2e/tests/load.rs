@@ -20,7 +20,8 @@ fn quiet_client_is_served_among_misbehaving_clients() {
     let kubectl = server.kubectl();
     kubectl.ok("create serviceaccount load");
     let token = kubectl.ok("create token load");
-    let (port, pid) = (server.port().to_string(), server.pid().to_string());
+    let port = server.port().to_string();
+    let pid = server.pid().to_string();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/load.py");
     let mut load = Command::new(tools::program("python3"));
     load.args([script, "--port", &port, "--token", token.trim(), "--pid", &pid, "--seed", SEED]);

@@ -72,7 +72,8 @@ fn plugin(dir: &Path, token: &str) -> PathBuf {
 #[test]
 fn oidc_users_authenticate_across_key_rotation() {
     let dir = tempfile::tempdir().unwrap();
-    let (authority, port) = (certify(dir.path()), tools::free_port());
+    let authority = certify(dir.path());
+    let port = tools::free_port();
     let first = Provider::start(port, dir.path());
     let server = Server::start_flagged(&[
         "--authorization-mode=RBAC",

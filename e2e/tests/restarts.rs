@@ -92,7 +92,8 @@ impl Drop for TestClients {
 
 #[test]
 fn rolling_restart_fails_no_request() {
-    let (etcd, dir) = (Etcd::start(), TempDir::new().unwrap());
+    let etcd = Etcd::start();
+    let dir = TempDir::new().unwrap();
     let mut servers = replicas(&etcd, dir.path());
     let balancer = Balancer::start(std::array::from_fn(|n| servers[n].port()), CHECK);
     balancer.all_ready(READY_MAX);

@@ -24,7 +24,7 @@ enum Writes {
     ItsFiles,
 }
 
-const GENERATORS: [Generator; 7] = [
+const GENERATORS: [Generator; 8] = [
     Generator {
         name: "printable",
         command: &["go", "run", "tools/printable.go"],
@@ -51,6 +51,13 @@ const GENERATORS: [Generator; 7] = [
         command: &["python3", "tools/api-descriptions.py"],
         inputs: &["SWAGGER.json", "MODELS.json"],
         outputs: &["pkg/api/build/descriptions.json"],
+        writes: Writes::ToStdout,
+    },
+    Generator {
+        name: "described-types",
+        command: &["python3", "tools/described-types.py"],
+        inputs: &[],
+        outputs: &["pkg/api/build/types.rs"],
         writes: Writes::ToStdout,
     },
     Generator {

@@ -61,7 +61,8 @@ pub(crate) async fn run(args: &Args, plan: &Plan, targets: &[Arc<Target>]) -> Re
     if let Some((name, _)) = plan.nodes_of.iter().find(|(name, _)| !is_server(name)) {
         return Err(Error::Usage(format!("--nodes-of: there is no server {name:?}")));
     }
-    let (mut runs, mut outcome) = (Vec::new(), Ok(()));
+    let mut runs = Vec::new();
+    let mut outcome = Ok(());
     for target in targets {
         let mut run = Run { server: target.name.clone(), steps: Vec::new(), ended: None };
         let done = tokio::select! {

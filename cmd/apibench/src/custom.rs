@@ -111,7 +111,8 @@ pub(crate) struct ProviderCrd {
 impl ProviderCrd {
     /// Returns number `i`.
     pub(crate) fn nth(i: u64) -> Self {
-        let (group, kind) = (i / KINDS, i % KINDS);
+        let group = i / KINDS;
+        let kind = i % KINDS;
         ProviderCrd {
             group: format!("service{group}.provider.example.com"),
             plural: format!("thing{kind}s"),

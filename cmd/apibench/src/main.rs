@@ -72,7 +72,9 @@ async fn bench(args: &Args) -> Result<()> {
         return Err(Error::Usage("nothing to do: give --server and a workload; see --help".to_owned()));
     }
     let mut targets = resolve(args)?;
-    let (mut running, mut started, mut results) = (Vec::new(), Vec::new(), Results::default());
+    let mut running = Vec::new();
+    let mut started = Vec::new();
+    let mut results = Results::default();
     let settings = Arc::new(args.settings.clone());
     let outcome = tokio::select! {
         outcome = async {

@@ -72,7 +72,8 @@ impl Meter {
     pub(crate) fn start(pid: Option<u32>) -> Self {
         let peak_kib = Arc::new(AtomicU64::new(0));
         let sampler = tokio::spawn(sample(pid, Arc::clone(&peak_kib)));
-        let (cpu_ms, rss_kib) = (pid.and_then(cpu_ms), pid.and_then(rss_kib));
+        let cpu_ms = pid.and_then(cpu_ms);
+        let rss_kib = pid.and_then(rss_kib);
         let client_cpu_ms = self::cpu_ms(std::process::id());
         Self { pid, started: Instant::now(), cpu_ms, client_cpu_ms, rss_kib, peak_kib, sampler }
     }
@@ -80,7 +81,8 @@ impl Meter {
     /// Returns the difference to the start.
     pub(crate) fn stop(self) -> Usage {
         let seconds = self.started.elapsed().as_secs_f64();
-        let (cpu, rss) = (self.pid.and_then(cpu_ms), self.pid.and_then(rss_kib));
+        let cpu = self.pid.and_then(cpu_ms);
+        let rss = self.pid.and_then(rss_kib);
         let seen = self.peak_kib.load(Ordering::Relaxed);
         Usage {
             seconds,

@@ -67,7 +67,8 @@ impl Results {
         match self.entries.iter_mut().find(|entry| entry.workload == workload && entry.server == server) {
             Some(entry) => entry.rounds.push(measured),
             None => {
-                let (server, rounds) = (server.to_owned(), vec![measured]);
+                let server = server.to_owned();
+                let rounds = vec![measured];
                 self.entries.push(Entry { workload, server, rounds });
             }
         }
@@ -124,7 +125,8 @@ impl Entry {
 
 /// Returns `value / baseline`. `None` if one is missing or zero.
 fn ratio(value: Option<f64>, baseline: Option<f64>) -> Option<f64> {
-    let (value, baseline) = (value?, baseline?);
+    let value = value?;
+    let baseline = baseline?;
     (value > 0.0 && baseline > 0.0).then(|| value / baseline)
 }
 

@@ -127,11 +127,14 @@ pub(crate) async fn create(
     lanes: u64,
     body: impl Fn(u64) -> String + Send + Sync + 'static,
 ) -> Result<()> {
-    let (next, body) = (Arc::new(AtomicU64::new(0)), Arc::new(body));
+    let next = Arc::new(AtomicU64::new(0));
+    let body = Arc::new(body);
     let mut tasks: JoinSet<Result<()>> = JoinSet::new();
     for lane in 0..usize::try_from(lanes).unwrap_or(1) {
-        let (client, path) = (Arc::clone(client), path.to_owned());
-        let (next, body) = (Arc::clone(&next), Arc::clone(&body));
+        let client = Arc::clone(client);
+        let path = path.to_owned();
+        let next = Arc::clone(&next);
+        let body = Arc::clone(&body);
         tasks.spawn(async move {
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);

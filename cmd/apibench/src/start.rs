@@ -70,7 +70,8 @@ pub(crate) async fn start(spec: &StartSpec, target: &Arc<Target>) -> Result<(Ser
         tokio::time::sleep(POLL).await;
     }
     let ready_ms = begun.elapsed().as_secs_f64() * 1e3;
-    let (cpu_ms, rss_kib) = (server.pid().and_then(process::cpu_ms), server.pid().and_then(process::rss_kib));
+    let cpu_ms = server.pid().and_then(process::cpu_ms);
+    let rss_kib = server.pid().and_then(process::rss_kib);
     Ok((server, Started { server: spec.name.clone(), ready_ms, cpu_ms, rss_kib }))
 }
 

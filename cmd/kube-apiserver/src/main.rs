@@ -76,7 +76,8 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
         if let Err(error) = profiling::watch_heap() {
             tracing::warn!(%error, "heap profiling is unavailable");
         }
-        let (recent, set) = (log.recent, log.verbosity);
+        let recent = log.recent;
+        let set = log.verbosity;
         options.config.chain.pages.debugging = Some(Debugging {
             set_verbosity: Arc::new(move |v| set.set(v.into())),
             sections: vec![Section { name: "log", look: Arc::new(move || recent.look()) }],

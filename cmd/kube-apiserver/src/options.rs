@@ -458,7 +458,8 @@ fn data_dir(flags: &Flags, errors: &mut Vec<String>) -> PathBuf {
 
 /// Creates a new directory for this process.
 fn temporary_dir() -> Result<PathBuf, OptionError> {
-    let (parent, process) = (std::env::temp_dir(), std::process::id());
+    let parent = std::env::temp_dir();
+    let process = std::process::id();
     let path = (0..TEMPORARY_MAX).map(|number| parent.join(format!("mainstay-{process}-{number}")));
     let made = path.map(|path| std::fs::DirBuilder::new().mode(0o700).create(&path).map(|()| path));
     let mut failed = None;

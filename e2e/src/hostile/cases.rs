@@ -198,7 +198,8 @@ impl Case {
         let distinct = self.attack != Attack::Empties;
         let many = |count| Node::Many { count, distinct, element: Box::new(element.clone()) };
         // The keys and numbers of later elements are longer.
-        let (some, more) = (self.write(name, many(1000)).len(), self.write(name, many(2000)).len());
+        let some = self.write(name, many(1000)).len();
+        let more = self.write(name, many(2000)).len();
         let each = (more - some) / 1000 + usize::from(distinct) * 2;
         self.write(name, many(bytes / each.max(1)))
     }
@@ -217,7 +218,8 @@ impl Case {
         match self.form {
             Form::Protobuf => {
                 out.extend_from_slice(b"k8s\0");
-                let (mut meta, mut raw) = (Vec::new(), Vec::new());
+                let mut meta = Vec::new();
+                let mut raw = Vec::new();
                 schema::proto::put_bytes(1, self.row.group_version.as_bytes(), &mut meta);
                 schema::proto::put_bytes(2, self.row.kind.as_bytes(), &mut meta);
                 for (field, node) in &members {
@@ -278,7 +280,9 @@ fn wrong(ty: Type, depth: usize) -> Node {
 
 impl std::fmt::Display for Case {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (version, kind, member) = (self.row.group_version, self.row.kind, member_name(&self.path));
+        let version = self.row.group_version;
+        let kind = self.row.kind;
+        let member = member_name(&self.path);
         write!(f, "{:?} in {member} of {version} {kind} by {:?}", self.attack, self.form)
     }
 }

@@ -228,12 +228,14 @@ impl Target {
         self.process.forget_peak();
         let cpu = self.process.cpu_millis().ok_or_else(dead)?;
         let answered = timeout(patience, send(&self.client, case, body)).await;
-        let (peak, now) = (self.process.memory_peak(), self.process.cpu_millis());
+        let peak = self.process.memory_peak();
+        let now = self.process.cpu_millis();
         let running = self.server.is_running();
         let (true, Some(peak), Some(now)) = (running, peak, now) else {
             return Err(format!("the server ends after a body of {size} bytes"));
         };
-        let (memory, cpu_millis) = (peak.saturating_sub(memory), now.saturating_sub(cpu));
+        let memory = peak.saturating_sub(memory);
+        let cpu_millis = now.saturating_sub(cpu);
         let Ok(answered) = answered else {
             return Err(format!("no answer in {patience:?}, {} MiB, {cpu_millis} ms so far", memory >> 20));
         };
@@ -255,7 +257,9 @@ pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<
     let request = request.body(Body::from(body)).map_err(|error| error.to_string())?;
     let answer = client.send(request).await.map_err(|error| error.to_string())?;
     let code = answer.status().as_u16();
-    let (mut body, mut bytes, mut panicked) = (answer.into_body(), 0, false);
+    let mut body = answer.into_body();
+    let mut bytes = 0;
+    let mut panicked = false;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| error.to_string())?;
         let data = frame.data_ref().map_or(&[][..], |data| data);

@@ -47,7 +47,8 @@ pub async fn storm(
 ) -> SendCounts {
     let mut tasks = JoinSet::new();
     for sender in 0..senders {
-        let (client, bases) = (client.clone(), bases.clone());
+        let client = client.clone();
+        let bases = bases.clone();
         tasks.spawn(async move {
             let mut sent = SendCounts::default();
             for case in known().into_iter().chain(sample(seed.wrapping_add(sender))) {

@@ -71,7 +71,8 @@ impl Load {
                 let object = Object { writer, slot };
                 let color =
                     if (round + usize::from(slot)).is_multiple_of(2) { Color::Red } else { Color::Blue };
-                let (collection, name) = (object.collection(), format!("{}/{object}", object.collection()));
+                let collection = object.collection();
+                let name = format!("{}/{object}", object.collection());
                 let labels = |color: Color| json!({"metadata": {"labels": {"color": color.value()}}});
                 let note = json!({"metadata": {"annotations": {"round": round.to_string()}}});
                 // The last object of each round stays until the next round.

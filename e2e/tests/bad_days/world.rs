@@ -243,7 +243,8 @@ impl World {
 
 /// Fails unless the watcher received exactly the true history.
 fn check(watcher: &Watcher, history: &History, fence: i64) {
-    let (scope, style) = (watcher.scope, watcher.style);
+    let scope = watcher.scope;
+    let style = watcher.style;
     let notes = watcher.notes();
     assert_eq!(notes.wrongs, [""; 0], "{scope:?} {style:?}");
     for (number, segment) in notes.segments.iter().enumerate() {

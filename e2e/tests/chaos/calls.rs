@@ -21,7 +21,8 @@ const LATE_MAX: Duration = Duration::from_secs(70);
 /// Formats one line per call. For a write with unknown outcome, etcd's history determines if and at which
 /// time it happened.
 fn lines(noted: &[RecordedCall], history: &History) -> String {
-    let (marks, mut text) = (history.marks(), String::new());
+    let marks = history.marks();
+    let mut text = String::new();
     for RecordedCall { begun, ended, told } in noted {
         let (name, kind, expected, outcome) = match told {
             Observation::Write { name, how, mark, outcome } => {

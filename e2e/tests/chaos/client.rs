@@ -217,7 +217,8 @@ async fn delete(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool
 }
 
 async fn get(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool) {
-    let (begun, floor) = (record.now(), record.floor.load(Ordering::SeqCst));
+    let begun = record.now();
+    let floor = record.floor.load(Ordering::SeqCst);
     match api.get_opt(name).await {
         Ok(found) => {
             let found = found.map(|object| (revision(&object), mark_of(&object)));
@@ -228,7 +229,8 @@ async fn get(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool) {
 }
 
 async fn list(api: &Api<ConfigMap>, record: &Record, planned: bool) {
-    let (begun, floor) = (record.now(), record.floor.load(Ordering::SeqCst));
+    let begun = record.now();
+    let floor = record.floor.load(Ordering::SeqCst);
     match api.list(&ListParams::default()).await {
         Ok(list) => {
             let revision = list.metadata.resource_version.unwrap().parse().unwrap();

@@ -38,8 +38,11 @@ impl ControlPlane {
     /// Starts the programs, if they are configured.
     pub(super) async fn start(world: &World, random: Random) -> Option<Self> {
         let program = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        let (controllers, scheduler) = (program("CHAOS_CONTROLLER_MANAGER")?, program("CHAOS_SCHEDULER")?);
-        let (client, mut tasks, mut work) = (world.client(), JoinSet::new(), JoinSet::new());
+        let controllers = program("CHAOS_CONTROLLER_MANAGER")?;
+        let scheduler = program("CHAOS_SCHEDULER")?;
+        let client = world.client();
+        let mut tasks = JoinSet::new();
+        let mut work = JoinSet::new();
         let namespace: Namespace =
             serde_json::from_value(json!({"metadata": {"name": work::NAMESPACE}})).unwrap();
         Api::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();

@@ -225,8 +225,9 @@ impl History {
     /// Compares lists with the states at their revisions, in one pass over the history.
     fn lists_violations(&self, mut lists: Vec<(i64, &BTreeMap<String, i64>)>) -> Vec<String> {
         lists.sort_by_key(|(revision, _)| *revision);
-        let (mut state, mut changes, mut violations) =
-            (BTreeMap::new(), self.changes.iter().peekable(), Vec::new());
+        let mut state = BTreeMap::new();
+        let mut changes = self.changes.iter().peekable();
+        let mut violations = Vec::new();
         for (revision, items) in lists {
             while let Some(change) = changes.next_if(|change| change.revision <= revision) {
                 match change.mark {

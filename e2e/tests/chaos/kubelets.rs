@@ -45,8 +45,8 @@ fn typed<T: DeserializeOwned>(value: Value) -> T {
 
 /// Registers a node if it is missing, and reports it as ready.
 async fn live(client: &Client, name: &str) -> kube::Result<()> {
-    let (nodes, leases): (Api<Node>, Api<Lease>) =
-        (Api::all(client.clone()), Api::namespaced(client.clone(), LEASES));
+    let nodes: Api<Node> = Api::all(client.clone());
+    let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
     if nodes.get_opt(name).await?.is_none() {
         let node = json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}});
         nodes.create(&PostParams::default(), &typed(node)).await?;

@@ -19,9 +19,11 @@ impl Memory {
             let sum: u64 = samples.iter().sum();
             sum as f64 / samples.len().max(1) as f64 / f64::from(1 << 20)
         };
-        let (first, last) = (self.0.chunks(quarter).next(), self.0.rchunks(quarter).next());
+        let first = self.0.chunks(quarter).next();
+        let last = self.0.rchunks(quarter).next();
         let most = self.0.iter().max().copied().unwrap_or_default() >> 20;
-        let (first, last) = (mean(first.unwrap_or_default()), mean(last.unwrap_or_default()));
+        let first = mean(first.unwrap_or_default());
+        let last = mean(last.unwrap_or_default());
         format!(
             "memory of a server: {first:.1} MiB in the first quarter, {last:.1} in the last, {most} at most"
         )

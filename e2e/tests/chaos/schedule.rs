@@ -63,7 +63,9 @@ async fn client_observations_match_history() {
     let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": "chaos"}})).unwrap();
     Api::all(world.client()).create(&PostParams::default(), &namespace).await.unwrap();
     let pause = Duration::from_millis(number("CHAOS_PAUSE", PAUSE_MILLIS));
-    let (record, mut tasks, mut memory) = (Arc::new(Record::new(pause)), JoinSet::new(), Memory::default());
+    let record = Arc::new(Record::new(pause));
+    let mut tasks = JoinSet::new();
+    let mut memory = Memory::default();
     let others = ControlPlane::start(&world, Random::new(!seed)).await;
     for n in 0..CLIENTS {
         let random = Random::new(seed.wrapping_add(u64::try_from(n).unwrap() << 32));
@@ -72,7 +74,8 @@ async fn client_observations_match_history() {
     for _ in 0..WATCHERS {
         tasks.spawn(watcher::run(world.client(), record.clone()));
     }
-    let (end, mut random) = (Instant::now() + Duration::from_secs(seconds), Random::new(seed));
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut random = Random::new(seed);
     // Every fault happens once before any is repeated.
     let mut ahead: Vec<usize> = Vec::new();
     while Instant::now() < end {
@@ -80,7 +83,8 @@ async fn client_observations_match_history() {
             ahead.extend(0..FAULTS.len());
         }
         let what = ahead.swap_remove(random.below(ahead.len()));
-        let (server, member) = (random.below(3), random.below(MEMBERS));
+        let server = random.below(3);
+        let member = random.below(MEMBERS);
         let cut = Cut::any(&mut random);
         println!("{:?} left: {} ({server}, {member}, {cut:?})", end - Instant::now(), FAULTS[what]);
         match what {

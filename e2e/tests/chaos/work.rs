@@ -24,8 +24,9 @@ pub(super) async fn run(client: Client, stop: Arc<AtomicBool>, mut random: Rando
     let mut round = 0_u64;
     while !stop.load(Ordering::SeqCst) {
         round += 1;
-        let (n, replicas, what) =
-            (random.below(DEPLOYMENTS), random.below(REPLICAS_MAX + 1), random.below(4));
+        let n = random.below(DEPLOYMENTS);
+        let replicas = random.below(REPLICAS_MAX + 1);
+        let what = random.below(4);
         let name = format!("app-{n}");
         let _ = timeout(PATIENCE, step(&client, &name, replicas, what, round)).await;
         sleep(PAUSE).await;
@@ -75,8 +76,8 @@ fn deployment(name: &str, replicas: usize) -> Value {
 
 /// Returns the objects that have not reached the desired state.
 pub(super) async fn unsettled(client: &Client) -> Vec<String> {
-    let (deployments, pods): (Api<Deployment>, Api<Pod>) =
-        (Api::namespaced(client.clone(), NAMESPACE), Api::namespaced(client.clone(), NAMESPACE));
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
+    let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     let lists =
         async { (deployments.list(&ListParams::default()).await, pods.list(&ListParams::default()).await) };
     let Ok((Ok(deployments), Ok(pods))) = timeout(PATIENCE, lists).await else {
@@ -89,9 +90,11 @@ pub(super) async fn unsettled(client: &Client) -> Vec<String> {
 }
 
 fn wrong(deployment: &Deployment, pods: &[Pod]) -> Option<String> {
-    let (metadata, spec, status) =
-        (&deployment.metadata, deployment.spec.as_ref()?, deployment.status.clone());
-    let (wanted, status) = (spec.replicas, status.unwrap_or_default());
+    let metadata = &deployment.metadata;
+    let spec = deployment.spec.as_ref()?;
+    let status = deployment.status.clone();
+    let wanted = spec.replicas;
+    let status = status.unwrap_or_default();
     let label = |pod: &Pod| pod.metadata.labels.as_ref().and_then(|labels| labels.get("app").cloned());
     let running = |pod: &&Pod| {
         pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"))

@@ -47,7 +47,8 @@ impl World {
             "--shutdown-send-retry-after=true".to_owned(),
             "--shutdown-watch-termination-grace-period=5s".to_owned(),
         ];
-        let (mut servers, mut links): (Vec<Server>, Vec<Links>) = (Vec::new(), Vec::new());
+        let mut servers: Vec<Server> = Vec::new();
+        let mut links: Vec<Links> = Vec::new();
         for _ in 0..SERVERS {
             let mut to_etcd = Vec::new();
             for port in etcd.ports() {

@@ -40,7 +40,8 @@ impl Browser {
             eprintln!("SKIPPED: no chromium and chromedriver on PATH: NOTHING about the page was tested");
             return None;
         };
-        let (port, profile) = (tools::free_port(), TempDir::new().unwrap());
+        let port = tools::free_port();
+        let profile = TempDir::new().unwrap();
         let driver = Command::new(driver)
             .arg(format!("--port={port}"))
             .stdout(Stdio::null())

@@ -51,7 +51,8 @@ fn etcd_snapshot_restores_objects() {
 #[test]
 fn embedded_store_copy_restores_objects() {
     let host = SimulatedHost::new();
-    let (data, copy) = ("/var/lib/kube-apiserver", "/var/lib/copy");
+    let data = "/var/lib/kube-apiserver";
+    let copy = "/var/lib/copy";
     let at = |dir: &str| flags(&[&format!("--embedded-data-dir={dir}")]);
     let server = host.run(&at(data));
     server.kubectl().ok("create configmap kept --from-literal=a=b");

@@ -25,7 +25,8 @@ fn run(command: &mut Command) -> Finished {
 /// Creates a directory like `make dist`, with the server under test. A dynamically linked server's libraries
 /// are added to the image root.
 fn make_root(dir: &Path) {
-    let (dist, root) = (dir.join("dist"), dir.join("made"));
+    let dist = dir.join("dist");
+    let root = dir.join("made");
     std::fs::create_dir(&dist).unwrap();
     let program = dist.join("kube-apiserver-linux-amd64");
     run(Command::new("strip").arg("-o").arg(program).arg(tools::apiserver()));

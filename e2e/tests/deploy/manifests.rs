@@ -39,7 +39,8 @@ fn probes(pod: &Value) -> Vec<&str> {
 
 #[test]
 fn kubeadm_manifest_runs_unchanged() {
-    let (host, pod) = (SimulatedHost::new(), yaml(KUBEADM));
+    let host = SimulatedHost::new();
+    let pod = yaml(KUBEADM);
     let server = host.run(&flags(&pod));
     for path in probes(&pod) {
         assert_eq!(server.probe(path), "ok", "{path}");
@@ -75,7 +76,8 @@ fn kubeadm_patches_match_its_container() {
         let exists = pod.pointer(place).is_some();
         assert_eq!(exists, operation["op"] == "replace", "{place}");
     }
-    let (patch, before) = (patch.to_string(), pod.to_string());
+    let patch = patch.to_string();
+    let before = pod.to_string();
     let (patch, _) = JsonPatch::parse(patch.as_bytes(), true).unwrap();
     let patched: Value = serde_json::from_slice(&patch.apply(before.as_bytes()).unwrap()).unwrap();
     let container = &patched["spec"]["containers"][0];

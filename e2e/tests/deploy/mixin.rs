@@ -46,7 +46,8 @@ fn burn_rates() -> Vec<Value> {
             format!("{} - ({quick})", sum(&format!("{SLI}_count"), &format!("{verb},{SHORT}")))
         };
         let burnt = |verb: &str, slow: String| {
-            let (errors, all) = (format!("{verb},code=~\"5..\""), "apiserver_request_total");
+            let errors = format!("{verb},code=~\"5..\"");
+            let all = "apiserver_request_total";
             format!("(({slow}) + {}) / {}", sum(all, &errors), sum(all, verb))
         };
         let quick = format!(
@@ -93,7 +94,8 @@ fn availability() -> Vec<Value> {
         rules.push(recorded(&format!("code_resource:{total}:rate5m"), name, &expr));
     }
     let by = "cluster, verb, scope";
-    let (hours, month) = (format!("{INCREASE}1h"), format!("{INCREASE}30d"));
+    let hours = format!("{INCREASE}1h");
+    let month = format!("{INCREASE}30d");
     let expr = format!("sum by ({by}, le) (increase({SLI}_bucket[1h]))");
     rules.push(recorded(&hours, "", &expr));
     let expr = format!("sum by ({by}, le) (avg_over_time({hours}[30d]) * 24 * 30)");
@@ -107,7 +109,8 @@ fn availability() -> Vec<Value> {
 }
 
 fn available(month: &str) -> [Value; 3] {
-    let (count, codes) = (format!("{COUNT}30d"), "code:apiserver_request_total:increase30d");
+    let count = format!("{COUNT}30d");
+    let codes = "code:apiserver_request_total:increase30d";
     let sum = |series: &str, or: &str| format!("sum by (cluster) ({series} or vector({or}))");
     let quick = |by: &str| sum(&format!("{month}{{{by}}}"), "0");
     let written =

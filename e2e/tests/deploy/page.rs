@@ -47,7 +47,8 @@ fn make() -> Vec<String> {
     // The webhook that does not respond.
     server.allow_log("webhook");
     prepare(&server);
-    let (begin, mut texts) = (now(), Vec::new());
+    let begin = now();
+    let mut texts = Vec::new();
     loop {
         traffic(&server);
         let kubectl = server.kubectl();

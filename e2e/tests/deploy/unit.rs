@@ -21,7 +21,8 @@ fn setting<'u>(unit: &'u str, name: &str) -> &'u str {
 
 #[test]
 fn unit_command_runs_and_stops_in_time() {
-    let (unit, environment) = (text("kube-apiserver.service"), text("kube-apiserver.env"));
+    let unit = text("kube-apiserver.service");
+    let environment = text("kube-apiserver.env");
     assert_eq!(setting(&unit, "ExecStart"), "/usr/local/bin/kube-apiserver $FLAGS");
     let flags: Vec<String> = setting(&environment, "FLAGS").split_whitespace().map(str::to_owned).collect();
     let host = SimulatedHost::new();

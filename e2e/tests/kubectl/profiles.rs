@@ -30,7 +30,8 @@ fn top(kubeconfig: &Path, path: &str) -> String {
 #[test]
 fn pprof_reads_cpu_and_heap_profiles() {
     let server = Server::start_flagged(&[]);
-    let (kubectl, kubeconfig) = (server.kubectl(), server.kubeconfig());
+    let kubectl = server.kubectl();
+    let kubeconfig = server.kubeconfig();
     std::thread::scope(|scope| {
         let profile = scope.spawn(|| top(&kubeconfig, "/debug/pprof/profile?seconds=3"));
         while !profile.is_finished() {

@@ -119,7 +119,8 @@ impl Aggregator {
         config: &AggregationConfig,
         registry: &Registry,
         served: &Arc<Served>,
-        (addresses, dialer): (ServiceAddresses, Option<Dialer>),
+        addresses: ServiceAddresses,
+        dialer: Option<Dialer>,
         metrics: &MetricsRegistry,
     ) -> Result<(Self, InformerTask<Registered>), Error> {
         remote::check(config)?;
@@ -169,7 +170,8 @@ impl Aggregator {
 
     /// Serves APIServices until dropped.
     pub async fn run(mut self) {
-        let (mut seen, mut silent) = (None, HashSet::new());
+        let mut seen = None;
+        let mut silent = HashSet::new();
         let mut failed = false;
         loop {
             tokio::select! {
@@ -245,10 +247,13 @@ impl Aggregator {
 
     /// Starts the tasks for the server of an APIService.
     async fn begin(&mut self, service: &Arc<ApiService>, place: &Place) -> Option<Arc<Remote>> {
-        let (service, place) = (Arc::clone(service), place.clone());
-        let (places, config) = ((self.addresses.clone(), self.dialer.clone()), self.config.clone());
+        let service = Arc::clone(service);
+        let place = place.clone();
+        let addresses = self.addresses.clone();
+        let dialer = self.dialer.clone();
+        let config = self.config.clone();
         // Reads files.
-        let making = move || Remote::new(service, place, places, &config);
+        let making = move || Remote::new(service, place, addresses, dialer, &config);
         let remote = Arc::new(tokio::task::spawn_blocking(making).await.ok()?);
         let name = remote.service.name.clone();
         let back = Arc::new(Notify::new());
@@ -302,7 +307,8 @@ impl Aggregator {
             if service.available && service.reason == "Local" {
                 continue;
             }
-            let (verdict, now) = (Verdict::local(), self.status.now());
+            let verdict = Verdict::local();
+            let now = self.status.now();
             let wanted = |current: Option<&schema::object::Object>| {
                 let current = current.filter(|current| meta::text(current, "uid") == service.uid)?;
                 ApiService::of(current).place.is_none().then(|| verdict.told(current, now))?

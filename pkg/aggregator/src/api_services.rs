@@ -170,7 +170,8 @@ impl ApiServices {
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
         let (follower, following) = Informer::new(registry, "apiservices", row.into_iter().collect());
         let client = Client::find(registry, GROUP, "apiservices")?;
-        let (builtin, registered) = (of_builtin(catalog), watch::Sender::new(false));
+        let builtin = of_builtin(catalog);
+        let registered = watch::Sender::new(false);
         Ok((ApiServices { follower, client, builtin, custom, registered }, following))
     }
 

@@ -48,10 +48,3 @@ pub enum Error {
     #[error("failing or missing response from {url}: bad status from {url}: {code}")]
     ProbeStatus { url: http::Uri, code: u16 },
 }
-
-// Temporary: callers that still return text.
-impl From<Error> for String {
-    fn from(error: Error) -> Self {
-        error.to_string()
-    }
-}

@@ -120,10 +120,12 @@ impl CustomResources {
     pub fn new(
         registry: &Registry,
         kinds: CustomKinds,
-        (webhooks, known): (ConversionDeps, Known),
+        webhooks: ConversionDeps,
+        known: Known,
         metrics: Arc<DefinitionMetrics>,
     ) -> Result<(Self, InformerTask<Definitions>), LookupError> {
-        let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
+        let group = "apiextensions.k8s.io";
+        let plural = "customresourcedefinitions";
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
         let rows = row.into_iter().collect();
         let empty = move || Definitions::beside(Arc::clone(&known.read));
@@ -208,7 +210,8 @@ impl CustomResources {
 
     /// Serves single CRDs on demand, until all are loaded.
     async fn serve_on_demand(&mut self, mut meanwhile: Meanwhile) {
-        let (follower, mut asked) = (self.follower.clone(), BTreeMap::new());
+        let follower = self.follower.clone();
+        let mut asked = BTreeMap::new();
         loop {
             let next = tokio::select! {
                 () = follower.ready() => return,
@@ -316,7 +319,8 @@ impl CustomResources {
             if !self.cleaning.insert(definition.name.clone()) {
                 continue;
             }
-            let (cleanup, row) = (Arc::clone(&self.cleanup), self.serving.stored_row(definition));
+            let cleanup = Arc::clone(&self.cleanup);
+            let row = self.serving.stored_row(definition);
             let definition = Arc::clone(definition);
             self.cleanups.spawn(async move {
                 cleanup.run(&definition, row).await;

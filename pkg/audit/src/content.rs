@@ -141,7 +141,9 @@ fn members(json: &[u8]) -> Option<impl Iterator<Item = (&[u8], &[u8])>> {
 
 /// Splits compact JSON into its first value and the rest.
 fn split_value(json: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    let mut depth = 0_usize;
+    let mut in_text = false;
+    let mut escaped = false;
     for (at, byte) in json.iter().enumerate() {
         let behind = at.saturating_add(1);
         match byte {

@@ -54,7 +54,8 @@ impl File {
         OpenOptions::new().create(true).append(true).mode(MODE).open(&options.path)?;
         let (tidy, words) = sync_channel(1);
         let options = Arc::new(options);
-        let (of_thread, time) = (Arc::clone(&options), Arc::clone(&clock));
+        let of_thread = Arc::clone(&options);
+        let time = Arc::clone(&clock);
         std::thread::Builder::new()
             .name("audit-log-files".to_owned())
             .spawn(move || run_cleanup(&of_thread, &*time, &words))?;
@@ -183,7 +184,9 @@ fn tidy(options: &FileOptions, now: UnixTime) -> io::Result<()> {
     }
     old.sort_by(|one, other| other.cmp(one));
     let oldest = now.seconds.saturating_sub(SECONDS_OF_DAY.saturating_mul(i64::from(options.days_max)));
-    let (mut kept, mut last, mut outcome) = (0_usize, String::new(), Ok(()));
+    let mut kept = 0_usize;
+    let mut last = String::new();
+    let mut outcome = Ok(());
     for (time, name) in old {
         let plain = name.strip_suffix(COMPRESSED).unwrap_or(&name);
         if plain != last {

@@ -83,7 +83,8 @@ impl Log {
     /// whole lines, before the call returns.
     pub fn new(out: Box<dyn Write + Send>, format: Format, metrics: Arc<AuditMetrics>) -> Self {
         let out = Mutex::new(Out { to: out, lines: Vec::new() });
-        let (left, settled) = (AtomicU64::new(0), AtomicU64::new(0));
+        let left = AtomicU64::new(0);
+        let settled = AtomicU64::new(0);
         let lines = LineBuffer { out, state: Mutex::default(), wake: Condvar::new(), left, settled, metrics };
         Log { lines: Arc::new(lines), format, wait: Buffering::Never }
     }
@@ -156,7 +157,8 @@ impl Sink for Log {
                 true
             }
             _ => {
-                let (mut lines, mut good) = (Vec::with_capacity(1024), true);
+                let mut lines = Vec::with_capacity(1024);
+                let mut good = true;
                 for event in events {
                     self.append(event, &mut lines);
                     if lines.len() >= CHUNK_BYTES {
@@ -230,7 +232,8 @@ impl LineBuffer {
             self.left.load(Acquire)
         };
         lines.extend_from_slice(more);
-        let (mut rest, mut good) = (lines.as_slice(), true);
+        let mut rest = lines.as_slice();
+        let mut good = true;
         while !rest.is_empty() {
             let (piece, behind) = rest.split_at(chunk_len(rest));
             if let Err(error) = to.write_all(piece).and_then(|()| to.flush()) {
@@ -333,8 +336,8 @@ mod tests {
         assert!(log.process(&[at(Stage::ResponseComplete)]));
         log.settle();
         let stages = out.0.lock().unwrap().concat();
-        let (first, second) =
-            (stages.find("RequestReceived").unwrap(), stages.find("ResponseComplete").unwrap());
+        let first = stages.find("RequestReceived").unwrap();
+        let second = stages.find("ResponseComplete").unwrap();
         assert!(first < second);
     }
 

@@ -90,7 +90,9 @@ fn size_of(event: &Event) -> usize {
 impl Sink for Truncate {
     fn process(&self, events: &[Event]) -> bool {
         let max = self.options.event_bytes_max;
-        let (mut good, mut batch, mut bytes) = (true, Vec::new(), 0_usize);
+        let mut good = true;
+        let mut batch = Vec::new();
+        let mut bytes = 0_usize;
         for event in events {
             let mut event = event.clone();
             let mut size = size_of(&event);
@@ -155,7 +157,8 @@ pub(crate) mod tests {
 
     #[test]
     fn union_delivers_to_all_and_reports_failures() {
-        let (good, bad) = (Arc::new(Kept::default()), Arc::new(Kept { fails: true, ..Kept::default() }));
+        let good = Arc::new(Kept::default());
+        let bad = Arc::new(Kept { fails: true, ..Kept::default() });
         assert!(!Union(vec![Arc::clone(&bad) as _, Arc::clone(&good) as _]).process(&[event()]));
         assert_eq!((good.batches.lock().unwrap().len(), bad.batches.lock().unwrap().len()), (1, 1));
         assert!(Union(vec![good]).process(&[event()]));

@@ -55,7 +55,8 @@ impl<'t> Lines<'t> {
 fn record<'t>(first: &'t str, lines: &mut Lines<'t>) -> Result<Vec<String>, CsvError> {
     let start_line = lines.number;
     let mut fields = Vec::new();
-    let (mut line, mut rest) = (first, first);
+    let mut line = first;
+    let mut rest = first;
     loop {
         let column = |rest: &str| line.len() - rest.len() + 1;
         let Some(quoted) = rest.strip_prefix('"') else {
@@ -95,7 +96,8 @@ fn quoted_field<'t>(
     loop {
         let Some((text, after)) = rest.split_once('"') else {
             field.push_str(rest);
-            let (number, column) = (lines.number, line.len() + 1);
+            let number = lines.number;
+            let column = line.len() + 1;
             line = lines.next().ok_or(CsvError { start_line, line: number, column, problem: QUOTE })?;
             field.push('\n');
             rest = line;

@@ -39,10 +39,3 @@ impl Error {
         Error::Step { step: step.into(), source: Box::new(self) }
     }
 }
-
-// Temporary: callers that still return text.
-impl From<Error> for String {
-    fn from(error: Error) -> Self {
-        error.to_string()
-    }
-}

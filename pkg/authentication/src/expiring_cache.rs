@@ -73,7 +73,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn entries_expire_and_oldest_are_evicted() {
         let memory = ExpiringCache::default();
-        let (a, b) = (key("a", []), key("b", []));
+        let a = key("a", []);
+        let b = key("b", []);
         memory.learn(a, 1, Duration::from_secs(10));
         memory.learn(b, 2, Duration::ZERO);
         assert_eq!((memory.get(&a), memory.get(&b)), (Some(1), None));

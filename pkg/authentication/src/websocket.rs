@@ -16,7 +16,8 @@ pub(crate) fn token(headers: &HeaderMap) -> Result<Option<String>, &'static str>
     if !is_websocket(headers) {
         return Ok(None);
     }
-    let (mut token, mut others) = (None, false);
+    let mut token = None;
+    let mut others = false;
     for protocol in protocols(headers) {
         let Some(encoded) = protocol.strip_prefix(PREFIX) else {
             others = true;

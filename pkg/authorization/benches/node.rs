@@ -18,9 +18,10 @@ fn main() {
 fn graph() -> Graph {
     let mut graph = Graph::default();
     for number in 0..150_000 {
-        let (node, namespace) =
-            (format!("node-{}.example.com", number % 5_000), format!("team-{}", number % 300));
-        let (secret, claim) = (format!("secret-{}", number % 20), format!("data-web-{number}"));
+        let node = format!("node-{}.example.com", number % 5_000);
+        let namespace = format!("team-{}", number % 300);
+        let secret = format!("secret-{}", number % 20);
+        let claim = format!("data-web-{number}");
         let mut references = vec![
             (Kind::ConfigMap, "kube-root-ca.crt"),
             (Kind::Secret, "registry"),

@@ -49,7 +49,8 @@ fn user(name: &str) -> UserInfo {
 
 /// Measures the decision about listing a resource. `by` is the expected binding, or `None` for a denial.
 fn check(bencher: Bencher, name: &str, resource: &str, by: Option<&str>) {
-    let (index, user) = (index(), user(name));
+    let index = index();
+    let user = user(name);
     let wanted = Attributes {
         verb: "list",
         resource,

@@ -56,7 +56,8 @@ fn policy(line: &str) -> Result<Policy, Error> {
     let value: Value =
         serde_json::from_str(line).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     let members = value.as_object().ok_or_else(|| Error::Invalid("a policy must be an object".to_owned()))?;
-    let (version, kind) = (text(members, "apiVersion")?, text(members, "kind")?);
+    let version = text(members, "apiVersion")?;
+    let kind = text(members, "kind")?;
     match (version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/')), &*kind) {
         (Some("v1beta1"), "Policy") => {
             let none = Object::new();
@@ -140,7 +141,8 @@ fn flag(members: &Object, name: &str) -> Result<bool, Error> {
 impl Policy {
     /// True if the policy applies to a user. A policy without user and group applies to no user.
     fn is_about(&self, user: &UserInfo) -> bool {
-        let (any_user, any_group) = (self.user.is_empty(), self.group.is_empty());
+        let any_user = self.user.is_empty();
+        let any_group = self.group.is_empty();
         !(any_user && any_group)
             && (any_user || self.user == user.name)
             && (any_group || user.in_group(&self.group))
@@ -216,7 +218,9 @@ mod tests {
             None => {
                 let mut parts = what.split('/');
                 let mut part = || parts.next().unwrap();
-                let (namespace, group, resource) = (part(), part(), part());
+                let namespace = part();
+                let group = part();
+                let resource = part();
                 Attributes {
                     verb,
                     namespace,

@@ -29,12 +29,12 @@ pub enum Decision {
     Deny(String),
     /// Undecided: the next authorizer decides. The reason is part of a later denial.
     NoOpinion(String),
-    Failed(Failure),
+    Failed(AuthorizerError),
 }
 
-/// Failure of an authorizer.
+/// Error of an authorizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct AuthorizerError {
     /// True if the failure denies the request; otherwise the next authorizer decides.
     pub denied: bool,
     /// Reason of the denial; may be empty.
@@ -74,7 +74,7 @@ impl Decision {
             Decision::Allow(reason) => Ok(reason),
             Decision::Deny(reason) => Err(Denial { denied: true, reason, error: None }),
             Decision::NoOpinion(reason) => Err(Denial { denied: false, reason, error: None }),
-            Decision::Failed(Failure { denied, reason, error }) => {
+            Decision::Failed(AuthorizerError { denied, reason, error }) => {
                 Err(Denial { denied, reason, error: Some(error) })
             }
         }

@@ -12,7 +12,7 @@ use component_base::metrics::{
     Counter, CounterVec, Family, Histogram, HistogramVec, MetricsRegistry, Stability, buckets,
 };
 
-use crate::{Decision, Failure};
+use crate::{AuthorizerError, Decision};
 
 const DECISIONS: Family<Counter, 3> = Family::counter(
     Stability::Alpha,
@@ -103,7 +103,9 @@ impl Series {
     pub(crate) fn decided(&self, decision: &Decision) {
         match decision {
             Decision::Allow(_) => self.allowed.increment(),
-            Decision::Deny(_) | Decision::Failed(Failure { denied: true, .. }) => self.denied.increment(),
+            Decision::Deny(_) | Decision::Failed(AuthorizerError { denied: true, .. }) => {
+                self.denied.increment()
+            }
             Decision::NoOpinion(_) | Decision::Failed(_) => {}
         }
     }

@@ -63,7 +63,8 @@ async fn wait_until_loaded(roles: &dyn Roles) {
 
 /// Returns the result of `look` on the current index.
 fn read<T>(roles: &dyn Roles, look: impl FnOnce(&Index) -> T) -> Option<T> {
-    let (mut look, mut seen) = (Some(look), None);
+    let mut look = Some(look);
+    let mut seen = None;
     roles.look(&mut |index| {
         if let Some(look) = look.take() {
             seen = Some(look(index));
@@ -105,7 +106,8 @@ pub fn decide(index: &Index, attributes: &Attributes<'_>) -> Decision {
 /// Like [`decide`]; `None` if that would compare more than `texts_max` strings.
 fn decide_within(index: &Index, attributes: &Attributes<'_>, texts_max: usize) -> Option<Decision> {
     let allows = |rules: &[Rule]| rules.iter().any(|rule| rule.allows(attributes));
-    let (mut any_missing, mut texts) = (false, 0_usize);
+    let mut any_missing = false;
+    let mut texts = 0_usize;
     for grant in index.grants(attributes.user, attributes.namespace) {
         let Some(granted) = index.granted(grant) else {
             any_missing = true;
@@ -150,7 +152,8 @@ fn unresolved(index: &Index, user: &UserInfo, namespace: &str) -> Vec<String> {
 
 fn listed(index: &Index, user: &UserInfo, namespace: &str) -> Rules {
     let (rules, mut errors) = rules_of(index, user, namespace);
-    let (mut listed, mut room) = (Rules::default(), LISTED_BYTES_MAX);
+    let mut listed = Rules::default();
+    let mut room = LISTED_BYTES_MAX;
     for rule in rules {
         let Some(left) = room.checked_sub(rule.bytes()) else {
             listed.incomplete = true;

@@ -16,7 +16,7 @@ use component_base::clock::Clock;
 use jsontree::Value;
 
 use crate::metrics::{CallResult, Series};
-use crate::{Attributes, Authorizer, Decision, Error, Failure, Rules};
+use crate::{Attributes, Authorizer, AuthorizerError, Decision, Error, Rules};
 
 pub use conditions::Conditions;
 use response_cache::ResponseCache;
@@ -156,7 +156,7 @@ impl Webhook {
     }
 
     fn failure(&self, error: String) -> Decision {
-        Decision::Failed(Failure { denied: self.options.deny_on_error, reason: String::new(), error })
+        Decision::Failed(AuthorizerError { denied: self.options.deny_on_error, reason: String::new(), error })
     }
 }
 
@@ -197,7 +197,7 @@ impl Authorizer for Webhook {
         }
         match self.verdict(&attributes).await {
             Err(error) => self.failure(error.to_string()),
-            Ok(ReviewStatus { denied: true, allowed: true, reason }) => Decision::Failed(Failure {
+            Ok(ReviewStatus { denied: true, allowed: true, reason }) => Decision::Failed(AuthorizerError {
                 denied: true,
                 reason: reason.to_string(),
                 error: "webhook subject access review returned both allow and deny response".to_owned(),

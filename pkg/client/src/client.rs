@@ -145,7 +145,8 @@ impl ClientState {
         let authorization = authorization(options, &material)?;
         let impersonated =
             options.impersonate.as_ref().map(Impersonate::headers).transpose()?.unwrap_or_default();
-        let (any, http1) = (pool(any), pool(alone.clone()));
+        let any = pool(any);
+        let http1 = pool(alone.clone());
         Ok(ClientState { material, issued, authorization, impersonated, any, http1, alone })
     }
 
@@ -157,7 +158,9 @@ impl ClientState {
         }
         let material = Material { token: issued.token.clone(), ..self.material.clone() };
         let impersonated = self.impersonated.clone();
-        let (any, http1, alone) = (self.any.clone(), self.http1.clone(), self.alone.clone());
+        let any = self.any.clone();
+        let http1 = self.http1.clone();
+        let alone = self.alone.clone();
         let issued = Some(Arc::clone(issued));
         let authorization = authorization(options, &material);
         Some(authorization.map(|authorization| ClientState {
@@ -343,7 +346,8 @@ impl Client {
 
 impl Inner {
     fn refresh(&self, issued: Option<Arc<PluginCredentials>>) -> Result<(), Error> {
-        let (options, live) = (&self.options, self.live.load());
+        let options = &self.options;
+        let live = self.live.load();
         let mut material = options.tls.material(options.bearer.as_ref())?;
         let Some(issued) = issued else {
             if material != live.material {

@@ -218,7 +218,8 @@ impl Cluster {
             (true, name) => errors.push(format!("no server found for cluster {}", quote(name))),
             (false, _) => {}
         }
-        let (file, data) = (&self.certificate_authority, &self.certificate_authority_data);
+        let file = &self.certificate_authority;
+        let data = &self.certificate_authority_data;
         if !file.is_empty() && !data.is_empty() {
             errors.push(format!("certificate-authority-data and certificate-authority are both specified for {name}. certificate-authority-data will override."));
         }
@@ -236,7 +237,8 @@ impl Cluster {
             directory,
             "certificate-authority-data",
         )?;
-        let (file, data) = (&user.client_certificate, &user.client_certificate_data);
+        let file = &user.client_certificate;
+        let data = &user.client_certificate_data;
         let shows_certificate = !file.is_empty() || !data.is_empty();
         let certificate = user.certificate(directory)?;
         let secure_by_default = authority.is_some() || shows_certificate || self.insecure_skip_tls_verify;
@@ -256,7 +258,8 @@ impl Cluster {
         };
         let server_name = self.tls_server_name.clone().filter(|name| !name.is_empty());
         let tls = Tls { trust, certificate, server_name, http1_only: false };
-        let (bearer, basic) = (user.bearer(directory), user.basic());
+        let bearer = user.bearer(directory);
+        let basic = user.basic();
         let plugin = user.plugin(directory, clock)?;
         let plugin = match plugin {
             Some(plugin) => {
@@ -273,7 +276,8 @@ impl Cluster {
 
     /// Returns the cluster information for a credential plugin.
     fn told(&self, directory: &Path) -> Result<Told, Error> {
-        let (file, data) = (&self.certificate_authority, &self.certificate_authority_data);
+        let file = &self.certificate_authority;
+        let data = &self.certificate_authority_data;
         let authorities = match source(file, data, directory, "certificate-authority-data")? {
             Some(source) => source.read().map_err(|error| Error::Credentials(error.to_string()))?,
             None => Vec::new(),
@@ -293,8 +297,10 @@ impl Cluster {
 impl User {
     fn errors(&self, name: &str, directory: &Path) -> Vec<String> {
         let mut errors = Vec::new();
-        let (certificate, key) = (&self.client_certificate, &self.client_key);
-        let (certificate_data, key_data) = (&self.client_certificate_data, &self.client_key_data);
+        let certificate = &self.client_certificate;
+        let key = &self.client_key;
+        let certificate_data = &self.client_certificate_data;
+        let key_data = &self.client_key_data;
         if !certificate.is_empty() || !certificate_data.is_empty() {
             if !certificate.is_empty() && !certificate_data.is_empty() {
                 errors.push(format!("client-cert-data and client-cert are both specified for {name}. client-cert-data will override."));
@@ -324,7 +330,9 @@ impl User {
         if let Some(exec) = &self.exec {
             errors.extend(exec.clone().within(directory).errors(name));
         }
-        let (uid, groups, extra) = (&self.as_uid, &self.as_groups, &self.as_user_extra);
+        let uid = &self.as_uid;
+        let groups = &self.as_groups;
+        let extra = &self.as_user_extra;
         let more = !uid.is_empty()
             || groups.as_ref().is_some_and(|groups| !groups.is_empty())
             || extra.as_ref().is_some_and(|extra| !extra.is_empty());

@@ -98,7 +98,9 @@ impl Webhook {
     /// [`Error::Credentials`].
     pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, chance: JitterSource) -> Result<Self, Error> {
         let client = Client::new(kubeconfig.options)?;
-        let (url, hopes, counted) = (kubeconfig.server, false, None);
+        let url = kubeconfig.server;
+        let hopes = false;
+        let counted = None;
         let webhook = Webhook { client, url, limits: LIMITS, initial_wait, chance, hopes, counted };
         Ok(webhook.with_timeout(LIMITS.total))
     }

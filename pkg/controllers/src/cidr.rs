@@ -16,7 +16,8 @@ impl Cidr {
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix_len) = text.split_once('/')?;
         let digits = !prefix_len.is_empty() && prefix_len.bytes().all(|b| b.is_ascii_digit());
-        let (address, prefix_len): (IpAddr, u8) = (address.parse().ok()?, prefix_len.parse().ok()?);
+        let address: IpAddr = address.parse().ok()?;
+        let prefix_len: u8 = prefix_len.parse().ok()?;
         let network = match address {
             IpAddr::V4(v4) => {
                 let host_bits = 32_u32.checked_sub(prefix_len.into())?;

@@ -85,7 +85,8 @@ impl IdentityLease {
 
     /// Removes the Lease of an earlier process on this machine, then creates and renews it.
     pub fn hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
-        let (lease, tasks) = (Arc::clone(self), tasks.clone());
+        let lease = Arc::clone(self);
+        let tasks = tasks.clone();
         let work = Box::pin(async move {
             lease.remove().await;
             tasks.spawn(RENEWAL, move || {
@@ -99,7 +100,8 @@ impl IdentityLease {
 
     /// Removes expired Leases of other servers.
     pub fn collector_hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
-        let (lease, tasks) = (Arc::clone(self), tasks.clone());
+        let lease = Arc::clone(self);
+        let tasks = tasks.clone();
         let work = Box::pin(async move {
             tasks.spawn(COLLECTION, move || {
                 let lease = Arc::clone(&lease);

@@ -137,7 +137,8 @@ impl KubernetesService {
     /// Removes the endpoint of an earlier process with this address, because this server is not ready yet.
     /// Once ready, it adds and maintains its endpoint.
     pub fn hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
-        let (service, tasks) = (Arc::clone(self), tasks.clone());
+        let service = Arc::clone(self);
+        let tasks = tasks.clone();
         let work = Box::pin(async move {
             if let Some(membership) = &service.membership {
                 membership.withdraw().await;

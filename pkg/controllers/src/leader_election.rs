@@ -170,7 +170,8 @@ impl LeaderElection {
 
     /// Waits for leadership, processes leases while it leads, and releases the lease.
     async fn term(&self) {
-        let (itself, identity) = (self.itself.clone(), self.identity.clone());
+        let itself = self.itself.clone();
+        let identity = self.identity.clone();
         let mut lock = Lock::new(itself, identity, self.times.lease_duration, Arc::clone(&self.metrics));
         if self.stop.0.run_until_cancelled(self.acquire(&mut lock)).await.is_some() {
             tracing::info!(identity = self.identity, "leads the election of leaders");
@@ -225,9 +226,12 @@ impl LeaderElection {
 
     /// Processes changed leases, and periodically all leases.
     async fn decide(&self) {
-        let (mut seen, mut due, mut failed) = (0, Instant::now(), BTreeSet::new());
+        let mut seen = 0;
+        let mut due = Instant::now();
+        let mut failed = BTreeSet::new();
         loop {
-            let (known, all) = (self.follower.snapshot(), Instant::now() >= due);
+            let known = self.follower.snapshot();
+            let all = Instant::now() >= due;
             let wanted = known.wanted().filter(|name| all || known.has_changed_since(name, seen));
             failed = self.look_at(&known, wanted.collect(), &failed).await;
             self.forget(&known).await;
@@ -245,7 +249,8 @@ impl LeaderElection {
 
     /// Processes leases in turn. `failed` contains earlier failures. Returns the new failures.
     async fn look_at(&self, known: &Known, names: Vec<&Name>, failed: &BTreeSet<Name>) -> BTreeSet<Name> {
-        let (due, mut fail) = (Instant::now(), BTreeSet::new());
+        let due = Instant::now();
+        let mut fail = BTreeSet::new();
         for (done, name) in names.iter().enumerate() {
             self.queue.waiting(names.len() - done - 1);
             let looked = self.queue.observed(due, failed.contains(name), self.look(known, name)).await;
@@ -283,8 +288,10 @@ impl LeaderElection {
         let leases = format!("/apis/{GROUP}/v1/namespaces/{}/leases", name.namespace);
         let path = format!("{leases}/{}", name.lease);
         let current = self.itself.get(&path).await?;
-        let both = (&*name.namespace, &*name.lease);
-        let Some(lease) = given(current.as_ref(), both, elected, self.clock.now()) else { return Ok(()) };
+        let Some(lease) = given(current.as_ref(), &name.namespace, &name.lease, elected, self.clock.now())
+        else {
+            return Ok(());
+        };
         tracing::info!(lease = %name, holder = elected.holder, strategy = elected.strategy, "a leader is elected");
         match current {
             None => self.itself.create(&leases, &lease).await.map(drop),

@@ -42,7 +42,8 @@ impl LegacyTokenTracking {
 
     /// Starts the reconciliation. The server becomes ready without waiting for it.
     pub fn hook(self, tasks: &Tasks) -> PostStartHook {
-        let (tasks, tracking) = (tasks.clone(), Arc::new(self));
+        let tasks = tasks.clone();
+        let tracking = Arc::new(self);
         let work = Box::pin(async move {
             let rounds = Schedule { what: WHAT, period: PERIOD, jitter: 0.1, first: First::Now };
             tasks.spawn(rounds, move || {

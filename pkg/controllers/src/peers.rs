@@ -90,7 +90,8 @@ impl Peers for PeerDirectory {
     }
 
     async fn way(&self, named: &ResourceName<'_>) -> Option<BackendAddress> {
-        let (said, name) = (self.said.load_full(), discovery::Name::of(named));
+        let said = self.said.load_full();
+        let name = discovery::Name::of(named);
         let mut able: Vec<&String> =
             said.resources.iter().filter(|(_, all)| all.contains(&name)).map(|(server, _)| server).collect();
         while !able.is_empty() {
@@ -286,7 +287,8 @@ impl DiscoveryClient {
         self.said.retain(|name, _| others.contains_key(name.as_str()));
         for (name, holder) in others {
             if self.said.get(name).is_none_or(|peer| peer.holder != holder) {
-                let (holder, said) = (holder.to_owned(), PeerDiscovery::default());
+                let holder = holder.to_owned();
+                let said = PeerDiscovery::default();
                 self.said.insert(name.to_owned(), Peer { holder, said, again: Some((now, PAUSES.0)) });
             }
         }
@@ -362,7 +364,8 @@ impl DiscoveryClient {
     fn publish(&mut self) {
         let left_out =
             |group: &str, version: &str| self.defined.contains_key(&(group.to_owned(), version.to_owned()));
-        let (mut by_server, mut resources) = (BTreeMap::new(), BTreeMap::new());
+        let mut by_server = BTreeMap::new();
+        let mut resources = BTreeMap::new();
         for (name, peer) in &self.said {
             let said = peer.said.without(left_out);
             by_server.insert(name.clone(), said.groups);

@@ -102,7 +102,8 @@ impl StorageVersions {
 
     /// Writes all entries, and keeps checking them.
     pub fn hook(self, tasks: &Tasks) -> PostStartHook {
-        let (tasks, versions) = (tasks.clone(), Arc::new(self));
+        let tasks = tasks.clone();
+        let versions = Arc::new(self);
         let work = Box::pin(async move {
             versions.wait_for_identity().await;
             while let Err(error) = versions.register().await {

@@ -126,7 +126,8 @@ impl Schedule {
             return;
         }
         let metrics = tasks.metrics.of(self.what);
-        let (mut failures, mut due) = (0_u32, Instant::now());
+        let mut failures = 0_u32;
+        let mut due = Instant::now();
         loop {
             let outcome = metrics.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
             match outcome.unwrap_or_else(|_| Err(Error::Timeout(ROUND_MAX))) {
@@ -210,8 +211,10 @@ mod tests {
         let registry = MetricsRegistry::default();
         let tasks = Tasks::new(CancellationToken::new(), &registry);
         let failures = failing.len();
-        let (seen, begin) = (Arc::new(std::sync::Mutex::new(Vec::new())), Instant::now());
-        let (times, count) = (Arc::clone(&seen), AtomicU32::new(0));
+        let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let begin = Instant::now();
+        let times = Arc::clone(&seen);
+        let count = AtomicU32::new(0);
         tasks.spawn(Schedule { what: "a test", period: PERIOD, jitter: 0.0, first }, move || {
             times.lock().unwrap().push(begin.elapsed().as_secs());
             let fails = failing.contains(&count.fetch_add(1, Relaxed));

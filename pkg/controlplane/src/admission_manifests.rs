@@ -67,14 +67,16 @@ impl<T: Compiled> Source<T> {
     ) -> Result<Self, ConfigurationError> {
         let (compiled, hash) = load::<T>(directory, gates).map_err(|error| {
             let shown = directory.display().to_string();
-            let (plugin, what) = (quote(T::PLUGIN), T::WHAT);
+            let plugin = quote(T::PLUGIN);
+            let what = T::WHAT;
             ConfigurationError(format!(
                 "failed to initialize admission plugin {plugin}: failed to load static {what} manifests from {}: {error}",
                 Quoted(&shown)
             ))
         })?;
         metrics.succeeded(T::PLUGIN, &hash);
-        let (current, hash) = (ArcSwap::from_pointee(compiled), Mutex::new(hash));
+        let current = ArcSwap::from_pointee(compiled);
+        let hash = Mutex::new(hash);
         Ok(Source { directory: directory.to_owned(), gates, current, hash, metrics })
     }
 
@@ -86,7 +88,8 @@ impl<T: Compiled> Source<T> {
     /// Watches the directory for changes. Never returns.
     pub(crate) async fn run(self: Arc<Self>) {
         // The first round always reloads, because manifests may have changed since the start.
-        let (mut seen, mut read) = (None, None::<Instant>);
+        let mut seen = None;
+        let mut read = None::<Instant>;
         loop {
             let this = Arc::clone(&self);
             let now = tokio::task::spawn_blocking(move || files::sign(&this.directory)).await.ok();
@@ -241,7 +244,8 @@ fn policies<E: Rules>(objects: &Objects, kinds: [&str; 2]) -> Result<Policies<E>
     for (name, binding) in bindings.into_iter().flatten() {
         let policy = get_str(binding, &["spec", "policyName"]).unwrap_or_default();
         if !policies.is_some_and(|policies| policies.contains_key(policy)) {
-            let (name, policy) = (quote(name), quote(policy));
+            let name = quote(name);
+            let policy = quote(policy);
             return Err(ConfigurationError(format!(
                 "binding {name} references policy {policy} which does not exist in the manifest directory"
             )));
@@ -291,7 +295,8 @@ fn has_no_params(kind: &str, object: &Object, _: &Path) -> Result<(), Configurat
     match get_str(object, &["spec", "policyName"]).unwrap_or_default() {
         "" => Err(ConfigurationError(format!("binding {name} must reference a policy (spec.policyName)"))),
         policy if !policy.ends_with(STATIC_SUFFIX) => {
-            let (policy, suffix) = (quote(policy), quote(STATIC_SUFFIX));
+            let policy = quote(policy);
+            let suffix = quote(STATIC_SUFFIX);
             Err(ConfigurationError(format!(
                 "binding {name}: spec.policyName {policy} must end with {suffix}"
             )))

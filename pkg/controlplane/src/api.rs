@@ -111,14 +111,22 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let senders =
         authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks, &process.metrics)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
-    let judges = Authorizers::new(config, (&registry, &served), &process, &counted.webhooks)?;
+    let judges = Authorizers::new(config, &registry, &served, &process, &counted.webhooks)?;
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
-    let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process))?;
+    let replicas = replicas(config, &registry, &storage, &served, &itself, &process)?;
     let others = others(config, &registry, &served, itself.clone(), &process)?;
     let meanwhile = config.compiles_lazily().then(|| (asked, process.tasks.later()));
-    let custom = custom_resources(&registry, &served, &counted, (others.webhooks, &process), meanwhile)?;
-    let ways = (others.ways, itself, &counted.webhooks);
-    let plugins = Plugins::new(config, &registry, &served, &judges.authorizer, ways, &process.metrics)?;
+    let custom = custom_resources(&registry, &served, &counted, others.webhooks, &process, meanwhile)?;
+    let plugins = Plugins::new(
+        config,
+        &registry,
+        &served,
+        &judges.authorizer,
+        others.ways,
+        itself,
+        &counted.webhooks,
+        &process.metrics,
+    )?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -145,12 +153,12 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     };
     let together = (replicas.hooks, replicas.before_stop);
     let Duties { mut hooks, before_stop } =
-        duties(config, (&registry, storage), (process.client_authorities, &process.tasks), together)?;
+        duties(config, &registry, storage, process.client_authorities, &process.tasks, together)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
     metrics::register(&process.metrics, &delegator, &served, config, &process.heavy);
     let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &process.metrics);
     let flow = flow_control(config, &registry, &mut hooks, &process.metrics)?;
-    let awaits = awaits(&delegator, (judges.ready, plugins.ready), &custom, (others.available, &flow));
+    let awaits = awaits(&delegator, judges.ready, plugins.ready, &custom, others.available, &flow);
     let cache_filled = awaits.added_to(&mut hooks);
     let views = [following_ranges.run().boxed(), plugins.followed, senders.followed, judges.followed];
     let repairing = async move { repairs.keep_repairing().await };
@@ -191,8 +199,10 @@ fn with_pools(
 /// Builds the startup and shutdown tasks: the server's own, and those `together` with other servers.
 fn duties(
     config: &Config,
-    (registry, storage): (&Registry, Store),
-    (authorities, tasks): (Vec<PathBuf>, &Tasks),
+    registry: &Registry,
+    storage: Store,
+    authorities: Vec<PathBuf>,
+    tasks: &Tasks,
     together: (Vec<PostStartHook>, Vec<BoxFuture<'static, ()>>),
 ) -> Result<Duties, RunError> {
     let duties = duties::duties(config, registry, storage, authorities, tasks)?;
@@ -205,22 +215,25 @@ fn duties(
 /// Builds the coordination with other servers of the cluster.
 fn replicas(
     config: &Config,
-    (registry, storage): (&Registry, &Store),
+    registry: &Registry,
+    storage: &Store,
     served: &Arc<Served>,
-    (itself, process): (&Credentials, &Process),
+    itself: &Credentials,
+    process: &Process,
 ) -> Result<Replicas, RunError> {
     let itself = LoopbackClient::new(itself.clone(), loopback(config))?;
-    let stored = (registry, Arc::clone(storage));
     let catalog = &served.now().catalog;
-    Replicas::new(config, stored, catalog, (itself, &process.tasks), &process.metrics)
+    Replicas::new(config, registry, Arc::clone(storage), catalog, itself, &process.tasks, &process.metrics)
 }
 
 /// Builds the futures that start hooks wait for.
 fn awaits(
     delegator: &Delegator,
-    (authorizers, admission): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
+    authorizers: BoxFuture<'static, ()>,
+    admission: BoxFuture<'static, ()>,
     custom: &CustomResourceParts,
-    (available, flow): (Awaited, &Flow),
+    available: Awaited,
+    flow: &Flow,
 ) -> StartEvents {
     let delegator = delegator.clone();
     StartEvents {
@@ -284,7 +297,8 @@ fn flow_control(
         return Ok(Flow { fairness: None, run: Box::pin(future::ready(())), ready: None });
     }
     let (flow, following) = FlowControl::new(registry, config.chain.inflight)?;
-    let (fairness, ready) = (flow.fairness(), Some(awaited(flow.ready())));
+    let fairness = flow.fairness();
+    let ready = Some(awaited(flow.ready()));
     fairness.register(metrics);
     let run = Box::pin(async move {
         tokio::join!(following.run(), flow.run());
@@ -313,11 +327,12 @@ fn others(
     process: &Process,
 ) -> Result<RemoteServers, RunError> {
     let (services, following_services) = ServiceAddresses::new(registry, routing(config), loopback(config));
-    let (to_services, to_urls) =
-        (config.egress.dialer(Network::Cluster), config.egress.dialer(Network::ControlPlane));
-    let places = (services.clone(), to_services.clone());
+    let to_services = config.egress.dialer(Network::Cluster);
+    let to_urls = config.egress.dialer(Network::ControlPlane);
+    let addresses = services.clone();
+    let dialer = to_services.clone();
     let (aggregator, following) =
-        Aggregator::new(&config.aggregation, registry, served, places, &process.metrics)?;
+        Aggregator::new(&config.aggregation, registry, served, addresses, dialer, &process.metrics)?;
     let aggregation = Aggregation {
         servers: aggregator.servers(),
         send_uid: config.gates.enabled(Gate::RemoteRequestHeaderUID),
@@ -370,22 +385,26 @@ fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
     counted: &ApiMetrics,
-    (webhooks, process): (ConversionDeps, &Process),
+    webhooks: ConversionDeps,
+    process: &Process,
     meanwhile: Option<(ResourceRequests, impl Future<Output = ()> + Send + 'static)>,
 ) -> Result<CustomResourceParts, RunError> {
-    let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
+    let watches = Arc::clone(&counted.watches);
+    let cel_times = Arc::clone(&counted.cel_times);
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
     let known = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
     let (custom, following) =
-        CustomResources::new(registry, kinds, (webhooks, known), Arc::clone(&counted.definitions))?;
+        CustomResources::new(registry, kinds, webhooks, known, Arc::clone(&counted.definitions))?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
         ApiServices::new(registry, &served.now().catalog, custom.versions())?;
-    let (mut known, registered) = (awaited(custom.known()), awaited(services.registered()));
+    let mut known = awaited(custom.known());
+    let registered = awaited(services.registered());
     let kinds = custom.kinds();
     // The channel is closed at shutdown.
     let mut all_served = awaited(async move { _ = all_defined.await });
-    let (mut begin, mut asked) = (future::ready(()).boxed(), None);
+    let mut begin = future::ready(()).boxed();
+    let mut asked = None;
     if let Some((requests, later)) = meanwhile {
         let (everything, needed) = oneshot::channel();
         begin = future::select(needed, later.boxed()).map(drop).boxed();
@@ -401,7 +420,8 @@ fn custom_resources(
 
 /// Builds the registry over `delegator`.
 fn registry(config: &Config, delegator: &Delegator, served: &Arc<Served>) -> Registry {
-    let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let clock = Arc::new(SystemClock);
+    let entropy = Arc::new(SystemEntropy);
     let prefix = config.storage.prefix();
     let settings = Settings { allow_privileged: config.pods.allow_privileged, gates: config.gates };
     let served = Arc::clone(served);
@@ -417,7 +437,8 @@ fn formats(config: &Config) -> Formats {
 
 /// Returns the server's data for discovery and OpenAPI documents.
 fn about(config: &Config, server_address: String) -> Description {
-    let (version, formats) = (VersionInfo::behaving_as(config.gates.effective()), formats(config));
+    let version = VersionInfo::behaving_as(config.gates.effective());
+    let formats = formats(config);
     Description { server_address, version, formats, clock: Arc::new(SystemClock) }
 }
 
@@ -452,7 +473,8 @@ fn cached(
 
 /// Builds the clients of kubelets and other backends.
 fn backends(config: &Config, logs: &Arc<LogMetrics>) -> Result<Backends, RunError> {
-    let (kubelets, dialer) = (&config.kubelets, config.egress.dialer(Network::Cluster));
+    let kubelets = &config.kubelets;
+    let dialer = config.egress.dialer(Network::Cluster);
     Ok(Backends {
         network: Arc::new(SystemNetwork::new(kubelets, dialer.as_ref())?),
         kubelet_port: kubelets.port,
@@ -486,7 +508,8 @@ fn catalog(config: &Config) -> Result<Catalog, RunError> {
 fn openid(config: &Config, address: &str, keys: &ServiceAccountKeys) -> Option<OpenId> {
     let accounts = &config.service_accounts;
     let issuer = accounts.issuers.first().cloned().unwrap_or_default();
-    let (keys, address) = (keys.verifying.clone(), address.to_owned());
+    let keys = keys.verifying.clone();
+    let address = address.to_owned();
     match OpenIdMetadata::new(issuer, accounts.jwks_uri.clone(), address, keys) {
         Ok(metadata) => Some(OpenId::new(metadata)),
         Err(error) => {
@@ -508,7 +531,8 @@ fn token_requests(config: &Config, keys: ServiceAccountKeys) -> Result<Option<To
     let accounts = &config.service_accounts;
     let lifetime_max = keys.token_lifetime_max(accounts.token_expiration_max)?;
     let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    let (issuer, signer) = (accounts.issuers.first().cloned(), keys.signing);
+    let issuer = accounts.issuers.first().cloned();
+    let signer = keys.signing;
     Ok(issuer.zip(signer).map(|(issuer, signer)| TokenRequests {
         issuer: Issuer::new(issuer, signer),
         api_audiences: accounts.api_audiences().to_vec(),

@@ -193,7 +193,8 @@ impl Known {
     /// Builds the data of a ConfigMap. Headers are included only with a CA.
     fn data(&self, now: i64) -> BTreeMap<&'static str, String> {
         let mut data = BTreeMap::new();
-        let (client_ca, header_ca) = (self.client_ca.valid(now), self.header_ca.valid(now));
+        let client_ca = self.client_ca.valid(now);
+        let header_ca = self.header_ca.valid(now);
         if !client_ca.is_empty() {
             data.insert(CLIENT_CA, client_ca);
         }

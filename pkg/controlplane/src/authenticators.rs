@@ -55,16 +55,19 @@ pub(crate) fn authenticators(
     metrics: &MetricsRegistry,
 ) -> Result<Authenticators, RunError> {
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = vec![Arc::new(loopback.tokens())];
-    let (authentication, accounts) = (&config.authentication, &config.service_accounts);
+    let authentication = &config.authentication;
+    let accounts = &config.service_accounts;
     if let Some(path) = &authentication.token_file {
         tokens.push(Arc::new(token_file(path)?));
     }
-    let (keys, api_audiences) = (&keys.verifying, accounts.api_audiences().to_vec());
+    let keys = &keys.verifying;
+    let api_audiences = accounts.api_audiences().to_vec();
     let objects: Arc<dyn TokenObjects> = Arc::new(StoredTokenObjects::new(registry)?);
     let looked_up = accounts.lookup.then(|| Arc::clone(&objects));
     let counters = Arc::new(TokenMetrics::new(metrics));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (counted, time) = (|| Arc::clone(&counters), || Arc::clone(&clock));
+    let counted = || Arc::clone(&counters);
+    let time = || Arc::clone(&clock);
     let legacy = LegacyTokens::new(keys.clone(), api_audiences.clone(), looked_up, time(), counted());
     tokens.push(Arc::new(legacy));
     let issuers = accounts.issuers.clone();

@@ -43,7 +43,8 @@ impl Authorizers {
     /// An unreadable or invalid file.
     pub(crate) fn new(
         config: &Config,
-        (registry, served): (&Registry, &Served),
+        registry: &Registry,
+        served: &Served,
         process: &Process,
         webhooks: &Arc<client::webhook::ClientMetrics>,
     ) -> Result<Self, RunError> {
@@ -52,7 +53,7 @@ impl Authorizers {
         let nodes = Nodes::new(config, registry, &served.now().catalog, later());
         let metrics = Arc::new(AuthorizerMetrics::new(&process.metrics));
         nodes.register_metrics(&process.metrics);
-        let means = means(config, &roles, &nodes, (metrics, webhooks))?;
+        let means = means(config, &roles, &nodes, metrics, webhooks)?;
         let (authorizer, follower) = match process.authorizer.clone() {
             Some(chosen) => (chosen, None),
             None => configured(&config.authorization, means, &process.metrics)?,
@@ -92,11 +93,13 @@ fn means(
     config: &Config,
     roles: &StoredRoles,
     nodes: &Nodes,
-    (metrics, webhooks): (Arc<AuthorizerMetrics>, &Arc<client::webhook::ClientMetrics>),
+    metrics: Arc<AuthorizerMetrics>,
+    webhooks: &Arc<client::webhook::ClientMetrics>,
 ) -> Result<AuthorizerDeps, RunError> {
     let has = |mode| config.authorization.configuration.has(mode);
     let policy = node_graph::policy(config.gates)?;
-    let (path, webhooks) = (config.authorization.policy_file.as_deref(), Arc::clone(webhooks));
+    let path = config.authorization.policy_file.as_deref();
+    let webhooks = Arc::clone(webhooks);
     let dialer = config.egress.dialer(Network::ControlPlane);
     Ok(AuthorizerDeps {
         roles: has(Mode::Rbac).then(|| roles.shared()),

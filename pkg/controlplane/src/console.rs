@@ -41,8 +41,10 @@ pub(crate) fn sections(
     store: StoreConsoleSource,
     ledger: &MemoryBudget,
 ) -> Vec<Section> {
-    let (delegator, metrics) = (looks.delegator.clone(), Arc::clone(&looks.webhooks));
-    let (held, ledger) = (looks.clone(), ledger.clone());
+    let delegator = looks.delegator.clone();
+    let metrics = Arc::clone(&looks.webhooks);
+    let held = looks.clone();
+    let ledger = ledger.clone();
     vec![
         Section { name: "caches", look: Arc::new(move || caches(delegator.census())) },
         Section { name: "webhooks", look: Arc::new(move || webhooks(&metrics)) },
@@ -53,7 +55,8 @@ pub(crate) fn sections(
 
 /// Shows the caches, largest resources first.
 fn caches(mut census: Vec<ResourceStats>) -> Value {
-    let (total, objects) = (census.len(), census.iter().filter_map(|row| row.objects).sum::<u64>());
+    let total = census.len();
+    let objects = census.iter().filter_map(|row| row.objects).sum::<u64>();
     let is_filling = |row: &ResourceStats| !row.ready && !row.resting;
     let filling = census.iter().filter(|row| is_filling(row)).count();
     census.sort_by_key(|row| (!is_filling(row), std::cmp::Reverse((row.bytes, row.objects, row.hits))));
@@ -92,7 +95,8 @@ fn webhooks(metrics: &ClientMetrics) -> Value {
     under_way.sort_by_key(|row| std::cmp::Reverse(row.age));
     under_way.truncate(ROWS_MAX);
     let row = |row: &client::webhook::InFlightCalls| {
-        let (calls, oldest) = (row.calls, row.age.as_secs_f64());
+        let calls = row.calls;
+        let oldest = row.age.as_secs_f64();
         json!({ "host": row.host, "calls": calls, "path": row.path, "oldestSeconds": oldest })
     };
     let under_way: Vec<Value> = under_way.iter().map(row).collect();

@@ -114,7 +114,8 @@ impl EncryptionAtRest {
         let reloads = ReloadMetrics::new(registry, &FAMILIES, &text);
         let current: Current = Arc::new(ArcSwap::from_pointee(covers));
         let follower = automatic_reload.then(|| {
-            let (storage, current) = (Arc::clone(storage), Arc::clone(&current));
+            let storage = Arc::clone(storage);
+            let current = Arc::clone(&current);
             reload::Follower::new(loader, &text, storage, current, reloads)
         });
         Ok(EncryptionAtRest {

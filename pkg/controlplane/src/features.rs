@@ -89,7 +89,8 @@ pub const IMPLEMENTED: &[Gate] = &[
 /// Returns the gates with a non-default setting that this server ignores. It always has the default behavior
 /// of its release. Operators should be warned.
 pub fn idle(gates: &Gates) -> impl Iterator<Item = Gate> {
-    let (gates, usual) = (*gates, Gates::default());
+    let gates = *gates;
+    let usual = Gates::default();
     let idle = |gate: &Gate| !IMPLEMENTED.contains(gate) && !gate.is_shorthand();
     let otherwise = move |gate: &Gate| gates.enabled(*gate) != usual.enabled(*gate);
     Gate::ALL.iter().copied().filter(idle).filter(otherwise)

@@ -87,7 +87,8 @@ impl Objects {
     }
 
     fn configuration(&self, seats: u32) -> Configuration {
-        let (schemas, levels) = (self.schemas.values().cloned(), self.levels.values().cloned());
+        let schemas = self.schemas.values().cloned();
+        let levels = self.levels.values().cloned();
         Configuration::new(schemas.collect(), levels.collect(), seats)
     }
 }
@@ -124,7 +125,8 @@ impl FlowControl {
         let (follower, following) = Informer::new(registry, "priority and fairness", rows);
         let configuration = Objects::bootstrap()?.configuration(seats);
         let fairness = Fairness::new(configuration, SystemClock.now());
-        let (reporter, reported) = (Dangling::new(registry)?, BTreeMap::new());
+        let reporter = Dangling::new(registry)?;
+        let reported = BTreeMap::new();
         Ok((FlowControl { fairness, follower, seats, reporter, reported }, following))
     }
 

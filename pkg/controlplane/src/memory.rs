@@ -80,7 +80,8 @@ fn of_control_group(root: &Path) -> Option<u64> {
 /// Returns the limit for a line of `/proc/self/cgroup`: `ID:CONTROLLERS:PATH`.
 fn limit_of(root: &Path, line: &str) -> Option<u64> {
     let mut parts = line.splitn(3, ':').skip(1);
-    let (controllers, path) = (parts.next()?, parts.next()?);
+    let controllers = parts.next()?;
+    let path = parts.next()?;
     let (mount, file) = match controllers {
         "" => ("sys/fs/cgroup", "memory.max"),
         named if named.split(',').any(|name| name == "memory") => {

@@ -59,7 +59,8 @@ impl Projection for Compiled {
 
 /// Updates an object in the graph; `None` if it is deleted. Returns false if it was unreadable.
 fn take(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Referrer<'_>>) -> bool {
-    let (namespace, name) = (change.namespace(), change.name());
+    let namespace = change.namespace();
+    let name = change.name();
     let node = referrer.map(Referrer::node_name).filter(|node| !node.is_empty());
     match change.row().plural {
         "pods" => {
@@ -124,8 +125,8 @@ impl Nodes {
         let rows = SOURCES.iter().filter_map(|(group, version, plural, _)| {
             resources::find(group, version, plural, "").filter(|row| catalog.serves(row))
         });
-        let followed = Informer::new(registry, "nodes", rows.map(Handle::from).collect());
-        let (graph, followed) = OnDemandInformer::new(followed, later);
+        let (informer, task) = Informer::new(registry, "nodes", rows.map(Handle::from).collect());
+        let (graph, followed) = OnDemandInformer::new(informer, task, later);
         Nodes(Some((StoredGraph(graph), followed)))
     }
 

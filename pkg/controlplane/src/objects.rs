@@ -40,7 +40,7 @@ impl StoredObjects {
         if let Some(client) = statuses.iter().find(|client| std::ptr::eq(client.row(), row)) {
             return Ok(client.clone());
         }
-        let client = Client::of(&self.registry, row).through("status").map_err(Status::internal_error)?;
+        let client = Client::of(&self.registry, row).through("status")?;
         statuses.push(client.clone());
         Ok(client)
     }
@@ -60,7 +60,8 @@ impl StoredObjects {
     }
 
     fn decoded(&self, row: &Resource, element: &Element) -> Result<Arc<Object>, Box<Status>> {
-        let (key, revision) = (element.key(), element.revision());
+        let key = element.key();
+        let revision = element.revision();
         let remember = || self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, object)) = remember().get(key)
             && *of == revision
@@ -69,7 +70,7 @@ impl StoredObjects {
         }
         let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
         let stored = StoredRef::element(element);
-        let object = Arc::new(codec::decode(storage, stored).map_err(Status::internal_error)?);
+        let object = Arc::new(codec::decode(storage, stored)?);
         if stored.value.len() <= REMEMBERED_BYTES_MAX {
             let mut decoded = remember();
             // Clearing the whole cache is good enough, because objects in use return quickly.
@@ -128,7 +129,8 @@ impl Writes for StoredObjects {
         row: &'static Resource<'static>,
         object: Object,
     ) -> Result<Object, Box<Status>> {
-        let (namespace, name) = (meta::text(&object, "namespace"), meta::text(&object, "name"));
+        let namespace = meta::text(&object, "namespace");
+        let name = meta::text(&object, "name");
         let client = self.status_client(row)?;
         client.update(namespace, name, &mut |_| Ok(object.clone())).await
     }

@@ -45,9 +45,11 @@ impl Replicas {
     /// A requirement is not served or not configured.
     pub(crate) fn new(
         config: &Config,
-        (registry, storage): (&Registry, Arc<dyn Storage>),
+        registry: &Registry,
+        storage: Arc<dyn Storage>,
         catalog: &Catalog,
-        (itself, tasks): (LoopbackClient, &Tasks),
+        itself: LoopbackClient,
+        tasks: &Tasks,
         metrics: &MetricsRegistry,
     ) -> Result<Self, RunError> {
         let mut replicas = Replicas::default();
@@ -79,7 +81,7 @@ impl Replicas {
             replicas.hooks.push(versions.hook(tasks));
         }
         if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) && config.standing == ServerRole::Member {
-            replicas.meet(config, (registry, storage), tasks, metrics)?;
+            replicas.meet(config, registry, storage, tasks, metrics)?;
         }
         Ok(replicas)
     }
@@ -88,7 +90,8 @@ impl Replicas {
     fn meet(
         &mut self,
         config: &Config,
-        (registry, storage): (&Registry, Arc<dyn Storage>),
+        registry: &Registry,
+        storage: Arc<dyn Storage>,
         tasks: &Tasks,
         metrics: &MetricsRegistry,
     ) -> Result<(), RunError> {

@@ -17,7 +17,9 @@ pub(crate) struct Indexed(Index);
 
 impl Projection for Indexed {
     fn apply(&mut self, change: &ObjectChange) {
-        let (namespace, name, object) = (change.namespace(), change.name(), change.object());
+        let namespace = change.namespace();
+        let name = change.name();
+        let object = change.object();
         match change.row().plural {
             "clusterroles" | "roles" => self.0.set_role(namespace, name, object.map(Rule::all_of)),
             _ => {
@@ -40,8 +42,8 @@ impl StoredRoles {
         later: Option<BoxFuture<'static, ()>>,
     ) -> (Self, BoxFuture<'static, ()>) {
         let rows = RESOURCES.iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
-        let followed = Informer::new(registry, "roles", rows.map(Handle::from).collect());
-        let (roles, followed) = OnDemandInformer::new(followed, later);
+        let (informer, task) = Informer::new(registry, "roles", rows.map(Handle::from).collect());
+        let (roles, followed) = OnDemandInformer::new(informer, task, later);
         (StoredRoles(roles), followed)
     }
 

@@ -188,7 +188,7 @@ pub(crate) async fn start_as(
         auditor: auditor.clone(),
         fairness: api.fairness,
     };
-    let options = chain_options(&config, &signals.lifecycle, &memory, (&api.looks, &store));
+    let options = chain_options(&config, &signals.lifecycle, &memory, &api.looks, &store);
     let chain = Chain::new(services, options, env);
     let address = front.address;
     let trust = front.credentials.trust.clone();
@@ -252,7 +252,7 @@ impl Foundation {
         let webhook_metrics = Arc::new(ClientMetrics::new(&metrics, &env.clock));
         let to_control_plane = config.egress.dialer(Network::ControlPlane);
         let auditor =
-            audit::auditor(&config.audit, &env.clock, (&audit_metrics, &webhook_metrics), to_control_plane)?;
+            audit::auditor(&config.audit, &env.clock, &audit_metrics, &webhook_metrics, to_control_plane)?;
         let heavy = match inherited {
             Some(inherited) => inherited.heavy.clone(),
             None => heavy_pool().map_err(RunError::Threads)?,
@@ -293,9 +293,11 @@ fn chain_options(
     config: &Config,
     lifecycle: &Lifecycle,
     memory: &MemoryBudget,
-    (looks, store): (&ConsoleSources, &Store),
+    looks: &ConsoleSources,
+    store: &Store,
 ) -> ChainOptions {
-    let (leaving, refusing) = (lifecycle.leaving().clone(), lifecycle.refusing().clone());
+    let leaving = lifecycle.leaving().clone();
+    let refusing = lifecycle.refusing().clone();
     let mut options = ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() };
     options.pages.snapshot = store.snapshots();
     if let Some(debugging) = &mut options.pages.debugging {
@@ -325,7 +327,8 @@ fn serve(front: Front, config: &Config, chain: Arc<Chain>, ends: ShutdownSignals
     let Front { listener, credentials, contents, tls, .. } = front;
     let options = ConnectionOptions { http2_streams_max: config.serving.http2_streams_max };
     let drain_max = DRAIN_MAX.max(config.serving.watch_grace) + config.chain.request_timeout;
-    let (watch_grace, tls_options) = (config.serving.watch_grace, config.serving.tls.clone());
+    let watch_grace = config.serving.watch_grace;
+    let tls_options = config.serving.tls.clone();
     let ShutdownSignals { lifecycle, watches, streams } = ends;
     tokio::spawn(async move {
         let end_streams = async {

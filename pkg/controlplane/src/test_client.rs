@@ -137,7 +137,8 @@ impl Client {
     /// Returns the part of a response before it was aborted.
     pub(crate) async fn broken(&self, path: &str) -> String {
         let request = self.request("GET", path).body(Full::<Bytes>::default()).unwrap();
-        let (mut body, mut came) = (self.ask(request).await.into_body(), Vec::new());
+        let mut body = self.ask(request).await.into_body();
+        let mut came = Vec::new();
         while let Some(frame) = body.frame().await {
             match frame {
                 Ok(frame) => came.extend(frame.into_data().unwrap()),

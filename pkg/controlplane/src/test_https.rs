@@ -57,7 +57,8 @@ impl Https {
         let answer = Arc::new(answer);
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, answer) = (acceptor.clone(), Arc::clone(&answer));
+                let acceptor = acceptor.clone();
+                let answer = Arc::clone(&answer);
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
                     let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {

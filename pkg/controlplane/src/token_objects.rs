@@ -35,7 +35,8 @@ impl StoredTokenObjects {
     /// One of the kinds is not served.
     pub(crate) fn new(registry: &Registry) -> Result<Self, LookupError> {
         let client = |plural| Client::find(registry, "", plural);
-        let (accounts, pods) = (client("serviceaccounts")?, client("pods")?);
+        let accounts = client("serviceaccounts")?;
+        let pods = client("pods")?;
         Ok(StoredTokenObjects { accounts, pods, secrets: client("secrets")?, nodes: client("nodes")? })
     }
 }
@@ -88,7 +89,8 @@ impl TokenObjects for StoredTokenObjects {
         let token = STANDARD.decode(get_str(&secret, &["data", "token"]).unwrap_or(""));
         let token = token.map_err(unavailable)?;
         let label = |name| get_str(&secret, &["metadata", "labels", name]).unwrap_or("").to_owned();
-        let (invalid_since, last_used) = (label(INVALID_SINCE), label(LAST_USED));
+        let invalid_since = label(INVALID_SINCE);
+        let last_used = label(LAST_USED);
         Ok(SecretState { state: state(&secret), token, invalid_since, last_used })
     }
 

@@ -125,7 +125,8 @@ impl EgressSelectorConfiguration {
     /// files exist.
     pub(crate) fn flaws(&self) -> Option<String> {
         let selections = self.egress_selections.as_deref().unwrap_or_default();
-        let (root, mut errors) = (Path::root("service"), Vec::new());
+        let root = Path::root("service");
+        let mut errors = Vec::new();
         let path = root.child("connection");
         for EgressSelection { connection, .. } in selections {
             errors.extend(connection.flaw(&path));

@@ -71,7 +71,8 @@ impl Egress {
     /// Upstream's error message.
     pub fn read(path: &Path, random: &Random) -> Result<Self, Error> {
         let text = std::fs::read(path).map_err(|error| {
-            let (shown, why) = (path.display().to_string(), client::words(&error));
+            let shown = path.display().to_string();
+            let why = client::words(&error);
             let message = format!(
                 "failed to read egress selector config: unable to read egress selector configuration from {shown:?} [open {shown}: {why}]"
             );

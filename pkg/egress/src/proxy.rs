@@ -69,7 +69,8 @@ impl Proxy {
             Some(Transport { tcp: Some(tcp), .. }) => place(tcp)?,
             _ => return Err(Error::Invalid("Either a TCP or UDS transport must be specified".to_owned())),
         };
-        let (metrics, random) = (Arc::clone(metrics), Arc::clone(random));
+        let metrics = Arc::clone(metrics);
+        let random = Arc::clone(random);
         Ok(DialPath::Through(Arc::new(Proxy { place, metrics, random })))
     }
 
@@ -96,7 +97,8 @@ impl Proxy {
 
     async fn dial_counted(&self, address: &Address) -> Result<Box<dyn Io>, Error> {
         let target = target(address)?;
-        let (kind, began) = (self.place.kind(), Instant::now());
+        let kind = self.place.kind();
+        let began = Instant::now();
         self.metrics.started(kind);
         let name = format!("Proxy via {} protocol over {}", kind.protocol(), kind.transport());
         let span = Span::current().child(&name, || vec![("address", target.as_str().into())]);
@@ -174,7 +176,8 @@ fn place(tcp: &TcpTransport) -> Result<ProxyEndpoint, Error> {
 }
 
 fn secured(files: &TlsConfig, host: &str) -> Result<TlsClient, Error> {
-    let (cert, key) = (&files.client_cert, &files.client_key);
+    let cert = &files.client_cert;
+    let key = &files.client_key;
     let file = |path: &str| Source::File(path.into());
     let shown = Tls {
         certificate: Some((file(cert), file(key))),

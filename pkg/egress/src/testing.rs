@@ -110,7 +110,9 @@ impl Connect {
         let (saw, seen) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (tls, answer, saw) = (tls.clone(), answer.clone(), saw.clone());
+                let tls = tls.clone();
+                let answer = answer.clone();
+                let saw = saw.clone();
                 tokio::spawn(async move {
                     match tls {
                         None => connect(stream, answer, saw).await,
@@ -178,7 +180,8 @@ impl Keys {
             std::fs::write(&path, pem).unwrap();
             path
         };
-        let (ca, cert) = (file("ca.crt", &self.authority), file("client.crt", &self.certificate));
+        let ca = file("ca.crt", &self.authority);
+        let cert = file("client.crt", &self.certificate);
         let key = file("client.key", &self.key);
         format!("{{caBundle: {ca:?}, clientCert: {cert:?}, clientKey: {key:?}}}")
     }

@@ -97,7 +97,8 @@ async fn open(
     let mut client = Grpc::new(channel).max_decoding_message_size(PACKET_BYTES_MAX);
     client.ready().await.map_err(|error| error.to_string()).map_err(Error::Dial)?;
     let outbound = Request::new(poll_fn(move |context| queue.poll_recv(context)));
-    let (path, codec) = (PathAndQuery::from_static(CONNECT_METHOD), ProstCodec::<Packet, Packet>::default());
+    let path = PathAndQuery::from_static(CONNECT_METHOD);
+    let codec = ProstCodec::<Packet, Packet>::default();
     let answer = client.streaming(outbound, path, codec).await;
     let mut inbound = answer.map_err(|status| grpc::worded(&status)).map_err(Error::Dial)?.into_inner();
     loop {

@@ -86,17 +86,18 @@ impl Aggregation {
     pub(crate) async fn forward(&self, api_service: &str, request: Forwarded<'_>) -> Response {
         let way = match self.servers.way(api_service).await {
             Ok(way) => way,
-            Err(ErrorResponse { code, message }) => return refusal(code, message),
+            Err(ErrorResponse { code, message }) => return rejection(code, message),
         };
         match self.pass_on(way, request).await {
             Ok(answer) if is_redirect(&answer) && !self.forward_redirects => not_redirected(),
             Ok(answer) => answer,
-            Err(ProxyError { message, .. }) => refusal(503, message),
+            Err(ProxyError { message, .. }) => rejection(503, message),
         }
     }
 
     async fn pass_on(&self, way: BackendAddress, request: Forwarded<'_>) -> Result<Response, ProxyError> {
-        let (info, context) = (&request.context.info, request.context);
+        let info = &request.context.info;
+        let context = request.context;
         let is_discovery = !info.is_resource && info.path.trim_matches('/').split('/').count() == 3;
         let user = if self.send_uid {
             request.user.clone()
@@ -168,6 +169,6 @@ fn not_redirected() -> Response {
     answer
 }
 
-pub(crate) fn refusal(code: u16, message: String) -> Response {
+pub(crate) fn rejection(code: u16, message: String) -> Response {
     response::plain(code, message + "\n")
 }

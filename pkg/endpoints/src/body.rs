@@ -201,9 +201,9 @@ fn decode_as(
                 e => unrecognized(expected, &e.to_string(), body),
             })?;
             // In an error, the duplicates are one error of the YAML decoder.
-            let refusal = converted.strict_error().map(|error| error.to_string());
-            let duplicates = match (validation, refusal) {
-                (FieldValidation::Strict, Some(refusal)) => vec![refusal],
+            let rejection = converted.strict_error().map(|error| error.to_string());
+            let duplicates = match (validation, rejection) {
+                (FieldValidation::Strict, Some(rejection)) => vec![rejection],
                 _ => converted.duplicates,
             };
             decode_json(&converted.json, body, expected, validation, duplicates)

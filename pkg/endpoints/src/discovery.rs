@@ -134,7 +134,9 @@ impl Discovery {
         let path = request.uri.path().strip_prefix('/')?;
         let path = path.strip_suffix('/').unwrap_or(path);
         let mut segments = path.split('/');
-        let (first, second, third) = (segments.next()?, segments.next(), segments.next());
+        let first = segments.next()?;
+        let second = segments.next();
+        let third = segments.next();
         match (first, second, third) {
             ("version", None, None) => Some(self.version(request)),
             ("version", Some(_), _) => Some(Err(Status::unknown_path().into())),
@@ -206,9 +208,9 @@ impl Discovery {
     fn group(&self, request: &Parts, name: &str) -> Option<Answer> {
         let Documented { group, document, .. } = self.groups.iter().find(|g| g.group.name == name)?;
         if name == AGGREGATOR_GROUP
-            && let Err(refusal) = routed(request, |header| accept::route_objects(header, self.formats))
+            && let Err(rejection) = routed(request, |header| accept::route_objects(header, self.formats))
         {
-            return Some(Err(refusal));
+            return Some(Err(rejection));
         }
         let tree = || trees::api_group(group);
         let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP;
@@ -226,8 +228,9 @@ impl Discovery {
             Source::Proxied { .. } => return None,
             Source::Custom => Formats::default(),
             Source::Builtin => {
-                if let Err(refusal) = routed(request, |header| accept::route_objects(header, self.formats)) {
-                    return Some(Err(refusal));
+                if let Err(rejection) = routed(request, |header| accept::route_objects(header, self.formats))
+                {
+                    return Some(Err(rejection));
                 }
                 self.formats
             }

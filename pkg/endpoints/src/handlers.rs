@@ -62,7 +62,8 @@ fn done() -> Status {
 
 /// Checks that a patch does not change the name of the object.
 pub(crate) fn ensure_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
-    let (given, name) = (meta::text(object, "name"), call.name());
+    let given = meta::text(object, "name");
+    let name = call.name();
     if given == name {
         return Ok(());
     }

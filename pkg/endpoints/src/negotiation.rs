@@ -150,7 +150,8 @@ fn clause(text: &str) -> Option<Clause<'_>> {
     let mut clause = Clause { main, sub, params: Vec::new(), quality: 1.0 };
     for param in parts {
         let (name, value) = param.split_once('=').unwrap_or((param, ""));
-        let (name, value) = (name.trim(), value.trim().trim_matches('"'));
+        let name = name.trim();
+        let value = value.trim().trim_matches('"');
         match name {
             "q" => clause.quality = value.parse().unwrap_or(0.0),
             _ => clause.params.push((name, value)),
@@ -240,7 +241,10 @@ fn accepted(clause: &Clause<'_>, format: Format, offer: Offer) -> Option<(Repres
     if !matches {
         return None;
     }
-    let (mut kind, mut group, mut version, mut pretty) = ("", "", "", false);
+    let mut kind = "";
+    let mut group = "";
+    let mut version = "";
+    let mut pretty = false;
     for (name, value) in &clause.params {
         match *name {
             "as" => kind = value,

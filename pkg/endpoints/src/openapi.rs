@@ -128,7 +128,8 @@ impl Entry {
         let builtin = Subject::all(catalog).into_iter();
         let builtin = builtin.map(|subject| Entry::new(subject.path(), DocumentSource::Here(subject)));
         let custom = custom::versions(catalog).map(|(group, version)| {
-            let (group, version) = (group.to_owned(), version.name.clone());
+            let group = group.to_owned();
+            let version = version.name.clone();
             Entry::new(format!("apis/{group}/{version}"), DocumentSource::Custom { group, version })
         });
         builtin.chain(custom).chain(Entry::aggregated(catalog))
@@ -143,7 +144,8 @@ impl Entry {
                 Owner::Builtin | Owner::Custom => None,
             });
             proxied.flat_map(|proxied| &proxied.documents).map(|document| {
-                let (group, json) = (group.name.clone(), document.json.clone());
+                let group = group.name.clone();
+                let json = document.json.clone();
                 Entry::new(document.path.clone(), DocumentSource::Elsewhere { group, json })
             })
         })

@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn documents_are_served_at_their_paths() {
-        let (configuration, keys) = ("/.well-known/openid-configuration", "/openid/v1/jwks");
+        let configuration = "/.well-known/openid-configuration";
+        let keys = "/openid/v1/jwks";
         for path in [configuration, "/.well-known/openid-configuration/"] {
             check(
                 "GET",

@@ -18,7 +18,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use schema::object::Object;
 
-use crate::aggregated::{BackendAddress, Forwarded, ProxyError, pass_on, proxied, refusal};
+use crate::aggregated::{BackendAddress, Forwarded, ProxyError, pass_on, proxied, rejection};
 use crate::discovery::{Discovery, Merged};
 use crate::response;
 use crate::routing::dispatch::Response;
@@ -111,9 +111,9 @@ impl PeerProxy {
         let answer = match pass_on(way, request, &passed_on).await {
             Err(ProxyError { asked: false, message }) => {
                 self.metrics.not_passed_on(&named, ProxyFailure::Transport);
-                return refusal(503, message);
+                return rejection(503, message);
             }
-            Err(ProxyError { message, .. }) => refusal(503, message),
+            Err(ProxyError { message, .. }) => rejection(503, message),
             Ok(answer) => answer,
         };
         self.metrics.passed_on(answer.status().as_u16(), &named);

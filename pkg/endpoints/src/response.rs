@@ -92,11 +92,18 @@ impl Reply<'_> {
         user: &UserInfo,
         make: impl for<'r> FnOnce(Reply<'r>) -> BoxFuture<'r, Result<Response, Box<Status>>> + Send + 'static,
     ) -> Result<Response, Box<Status>> {
-        let (endpoint, headers) = (self.endpoint.clone(), self.headers.clone());
-        let (representation, table, budget) = (self.representation, self.table, Arc::clone(self.budget));
-        let (warnings, trace) = (self.warnings.clone(), self.trace.clone());
+        let endpoint = self.endpoint.clone();
+        let headers = self.headers.clone();
+        let representation = self.representation;
+        let table = self.table;
+        let budget = Arc::clone(self.budget);
+        let warnings = self.warnings.clone();
+        let trace = self.trace.clone();
         let work = async move {
-            let (endpoint, headers, budget, trace) = (&endpoint, &headers, &budget, &trace);
+            let endpoint = &endpoint;
+            let headers = &headers;
+            let budget = &budget;
+            let trace = &trace;
             make(Reply { endpoint, headers, representation, warnings, table, budget, trace }).await
         };
         pool.run(&user.name, work).await?
@@ -162,7 +169,8 @@ impl Reply<'_> {
 
     /// Response with a table of objects that are not stored.
     fn table(&self, objects: Vec<Object>) -> Result<Response, Box<Status>> {
-        let (mut table, mut out) = (table::Writer::new(self.endpoint, self.table), Vec::new());
+        let mut table = table::Writer::new(self.endpoint, self.table);
+        let mut out = Vec::new();
         table.begin(&Object::new(), true, &mut out)?;
         for object in objects {
             table.row(&table::Item::Tree(object), &mut out)?;

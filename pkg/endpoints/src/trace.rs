@@ -48,7 +48,8 @@ impl Trace {
             "" => Span::none(),
             name => Span::current().child(name, || request(parts, context)),
         };
-        let (method, version) = (parts.method.clone(), parts.version);
+        let method = parts.method.clone();
+        let version = parts.version;
         Trace { span, context: Arc::clone(context), method, version, notes_answer: !lists }
     }
 

@@ -22,7 +22,8 @@ pub(crate) fn pass(
     info: &RequestInfo,
     user: &UserInfo,
 ) -> Result<(), Box<Status>> {
-    let (group, resource) = (info.group.as_str(), info.resource.as_str());
+    let group = info.group.as_str();
+    let resource = info.resource.as_str();
     let is_free = match (group, resource) {
         ("internal.apiserver.k8s.io", "storageversions") => true,
         // Leases of API server identity and of leader election.
@@ -87,7 +88,9 @@ mod tests {
 
     #[test]
     fn pending_reason_is_in_error() {
-        let (verb, group, resource) = ("create".to_owned(), "batch".to_owned(), "jobs".to_owned());
+        let verb = "create".to_owned();
+        let group = "batch".to_owned();
+        let resource = "jobs".to_owned();
         let info = RequestInfo { is_resource: true, verb, group, resource, ..RequestInfo::default() };
         let status = pass(&Jobs, &info, &UserInfo::default()).err();
         let message = "wait for storage version registration to complete for resource: jobs.batch, last seen error: <nil>";

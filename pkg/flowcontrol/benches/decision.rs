@@ -105,7 +105,8 @@ fn request(context: &Arc<RequestContext>) -> Request {
 
 #[divan::bench]
 fn classify_by_the_last_of_50_schemas(bencher: Bencher<'_, '_>) {
-    let (flow, groups) = (server(100), groups());
+    let flow = server(100);
+    let groups = groups();
     class(&flow);
     let digest = digest("system:serviceaccount:default:robot", &groups);
     bencher.bench_local(|| flow.classify(black_box(&digest)));
@@ -113,7 +114,8 @@ fn classify_by_the_last_of_50_schemas(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn ask_and_give_back(bencher: Bencher<'_, '_>) {
-    let (flow, context) = (server(100), Arc::default());
+    let flow = server(100);
+    let context = Arc::default();
     let class = class(&flow);
     bencher.bench_local(|| match flow.ask(black_box(&class), request(&context)) {
         Admission::Seated(seat) => drop(seat),
@@ -123,7 +125,9 @@ fn ask_and_give_back(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn classify_ask_and_give_back(bencher: Bencher<'_, '_>) {
-    let (flow, context, groups) = (server(100), Arc::default(), groups());
+    let flow = server(100);
+    let context = Arc::default();
+    let groups = groups();
     let digest = digest("system:serviceaccount:default:robot", &groups);
     bencher.bench_local(|| {
         let class = flow.classify(black_box(&digest));
@@ -134,7 +138,9 @@ fn classify_ask_and_give_back(bencher: Bencher<'_, '_>) {
 /// A request joins and leaves while a thousand requests of a hundred users wait.
 #[divan::bench]
 fn ask_and_hang_up_where_a_thousand_wait(bencher: Bencher<'_, '_>) {
-    let (flow, context, groups) = (server(10), Arc::default(), groups());
+    let flow = server(10);
+    let context = Arc::default();
+    let groups = groups();
     let crowd = |number: usize| {
         let user = format!("crowd{}", number % 100);
         flow.ask(&flow.classify(&digest(&user, &groups)), request(&context))
@@ -162,7 +168,9 @@ impl Wake for Bell {
 /// Releases a seat, dispatches the next of a thousand requests, and enqueues a new request of its user.
 #[divan::bench]
 fn serve_the_next_where_a_thousand_wait(bencher: Bencher<'_, '_>) {
-    let (flow, context, groups) = (server(1), Arc::default(), groups());
+    let flow = server(1);
+    let context = Arc::default();
+    let groups = groups();
     let class = |number: usize| flow.classify(&digest(&format!("crowd{}", number % 100), &groups));
     let classes: Vec<Class> = (0..1_000).map(class).collect();
     let last = Arc::<AtomicUsize>::default();

@@ -152,7 +152,9 @@ fn allocate(sum: f64, bounds: &[Bound]) -> Option<(Vec<f64>, f64)> {
         .flat_map(|b| [(b.lower / target(b), target(b)), (b.upper / target(b), -target(b))])
         .collect();
     bends.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut factor, mut reached, mut slope) = (bends.first().map_or(0.0, |bend| bend.0), lowest, 0.0);
+    let mut factor = bends.first().map_or(0.0, |bend| bend.0);
+    let mut reached = lowest;
+    let mut slope = 0.0;
     for (bend, change) in bends {
         let next = reached + slope * (bend - factor);
         if next >= sum - EPSILON {

@@ -153,7 +153,8 @@ fn detail_cells(request: &Request) -> [String; 8] {
 
 fn after(zero: UnixTime, passed: Duration) -> UnixTime {
     let nanos = u64::from(zero.nanos) + u64::from(passed.subsec_nanos());
-    let (carried, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let carried = nanos / 1_000_000_000;
+    let nanos = nanos % 1_000_000_000;
     let passed = i64::try_from(passed.as_secs().saturating_add(carried)).unwrap_or(i64::MAX);
     UnixTime { seconds: zero.seconds.saturating_add(passed), nanos: u32::try_from(nanos).unwrap_or_default() }
 }

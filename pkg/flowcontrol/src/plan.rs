@@ -109,7 +109,8 @@ impl Plan {
     /// Computes the limits of each level. Quiescing levels count too.
     fn set_limits(&mut self) {
         let share_sum = self.levels.values().map(|planned| u64::from(planned.spec.shares)).sum();
-        let (mut waiting, mut executing) = (0_u64, 0_u64);
+        let mut waiting = 0_u64;
+        let mut executing = 0_u64;
         for planned in self.levels.values_mut() {
             let PriorityLevel { shares, lendable_percent, kind, .. } = planned.spec;
             let borrowing = match kind {

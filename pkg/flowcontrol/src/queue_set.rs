@@ -214,7 +214,8 @@ impl QueueSet {
 
     fn finish(&mut self, key: Key, after: &mut DeferredWork) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let (work, queue) = (entry.request.work, entry.queue);
+        let work = entry.request.work;
+        let queue = entry.queue;
         let took = self.now.saturating_sub(entry.started);
         entry.state = State::Lingering;
         self.load.finished(entry, took, self.now);

@@ -27,7 +27,7 @@ pub(crate) struct Kind {
     /// Fields behind feature gates.
     pub(crate) gated: &'static [GatedPath],
     pub(crate) strategy: &'static dyn Strategy,
-    pub(crate) writes: WriteRules,
+    pub(crate) exceptions: Exceptions,
 }
 
 /// Upstream registers no defaults for any version of the kind.
@@ -69,8 +69,8 @@ pub(crate) enum Columns {
     ByVersion(&'static [(&'static str, &'static [Column])]),
 }
 
-/// Properties of writes that few kinds have.
-pub(crate) struct WriteRules {
+/// Properties that few kinds have.
+pub(crate) struct Exceptions {
     /// Fields that an update through a subresource (empty for the resource itself) takes from the old object,
     /// where upstream's `PrepareForUpdate` differs from the reset fields that it declares.
     pub(crate) resets: &'static [(&'static str, &'static [&'static str])],
@@ -96,9 +96,9 @@ pub(crate) struct WriteRules {
     pub(crate) row_condition: for<'a> fn(View<'a>) -> Option<RowCondition>,
 }
 
-impl WriteRules {
-    /// None of these properties.
-    pub(crate) const COMMON: Self = WriteRules {
+impl Exceptions {
+    /// No exceptions.
+    pub(crate) const NONE: Self = Exceptions {
         resets: &[],
         initial_status: false,
         generation: Generation::OfResource,

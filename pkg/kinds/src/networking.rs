@@ -5,7 +5,6 @@ pub(crate) mod ingress_class;
 pub(crate) mod ip_address;
 pub(crate) mod network_policy;
 pub(crate) mod service_cidr;
-pub(crate) mod service_range;
 
 use crate::validation::value::{dns_subdomain, path_segment};
 use api::tree::{maybe_text, text};

@@ -48,7 +48,7 @@ impl Printer {
         match kind_of(resource) {
             Some(kind) => Printer {
                 columns: columns_of(&kind.columns, resource.group_version),
-                condition: kind.writes.row_condition,
+                condition: kind.exceptions.row_condition,
             },
             None => Printer { columns: &NAME_AND_CREATED, condition: |_| None },
         }

@@ -94,7 +94,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn failed_result_expires_sooner() {
-        let (health, looks) = (Arc::new(Health::new(&"p".into())), Arc::new(AtomicUsize::new(0)));
+        let health = Arc::new(Health::new(&"p".into()));
+        let looks = Arc::new(AtomicUsize::new(0));
         let check = |answer: Result<(), &'static str>| {
             let looks = Arc::clone(&looks);
             let look = async move {

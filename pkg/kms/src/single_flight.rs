@@ -71,12 +71,15 @@ mod tests {
 
     #[tokio::test]
     async fn concurrent_callers_share_one_call() {
-        let (flights, calls) = (SingleFlight::default(), Arc::new(AtomicUsize::new(0)));
+        let flights = SingleFlight::default();
+        let calls = Arc::new(AtomicUsize::new(0));
         let begin = |key: u8| {
             let calls = Arc::clone(&calls);
             flights.join(key, async move { Ok(calls.fetch_add(1, Relaxed)) })
         };
-        let (first, second, other) = (begin(1), begin(1), begin(2));
+        let first = begin(1);
+        let second = begin(1);
+        let other = begin(2);
         assert_eq!((first.await, second.await, other.await), (Ok(0), Ok(0), Ok(1)));
         assert_eq!(begin(1).await, Ok(2));
         assert!(locked(&flights.0).is_empty());
@@ -84,7 +87,8 @@ mod tests {
 
     #[tokio::test]
     async fn remaining_waiter_drives_the_call() {
-        let (flights, go) = (SingleFlight::default(), Arc::new(Notify::new()));
+        let flights = SingleFlight::default();
+        let go = Arc::new(Notify::new());
         let work = |answer: u8| {
             let go = Arc::clone(&go);
             async move {

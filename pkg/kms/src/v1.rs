@@ -110,7 +110,9 @@ impl Provider {
         if self.keys.is_some() {
             self.metrics.record_cache_miss();
         }
-        let (plugin, keys, sealed) = (Arc::clone(&self.plugin), self.keys.clone(), sealed.to_vec());
+        let plugin = Arc::clone(&self.plugin);
+        let keys = self.keys.clone();
+        let sealed = sealed.to_vec();
         let work = async move {
             let dek = Arc::new(Dek::new(plugin.decrypt(sealed).await?)?);
             if let Some(keys) = keys {

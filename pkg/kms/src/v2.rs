@@ -61,14 +61,16 @@ impl Provider {
     /// Decrypts a source with the plugin. Concurrent callers share the call.
     async fn ask(&self, source: &Source<'_>, fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
         self.metrics.record_cache_miss();
-        let (kind, key_id) = (source.kind, source.key_id.to_owned());
+        let kind = source.kind;
+        let key_id = source.key_id.to_owned();
         let request = DecryptRequest {
             ciphertext: source.sealed.to_vec(),
             uid: self.probe.uid(),
             key_id: key_id.clone(),
             annotations: source.annotations(),
         };
-        let (plugin, sources) = (Arc::clone(&self.plugin), Arc::clone(&self.sources));
+        let plugin = Arc::clone(&self.plugin);
+        let sources = Arc::clone(&self.sources);
         let work = async move {
             let plain = plugin.decrypt(request).await;
             let plain = plain.map_err(|error| error.within("failed to decrypt DEK, error"))?;

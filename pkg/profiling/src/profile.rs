@@ -106,7 +106,9 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(regions: &'a [Region], names: &'a BTreeMap<u64, String>) -> Self {
-        let (texts, functions, locations) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let texts = HashMap::new();
+        let functions = HashMap::new();
+        let locations = HashMap::new();
         let mut builder =
             Builder { regions, names, message: Profile::default(), texts, functions, locations };
         // The format requires the empty string at index 0.
@@ -159,8 +161,8 @@ impl<'a> Builder<'a> {
         match kind {
             Kind::Processor { frequency_hz } => {
                 let period = 1_000_000_000 / i64::from(frequency_hz.max(1));
-                let (count, time) =
-                    (self.value_type("samples", "count"), self.value_type("cpu", "nanoseconds"));
+                let count = self.value_type("samples", "count");
+                let time = self.value_type("cpu", "nanoseconds");
                 self.message.period_type = Some(time);
                 self.message.sample_type = vec![count, time];
                 (period, vec![1, period])

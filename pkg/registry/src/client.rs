@@ -56,13 +56,6 @@ impl From<LookupError> for Box<Status> {
     }
 }
 
-// Temporary: callers that still return text.
-impl From<LookupError> for String {
-    fn from(error: LookupError) -> Self {
-        error.to_string()
-    }
-}
-
 /// Freshness of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
@@ -218,8 +211,8 @@ impl Client {
     /// As [`Registry::create`].
     pub async fn create(&self, mut object: Object) -> Result<Object> {
         self.complete(None, &mut object);
-        let (namespace, name) =
-            (meta::text(&object, "namespace").to_owned(), meta::text(&object, "name").to_owned());
+        let namespace = meta::text(&object, "namespace").to_owned();
+        let name = meta::text(&object, "name").to_owned();
         let request =
             CreateRequest { user: &self.user, dry_run: false, shares_labels: false, admit: &AdmitAll };
         let created = self.registry.create(&self.target(&namespace, &name), object, request).await?;

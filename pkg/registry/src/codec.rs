@@ -69,13 +69,6 @@ impl From<CodecError> for Box<Status> {
     }
 }
 
-// Temporary: callers that still return text.
-impl From<CodecError> for String {
-    fn from(error: CodecError) -> Self {
-        error.to_string()
-    }
-}
-
 /// Stored object with its key and revision. Clones share the bytes.
 #[derive(Debug, Clone)]
 pub struct Stored {

@@ -176,8 +176,11 @@ impl Registry {
             Some((storage.prefix.into(), Arc::new(stored)))
         });
         let stored = Arc::new(ArcSwap::from_pointee(stored.collect()));
-        let (turns, allocators, settings) = (Arc::default(), Arc::default(), Settings::default());
-        let (prefix, older) = (prefix.into(), Arc::default());
+        let turns = Arc::default();
+        let allocators = Arc::default();
+        let settings = Settings::default();
+        let prefix = prefix.into();
+        let older = Arc::default();
         let serves: Serves = Arc::new(|row| !row.off_by_default);
         Registry {
             delegator,

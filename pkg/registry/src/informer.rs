@@ -163,7 +163,8 @@ impl<V: Projection> Informer<V> {
         rows: Vec<Handle>,
     ) -> (Self, InformerTask<V>) {
         let view = ArcSwap::from_pointee(empty());
-        let (ready, published) = (AtomicBool::new(false), watch::Sender::new(()));
+        let ready = AtomicBool::new(false);
+        let published = watch::Sender::new(());
         let shared = Arc::new(Shared { view, ready, published });
         let following = InformerTask {
             registry: registry.clone(),
@@ -289,7 +290,8 @@ impl<V: Projection> InformerTask<V> {
 
     /// Applies a change, unless the view panicked for it before.
     fn apply(&mut self, view: &mut V, change: &ObjectChange) -> Result<(), Gap> {
-        let (key, revision) = (change.element.key(), change.element.revision());
+        let key = change.element.key();
+        let revision = change.element.revision();
         if change.gone {
             self.left_out.remove(key);
         } else if self.left_out.get(key) == Some(&revision) {

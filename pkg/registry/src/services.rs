@@ -98,7 +98,8 @@ impl Services {
         let ports = PortStore::new(storage, &prefix, range, entropy, Arc::clone(&counts));
         let spelling = Spelling::of(registry.gates());
         let client = |plural| Client::find(&registry, "", plural);
-        let (services, endpoints) = (client("services")?, client("endpoints")?);
+        let services = client("services")?;
+        let endpoints = client("endpoints")?;
         let pools = Arc::new(Pools { addresses, ports });
         let read = Arc::clone(&pools);
         counts.register_free(metrics, pools.ports.range().size(), move || read.addresses.now());
@@ -108,7 +109,8 @@ impl Services {
     /// Deletes the endpoints of a removed service, so that a new service of the same name does not inherit
     /// them.
     async fn delete_endpoints(&self, service: &Object) {
-        let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
+        let namespace = meta::text(service, "namespace");
+        let name = meta::text(service, "name");
         if let Err(status) = self.endpoints.delete(namespace, name, Preconditions::default()).await {
             let message = status.message;
             tracing::warn!(

@@ -114,7 +114,8 @@ pub(crate) async fn serve<S>(
     let service = {
         let peer = Arc::clone(&peer);
         service_fn(move |request: http::Request<Incoming>| {
-            let (chain, peer) = (Arc::clone(&chain), Arc::clone(&peer));
+            let chain = Arc::clone(&chain);
+            let peer = Arc::clone(&peer);
             // Boxed, so that the memory of the chain is freed when a response starts. The task of a stream
             // lives as long as its response, which for a watch can be hours.
             Box::pin(async move {

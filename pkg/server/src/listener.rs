@@ -115,7 +115,9 @@ async fn accept_all(
         };
         pause = ACCEPT_PAUSE_MIN;
         tune(&stream);
-        let (tls, chain, lifecycle) = (Arc::clone(tls), Arc::clone(chain), lifecycle.clone());
+        let tls = Arc::clone(tls);
+        let chain = Arc::clone(chain);
+        let lifecycle = lifecycle.clone();
         let open = OpenConnection::count(&chain);
         connections.spawn(async move {
             serve_tls(stream, remote, tls, chain, options, lifecycle).await;

@@ -62,7 +62,10 @@ pub(crate) fn register(registry: &MetricsRegistry, start_time_seconds: i64) {
 /// Writes the available metrics; outside Linux only the start time.
 fn write(page: &mut Page<'_>, start_time_seconds: i64) {
     let read = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
-    let (stat, statm, limits, network) = (read("stat"), read("statm"), read("limits"), read("net/netstat"));
+    let stat = read("stat");
+    let statm = read("statm");
+    let limits = read("limits");
+    let network = read("net/netstat");
     let pages = |index: usize| {
         let pages: u64 = statm.split(' ').nth(index)?.parse().ok()?;
         Some((pages * PAGE_BYTES) as f64)
@@ -113,7 +116,8 @@ fn soft_limit(limits: &str, name: &str) -> Option<f64> {
 /// Returns a number of `IpExt`, which has names on one line and values on the next.
 fn octets(network: &str, name: &str) -> Option<f64> {
     let mut lines = network.lines().filter_map(|line| line.strip_prefix("IpExt:"));
-    let (names, values) = (lines.next()?, lines.next()?);
+    let names = lines.next()?;
+    let values = lines.next()?;
     let (_, value) = names.split_whitespace().zip(values.split_whitespace()).find(|(one, _)| *one == name)?;
     value.parse().ok()
 }

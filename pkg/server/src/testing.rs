@@ -81,7 +81,8 @@ impl Dispatch for Script {
             }
             "object" => {
                 let json = Some(Bytes::from_static(OBJECT.as_bytes()));
-                let (name, uid) = ("a".to_owned(), "u".to_owned());
+                let name = "a".to_owned();
+                let uid = "u".to_owned();
                 let object = SentObject { name, uid, json, ..SentObject::default() };
                 request.context.notes.sent(Sent::Object(object));
                 respond::text(200, OBJECT)
@@ -105,7 +106,8 @@ impl Dispatch for Script {
                 }))
             }
             "tunnel" => {
-                let (tunnel, release) = (Tunnel::default(), Arc::clone(&self.closes));
+                let tunnel = Tunnel::default();
+                let release = Arc::clone(&self.closes);
                 let open = tunnel.guard();
                 tokio::spawn(async move {
                     release.notified().await;

@@ -125,7 +125,8 @@ impl Tls {
         let default = certified_key(&contents.files.default, &contents.default, &provider)?;
         let mut by_name = sni::SniResolver::new(default);
         if let Some((name, pair)) = &contents.files.loopback {
-            let (nowhere, pems) = (CertificateFiles::default(), pair.pems());
+            let nowhere = CertificateFiles::default();
+            let pems = pair.pems();
             by_name.add(std::slice::from_ref(name), certified_key(&nowhere, &pems, &provider)?);
         }
         for ((files, names), pems) in contents.files.sni.iter().zip(&contents.sni) {

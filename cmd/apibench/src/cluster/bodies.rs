@@ -123,7 +123,8 @@ pub(crate) fn binding(pod: &str, namespace: &str, node: &str, mark: &str) -> Byt
 
 /// Returns a kubelet's report of a pod status.
 pub(crate) fn pod_status(ready: bool, mark: &str, time: &str, ip: u64) -> String {
-    let (status, address) = (if ready { "True" } else { "False" }, ipv4(ip));
+    let status = if ready { "True" } else { "False" };
+    let address = ipv4(ip);
     let mut conditions = String::new();
     for kind in ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"] {
         let comma = if conditions.is_empty() { "" } else { "," };

@@ -68,7 +68,8 @@ mod tests {
         let marks: Vec<String> = [5, 70_000].map(|ms| mark(begun, begun + Duration::from_millis(ms))).into();
         let bytes = format!("xx{}yy{}{}zz", marks[0], marks[1], marks[0]);
         for cut in 0..bytes.len() {
-            let (mut finder, mut found) = (Finder::default(), Vec::new());
+            let mut finder = Finder::default();
+            let mut found = Vec::new();
             let (left, right) = bytes.as_bytes().split_at(cut);
             finder.push(left, |at| found.push(at.as_millis()));
             finder.push(right, |at| found.push(at.as_millis()));

@@ -61,7 +61,8 @@ pub(crate) struct Plan {
 impl Plan {
     /// Returns the node counts of a server's steps, ascending; the last one is at most [`Self::max_nodes`].
     pub(crate) fn sizes(&self, server: &str) -> Vec<u64> {
-        let (growth, mut sizes) = (self.growth.clamp(1.05, 100.0), Vec::new());
+        let growth = self.growth.clamp(1.05, 100.0);
+        let mut sizes = Vec::new();
         let own = self.nodes_of.iter().find(|(name, _)| name == server);
         let mut nodes = own.map_or(self.nodes, |(_, nodes)| *nodes).min(self.max_nodes);
         loop {

@@ -33,7 +33,8 @@ fn pods_of(pod: Pod) -> String {
 }
 
 async fn appear(world: &SimulatedCluster, node: &Node, pod: Pod, due: Instant, salt: u64) -> bool {
-    let (namespace, name) = (bodies::namespace_name(pod.namespace), bodies::pod_name(pod.number));
+    let namespace = bodies::namespace_name(pod.namespace);
+    let name = bodies::pod_name(pod.number);
     let control = Sender::Control(salt);
     let body = bodies::pod(&name, &namespace, None);
     let call = Call::send(Method::POST, pods_of(pod), PROTOBUF, body).accept(PROTOBUF);
@@ -85,7 +86,8 @@ async fn status(world: &SimulatedCluster, node: &Node, pod: Pod, ready: bool, du
 }
 
 async fn event(world: &SimulatedCluster, node: &Node, pod: Pod, reason: &str, due: Instant) {
-    let (namespace, about) = (bodies::namespace_name(pod.namespace), bodies::pod_name(pod.number));
+    let namespace = bodies::namespace_name(pod.namespace);
+    let about = bodies::pod_name(pod.number);
     let name = format!("{about}.{}", reason.to_ascii_lowercase());
     let body = bodies::event(&name, &namespace, &about, reason, unix_time().0);
     let path = format!("/api/v1/namespaces/{namespace}/events");

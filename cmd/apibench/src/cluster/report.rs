@@ -98,7 +98,8 @@ fn cards(html: &mut String, runs: &[Run]) {
     let most = runs.iter().map(nodes).max().unwrap_or(0).max(1) as f64;
     html.push_str("<div class=\"cards\">\n");
     for (at, run) in runs.iter().enumerate() {
-        let (carried, name) = (nodes(run), escape(&run.server));
+        let carried = nodes(run);
+        let name = escape(&run.server);
         let _ = write!(
             html,
             "<div class=\"card c{}\"><h3>{name}</h3><div class=\"big\">{} <small>nodes</small></div><div class=\"bar\" style=\"width:{:.1}%\"></div>",
@@ -238,7 +239,8 @@ fn short(value: f64) -> String {
             text
         };
     }
-    let (digits, mut text) = (format!("{:.0}", value.abs()), String::new());
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');

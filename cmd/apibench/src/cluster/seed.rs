@@ -63,7 +63,8 @@ pub(crate) async fn grow(world: &Arc<SimulatedCluster>, nodes: u64) -> Result<()
 }
 
 async fn make_namespace(world: &SimulatedCluster, number: u64) -> Result<()> {
-    let (client, name) = (world.control(), bodies::namespace_name(number));
+    let client = world.control();
+    let name = bodies::namespace_name(number);
     for (path, body) in bodies::of_namespace(&name) {
         post(client, number, &path, JSON, body, path.ends_with("serviceaccounts")).await?;
     }
@@ -73,7 +74,8 @@ async fn make_namespace(world: &SimulatedCluster, number: u64) -> Result<()> {
 }
 
 async fn make_node(world: &SimulatedCluster, number: u64) -> Result<Arc<Node>> {
-    let (client, node) = (world.control(), Node::new(number));
+    let client = world.control();
+    let node = Node::new(number);
     post(client, number, "/api/v1/nodes", JSON, bodies::node(&node.name), false).await?;
     let status = bodies::node_status("-", &rfc3339());
     let path = format!("/api/v1/nodes/{}/status", node.name);

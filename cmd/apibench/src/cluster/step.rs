@@ -92,7 +92,8 @@ pub(crate) async fn run(
     watches: u64,
     seed_seconds: f64,
 ) -> Step {
-    let (plan, now) = (&world.plan, Instant::now());
+    let plan = &world.plan;
+    let now = Instant::now();
     let start = now + plan.settle();
     let end = start + plan.step();
     let window = Arc::new(Window::new(start, end));
@@ -181,7 +182,8 @@ fn determine_verdict(step: &Step, seconds: f64) -> Verdict {
     if why.is_empty() {
         return Verdict::Passed;
     }
-    let (usage, mut why) = (&step.usage, why.join(", "));
+    let usage = &step.usage;
+    let mut why = why.join(", ");
     let cores = usage.server_cores.unwrap_or(0.0) * FULL;
     let server_full = usage.server_cpu.is_some_and(|cpu| cpu >= cores);
     if step.lag_ms > MAX_LAG_MS {

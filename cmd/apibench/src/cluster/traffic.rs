@@ -101,7 +101,8 @@ async fn arrivals(
     mut random: Random,
     act: TrafficKind,
 ) {
-    let (mut due, mut under_way) = (Instant::now(), JoinSet::new());
+    let mut due = Instant::now();
+    let mut under_way = JoinSet::new();
     if rate <= 0.0 {
         return;
     }
@@ -114,7 +115,8 @@ async fn arrivals(
         while under_way.try_join_next().is_some() {}
         let nodes = world.nodes();
         let Some(node) = nodes.get(random.below(nodes.len() as u64) as usize) else { continue };
-        let (number, salt) = (Arc::clone(node), random.below(u64::from(u32::MAX)));
+        let number = Arc::clone(node);
+        let salt = random.below(u64::from(u32::MAX));
         send(&mut under_way, &world, kind, due, perform(Arc::clone(&world), number, act, due, salt));
     }
     while under_way.join_next().await.is_some() {}
@@ -126,7 +128,8 @@ async fn leases(world: Arc<SimulatedCluster>, end: Instant, mut random: Random) 
     let mut order: Vec<(f64, &Arc<Node>)> =
         nodes.iter().map(|node| (random.unit() * LEASE_SECONDS, node)).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut round, mut under_way) = (Instant::now(), JoinSet::new());
+    let mut round = Instant::now();
+    let mut under_way = JoinSet::new();
     while round < end {
         for (offset, node) in &order {
             let due = round + Duration::from_secs_f64(*offset);
@@ -186,7 +189,8 @@ async fn renew(world: Arc<SimulatedCluster>, node: Arc<Node>, due: Instant) {
 
 async fn perform(world: Arc<SimulatedCluster>, node: Arc<Node>, act: TrafficKind, due: Instant, salt: u64) {
     let mark = mark(world.begun, due);
-    let (of_node, control) = (Sender::Node(node.number), Sender::Control(salt));
+    let of_node = Sender::Node(node.number);
+    let control = Sender::Control(salt);
     match act {
         TrafficKind::Replace => pods::replace(&world, &node, due, salt).await,
         TrafficKind::NodeStatus => {

@@ -87,12 +87,14 @@ impl UsageSampler {
     pub(crate) async fn during(mut self, time: Duration) -> Usage {
         self.begun = Instant::now();
         self.first = self.look();
-        let (end, mut peak) = (self.begun + time, None);
+        let end = self.begun + time;
+        let mut peak = None;
         while Instant::now() < end {
             peak = peak.max(self.server.and_then(process::rss_kib));
             tokio::time::sleep(SAMPLE.min(end.saturating_duration_since(Instant::now()))).await;
         }
-        let (last, wall) = (self.look(), self.begun.elapsed().as_secs_f64() * 1e3);
+        let last = self.look();
+        let wall = self.begun.elapsed().as_secs_f64() * 1e3;
         let share = |now: Option<f64>, then: Option<f64>| Some((now? - then?) / wall);
         let server_cpu = share(last.server, self.first.server);
         let server_busy = (last.server_cores - self.first.server_cores) / wall;

@@ -79,7 +79,8 @@ impl Watches {
         let revision = Arc::new(now(world).await?);
         self.count += wanted.len() as u64;
         let opened = stream::iter(wanted).map(|wanted| {
-            let (world, revision) = (Arc::clone(world), Arc::clone(&revision));
+            let world = Arc::clone(world);
+            let revision = Arc::clone(&revision);
             async move {
                 let body = begin(&world, &wanted, &revision).await?;
                 Ok::<_, Error>((world, wanted, body))
@@ -95,7 +96,8 @@ impl Watches {
 
 fn of_node(world: &SimulatedCluster, node: &Node) -> Vec<WatchRequest> {
     let namespace = world.plan.namespace_of(node.number * world.plan.pods_per_node);
-    let (name, namespace) = (&node.name, bodies::namespace_name(namespace));
+    let name = &node.name;
+    let namespace = bodies::namespace_name(namespace);
     let one = |resource, name| {
         format!("/api/v1/namespaces/{namespace}/{resource}?fieldSelector=metadata.name%3D{name}&")
     };

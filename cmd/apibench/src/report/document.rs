@@ -24,7 +24,8 @@ pub(crate) fn document<'a>(
         .entries
         .iter()
         .map(|entry| {
-            let (median, baseline) = (entry.summary(), results.baseline(entry, &servers));
+            let median = entry.summary();
+            let baseline = results.baseline(entry, &servers);
             let cpu = baseline.as_ref().and_then(|b| ratio(median.cpu_ms_per_op, b.cpu_ms_per_op));
             let p99 = baseline.as_ref().and_then(|b| ratio(median.p99_ms, b.p99_ms));
             let rss = baseline.as_ref().and_then(|b| ratio(median.rss_peak_kib, b.rss_peak_kib));

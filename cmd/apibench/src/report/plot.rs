@@ -123,8 +123,10 @@ fn axis(svg: &mut String, scale: &Scale, bottom: f64) {
 }
 
 fn bar(svg: &mut String, scale: &Scale, y: f64, server: usize, ratio: f64) {
-    let (one, end) = (scale.x(1.0), scale.x(ratio));
-    let (x, width) = (one.min(end), (one - end).abs().max(1.0));
+    let one = scale.x(1.0);
+    let end = scale.x(ratio);
+    let x = one.min(end);
+    let width = (one - end).abs().max(1.0);
     let _ = writeln!(
         svg,
         r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{:.1}" fill="{}"/>"#,

@@ -96,8 +96,10 @@ async fn drive<O: Operation>(
     let next = Arc::new(AtomicU64::new(0));
     let mut lanes = JoinSet::new();
     for lane in 0..usize::try_from(operation.lanes(&context.settings)).unwrap_or(1) {
-        let (operation, context) = (Arc::clone(operation), context.clone());
-        let (client, next) = (Arc::clone(client), Arc::clone(&next));
+        let operation = Arc::clone(operation);
+        let context = context.clone();
+        let client = Arc::clone(client);
+        let next = Arc::clone(&next);
         lanes.spawn(async move {
             let mut failures = 0;
             while failures < MAX_FAILURES {

@@ -46,7 +46,8 @@ fn nth(i: u64) -> String {
 /// Creates the CRD and as many objects as there are pods.
 async fn prepare(context: &Context, client: &Arc<Client>) -> Result<()> {
     custom::define(client).await?;
-    let (path, objects) = (stable(context), context.settings.objects);
+    let path = stable(context);
+    let objects = context.settings.objects;
     if setup::count(client, &path).await? == objects {
         return Ok(());
     }
@@ -183,7 +184,8 @@ impl Operation for Apply {
     }
 
     async fn run(&self, context: &Context, client: &Client, lane: usize, i: u64) -> Result<Option<u64>> {
-        let (name, value) = (format!("applied-{}", i % APPLIED), format!("value-{i}"));
+        let name = format!("applied-{}", i % APPLIED);
+        let value = format!("value-{i}");
         let path = format!("{}/{name}?fieldManager=apibench&force=true", churn(context));
         let call =
             Call::send(Method::PATCH, path, "application/apply-patch+yaml", custom::object(&name, &value));

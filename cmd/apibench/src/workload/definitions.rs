@@ -83,7 +83,9 @@ where
     let next = Arc::new(AtomicU64::new(0));
     let mut lanes: JoinSet<Result<()>> = JoinSet::new();
     for lane in 0..usize::try_from(context.settings.concurrency).unwrap_or(1) {
-        let (context, client, next) = (context.clone(), Arc::clone(client), Arc::clone(&next));
+        let context = context.clone();
+        let client = Arc::clone(client);
+        let next = Arc::clone(&next);
         lanes.spawn(async move {
             loop {
                 let i = next.fetch_add(1, Relaxed);

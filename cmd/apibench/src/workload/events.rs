@@ -72,7 +72,8 @@ mod tests {
 
     #[track_caller]
     fn check(pieces: &[&str], expected: &[&str]) {
-        let (mut lines, mut found) = (Lines::default(), Vec::new());
+        let mut lines = Lines::default();
+        let mut found = Vec::new();
         for piece in pieces {
             lines
                 .feed(piece.as_bytes(), |line| found.push(String::from_utf8_lossy(line).into_owned()))

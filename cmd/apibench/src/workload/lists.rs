@@ -113,7 +113,8 @@ impl Operation for List {
         if answer.gzipped != self.gzip {
             return Err(Error::Wrong(format!("gzip wanted: {}, got: {}", self.gzip, answer.gzipped)));
         }
-        let (expected, found) = ((self.expected)(settings), check::items(self.format, &answer)?);
+        let expected = (self.expected)(settings);
+        let found = check::items(self.format, &answer)?;
         if found != expected {
             return Err(Error::Wrong(format!("{found} items, expected {expected}")));
         }
@@ -133,7 +134,9 @@ impl Pages {
     /// Reads all pages, storing `keep` bytes of each. Returns bytes, pages, and items if they were stored.
     async fn walk(context: &Context, client: &Client, lane: usize, keep: usize) -> Result<(u64, u64, u64)> {
         let first = format!("{}?limit={PAGE}", path(&context.settings, "pods"));
-        let (mut bytes, mut items, mut next) = (0, 0, first.clone());
+        let mut bytes = 0;
+        let mut items = 0;
+        let mut next = first.clone();
         for page in 1..=MAX_PAGES {
             let answer = client.call(lane, Call::get(next), keep).await?.expect(200)?;
             bytes += answer.bytes;

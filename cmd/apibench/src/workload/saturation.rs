@@ -105,12 +105,15 @@ impl Patches {
     /// `None` without successful requests.
     #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
     async fn run_low_load(self: &Arc<Self>, time: Duration) -> Option<f64> {
-        let (period, latency) = (Duration::from_secs(1) / CALM_RATE, Arc::new(Histogram::default()));
-        let (begun, mut requests) = (Instant::now(), JoinSet::new());
+        let period = Duration::from_secs(1) / CALM_RATE;
+        let latency = Arc::new(Histogram::default());
+        let begun = Instant::now();
+        let mut requests = JoinSet::new();
         for n in 0..u32::try_from(time.as_secs()).unwrap_or(u32::MAX).saturating_mul(CALM_RATE) {
             let due = begun + period * n;
             tokio::time::sleep_until(due.into()).await;
-            let (patches, latency) = (Arc::clone(self), Arc::clone(&latency));
+            let patches = Arc::clone(self);
+            let latency = Arc::clone(&latency);
             requests.spawn(async move {
                 if patches.one(n as usize).await.is_some() {
                     latency.add(due.elapsed());
@@ -125,13 +128,16 @@ impl Patches {
 /// Sends as many requests as the server accepts. Returns the metrics over time.
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
-    let (settings, pid) = (&patches.context.settings, patches.context.target.pid);
+    let settings = &patches.context.settings;
+    let pid = patches.context.target.pid;
     let time = Duration::from_secs(settings.saturation_seconds);
     let parts = settings.saturation_seconds.div_ceil(WINDOW.as_secs());
     let histograms: Arc<Vec<Histogram>> = Arc::new((0..parts).map(|_| Histogram::default()).collect());
-    let (begun, mut writers) = (Instant::now(), JoinSet::new());
+    let begun = Instant::now();
+    let mut writers = JoinSet::new();
     for lane in 0..usize::try_from(settings.writers).unwrap_or(1) {
-        let (patches, histograms) = (Arc::clone(patches), Arc::clone(&histograms));
+        let patches = Arc::clone(patches);
+        let histograms = Arc::clone(&histograms);
         writers.spawn(async move {
             let mut failures = 0;
             while failures < MAX_FAILURES && begun.elapsed() < time {

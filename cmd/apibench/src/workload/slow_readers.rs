@@ -71,7 +71,8 @@ async fn read(context: Context, client: Arc<Client>, lane: usize, length: u64) -
         return Err(Error::Wrong(format!("list: wanted 200, got {}", response.status())));
     }
     let mut body = response.into_body();
-    let (mut bytes, mut first_byte) = (0, None);
+    let mut bytes = 0;
+    let mut first_byte = None;
     while started.elapsed() < context.duration() && bytes < length {
         let data = events::next_data(&mut body).await?;
         first_byte.get_or_insert_with(|| started.elapsed());

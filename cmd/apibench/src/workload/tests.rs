@@ -27,7 +27,8 @@ fn list(items: u64) -> String {
 
 /// Counts created and deleted objects; loses every `lost`-th creation.
 fn store(lost: u64) -> Arc<Handler> {
-    let (pods, requests) = (AtomicU64::new(0), AtomicU64::new(1));
+    let pods = AtomicU64::new(0);
+    let requests = AtomicU64::new(1);
     Arc::new(move |request| match request.split(' ').next() {
         Some("POST") => {
             let kept = u64::from(requests.fetch_add(1, Relaxed) % lost != 0);

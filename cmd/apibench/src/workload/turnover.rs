@@ -82,7 +82,8 @@ impl Operation for Delete {
     }
 
     async fn prepare(&self, context: &Context, client: &Arc<Client>) -> Result<()> {
-        let (settings, pods) = (&context.settings, churn_path(&context.settings, "pods"));
+        let settings = &context.settings;
+        let pods = churn_path(&context.settings, "pods");
         setup::delete_all(client, &pods).await?;
         setup::create(client, &pods, settings.objects, settings.concurrency, pod).await
     }

@@ -87,7 +87,8 @@ impl Workload for Fanout {
         updates::create_objects(&writer, &path, self.body).await?;
         let from = setup::resource_version(&writer, settings).await?;
         let watch_path = watch_path(&path, &from);
-        let (epoch, findings) = (Instant::now(), Arc::new(Findings::default()));
+        let epoch = Instant::now();
+        let findings = Arc::new(Findings::default());
 
         let mut watchers = JoinSet::new();
         let healthy = events::connect(context, settings.watchers, Windows::LARGE).await?;
@@ -152,7 +153,8 @@ async fn wait_for(findings: &Findings, expected: u64) {
 }
 
 fn judge(context: &Context, findings: &Findings, expected: u64, sent: u64, measured: Measured) -> Measured {
-    let (delivered, gaps) = (findings.delivered.load(Relaxed), findings.gaps.load(Relaxed));
+    let delivered = findings.delivered.load(Relaxed);
+    let gaps = findings.gaps.load(Relaxed);
     let duplicates = findings.duplicates.load(Relaxed);
     let missing = expected.saturating_sub(delivered);
     if missing + duplicates > 0 {

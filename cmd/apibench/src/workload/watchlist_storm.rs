@@ -40,7 +40,8 @@ impl Workload for Storm {
     async fn run(&self, context: &Context) -> Result<Measured> {
         let informers = usize::try_from(context.settings.watchers).unwrap_or(0);
         let client = events::connect(context, context.settings.watchers, Windows::LARGE).await?;
-        let (client, gate) = (Arc::new(client), Arc::new(Barrier::new(informers + 1)));
+        let client = Arc::new(client);
+        let gate = Arc::new(Barrier::new(informers + 1));
         let mut tasks = JoinSet::new();
         for lane in 0..informers {
             tasks.spawn(inform(context.clone(), Arc::clone(&client), lane, Arc::clone(&gate)));
@@ -48,7 +49,8 @@ impl Workload for Storm {
         let meter = Meter::start(context.target.pid);
         gate.wait().await;
         let started = Instant::now();
-        let (mut open, mut first) = (Vec::new(), None);
+        let mut open = Vec::new();
+        let mut first = None;
         while let Some(done) = tasks.join_next().await {
             match done.map_err(|e| Error::Wrong(e.to_string()))? {
                 Ok(stream) => {
@@ -91,7 +93,10 @@ async fn sync(client: &Client, lane: usize, node: u64) -> Result<(Incoming, u64,
          &resourceVersionMatch=NotOlderThan&fieldSelector=spec.nodeName%3Dnode-{node}"
     );
     let mut stream = events::open(client, lane, path).await?;
-    let (mut lines, mut items, mut bytes, mut ended) = (Lines::default(), 0, 0, false);
+    let mut lines = Lines::default();
+    let mut items = 0;
+    let mut bytes = 0;
+    let mut ended = false;
     while !ended {
         let data = events::next_data(&mut stream).await?;
         bytes += data.len() as u64;

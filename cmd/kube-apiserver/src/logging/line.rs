@@ -57,7 +57,8 @@ where
     ) -> fmt::Result {
         let mut said = EventFields::default();
         event.record(&mut said);
-        let (of, now) = (event.metadata(), self.clock.now());
+        let of = event.metadata();
+        let now = self.clock.now();
         writeln!(
             writer,
             "{}",
@@ -86,7 +87,9 @@ impl EventFields {
         // 2006-01-02T15:04:05.000000Z
         let time = now.rfc3339_micro().to_string();
         let part = |range: std::ops::Range<usize>| time.get(range).unwrap_or_default();
-        let (month, day, clock) = (part(5..7), part(8..10), part(11..26));
+        let month = part(5..7);
+        let day = part(8..10);
+        let clock = part(11..26);
         let file = of.file().and_then(|file| file.rsplit('/').next()).unwrap_or("???");
         let mut line = format!(
             "{severity}{month}{day} {clock} {process:>7} {file}:{}] {}",

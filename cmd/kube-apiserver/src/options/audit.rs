@@ -114,7 +114,8 @@ fn check_backend(flags: &Flags, of: &str, errors: &mut Vec<String>) {
         errors.extend(check_batch(flags, of));
     }
     let bytes = |what: &str| flags.int(&format!("audit-{of}-truncate-max-{what}-size"));
-    let (event, batch) = (bytes("event"), bytes("batch"));
+    let event = bytes("event");
+    let batch = bytes("batch");
     if event <= 0 {
         errors.push(format!("invalid audit truncate {of} max event size {event}, must be a positive number"));
     } else if batch < event {
@@ -142,7 +143,8 @@ fn check_batch(flags: &Flags, of: &str) -> Option<String> {
     if !flags.bool(&name("throttle-enable")) {
         return None;
     }
-    let (rate, burst) = (flags.float(&name("throttle-qps")), flags.int(&name("throttle-burst")));
+    let rate = flags.float(&name("throttle-qps"));
+    let burst = flags.int(&name("throttle-burst"));
     match () {
         () if rate <= 0.0 => Some(wrong("throttle QPS", &rate.to_string())),
         () if burst <= 0 => Some(wrong("throttle burst", &burst.to_string())),

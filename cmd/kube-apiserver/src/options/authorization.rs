@@ -96,7 +96,8 @@ pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
     if flags.is_given("authorization-mode") && names.is_empty() {
         errors.push("at least one authorization-mode must be passed".to_owned());
     }
-    let (policies, webhook) = (flags.optional("authorization-policy-file"), flags.optional(WEBHOOK_FILE));
+    let policies = flags.optional("authorization-policy-file");
+    let webhook = flags.optional(WEBHOOK_FILE);
     for name in &names {
         match Mode::parse(name) {
             None => errors.push(format!("authorization-mode {name:?} is not a valid mode")),

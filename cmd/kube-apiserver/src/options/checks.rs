@@ -118,7 +118,8 @@ fn etcd(flags: &Flags, errors: &mut Vec<String>) {
                 .to_owned(),
         );
     }
-    let (file, reload) = ("encryption-provider-config", "encryption-provider-config-automatic-reload");
+    let file = "encryption-provider-config";
+    let reload = "encryption-provider-config-automatic-reload";
     if flags.optional(file).is_none() && flags.bool(reload) {
         errors.push(format!("--{reload} must be set with --{file}"));
     }
@@ -189,7 +190,8 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
         errors.push(format!("service-account-jwks-uri requires https scheme, parsed as: {uri}"));
     }
     let lifetime = flags.nanos("service-account-max-token-expiration");
-    let (hour, longest) = (3600 * 1_000_000_000, (1_i64 << 32) * 1_000_000_000);
+    let hour = 3600 * 1_000_000_000;
+    let longest = (1_i64 << 32) * 1_000_000_000;
     if lifetime != 0 && !(hour..=longest).contains(&lifetime) {
         errors.push(
             "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned(),
@@ -265,8 +267,8 @@ fn request_headers(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
 }
 
 fn admission(flags: &Flags, errors: &mut Vec<String>) {
-    let (enabled, disabled) =
-        (flags.list("enable-admission-plugins"), flags.list("disable-admission-plugins"));
+    let enabled = flags.list("enable-admission-plugins");
+    let disabled = flags.list("disable-admission-plugins");
     for (flag, names) in [("enable", &enabled), ("disable", &disabled)] {
         for name in names {
             if known(name).is_none() {
@@ -308,7 +310,8 @@ fn services(flags: &Flags, errors: &mut Vec<String>) {
         errors.push(format!("--apiserver-count should be a positive number, but value '{count}' provided"));
     }
     let text = flags.optional("service-cluster-ip-range").unwrap_or(SERVICE_CIDR);
-    let (given, cidrs) = (text.split(',').count(), cidrs(flags));
+    let given = text.split(',').count();
+    let cidrs = cidrs(flags);
     if cidrs.len() < given {
         errors.push(format!("service-cluster-ip-range {text:?} is not a valid cidr"));
     }

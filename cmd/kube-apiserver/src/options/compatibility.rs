@@ -99,7 +99,8 @@ fn said(flags: &Flags) -> Result<Vec<(String, bool)>, OptionError> {
 fn gate(pair: &str) -> Result<(String, bool), OptionError> {
     let (name, value) =
         pair.split_once('=').ok_or_else(|| OptionError(format!("missing bool value for {pair}")))?;
-    let (name, value) = (name.trim(), value.trim());
+    let name = name.trim();
+    let value = value.trim();
     match switch(value) {
         Ok(open) => Ok((name.to_owned(), open)),
         Err(error) => Err(OptionError(format!("invalid value of {name}={value}, err: {error}"))),

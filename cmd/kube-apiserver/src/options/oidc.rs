@@ -9,7 +9,8 @@ use crate::flags::Flags;
 /// Builds the issuer configuration, if an issuer is set.
 pub(super) fn config(flags: &Flags) -> Option<OidcConfig> {
     let text = |name: &str| flags.text(name).to_owned();
-    let (issuer_url, client_id) = (flags.optional("oidc-issuer-url")?, flags.optional("oidc-client-id")?);
+    let issuer_url = flags.optional("oidc-issuer-url")?;
+    let client_id = flags.optional("oidc-client-id")?;
     let required = flags.list("oidc-required-claim");
     let pairs = required.iter().filter_map(|pair| pair.split_once('='));
     Some(OidcConfig {

@@ -292,7 +292,8 @@ fn gates_follow_emulation_and_flags() {
 #[test]
 fn releases_follow_from_each_other() {
     let check = |line: &str, emulation: u32, oldest: u32| {
-        let (emulation, oldest) = (Release::minor_of_1(emulation), Release::minor_of_1(oldest));
+        let emulation = Release::minor_of_1(emulation);
+        let oldest = Release::minor_of_1(oldest);
         let expected = Effective { emulation, min_compatibility: oldest };
         assert_eq!(options(line).unwrap().gates.effective(), expected, "{line}");
     };

@@ -142,7 +142,8 @@ pub(super) struct Watcher {
 impl Watcher {
     /// Maintains the condition until dropped.
     pub(super) async fn run(self) {
-        let (mut pause, mut was_available) = (RETRY_INTERVAL_MIN, false);
+        let mut pause = RETRY_INTERVAL_MIN;
+        let mut was_available = false;
         loop {
             let found = self.remote.found();
             let verdict = match problem_of_service(&self.remote.place, &found) {

@@ -205,8 +205,8 @@ impl DiscoveryTask {
         match answer.status().as_u16() {
             200 => {
                 let tag = answer.headers().get(ETAG).cloned();
-                let (group, version) =
-                    (self.remote.service.group.clone(), self.remote.service.version.clone());
+                let group = self.remote.service.group.clone();
+                let version = self.remote.service.version.clone();
                 let reading = move || part_of_version(answer.body(), &group, &version);
                 let part = tokio::task::spawn_blocking(reading).await?;
                 self.known.proxied.swagger = Some(part?);

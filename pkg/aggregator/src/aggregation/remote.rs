@@ -31,7 +31,8 @@ impl Remote {
     pub(super) fn new(
         service: Arc<ApiService>,
         place: Place,
-        (addresses, dialer): (ServiceAddresses, Option<Dialer>),
+        addresses: ServiceAddresses,
+        dialer: Option<Dialer>,
         config: &AggregationConfig,
     ) -> Self {
         let trust = match (place.insecure, place.ca_bundle.is_empty()) {

@@ -72,7 +72,8 @@ impl Cleanup {
         deleted
             .map_err(|status| format!("could not issue all deletes: {}", status.message))
             .map_err(failed("InstanceDeletionFailed"))?;
-        let (deadline, mut pause) = (Instant::now() + WAIT_MAX, PAUSES.0);
+        let deadline = Instant::now() + WAIT_MAX;
+        let mut pause = PAUSES.0;
         loop {
             let options = ListOptions { limit: 1, ..ListOptions::default() };
             let left = self.registry.list(&target, &options).await;
@@ -100,7 +101,8 @@ impl Cleanup {
         let wanted = |current: Option<&Object>| {
             let current = current.filter(|current| meta::text(current, "uid") == definition.uid)?;
             let mut new = current.clone();
-            set_terminating(&mut new, verdict.clone(), now);
+            let (status, reason, message) = verdict.clone();
+            set_terminating(&mut new, status, reason, message, now);
             if done {
                 remove_finalizer(&mut new);
             }
@@ -110,7 +112,8 @@ impl Cleanup {
             Ok(kept) => kept.object.is_some(),
             Err(status) => {
                 if status.reason != Reason::NotFound {
-                    let (name, error) = (&definition.name, &status.message);
+                    let name = &definition.name;
+                    let error = &status.message;
                     tracing::warn!(name, error, "a deleted definition's status could not be written");
                     sleep(RETRY).await;
                 }

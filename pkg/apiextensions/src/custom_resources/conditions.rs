@@ -71,7 +71,8 @@ impl<T: Fn() -> NamesInUse> StatusInputs<'_, T> {
                 .map(Names::read)
                 .unwrap_or_default()
         };
-        let (wanted, before) = (names("spec", "names"), names("status", "acceptedNames"));
+        let wanted = names("spec", "names");
+        let before = names("status", "acceptedNames");
         if wanted == before {
             return;
         }
@@ -230,7 +231,9 @@ fn set_condition(definition: &mut Object, condition: Condition, now: UnixTime) {
 /// Sets the `Terminating` condition of a deleted CRD.
 pub(super) fn set_terminating(
     definition: &mut Object,
-    (status, reason, message): (&'static str, &'static str, String),
+    status: &'static str,
+    reason: &'static str,
+    message: String,
     now: UnixTime,
 ) {
     set_condition(definition, Condition::new("Terminating", status, reason, message), now);

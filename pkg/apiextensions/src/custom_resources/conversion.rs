@@ -119,7 +119,8 @@ impl WebhookConversion {
 
     async fn webhook(&self) -> Result<&Webhook, WebhookError> {
         let made = self.webhook.get_or_init(|| async {
-            let (place, authorities) = (self.place.clone(), self.authorities.clone());
+            let place = self.place.clone();
+            let authorities = self.authorities.clone();
             let credentials = self.common.credentials.at(&place)?;
             let ways = self.common.ways.clone();
             let made = tokio::task::spawn_blocking(move || {
@@ -151,7 +152,8 @@ impl WebhookConversion {
         let converted =
             review.answer(&answer, &uid).map_err(|source| CallError::Response { what: what(), source })?;
         if converted.len() != objects.len() {
-            let (got, expected) = (converted.len(), objects.len());
+            let got = converted.len();
+            let expected = objects.len();
             return Err(CallError::Count { what: what(), got, expected });
         }
         let checked = objects.iter().zip(converted).map(|(from, into)| review::checked(from, into, to));

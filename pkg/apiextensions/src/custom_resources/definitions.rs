@@ -105,13 +105,15 @@ pub(crate) struct Definition {
 impl Definition {
     /// Reads a stored CRD by the outline of its bytes; `None` if it is not an object.
     pub(super) fn read(outline: Outline, revision: Revision, bytes: Bytes) -> Option<Self> {
-        let (object, empty) = (outline.value.as_object()?, Object::new());
+        let object = outline.value.as_object()?;
+        let empty = Object::new();
         let spec = child(object, "spec").unwrap_or(&empty);
         let status = child(object, "status").unwrap_or(&empty);
         let names = |holder: &Object, name: &str| child(holder, name).map(Names::read).unwrap_or_default();
         let conditions = children(status, "conditions");
         let metadata = meta::metadata(object).unwrap_or(&empty);
-        let (group, accepted) = (text(spec, "group"), names(status, "acceptedNames"));
+        let group = text(spec, "group");
+        let accepted = names(status, "acceptedNames");
         Some(Definition {
             name: text(metadata, "name").to_owned(),
             uid: text(metadata, "uid").to_owned(),

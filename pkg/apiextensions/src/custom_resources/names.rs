@@ -149,7 +149,8 @@ mod tests {
         let check = |definitions: &[Arc<Definition>], expected: &[&str]| {
             assert_eq!(served(&PendingNames::default(), definitions), expected);
         };
-        let (gadgets, widgets) = (definition("gadgets", "Gadget", &[]), definition("widgets", "Widget", &[]));
+        let gadgets = definition("gadgets", "Gadget", &[]);
+        let widgets = definition("widgets", "Widget", &[]);
         check(&[gadgets.clone(), widgets], &["gadgets", "widgets"]);
         check(&[gadgets.clone(), definition("others", "Gadget", &[])], &["gadgets"]);
         check(&[gadgets.clone(), definition("others", "Gadget", &["True"])], &["others"]);
@@ -158,7 +159,8 @@ mod tests {
 
     #[test]
     fn names_in_pending_writes_are_reserved_and_served() {
-        let (gadgets, rival) = (definition("gadgets", "Gadget", &[]), definition("agadgets", "Gadget", &[]));
+        let gadgets = definition("gadgets", "Gadget", &[]);
+        let rival = definition("agadgets", "Gadget", &[]);
         let written = json!({"status": {"acceptedNames": {
             "plural": "gadgets", "singular": "gadgets", "kind": "Gadget", "listKind": "GadgetList",
         }}});

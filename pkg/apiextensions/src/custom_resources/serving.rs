@@ -177,7 +177,8 @@ impl Serving {
         let made_from = ResourceInputs::of(definition);
         let rows = rows(definition, &made_from, self.minor, &self.webhooks, &self.kinds.cel_times);
         let (resource, outside) = rows?;
-        let (group, converted) = (definition.group.clone(), outside.is_some());
+        let group = definition.group.clone();
+        let converted = outside.is_some();
         Some((Arc::new(Served { group, made_from, resource, converted }), outside))
     }
 

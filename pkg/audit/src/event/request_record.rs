@@ -25,7 +25,8 @@ impl RequestRecord {
     /// Encodes a request. `uri` is the path and query as sent by the client. `user` is `None` before
     /// authentication. The first of `addresses` is the client.
     pub fn new(
-        (uri, verb): (&str, &str),
+        uri: &str,
+        verb: &str,
         user: Option<&UserInfo>,
         mut addresses: impl Iterator<Item = IpAddr>,
         user_agent: &str,

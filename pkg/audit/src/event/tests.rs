@@ -38,8 +38,8 @@ pub(crate) fn event() -> Event {
 }
 
 fn asked(user: Option<&UserInfo>, addresses: &[IpAddr], user_agent: &str) -> RequestRecord {
-    let target = ("/api/v1/namespaces/ns/pods/a?x=<y>", "get");
-    RequestRecord::new(target, user, addresses.iter().copied(), user_agent)
+    let uri = "/api/v1/namespaces/ns/pods/a?x=<y>";
+    RequestRecord::new(uri, "get", user, addresses.iter().copied(), user_agent)
 }
 
 fn about(info: RequestInfo) -> ObjectReference {

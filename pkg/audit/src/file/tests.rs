@@ -88,11 +88,9 @@ fn backups_are_deleted_by_number_and_age() {
     let world = World::new();
     let options = world.options();
     drop(world.file(&options));
-    let (new, middle, old) = (
-        "audit-2023-11-14T10-00-00.000.log",
-        "audit-2023-11-13T10-00-00.000.log.gz",
-        "audit-2023-11-01T10-00-00.000.log",
-    );
+    let new = "audit-2023-11-14T10-00-00.000.log";
+    let middle = "audit-2023-11-13T10-00-00.000.log.gz";
+    let old = "audit-2023-11-01T10-00-00.000.log";
     let check = |options: FileOptions, expected: &[&str]| {
         for name in [new, middle, old, "audit-of-mine.log", "other"] {
             world.put(name);

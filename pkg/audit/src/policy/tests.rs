@@ -8,8 +8,8 @@ use crate::Stage;
 
 const HEAD: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
 
-fn parse(text: &str) -> Result<Policy, String> {
-    Policy::parse(text.as_bytes()).map(|(policy, _)| policy).map_err(|error| error.to_string())
+fn parse(text: &str) -> Result<Policy, Error> {
+    Policy::parse(text.as_bytes()).map(|(policy, _)| policy)
 }
 
 fn ann() -> UserInfo {
@@ -111,7 +111,7 @@ fn the_first_rule_that_matches_decides() {
 #[test]
 fn invalid_policies_get_upstream_errors() {
     let check = |text: &str, expected: &str| {
-        assert_eq!(parse(&format!("{HEAD}{text}")).err().as_deref(), Some(expected), "{text}");
+        assert_eq!(parse(&format!("{HEAD}{text}")).err().unwrap().to_string(), expected, "{text}");
     };
     check("", "loaded illegal policy with 0 rules");
     check("rules: [{}]", "rules[0].level: Required value");
@@ -140,7 +140,7 @@ fn invalid_policies_get_upstream_errors() {
         "rules: {}",
         "failed decoding: json: cannot unmarshal object into Go struct field Policy.rules of type []v1.PolicyRule",
     );
-    let other = parse("apiVersion: audit.k8s.io/v1beta1\nkind: Policy\n").unwrap_err();
+    let other = parse("apiVersion: audit.k8s.io/v1beta1\nkind: Policy\n").unwrap_err().to_string();
     assert!(other.starts_with("failed decoding: no kind \"Policy\" is registered for version"), "{other}");
 }
 

@@ -166,7 +166,8 @@ async fn proxy_headers_take_precedence_over_its_certificate() {
     let authenticator = Authenticator { request_headers: Some(Arc::new(trusted)), ..authenticator(true) };
     let check =
         async |proxy: Option<PresentedCertificate>, client: Option<PresentedCertificate>, user, expected| {
-            let (presented, headers) = (PresentedCertificates { client, proxy }, headers(user));
+            let presented = PresentedCertificates { client, proxy };
+            let headers = headers(user);
             let credentials = Credentials {
                 certificates: Some(&presented),
                 authorization: None,

@@ -142,7 +142,8 @@ impl ClaimMapper {
 
     fn check_required(&self, claims: &Claims) -> Result<(), Error> {
         for rule in self.config.claim_validation_rules.iter().filter(|rule| !rule.claim.is_empty()) {
-            let (claim, wanted) = (&rule.claim, &rule.required_value);
+            let claim = &rule.claim;
+            let wanted = &rule.required_value;
             if !claims.contains_key(claim) {
                 return Err(Error::Credential(format!(
                     "oidc: required claim {claim} not present in ID token"

@@ -69,7 +69,8 @@ impl Distributed {
     }
 
     async fn resolve(&self, source: &Source) -> Result<Value, Error> {
-        let (claim, endpoint) = (&self.claim, &source.endpoint);
+        let claim = &self.claim;
+        let endpoint = &source.endpoint;
         let unreachable = |error: Error| error.within(format!("while getting distributed claim {claim:?}"));
         let uri =
             Uri::try_from(endpoint).map_err(|error| unreachable(Error::Credential(error.to_string())))?;

@@ -90,7 +90,8 @@ impl Compiler {
         let extra = types.map(Type::STRING, texts);
         let fields = [("username", Type::STRING), ("uid", Type::STRING), ("groups", texts), ("extra", extra)];
         let environment = || Environment::of_release(MINOR);
-        let (types, nobody) = (Arc::new(types), Arc::new(UserType(HashMap::new())));
+        let types = Arc::new(types);
+        let nobody = Arc::new(UserType(HashMap::new()));
         let known = Arc::new(UserType(fields.into_iter().collect()));
         Compiler {
             claims: environment().declare(Arc::clone(&types), nobody).variable("claims", claims),

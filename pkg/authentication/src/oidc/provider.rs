@@ -82,7 +82,8 @@ impl Provider {
             Error::Unavailable(format!("oidc: failed to decode provider discovery object: {error}"))
         })?;
         if found.issuer != self.issuer {
-            let (expected, got) = (&self.issuer, &found.issuer);
+            let expected = &self.issuer;
+            let got = &found.issuer;
             return Err(Error::Unavailable(format!(
                 "oidc: issuer did not match the issuer returned by provider, expected {expected:?} got {got:?}"
             )));

@@ -34,7 +34,8 @@ pub(super) fn validate(config: &AuthenticationConfiguration, limits: &Limits) ->
     }
     let compiler = Compiler::new();
     let mut errors = Vec::new();
-    let (mut urls, mut discovery_urls) = (HashSet::new(), HashSet::new());
+    let mut urls = HashSet::new();
+    let mut discovery_urls = HashSet::new();
     for (index, jwt) in config.jwt.iter().enumerate() {
         let path = root.index(index);
         errors.extend(authenticator(&compiler, jwt, &path, limits).1);
@@ -71,7 +72,8 @@ pub(super) fn authenticator(
 }
 
 fn issuer(issuer: &Issuer, path: &Path<'_>, limits: &Limits, errors: &mut Vec<Error>) {
-    let (url_path, discovery_path) = (path.child("url"), path.child("discoveryURL"));
+    let url_path = path.child("url");
+    let discovery_path = path.child("discoveryURL");
     if issuer.url.is_empty() {
         errors.push(Error::required(&url_path, ""))
     } else {
@@ -92,7 +94,8 @@ fn issuer(issuer: &Issuer, path: &Path<'_>, limits: &Limits, errors: &mut Vec<Er
     if let Some(flaw) = authority(&issuer.certificate_authority) {
         errors.push(Error::invalid(&path.child("certificateAuthority"), "<omitted>", flaw));
     }
-    let (selector, path) = (issuer.egress_selector_type.as_str(), path.child("egressSelectorType"));
+    let selector = issuer.egress_selector_type.as_str();
+    let path = path.child("egressSelectorType");
     let mut refuse = |detail: &str| errors.push(Error::invalid(&path, BadValue::json_text(selector), detail));
     if !selector.is_empty() && !limits.egress {
         refuse(
@@ -132,7 +135,8 @@ fn url(text: &str, disallowed: &[String], path: &Path<'_>, errors: &mut Vec<Erro
 }
 
 fn audiences(issuer: &Issuer, path: &Path<'_>, errors: &mut Vec<Error>) {
-    let (audiences, policy) = (&issuer.audiences, issuer.audience_match_policy.as_str());
+    let audiences = &issuer.audiences;
+    let policy = issuer.audience_match_policy.as_str();
     let (path, policy_path) = (path.child("audiences"), path.child("audienceMatchPolicy"));
     if audiences.is_empty() {
         errors.push(Error::required(&path, format!("at least one {path} is required")));
@@ -183,7 +187,8 @@ struct Validation<'c> {
 
 impl<'c> Validation<'c> {
     fn new(compiler: &'c Compiler) -> Self {
-        let (expressions, errors) = (Expressions::default(), Vec::new());
+        let expressions = Expressions::default();
+        let errors = Vec::new();
         Validation { compiler, expressions, errors, uses_email: false, uses_email_verified: false }
     }
 
@@ -203,10 +208,12 @@ impl<'c> Validation<'c> {
     }
 
     fn claim_rules(&mut self, jwt: &JwtAuthenticator, path: &Path<'_>) {
-        let (mut claims, mut expressions) = (HashSet::new(), HashSet::new());
+        let mut claims = HashSet::new();
+        let mut expressions = HashSet::new();
         for (index, rule) in jwt.claim_validation_rules.iter().enumerate() {
             let path = path.index(index);
-            let (claim_path, expression_path) = (path.child("claim"), path.child("expression"));
+            let claim_path = path.child("claim");
+            let expression_path = path.child("expression");
             let unwanted = |path: &Path<'_>, text: &str, other: &str| {
                 let detail = format!("may not be specified when {other} is set");
                 (!text.is_empty()).then(|| Error::invalid(path, text, detail))
@@ -325,7 +332,8 @@ impl<'c> Validation<'c> {
         let mut seen = HashSet::new();
         let mut rules: Vec<(Expression, String)> = Vec::new();
         for (index, rule) in jwt.user_validation_rules.iter().enumerate() {
-            let (path, text) = (path.index(index), &rule.expression);
+            let path = path.index(index);
+            let text = &rule.expression;
             let path = path.child("expression");
             if text.is_empty() {
                 self.errors.push(Error::required(&path, ""));

@@ -50,7 +50,8 @@ impl BoundTokens {
         check_times(&claims, now)?;
         let deleted_before = UnixTime { seconds: now.seconds.saturating_sub(LEEWAY_SECONDS), ..now };
         let binding = &claims.binding;
-        let (namespace, account) = (&*binding.namespace, &binding.account);
+        let namespace = &*binding.namespace;
+        let account = &binding.account;
         let found = self.objects.state(ObjectKind::ServiceAccount, namespace, &account.name).await?;
         if found.uid != account.uid {
             return Err(Error::Credential(format!(
@@ -79,7 +80,8 @@ impl BoundTokens {
         }
         if let Some(warn_after) = binding.warn_after.filter(|seconds| *seconds != 0) {
             let uses = if UnixTime::from_seconds(warn_after) < now {
-                let (subject, late) = (&claims.subject, now.seconds.saturating_sub(warn_after));
+                let subject = &claims.subject;
+                let late = now.seconds.saturating_sub(warn_after);
                 let text = format!("subject: {subject}, seconds after warning threshold: {late}");
                 notes.annotate("authentication.k8s.io/stale-token", text);
                 &self.metrics.stale
@@ -117,7 +119,8 @@ impl TokenAuthenticator for BoundTokens {
 /// The reason for the rejection.
 fn check_times(claims: &Claims, now: UnixTime) -> Result<(), Error> {
     let shifted = |seconds: i64| UnixTime { seconds: now.seconds.saturating_add(seconds), ..now };
-    let (earliest, latest) = (shifted(-LEEWAY_SECONDS), shifted(LEEWAY_SECONDS));
+    let earliest = shifted(-LEEWAY_SECONDS);
+    let latest = shifted(LEEWAY_SECONDS);
     if claims.not_before.is_some_and(|at| latest < UnixTime::from_seconds(at)) {
         return Err(Error::Credential("service account token is not valid yet".to_owned()));
     }

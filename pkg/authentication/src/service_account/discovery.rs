@@ -117,7 +117,8 @@ impl OpenIdMetadata {
     /// Returns the current documents and their cache lifetime in seconds. If no documents can be built for
     /// the current keys, the previous ones remain.
     pub fn current(&self) -> (Arc<OpenIdDocuments>, u64) {
-        let (made, keys) = (self.made.load(), self.keys.current());
+        let made = self.made.load();
+        let keys = self.keys.current();
         let mut documents = Arc::clone(&made.1);
         if !Arc::ptr_eq(&made.0, &keys) {
             match OpenIdDocuments::new(&self.issuer, self.keys_uri.as_deref(), &self.address, &keys) {

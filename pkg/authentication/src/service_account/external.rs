@@ -145,7 +145,8 @@ impl ExternalKeys {
             error.within("while initially filling key cache: while performing initial cache fill")
         };
         let first = fetch(&*signer, &metrics, &*clock).await.map_err(failed)?;
-        let (current, last_fetch) = (ArcSwap::from_pointee(first), Mutex::default());
+        let current = ArcSwap::from_pointee(first);
+        let last_fetch = Mutex::default();
         Ok(ExternalKeys { signer, metrics, clock, current, last_fetch })
     }
 

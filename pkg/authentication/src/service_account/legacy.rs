@@ -167,7 +167,8 @@ impl LegacyTokens {
             let time = UnixTime { seconds, nanos: 0 };
             time.rfc3339().to_string().chars().take(10).collect()
         };
-        let (today, tomorrow) = (day(now.seconds), day(now.seconds.saturating_add(SECONDS_OF_DAY)));
+        let today = day(now.seconds);
+        let tomorrow = day(now.seconds.saturating_add(SECONDS_OF_DAY));
         if secret.last_used != today && secret.last_used != tomorrow {
             objects.mark_used(namespace, name, &secret.state.uid, &today).await;
         }

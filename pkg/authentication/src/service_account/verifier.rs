@@ -162,7 +162,8 @@ impl Verifier {
         let found: Vec<String> = asked.iter().filter(|one| audiences.contains(one)).cloned().collect();
         if found.is_empty() && !self.implicit_audiences.is_empty() {
             let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
-            let (given, wanted) = (list(&audiences), list(asked));
+            let given = list(&audiences);
+            let wanted = list(asked);
             return Err(Error::Credential(format!(
                 "token audiences [{given}] is invalid for the target audiences [{wanted}]"
             )));

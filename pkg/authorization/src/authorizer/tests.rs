@@ -6,7 +6,7 @@ use crate::config::{Configuration, WebhookConfiguration};
 use crate::node::{self, Features, Graph};
 use crate::rbac::Index;
 use crate::webhook::{Attempt, CallResponse, Caller, Conditions, Options, Version};
-use crate::{AuthorizerDeps, Failure, Mode, Policies, Reload, Reloadable};
+use crate::{AuthorizerDeps, AuthorizerError, Mode, Policies, Reload, Reloadable};
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
 use component_base::clock::TestClock;
@@ -75,7 +75,8 @@ async fn refused(authorizer: &dyn Authorizer, user: UserInfo, info: &RequestInfo
 #[tokio::test]
 async fn denials_have_upstream_messages() {
     async fn check(who: &str, method: &str, path: &str, expected: &str) {
-        let (user, info) = (user(who, &[]), info(method, path));
+        let user = user(who, &[]);
+        let info = info(method, path);
         let status = refused(&MastersOnly, user, &info).await;
         assert_eq!(
             (status.code, status.reason.as_str(), status.message.as_str()),
@@ -102,7 +103,8 @@ async fn denials_have_upstream_messages() {
 
 #[tokio::test]
 async fn denial_contains_object_details() {
-    let (user, info) = (user("a", &[]), info("GET", "/apis/apps/v1/namespaces/ns/deployments/web"));
+    let user = user("a", &[]);
+    let info = info("GET", "/apis/apps/v1/namespaces/ns/deployments/web");
     let status = refused(&AlwaysDeny, user, &info).await;
     let details = status.details.unwrap();
     assert_eq!(
@@ -119,7 +121,8 @@ async fn denial_contains_object_details() {
 #[tokio::test]
 async fn modes_decide_as_configured() {
     async fn check(names: &[Mode], groups: &[&str], expected: bool) {
-        let (user, info) = (user("u", groups), info("GET", "/api"));
+        let user = user("u", groups);
+        let info = info("GET", "/api");
         let authorizer = nothing().authorizer(&modes(names, false)).unwrap();
         let allowed = authorize(&authorizer, user, &info).await.is_ok();
         assert_eq!(allowed, expected, "{names:?} {groups:?}");
@@ -171,14 +174,15 @@ async fn failure_passes_on_unless_it_denies() {
         assert_eq!(authorizer.decide(Attributes::of_user(&user)).await, expected, "{names:?}");
     }
     let failed = |denied, reason: &str| {
-        Decision::Failed(Failure { denied, reason: reason.to_owned(), error: "down".to_owned() })
+        Decision::Failed(AuthorizerError { denied, reason: reason.to_owned(), error: "down".to_owned() })
     };
     let allowed = Decision::Allow(Arc::default());
     check(&[Mode::Webhook, Mode::AlwaysAllow], false, allowed).await;
     check(&[Mode::Webhook, Mode::AlwaysAllow], true, failed(true, "")).await;
     check(&[Mode::Webhook, Mode::AlwaysDeny], false, failed(false, "Everything is forbidden.")).await;
     check(&[Mode::Webhook, Mode::Webhook], false, failed(false, "")).await;
-    let (user, info) = (user("u", &[]), info("GET", "/api"));
+    let user = user("u", &[]);
+    let info = info("GET", "/api");
     let authorizer = nothing().authorizer(&modes(&[Mode::Webhook], false)).unwrap();
     let error = authorize(&authorizer, user, &info).await.unwrap_err();
     assert!(matches!(error, Unauthorized::Failed(error) if error == "down"));
@@ -193,7 +197,8 @@ async fn reload_is_all_or_nothing() {
     let config = Configuration::parse(&deny, &Default::default()).unwrap();
     let means = AuthorizerDeps { roles: None, ..nothing() };
     let reloadable = Reloadable::new(means, config, deny.clone()).unwrap();
-    let (user, info) = (user("u", &[]), info("GET", "/api"));
+    let user = user("u", &[]);
+    let info = info("GET", "/api");
     let allowed = async || authorize(&reloadable, user.clone(), &info).await.is_ok();
     assert_eq!((reloadable.reload(deny.clone()), allowed().await), (Reload::Unchanged, false));
     assert_eq!((reloadable.reload(both.clone()), allowed().await), (Reload::Replaced, true));

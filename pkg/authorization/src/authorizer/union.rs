@@ -8,7 +8,7 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 
 use crate::metrics::Series;
-use crate::{Attributes, Authorizer, Decision, Failure, Rules};
+use crate::{Attributes, Authorizer, AuthorizerError, Decision, Rules};
 
 /// A member of a union.
 #[derive(Clone)]
@@ -37,7 +37,8 @@ impl Union {
 #[async_trait]
 impl Authorizer for Union {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
-        let (mut reasons, mut errors) = (Vec::new(), Vec::new());
+        let mut reasons = Vec::new();
+        let mut errors = Vec::new();
         for Member { authorizer, series } in &self.0 {
             let decision = authorizer.decide(attributes).await;
             if let Some(series) = series {
@@ -45,7 +46,7 @@ impl Authorizer for Union {
             }
             match decision {
                 Decision::NoOpinion(reason) => reasons.push(reason),
-                Decision::Failed(Failure { denied: false, reason, error }) => {
+                Decision::Failed(AuthorizerError { denied: false, reason, error }) => {
                     reasons.push(reason);
                     errors.push(error);
                 }
@@ -56,12 +57,13 @@ impl Authorizer for Union {
         let reason = reasons.join("\n");
         match aggregate(errors) {
             None => Decision::NoOpinion(reason),
-            Some(error) => Decision::Failed(Failure { denied: false, reason, error }),
+            Some(error) => Decision::Failed(AuthorizerError { denied: false, reason, error }),
         }
     }
 
     async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
-        let (mut all, mut errors) = (Rules::default(), Vec::new());
+        let mut all = Rules::default();
+        let mut errors = Vec::new();
         for Member { authorizer, .. } in &self.0 {
             let mut rules = authorizer.rules(user, namespace).await;
             errors.push(mem::take(&mut rules.error));

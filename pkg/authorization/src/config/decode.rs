@@ -76,7 +76,8 @@ pub(super) fn file(text: &[u8]) -> Result<File, Error> {
     let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     let meta =
         schema::json::type_meta(&yaml.json).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
-    let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
+    let api_version = meta.api_version.as_ref();
+    let kind = meta.kind.as_ref();
     let shown = String::from_utf8_lossy(text);
     if kind.is_empty() {
         return Err(Error::Invalid(format!("Object 'Kind' is missing in '{shown}'")));
@@ -274,7 +275,8 @@ impl Reader<'_> {
     }
 
     fn connection(&mut self, path: &str, object: &Object, webhook: &mut Webhook) -> Result<(), Error> {
-        let (path, dotted) = (format!("{path}.connectionInfo"), "authorizers.webhook.connectionInfo");
+        let path = format!("{path}.connectionInfo");
+        let dotted = "authorizers.webhook.connectionInfo";
         let place = FieldPath { structure: "WebhookConnectionInfo", dotted, path: &path };
         for (name, value) in object {
             match name.as_str() {

@@ -16,13 +16,12 @@ fn webhook(name: &str, more: &str) -> String {
     )
 }
 
-fn parse(authorizers: &str) -> Result<Configuration, String> {
+fn parse(authorizers: &str) -> Result<Configuration, crate::Error> {
     Configuration::parse(format!("{HEAD}{authorizers}").as_bytes(), &BTreeSet::new())
-        .map_err(|error| error.to_string())
 }
 
 fn check(authorizers: &str, expected: &str) {
-    assert_eq!(parse(authorizers).unwrap_err(), expected, "{authorizers}");
+    assert_eq!(parse(authorizers).unwrap_err().to_string(), expected, "{authorizers}");
 }
 
 #[test]
@@ -114,6 +113,7 @@ fn authorizers_need_type_and_unique_name() {
     assert!(
         parse(&webhook("A_", ""))
             .unwrap_err()
+            .to_string()
             .contains("authorizers[0].name: Invalid value: \"A_\": authorizer name is invalid: ")
     );
 }

@@ -57,7 +57,8 @@ fn mode(
     path: &Path<'_>,
     errors: &mut Vec<Error>,
 ) -> Option<Mode> {
-    let (at, name) = (path.child("type"), given.mode.as_str());
+    let at = path.child("type");
+    let name = given.mode.as_str();
     if name.is_empty() {
         errors.push(Error::required(&at, ""));
         return None;
@@ -159,7 +160,8 @@ fn version(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<
 /// Returns the kubeconfig file of a webhook. Upstream also accepts `InClusterConfig`, but its server cannot
 /// start with it.
 fn kubeconfig(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<PathBuf> {
-    let (at, at_type) = (path.child("kubeConfigFile"), path.child("type"));
+    let at = path.child("kubeConfigFile");
+    let at_type = path.child("type");
     let file = given.kubeconfig.as_deref();
     match given.connection.as_str() {
         "" => errors.push(Error::required(&at_type, "")),
@@ -177,7 +179,8 @@ fn kubeconfig(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Opti
             },
         },
         other => {
-            let (kind, file) = (json!(other), json!(file));
+            let kind = json!(other);
+            let file = json!(file);
             let shown = BadValue::Plain(format!("{{\"Type\":{kind},\"KubeConfigFile\":{file}}}"));
             errors.push(Error::not_supported(&at_type, shown, &["InClusterConfig", "KubeConfigFile"]));
         }

@@ -234,7 +234,8 @@ impl NodeRequest<'_> {
     /// Checks access to the node's own Node by name, because a node reads it before it exists. Admission
     /// checks the object of a write.
     fn node_object(&self) -> Answer {
-        let (node, name) = (self.node, self.attributes.name);
+        let node = self.node;
+        let name = self.attributes.name;
         match (self.attributes.subresource, self.attributes.verb) {
             ("", "create" | "update" | "patch") | ("status", "update" | "patch") => Ok(()),
             ("", "get" | "list" | "watch") if name == node => Ok(()),

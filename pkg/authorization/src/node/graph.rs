@@ -97,7 +97,8 @@ impl Graph {
     }
 
     fn lookup(&self, node: &str, vertex: Vertex, namespace: &str, name: &str) -> Option<bool> {
-        let (node, name) = (self.texts.find(node)?, self.texts.find(name)?);
+        let node = self.texts.find(node)?;
+        let name = self.texts.find(name)?;
         if vertex == Vertex::Volume {
             return Some(self.claim_is_on(self.volumes.get(&name)?.claim, node));
         }
@@ -240,8 +241,9 @@ impl Graph {
         }
         let Some(VolumeUse { claim, secrets }) = volume else { return };
         let id = self.texts.take(name);
-        let claim = self.take(claim);
-        let secrets: Box<[Key]> = secrets.iter().map(|&secret| self.take(secret)).collect();
+        let claim = self.take(claim.0, claim.1);
+        let secrets: Box<[Key]> =
+            secrets.iter().map(|&(namespace, name)| self.take(namespace, name)).collect();
         for node in self.nodes_of(claim) {
             for &secret in &secrets {
                 self.need(Kind::Secret, secret, node);
@@ -256,7 +258,7 @@ impl Graph {
         nodes.map(|&(node, _)| node).collect()
     }
 
-    fn take(&mut self, (namespace, name): (&str, &str)) -> Key {
+    fn take(&mut self, namespace: &str, name: &str) -> Key {
         (self.texts.take(namespace), self.texts.take(name))
     }
 
@@ -274,7 +276,7 @@ impl Graph {
             self.texts.release(former);
         }
         if let Some(node) = node {
-            let key = self.take((namespace, name));
+            let key = self.take(namespace, name);
             let node = self.texts.take(node);
             self.owned.insert((owned, key), node);
         }

@@ -41,7 +41,10 @@ const NONE: Features = Features { selectors: false, service_accounts: false, pod
 fn answer(asked: &str, features: Features) -> Result<(), String> {
     let mut words = asked.split(' ');
     let mut word = || words.next().unwrap_or("");
-    let (verb, what, object, fields) = (word(), word(), word(), word());
+    let verb = word();
+    let what = word();
+    let object = word();
+    let fields = word();
     let (group, resource) = what.split_once('/').unwrap();
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let (namespace, name) = object.split_once('/').unwrap_or(("", object));

@@ -85,7 +85,8 @@ impl Budget {
 
 /// Returns the number of permissions in a rule.
 fn permissions(rule: &Rule) -> usize {
-    let (verbs, names) = (rule.verbs.len(), rule.names.len().max(1));
+    let verbs = rule.verbs.len();
+    let names = rule.names.len().max(1);
     let resources =
         [rule.groups.len(), rule.resources.len(), names].into_iter().fold(verbs, usize::saturating_mul);
     resources.saturating_add(rule.paths.len().saturating_mul(verbs))

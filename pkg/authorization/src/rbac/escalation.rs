@@ -128,7 +128,8 @@ fn confirm_in(index: &Index, grant: Grant<'_>, rules: &[Rule]) -> Result<(), Err
         Err(TooMany) => BTreeSet::from(["more than can be compared".to_owned()]),
     };
     let lacking: Vec<String> = lacking.into_iter().collect();
-    let (name, groups) = (quote(&grant.user.name), quoted(&grant.user.groups));
+    let name = quote(&grant.user.name);
+    let groups = quoted(&grant.user.groups);
     let mut text = format!(
         "user {name} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n{}",
         lacking.join("\n")

@@ -122,7 +122,8 @@ impl Index {
         }
         let Some(Binding { role, subjects }) = binding else { return };
         let place = self.roles.refer(&role);
-        let (role, binding): (Arc<RoleRef>, Arc<str>) = (Arc::new(role), name.into());
+        let role: Arc<RoleRef> = Arc::new(role);
+        let binding: Arc<str> = name.into();
         let mut bound: Vec<Subject> = Vec::with_capacity(subjects.len());
         for (subject, reason) in subjects {
             let grant = Grant { binding: Arc::clone(&binding), place, role: Arc::clone(&role), reason };

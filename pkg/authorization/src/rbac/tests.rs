@@ -69,7 +69,8 @@ impl Roles for Later {
 
 #[test]
 fn decisions_wait_for_loaded_roles() {
-    let (alice, mut context) = (user("alice", &[]), Context::from_waker(Waker::noop()));
+    let alice = user("alice", &[]);
+    let mut context = Context::from_waker(Waker::noop());
     let mut done = |mut future: crate::LoadFuture<'_>| assert!(future.as_mut().poll(&mut context).is_ready());
     let rbac = Rbac(Arc::new(Later::default()));
     done(Box::pin(async {

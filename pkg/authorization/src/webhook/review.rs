@@ -102,7 +102,8 @@ pub(super) fn is_small(attributes: &Attributes<'_>) -> bool {
 /// Builds the spec of a review without empty fields, as upstream writes it.
 pub(super) fn spec(attributes: &Attributes<'_>, version: Version) -> Value {
     let mut spec = Object::new();
-    let (user, a) = (attributes.user, attributes);
+    let user = attributes.user;
+    let a = attributes;
     if a.resource_request {
         let mut members = texts(&resource(a), false);
         members.extend(selectors(a));
@@ -127,7 +128,8 @@ pub(super) fn spec(attributes: &Attributes<'_>, version: Version) -> Value {
 
 /// Builds the spec with empty fields, for match conditions.
 pub(super) fn for_conditions(attributes: &Attributes<'_>) -> Value {
-    let (user, a) = (attributes.user, attributes);
+    let user = attributes.user;
+    let a = attributes;
     let mut request = texts(&[("user", &user.name), ("uid", &user.uid)], true);
     request.insert("groups", json!(user.groups));
     request.insert("extra", json!(user.extra));

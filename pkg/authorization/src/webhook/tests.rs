@@ -133,7 +133,7 @@ async fn responses_become_decisions() {
     };
     let status = |status: Value| Ok(json!({"status": status}));
     let failed = |denied: bool, reason: &str, error: &str| {
-        Decision::Failed(Failure { denied, reason: reason.to_owned(), error: error.to_owned() })
+        Decision::Failed(AuthorizerError { denied, reason: reason.to_owned(), error: error.to_owned() })
     };
     check(false, status(json!({"allowed": true, "reason": "r"})), Decision::Allow("r".into())).await;
     check(false, status(json!({"denied": true, "reason": "r"})), Decision::Deny("r".to_owned())).await;
@@ -254,7 +254,7 @@ async fn conditions_select_requests_for_service() {
     };
     let failed = |denied| {
         let error = "cel evaluation error: expression 'request.resourceAttributes.name == 'a'' resulted in error: no such key: resourceAttributes".to_owned();
-        Decision::Failed(Failure { denied, reason: String::new(), error })
+        Decision::Failed(AuthorizerError { denied, reason: String::new(), error })
     };
     check("request.nonResourceAttributes.path == '/x'", false, Decision::Allow("".into()), [false, false])
         .await;

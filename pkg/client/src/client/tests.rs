@@ -52,7 +52,8 @@ async fn explicit_host_header_is_sent() {
 
 #[tokio::test]
 async fn ca_bundle_determines_trust() {
-    let (keys, other) = (Keys::new(&["127.0.0.1"]), Keys::new(&["127.0.0.1"]));
+    let keys = Keys::new(&["127.0.0.1"]);
+    let other = Keys::new(&["127.0.0.1"]);
     let server = Server::tls(&keys).await;
     let url = format!("https://127.0.0.1:{}/", server.port);
     let check = async |tls: Tls, expected: Result<(), &str>| {
@@ -137,7 +138,8 @@ fn plugin(directory: &std::path::Path, status: &str) -> Option<crate::ExecPlugin
 
 #[tokio::test]
 async fn rejected_plugin_token_is_renewed() {
-    let (keys, directory) = (Keys::new(&["127.0.0.1"]), tempfile::tempdir().unwrap());
+    let keys = Keys::new(&["127.0.0.1"]);
+    let directory = tempfile::tempdir().unwrap();
     let server = Server::tls(&keys).await;
     let url = |path: &str| format!("https://127.0.0.1:{}/{path}", server.port);
     let plugin = plugin(directory.path(), "{token: t$n}");
@@ -153,7 +155,8 @@ async fn rejected_plugin_token_is_renewed() {
 
 #[tokio::test]
 async fn failing_plugin_prevents_request() {
-    let (keys, directory) = (Keys::new(&["127.0.0.1"]), tempfile::tempdir().unwrap());
+    let keys = Keys::new(&["127.0.0.1"]);
+    let directory = tempfile::tempdir().unwrap();
     let server = Server::tls(&keys).await;
     let plugin = plugin(directory.path(), "{}");
     let client =
@@ -166,7 +169,8 @@ async fn failing_plugin_prevents_request() {
 #[tokio::test]
 async fn redirects_need_permission_and_drop_token() {
     let keys = Keys::new(&["127.0.0.1"]);
-    let (first, second) = (Server::tls(&keys).await, Server::tls(&keys).await);
+    let first = Server::tls(&keys).await;
+    let second = Server::tls(&keys).await;
     let options =
         Options { tls: trusting(&keys.authority), bearer: Some(inline("secret")), ..Options::default() };
     let client = Client::new(options).unwrap();

@@ -98,7 +98,8 @@ pub(super) fn read(output: &[u8], version: &str) -> Result<PluginCredentials, Er
     let said = said
         .status
         .ok_or_else(|| Error::Credentials("exec plugin didn't return a status field".to_owned()))?;
-    let (chain, key) = (said.client_certificate_data, said.client_key_data);
+    let chain = said.client_certificate_data;
+    let key = said.client_key_data;
     if said.token.is_empty() && chain.is_empty() && key.is_empty() {
         return Err(Error::Credentials("exec plugin didn't return a token or cert/key pair".to_owned()));
     }

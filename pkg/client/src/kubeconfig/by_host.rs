@@ -170,14 +170,16 @@ impl NamedCredentials {
         if user.auth_provider.is_some() {
             return Err(Error::Credentials("auth provider not supported".to_owned()));
         }
-        let (bearer, basic) = (user.bearer(directory), user.basic());
+        let bearer = user.bearer(directory);
+        let basic = user.basic();
         if bearer.is_some() && basic.is_some() {
             return Err(Error::Credentials(
                 "username/password or bearer token may be set, but not both".to_owned(),
             ));
         }
         let certificate = user.certificate(directory)?;
-        let (plugin, impersonate) = (self.plugin.clone()?, user.impersonate());
+        let plugin = self.plugin.clone()?;
+        let impersonate = user.impersonate();
         Ok(Credentials { certificate, bearer, basic, plugin, impersonate, expected: None })
     }
 }
@@ -185,7 +187,8 @@ impl NamedCredentials {
 impl User {
     /// Returns the certificate and its key; `None` unless both are set.
     pub(super) fn certificate(&self, directory: &Path) -> Result<Option<(Source, Source)>, Error> {
-        let (file, data) = (&self.client_certificate, &self.client_certificate_data);
+        let file = &self.client_certificate;
+        let data = &self.client_certificate_data;
         let certificate = source(file, data, directory, "client-certificate-data")?;
         let key = source(&self.client_key, &self.client_key_data, directory, "client-key-data")?;
         Ok(certificate.zip(key))
@@ -302,7 +305,8 @@ mod tests {
         let itself = Credentials { bearer: token("own"), ..Credentials::default() };
         let credentials = of("users: [{name: '*', user: {token: t}}]").with_own_credentials(itself.clone());
         let service = |port| {
-            let (namespace, name) = ("default".to_owned(), "kubernetes".to_owned());
+            let namespace = "default".to_owned();
+            let name = "kubernetes".to_owned();
             WebhookAddress::Service { namespace, name, port, path: "/p".to_owned() }
         };
         assert_eq!(credentials.at(&service(443)).unwrap(), itself);

@@ -53,7 +53,8 @@ fn names(expected: &ServerName<'_>, presented: &[String]) -> String {
         let inside = presented.iter().filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
         inside.map(|name| name.trim_matches('"')).collect()
     };
-    let (dns, addresses) = (of("DnsName("), of("IpAddress("));
+    let dns = of("DnsName(");
+    let addresses = of("IpAddress(");
     match expected {
         ServerName::IpAddress(_) if addresses.is_empty() => format!(
             "cannot validate certificate for {} because it doesn't contain any IP SANs",

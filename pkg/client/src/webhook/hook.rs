@@ -101,7 +101,8 @@ impl Webhook {
         let plugin = plugin.map(|plugin| plugin.of_cluster(|| cluster(&url, &tls, authorities)));
         let client = Client::new(Options { tls, bearer, basic, plugin, impersonate, route, dialer })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
-        let (initial_wait, chance) = (Duration::ZERO, Arc::new(|| 0.0));
+        let initial_wait = Duration::ZERO;
+        let chance = Arc::new(|| 0.0);
         let webhook = Webhook { client, url, limits, initial_wait, chance, hopes: false, counted: None };
         Ok(webhook.with_timeout(LIMITS.total))
     }
@@ -150,6 +151,8 @@ fn is_this_host(url: &Uri) -> bool {
 }
 
 fn to_service(namespace: &str, name: &str, services: &ServiceResolver) -> Route {
-    let (namespace, name, services) = (namespace.to_owned(), name.to_owned(), Arc::clone(services));
+    let namespace = namespace.to_owned();
+    let name = name.to_owned();
+    let services = Arc::clone(services);
     Arc::new(move |_, port| services(&namespace, &name, port))
 }

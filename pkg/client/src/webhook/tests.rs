@@ -136,7 +136,8 @@ async fn dialer_depends_on_target() {
     };
     let nobody = Credentials::default;
     let service = |name: &str| {
-        let (namespace, name) = ("default".to_owned(), name.to_owned());
+        let namespace = "default".to_owned();
+        let name = name.to_owned();
         WebhookAddress::Service { namespace, name, port: 443, path: String::new() }
     };
     check(service("hook"), nobody(), "cluster to 10.0.0.1:8443").await;

@@ -170,7 +170,8 @@ pub(super) enum SliceChange {
 pub(super) fn slice(endpoints: &Object) -> Object {
     let subset = tree::children(endpoints, "subsets").next();
     let list = |name: &str| subset.map(|subset| tree::list(subset, name)).unwrap_or_default();
-    let (ready, not_ready) = (list("addresses"), list("notReadyAddresses"));
+    let ready = list("addresses");
+    let not_ready = list("notReadyAddresses");
     let v6 = |address: &Value| {
         let ip = address.get("ip").and_then(Value::as_str).and_then(|ip| ip.parse().ok());
         ip.is_some_and(|ip: IpAddr| ip.is_ipv6())

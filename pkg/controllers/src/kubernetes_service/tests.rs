@@ -47,7 +47,8 @@ impl Server {
         change(&mut options);
         let resources = registry::ingest::resources("/registry", Gates::default(), |_| false);
         let (delegator, _) = Delegator::new(Arc::clone(storage), "/registry", resources, Options::default());
-        let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+        let clock = Arc::new(SystemClock);
+        let entropy = Arc::new(SystemEntropy);
         let registry = Registry::new(delegator.clone(), "/registry", clock, entropy, Duration::from_secs(1));
         let pools = registry::services::Options {
             families: services::families(&[range]),

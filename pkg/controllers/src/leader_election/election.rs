@@ -158,7 +158,8 @@ pub(super) fn step(
     if candidates.is_empty() || !is_election_needed(lease, &candidates, now)? {
         return Ok(Step::Rest);
     }
-    let (mut asked, mut waiting) = (Vec::new(), false);
+    let mut asked = Vec::new();
+    let mut waiting = false;
     for candidate in &candidates {
         let asked_at = candidate.pinged.filter(|_| candidate.awaits_ping_response());
         if asked_at.is_some_and(|asked| is_within(asked, ANSWER, now)) {
@@ -235,7 +236,8 @@ fn oldest<'c>(candidates: &[&'c Candidate]) -> Option<&'c Candidate> {
 /// A holder to be replaced sees `preferredHolder`, and lets the lease expire.
 pub(super) fn given(
     current: Option<&Object>,
-    (namespace, name): (&str, &str),
+    namespace: &str,
+    name: &str,
     elected: &ElectionResult,
     now: UnixTime,
 ) -> Option<Object> {
@@ -254,7 +256,8 @@ pub(super) fn given(
         }
         return Some(lease);
     };
-    let (said, mut lease) = (Lease::of(current), current.clone());
+    let said = Lease::of(current);
+    let mut lease = current.clone();
     object::set(&mut lease, &["spec", "strategy"], elected.strategy.as_str());
     if let Some(holder) = &elected.holder {
         let other = said.holder() != Some(holder);

@@ -178,7 +178,8 @@ mod tests {
                 "renewTime": renewed, "leaseTransitions": transitions,
             })
         };
-        let (begin, later) = ("1970-01-01T00:00:00.000000Z", "1970-01-01T00:01:00.000001Z");
+        let begin = "1970-01-01T00:00:00.000000Z";
+        let later = "1970-01-01T00:01:00.000001Z";
         assert_eq!(spec(&first), expected("a", begin, begin, 0));
         let renewed = held(Some(&first), "a", Duration::from_secs(15), AT);
         assert_eq!(spec(&renewed), expected("a", begin, later, 0));

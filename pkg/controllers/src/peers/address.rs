@@ -56,7 +56,8 @@ impl PeerAddress {
 
     /// Publishes the address once this server is ready.
     pub fn hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
-        let (address, tasks) = (Arc::clone(self), tasks.clone());
+        let address = Arc::clone(self);
+        let tasks = tasks.clone();
         let work = Box::pin(async move {
             tasks.spawn(RENEWAL, move || {
                 let address = Arc::clone(&address);
@@ -120,8 +121,8 @@ mod tests {
     async fn a_lease_has_upstreams_key_and_bytes() {
         let storage = Arc::new(Memory::new());
         let leases = EndpointLeases::new(storage.clone(), "/registry", DIRECTORY).unwrap();
-        let (server, address) =
-            ("apiserver-wlv32tlttr4jl3gtroqexyxapa", Address { host: "192.0.2.10".to_owned(), port: 24_792 });
+        let server = "apiserver-wlv32tlttr4jl3gtroqexyxapa";
+        let address = Address { host: "192.0.2.10".to_owned(), port: 24_792 };
         leases.renew(server, |lease| say(lease, server, &address)).await.unwrap();
         let key = "/registry/peerserverleases/apiserver-wlv32tlttr4jl3gtroqexyxapa";
         let stored = storage.get(key).await.unwrap().kv.unwrap();

@@ -48,7 +48,8 @@ impl PeerDiscovery {
             let name = text_at(group, "metadata", "name");
             for version in children(group, "versions") {
                 self.resources.extend(children(version, "resources").map(|resource| {
-                    let (version, resource) = (text(version, "version"), text(resource, "resource"));
+                    let version = text(version, "version");
+                    let resource = text(resource, "resource");
                     Name::of(&ResourceName { group: name, version, resource })
                 }));
             }
@@ -88,7 +89,8 @@ mod tests {
     use super::*;
 
     fn said() -> PeerDiscovery {
-        let (mut said, resources) = (PeerDiscovery::default(), |name: &str| json!([{"resource": name}]));
+        let mut said = PeerDiscovery::default();
+        let resources = |name: &str| json!([{"resource": name}]);
         let version = |version: &str, name: &str| json!({"version": version, "resources": resources(name)});
         let core = json!({"items": [{"metadata": {"name": ""}, "versions": [version("v1", "pods")]}]});
         let named = json!({"items": [

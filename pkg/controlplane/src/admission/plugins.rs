@@ -47,7 +47,9 @@ impl Plugins {
         registry: &Registry,
         served: &Arc<Served>,
         authorizer: &Arc<dyn Authorizer>,
-        (ways, itself, calls): (Dialers, Credentials, &Arc<ClientMetrics>),
+        ways: Dialers,
+        itself: Credentials,
+        calls: &Arc<ClientMetrics>,
         metrics_registry: &MetricsRegistry,
     ) -> Result<Self, RunError> {
         let (namespaces, following_namespaces) = Namespaces::new(registry);
@@ -59,14 +61,7 @@ impl Plugins {
         let configured =
             configured.with(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
         let metrics = Arc::new(WebhookMetrics::new(metrics_registry));
-        let around = DynamicAdmissionDeps {
-            versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
-            objects: objects.clone(),
-            authorizer: Arc::clone(authorizer),
-            now: Arc::new(|| tokio::time::Instant::now().into_std()),
-            aside: Arc::new(|work| system::aside(work)),
-            conditions: Arc::new(ConditionMetrics::new(metrics_registry)),
-        };
+        let around = dynamic_admission(registry, served, authorizer, &objects, metrics_registry);
         let caller = |credentials: &WebhookCredentials| {
             let credentials = credentials.clone().with_own_credentials(itself.clone());
             Arc::new(WebhookCalls::new(ways.clone(), credentials, Arc::clone(calls)))
@@ -105,6 +100,24 @@ impl Plugins {
             followed: Box::pin(join(followers, manifests.run()).map(drop)),
             ready: Box::pin(async move { _ = join(configured.ready(), policies.ready()).await }),
         })
+    }
+}
+
+/// Dependencies of webhooks and policies.
+fn dynamic_admission(
+    registry: &Registry,
+    served: &Arc<Served>,
+    authorizer: &Arc<dyn Authorizer>,
+    objects: &Arc<StoredObjects>,
+    metrics: &MetricsRegistry,
+) -> DynamicAdmissionDeps {
+    DynamicAdmissionDeps {
+        versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
+        objects: objects.clone(),
+        authorizer: Arc::clone(authorizer),
+        now: Arc::new(|| tokio::time::Instant::now().into_std()),
+        aside: Arc::new(|work| system::aside(work)),
+        conditions: Arc::new(ConditionMetrics::new(metrics)),
     }
 }
 

@@ -83,7 +83,8 @@ fn of_field(error: &Error) -> ConfigurationError {
 }
 
 fn directory(members: &Object, gates: Gates) -> Result<Option<PathBuf>, ConfigurationError> {
-    let (at, directory) = (Field::root(MANIFESTS), text_of(members, MANIFESTS));
+    let at = Field::root(MANIFESTS);
+    let directory = text_of(members, MANIFESTS);
     if directory.is_empty() {
         return Ok(None);
     }

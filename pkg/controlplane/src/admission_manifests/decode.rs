@@ -130,7 +130,8 @@ impl<'w> Reader<'w> {
         object: &Object,
         path: &Path,
     ) -> Result<String, ConfigurationError> {
-        let (name, path) = (name_of(object), path.display().to_string());
+        let name = name_of(object);
+        let path = path.display().to_string();
         let file = Quoted(&path);
         if name.is_empty() {
             return Err(ConfigurationError(format!("resource in file {file} must have a name")));
@@ -143,7 +144,8 @@ impl<'w> Reader<'w> {
             )));
         }
         if let Some(before) = self.seen.insert((kind, name.to_owned()), path.clone()) {
-            let (name, before) = (Quoted(name), Quoted(&before));
+            let name = Quoted(name);
+            let before = Quoted(&before);
             return Err(ConfigurationError(format!(
                 "duplicate name {name} found in file {file} (previously seen in {before})"
             )));
@@ -162,7 +164,8 @@ impl<'w> Reader<'w> {
         let duplicates = converted.as_ref().and_then(|yaml| Some(yaml.strict_error()?.to_string()));
         let json = converted.as_ref().map_or(text, |yaml| &yaml.json);
         let head = json::type_meta(json).map_err(|error| ConfigurationError(error.to_string()))?;
-        let (api_version, kind) = (head.api_version.into_owned(), head.kind.into_owned());
+        let api_version = head.api_version.into_owned();
+        let kind = head.kind.into_owned();
         for (what, is) in [("Kind", &kind), ("apiVersion", &api_version)] {
             if is.is_empty() {
                 let shown = String::from_utf8_lossy(text);

@@ -48,7 +48,8 @@ pub(super) fn sign(directory: &Path) -> DirectoryIdentity {
 /// Upstream's message about an unreadable directory or file, or a size limit.
 pub(super) fn read(directory: &Path) -> Result<Manifests, ConfigurationError> {
     let paths = paths(directory).map_err(|error| {
-        let (shown, at) = (directory.display().to_string(), directory.display());
+        let shown = directory.display().to_string();
+        let at = directory.display();
         let why = go_error_text(&error);
         ConfigurationError(format!("failed to read manifest directory {}: open {at}: {why}", Quoted(&shown)))
     })?;
@@ -58,7 +59,9 @@ pub(super) fn read(directory: &Path) -> Result<Manifests, ConfigurationError> {
             directory.display()
         )));
     }
-    let (mut documents, mut hash, mut left) = (Vec::new(), Sha256::new(), BYTES_MAX);
+    let mut documents = Vec::new();
+    let mut hash = Sha256::new();
+    let mut left = BYTES_MAX;
     let mut has_any = false;
     for path in paths {
         let shown = path.display().to_string();
@@ -125,7 +128,8 @@ fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Splits a text into its non-empty documents, without separator lines.
 fn split(text: &[u8]) -> Result<Vec<Vec<u8>>, ConfigurationError> {
-    let (mut documents, mut document) = (Vec::new(), Vec::new());
+    let mut documents = Vec::new();
+    let mut document = Vec::new();
     for line in text.split(|byte| *byte == b'\n') {
         let Some(rest) = line.strip_prefix(b"---") else {
             document.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));

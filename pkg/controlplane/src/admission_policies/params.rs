@@ -80,7 +80,7 @@ impl StoredParams {
         let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
         let stored = StoredRef::element(element);
         let length = stored.value.len();
-        let object = codec::decode(storage, stored).map_err(Status::internal_error)?;
+        let object = codec::decode(storage, stored)?;
         let object = if row.custom.is_some_and(|custom| custom.kind.converts_by_webhook) {
             self.registry.in_version(row, object).await?
         } else {

@@ -48,7 +48,8 @@ impl WebhookCalls {
     async fn webhook(&self, target: &Target) -> Result<Webhook, client::Error> {
         let cell = self.client(target);
         let made = cell.get_or_try_init(|| async {
-            let (place, authorities) = (place(target), target.authorities.clone());
+            let place = place(target);
+            let authorities = target.authorities.clone();
             let credentials = self.credentials.at(&place)?;
             let ways = self.ways.clone();
             let made = tokio::task::spawn_blocking(move || {

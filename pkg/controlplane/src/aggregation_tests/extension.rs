@@ -72,8 +72,8 @@ fn answer(request: Request<Incoming>) -> Response<Body> {
     if let Some(protocol) = request.headers().get("upgrade").cloned() {
         return upgraded(request, protocol);
     }
-    let (path, query) =
-        (request.uri().path().to_owned(), request.uri().query().unwrap_or_default().to_owned());
+    let path = request.uri().path().to_owned();
+    let query = request.uri().query().unwrap_or_default().to_owned();
     match &*path {
         "/apis" => document(DISCOVERY_TYPE, &discovery()),
         "/openapi/v3" => {

@@ -38,7 +38,8 @@ fn only_known_data_is_written() {
 
 #[test]
 fn servers_merge_their_data() {
-    let (one, two) = (pem("one"), pem("two"));
+    let one = pem("one");
+    let two = pem("two");
     let said = |client: String, header: String, names: &str| {
         json!({
             "client-ca-file": client,
@@ -62,7 +63,8 @@ fn servers_merge_their_data() {
 
 #[test]
 fn an_expired_certificate_is_taken_out() {
-    let (one, later) = (pem("one"), authority("later", NOW + 1000).unwrap().certificate);
+    let one = pem("one");
+    let later = authority("later", NOW + 1000).unwrap().certificate;
     let expired = not_after(&one).unwrap() + 300;
     let both = json!({"client-ca-file": format!("{one}{later}")});
     let own = known(&[&one], &[], &[]);

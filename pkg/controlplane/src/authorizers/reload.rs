@@ -62,7 +62,8 @@ impl Follower {
     pub(super) async fn run(self) {
         let this = Arc::new(self);
         // The first round always reads the file, because it may have changed since the flags were parsed.
-        let (mut seen, mut read) = (None, None::<Instant>);
+        let mut seen = None;
+        let mut read = None::<Instant>;
         loop {
             let now = sign(&this.file.path);
             if now != seen || read.is_none_or(|read| read.elapsed() >= READ_EVERY) {

@@ -206,9 +206,11 @@ fn proxy() -> (u16, std::sync::mpsc::Receiver<String>) {
             let other = std::net::TcpStream::connect(&target).unwrap();
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
             tell.send(target).unwrap();
-            let (mut from, mut to) = (stream.try_clone().unwrap(), other.try_clone().unwrap());
+            let mut from = stream.try_clone().unwrap();
+            let mut to = other.try_clone().unwrap();
             std::thread::spawn(move || std::io::copy(&mut from, &mut to));
-            let (mut from, mut to) = (other, stream);
+            let mut from = other;
+            let mut to = stream;
             std::thread::spawn(move || std::io::copy(&mut from, &mut to));
         }
     });

@@ -33,7 +33,8 @@ impl Cluster {
         let storage: Arc<dyn Storage> = Arc::new(Memory::new());
         let resources = registry::ingest::resources("/registry", Gates::default(), |_| false);
         let (delegator, _) = Delegator::new(Arc::clone(&storage), "/registry", resources, Options::default());
-        let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+        let clock = Arc::new(SystemClock);
+        let entropy = Arc::new(SystemEntropy);
         let registry = Registry::new(delegator, "/registry", clock, entropy, Duration::from_secs(1));
         Cluster { storage, registry }
     }
@@ -213,7 +214,8 @@ async fn second_start_only_repairs_missing_objects() {
     cluster.start(|_| {}).await;
     let mut after = cluster.written().await;
     for key in lost {
-        let (was, is) = (before.get(key), after.remove(key));
+        let was = before.get(key);
+        let is = after.remove(key);
         assert!(is > was.copied(), "{key}");
     }
     assert!(after.iter().all(|(key, revision)| before.get(key) == Some(revision)));

@@ -76,7 +76,8 @@ impl Loader {
             };
             LoadError::Parse(said)
         })?;
-        let (random, metrics) = (Arc::clone(&self.random), Arc::clone(&self.metrics));
+        let random = Arc::clone(&self.random);
+        let metrics = Arc::clone(&self.metrics);
         let means = ProviderDeps { factory: &*self.factory, random, metrics };
         let rules = Rules::new(&configuration, means).await;
         let rules = rules.map_err(LoadError::Build)?;

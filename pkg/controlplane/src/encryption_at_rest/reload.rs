@@ -60,7 +60,8 @@ impl Follower {
     /// Watches the file. Never returns.
     pub(super) async fn run(mut self) {
         // The first round always reads the file, because it may have changed since the start.
-        let (mut seen, mut next): (FileIdentity, _) = (None, Instant::now());
+        let mut seen: FileIdentity = None;
+        let mut next = Instant::now();
         let mut retry = RETRY_FIRST;
         loop {
             let now = sign(&self.loader.file);

@@ -108,7 +108,8 @@ impl Storage for Encrypted {
         let current = Arc::clone(&self.current);
         let patience = Arc::clone(&self.patience);
         let opened = stream.and_then(move |item| {
-            let (current, patience) = (Arc::clone(&current), Arc::clone(&patience));
+            let current = Arc::clone(&current);
+            let patience = Arc::clone(&patience);
             async move {
                 let WatchItem::Event(mut event) = item else { return Ok(item) };
                 // The value of a deletion is empty.

@@ -300,7 +300,8 @@ async fn unresponsive_plugin_delays_watch_only_occasionally() {
     let loader = Loader { factory: Arc::new(Mute), ..loader(Path::new("/none"), false) };
     let covers = loader.covers(text.as_bytes()).await.unwrap();
     let current: Current = Arc::new(ArcSwap::from_pointee(covers));
-    let (patience, began) = (WatchDecryptor::default(), tokio::time::Instant::now());
+    let patience = WatchDecryptor::default();
+    let began = tokio::time::Instant::now();
     for number in 0..1_000 {
         let kv = KeyValue::new(KEY, "k8s:enc:kms:v2:p:x", number);
         assert!(matches!(patience.open(&current, kv).await.form, Form::Unreadable(_)));

@@ -46,7 +46,8 @@ impl WatchDecryptor {
         if self.is_exhausted() {
             return Err(late());
         }
-        let (value, key) = (kv.value.clone(), kv.key.clone());
+        let value = kv.value.clone();
+        let key = kv.key.clone();
         // The call continues until its own timeout, because later readers can use the result.
         let call = tokio::spawn(async move { protection.open(&value, key.as_bytes()).await });
         let opened = match timeout(WAIT_MAX, call).await {

@@ -67,7 +67,8 @@ pub async fn serve(
     stop: CancellationToken,
     listening: impl FnOnce(&str),
 ) -> Result<(), RunError> {
-    let (tracker, room) = (TaskTracker::new(), parent.room.available_permits() + CONNECTIONS_MORE);
+    let tracker = TaskTracker::new();
+    let room = parent.room.available_permits() + CONNECTIONS_MORE;
     let clients = Clients {
         parent,
         stop: stop.clone(),
@@ -150,7 +151,8 @@ impl Clients {
         };
         // The semaphore is never closed.
         let Ok(room) = Arc::clone(&self.room).acquire_owned().await else { return };
-        let (parent, stop) = (Arc::clone(&self.parent), self.stop.clone());
+        let parent = Arc::clone(&self.parent);
+        let stop = self.stop.clone();
         self.tracker.spawn(async move {
             let client = client(&parent, &stop, stream);
             if let Err(error) = client.await {

@@ -192,14 +192,16 @@ async fn ended_fork_releases_everything() {
         admin.make(CONFIG_MAPS, object("v1", "ConfigMap", "own")).await;
         // An unread watch does not keep the fork alive.
         let _watch = admin.answer("GET", &format!("{CONFIG_MAPS}?watch=1")).await;
-        let (address, store) = (fork.running.address, Arc::downgrade(fork.running.storage()));
+        let address = fork.running.address;
+        let store = Arc::downgrade(fork.running.storage());
         fork.end().await;
         assert!(tokio::net::TcpStream::connect(address).await.is_err(), "its port is free");
         store
     };
     rest(&parent).await;
     let template = parent.template().await.unwrap();
-    let (tasks, shares) = (runtime.num_alive_tasks(), Arc::strong_count(&template));
+    let tasks = runtime.num_alive_tasks();
+    let shares = Arc::strong_count(&template);
     let mut stores = Vec::new();
     for _ in 0..3 {
         stores.push(rest(&parent).await);
@@ -255,7 +257,8 @@ async fn fork_under_concurrent_writes_is_consistent() {
 async fn ask(path: &Path, word: &str) -> (BufReader<UnixStream>, Value) {
     let mut stream = UnixStream::connect(path).await.unwrap();
     stream.write_all(format!("{word}\n").as_bytes()).await.unwrap();
-    let (mut stream, mut line) = (BufReader::new(stream), String::new());
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
     stream.read_line(&mut line).await.unwrap();
     (stream, serde_json::from_str(&line).unwrap())
 }
@@ -269,10 +272,12 @@ fn server_of(answer: &Value) -> String {
 async fn fork_ends_with_connection_and_count_is_limited() {
     let dir = TestDir::new().unwrap();
     let parent = Arc::new(parent(dir.path(), 1).await);
-    let (path, stop) = (dir.path().join("socket"), CancellationToken::new());
+    let path = dir.path().join("socket");
+    let stop = CancellationToken::new();
     let listen = Listen::Unix(path.clone());
     let (told, listening) = tokio::sync::oneshot::channel();
-    let (of_server, until) = (Arc::clone(&parent), stop.clone());
+    let of_server = Arc::clone(&parent);
+    let until = stop.clone();
     let serving = tokio::spawn(async move {
         serve(of_server, &listen, until, |place| _ = told.send(place.to_owned())).await
     });

@@ -30,7 +30,9 @@ async fn node_reads_secret_while_pod_uses_it() {
     };
     let server = TestServer::start_with(change).await.unwrap();
     let node = |token| Client::of(&server).with_token(token);
-    let (admin, own, other) = (Client::of(&server), node("n1-token"), node("n2-token"));
+    let admin = Client::of(&server);
+    let own = node("n1-token");
+    let other = node("n2-token");
     let secret = json!({"metadata": {"name": "s"}});
     admin.ok("POST", "/api/v1/namespaces/default/secrets", secret).await;
     let refused = own.send("GET", SECRET, Value::Null).await;

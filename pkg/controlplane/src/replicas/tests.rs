@@ -154,7 +154,8 @@ async fn every_server_registers_its_storage_versions() {
         });
         started.await.unwrap()
     };
-    let (first, second) = (start("a").await, start("b").await);
+    let first = start("a").await;
+    let second = start("b").await;
     let client = Client::of(&first);
     let said = client.get("/apis/internal.apiserver.k8s.io/v1alpha1/storageversions/apps.deployments").await;
     let of = |host: &str| {
@@ -188,7 +189,8 @@ impl Certificates {
             [("server", vec!["kubernetes.default.svc", "127.0.0.1"]), ("proxy", vec!["proxy"])]
         {
             let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-            let (key, mut params) = (KeyPair::generate().unwrap(), CertificateParams::new(names).unwrap());
+            let key = KeyPair::generate().unwrap();
+            let mut params = CertificateParams::new(names).unwrap();
             params.distinguished_name.push(DnType::CommonName, file);
             let leaf = params.signed_by(&key, &authority).unwrap();
             fs::write(dir.path().join(format!("{file}.crt")), leaf.pem() + &authority.pem()).unwrap();
@@ -241,17 +243,16 @@ async fn groups(client: &Client, accept: &'static str) -> Vec<String> {
 
 #[tokio::test]
 async fn requests_are_proxied_to_server_with_resource() {
-    let (memory, certificates) = (Arc::new(Memory::new()), Certificates::new());
+    let memory = Arc::new(Memory::new());
+    let certificates = Certificates::new();
     let able = peer(&memory, &certificates, "a", "true").await;
-    let (at_able, job) = (
-        Client::of(&able),
-        json!({
-            "metadata": {"name": "j"},
-            "spec": {"template": {"spec": {
-                "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}],
-            }}},
-        }),
-    );
+    let at_able = Client::of(&able);
+    let job = json!({
+        "metadata": {"name": "j"},
+        "spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}],
+        }}},
+    });
     at_able.make(JOBS, job.clone()).await;
     let unable = peer(&memory, &certificates, "b", "false").await;
     let client = Client::of(&unable);

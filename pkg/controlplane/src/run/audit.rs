@@ -25,7 +25,8 @@ use webhook::WebhookSink;
 pub(super) fn auditor(
     config: &AuditConfig,
     clock: &Arc<dyn Clock>,
-    (metrics, webhooks): (&Arc<AuditMetrics>, &client::webhook::ClientMetrics),
+    metrics: &Arc<AuditMetrics>,
+    webhooks: &client::webhook::ClientMetrics,
     dialer: Option<Dialer>,
 ) -> Result<Option<Arc<Auditor>>, RunError> {
     let policy = config.policy_file.as_deref().map(policy).transpose()?;
@@ -54,8 +55,9 @@ pub(super) fn auditor(
     }
     if let Some(webhook) = &config.webhook {
         let detached = matches!(webhook.mode, AuditMode::Batch(_));
-        let counted = (metrics, webhooks);
-        let sent = WebhookSink::new((&webhook.config_file, dialer), webhook.initial_wait, detached, counted)
+        let file = &webhook.config_file;
+        let wait = webhook.initial_wait;
+        let sent = WebhookSink::new(file, dialer, wait, detached, metrics, webhooks)
             .map_err(|error| RunError::Configuration(format!("initializing audit webhook: {error}")))?;
         sinks.push(sink(Arc::new(sent), webhook.mode, webhook.truncate, clock, metrics)?);
     }
@@ -96,7 +98,8 @@ fn sink(
     clock: &Arc<dyn Clock>,
     metrics: &Arc<AuditMetrics>,
 ) -> Result<Arc<dyn Sink>, RunError> {
-    let (time, counted) = (Arc::clone(clock), Arc::clone(metrics));
+    let time = Arc::clone(clock);
+    let counted = Arc::clone(metrics);
     let sink: Arc<dyn Sink> = match mode {
         AuditMode::BlockingStrict => sink,
         AuditMode::Blocking => Arc::new(Lenient(sink)),

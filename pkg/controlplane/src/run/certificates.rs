@@ -26,8 +26,8 @@ use crate::loopback::Loopback;
 const REMAINING_MIN_SECONDS: i64 = 30 * 24 * 3600;
 
 /// File names in `--cert-dir`: upstream's names for the serving certificate, and ours for the CA.
-const SERVING: (&str, &str) = ("apiserver.crt", "apiserver.key");
-const AUTHORITY: (&str, &str) = ("mainstay-ca.crt", "mainstay-ca.key");
+const SERVING: PairNames = PairNames { certificate: "apiserver.crt", key: "apiserver.key" };
+const AUTHORITY: PairNames = PairNames { certificate: "mainstay-ca.crt", key: "mainstay-ca.key" };
 
 /// The TLS files and the trusted certificates.
 pub(super) struct Credentials {
@@ -43,15 +43,16 @@ pub(super) struct Credentials {
 /// [`RunError::File`], [`RunError::Tls`].
 pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<Credentials, RunError> {
     let serving = &config.serving;
-    let (dir, keeping) = (serving.cert_dir.as_path(), Durability::of(config));
-    let made = CertificateFiles { certificate: dir.join(SERVING.0), key: dir.join(SERVING.1) };
+    let dir = serving.cert_dir.as_path();
+    let keeping = Durability::of(config);
+    let made = CertificateFiles { certificate: dir.join(SERVING.certificate), key: dir.join(SERVING.key) };
     // A pair from another source was placed here intentionally, and is used regardless of its validity.
     let found = made.certificate.exists() && made.key.exists();
-    let own_make = is_issued(&made.certificate, &dir.join(AUTHORITY.0));
+    let own_make = is_issued(&made.certificate, &dir.join(AUTHORITY.certificate));
     let given = serving.certificate.clone().or_else(|| (found && !own_make).then(|| made.clone()));
     let own = given.is_none() || serving.admin_kubeconfig.is_some();
     let authority = if own {
-        Some(pair(dir, AUTHORITY, (now, keeping), || authority(&format!("mainstay-ca@{now}"), now))?)
+        Some(pair(dir, AUTHORITY, now, keeping, || authority(&format!("mainstay-ca@{now}"), now))?)
     } else {
         None
     };
@@ -59,21 +60,22 @@ pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<
         (Some(files), _) => files.clone(),
         (None, Some(authority)) => {
             let usage = Usage::Server(names(config));
-            pair(dir, SERVING, (now, keeping), || issue(authority, "kube-apiserver", &[], &usage, now))?;
+            pair(dir, SERVING, now, keeping, || issue(authority, "kube-apiserver", &[], &usage, now))?;
             made
         }
         (None, None) => return Err(RunError::Credentials("no serving certificate".to_owned())),
     };
     let mut client_authorities: Vec<_> = config.authentication.client_ca_file.iter().cloned().collect();
     if serving.admin_kubeconfig.is_some() {
-        client_authorities.push(dir.join(AUTHORITY.0));
+        client_authorities.push(dir.join(AUTHORITY.certificate));
     }
     let served = fs::read_to_string(&default.certificate)
         .map_err(|source| RunError::read(&default.certificate, source))?;
     let trust =
         format!("{}{served}", authority.as_ref().map_or("", |authority| authority.certificate.as_str()));
     let proxy_authorities = config.authentication.request_header.ca_file.iter().cloned().collect();
-    let (sni, loopback) = (serving.sni.clone(), Some(loopback.certificate()));
+    let sni = serving.sni.clone();
+    let loopback = Some(loopback.certificate());
     let files = TlsFiles { default, sni, client_authorities, proxy_authorities, loopback };
     Ok(Credentials { files, trust, authority })
 }
@@ -141,15 +143,24 @@ fn names(config: &Config) -> Vec<String> {
     names
 }
 
+/// File names of a certificate and its key.
+#[derive(Debug, Clone, Copy)]
+struct PairNames {
+    certificate: &'static str,
+    key: &'static str,
+}
+
 /// Reads a pair from two files in `dir`. Generates a new one if a file is missing or the certificate is about
 /// to expire.
 fn pair(
     dir: &Path,
-    (certificate_name, key_name): (&str, &str),
-    (now, keeping): (i64, Durability),
+    names: PairNames,
+    now: i64,
+    keeping: Durability,
     make: impl FnOnce() -> Result<CertificatePair, server::tls::TlsError>,
 ) -> Result<CertificatePair, RunError> {
-    let (certificate_path, key_path) = (dir.join(certificate_name), dir.join(key_name));
+    let certificate_path = dir.join(names.certificate);
+    let key_path = dir.join(names.key);
     let found = fs::read_to_string(&certificate_path)
         .and_then(|certificate| Ok(CertificatePair { certificate, key: fs::read_to_string(&key_path)? }));
     match found {
@@ -163,7 +174,7 @@ fn pair(
             let pair = make()?;
             write_private(&key_path, &pair.key, keeping)
                 .map_err(|source| RunError::read(&key_path, source))?;
-            write(&certificate_path, &pair.certificate, (0o644, keeping))
+            write(&certificate_path, &pair.certificate, 0o644, keeping)
                 .map_err(|source| RunError::read(&certificate_path, source))?;
             Ok(pair)
         }
@@ -171,7 +182,7 @@ fn pair(
 }
 
 pub(super) fn write_private(path: &Path, text: &str, keeping: Durability) -> io::Result<()> {
-    write(path, text, (0o600, keeping))
+    write(path, text, 0o600, keeping)
 }
 
 /// Durability of files.
@@ -194,7 +205,7 @@ impl Durability {
 }
 
 /// Writes a file atomically, with these permissions from the beginning.
-fn write(path: &Path, text: &str, (mode, keeping): (u32, Durability)) -> io::Result<()> {
+fn write(path: &Path, text: &str, mode: u32, keeping: Durability) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;
     }

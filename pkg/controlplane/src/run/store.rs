@@ -179,7 +179,8 @@ impl Store {
     }
 
     fn of(storage: Arc<dyn Storage>, size: Size) -> Self {
-        let (clusters, size) = (vec![Arc::clone(&storage)], Arc::new(size));
+        let clusters = vec![Arc::clone(&storage)];
+        let size = Arc::new(size);
         Store {
             storage,
             clusters,
@@ -207,7 +208,7 @@ impl Store {
             if let Some((_, etcd)) = known.iter().find(|(known, _)| *known == members) {
                 return Ok(Arc::clone(etcd) as _);
             }
-            let options = options(config, endpoints, traced, (dialer, &leases));
+            let options = options(config, endpoints, traced, dialer, &leases);
             let etcd = Arc::new(Etcd::new(options).await?);
             if let Some(every) = config.compaction_interval {
                 background.spawn(compact(Arc::clone(&etcd), every));
@@ -248,11 +249,14 @@ fn options(
     config: &EtcdConfig,
     endpoints: &[String],
     traced: bool,
-    (dialer, leases): (Option<&Dialer>, &LeaseMetrics),
+    dialer: Option<&Dialer>,
+    leases: &LeaseMetrics,
 ) -> storage_etcd3::Options {
     let mut options = storage_etcd3::Options::new(endpoints);
     if config.ca.is_some() || config.certificate.is_some() || config.key.is_some() {
-        let (ca, cert, key) = (config.ca.clone(), config.certificate.clone(), config.key.clone());
+        let ca = config.ca.clone();
+        let cert = config.certificate.clone();
+        let key = config.key.clone();
         options.tls = Some(TlsFiles { ca, cert, key });
     }
     options.health_timeout = config.health_timeout;

@@ -62,7 +62,8 @@ async fn get(
 async fn a_server_becomes_ready_serves_and_stops() {
     let server = TestServer::start().await.unwrap();
     let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
-    let (admin, nobody) = (Some(server.token()), Some(server.nobody_token()));
+    let admin = Some(server.token());
+    let nobody = Some(server.nobody_token());
     assert_eq!(get(address, server.trust(), None, "/readyz", admin).await, (200, "ok".to_owned()));
     // Health is public, discovery needs any user, and metrics need an administrator.
     assert_eq!(get(address, server.trust(), None, "/livez", None).await.0, 200);
@@ -80,7 +81,8 @@ async fn reads_use_watch_cache_unless_disabled() {
     let check = async |change: fn(&mut Config), expected: bool| {
         let server = TestServer::start_with(change).await.unwrap();
         let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
-        let (trust, admin) = (server.trust(), Some(server.token()));
+        let trust = server.trust();
+        let admin = Some(server.token());
         let (code, list) = get(address, trust, None, "/api/v1/namespaces", admin).await;
         assert!(code == 200 && list.contains("kube-system"), "{code} {list}");
         // The store contains the object, regardless of the cache.
@@ -237,7 +239,8 @@ async fn server_is_registered_while_ready() {
         let page = get(address, server.trust(), None, path, Some(server.token())).await.1;
         serde_json::from_str::<jsontree::Value>(&page).unwrap()
     };
-    let (ip, port) = ("192.0.2.1", address.port());
+    let ip = "192.0.2.1";
+    let port = address.port();
     let ports = jsontree::json!([{"name": "https", "port": port, "protocol": "TCP"}]);
     let endpoints = read("/api/v1/namespaces/default/endpoints/kubernetes").await;
     assert_eq!(endpoints["subsets"], jsontree::json!([{"addresses": [{"ip": ip}], "ports": ports}]));

@@ -29,8 +29,10 @@ struct Hook {
 
 impl Hook {
     async fn start() -> Self {
-        let (down, questions) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (is_down, asked) = (Arc::clone(&down), Arc::clone(&questions));
+        let down = Arc::new(AtomicBool::new(false));
+        let questions = Arc::new(AtomicUsize::new(0));
+        let is_down = Arc::clone(&down);
+        let asked = Arc::clone(&questions);
         let server = Https::start(&["127.0.0.1", "hook.default.svc"], move |path, body| {
             assert_eq!(path, "/convert");
             asked.fetch_add(1, SeqCst);

@@ -106,7 +106,8 @@ async fn oversized_defaults_are_rejected_and_never_stored() {
     let items =
         |item: Value| json!({"type": "object", "properties": {"list": {"type": "array", "items": item}}});
     define(&client, "widgets", "Widget", one_version(items(json!({"type": "object"})))).await;
-    let (path, many) = (objects("widgets"), json!({"list": vec![json!({}); 5_000]}));
+    let path = objects("widgets");
+    let many = json!({"list": vec![json!({}); 5_000]});
     client.ok("POST", &path, object("Widget", "a", many.clone())).await;
     client.ok("POST", &path, object("Widget", "b", json!({"list": [{}]}))).await;
     let text = json!({"type": "string", "default": "d".repeat(10_000)});
@@ -258,8 +259,8 @@ async fn api_services_remain_while_crd_is_unreadable() {
     });
     let stale = json!({"metadata": {"name": "v1.stale.example.com", "labels": labels}, "spec": spec});
     client.make(API_SERVICES, stale).await;
-    let (stale, kept) =
-        (format!("{API_SERVICES}/v1.stale.example.com"), format!("{API_SERVICES}/v1.example.com"));
+    let stale = format!("{API_SERVICES}/v1.stale.example.com");
+    let kept = format!("{API_SERVICES}/v1.example.com");
     for _ in 0..2 {
         client.eventually(&kept, 200).await;
         let uid = client.get(&kept).await["metadata"]["uid"].clone();

@@ -30,7 +30,8 @@ async fn binding_applies_while_it_exists() {
         config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Rbac])
     };
     let server = TestServer::start_with(change).await.unwrap();
-    let (admin, nobody) = (Client::of(&server), Client::of(&server).with_token(server.nobody_token()));
+    let admin = Client::of(&server);
+    let nobody = Client::of(&server).with_token(server.nobody_token());
     let (code, refused) = nobody.send("GET", MAPS, Value::Null).await;
     assert_eq!(code, 403, "{refused}");
     admin
@@ -55,7 +56,8 @@ async fn all_role_writes_are_checked_for_escalation() {
         config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Rbac])
     };
     let server = TestServer::start_with(change).await.unwrap();
-    let (admin, nobody) = (Client::of(&server), Client::of(&server).with_token(server.nobody_token()));
+    let admin = Client::of(&server);
+    let nobody = Client::of(&server).with_token(server.nobody_token());
     let verbs = ["create", "update", "patch", "get"];
     let writes = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
     let grants = role("writer", &verbs, &["rbac.authorization.k8s.io"], &writes);

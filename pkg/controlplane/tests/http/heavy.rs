@@ -24,7 +24,8 @@ async fn light_requests_continue_while_heavy_ones_wait() {
     let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
     let there = format!("{CONFIG_MAPS}/there");
     let merge = [("content-type", "application/merge-patch+json")];
-    let (new, patch) = (large("new"), Bytes::from_static(b"{\"data\":{\"l\":\"v\"}}"));
+    let new = large("new");
+    let patch = Bytes::from_static(b"{\"data\":{\"l\":\"v\"}}");
     let quiet = async {
         assert_eq!(client.get("/readyz", JSON).await.code, 200);
         client.config_map("light", "x").await;

@@ -18,7 +18,8 @@ async fn dot_segment_namespace_is_no_storage_key() {
         let decoded = if namespace.contains("..") || namespace.contains("%2e%2e") { ".." } else { "." };
         let collection = format!("/api/v1/namespaces/{namespace}/configmaps");
         let one = format!("{collection}/x");
-        let (all, key) = (format!("/configmaps/{decoded}"), format!("/configmaps/{decoded}/x"));
+        let all = format!("/configmaps/{decoded}");
+        let key = format!("/configmaps/{decoded}/x");
         for (method, path, header, body, key) in [
             ("GET", &one, merge, "", &key),
             ("GET", &collection, merge, "", &all),

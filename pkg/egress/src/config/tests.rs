@@ -3,11 +3,11 @@
 
 use super::*;
 
-fn read(selections: &str) -> Result<EgressSelectorConfiguration, String> {
+fn read(selections: &str) -> Result<EgressSelectorConfiguration, crate::Error> {
     let text = format!(
         "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections: {selections}"
     );
-    EgressSelectorConfiguration::read(text.as_bytes()).map_err(|error| error.to_string())
+    EgressSelectorConfiguration::read(text.as_bytes())
 }
 
 #[test]

@@ -17,7 +17,8 @@ fn socket() -> (TempDir, PathBuf) {
 
 #[tokio::test]
 async fn connects_through_tcp_proxy() {
-    let (mut proxy, other) = (Connect::tcp(None, None).await, echo().await);
+    let mut proxy = Connect::tcp(None, None).await;
+    let other = echo().await;
     let way = dialer(&format!(
         "{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: 'http://127.0.0.1:{}'}}}}}}",
         proxy.port
@@ -29,7 +30,9 @@ async fn connects_through_tcp_proxy() {
 
 #[tokio::test]
 async fn tls_proxy_uses_mutual_authentication() {
-    let (keys, dir, other) = (Keys::new("127.0.0.1"), TempDir::new().unwrap(), echo().await);
+    let keys = Keys::new("127.0.0.1");
+    let dir = TempDir::new().unwrap();
+    let other = echo().await;
     let mut proxy = Connect::tcp(Some(keys.acceptor()), None).await;
     let way = |tls: &str| {
         let url = format!("https://127.0.0.1:{}", proxy.port);

@@ -29,7 +29,8 @@ fn nobody() -> Address {
 fn saying(path: &std::path::Path, packets: Vec<Result<Packet, Status>>) -> mpsc::UnboundedReceiver<Payload> {
     let (note, noted) = mpsc::unbounded_channel();
     Konnectivity::start(path, move |mut inbound, out: Out| {
-        let (packets, note) = (packets.clone(), note.clone());
+        let packets = packets.clone();
+        let note = note.clone();
         tokio::spawn(async move {
             let said = async {
                 for packet in packets {

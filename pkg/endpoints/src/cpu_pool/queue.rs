@@ -57,7 +57,8 @@ impl Queue {
         if must_wait && (state.waiting.len() >= WAITING_MAX || of_user >= WAITING_OF_USER_MAX) {
             return Err(Full);
         }
-        let (user, number) = (Arc::<str>::from(user), state.next);
+        let user = Arc::<str>::from(user);
+        let number = state.next;
         let (begin, turn) = oneshot::channel();
         state.next = number.wrapping_add(1);
         state.waiting.push(Waiter { user: Arc::clone(&user), number, begin });

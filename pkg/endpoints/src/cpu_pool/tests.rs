@@ -62,7 +62,8 @@ type Waiting = futures::future::BoxFuture<'static, Result<(), Full>>;
 
 /// Request that waits in the queue.
 fn waiting(pool: &CpuPool, user: &str, work: impl Future<Output = ()> + Send + 'static) -> Waiting {
-    let (pool, user) = (pool.clone(), user.to_owned());
+    let pool = pool.clone();
+    let user = user.to_owned();
     let mut waiting: Waiting = Box::pin(async move { pool.run(&user, work).await });
     assert!(waiting.as_mut().now_or_never().is_none());
     waiting

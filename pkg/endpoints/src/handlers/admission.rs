@@ -110,7 +110,8 @@ impl<'a> Admission<'a> {
         if !matches!(row.builtin, Some(ClusterRole | ClusterRoleBinding | Role | RoleBinding)) {
             return Ok(());
         }
-        let (namespace, path_name) = (self.namespace, call.name());
+        let namespace = self.namespace;
+        let path_name = call.name();
         let grant = Grant { user: call.user, resource: row.plural, namespace, path_name, new, old };
         escalation::check(grant, call.api.authorizer.as_ref(), call.api.roles.as_ref()).await
     }
@@ -156,7 +157,8 @@ impl Admit for Admission<'_> {
         let edits = match old {
             // The request body was a Scale, which is already merged into its parent.
             Some(old) if view::scales(self.call) => {
-                let (mut scale, old) = (self.scale_of(new)?, self.scale_of(old)?);
+                let mut scale = self.scale_of(new)?;
+                let old = self.scale_of(old)?;
                 let edits = self
                     .run_mutating(&self.attributes(Operation::Update, Some(&old)), Some(&mut scale))
                     .await?;
@@ -191,7 +193,8 @@ impl Admit for Admission<'_> {
         }
         match old {
             Some(old) if view::scales(self.call) => {
-                let (new, old) = (self.scale_of(new)?, self.scale_of(old)?);
+                let new = self.scale_of(new)?;
+                let old = self.scale_of(old)?;
                 self.run_validating(&self.attributes(Operation::Update, Some(&old)), Some(&new)).await?;
             }
             old => {

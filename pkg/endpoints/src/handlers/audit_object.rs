@@ -65,7 +65,8 @@ fn json(call: &Call<'_>, object: &Object, version: &str) -> Option<Bytes> {
 
 /// Returns the object in a version. An object of another kind than its resource has no defaults yet.
 fn shown<'o>(call: &Call<'_>, object: &'o Object, version: &str) -> Cow<'o, Object> {
-    let (endpoint, row) = (call.endpoint(), call.resource());
+    let endpoint = call.endpoint();
+    let row = call.resource();
     if endpoint.kind != row.kind {
         let mut object = object.clone();
         kinds::defaults::apply(version, endpoint.kind, &mut object, call.api.registry.gates());

@@ -62,7 +62,8 @@ async fn of_spec(call: &Call<'_>, spec: Option<&Object>) -> ErrorList {
 async fn of_status(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
     let empty = Object::new();
     let status = |claim| child(claim, "status").unwrap_or(&empty);
-    let (new, old) = (status(new), status(old));
+    let new = status(new);
+    let old = status(old);
     let mut errors = ErrorList::new();
     if let (Some(index), None) = (granted_admin(new), granted_admin(old)) {
         let results = Path::root("status.allocation.devices.results");

@@ -75,7 +75,8 @@ fn propagate(eviction: &Object, options: &CreateOptions) -> Result<DeleteOptions
     if deletion.dry_run.is_empty() {
         deletion.dry_run.clone_from(&options.dry_run);
     } else if !options.dry_run.is_empty() && options.dry_run != deletion.dry_run {
-        let (request, content) = (options.dry_run.join(" "), deletion.dry_run.join(" "));
+        let request = options.dry_run.join(" ");
+        let content = deletion.dry_run.join(" ");
         let message =
             format!("Non-matching dry-run options in request and content: [{request}] and [{content}]");
         return Err(Status::unmapped(message).into());
@@ -213,7 +214,8 @@ fn update_of<'r>(call: &'r Call<'_>, endpoint: &'r Resource<'r>) -> UpdateReques
 
 /// Deletes the pod. First sets the reason in its status, for its watchers.
 async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(), Box<Status>> {
-    let (target, now) = (call.target(), call.api.registry.now());
+    let target = call.target();
+    let now = call.api.registry.now();
     let dry_run = !options.dry_run.is_empty();
     let mut options = options.clone();
     if !dry_run {

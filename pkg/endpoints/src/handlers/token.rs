@@ -140,7 +140,8 @@ fn check_name(request: &Object, name: &str) -> Result<(), Box<Status>> {
 /// Checks that the uid in the body is the service account's. Returns a message if it is not and the check is
 /// not enforced.
 fn check_account(request: &Object, account: &Object, enforced: bool) -> Result<Option<String>, Box<Status>> {
-    let (given, uid) = (meta::text(request, "uid"), meta::text(account, "uid"));
+    let given = meta::text(request, "uid");
+    let uid = meta::text(account, "uid");
     if given.is_empty() || given == uid {
         return Ok(None);
     }
@@ -201,7 +202,8 @@ async fn bound(call: &Call<'_>, request: &Object) -> Result<BoundObject, Box<Sta
         return Ok(BoundObject::default());
     }
     let text = |name: &str| get_str(request, &["spec", "boundObjectRef", name]).unwrap_or("");
-    let (kind, name) = (text("kind"), text("name"));
+    let kind = text("kind");
+    let name = text("name");
     // Upstream treats an unparseable `apiVersion` as absent.
     let readable = Some(text("apiVersion")).filter(|version| version.matches('/').count() < 2);
     let (group, version) = split_api_version(readable.unwrap_or(""));

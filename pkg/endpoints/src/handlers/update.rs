@@ -56,7 +56,8 @@ fn read(
 
 /// The name in the body must be the one in the path.
 fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
-    let (given, name) = (meta::text(object, "name"), call.name());
+    let given = meta::text(object, "name");
+    let name = call.name();
     if given.is_empty() {
         let message =
             format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");

@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn equal_owner_references_are_deduplicated() {
-        let (a, b) = (json!({"uid": "a", "name": "x"}), json!({"uid": "b", "name": "x"}));
+        let a = json!({"uid": "a", "name": "x"});
+        let b = json!({"uid": "b", "name": "x"});
         check(json!([a, b]), json!([a, b]), None);
         check(json!([a, b, a, a]), json!([a, b]), Some("a, a"));
         // A zero value equals an absent one; a pointer to a zero value does not.

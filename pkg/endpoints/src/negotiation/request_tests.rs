@@ -131,8 +131,8 @@ async fn pretty_answers_are_indented() {
     let client = Client::start().await;
     client.config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
-    let (plain, pretty) =
-        (client.get(&path, JSON).await, client.get(&format!("{path}?pretty=true"), JSON).await);
+    let plain = client.get(&path, JSON).await;
+    let pretty = client.get(&format!("{path}?pretty=true"), JSON).await;
     assert!(pretty.body.starts_with(b"{\n  \"kind\": \"ConfigMap\",\n"));
     assert!(plain.body.starts_with(b"{\"kind\":\"ConfigMap\","));
     assert_eq!(pretty.json(), plain.json());

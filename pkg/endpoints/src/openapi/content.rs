@@ -83,7 +83,8 @@ impl<'a> Content<'a> {
     }
 
     fn new(subjects: &[Subject], catalog: &Catalog, formats: Formats, listed: SharedKindVersions) -> Self {
-        let (mut paths, queries) = (Vec::new(), Queries::new());
+        let mut paths = Vec::new();
+        let queries = Queries::new();
         for subject in subjects {
             let document = paths.len();
             paths.push(subject.document().into_item());
@@ -199,7 +200,8 @@ fn of_versions<'a>(
     versions: impl Iterator<Item = &'a Version>,
 ) -> (Vec<PathItem>, BTreeMap<String, Definition<'a>>) {
     let queries = Queries::new();
-    let (mut paths, mut definitions) = (Vec::new(), BTreeMap::new());
+    let mut paths = Vec::new();
+    let mut definitions = BTreeMap::new();
     for resource in versions.flat_map(custom::resources) {
         paths.extend(resource.paths(&queries));
         definitions.extend(resource.definitions());

@@ -104,7 +104,8 @@ impl Foreign {
 
     /// Adds a part. A definition that differs from an existing one with the same name is renamed.
     fn add(&mut self, mut part: Value, own: &impl Fn(&str) -> Option<Value>) {
-        let (mut renamed, mut added) = (BTreeMap::new(), Vec::new());
+        let mut renamed = BTreeMap::new();
+        let mut added = Vec::new();
         for (name, definition) in take(&mut part, "definitions") {
             let known = |name: &str| self.definitions.get(name).cloned().or_else(|| own(name));
             match free_name(&name, &definition, known) {

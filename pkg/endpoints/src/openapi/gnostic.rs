@@ -90,7 +90,8 @@ impl Message {
     }
 
     fn yaml(&mut self, value: &Value) {
-        let (json, mut yaml) = (value.to_string(), Vec::new());
+        let json = value.to_string();
+        let mut yaml = Vec::new();
         match schema::yaml::from_json(json.as_bytes(), &mut yaml) {
             Ok(()) => self.bytes(2, &yaml),
             // The value is nested too deeply for block style. JSON is valid YAML.

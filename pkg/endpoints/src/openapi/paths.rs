@@ -186,7 +186,8 @@ impl<'a> OperationNames<'a> {
 
     fn watch(&self, scope: Scope, action: &'static str) -> Operation {
         let mut operation = self.operation("get", action, "watch", scope);
-        let (one, all) = (action == "watch", scope == Scope::AllNamespaces);
+        let one = action == "watch";
+        let all = scope == Scope::AllNamespaces;
         operation.id.push_str(if one { "" } else { "List" });
         operation.id.push_str(if all { "ForAllNamespaces" } else { "" });
         let verb = if one { "watch changes to" } else { "watch individual changes to" };

@@ -141,7 +141,8 @@ fn content(content: &Value) -> Value {
 
 /// Keys with different values in two objects.
 fn differing<'v>(want: &'v Value, got: &'v Value) -> Vec<&'v str> {
-    let (want, got) = (want.as_object().unwrap(), got.as_object().unwrap());
+    let want = want.as_object().unwrap();
+    let got = got.as_object().unwrap();
     let mut names: Vec<&str> = want.keys().chain(got.keys()).map(jsontree::Key::as_str).collect();
     names.sort_unstable();
     names.dedup();

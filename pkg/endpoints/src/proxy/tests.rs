@@ -20,7 +20,9 @@ fn asked(method: Method, uri: &str, headers: &[(&'static str, &'static str)]) ->
 }
 
 fn backend(path: &str) -> Url {
-    let (host, port, path) = ("10.0.0.1".to_owned(), "80".to_owned(), path.to_owned());
+    let host = "10.0.0.1".to_owned();
+    let port = "80".to_owned();
+    let path = path.to_owned();
     Url { tls: None, host, port, path, query: String::new() }
 }
 

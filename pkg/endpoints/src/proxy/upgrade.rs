@@ -42,7 +42,8 @@ pub(crate) async fn upgrade(
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
         let backend = hyper::upgrade::on(&mut answer);
-        let (tunnel, shutdown) = (Tunnel::default(), shutdown.clone());
+        let tunnel = Tunnel::default();
+        let shutdown = shutdown.clone();
         let open = tunnel.guard();
         tokio::spawn(async move {
             copy_bidirectional(client, backend, shutdown).await;

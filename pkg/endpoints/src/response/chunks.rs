@@ -223,7 +223,8 @@ mod tests {
     fn body_is_indented_in_pieces() {
         const COUNT: usize = 100_000;
         let mut source = Indented::new(Numbers(COUNT));
-        let (mut made, mut pieces) = (Vec::new(), 0);
+        let mut made = Vec::new();
+        let mut pieces = 0;
         source.head(None, &mut made).unwrap();
         loop {
             let mut piece = Vec::new();

@@ -96,7 +96,8 @@ impl ListKey {
     /// Records a cache miss. From the second miss on, one request gets the right to fill the cache.
     pub(crate) fn miss(self) -> Option<CacheFill> {
         let again = self.lists.with(|lists| {
-            let (version, last_asked) = (self.version, lists.asked);
+            let version = self.version;
+            let last_asked = lists.asked;
             match lists.lists.get_mut(&self.name) {
                 Some(list) if list.version == version => {
                     let free = !list.taken && list.rest.is_none();

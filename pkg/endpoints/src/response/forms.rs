@@ -32,7 +32,8 @@ pub(crate) fn version(endpoint: &Resource, storage: &StorageSpec) -> u32 {
     // The name contains a major version, a stability and its version: v1, v1alpha1, v2beta3.
     let mut digits = endpoint.version.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
     let mut number = || digits.next().and_then(|text| text.parse::<u8>().ok()).unwrap_or(0);
-    let (major, minor) = (number(), number());
+    let major = number();
+    let minor = number();
     let stability = match () {
         () if endpoint.version.contains("alpha") => 1,
         () if endpoint.version.contains("beta") => 2,

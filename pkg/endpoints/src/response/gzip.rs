@@ -71,7 +71,8 @@ pub(crate) fn trailer(head: &Plain, rest: &Plain) -> [u8; 8] {
     let mut crc = head.crc.clone();
     crc.combine(&rest.crc);
     // Gzip stores the length modulo 2^32.
-    let (crc, len) = (crc.finalize().to_le_bytes(), (head.len.wrapping_add(rest.len) as u32).to_le_bytes());
+    let crc = crc.finalize().to_le_bytes();
+    let len = (head.len.wrapping_add(rest.len) as u32).to_le_bytes();
     let [a, b, c, d] = crc;
     let [e, f, g, h] = len;
     [a, b, c, d, e, f, g, h]
@@ -105,8 +106,10 @@ mod tests {
         for (head_len, rest_len, step) in
             [(0, 0, 1), (1, 1, 1), (100, 300_000, 65_536), (70_000, 5, 2), (300, 1_000_000, 1_000_000)]
         {
-            let (head, rest) = (text(head_len), text(rest_len));
-            let (mut member, mut deflated) = (HEADER.to_vec(), Vec::new());
+            let head = text(head_len);
+            let rest = text(rest_len);
+            let mut member = HEADER.to_vec();
+            let mut deflated = Vec::new();
             let mut first = Deflate::new();
             first.write(&head, &mut member);
             let first = first.flush(&mut member);

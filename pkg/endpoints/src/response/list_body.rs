@@ -287,7 +287,8 @@ impl Protobuf {
 
     /// Encodes the first items. Returns the following ones, which must be measured.
     fn begin(&mut self) -> Result<ItemsIter, Box<Status>> {
-        let (mut part, mut count) = (Vec::new(), 0);
+        let mut part = Vec::new();
+        let mut count = 0;
         let Protobuf { listing, items, begun, .. } = self;
         each(items, begun, CHUNK_BYTES, |element, out| {
             count += 1;
@@ -308,7 +309,8 @@ impl Source for Protobuf {
             self.unmeasured = Some(others);
             return Ok(true);
         };
-        let (mut measured, mut failed) = (0, None);
+        let mut measured = 0;
+        let mut failed = None;
         let ended = unmeasured.visit_some(OBJECTS_AT_ONCE, |element| {
             match protobuf_len(&self.listing.outgoing(element), self.listing.shape) {
                 Ok(len) => self.due += field_len(len),
@@ -326,7 +328,8 @@ impl Source for Protobuf {
             self.due = rest.saturating_sub(ENVELOPE_END.len());
         }
         let (api_version, kind) = self.listing.type_meta();
-        let (mut type_meta, mut meta) = (Vec::new(), Vec::new());
+        let mut type_meta = Vec::new();
+        let mut meta = Vec::new();
         proto::put_bytes(1, api_version.as_bytes(), &mut type_meta);
         proto::put_bytes(2, kind.as_bytes(), &mut type_meta);
         proto::encode(&LIST_META, &self.listing.meta(&self.page), &mut meta).map_err(failed)?;

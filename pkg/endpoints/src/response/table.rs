@@ -102,7 +102,8 @@ impl Writer {
             None => Item::Tree(outgoing.tree()?),
         };
         self.row(&item, out).inspect_err(|status| {
-            let (key, revision) = (outgoing.stored.key, outgoing.stored.revision);
+            let key = outgoing.stored.key;
+            let revision = outgoing.stored.revision;
             tracing::error!(key, revision, message = status.message, "no row can be made of a stored object");
         })
     }

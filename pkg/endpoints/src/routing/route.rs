@@ -76,7 +76,8 @@ pub(crate) fn route(
         _ => version.find(&info.resource, "").unwrap_or(served),
     };
     let route = |action| Route { endpoint: Arc::clone(served), resource: Arc::clone(main), action };
-    let (endpoint, main) = (served.row.row(), main.row.row());
+    let endpoint = served.row.row();
+    let main = main.row.row();
     let depth = info.parts.len();
     let named = depth >= 2;
     let misplaced = if main.namespaced { named && info.namespace.is_empty() } else { info.namespaced_path };

@@ -127,7 +127,9 @@ impl Dispatch for Api {
         let generation = self.served.now();
         let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
         found.map_or(0, |endpoint| {
-            let (row, namespace, name) = (endpoint.row.row(), &*info.namespace, &*info.name);
+            let row = endpoint.row.row();
+            let namespace = &*info.namespace;
+            let name = &*info.name;
             self.registry.watches_of(&Target { resource: row, namespace, name })
         })
     }

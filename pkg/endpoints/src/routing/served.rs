@@ -115,7 +115,8 @@ impl Served {
     pub fn incomplete(catalog: Catalog, about: Description) -> (Self, ResourceRequests) {
         let current = ArcSwap::from_pointee(Generation::first(Arc::new(catalog), &about));
         let (sender, asked) = mpsc::channel(ASKED_MAX);
-        let (changed, complete) = (watch::Sender::new(()), SetOnce::new());
+        let changed = watch::Sender::new(());
+        let complete = SetOnce::new();
         (Served { current, about, changed, complete, asked: sender }, asked)
     }
 

@@ -214,7 +214,6 @@ fn api(registry: Registry, settings: Settings) -> Api {
         request_headers: None,
         anonymous: Anonymous::default(),
     };
-    let metrics = MetricsRegistry::default();
     Api {
         registry,
         admission: Chain::new(Vec::new()),
@@ -229,12 +228,12 @@ fn api(registry: Registry, settings: Settings) -> Api {
         jitter: Arc::new(|| 0.5),
         compressed_lists: CompressedLists::new(1 << 20),
         watch_metrics: Arc::default(),
-        deprecated_requests: Arc::new(DeprecatedRequests::new(&metrics)),
+        deprecated_requests: Arc::new(DeprecatedRequests::new(&MetricsRegistry::default())),
         backends: Backends {
             network: Arc::new(NoNetwork),
             kubelet_port: 10250,
             address_types: Vec::new(),
-            logs: Arc::new(LogMetrics::new(&metrics)),
+            logs: Arc::new(LogMetrics::new(&MetricsRegistry::default())),
         },
         aggregation: Aggregation { servers: Arc::new(NoNetwork), send_uid: false, forward_redirects: false },
         peers: None,

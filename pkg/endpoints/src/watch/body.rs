@@ -58,7 +58,8 @@ impl<E: Events> WatchBody<E> {
         counters: Arc<Counters>,
         listing: Listing,
     ) -> Self {
-        let (listing, initialized) = (Some(Box::new(listing)), Some(Initialized::default()));
+        let listing = Some(Box::new(listing));
+        let initialized = Some(Initialized::default());
         WatchBody { events, encoder, turn, over: false, counters, listing, initialized }
     }
 

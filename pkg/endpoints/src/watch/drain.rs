@@ -118,7 +118,8 @@ mod tests {
     #[test]
     fn last_waker_is_woken() {
         let drain = WatchDrain::default();
-        let (mut turn, polled) = (drain.turn(), [(); 2].map(|()| Arc::new(Flag::default())));
+        let mut turn = drain.turn();
+        let polled = [(); 2].map(|()| Arc::new(Flag::default()));
         for flag in [0, 0, 1, 1] {
             let waker = Waker::from(Arc::clone(&polled[flag]));
             assert!(Pin::new(&mut turn).poll(&mut Context::from_waker(&waker)).is_pending());

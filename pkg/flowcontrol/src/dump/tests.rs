@@ -55,7 +55,8 @@ only,              all,            1,          -1,                  ann,        
     .replace("22.25Z,   ", "22.25Z, ");
     assert_eq!(flow.dump_requests(false, zero), expected);
     let details = flow.dump_requests(true, zero);
-    let (head, row) = (details.lines().next().unwrap(), details.lines().nth(1).unwrap());
+    let head = details.lines().next().unwrap();
+    let row = details.lines().nth(1).unwrap();
     let words = |line: &str| line.split(',').skip(10).map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     assert_eq!(words(head), DETAIL_COLUMNS);
     assert_eq!(words(row), ["ann", "list", "/api/v1/namespaces/a/pods", "a", "", "v1", "pods", ""]);

@@ -194,9 +194,12 @@ impl Queues {
     /// Removes a request from the linked list. The caller updates the rest.
     fn unlink(&mut self, key: Key, entries: &mut Entries) -> Option<u32> {
         let entry = entries.get_mut(key)?;
-        let (before, after) = (entry.before.take(), entry.after.take());
-        let (width, initial) = (entry.width(), u64::from(entry.request.work.initial_seats));
-        let (index, work) = (entry.queue?, entry.total_work);
+        let before = entry.before.take();
+        let after = entry.after.take();
+        let width = entry.width();
+        let initial = u64::from(entry.request.work.initial_seats);
+        let index = entry.queue?;
+        let work = entry.total_work;
         if let Some(before) = before.and_then(|before| entries.get_mut(before)) {
             before.after = after;
         }

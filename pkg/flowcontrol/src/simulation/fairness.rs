@@ -54,7 +54,8 @@ struct FairnessSimulation {
 /// Returns users whose flows share no queue.
 fn apart(flow: &FlowControl, count: usize, queuing: Queuing) -> Vec<String> {
     let dealer = Dealer::new(queuing.queues, queuing.hand_size).unwrap();
-    let (mut taken, mut users) = (Vec::new(), Vec::new());
+    let mut taken = Vec::new();
+    let mut users = Vec::new();
     for number in 0.. {
         let user = format!("user{number}");
         let hand = dealer.deal(class(flow, &user).hash);
@@ -131,7 +132,8 @@ impl FairnessSimulation {
 
     fn poll(&mut self, id: u64) {
         let Some((flow, waiting)) = self.waiting.get_mut(&id) else { return };
-        let (flow, waker) = (*flow, self.bell.waker(id));
+        let flow = *flow;
+        let waker = self.bell.waker(id);
         if let Poll::Ready(seat) = Pin::new(waiting).poll(&mut Context::from_waker(&waker)) {
             self.waiting.remove(&id);
             self.serve(id, flow, seat);
@@ -179,7 +181,8 @@ fn wait_time_is_bounded() {
     let wishes =
         vec![greedy(1, 2), greedy(1, 10), greedy(25, 10), greedy(10, 30), greedy(2, 5), greedy(1, 1)];
     let widest = wishes.iter().map(|wish| f64::from(wish.width) * wish.takes.as_secs_f64() * 1.5);
-    let (most_work, flows) = (widest.fold(0.0, f64::max), wishes.len() as f64);
+    let most_work = widest.fold(0.0, f64::max);
+    let flows = wishes.len() as f64;
     let got = FairnessSimulation::new(20, queuing, wishes).run(Duration::from_secs(20));
     // A flow has at most 90 queued requests and a sixth of the seats. Wide requests leave some seats idle.
     let bound = Duration::from_secs_f64(90.0 * most_work * flows / 20.0 * 1.5);

@@ -191,7 +191,8 @@ impl Simulation {
 
     fn poll(&mut self, id: u64) {
         let Some((level, Held::Waiting(waiting))) = self.held.get_mut(&id) else { return };
-        let (level, waker) = (Arc::clone(level), self.bell.waker(id));
+        let level = Arc::clone(level);
+        let waker = self.bell.waker(id);
         if let Poll::Ready(seat) = Pin::new(waiting).poll(&mut Context::from_waker(&waker)) {
             assert!(seat.waited() <= PATIENCE, "{:?}", seat.waited());
             self.held.remove(&id);
@@ -281,7 +282,9 @@ fn random_run_loses_no_seat_or_request() {
     }
     // The run covered all cases.
     assert_eq!(life.arrived, requests);
-    let (served, rejected, hung_up) = (life.served, life.rejected, life.hung_up);
+    let served = life.served;
+    let rejected = life.rejected;
+    let hung_up = life.hung_up;
     let often = served > requests / 2 && rejected > requests / 100 && hung_up > requests / 100;
     assert!(often, "{served} served, {rejected} rejected, {hung_up} hung up, of {requests}");
 }

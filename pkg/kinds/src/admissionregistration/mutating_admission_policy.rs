@@ -2,7 +2,7 @@
 
 use crate::admissionregistration::columns::param_kind;
 use crate::admissionregistration::{self, defaults};
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use crate::warnings;
@@ -32,5 +32,5 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules { from_manifests: true, ..WriteRules::COMMON },
+    exceptions: Exceptions { from_manifests: true, ..Exceptions::NONE },
 };

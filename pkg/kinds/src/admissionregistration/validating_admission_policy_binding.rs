@@ -1,7 +1,7 @@
 //! The kind `ValidatingAdmissionPolicyBinding`.
 
 use crate::admissionregistration::{self, columns, defaults};
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::warnings;
 use api::name_rule::NameRule;
@@ -23,5 +23,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::POLICY_BINDING),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules { from_manifests: true, ..WriteRules::COMMON },
+    exceptions: Exceptions { from_manifests: true, ..Exceptions::NONE },
 };

@@ -2,7 +2,7 @@
 
 use crate::admissionregistration::{self, columns, defaults};
 use crate::defaults::fill::each;
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::warnings;
 use api::name_rule::NameRule;
@@ -25,5 +25,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::WEBHOOK_CONFIGURATION),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules { from_manifests: true, ..WriteRules::COMMON },
+    exceptions: Exceptions { from_manifests: true, ..Exceptions::NONE },
 };

@@ -19,7 +19,7 @@ mod version;
 mod webhook;
 
 use crate::admissionregistration::is_url_with_host;
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::validation::expression::Releases;
 use crate::validation::immutable::IMMUTABLE;
 use crate::validation::rules::{ContextRules, ValidationContext};
@@ -51,7 +51,7 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::NameAndCreation,
     gated: &[],
     strategy: &strategy::CustomResourceDefinitions,
-    writes: WriteRules { early_preconditions: true, ..WriteRules::COMMON },
+    exceptions: Exceptions { early_preconditions: true, ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -5,7 +5,7 @@ mod strategy;
 
 use crate::admissionregistration::defaults::service_reference;
 use crate::defaults::fill::if_present;
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::validation::rules::Rules;
 use crate::validation::value::{dns_subdomain, invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
@@ -30,7 +30,7 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::ApiServices,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

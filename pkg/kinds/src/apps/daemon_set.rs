@@ -4,12 +4,12 @@
 
 mod defaults;
 mod strategy;
+mod warnings;
 
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
-use crate::printers::format;
-use crate::printers::format::labels;
+use crate::printers::format::{self, labels};
 use crate::strategy::gated::shared::TEMPLATE;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -20,7 +20,6 @@ use crate::validation::kinds::workload::{
 };
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
-use crate::warnings;
 use api::tree::{child, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
@@ -40,8 +39,8 @@ pub(crate) static KIND: Kind = Kind {
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::workload::template,
-        update: OnUpdate::Own(warnings::workload::daemon_set_update),
+        create: crate::warnings::template::template,
+        update: OnUpdate::Own(warnings::update),
         ..WarningRules::NONE
     },
     columns: Columns::Own(&[
@@ -69,7 +68,7 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[TEMPLATE],
     strategy: &strategy::DaemonSets,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -4,7 +4,7 @@ mod columns;
 mod defaults;
 
 use super::replica_set::template;
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
@@ -15,7 +15,6 @@ use crate::validation::kinds::workload::{
 };
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::nonnegative;
-use crate::warnings;
 use api::tree::{child, integer, maybe_integer, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{
@@ -35,14 +34,14 @@ pub(crate) static KIND: Kind = Kind {
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::workload::named_template,
-        update: OnUpdate::Own(warnings::workload::template_update),
+        create: crate::warnings::template::named_template,
+        update: OnUpdate::Own(crate::warnings::template::template_update),
         ..WarningRules::NONE
     },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[TEMPLATE, TERMINATING],
     strategy: &Common,
-    writes: WriteRules { counted_metadata: Some("annotations"), ..WriteRules::COMMON },
+    exceptions: Exceptions { counted_metadata: Some("annotations"), ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

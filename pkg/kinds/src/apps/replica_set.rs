@@ -3,7 +3,7 @@
 mod defaults;
 
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::label_selector;
 use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
@@ -15,7 +15,6 @@ use crate::validation::kinds::workload::{
     selects_template,
 };
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
-use crate::warnings;
 use api::tree::{child, is_set, pairs};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::{Selector, from_label_selector};
@@ -32,8 +31,8 @@ pub(crate) static KIND: Kind = Kind {
     ],
     validation: Validation::Settings(REPLICA_SETS),
     warnings: WarningRules {
-        create: warnings::workload::named_template,
-        update: OnUpdate::Own(warnings::workload::template_update),
+        create: crate::warnings::template::named_template,
+        update: OnUpdate::Own(crate::warnings::template::template_update),
         ..WarningRules::NONE
     },
     columns: Columns::Own(&[
@@ -53,7 +52,7 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[TEMPLATE, TERMINATING],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const REPLICA_SETS: ContextRules =

@@ -1,9 +1,10 @@
 //! StatefulSets.
 
 mod defaults;
+mod warnings;
 
 use crate::core::pod::{PodOptions, validate_pod_template_metadata, validate_pod_template_spec};
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::ready_replicas as ready;
 use crate::strategy::gated::fields::{behind, place};
@@ -19,7 +20,6 @@ use crate::validation::kinds::workload::{
 };
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, supported_value};
-use crate::warnings;
 use crate::warnings::common::generation_changed;
 use api::semantic::equal_members;
 use api::tree::{child, child_mut, children, text};
@@ -45,10 +45,8 @@ pub(crate) static KIND: Kind = Kind {
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::workload::stateful_set,
-        update: OnUpdate::Own(|new, old, out| {
-            warnings::workload::stateful_set_update(new, generation_changed(new, old), out)
-        }),
+        create: warnings::create,
+        update: OnUpdate::Own(|new, old, out| warnings::update(new, generation_changed(new, old), out)),
         ..WarningRules::NONE
     },
     columns: Columns::Own(&[
@@ -67,7 +65,7 @@ pub(crate) static KIND: Kind = Kind {
         ),
     ],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -5,7 +5,7 @@ mod defaults;
 mod metric;
 
 use crate::defaults::fill::within;
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::{behind, place};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
@@ -34,7 +34,7 @@ pub(crate) static KIND: Kind = Kind {
         &[behind(Gate::HPAConfigurableTolerance, &[&["scaleDown", "tolerance"], &["scaleUp", "tolerance"]])],
     )],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -2,10 +2,11 @@
 
 mod columns;
 mod defaults;
+mod warnings;
 
 use super::job::validate_job_template;
 use crate::core::pod::PodOptions;
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::place;
 use crate::strategy::gated::shared::POD_SPEC;
 use crate::strategy::hooks::Common;
@@ -15,7 +16,6 @@ use crate::validation::kinds::workload::none_negative;
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::time_zone::unknown_zone;
 use crate::validation::value::required_one_of;
-use crate::warnings;
 use crate::warnings::common::generation_changed;
 use api::tree::{child, maybe_text, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -30,16 +30,14 @@ pub(crate) static KIND: Kind = Kind {
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::workload::cron_job,
-        update: OnUpdate::Own(|new, old, out| {
-            warnings::workload::cron_job_update(new, generation_changed(new, old), out)
-        }),
+        create: warnings::create,
+        update: OnUpdate::Own(|new, old, out| warnings::update(new, generation_changed(new, old), out)),
         ..WarningRules::NONE
     },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[place(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC)],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -9,15 +9,15 @@ mod status;
 mod strategy;
 mod success_policy;
 mod update;
+pub(crate) mod warnings;
 
 use crate::core::pod::PodOptions;
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::strategy::gated::shared::TEMPLATE;
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::{labels_value, selector_value, selects_template};
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
-use crate::warnings;
 use api::tree::{child, flag, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
@@ -30,15 +30,15 @@ pub(crate) static KIND: Kind = Kind {
     defaults: &[Version::with("batch/v1", defaults::job)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::workload::job,
-        update: OnUpdate::Own(warnings::workload::job_update),
-        delete: warnings::common::orphaned_pods,
+        create: warnings::create,
+        update: OnUpdate::Own(warnings::update),
+        delete: warnings::orphaned_pods,
         ..WarningRules::NONE
     },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[TEMPLATE],
     strategy: &strategy::Jobs,
-    writes: WriteRules { shares_labels: Some("batch/v1"), ..WriteRules::COMMON },
+    exceptions: Exceptions { shares_labels: Some("batch/v1"), ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

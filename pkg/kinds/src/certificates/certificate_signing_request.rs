@@ -4,7 +4,7 @@ mod columns;
 mod defaults;
 mod strategy;
 
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::pem::{Block, blocks};
 use crate::validation::NameRule;
 use crate::validation::go_value::go_list_lines;
@@ -35,7 +35,7 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::SigningRequests,
-    writes: WriteRules { resets: &[("status", &[".spec"])], ..WriteRules::COMMON },
+    exceptions: Exceptions { resets: &[("status", &[".spec"])], ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, Options::default()), update };

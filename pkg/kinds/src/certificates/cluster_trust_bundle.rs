@@ -1,6 +1,6 @@
 //! Cluster trust bundles (KEP-3257).
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::pem::{Block, blocks};
 use crate::printers::column::{Column, NAME};
 use crate::printers::format::NONE;
@@ -29,7 +29,7 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, true), update };

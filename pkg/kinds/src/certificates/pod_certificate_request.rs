@@ -4,7 +4,7 @@ mod columns;
 mod issued;
 
 use crate::defaults::fill::{if_nil, within};
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::conditions::conditions;
 use crate::validation::immutable::immutable;
@@ -36,9 +36,9 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules {
+    exceptions: Exceptions {
         resets: &[("", &[".status"]), ("status", &[".metadata", ".spec"])],
-        ..WriteRules::COMMON
+        ..Exceptions::NONE
     },
 };
 

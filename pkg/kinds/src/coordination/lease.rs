@@ -1,7 +1,8 @@
 //! The kind `Lease`.
 
-use crate::coordination::rules;
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+mod rules;
+
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::gated::fields::{behind, place};
 use crate::strategy::hooks::Common;
@@ -12,7 +13,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: false,
     defaults: NO_DEFAULTS,
-    validation: Validation::Objects(rules::LEASES),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Own(&[
         NAME,
@@ -28,5 +29,5 @@ pub(crate) static KIND: Kind = Kind {
         ],
     )],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

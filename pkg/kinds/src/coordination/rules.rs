@@ -1,159 +1,18 @@
-//! Leases and lease candidates.
+//! Strategies for choosing a leader: of leases and of lease candidates.
 
-use crate::validation::immutable::immutable;
-use crate::validation::rules::Rules;
-use crate::validation::semver::Version;
-use crate::validation::value::{NEGATIVE, invalid_each};
-use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
-use api::tree::{child, maybe_integer, maybe_text, text};
+use crate::validation::value::invalid_each;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
-use schema::builtin::IO_K8S_API_COORDINATION_V1BETA1_LEASECANDIDATESPEC as CANDIDATE_SPEC;
-use schema::object::Object;
 
-pub(crate) const LEASES: Rules = Rules { create: lease, update: lease_update };
-pub(crate) const LEASE_CANDIDATES: Rules = Rules { create: candidate, update: candidate_update };
-
-const OLDEST_EMULATION: &str = "OldestEmulationVersion";
-
-fn lease(new: &Object) -> ErrorList {
-    let mut errors = validate_object_meta(new, true, NameRule::DnsSubdomain, &Path::root("metadata"));
-    lease_spec(new, &mut errors);
-    errors
-}
-
-fn lease_update(_: &str, new: &Object, old: &Object) -> ErrorList {
-    let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
-    lease_spec(new, &mut errors);
-    errors
-}
-
-fn lease_spec(lease: &Object, errors: &mut ErrorList) {
-    let Some(spec) = child(lease, "spec") else { return };
-    let path = Path::root("spec");
-    for (member, least, detail) in
-        [("leaseDurationSeconds", 1, "must be greater than 0"), ("leaseTransitions", 0, NEGATIVE)]
-    {
-        if let Some(value) = maybe_integer(spec, member).filter(|value| *value < least) {
-            errors.push(Error::invalid(&path.child(member), value, detail));
-        }
-    }
-    let strategy_of = maybe_text(spec, "strategy");
-    if let Some(value) = strategy_of {
-        strategy(&path.child("strategy"), value, errors);
-    }
-    if !text(spec, "preferredHolder").is_empty() && strategy_of.unwrap_or_default().is_empty() {
-        let detail = "may only be specified if `strategy` is defined";
-        errors.push(Error::forbidden(&path.child("preferredHolder"), detail));
-    }
-}
+pub(super) const OLDEST_EMULATION: &str = "OldestEmulationVersion";
 
 /// Validates the strategy for choosing a candidate. `path` is that of the strategy; upstream appends another
 /// step to it.
-fn strategy(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+pub(super) fn strategy(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     let path = path.child("strategy");
     if value.contains('/') {
         invalid_each(&path, BadValue::json_text(value), names::is_label_key(value), errors);
     } else if value != OLDEST_EMULATION {
         errors.push(Error::not_supported(&path, BadValue::json_text(value), &[OLDEST_EMULATION]));
-    }
-}
-
-fn candidate(new: &Object) -> ErrorList {
-    let mut errors = validate_object_meta(new, true, NameRule::ConfigMapKey, &Path::root("metadata"));
-    candidate_spec(new, &mut errors);
-    errors
-}
-
-fn candidate_update(_: &str, new: &Object, old: &Object) -> ErrorList {
-    let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
-    candidate_spec(new, &mut errors);
-    let empty = Object::new();
-    let new_spec = child(new, "spec").unwrap_or(&empty);
-    let old_spec = child(old, "spec").unwrap_or(&empty);
-    immutable(&Path::root("spec.leaseName"), &CANDIDATE_SPEC, "leaseName", new_spec, old_spec, &mut errors);
-    errors
-}
-
-fn candidate_spec(candidate: &Object, errors: &mut ErrorList) {
-    let empty = Object::new();
-    let path = Path::root("spec");
-    let spec = child(candidate, "spec").unwrap_or(&empty);
-    if text(spec, "leaseName").is_empty() {
-        errors.push(Error::required(&path.child("leaseName"), ""));
-    }
-    let emulated = text(spec, "emulationVersion");
-    let binary = text(spec, "binaryVersion");
-    let emulated_path = path.child("emulationVersion");
-    let binary_path = path.child("binaryVersion");
-    let emulated_version = Version::parse(emulated);
-    let bad_version = "must be a valid semantic version";
-    if !emulated.is_empty() && emulated_version.is_none() {
-        errors.push(Error::invalid(&emulated_path, emulated, bad_version));
-    }
-    let binary_version = Version::parse(binary);
-    if binary.is_empty() {
-        errors.push(Error::required(&binary_path, ""));
-    } else if binary_version.is_none() {
-        errors.push(Error::invalid(&binary_path, binary, bad_version));
-    }
-    // A malformed version counts as 0.0.0.
-    let emulated_version = emulated_version.unwrap_or_default();
-    let binary_version = binary_version.unwrap_or_default();
-    let older = binary_version.order(&emulated_version).is_lt();
-    if !binary.is_empty() && !emulated.is_empty() && older {
-        let detail = "must be greater than or equal to `emulationVersion`";
-        errors.push(Error::invalid(&binary_path, binary, detail));
-    }
-    let value = text(spec, "strategy");
-    let strategy_path = path.child("strategy");
-    if value.is_empty() {
-        errors.push(Error::required(&strategy_path, ""));
-        return;
-    }
-    if value == OLDEST_EMULATION && emulated_version.order(&Version::default()).is_eq() {
-        let detail = "must be specified when `strategy` is 'OldestEmulationVersion'";
-        errors.push(Error::required(&emulated_path, detail));
-    }
-    strategy(&strategy_path, value, errors);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use jsontree::{Value, json};
-
-    fn object(spec: &Value) -> Object {
-        let object =
-            json!({"metadata": {"name": "l", "namespace": "n", "resourceVersion": "1"}, "spec": spec});
-        object.as_object().cloned().unwrap_or_default()
-    }
-
-    fn check(validate: fn(&Object) -> ErrorList, spec: Value, expected: &[&str]) {
-        let errors = validate(&object(&spec));
-        assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{spec}");
-    }
-
-    #[test]
-    fn leases_last_and_change_hands() {
-        check(lease, json!({"leaseDurationSeconds": 1, "leaseTransitions": 0}), &[]);
-        check(
-            lease,
-            json!({"leaseDurationSeconds": 0, "leaseTransitions": -1}),
-            &["spec.leaseDurationSeconds", "spec.leaseTransitions"],
-        );
-        check(lease, json!({"strategy": "x"}), &["spec.strategy.strategy"]);
-        check(lease, json!({"strategy": "a.b/c", "preferredHolder": "x"}), &[]);
-        check(lease, json!({"preferredHolder": "x"}), &["spec.preferredHolder"]);
-    }
-
-    #[test]
-    fn candidates_have_binary_and_emulation_versions() {
-        let with = |binary: &str, emulated: &str| json!({"leaseName": "a", "strategy": OLDEST_EMULATION, "binaryVersion": binary, "emulationVersion": emulated});
-        check(candidate, with("1.36.0", "1.35.0-rc.1+x"), &[]);
-        check(candidate, with("1.36.0-rc.2", "1.36.0-rc.10"), &["spec.binaryVersion"]);
-        check(candidate, with("1.36", "1.35.0"), &["spec.binaryVersion", "spec.binaryVersion"]);
-        check(candidate, with("1.36.0", ""), &["spec.emulationVersion"]);
-        check(candidate, json!({}), &["spec.leaseName", "spec.binaryVersion", "spec.strategy"]);
     }
 }

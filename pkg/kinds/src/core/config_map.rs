@@ -1,7 +1,8 @@
 //! The kind `ConfigMap`.
 
-use crate::core::config;
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+mod rules;
+
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
@@ -10,7 +11,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    validation: Validation::Objects(config::CONFIG_MAPS),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Own(&[
         NAME,
@@ -20,5 +21,5 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

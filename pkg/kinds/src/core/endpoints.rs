@@ -1,15 +1,15 @@
 //! Endpoints: addresses and ports of a Service's endpoints, in the old form.
 
 mod columns;
+mod warnings;
 
 use crate::defaults::fill::{each, if_zero};
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
 use crate::validation::{NameRule, Spelling, is_valid_legacy_ip};
-use crate::warnings;
 use api::semantic::equal_members;
 use api::tree::{children, integer, list, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -24,11 +24,11 @@ pub(crate) static KIND: Kind = Kind {
         each(endpoints, "subsets", |subset| each(subset, "ports", |port| if_zero(port, "protocol", "TCP")))
     })],
     validation: Validation::Settings(RULES),
-    warnings: WarningRules { create: warnings::networking::endpoints, ..WarningRules::NONE },
+    warnings: WarningRules { create: warnings::endpoints, ..WarningRules::NONE },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: ContextRules =

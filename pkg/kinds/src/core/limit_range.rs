@@ -3,7 +3,7 @@
 mod defaults;
 mod strategy;
 
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::validation::NameRule;
 use crate::validation::resource_name::{any_resource, container_resource, is_overcommit_allowed};
 use crate::validation::resources::{quantity, resource_list};
@@ -25,7 +25,7 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::NameAndCreation,
     gated: &[],
     strategy: &strategy::LimitRanges,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 /// An update has the same rules as a creation.

@@ -3,7 +3,7 @@
 mod defaults;
 mod strategy;
 
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::validation::NameRule;
 use crate::validation::rules::{Rules, metadata, metadata_update};
@@ -27,7 +27,7 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &strategy::Namespaces,
-    writes: WriteRules { early_preconditions: true, ..WriteRules::COMMON },
+    exceptions: Exceptions { early_preconditions: true, ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

@@ -4,10 +4,11 @@ mod annotations;
 mod columns;
 mod config_source;
 mod defaults;
+mod warnings;
 
 use self::annotations::annotations;
 use self::config_source::{config_source, config_status};
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::{GatedPath, behind, never, place};
 use crate::strategy::hooks::Common;
 use crate::validation::cidr::{Cidr, legacy_cidr};
@@ -16,7 +17,6 @@ use crate::validation::resources::{resource_list, resource_quantity};
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{NOT_POSITIVE, qualified_name, supported_value};
 use crate::validation::{NameRule, Spelling};
-use crate::warnings;
 use api::tree::{child, children, list, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
@@ -32,7 +32,7 @@ pub(crate) static KIND: Kind = Kind {
     qualified_finalizers: true,
     defaults: &[Version::with("v1", defaults::node)],
     validation: Validation::Settings(RULES),
-    warnings: WarningRules { create: warnings::node::node, ..WarningRules::NONE },
+    warnings: WarningRules { create: warnings::node, ..WarningRules::NONE },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[
         // Fields without a gate, which are dropped the same way.
@@ -48,7 +48,7 @@ pub(crate) static KIND: Kind = Kind {
         },
     ],
     strategy: &Common,
-    writes: WriteRules { initial_status: true, ..WriteRules::COMMON },
+    exceptions: Exceptions { initial_status: true, ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

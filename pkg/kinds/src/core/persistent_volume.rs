@@ -5,16 +5,16 @@ mod defaults;
 mod source;
 mod strategy;
 mod update;
+mod warnings;
 
 use self::source::source;
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::{behind, place};
 use crate::validation::NameRule;
 use crate::validation::node_selector::{has_bad_values, node_selector};
 use crate::validation::resources::{positive_quantity, resource_list};
 use crate::validation::rules::{Rules, metadata};
 use crate::validation::value::{dns_subdomain, supported_value};
-use crate::warnings;
 use api::tree::{child, is_set, list, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
 use component_base::features::Gate;
@@ -26,11 +26,11 @@ pub(crate) static KIND: Kind = Kind {
     qualified_finalizers: true,
     defaults: &[Version::with("v1", defaults::persistent_volume)],
     validation: Validation::Objects(RULES),
-    warnings: WarningRules { create: warnings::storage::persistent_volume, ..WarningRules::NONE },
+    warnings: WarningRules { create: warnings::persistent_volume, ..WarningRules::NONE },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])])],
     strategy: &strategy::PersistentVolumes,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, None), update: update::update };

@@ -3,8 +3,9 @@
 mod columns;
 pub(crate) mod defaults;
 mod strategy;
+mod warnings;
 
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::{behind, place};
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
@@ -16,7 +17,6 @@ use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::selector::label_selector;
 use crate::validation::unified_diff::unified_diff;
 use crate::validation::value::qualified_name;
-use crate::warnings;
 use api::semantic::equal;
 use api::tree::{child, child_mut, is_set, list, maybe_text, pairs, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -31,7 +31,7 @@ pub(crate) static KIND: Kind = Kind {
     qualified_finalizers: true,
     defaults: &[Version::with("v1", defaults::persistent_volume_claim)],
     validation: Validation::Objects(RULES),
-    warnings: WarningRules { create: warnings::storage::claim, ..WarningRules::NONE },
+    warnings: WarningRules { create: warnings::claim, ..WarningRules::NONE },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[
         place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])]),
@@ -46,7 +46,7 @@ pub(crate) static KIND: Kind = Kind {
         ),
     ],
     strategy: &strategy::PersistentVolumeClaims,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

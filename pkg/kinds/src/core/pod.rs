@@ -28,11 +28,11 @@ mod sysctls;
 mod toleration;
 mod update;
 mod volumes;
+mod warnings;
 
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::{NameRule, validate_annotations, validate_labels};
-use crate::warnings;
 use annotations::{annotation_updates, annotations, profiles_match};
 use api::semantic;
 use api::tree::{child, children, list, text};
@@ -50,17 +50,17 @@ pub(crate) static KIND: Kind = Kind {
     defaults: &[Version::with("v1", defaults::pod)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::workload::pod,
+        create: warnings::new_pod,
         // People rarely update pods directly, so the warning would not be seen.
         update: OnUpdate::Own(|_, _, _| {}),
-        before_create: warnings::app_armor::pod,
-        update_status: warnings::networking::pod_status,
+        before_create: crate::warnings::app_armor::pod,
+        update_status: warnings::pod_status,
         ..WarningRules::NONE
     },
     columns: Columns::Own(columns::COLUMNS),
     gated: gated::GATED,
     strategy: &strategy::Pods,
-    writes: WriteRules { initial_status: true, row_condition: columns::end_of_pod, ..WriteRules::COMMON },
+    exceptions: Exceptions { initial_status: true, row_condition: columns::end_of_pod, ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

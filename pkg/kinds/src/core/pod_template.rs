@@ -1,9 +1,11 @@
 //! PodTemplates.
 
+mod warnings;
+
 use super::pod::{PodOptions, validate_pod_template_spec};
 use crate::defaults::fill::within;
 use crate::defaults::pod_spec;
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::printers::column::{Column, NAME};
 use crate::printers::format::{container_images, container_names, labels};
 use crate::strategy::gated::fields::place;
@@ -11,7 +13,6 @@ use crate::strategy::gated::shared::POD_SPEC;
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
-use crate::warnings;
 use api::tree::child;
 use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
@@ -22,8 +23,8 @@ pub(crate) static KIND: Kind = Kind {
     defaults: &[Version::with("v1", |object| within(object, "template", pod_spec::template))],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::workload::pod_template,
-        update: OnUpdate::Own(warnings::workload::pod_template_update),
+        create: warnings::create,
+        update: OnUpdate::Own(warnings::update),
         ..WarningRules::NONE
     },
     columns: Columns::Own(&[
@@ -37,7 +38,7 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[place(&["template", "spec"], POD_SPEC)],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

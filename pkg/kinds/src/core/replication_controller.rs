@@ -1,14 +1,14 @@
 //! The kind `ReplicationController`.
 
 mod defaults;
+mod warnings;
 
 use crate::apps::replica_set;
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::labels;
 use crate::strategy::gated::shared::TEMPLATE;
 use crate::strategy::hooks::Common;
-use crate::warnings::workload;
 use api::name_rule::NameRule;
 
 pub(crate) static KIND: Kind = Kind {
@@ -17,8 +17,8 @@ pub(crate) static KIND: Kind = Kind {
     defaults: &[Version::with("v1", defaults::replication_controller)],
     validation: Validation::Settings(replica_set::CONTROLLERS),
     warnings: WarningRules {
-        create: workload::named_template,
-        update: OnUpdate::Own(workload::replication_controller_update),
+        create: crate::warnings::template::named_template,
+        update: OnUpdate::Own(warnings::update),
         ..WarningRules::NONE
     },
     columns: Columns::Own(&[
@@ -38,5 +38,5 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[TEMPLATE],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

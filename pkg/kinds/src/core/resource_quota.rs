@@ -2,15 +2,15 @@
 
 mod columns;
 mod defaults;
+mod warnings;
 
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
 use crate::validation::resource_name::{is_standard_for_quota, quota_resource};
 use crate::validation::resources::{resource_list, resource_quantity};
 use crate::validation::rules::{Rules, metadata, metadata_update};
-use crate::warnings;
 use api::tree::{child, children, list, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use jsontree::Value;
@@ -24,14 +24,14 @@ pub(crate) static KIND: Kind = Kind {
     defaults: &[Version::with("v1", defaults::resource_quota)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules {
-        create: warnings::core::resource_quota,
+        create: warnings::resource_quota,
         update: OnUpdate::Own(|_, _, _| {}),
         ..WarningRules::NONE
     },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

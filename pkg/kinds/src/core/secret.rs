@@ -1,19 +1,20 @@
 //! The kind `Secret`.
 
-use crate::core::config;
+mod rules;
+mod warnings;
+
 use crate::defaults::fill::if_zero;
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
-use crate::warnings::core;
 use api::name_rule::NameRule;
 
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[Version::with("v1", |secret| if_zero(secret, "type", "Opaque"))],
-    validation: Validation::Objects(config::SECRETS),
-    warnings: WarningRules { create: core::secret, ..WarningRules::NONE },
+    validation: Validation::Objects(rules::RULES),
+    warnings: WarningRules { create: warnings::secret, ..WarningRules::NONE },
     columns: Columns::Own(&[
         NAME,
         Column::text("Type", |object, _| object.get("type").into())
@@ -24,5 +25,5 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

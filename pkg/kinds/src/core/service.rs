@@ -5,9 +5,10 @@ mod columns;
 mod defaults;
 mod strategy;
 mod update;
+mod warnings;
 
 use self::cluster_ips::{cluster_ips_and_families, is_headless};
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::validation::cidr::{legacy_cidr, legacy_ip};
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::go_value::go_value;
@@ -17,7 +18,6 @@ use crate::validation::value::{
     supported_value,
 };
 use crate::validation::{NameRule, Spelling, validate_labels};
-use crate::warnings;
 use api::tree::{child, children, integer, is_set, list, maybe_flag, maybe_integer, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
@@ -31,14 +31,14 @@ pub(crate) static KIND: Kind = Kind {
     defaults: &[Version::with("v1", defaults::service)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::networking::service,
-        update_status: warnings::networking::load_balancer_status,
+        create: warnings::service,
+        update_status: crate::warnings::addresses::load_balancer_status,
         ..WarningRules::NONE
     },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::Services,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update: update::update };

@@ -1,37 +1,37 @@
 //! The kind `ServiceAccount`.
 
+mod rules;
 mod strategy;
+mod warnings;
 
-use crate::core::config;
 use crate::defaults::fill::{if_nil, within};
 use crate::kind::{
-    Columns, Kind, NO_DEFAULTS, OnUpdate, SubresourceDefaults, Validation, WarningRules, WriteRules,
+    Columns, Exceptions, Kind, NO_DEFAULTS, OnUpdate, SubresourceDefaults, Validation, WarningRules,
 };
 use crate::printers::column::{AGE, NAME};
-use crate::warnings::core;
 use api::name_rule::NameRule;
 
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    validation: Validation::Objects(config::SERVICE_ACCOUNTS),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules {
-        create: |new, out| core::service_account(new, None, out),
+        create: |new, out| warnings::service_account(new, None, out),
         // Only if the problem is new.
-        update: OnUpdate::Own(|new, old, out| core::service_account(new, Some(old), out)),
+        update: OnUpdate::Own(|new, old, out| warnings::service_account(new, Some(old), out)),
         ..WarningRules::NONE
     },
     columns: Columns::Own(&[NAME, AGE]),
     gated: &[],
     strategy: &strategy::ServiceAccounts,
-    writes: WriteRules {
+    exceptions: Exceptions {
         subresource_defaults: &[SubresourceDefaults {
             api_version: "authentication.k8s.io/v1",
             kind: "TokenRequest",
             rule: |request| within(request, "spec", |spec| if_nil(spec, "expirationSeconds", TOKEN_SECONDS)),
         }],
-        ..WriteRules::COMMON
+        ..Exceptions::NONE
     },
 };
 

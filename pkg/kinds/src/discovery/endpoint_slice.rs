@@ -3,9 +3,10 @@
 mod columns;
 mod defaults;
 mod strategy;
+mod warnings;
 
 use crate::defaults::fill::each;
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::{EACH, behind, place};
 use crate::validation::cidr::legacy_ip;
 use crate::validation::endpoint_ip::endpoint_ip;
@@ -15,7 +16,6 @@ use crate::validation::value::{
     dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of, supported_value,
 };
 use crate::validation::{NameRule, Spelling, canonical_ip, is_valid_ip, validate_labels};
-use crate::warnings;
 use api::semantic::equal_members;
 use api::tree::{child, children, list, maybe_text, pairs, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -34,8 +34,8 @@ pub(crate) static KIND: Kind = Kind {
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::networking::new_endpoint_slice,
-        update: OnUpdate::Own(|new, _, out| warnings::networking::endpoint_slice(new, out)),
+        create: warnings::new_endpoint_slice,
+        update: OnUpdate::Own(|new, _, out| warnings::endpoint_slice(new, out)),
         ..WarningRules::NONE
     },
     columns: Columns::Own(columns::COLUMNS),
@@ -44,7 +44,7 @@ pub(crate) static KIND: Kind = Kind {
         &[behind(Gate::PreferSameTrafficDistribution, &[&["endpoints", EACH, "hints", "forNodes"]])],
     )],
     strategy: &strategy::EndpointSlices,
-    writes: WriteRules { counts_first: true, counted_metadata: Some("labels"), ..WriteRules::COMMON },
+    exceptions: Exceptions { counts_first: true, counted_metadata: Some("labels"), ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: ContextRules =

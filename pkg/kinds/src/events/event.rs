@@ -1,7 +1,7 @@
 //! The kind `Event`.
 
 use crate::events::{columns, rules};
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -14,5 +14,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::EVENTS),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

@@ -4,7 +4,7 @@ mod columns;
 mod defaults;
 
 use super::{CATCH_ALL, EXEMPT, conditions, name};
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
@@ -35,7 +35,7 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

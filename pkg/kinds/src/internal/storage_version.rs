@@ -2,7 +2,7 @@
 
 mod columns;
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -16,5 +16,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

@@ -2,15 +2,15 @@
 
 mod columns;
 mod defaults;
+mod warnings;
 
 use super::typed_reference;
-use crate::kind::{Columns, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::cidr::legacy_ip;
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, dns_subdomain, host_name, invalid_each};
 use crate::validation::{NameRule, Spelling, canonical_ip};
-use crate::warnings;
 use api::tree::{child, children, integer, is_set, list, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
@@ -28,15 +28,15 @@ pub(crate) static KIND: Kind = Kind {
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
-        create: warnings::networking::ingress,
+        create: warnings::ingress,
         update: OnUpdate::Own(|_, _, _| {}),
-        update_status: warnings::networking::load_balancer_status,
+        update_status: crate::warnings::addresses::load_balancer_status,
         ..WarningRules::NONE
     },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

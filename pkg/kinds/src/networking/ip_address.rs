@@ -1,9 +1,9 @@
 //! The kind `IPAddress`.
 
 mod columns;
+mod rules;
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
-use crate::networking;
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -11,10 +11,10 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::Ip,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    validation: Validation::Objects(networking::service_range::IP_ADDRESSES),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

@@ -1,9 +1,10 @@
 //! Network policies: allowed traffic of pods.
 
 mod defaults;
+mod warnings;
 
 use crate::defaults::fill::within;
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format;
 use crate::strategy::hooks::Common;
@@ -12,7 +13,6 @@ use crate::validation::rules::{ContextRules, ValidationContext, metadata, metada
 use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, port_number_or_name, supported_value};
 use crate::validation::{NameRule, Spelling};
-use crate::warnings;
 use api::tree::{child, children, list, maybe_integer, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
@@ -28,7 +28,7 @@ pub(crate) static KIND: Kind = Kind {
         Version::with("extensions/v1beta1", |policy| within(policy, "spec", defaults::policy_types)),
     ],
     validation: Validation::Settings(RULES),
-    warnings: WarningRules { create: warnings::networking::network_policy, ..WarningRules::NONE },
+    warnings: WarningRules { create: warnings::network_policy, ..WarningRules::NONE },
     columns: Columns::Own(&[
         NAME,
         Column::text("Pod-Selector", |object, _| {
@@ -39,7 +39,7 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -1,7 +1,9 @@
 //! Runtime classes: container runtimes with their overhead.
 
+mod warnings;
+
 use crate::core::pod::tolerations;
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use crate::validation::go_value::go_value;
@@ -11,7 +13,6 @@ use crate::validation::resources::Requirements;
 use crate::validation::rules::Rules;
 use crate::validation::value::dns_label;
 use crate::validation::{NameRule, validate_labels, validate_object_meta, validate_object_meta_update};
-use crate::warnings;
 use api::tree::{child, children, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{
@@ -25,11 +26,11 @@ pub(crate) static KIND: Kind = Kind {
     qualified_finalizers: false,
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
-    warnings: WarningRules { create: warnings::node::runtime_class, ..WarningRules::NONE },
+    warnings: WarningRules { create: warnings::runtime_class, ..WarningRules::NONE },
     columns: Columns::Own(&[NAME, Column::text("Handler", |object, _| object.get("handler").into()), AGE]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

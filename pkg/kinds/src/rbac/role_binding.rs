@@ -1,6 +1,6 @@
 //! The kind `RoleBinding`.
 
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::rbac::{columns, defaults, rules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
@@ -18,5 +18,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::ROLE_BINDING),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

@@ -1,6 +1,6 @@
 //! The kind `DeviceClass`.
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, NAME};
 use crate::resource::device;
 use crate::strategy::gated::fields::{behind, place};
@@ -17,5 +17,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(&[NAME, AGE]),
     gated: &[place(&["spec"], &[behind(Gate::DRAExtendedResource, &[&["extendedResourceName"]])])],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

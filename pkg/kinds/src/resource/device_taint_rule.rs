@@ -3,7 +3,7 @@
 mod columns;
 mod strategy;
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::resource::{defaults, device};
 use api::name_rule::NameRule;
 
@@ -17,11 +17,11 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::DeviceTaintRules,
-    writes: WriteRules {
+    exceptions: Exceptions {
         times: &[
             ("resource.k8s.io/v1alpha3", defaults::stamp_rule),
             ("resource.k8s.io/v1beta2", defaults::stamp_rule),
         ],
-        ..WriteRules::COMMON
+        ..Exceptions::NONE
     },
 };

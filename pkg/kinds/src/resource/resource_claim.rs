@@ -3,7 +3,7 @@
 mod columns;
 mod strategy;
 
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::resource::defaults::{request, request_v1beta1, resource_claim};
 use crate::resource::{device, gated};
 use api::name_rule::NameRule;
@@ -21,5 +21,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::COLUMNS),
     gated: gated::RESOURCE_CLAIM,
     strategy: &strategy::ResourceClaims,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

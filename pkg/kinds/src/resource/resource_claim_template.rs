@@ -1,6 +1,6 @@
 //! The kind `ResourceClaimTemplate`.
 
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, NAME};
 use crate::resource::defaults::{claim_template, request, request_v1beta1};
 use crate::resource::{device, gated};
@@ -20,5 +20,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(&[NAME, AGE]),
     gated: gated::RESOURCE_CLAIM_TEMPLATE,
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

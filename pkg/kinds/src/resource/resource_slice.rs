@@ -1,14 +1,14 @@
 //! The kind `ResourceSlice`.
 
 mod gated;
+mod warnings;
 
 use crate::defaults::fill::if_present;
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::resource::defaults::{self, device, each_device};
 use crate::resource::device;
 use crate::strategy::hooks::Common;
-use crate::warnings;
 use api::name_rule::NameRule;
 
 pub(crate) static KIND: Kind = Kind {
@@ -22,7 +22,7 @@ pub(crate) static KIND: Kind = Kind {
         }),
     ],
     validation: Validation::Objects(device::SLICES),
-    warnings: WarningRules { create: warnings::common::driver_name, ..WarningRules::NONE },
+    warnings: WarningRules { create: warnings::driver_name, ..WarningRules::NONE },
     columns: Columns::Own(&[
         NAME,
         Column::text("Node", |object, _| object.at("spec.nodeName").into())
@@ -35,13 +35,13 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: gated::GATED,
     strategy: &Common,
-    writes: WriteRules {
+    exceptions: Exceptions {
         counts_first: true,
         times: &[
             ("resource.k8s.io/v1", defaults::stamp_slice),
             ("resource.k8s.io/v1beta2", defaults::stamp_slice),
             ("resource.k8s.io/v1beta1", defaults::stamp_slice_v1beta1),
         ],
-        ..WriteRules::COMMON
+        ..Exceptions::NONE
     },
 };

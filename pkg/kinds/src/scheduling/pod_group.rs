@@ -4,7 +4,7 @@ mod columns;
 mod strategy;
 
 use crate::defaults::fill::{if_nil, within};
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::scheduling::{gated, groups};
 use api::name_rule::NameRule;
 
@@ -19,5 +19,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(columns::COLUMNS),
     gated: gated::POD_GROUP,
     strategy: &strategy::PodGroups,
-    writes: WriteRules { resets: &[("", &[".status"])], ..WriteRules::COMMON },
+    exceptions: Exceptions { resets: &[("", &[".status"])], ..Exceptions::NONE },
 };

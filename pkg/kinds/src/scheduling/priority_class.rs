@@ -1,7 +1,7 @@
 //! Priority classes of pods.
 
 use crate::defaults::fill::if_nil;
-use crate::kind::{Columns, Generation, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Generation, Kind, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
@@ -38,7 +38,7 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules { generation: Generation::Constant, undeletable, ..WriteRules::COMMON },
+    exceptions: Exceptions { generation: Generation::Constant, undeletable, ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

@@ -1,6 +1,6 @@
 //! The kind `Workload`.
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, NAME};
 use crate::scheduling::{gated, groups};
 use crate::strategy::hooks::Common;
@@ -15,5 +15,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::Own(&[NAME, AGE]),
     gated: gated::WORKLOAD,
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

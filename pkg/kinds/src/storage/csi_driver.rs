@@ -2,15 +2,15 @@
 
 mod columns;
 mod defaults;
+mod warnings;
 
-use crate::kind::{Columns, Generation, Kind, OnUpdate, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Generation, Kind, OnUpdate, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::{behind, place};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::value::supported_value;
-use crate::warnings;
 use api::tree::{child, children, is_set, list, maybe_flag, maybe_integer, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
 use component_base::features::Gate;
@@ -27,8 +27,8 @@ pub(crate) static KIND: Kind = Kind {
     ],
     validation: Validation::Objects(RULES),
     warnings: WarningRules {
-        create: |new, out| warnings::storage::csi_driver(new, None, out),
-        update: OnUpdate::Own(|new, old, out| warnings::storage::csi_driver(new, Some(old), out)),
+        create: |new, out| warnings::csi_driver(new, None, out),
+        update: OnUpdate::Own(|new, old, out| warnings::csi_driver(new, Some(old), out)),
         ..WarningRules::NONE
     },
     columns: Columns::Own(columns::COLUMNS),
@@ -41,7 +41,7 @@ pub(crate) static KIND: Kind = Kind {
         ],
     )],
     strategy: &Common,
-    writes: WriteRules { generation: Generation::Counted, ..WriteRules::COMMON },
+    exceptions: Exceptions { generation: Generation::Counted, ..Exceptions::NONE },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

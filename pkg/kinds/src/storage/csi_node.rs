@@ -1,6 +1,6 @@
 //! CSI nodes: the drivers on a node.
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
@@ -30,7 +30,7 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

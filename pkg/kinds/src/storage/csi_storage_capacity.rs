@@ -1,6 +1,8 @@
 //! Storage capacities: available storage of a class in a topology segment.
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+mod warnings;
+
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -8,7 +10,6 @@ use crate::validation::resources::{nonnegative_quantity, quantity};
 use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::selector::{has_bad_values, label_selector};
 use crate::validation::value::dns_subdomain;
-use crate::warnings;
 use api::tree::{child, text};
 use apimachinery::field::{ErrorList, Path};
 use schema::builtin::IO_K8S_API_STORAGE_V1_CSISTORAGECAPACITY as MESSAGE;
@@ -19,12 +20,12 @@ pub(crate) static KIND: Kind = Kind {
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
-    warnings: WarningRules { create: warnings::storage::capacity, ..WarningRules::NONE },
+    warnings: WarningRules { create: warnings::capacity, ..WarningRules::NONE },
     // Upstream has a printer for capacities, but does not use it.
     columns: Columns::NameAndCreation,
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, false), update };

@@ -2,10 +2,11 @@
 
 mod columns;
 mod defaults;
+mod rules;
+mod warnings;
 
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
-use crate::{storage, warnings};
 use api::name_rule::NameRule;
 
 pub(crate) static KIND: Kind = Kind {
@@ -15,10 +16,10 @@ pub(crate) static KIND: Kind = Kind {
         Version::with("storage.k8s.io/v1", defaults::storage_class),
         Version::with("storage.k8s.io/v1beta1", defaults::storage_class),
     ],
-    validation: Validation::Objects(storage::class::STORAGE_CLASSES),
-    warnings: WarningRules { create: warnings::storage::class, ..WarningRules::NONE },
+    validation: Validation::Objects(rules::RULES),
+    warnings: WarningRules { create: warnings::class, ..WarningRules::NONE },
     columns: Columns::Own(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

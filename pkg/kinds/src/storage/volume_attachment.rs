@@ -3,7 +3,7 @@
 mod defaults;
 
 use crate::core::persistent_volume::{Context, validate_volume_spec};
-use crate::kind::{Columns, Kind, Validation, Version, WarningRules, WriteRules};
+use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::gated::fields::{behind, place};
 use crate::strategy::hooks::Common;
@@ -50,7 +50,7 @@ pub(crate) static KIND: Kind = Kind {
         ],
     )],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

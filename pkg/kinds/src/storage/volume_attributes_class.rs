@@ -1,8 +1,9 @@
 //! The kind `VolumeAttributesClass`.
 
-use crate::kind::{Columns, Kind, NO_DEFAULTS, Validation, WarningRules, WriteRules};
+mod rules;
+
+use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
-use crate::storage;
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -10,7 +11,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    validation: Validation::Objects(storage::class::ATTRIBUTES_CLASSES),
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Own(&[
         NAME,
@@ -20,5 +21,5 @@ pub(crate) static KIND: Kind = Kind {
     ]),
     gated: &[],
     strategy: &Common,
-    writes: WriteRules::COMMON,
+    exceptions: Exceptions::NONE,
 };

@@ -1,21 +1,9 @@
 //! Warnings and accessors that several kinds share.
 
 use crate::warnings::collector::Warnings;
-use api::options::DeleteOptions;
 use api::tree::{child, children, text};
-use apimachinery::go_quote::Quoted;
 use component_base::features::Gate;
 use schema::object::{Object, get_i64, get_str};
-
-/// By default, jobs are deleted without their pods for compatibility. Few users expect that.
-const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set \
-                             propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
-                             suppress this warning";
-
-pub(crate) fn orphaned_pods(options: &DeleteOptions) -> Option<String> {
-    let says = options.propagation_policy.is_some() || options.orphan_dependents.is_some();
-    (!says).then(|| ORPHANED_PODS.to_owned())
-}
 
 pub(crate) fn generation_changed(new: &Object, old: &Object) -> bool {
     generation(new) != generation(old)
@@ -32,16 +20,6 @@ pub(crate) fn new_manifest_kind(new: &Object, out: &mut Warnings) {
 pub(crate) fn static_name(new: &Object, out: &mut Warnings) {
     if let Some(why) = crate::validation::rules::static_name(name(new)) {
         out.add(format_args!("metadata.name: {why}"));
-    }
-}
-
-pub(crate) fn driver_name(new: &Object, out: &mut Warnings) {
-    let driver = get_str(new, &["spec", "driver"]).unwrap_or_default();
-    if driver != driver.to_lowercase() {
-        out.add(format_args!(
-            "spec.driver: driver names should be lowercase; {} contains uppercase characters",
-            Quoted(driver)
-        ));
     }
 }
 

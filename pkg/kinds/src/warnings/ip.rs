@@ -9,7 +9,7 @@ use apimachinery::go_quote::Quoted;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Warns about the spelling of an address. Invalid addresses are left to validation.
-pub(super) fn address(path: &Path<'_>, value: &str, out: &mut Warnings) {
+pub(crate) fn address(path: &Path<'_>, value: &str, out: &mut Warnings) {
     let Some(ip) = canonical_ip(value) else { return };
     match strict_address(value) {
         None => out.add(format_args!(
@@ -26,7 +26,7 @@ pub(super) fn address(path: &Path<'_>, value: &str, out: &mut Warnings) {
     }
 }
 
-pub(super) fn range(path: &Path<'_>, value: &str, out: &mut Warnings) {
+pub(crate) fn range(path: &Path<'_>, value: &str, out: &mut Warnings) {
     let Some(range) = parse_range(value) else { return };
     let network = range.network();
     let ambiguous = network.to_canonical() != range.ip.to_canonical();

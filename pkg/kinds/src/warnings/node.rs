@@ -1,8 +1,7 @@
 //! Warnings about nodes and node selectors (`pkg/api/node/util.go`).
 
 use super::collector::Warnings;
-use super::ip;
-use api::tree::{child, children, list, pairs, text, texts};
+use api::tree::{children, list, pairs, text};
 use apimachinery::field::Path;
 use apimachinery::names::is_label_value;
 use schema::object::Object;
@@ -34,28 +33,6 @@ const OLD_LABELS: [(&str, &str); 8] = [
 /// Returns the warning about an old node label.
 pub(crate) fn old_label(key: &str) -> Option<&'static str> {
     OLD_LABELS.iter().find(|(label, _)| *label == key).map(|(_, message)| *message)
-}
-
-pub(crate) fn node(node: &Object, out: &mut Warnings) {
-    let Some(spec) = child(node, "spec") else { return };
-    if child(spec, "configSource").is_some() {
-        out.add(format_args!("spec.configSource: the feature is removed"));
-    }
-    if !text(spec, "externalID").is_empty() {
-        out.add(format_args!("spec.externalID: this field is deprecated, and is unused by Kubernetes"));
-    }
-    let path = Path::root("spec.podCIDRs");
-    for (index, range) in texts(spec, "podCIDRs").enumerate() {
-        ip::range(&path.index(index), range, out);
-    }
-}
-
-/// Warns about a `RuntimeClass`. The warning does not contain the label.
-pub(crate) fn runtime_class(class: &Object, out: &mut Warnings) {
-    let Some(scheduling) = child(class, "scheduling") else { return };
-    for message in pairs(scheduling, "nodeSelector").filter_map(|(key, _)| old_label(key)) {
-        out.add(format_args!("scheduling.nodeSelector: {message}"));
-    }
 }
 
 /// Warns about a `NodeSelectorTerm`. Validation checks the values of required terms; only those of preferred
@@ -97,34 +74,5 @@ fn values(path: &Path<'_>, expression: &Object, out: &mut Warnings) {
         for message in is_label_value(value) {
             out.add(format_args!("{}: {value} is invalid, {message}", path.index(index)));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::warnings::testing::{created, updated};
-    use jsontree::json;
-
-    #[test]
-    fn nodes_have_fields_that_are_gone() {
-        let node = json!({"spec": {
-            "configSource": {}, "externalID": "x", "podCIDRs": ["10.0.0.0/24", "10.00.1.0/24"],
-        }});
-        let expected = [
-            "spec.configSource: the feature is removed",
-            "spec.externalID: this field is deprecated, and is unused by Kubernetes",
-            "spec.podCIDRs[1]: non-standard CIDR value \"10.00.1.0/24\" is invalid: use \"10.0.1.0/24\"",
-        ];
-        created("", "nodes", node.clone(), &expected);
-        updated("", "nodes", node.clone(), node, &expected);
-        created("", "nodes", json!({"spec": {"podCIDRs": ["10.0.0.0/24"]}}), &[]);
-    }
-
-    #[test]
-    fn runtime_classes_may_select_old_labels() {
-        let class = json!({"scheduling": {"nodeSelector": {"beta.kubernetes.io/os": "linux", "a": "b"}}});
-        let expected = ["scheduling.nodeSelector: deprecated since v1.14; use \"kubernetes.io/os\" instead"];
-        created("node.k8s.io", "runtimeclasses", class.clone(), &expected);
-        updated("node.k8s.io", "runtimeclasses", class.clone(), class, &expected);
     }
 }

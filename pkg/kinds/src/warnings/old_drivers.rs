@@ -11,7 +11,7 @@ pub(super) const GIT_REPO: &str = "gitRepo";
 const GIT_REPO_ENABLED: &str = "deprecated in v1.11";
 
 /// Warns about the drivers of a volume. Upstream spells one of them differently than the API.
-pub(super) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &str)], out: &mut Warnings) {
+pub(crate) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &str)], out: &mut Warnings) {
     for (driver, message) in drivers {
         if volume.get(*driver).is_some_and(jsontree::Value::is_object) {
             let enabled = *driver == GIT_REPO && out.enabled(Gate::GitRepoVolumeDriver);

@@ -25,12 +25,12 @@ const OLD_ANNOTATIONS: [(&str, &str); 3] = [
 /// Annotation that became `securityContext.seccompProfile`.
 const SECCOMP: &str = "seccomp.security.alpha.kubernetes.io/pod";
 
-pub(super) fn pod(pod: &Object, out: &mut Warnings) {
+pub(crate) fn pod(pod: &Object, out: &mut Warnings) {
     rules(&Path::NIL, pod, false, out);
 }
 
 /// Warns about a `PodTemplateSpec` at a path.
-pub(super) fn template(path: &Path<'_>, template: &Object, out: &mut Warnings) {
+pub(crate) fn template(path: &Path<'_>, template: &Object, out: &mut Warnings) {
     rules(path, template, true, out);
 }
 

@@ -1,8 +1,8 @@
 //! Warnings about pod volumes with removed drivers, and about claim templates in volumes.
 
+use super::claim::claim_spec;
 use super::collector::Warnings;
 use super::old_drivers::{GIT_REPO, old_drivers};
-use super::storage;
 use api::tree::children;
 use apimachinery::field::Path;
 use schema::object::{Object, get_object};
@@ -29,7 +29,7 @@ pub(super) fn volumes(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
         let path = path.index(index);
         old_drivers(&path, volume, &OLD_DRIVERS, out);
         if let Some(claim) = get_object(volume, &["ephemeral", "volumeClaimTemplate", "spec"]) {
-            storage::claim_spec(&path.child("ephemeral.volumeClaimTemplate.spec"), claim, out);
+            claim_spec(&path.child("ephemeral.volumeClaimTemplate.spec"), claim, out);
         }
         old_drivers(&path, volume, &NEWER_DRIVERS, out);
     }

@@ -67,7 +67,8 @@ fn provider(runtime: &Runtime, dir: &Path) -> Arc<dyn KmsProvider> {
 
 #[divan::bench]
 fn open_v2(bencher: Bencher) {
-    let (runtime, dir) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap());
+    let runtime = Runtime::new().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let provider = provider(&runtime, dir.path());
     let stored = runtime.block_on(provider.seal(&plain(), CONTEXT)).unwrap();
     bencher.bench(|| provider.try_decrypt(divan::black_box(&stored), CONTEXT).unwrap().unwrap());
@@ -83,7 +84,9 @@ fn open_cipher_alone(bencher: Bencher) {
 
 #[divan::bench]
 fn seal_v2(bencher: Bencher) {
-    let (runtime, dir, plain) = (Runtime::new().unwrap(), tempfile::tempdir().unwrap(), plain());
+    let runtime = Runtime::new().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let plain = plain();
     let provider = provider(&runtime, dir.path());
     bencher.bench(|| {
         // The future is ready immediately.

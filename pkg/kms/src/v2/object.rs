@@ -162,7 +162,10 @@ impl<'a> EncryptedObject<'a> {
     /// # Errors
     /// The bytes are not a message or a field is invalid. The text is upstream's.
     pub(super) fn parse(mut raw: &'a [u8]) -> Result<Self, Error> {
-        let (mut data, mut key_id, mut sealed, mut kind) = (&[][..], "", &[][..], 0);
+        let mut data = &[][..];
+        let mut key_id = "";
+        let mut sealed = &[][..];
+        let mut kind = 0;
         let mut annotations = Annotations::new();
         while !raw.is_empty() {
             let (tag, wire_type) = decode_key(&mut raw).map_err(malformed)?;
@@ -218,7 +221,8 @@ fn text<'a>(raw: &mut &'a [u8]) -> Result<&'a str, Error> {
 
 /// Decodes one map entry.
 fn entry(mut raw: &[u8]) -> Result<(&str, &[u8]), Error> {
-    let (mut name, mut value) = ("", &[][..]);
+    let mut name = "";
+    let mut value = &[][..];
     while !raw.is_empty() {
         let (tag, wire_type) = decode_key(&mut raw).map_err(malformed)?;
         match (tag, wire_type) {

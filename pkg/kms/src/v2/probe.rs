@@ -144,7 +144,8 @@ impl Probe {
             errors.push(format!("got invalid KMSv2 KeyID hash {hash:?}: {error}"));
         } else {
             self.metrics.told(&self.name, key_id, self.clock.now());
-            errors.extend(self.confirm_or_replace_seed(key_id).await.err());
+            let confirmed = self.confirm_or_replace_seed(key_id).await;
+            errors.extend(confirmed.err().map(|error| error.to_string()));
         }
         match joined(errors) {
             None => Ok(()),
@@ -168,7 +169,7 @@ impl Probe {
 
     /// Confirms the seed, or makes another if the plugin has a new key. If that fails, the old seed stays
     /// until it expires.
-    async fn confirm_or_replace_seed(&self, key_id: &str) -> Result<(), String> {
+    async fn confirm_or_replace_seed(&self, key_id: &str) -> Result<(), Error> {
         let old = self.state.load_full();
         // The lifetime starts before the call that seals the seed.
         let expires = Instant::now() + Duration::from_secs(u64::from(WRITE_SECONDS_MAX));
@@ -193,14 +194,14 @@ impl Probe {
             Err(error) => (error.to_string(), String::new()),
         };
         let expires_at = old.as_ref().map_or(GO_ZERO_TIME, |old| old.expires_at).rfc3339();
-        Err(format!(
+        Err(Error::new(format!(
             "failed to rotate DEK uid={uid:?}, useSeed=true, errState={}, errGen={error}, statusKeyIDHash={:?}, \
              encryptKeyIDHash={:?}, stateKeyIDHash={:?}, expirationTimestamp={expires_at}",
             if old.is_some() { "<nil>" } else { NO_STATE },
             hash_if_any(key_id),
             hash_if_any(&sealed_with),
             hash_if_any(old.as_ref().map_or("", |old| &old.source.key_id)),
-        ))
+        )))
     }
 
     /// Generates a seed and seals it with the plugin.

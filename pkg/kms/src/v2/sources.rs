@@ -128,7 +128,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_source_in_use_does_not_expire() {
-        let (sources, used) = (Sources::new("p".into(), Arc::default()), dek());
+        let sources = Sources::new("p".into(), Arc::default());
+        let used = dek();
         sources.put(id(1), Arc::clone(&used));
         for other in 2..5 {
             tokio::time::advance(TTL * 2 / 3).await;
@@ -140,7 +141,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn full_cache_drops_oldest_source() {
-        let (sources, dek) = (Sources::new("p".into(), Arc::default()), dek());
+        let sources = Sources::new("p".into(), Arc::default());
+        let dek = dek();
         let mut entries = sources.entries.write().unwrap();
         for number in 0..SOURCES_MAX {
             let expires = Instant::now() + TTL + Duration::from_nanos(u64::try_from(number).unwrap());

@@ -110,8 +110,10 @@ impl Registry {
         let found = converter.and_then(|converter| {
             let mut versions = converter.versions.iter();
             let row = versions.find(|version| version.row().group_version == row.group_version)?.clone();
-            let (outside, fields) = (Arc::clone(&converter.outside), stored.fields.clone());
-            let (budget, watches) = (Arc::clone(self.budget()), Arc::clone(&converter.watches));
+            let outside = Arc::clone(&converter.outside);
+            let fields = stored.fields.clone();
+            let budget = Arc::clone(self.budget());
+            let watches = Arc::clone(&converter.watches);
             Some(Conversion { outside, row, fields, budget, watches })
         });
         let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));

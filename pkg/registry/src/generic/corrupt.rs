@@ -75,7 +75,8 @@ impl Registry {
         }
         let message = format!("failed to read one or more {resource} from the storage");
         tracing::error!(objects = causes.len(), "{message}");
-        let (group, kind) = (target.resource.group.to_owned(), target.resource.plural.to_owned());
+        let group = target.resource.group.to_owned();
+        let kind = target.resource.plural.to_owned();
         let details = Details { name: "list".to_owned(), group, kind, causes, ..Details::default() };
         Status::failure(500, Reason::StorageReadError, message).with_details(details).into()
     }
@@ -142,6 +143,7 @@ fn refused(target: &Target<'_>) -> Box<Status> {
 
 /// Only the name of the object is known.
 fn removed(target: &Target<'_>) -> Status {
-    let (name, kind) = (target.name.to_owned(), target.resource.kind.to_owned());
+    let name = target.name.to_owned();
+    let kind = target.resource.kind.to_owned();
     Status::success(Details { name, kind, ..Details::default() })
 }

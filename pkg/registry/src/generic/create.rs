@@ -143,7 +143,8 @@ impl Registry {
     ) -> Result<(Bytes, Bytes, Written)> {
         let span = trace::write("Create etcd3", target, key);
         span.event("About to Encode");
-        let object = codec::stored_form(target.resource, storage, object).map_err(Status::unmapped)?;
+        let object = codec::stored_form(target.resource, storage, object)
+            .map_err(|error| Status::unmapped(error.to_string()))?;
         let value = codec::encode(storage, &object)?;
         span.event_with("Encode succeeded", "len", value.len());
         span.event("TransformToStorage succeeded");

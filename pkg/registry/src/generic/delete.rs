@@ -153,7 +153,8 @@ impl storage::Change<AttemptError> for &mut Deletion<'_> {
     /// Preconditions are checked before admission, and admission runs before any change. A terminating object
     /// is not subject to admission.
     async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, AttemptError> {
-        let (target, options) = (self.target, self.request.options);
+        let target = self.target;
+        let options = self.request.options;
         let Some(kv) = current else {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         };
@@ -161,7 +162,8 @@ impl storage::Change<AttemptError> for &mut Deletion<'_> {
         step::check_preconditions(target, options, &existing)?;
         let now = self.registry.now();
         let stage = Stage::of(target, &existing, options, now);
-        let (name, uid) = (meta::text(&existing, "name").to_owned(), meta::text(&existing, "uid").to_owned());
+        let name = meta::text(&existing, "name").to_owned();
+        let uid = meta::text(&existing, "uid").to_owned();
         let shown = self.shown(kv, &existing)?;
         let step = match stage {
             Stage::Going => return Ok(self.keep(shown, name, uid, DeleteContinuation::Answer)),
@@ -236,6 +238,7 @@ fn answer(target: &Target<'_>, name: String, uid: String, stored: Stored, gone: 
     if target.resource.returns_deleted_object {
         return DeleteOutcome::Object { stored, gone };
     }
-    let (group, kind) = (target.resource.group.to_owned(), target.resource.plural.to_owned());
+    let group = target.resource.group.to_owned();
+    let kind = target.resource.plural.to_owned();
     DeleteOutcome::Status(Status::success(Details { name, uid, group, kind, ..Details::default() }))
 }

@@ -62,7 +62,8 @@ fn is_path_segment(name: &str) -> bool {
 }
 
 fn predicate(target: &Target<'_>, stored: &StoredResource, options: &ListOptions) -> Predicate {
-    let (mut labels, mut terms) = (options.label_selector.clone(), Vec::new());
+    let mut labels = options.label_selector.clone();
+    let mut terms = Vec::new();
     for term in options.field_selector.requirements() {
         match field(target, stored, &term.field) {
             Some(field) => terms.push(FieldTerm {

@@ -38,7 +38,8 @@ pub(super) fn parse(text: &str) -> Result<Shards, SelectorError> {
     collect(&syntax, root, &mut ranges)?;
     let (first, _) = *ranges.first().ok_or_else(|| SelectorError("CEL parse error: ".to_owned()))?;
     if let Some((other, _)) = ranges.iter().find(|(key, _)| *key != first) {
-        let (first, other) = (quote(first.path()), quote(other.path()));
+        let first = quote(first.path());
+        let other = quote(other.path());
         return Err(SelectorError(format!(
             "all shard ranges must use the same field, got {first} and {other}"
         )));
@@ -131,7 +132,9 @@ fn number(syntax: &Syntax, expr: Expr, what: &str) -> Result<u128, SelectorError
         return Err(SelectorError(format!("{what}: hex value is required after '0x'")));
     }
     if digits.len() > END.len() {
-        let (len, max, digits) = (digits.len(), END.len(), quote(digits));
+        let len = digits.len();
+        let max = END.len();
+        let digits = quote(digits);
         return Err(SelectorError(format!("{what}: hex value too long ({len} chars, max {max}): {digits}")));
     }
     if let Some(bad) = digits.chars().find(|c| !matches!(c, '0'..='9' | 'a'..='f')) {

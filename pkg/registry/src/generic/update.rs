@@ -145,7 +145,9 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
     async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, AttemptError> {
         settle(self.claim.take(), WriteResult::NotWritten).await;
         self.span.event("initial value restored");
-        let (target, storage, request) = (self.target, self.storage, self.request);
+        let target = self.target;
+        let storage = self.storage;
+        let request = self.request;
         let existing = match current {
             None => None,
             Some(kv) => Some(self.registry.current(target, storage, kv).await?),
@@ -195,7 +197,8 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
         let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.resource, &object, old));
         codec::strip_revision(&mut object);
         self.span.event("About to Encode");
-        let object = codec::stored_form(target.resource, storage, &object).map_err(Status::unmapped)?;
+        let object = codec::stored_form(target.resource, storage, &object)
+            .map_err(|error| Status::unmapped(error.to_string()))?;
         self.value = codec::encode(storage, &object)?;
         self.span.event_with("Encode succeeded", "len", self.value.len());
         self.span.event("TransformToStorage succeeded");
@@ -214,7 +217,8 @@ impl Attempts<'_, '_> {
     async fn prepare(&mut self, object: &mut Object, old: &Object) -> Result<()> {
         let (target, UpdateRequest { endpoint, user, admit, .. }) = (self.target, self.request);
         let Registry { clock, entropy, settings, .. } = self.registry;
-        let (entropy, settings) = (&**entropy, *settings);
+        let entropy = &**entropy;
+        let settings = *settings;
         let context = strategy::Context { user, now: clock.now(), entropy, settings, shares_labels: false };
         strategy::prepare_for_update(endpoint, target.resource, object, old, &context);
         let mut errors = match admit.validation_errors(object, Some(old)) {

@@ -30,7 +30,8 @@ impl<V: Projection> OnDemandInformer<V> {
     /// Creates a view and the task that keeps it up to date. With `later`, it is compiled when `later`
     /// completes or at the first request.
     pub fn new(
-        (follower, following): (Informer<V>, InformerTask<V>),
+        follower: Informer<V>,
+        following: InformerTask<V>,
         later: Option<BoxFuture<'static, ()>>,
     ) -> (Self, BoxFuture<'static, ()>) {
         let asked = later.is_some().then(|| Arc::new(SetOnce::new()));

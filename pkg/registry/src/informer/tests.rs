@@ -154,7 +154,8 @@ async fn gap_replaces_whole_view() {
         let followed = Followed::ready(&cluster).await;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let observer = tokio::spawn({
-            let (follower, seen) = (followed.follower.clone(), Arc::clone(&seen));
+            let follower = followed.follower.clone();
+            let seen = Arc::clone(&seen);
             async move {
                 let stays = ["configmaps/a", "configmaps/b", "configmaps/c"];
                 follower

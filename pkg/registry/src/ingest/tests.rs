@@ -140,7 +140,8 @@ fn other_encodings_and_versions_become_canonical() {
 #[test]
 fn newer_defaults_are_applied() {
     let check = |plural: &str, old: Value| {
-        let (value, expected) = (encoded(plural, old.clone()), complete(plural, old));
+        let value = encoded(plural, old.clone());
+        let expected = complete(plural, old);
         assert_ne!(value, expected, "{plural}");
         assert_eq!(element(plural, value).value().unwrap(), &expected, "{plural}");
     };
@@ -170,7 +171,8 @@ fn complete_crd_is_read_without_schema() {
         ]},
     });
     let plural = "customresourcedefinitions";
-    let (written, lacking) = (complete(plural, definition.clone()), encoded(plural, definition));
+    let written = complete(plural, definition.clone());
+    let lacking = encoded(plural, definition);
     let read = |value: &[u8]| {
         let element = element(plural, Bytes::copy_from_slice(value));
         let labels = ["a", "openAPIV3Schema", "fieldsV1"].map(|label| element.header().label(label));

@@ -134,7 +134,8 @@ impl Addresses {
         metrics: Arc<AllocatorMetrics>,
     ) -> std::result::Result<(Self, InformerTask<Ranges>), LookupError> {
         let client = |plural| Client::find(registry, "networking.k8s.io", plural);
-        let (addresses, cidrs) = (client("ipaddresses")?, client("servicecidrs")?);
+        let addresses = client("ipaddresses")?;
+        let cidrs = client("servicecidrs")?;
         let (ranges, following) = Informer::new(registry, "ranges of services", vec![cidrs.row().into()]);
         Ok((Addresses { addresses, cidrs, ranges, entropy, metrics }, following))
     }

@@ -18,7 +18,8 @@ pub(super) struct PortRange {
 
 impl PortRange {
     pub(super) fn new(ports: &RangeInclusive<u16>) -> Self {
-        let (base, last) = (u32::from(*ports.start()), u32::from(*ports.end()));
+        let base = u32::from(*ports.start());
+        let last = u32::from(*ports.end());
         PortRange { base, size: (last + 1).saturating_sub(base) }
     }
 

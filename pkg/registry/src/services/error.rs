@@ -44,10 +44,3 @@ pub enum RepairError {
     #[error("{0}")]
     Address(String),
 }
-
-// Temporary: callers that still return text.
-impl From<RepairError> for String {
-    fn from(error: RepairError) -> Self {
-        error.to_string()
-    }
-}

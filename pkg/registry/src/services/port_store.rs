@@ -55,7 +55,8 @@ impl Allocation {
             Some(Value::String(text)) => text,
             _ => Text::default(),
         };
-        let (range, data) = (text("range"), text("data"));
+        let range = text("range");
+        let data = text("data");
         let data = BASE64_STANDARD.decode(data)?;
         let metadata = match object.remove("metadata") {
             Some(Value::Object(metadata)) => metadata,
@@ -76,7 +77,8 @@ impl Allocation {
         ]
         .into_iter()
         .collect();
-        let (mut raw, mut out) = (Vec::new(), Vec::new());
+        let mut raw = Vec::new();
+        let mut out = Vec::new();
         proto::encode(&RANGE_ALLOCATION, &object, &mut raw)?;
         proto::wrap(API_VERSION, KIND, &raw, &mut out);
         Ok(out.into())
@@ -162,7 +164,9 @@ impl PortStore {
         dry_run: bool,
     ) -> Result<Vec<i64>> {
         let random = || self.entropy.number();
-        let (mut assigned, mut taken, mut chosen) = (None, Vec::new(), Vec::new());
+        let mut assigned = None;
+        let mut taken = Vec::new();
+        let mut chosen = Vec::new();
         let updated = self
             .turns
             .guaranteed_update(&*self.storage, &self.key, None, |current: Option<&KeyValue>| {

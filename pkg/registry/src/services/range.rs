@@ -100,7 +100,8 @@ impl AddressRange {
     /// Parses `10.0.0.0/24`. Returns `None` for an invalid or too large range.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = text.split_once('/')?;
-        let (address, prefix): (IpAddr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
+        let address: IpAddr = address.parse().ok()?;
+        let prefix: u8 = prefix.parse().ok()?;
         let family = Family::of(address);
         let host_bits = family.bits().checked_sub(prefix.into())?;
         if family == Family::V6 && prefix < V6_PREFIX_MIN {

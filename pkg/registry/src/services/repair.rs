@@ -93,7 +93,8 @@ impl Services {
         }
         let now = self.services.now();
         for address in addresses.iter().filter(|address| is_leaked(address, &holders, now)) {
-            let (name, uid) = (meta::text(address, "name"), meta::text(address, "uid"));
+            let name = meta::text(address, "name");
+            let uid = meta::text(address, "uid");
             tracing::warn!(name, "releasing an address without a service");
             self.pools.addresses.delete(name, Some(uid)).await?;
         }
@@ -282,7 +283,8 @@ fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) 
     let mut taken = Bitmap::default();
     let written: HashSet<i64> = found.iter().copied().collect();
     for service in services {
-        let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
+        let namespace = meta::text(service, "namespace");
+        let name = meta::text(service, "name");
         for port in distinct_ports(service) {
             match range.position(port).map(|position| taken.insert(position)) {
                 Some(true) if written.contains(&port) => {}

@@ -138,7 +138,10 @@ impl AuditRecord {
         }
         let event = self.event(verdict, user);
         let is_refused = user.is_none();
-        let (patch, kept, answering, answer) = (Encoding::Other, None, None, None);
+        let patch = Encoding::Other;
+        let kept = None;
+        let answering = None;
+        let answer = None;
         let mut open = Box::new(OpenRecord { verdict, event, is_refused, patch, kept, answering, answer });
         let recorded = is_refused || self.emit(&mut open, Stage::RequestReceived);
         if !recorded {
@@ -166,7 +169,8 @@ impl AuditRecord {
             audit_id: context.audit_id.clone(),
             stage: Stage::RequestReceived,
             asked: RequestRecord::new(
-                (uri, &context.info.verb),
+                uri,
+                &context.info.verb,
                 user,
                 context.source_addresses(),
                 &context.user_agent,

@@ -29,7 +29,8 @@ pub(super) async fn is_heavy(request: Request, dispatch: &dyn Dispatch) -> (Requ
 /// Reads a body to its end, its error, or just beyond the maximum size. Returns the whole body again with the
 /// number of bytes read.
 async fn read_ahead(mut rest: Body) -> (Body, usize) {
-    let (mut read, mut failure) = (BytesMut::new(), None);
+    let mut read = BytesMut::new();
+    let mut failure = None;
     while read.len() <= BODY_BYTES_MAX {
         match rest.frame().await {
             None => break,

@@ -62,8 +62,12 @@ impl<S> CoalescingWriter<S> {
     /// Creates a stream without buffered output. Without `gathers` each flush is passed on: HTTP/1.1 flushes
     /// at the right time, and may give its stream to code that does not call [`CoalescingWriter::poll_driving`].
     pub(crate) fn new(stream: S, gathers: bool) -> Self {
-        let (waiting, taken) = (Vec::new(), 0);
-        let (last, unflushed, waited, sent) = (0, false, false, 0);
+        let waiting = Vec::new();
+        let taken = 0;
+        let last = 0;
+        let unflushed = false;
+        let waited = false;
+        let sent = 0;
         let reads = WakeFlag::new(true);
         let read_waker = Waker::from(Arc::clone(&reads));
         let output =

@@ -29,7 +29,8 @@ fn pipe(protocol: Protocol, modes: &[Mode]) -> Pipe {
 
 fn pipe_with(protocol: Protocol, modes: &[Mode], options: ChainOptions) -> Pipe {
     let (client, server) = duplex(64 * 1024);
-    let (script, lifecycle) = (Arc::new(Script::default()), Lifecycle::new());
+    let script = Arc::new(Script::default());
+    let lifecycle = Lifecycle::new();
     let chain = chain(&script, modes, options);
     let peer = Peer::new("192.0.2.1:1".parse().unwrap(), protocol, None);
     let serving = tokio::spawn(serve(server, peer, chain, ConnectionOptions::default(), lifecycle.clone()));
@@ -163,7 +164,8 @@ async fn http2_rejection_follows_pending_body() {
     tokio::spawn(connection);
     let (upload, body) = tokio::io::duplex(64);
     let body = futures::stream::once(async move {
-        let (mut body, mut read) = (body, Vec::new());
+        let mut body = body;
+        let mut read = Vec::new();
         body.read_to_end(&mut read).await.map(|_| http_body::Frame::data(bytes::Bytes::from(read)))
     });
     let post = http::Request::post("https://x/api").header("authorization", "Bearer ann");

@@ -96,10 +96,12 @@ mod tests {
 
     #[test]
     fn only_woken_parts_are_polled() {
-        let (task, polls) = (Arc::new(Task::default()), AtomicUsize::new(0));
+        let task = Arc::new(Task::default());
+        let polls = AtomicUsize::new(0);
         let waker = Waker::from(Arc::clone(&task));
         let mut cx = Context::from_waker(&waker);
-        let (mut left, mut right) = (oneshot::channel(), oneshot::channel());
+        let mut left = oneshot::channel();
+        let mut right = oneshot::channel();
         let mut parts = [&mut left.1, &mut right.1].map(|answer| {
             let polls = &polls;
             WakeGated::new(poll_fn(move |cx| {

@@ -97,7 +97,8 @@ async fn other_paths_are_not_health() {
 
 #[tokio::test]
 async fn hook_fails_until_done_and_shutdown_afterwards() {
-    let (hook, token) = (Hook::new("bootstrap-controller"), CancellationToken::new());
+    let hook = Hook::new("bootstrap-controller");
+    let token = CancellationToken::new();
     let shutdown = Shutdown(token.clone());
     assert_eq!(hook.name(), "poststarthook/bootstrap-controller");
     assert_eq!(

@@ -47,7 +47,8 @@ fn mutated(seeds: &[&[u8]], random: &mut Random) -> Vec<u8> {
 
 #[test]
 fn head_end_is_independent_of_pieces() {
-    let (mut random, mut read) = (Random(1), 0);
+    let mut random = Random(1);
+    let mut read = 0;
     for _ in 0..20_000 {
         let bytes = mutated(HEADS, &mut random);
         let whole = head::end(&bytes, 0);
@@ -73,7 +74,8 @@ fn head_end_is_independent_of_pieces() {
 
 #[test]
 fn chunked_body_end_is_independent_of_pieces() {
-    let (mut random, mut done) = (Random(2), 0);
+    let mut random = Random(2);
+    let mut done = 0;
     for _ in 0..20_000 {
         let bytes = mutated(BODIES, &mut random);
         let mut whole = Chunks::default();

@@ -80,7 +80,8 @@ mod tests {
     use super::*;
 
     fn info(verb: &str, subresource: &str) -> RequestInfo {
-        let (verb, subresource) = (verb.to_owned(), subresource.to_owned());
+        let verb = verb.to_owned();
+        let subresource = subresource.to_owned();
         RequestInfo { verb, subresource, is_resource: true, ..RequestInfo::default() }
     }
 

@@ -193,7 +193,8 @@ impl MemoryBudget {
     /// Creates a budget with a limit in bytes.
     pub fn new(limit: u64, meter: Arc<dyn Meter>) -> Self {
         let taken = AtomicU64::new(meter.bytes().unwrap_or_default());
-        let (reserved, refused) = (AtomicU64::new(0), Default::default());
+        let reserved = AtomicU64::new(0);
+        let refused = Default::default();
         MemoryBudget(Some(Arc::new(Shared { limit, meter, taken, reserved, refused })))
     }
 

@@ -70,12 +70,15 @@ impl Console {
     pub(crate) fn new(sources: Sources<'_>, others: &[Section], env: &Env) -> Arc<Self> {
         let Sources { requests, metrics, seats, fairness, leaving } = sources;
         let of = |name, look: StateFn| Section { name, look };
-        let (counted, clock, going) = (Arc::clone(metrics), Arc::clone(&env.clock), leaving.clone());
+        let counted = Arc::clone(metrics);
+        let clock = Arc::clone(&env.clock);
+        let going = leaving.clone();
         let entered = Arc::clone(requests);
         let server: StateFn =
             Arc::new(move || server(&counted, &entered, clock.now().seconds, going.is_cancelled()));
         let [under_way, watchers, failed] = [(); 3].map(|()| Arc::clone(requests));
-        let (seats, fairness) = (Arc::clone(seats), fairness.cloned());
+        let seats = Arc::clone(seats);
+        let fairness = fairness.cloned();
         let mut sections = vec![
             of("server", server),
             of("requests", Arc::new(move || under_way.under_way())),

@@ -27,7 +27,8 @@ pub struct PageOptions {
 impl std::fmt::Debug for PageOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let PageOptions { flags, statusz, cbor, debugging, metrics, snapshot } = self;
-        let (flagz, debug) = (flags.is_some(), debugging.is_some());
+        let flagz = flags.is_some();
+        let debug = debugging.is_some();
         f.debug_struct("PageOptions")
             .field("flagz", &flagz)
             .field("statusz", statusz)

@@ -67,7 +67,8 @@ pub(crate) fn pages(
         page_of_metrics(page.into_text(), &headers)
     });
     if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
-        let (fairness, leaving) = (fairness.as_ref(), chain.leaving.clone());
+        let fairness = fairness.as_ref();
+        let leaving = chain.leaving.clone();
         let sources = Sources { requests, metrics, seats, fairness, leaving };
         let console = Console::new(sources, &debugging.sections, env);
         pages = pages.and(debugging::pages(debugging)).and(console::pages(&console));

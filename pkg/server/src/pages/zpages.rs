@@ -158,8 +158,10 @@ fn unix_date(time: UnixTime) -> String {
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let text = time.rfc3339().to_string();
     let mut parts = text.trim_end_matches('Z').split(['-', 'T']);
-    let (year, month) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-    let (day, clock) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+    let year = parts.next().unwrap_or("");
+    let month = parts.next().unwrap_or("");
+    let day = parts.next().unwrap_or("");
+    let clock = parts.next().unwrap_or("");
     let month = month.parse::<usize>().ok().and_then(|m| MONTHS.get(m.wrapping_sub(1))).unwrap_or(&"");
     let weekday = usize::try_from(time.seconds.div_euclid(86_400).rem_euclid(7)).unwrap_or(0);
     let weekday = DAYS.get(weekday).unwrap_or(&"");
@@ -190,7 +192,9 @@ fn accepted(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<ResponseForma
     if ["stream", "sv"].into_iter().any(|name| param(name).is_some_and(|value| !value.is_empty())) {
         return None;
     }
-    let (as_kind, group, version) = (param("as"), param("g"), param("v"));
+    let as_kind = param("as");
+    let group = param("g");
+    let version = param("v");
     let takes = |main: &str, sub: &str| {
         (clause.main == "*" || clause.main == main) && (clause.sub == "*" || clause.sub == sub)
     };

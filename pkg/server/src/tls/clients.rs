@@ -286,7 +286,8 @@ mod tests {
             let (judged, _) =
                 ClientAuthorities { clients, proxies: None }.judge(&[leaf.der().clone()], 1_700_000_000);
             assert!(matches!(judged.client, Some(PresentedCertificate::Verified(_))), "{algorithm:?}");
-            let (certificate, key_path) = (PathBuf::new(), PathBuf::new());
+            let certificate = PathBuf::new();
+            let key_path = PathBuf::new();
             let files = CertificateFiles { certificate, key: key_path };
             let served = certified_key(&files, &(leaf.pem().into_bytes(), key.into_bytes()), &provider);
             assert!(served.is_ok(), "{algorithm:?}");

@@ -77,10 +77,13 @@ mod tests {
 
     #[test]
     fn both_sides_come_to_the_same_secret() -> Result<(), Error> {
-        let (one, other) = (SECP521R1.start()?, SECP521R1.start()?);
-        let (shown, seen) = (one.pub_key().to_vec(), other.pub_key().to_vec());
+        let one = SECP521R1.start()?;
+        let other = SECP521R1.start()?;
+        let shown = one.pub_key().to_vec();
+        let seen = other.pub_key().to_vec();
         assert_eq!((shown.len(), shown.first()), (POINT, Some(&4)));
-        let (mine, theirs) = (one.complete(&seen)?, other.complete(&shown)?);
+        let mine = one.complete(&seen)?;
+        let theirs = other.complete(&shown)?;
         assert_eq!(mine.secret_bytes(), theirs.secret_bytes());
         assert_eq!(mine.secret_bytes().len(), 66);
         Ok(())

@@ -40,11 +40,14 @@ pub async fn keep_fresh(
 ) {
     let mut ticks = interval(GLANCE_PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut known, mut glances) = (None, 0_u32);
+    let mut known = None;
+    let mut glances = 0_u32;
     loop {
         ticks.tick().await;
         glances = glances.saturating_add(1);
-        let (files, last, overdue) = (files.clone(), known.clone(), glances >= GLANCES);
+        let files = files.clone();
+        let last = known.clone();
+        let overdue = glances >= GLANCES;
         let look = move || {
             let looks = files.looks();
             let read = (overdue || last.as_ref() != Some(&looks)).then(|| files.read());
@@ -102,7 +105,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         let write = |name: &str, text: &str| fs::write(path(name), text).unwrap();
-        let (server, client) = (authority("server", NOW).unwrap(), authority("client", NOW).unwrap());
+        let server = authority("server", NOW).unwrap();
+        let client = authority("client", NOW).unwrap();
         write("s.crt", &server.certificate);
         write("s.key", &server.key);
         write("c.crt", &client.certificate);
@@ -113,7 +117,8 @@ mod tests {
             proxy_authorities: Vec::new(),
             loopback: None,
         };
-        let (options, contents) = (TlsOptions::default(), files.read().unwrap());
+        let options = TlsOptions::default();
+        let contents = files.read().unwrap();
         let first = Arc::new(Tls::new(&contents, &options).unwrap());
         let tls = Arc::new(ArcSwap::new(Arc::clone(&first)));
         let fresh = keep_fresh(Arc::clone(&tls), files, options, contents);

@@ -85,7 +85,10 @@ mod tests {
 
     #[test]
     fn the_closest_name_wins() {
-        let (default, exact, wild, own) = (key(&[]), key(&[]), key(&[]), key(&["Own.example"]));
+        let default = key(&[]);
+        let exact = key(&[]);
+        let wild = key(&[]);
+        let own = key(&["Own.example"]);
         let mut by_name = SniResolver::new(Arc::clone(&default));
         by_name.add(&["a.example".to_owned()], Arc::clone(&exact));
         by_name.add(&["*.example".to_owned(), "a.example".to_owned()], Arc::clone(&wild));

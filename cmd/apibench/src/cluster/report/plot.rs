@@ -79,7 +79,8 @@ pub(super) fn draw(plot: &Plot<'_>) -> Option<String> {
     let points = || plot.lines.iter().flat_map(|(_, points)| points);
     points().next()?;
     let xs = || points().map(|point| point.x);
-    let (least, most) = (xs().fold(f64::MAX, f64::min), xs().fold(0.0, f64::max));
+    let least = xs().fold(f64::MAX, f64::min);
+    let most = xs().fold(0.0, f64::max);
     let x = Scale { low: least / 1.1, high: most * 1.1, log: true, from: LEFT, to: RIGHT };
     let highest = points().map(|point| point.y).fold(0.0, f64::max);
     let lowest = points().map(|point| point.y).filter(|y| *y > 0.0).fold(f64::MAX, f64::min);
@@ -128,7 +129,8 @@ fn axes(svg: &mut String, x: &Scale, y: &Scale, unit: &str) {
     }
     let _ = writeln!(svg, r#"<line class="axis" x1="{LEFT}" y1="{BOTTOM}" x2="{RIGHT}" y2="{BOTTOM}"/>"#);
     for tick in x.ticks() {
-        let (at, label) = (x.at(tick), super::short(tick));
+        let at = x.at(tick);
+        let label = super::short(tick);
         let _ = writeln!(
             svg,
             r#"<text x="{at:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#,

@@ -108,7 +108,8 @@ pub(super) fn kinds(html: &mut String, runs: &[Run]) {
         let _ = write!(html, "<tr><td>{}</td><td>{}</td>", kind.name(), short(rate));
         for step in &steps {
             let latency = of(step).and_then(|figures| figures.latency_ms);
-            let (p50, p99) = (figure(latency.map(|l| l.p50)), figure(latency.map(|l| l.p99)));
+            let p50 = figure(latency.map(|l| l.p50));
+            let p99 = figure(latency.map(|l| l.p99));
             let _ = write!(html, "<td>{p50}</td><td>{p99}</td>");
         }
         html.push_str("</tr>\n");

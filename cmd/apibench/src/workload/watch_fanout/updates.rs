@@ -48,7 +48,8 @@ pub(super) async fn send(context: &Context, client: &Arc<Client>, path: &str, ep
     let begin = tokio::time::Instant::now();
     let mut lanes = JoinSet::new();
     for object in 0..OBJECTS {
-        let (context, client) = (context.clone(), Arc::clone(client));
+        let context = context.clone();
+        let client = Arc::clone(client);
         let first = begin + gap.mul_f64(object as f64);
         let object = Watched { number: object, path: format!("{path}/{}", name(object)) };
         lanes.spawn(update(context, client, epoch, object, first, gap.mul_f64(OBJECTS as f64)));

@@ -14,7 +14,9 @@ use super::updates::OBJECTS;
 
 /// Reads one stream until the measurement ends, which aborts the task.
 pub(super) async fn watch(mut body: Incoming, context: Context, findings: Arc<Findings>, epoch: Instant) {
-    let (mut lines, finder, mut order) = (Lines::default(), Finder::default(), LastSeen::default());
+    let mut lines = Lines::default();
+    let finder = Finder::default();
+    let mut order = LastSeen::default();
     loop {
         let data = match events::next_data(&mut body).await {
             Ok(data) => data,

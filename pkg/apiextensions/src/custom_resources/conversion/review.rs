@@ -136,7 +136,8 @@ pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, Re
         let why = format!("invalid groupVersion (expected {to}, received {found})");
         return Err(ReviewError::Object(format!("invalid object at index 0: {why}")));
     }
-    let (expected, found) = (text(from, "kind"), text(&into, "kind"));
+    let expected = text(from, "kind");
+    let found = text(&into, "kind");
     if found != expected {
         let why = format!("invalid kind (expected {expected}, received {found})");
         return Err(ReviewError::Object(format!("invalid object at index 0: {why}")));
@@ -150,10 +151,11 @@ pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, Re
 
 fn same_names(from: &Object, into: &Object) -> Result<(), ReviewError> {
     let empty = Object::new();
-    let (before, after) =
-        (child(from, "metadata").unwrap_or(&empty), child(into, "metadata").unwrap_or(&empty));
+    let before = child(from, "metadata").unwrap_or(&empty);
+    let after = child(into, "metadata").unwrap_or(&empty);
     for (member, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
-        let (before, after) = (text(before, member), text(after, member));
+        let before = text(before, member);
+        let after = text(after, member);
         if before != after {
             return Err(ReviewError::Object(format!("must have the same {name}: {before} != {after}")));
         }

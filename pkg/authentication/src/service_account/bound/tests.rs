@@ -22,7 +22,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let (objects, clock) = (Arc::new(Objects::default()), Arc::new(TestClock::at(now())));
+        let objects = Arc::new(Objects::default());
+        let clock = Arc::new(TestClock::at(now()));
         objects.put(ObjectKind::ServiceAccount, "sa", "uid-sa", None);
         let files = [RSA_PUBLIC, P256_PUBLIC, P384_PUBLIC, P521_PUBLIC];
         let issuers = texts(&[ISSUER, "https://former"]);
@@ -219,8 +220,11 @@ async fn user_extra_contains_bound_objects() {
         assert_eq!(json!(user.extra), extra);
     };
     let key = |name: &str| format!("authentication.kubernetes.io/{name}");
-    let (id, pod_name, pod_uid) = (key("credential-id"), key("pod-name"), key("pod-uid"));
-    let (node_name, node_uid) = (key("node-name"), key("node-uid"));
+    let id = key("credential-id");
+    let pod_name = key("pod-name");
+    let pod_uid = key("pod-uid");
+    let node_name = key("node-name");
+    let node_uid = key("node-uid");
     // The node of a pod may be missing.
     let elsewhere = Some(Reference { name: "gone".to_owned(), uid: String::new() });
     check(

@@ -66,8 +66,10 @@ impl Plain {
 }
 
 fn change(numbers: &mut Numbers, plain: &mut Plain, graph: &mut Graph) {
-    let (namespace, name) = (numbers.pick(&NAMESPACES), numbers.pick(&NAMES));
-    let (node, gone) = (numbers.pick(&NODES), numbers.below(3) == 0);
+    let namespace = numbers.pick(&NAMESPACES);
+    let name = numbers.pick(&NAMES);
+    let node = numbers.pick(&NODES);
+    let gone = numbers.below(3) == 0;
     match numbers.below(3) {
         0 => {
             let references: BTreeSet<_> =
@@ -81,7 +83,8 @@ fn change(numbers: &mut Numbers, plain: &mut Plain, graph: &mut Graph) {
         }
         1 => {
             let mut any = || (numbers.pick(&NAMESPACES), numbers.pick(&NAMES));
-            let (claim, secrets) = (any(), BTreeSet::from([any(), any()]));
+            let claim = any();
+            let secrets = BTreeSet::from([any(), any()]);
             let listed: Vec<_> = secrets.iter().copied().collect();
             graph.set_volume(name, (!gone).then_some(VolumeUse { claim, secrets: &listed }));
             plain.volumes.remove(name);
@@ -103,8 +106,9 @@ fn change(numbers: &mut Numbers, plain: &mut Plain, graph: &mut Graph) {
 
 #[test]
 fn graph_matches_full_scan_after_every_change() {
-    let (mut numbers, mut plain, mut graph) =
-        (Numbers(0x9E37_79B9_7F4A_7C15), Plain::default(), Graph::default());
+    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let mut plain = Plain::default();
+    let mut graph = Graph::default();
     let vertices: Vec<Vertex> = [Vertex::Pod, Vertex::Volume]
         .into_iter()
         .chain(KINDS.map(Vertex::Referred))

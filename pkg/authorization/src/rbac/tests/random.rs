@@ -99,7 +99,8 @@ fn passes(rule: &Value, wanted: &Attributes<'_>) -> bool {
 }
 
 fn change(numbers: &mut Numbers, plain: &mut Plain, index: &mut Index) {
-    let (namespace, name) = (numbers.pick(NAMESPACES), numbers.pick(ROLES));
+    let namespace = numbers.pick(NAMESPACES);
+    let name = numbers.pick(ROLES);
     let keep = numbers.below(4) > 0;
     let same = |(ns, own, _): &(String, String, Value)| ns == namespace && own == name;
     if numbers.below(2) == 0 {
@@ -140,14 +141,16 @@ fn index_matches_full_scan_after_every_change() {
     let seeds = std::env::var("MAINSTAY_RBAC_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
     let mut allowed = 0;
     for seed in 0..seeds {
-        let (mut numbers, mut plain, mut index) = (Numbers(seed), Plain::default(), Index::default());
+        let mut numbers = Numbers(seed);
+        let mut plain = Plain::default();
+        let mut index = Index::default();
         for step in 0..50 {
             change(&mut numbers, &mut plain, &mut index);
             for _ in 0..10 {
                 let groups: Vec<String> = numbers.some(TEAMS);
                 let user = UserInfo { name: numbers.pick(USERS).to_owned(), groups, ..UserInfo::default() };
-                let (resource, subresource) =
-                    (numbers.pick(&["pods", "secrets"]), numbers.pick(&["", "log"]));
+                let resource = numbers.pick(&["pods", "secrets"]);
+                let subresource = numbers.pick(&["", "log"]);
                 let wanted = Attributes {
                     verb: numbers.pick(&["get", "list", "bind"]),
                     namespace: numbers.pick(NAMESPACES),

@@ -79,7 +79,8 @@ fn binding_gains_subjects_and_keeps_role() {
             "subjects": subjects,
         }))
     };
-    let (a, b) = (subject("a"), subject("b"));
+    let a = subject("a");
+    let b = subject("b");
     let expected = bound("true", "r", std::slice::from_ref(&a));
     let check = |current: Object, changed: Option<Object>| {
         assert_eq!(binding(Some(&current), &expected), changed);

@@ -28,8 +28,10 @@ fn endpoints_are_lease_holders() {
         let wanted = endpoints(Some(&stored(before.clone())), &texts(leases), 6443, ports);
         assert_eq!(wanted, after.map(stored), "{before} {leases:?}");
     };
-    let (ours, any) = (Ports::Ours, Ports::AsTheyAre);
-    let (a, b) = ("192.0.2.1", "192.0.2.2");
+    let ours = Ports::Ours;
+    let any = Ports::AsTheyAre;
+    let a = "192.0.2.1";
+    let b = "192.0.2.2";
     let one = json!([subset(&[a], 6443)]);
     check(one.clone(), &[a], any, None);
     check(one.clone(), &[a], ours, None);

@@ -63,8 +63,10 @@ fn candidates_are_pinged_before_election() {
         let lease = lease.map(Lease::of);
         assert_eq!(step(lease.as_ref(), candidates, NOW).unwrap(), expected, "{lease:?} {candidates:?}");
     };
-    let (held, lost) = (lease("new", 1), lease("new", 6));
-    let (fresh, stale) = (candidate("new", NEW, Some(1), None), candidate("new", NEW, Some(60), None));
+    let held = lease("new", 1);
+    let lost = lease("new", 6);
+    let fresh = candidate("new", NEW, Some(1), None);
+    let stale = candidate("new", NEW, Some(60), None);
     check(None, &[], Step::Rest);
     // No holder: all candidates without a recent response are pinged.
     check(None, std::slice::from_ref(&stale), ask(&["new"]));
@@ -144,7 +146,7 @@ fn unknown_strategy_elects_no_holder() {
 #[test]
 fn lease_is_assigned_to_elected_candidate() {
     let check = |current: Option<&Object>, holder: Option<&str>, expected: Option<jsontree::Value>| {
-        let given = given(current, ("ns", "l"), &elected(holder), NOW);
+        let given = given(current, "ns", "l", &elected(holder), NOW);
         assert_eq!(given.map(|lease| lease.get("spec").unwrap().clone()), expected, "{current:?} {holder:?}");
     };
     let now = ago(0);

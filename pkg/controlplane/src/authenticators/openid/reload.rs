@@ -59,11 +59,11 @@ pub(in crate::authenticators) struct Reloader {
 }
 
 /// Reason of a failed reload.
-enum Failure {
-    /// Permanent.
-    Wrong(String),
-    /// Temporary.
-    NotYet(String),
+enum ReloadError {
+    /// The text is invalid; only another one helps.
+    Permanent(String),
+    /// A later attempt can succeed.
+    Temporary(String),
 }
 
 impl Reloader {
@@ -104,7 +104,9 @@ impl Reloader {
         }
         let outcome = match &text {
             Ok(text) => self.apply(text).await,
-            Err(error) => Err(Failure::NotYet(format!("failed to read authentication config file: {error}"))),
+            Err(error) => {
+                Err(ReloadError::Temporary(format!("failed to read authentication config file: {error}")))
+            }
         };
         match outcome {
             Ok(()) => {
@@ -115,18 +117,18 @@ impl Reloader {
             }
             Err(failure) => {
                 self.metrics.failed();
-                let (Failure::Wrong(error) | Failure::NotYet(error)) = &failure;
+                let (ReloadError::Permanent(error) | ReloadError::Temporary(error)) = &failure;
                 tracing::error!(error, "failed to apply the new authentication configuration");
                 match (failure, text) {
-                    (Failure::Wrong(_), Ok(text)) => (self.tracked, self.failed) = (text, None),
+                    (ReloadError::Permanent(_), Ok(text)) => (self.tracked, self.failed) = (text, None),
                     (_, text) => self.failed = Some((text.ok(), Instant::now() + RETRY)),
                 }
             }
         }
     }
 
-    async fn apply(&self, text: &[u8]) -> Result<(), Failure> {
-        let load = |error| Failure::Wrong(format!("failed to load authentication config: {error}"));
+    async fn apply(&self, text: &[u8]) -> Result<(), ReloadError> {
+        let load = |error| ReloadError::Permanent(format!("failed to load authentication config: {error}"));
         let read = AuthenticationConfiguration::read(text).map_err(load)?;
         let valid = validate(&read, &self.options.own_issuers, self.options.egress);
         let mut errors: Vec<Error> = valid.err().unwrap_or_default();
@@ -135,10 +137,13 @@ impl Reloader {
                 .push(Error::forbidden(&Path::root("anonymous"), "changed from initial configuration file"));
         }
         if let Some(errors) = field::aggregate(&errors) {
-            return Err(Failure::Wrong(format!("failed to validate authentication config: {errors}")));
+            return Err(ReloadError::Permanent(format!(
+                "failed to validate authentication config: {errors}"
+            )));
         }
-        let update =
-            |error: &dyn Display| Failure::NotYet(format!("failed to update authentication config: {error}"));
+        let update = |error: &dyn Display| {
+            ReloadError::Temporary(format!("failed to update authentication config: {error}"))
+        };
         let issuers = Issuers::new(&read, &self.options).map_err(|error| update(&error))?;
         let until = Instant::now() + ISSUERS_MAX;
         while let Err(problem) = issuers.health() {

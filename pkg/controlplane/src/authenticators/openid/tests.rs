@@ -107,7 +107,8 @@ impl Key {
     fn new(id: &'static str) -> Self {
         let pair = KeyPair::generate().unwrap();
         let (x, y) = pair.der_bytes()[1..].split_at(32);
-        let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
+        let x = URL_SAFE_NO_PAD.encode(x);
+        let y = URL_SAFE_NO_PAD.encode(y);
         let published = json!({"kty": "EC", "crv": "P-256", "kid": id, "x": x, "y": y, "use": "sig"});
         Key { id, signing: EncodingKey::from_ec_der(&pair.serialize_der()), published }
     }
@@ -166,7 +167,8 @@ fn mappings(prefix: &str) -> Value {
 #[tokio::test]
 async fn tokens_are_valid_while_their_key_is_published() {
     let provider = Provider::start().await;
-    let (first, second) = (Key::new("1"), Key::new("2"));
+    let first = Key::new("1");
+    let second = Key::new("2");
     provider.publish(&[&first]);
     let (server, _) = server_of(provider.configuration(&mappings("oidc:"))).await;
     let token = provider.token(&first, &json!({"groups": ["dev"]}));

@@ -141,7 +141,8 @@ async fn invalid_reload_is_ignored_and_counted() {
 async fn removed_key_fails_single_reads_immediately() {
     let server = started("[secrets, configmaps]", false).await;
     server.made("a").await;
-    let (path, bare) = (format!("{SECRETS}/a"), format!("{SECRETS}?resourceVersion=0"));
+    let path = format!("{SECRETS}/a");
+    let bare = format!("{SECRETS}?resourceVersion=0");
     server.client.get(&path).await;
     std::fs::write(&server.file, text("[secrets]", &["new"])).unwrap();
     server.metrics_say("automatic_reloads_total{apiserver_id_hash").await;

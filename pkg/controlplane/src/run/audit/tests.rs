@@ -45,7 +45,7 @@ impl World {
     fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, RunError> {
         let clock: Arc<dyn Clock> = Arc::new(TestClock::default());
         let calls = client::webhook::ClientMetrics::new(&MetricsRegistry::default(), &clock);
-        auditor(config, &clock, (&self.metrics, &calls), None)
+        auditor(config, &clock, &self.metrics, &calls, None)
     }
 }
 
@@ -279,7 +279,7 @@ fn event() -> Event {
         level: Level::Metadata,
         audit_id: AuditId::new(b"id"),
         stage: Stage::RequestReceived,
-        asked: RequestRecord::new(("/", "get"), None, std::iter::empty(), ""),
+        asked: RequestRecord::new("/", "get", None, std::iter::empty(), ""),
         object: None,
         response_status: None,
         request_object: None,

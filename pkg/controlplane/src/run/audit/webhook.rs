@@ -77,10 +77,12 @@ impl WebhookSink {
     /// # Errors
     /// The kubeconfig is invalid.
     pub(super) fn new(
-        (kubeconfig, dialer): (&Path, Option<Dialer>),
+        kubeconfig: &Path,
+        dialer: Option<Dialer>,
         initial_wait: Duration,
         detached: bool,
-        (metrics, calls): (&Arc<AuditMetrics>, &client::webhook::ClientMetrics),
+        metrics: &Arc<AuditMetrics>,
+        calls: &client::webhook::ClientMetrics,
     ) -> Result<Self, SinkError> {
         let mut kubeconfig = Kubeconfig::read(kubeconfig, &system::clock())?;
         kubeconfig.options.dialer = dialer;

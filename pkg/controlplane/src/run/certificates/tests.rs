@@ -20,8 +20,8 @@ fn served(dir: &TestDir, kubeconfig: bool, now: i64) -> String {
 fn put(dir: &TestDir, now: i64) -> String {
     let authority = authority("somebody", now).unwrap();
     let pair = issue(&authority, "a", &[], &Usage::Server(vec!["localhost".to_owned()]), now).unwrap();
-    write_private(&dir.path().join(SERVING.1), &pair.key, Durability::Synced).unwrap();
-    write(&dir.path().join(SERVING.0), &pair.certificate, (0o644, Durability::Synced)).unwrap();
+    write_private(&dir.path().join(SERVING.key), &pair.key, Durability::Synced).unwrap();
+    write(&dir.path().join(SERVING.certificate), &pair.certificate, 0o644, Durability::Synced).unwrap();
     pair.certificate
 }
 
@@ -34,7 +34,7 @@ fn foreign_pair_is_used_regardless_of_validity() {
         for days in [0, 1, 364, 366] {
             assert_eq!(served(&dir, kubeconfig, NOW + days * DAY), put, "{kubeconfig} {days}");
         }
-        assert_eq!(dir.path().join(AUTHORITY.0).exists(), kubeconfig);
+        assert_eq!(dir.path().join(AUTHORITY.certificate).exists(), kubeconfig);
     }
 }
 
@@ -52,6 +52,6 @@ fn generated_pair_is_kept_until_near_expiry() {
 fn certificate_without_key_is_regenerated() {
     let dir = TestDir::new().unwrap();
     let first = served(&dir, false, NOW);
-    fs::remove_file(dir.path().join(SERVING.1)).unwrap();
+    fs::remove_file(dir.path().join(SERVING.key)).unwrap();
     assert_ne!(served(&dir, false, NOW), first);
 }

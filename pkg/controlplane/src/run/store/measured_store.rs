@@ -94,7 +94,8 @@ impl Default for StoreTimes {
             let group = stored.group_version.split_once('/').map_or("", |(group, _)| group);
             (group == row.group).then(|| (stored.prefix, (row.group.to_owned(), row.plural.to_owned())))
         });
-        let (calls, under_way) = (RwLock::default(), Mutex::default());
+        let calls = RwLock::default();
+        let under_way = Mutex::default();
         StoreTimes { directories: directories.collect(), calls, under_way }
     }
 }
@@ -103,7 +104,8 @@ impl StoreTimes {
     /// Returns the resource of a key without the common prefix; `None` for other keys.
     fn labels(&self, key: &str) -> Option<Labels> {
         let mut slashes = key.match_indices('/').map(|(at, _)| at);
-        let (first, second) = (slashes.next(), slashes.next());
+        let first = slashes.next();
+        let second = slashes.next();
         let known = |end: Option<usize>| self.directories.get(key.get(..end?)?).cloned();
         known(second).or_else(|| known(first)).or_else(|| {
             // Built-in resources were found above. Of the rest, only groups of custom resources contain a dot.

@@ -37,7 +37,8 @@ impl<'a> ProxyName<'a> {
 
     /// URL of a port of a host, with the scheme of the name.
     pub(super) fn at(&self, host: &str, port: &str) -> Url {
-        let (host, port) = (host.to_owned(), port.to_owned());
+        let host = host.to_owned();
+        let port = port.to_owned();
         Url {
             tls: self.https.then_some(Trust::Anyone),
             host,

@@ -18,7 +18,7 @@ use crate::routing::dispatch::{Body, BoxError, Response};
 use crate::scope::Call;
 
 /// Maximum number of bytes of an error response that are read (upstream's `maxReadLength`).
-const REFUSAL_BYTES_MAX: usize = 50_000;
+const ERROR_BYTES_MAX: usize = 50_000;
 
 /// Streams a log. The log of a pod without a node is empty.
 ///
@@ -69,7 +69,7 @@ async fn ask(call: &Call<'_>, url: &Url) -> Result<Response, Box<Status>> {
         code => {
             let text =
                 text(answer.into_body()).await.map_err(|error| Status::internal_error(error.to_string()))?;
-            Err(refusal(code, &text, call.endpoint(), call.name()))
+            Err(rejection(code, &text, call.endpoint(), call.name()))
         }
     }
 }
@@ -77,20 +77,20 @@ async fn ask(call: &Call<'_>, url: &Url) -> Result<Response, Box<Status>> {
 /// Reads the start of a body.
 pub(in crate::handlers) async fn text(mut body: Body) -> Result<String, BoxError> {
     let mut read = BytesMut::new();
-    while read.len() < REFUSAL_BYTES_MAX
+    while read.len() < ERROR_BYTES_MAX
         && let Some(frame) = body.frame().await
     {
         if let Ok(data) = frame?.into_data() {
             read.extend_from_slice(&data);
         }
     }
-    read.truncate(REFUSAL_BYTES_MAX);
+    read.truncate(ERROR_BYTES_MAX);
     Ok(String::from_utf8_lossy(&read).into_owned())
 }
 
 /// Converts a kubelet's error response (upstream's `GenericHttpResponseChecker` and
 /// `NewGenericServerResponse`).
-fn refusal(code: u16, text: &str, endpoint: &Resource, name: &str) -> Box<Status> {
+fn rejection(code: u16, text: &str, endpoint: &Resource, name: &str) -> Box<Status> {
     let quoted = || apimachinery::go_quote::quote(text);
     let (reason, message) = match code {
         500 => return Status::internal_error(text).into(),
@@ -141,7 +141,7 @@ mod tests {
     fn kubelet_errors_match_upstream() {
         let row = api::resources::find("", "v1", "pods", "log").unwrap();
         let check = |code: u16, text: &str, reason: &str, message: &str| {
-            let status = refusal(code, text, row, "p");
+            let status = rejection(code, text, row, "p");
             assert_eq!((status.code, status.reason.as_str(), &*status.message), (code, reason, message));
         };
         check(400, "no c", "BadRequest", "no c");

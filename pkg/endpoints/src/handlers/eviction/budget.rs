@@ -89,7 +89,8 @@ fn denial_reason(name: &str, budget: &Object) -> String {
     let (reason, message) =
         condition.map_or(("", ""), |c| (tree::text(c, "reason"), tree::text(c, "message")));
     let number = |name: &str| object::get_i64(budget, &["status", name]).unwrap_or(0);
-    let (current, desired) = (number("currentHealthy"), number("desiredHealthy"));
+    let current = number("currentHealthy");
+    let desired = number("desiredHealthy");
     let budget = format!("The disruption budget {name}");
     match condition {
         Some(_) if reason == "SyncFailed" => {

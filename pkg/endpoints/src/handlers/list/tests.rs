@@ -11,7 +11,9 @@ async fn chunks_add_up_to_the_list() {
     for name in ["a", "b", "c", "d", "e"] {
         client.config_map(name, "x").await;
     }
-    let (mut seen, mut revisions, mut token) = (Vec::new(), Vec::new(), String::new());
+    let mut seen = Vec::new();
+    let mut revisions = Vec::new();
+    let mut token = String::new();
     loop {
         let path = format!("{CONFIG_MAPS}?labelSelector=app&limit=2&continue={token}");
         let page = client.get(&path, JSON).await.json();

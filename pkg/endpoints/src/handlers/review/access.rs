@@ -109,7 +109,8 @@ fn member<'o>(object: &'o Object, name: &str) -> &'o str {
 /// Validates a review (upstream's `apis/authorization/validation`).
 fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
     let spec = Path::root("spec");
-    let (at_resource, at_path) = (spec.child("resourceAttributes"), spec.child("nonResourceAttributes"));
+    let at_resource = spec.child("resourceAttributes");
+    let at_path = spec.child("nonResourceAttributes");
     let resource = get_object(object, &["spec", "resourceAttributes"]);
     let path = get_object(object, &["spec", "nonResourceAttributes"]);
     let go_path = |path: &Object| json!({"Path": member(path, "path"), "Verb": member(path, "verb")});

@@ -55,7 +55,8 @@ fn frames(body: impl Body<Data = Bytes, Error = BoxError>) -> Vec<Bytes> {
 }
 
 fn inflate(frames: &[Bytes]) -> Vec<u8> {
-    let (all, mut out) = (frames.concat(), Vec::new());
+    let all = frames.concat();
+    let mut out = Vec::new();
     flate2::read::MultiGzDecoder::new(&all[..]).read_to_end(&mut out).unwrap();
     out
 }

@@ -29,7 +29,8 @@ fn stored_and_tree_protobuf_are_equal() {
         for element in &elements {
             let outgoing = Outgoing::element(endpoint, storage, element, element.revision(), &budget);
             for shape in [Shape::Whole, Shape::Metadata("v1")] {
-                let (mut got, mut expected) = (Vec::new(), Vec::new());
+                let mut got = Vec::new();
+                let mut expected = Vec::new();
                 object(&outgoing, shape, Format::Protobuf, &mut got).unwrap();
                 let whole = outgoing.tree().unwrap();
                 let (message, object) = match shape {

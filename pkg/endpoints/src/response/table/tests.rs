@@ -80,7 +80,8 @@ fn streamed(
     metadata: &Object,
     request: TableRequest,
 ) -> String {
-    let (mut out, mut part) = (Vec::new(), Vec::new());
+    let mut out = Vec::new();
+    let mut part = Vec::new();
     let mut table = Writer::new(&endpoint.into(), request);
     table.begin(metadata, true, &mut part).unwrap();
     for item in items {

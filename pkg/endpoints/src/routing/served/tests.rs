@@ -17,7 +17,8 @@ use crate::testing::custom_group;
 fn served() -> (Arc<Served>, ResourceRequests) {
     let catalog = Catalog::builtin(|row| !row.off_by_default);
     let clock = Arc::new(TestClock::at(UnixTime::default()));
-    let (server_address, version) = ("localhost:6443".to_owned(), VersionInfo::of_this_build());
+    let server_address = "localhost:6443".to_owned();
+    let version = VersionInfo::of_this_build();
     let about = Description { server_address, version, formats: Formats::default(), clock };
     let (served, asked) = Served::incomplete(catalog, about);
     (Arc::new(served), asked)
@@ -29,7 +30,8 @@ fn request(path: &str) -> RequestInfo {
 
 /// Generation number that a request uses.
 fn ask(served: &Arc<Served>, path: &str) -> JoinHandle<u64> {
-    let (served, info) = (Arc::clone(served), request(path));
+    let served = Arc::clone(served);
+    let info = request(path);
     tokio::spawn(async move { served.for_request(&info).await.unwrap().number() })
 }
 

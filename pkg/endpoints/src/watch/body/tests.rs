@@ -98,7 +98,8 @@ fn many_events_are_sent_in_pieces() {
         events.map(|e| WatchEvent::Event(Event::object(EventType::Added, Arc::clone(e), e.revision())));
     let largest = 64 * 1024;
     let mut body = body(events.collect(), true, &drain);
-    let (mut lines, mut pieces) = (0, 0);
+    let mut lines = 0;
+    let mut pieces = 0;
     while let Poll::Ready(Some(piece)) = poll(&mut body) {
         assert!(piece.len() < CHUNK_BYTES + largest && piece.ends_with('\n'));
         lines += piece.lines().count();

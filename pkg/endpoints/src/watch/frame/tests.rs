@@ -31,7 +31,8 @@ fn whole(name: &str, message: &'static Message, object: &Object, format: Format)
         out.extend_from_slice(b"\x46object");
         return [out, inner].concat();
     }
-    let (mut extension, mut event) = (Vec::new(), Vec::new());
+    let mut extension = Vec::new();
+    let mut event = Vec::new();
     proto::put_bytes(1, &inner, &mut extension);
     proto::put_bytes(1, name.as_bytes(), &mut event);
     proto::put_bytes(2, &extension, &mut event);
@@ -59,7 +60,8 @@ fn frames_hold_the_object_at_the_events_version() {
                     (EventType::Deleted, "DELETED", element.revision() + 9),
                 ] {
                     let budget = Budget::new(0);
-                    let (endpoint, storage) = (stored.endpoint, stored.storage);
+                    let endpoint = stored.endpoint;
+                    let storage = stored.storage;
                     let tree =
                         Outgoing::element(endpoint, storage, element, revision, &budget).tree().unwrap();
                     let (message, object) = match shape {

@@ -1,4 +1,4 @@
-//! Changes before a write and before a deletion.
+//! Changes to custom resource definitions before a write and before a deletion.
 
 use crate::strategy::hooks::{Context, SpecialDelete, Strategy, child};
 use api::{meta, tree};

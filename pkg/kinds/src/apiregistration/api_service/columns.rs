@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of API services.
 
 use crate::printers::column::{AGE, Column, NAME};
 use api::table::view::View;

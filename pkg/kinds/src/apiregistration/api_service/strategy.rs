@@ -1,4 +1,4 @@
-//! Changes before a write.
+//! Changes to API services before a write.
 
 use crate::strategy::hooks::{Context, Strategy};
 use jsontree::json;

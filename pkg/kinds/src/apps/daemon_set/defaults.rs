@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of daemon sets.
 
 use crate::defaults::fill::{if_nil, if_zero, within};
 use crate::defaults::object::Object;

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of deployments.
 
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::ready_replicas as ready;

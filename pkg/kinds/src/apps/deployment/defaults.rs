@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of deployments.
 
 use crate::defaults::fill::{if_nil, if_zero, is_nil, text, within};
 use crate::defaults::object::Object;

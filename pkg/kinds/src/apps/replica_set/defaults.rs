@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of replica sets.
 
 use crate::defaults::fill::{if_nil, within};
 use crate::defaults::object::Object;

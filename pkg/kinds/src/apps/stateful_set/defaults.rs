@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of stateful sets.
 
 use crate::core::persistent_volume_claim::defaults::persistent_volume_claim;
 use crate::defaults::fill::{each, if_nil, if_zero, is_nil, is_zero, text, within};

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of horizontal pod autoscalers.
 
 mod metrics;
 

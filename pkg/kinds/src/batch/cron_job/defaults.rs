@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of cron jobs.
 
 use crate::batch::job::defaults::job_template_spec;
 use crate::defaults::fill::{if_nil, if_zero, within};

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of jobs.
 
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::{label_selector, time};

@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of jobs.
 
 use crate::defaults::fill::{each, if_nil, if_present, if_zero, is_nil, within};
 use crate::defaults::object::Object;

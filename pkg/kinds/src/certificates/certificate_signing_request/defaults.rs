@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of certificate signing requests.
 
 use crate::defaults::fill::{each, if_nil, if_present, if_zero, within};
 use crate::defaults::object::Object;

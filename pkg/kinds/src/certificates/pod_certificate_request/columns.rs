@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of pod certificate requests.
 
 use crate::printers::column::{Column, NAME};
 use crate::printers::format::labels;

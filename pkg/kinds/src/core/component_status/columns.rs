@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of component statuses.
 
 use crate::printers::column::{Column, NAME};
 use api::table::view::View;

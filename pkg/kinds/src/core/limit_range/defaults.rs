@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of limit ranges.
 
 use crate::defaults::fill::{copy_missing, each, if_present, text};
 use crate::defaults::object::Object;

@@ -1,4 +1,4 @@
-//! Changes before a write.
+//! Changes to limit ranges before a write.
 
 use crate::strategy::hooks::{Context, Strategy};
 use api::meta;

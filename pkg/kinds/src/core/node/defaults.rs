@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of nodes.
 
 use crate::defaults::fill::{copy_missing, if_present, is_nil, is_zero};
 use crate::defaults::object::Object;

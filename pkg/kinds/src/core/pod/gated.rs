@@ -1,4 +1,4 @@
-//! Fields behind feature gates.
+//! Fields of pods behind feature gates.
 
 use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, behind, place, unsupported};
 use crate::strategy::gated::shared::POD_SPEC;

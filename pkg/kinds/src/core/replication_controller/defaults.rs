@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of replication controllers.
 
 use crate::defaults::fill::{if_nil, if_present, within};
 use crate::defaults::object::Object;

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of resource quotas.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::quantity;

@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of resource quotas.
 
 use crate::defaults::fill::if_present;
 use crate::defaults::object::Object;

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of services.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::{NONE, UNKNOWN, labels, load_balancer, or_none};

@@ -1,4 +1,4 @@
-//! Changes before a write.
+//! Changes to service accounts before a write.
 
 use crate::strategy::hooks::{Context, Strategy};
 use api::tree;

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of endpoint slices.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::{UNSET, list_with_more};

@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of endpoint slices.
 
 use crate::defaults::fill::if_nil;
 use crate::defaults::object::Object;

@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of flow schemas.
 
 use crate::defaults::fill::{if_zero, within};
 use crate::defaults::object::Object;

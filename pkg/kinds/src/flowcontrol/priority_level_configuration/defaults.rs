@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of priority level configurations.
 
 use crate::defaults::fill::{if_nil, if_present, if_zero};
 use crate::defaults::object::Object;

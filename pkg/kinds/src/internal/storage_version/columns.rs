@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of storage versions.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::{UNSET, list_with_more};

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of ingresses.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::{NONE, load_balancer};

@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of ingresses.
 
 use crate::defaults::fill::{each, if_nil, if_present};
 use crate::defaults::object::Object;

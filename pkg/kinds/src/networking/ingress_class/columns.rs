@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of ingress classes.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::{NONE, name_of_class};

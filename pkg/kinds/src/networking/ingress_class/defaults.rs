@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of ingress classes.
 
 use crate::defaults::fill::{if_nil, if_present};
 use crate::defaults::object::Object;

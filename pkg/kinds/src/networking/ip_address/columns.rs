@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of IP addresses.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::{NONE, group_resource};

@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of network policies.
 
 use crate::defaults::fill::{each, if_nil, is_zero, within};
 use crate::defaults::object::Object;

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of pod disruption budgets.
 
 use crate::printers::column::{AGE, Column, NAME};
 use api::table::view::View;

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of device taint rules.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::since;

@@ -1,4 +1,4 @@
-//! Changes before a write.
+//! Changes to device taint rules before a write.
 
 use crate::strategy::hooks::{Context, Strategy};
 use schema::object::{self, Object};

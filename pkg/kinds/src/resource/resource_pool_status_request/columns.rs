@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of resource pool status requests.
 
 use crate::printers::column::{Column, NAME};
 use crate::printers::format::{NONE, since};

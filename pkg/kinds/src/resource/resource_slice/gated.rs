@@ -1,4 +1,4 @@
-//! Fields behind feature gates.
+//! Fields of resource slices behind feature gates.
 
 use crate::strategy::gated::fields::{EACH, GatedPath, Path, behind, place, unsupported};
 use component_base::features::Gate;

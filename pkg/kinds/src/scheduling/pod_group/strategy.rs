@@ -1,4 +1,4 @@
-//! Changes before a write.
+//! Changes to pod groups before a write.
 
 use crate::strategy::hooks::{Context, Strategy};
 use component_base::features::Gate;

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of CSI drivers.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::{UNSET, or_none};

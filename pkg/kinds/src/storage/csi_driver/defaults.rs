@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of CSI drivers.
 
 use crate::defaults::fill::{if_nil, is_zero, within};
 use crate::defaults::object::Object;

@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of storage classes.
 
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format::name_of_class;

@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of storage classes.
 
 use crate::defaults::fill::if_nil;
 use crate::defaults::object::Object;

@@ -1,4 +1,4 @@
-//! Defaults.
+//! Defaults of volume attachments.
 
 use crate::defaults::fill::if_present;
 use crate::defaults::object::Object;

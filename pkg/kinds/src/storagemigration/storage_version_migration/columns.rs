@@ -1,4 +1,4 @@
-//! Table columns.
+//! Table columns of storage version migrations.
 
 use crate::printers::column::{Column, NAME};
 use crate::printers::format::group_resource;

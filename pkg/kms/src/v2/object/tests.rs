@@ -67,7 +67,9 @@ fn unknown_fields_are_skipped() {
 
 #[test]
 fn invalid_fields_are_refused() {
-    let (long, key, source) = ([b'k'; 1025], (KEY_ID, &b"k"[..]), (SOURCE, &b"s"[..]));
+    let long = [b'k'; 1025];
+    let key = (KEY_ID, &b"k"[..]);
+    let source = (SOURCE, &b"s"[..]);
     check(&[], "encrypted data is empty");
     check(&message(&[(1, b"x")]), "failed to validate encrypted DEK source: encrypted DEK source is empty");
     check(

@@ -18,7 +18,8 @@ fn cut() -> u64 {
 
 fn half(key: &str, half: usize) -> ListOptions {
     let ends = [0, u128::from(cut()), 1 << 64];
-    let (start, end) = (ends[half], ends[half + 1]);
+    let start = ends[half];
+    let end = ends[half + 1];
     let shard_selector = format!("shardRange(object.metadata.{key}, '0x{start:016x}', '0x{end:016x}')");
     ListOptions { shard_selector, ..ListOptions::default() }
 }
@@ -81,7 +82,8 @@ async fn shards_by_namespace_keep_a_namespace_together() {
 async fn shard_pages_are_full() {
     let world = twenty(true).await;
     let mut options = ListOptions { limit: 3, ..half("uid", 1) };
-    let (mut found, mut remaining) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut remaining = Vec::new();
     loop {
         let page = world.registry.list(&target("configmaps", ""), &options).await.unwrap();
         found.extend(uids(&page));

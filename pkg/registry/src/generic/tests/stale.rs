@@ -82,7 +82,8 @@ async fn check(
     case: &str,
     meanwhile: impl AsyncFn(&World, Value),
     act: impl AsyncFn(&Frozen, Value) -> Result<Value>,
-    (answer, left): (&str, &str),
+    answer: &str,
+    left: &str,
     calls: [u64; 3],
 ) {
     let outside = World::new();
@@ -114,19 +115,19 @@ async fn replaced(outside: &World, _: Value) {
 #[tokio::test]
 async fn patch_costs_one_write_without_lost_updates() {
     let ours = async |frozen: &Frozen, _| frozen.patch("a", "ours").await;
-    let both = ("old ours theirs", "old ours theirs");
-    check("nobody else", nothing, ours, ("old ours", "old ours"), [0, 1, 0]).await;
-    check("changed", changed, ours, both, [0, 2, 0]).await;
-    check("deleted", deleted, ours, ("404 NotFound", "nothing"), [0, 1, 0]).await;
-    check("replaced", replaced, ours, ("ours theirs", "ours theirs"), [0, 2, 0]).await;
+    let both = "old ours theirs";
+    check("nobody else", nothing, ours, "old ours", "old ours", [0, 1, 0]).await;
+    check("changed", changed, ours, both, both, [0, 2, 0]).await;
+    check("deleted", deleted, ours, "404 NotFound", "nothing", [0, 1, 0]).await;
+    check("replaced", replaced, ours, "ours theirs", "ours theirs", [0, 2, 0]).await;
 }
 
 #[tokio::test]
 async fn object_missing_from_cache_is_read() {
     let created = async |outside: &World, _| drop(outside.given("configmaps", "b", json!({})).await);
     let ours = async |frozen: &Frozen, _| frozen.patch("b", "ours").await;
-    check("created", created, ours, ("ours", "old"), [1, 1, 0]).await;
-    check("never there", nothing, ours, ("404 NotFound", "old"), [1, 0, 0]).await;
+    check("created", created, ours, "ours", "old", [1, 1, 0]).await;
+    check("never there", nothing, ours, "404 NotFound", "old", [1, 0, 0]).await;
 }
 
 #[tokio::test]
@@ -136,8 +137,8 @@ async fn no_op_is_verified_against_store() {
         whole["metadata"].as_object_mut().unwrap().remove("resourceVersion");
         frozen.update("a", "", &mut |_| Ok(whole.clone())).await
     };
-    check("nobody else", nothing, same, ("old", "old"), [1, 0, 0]).await;
-    check("changed", changed, same, ("old", "old"), [1, 1, 0]).await;
+    check("nobody else", nothing, same, "old", "old", [1, 0, 0]).await;
+    check("changed", changed, same, "old", "old", [1, 1, 0]).await;
 }
 
 #[tokio::test]
@@ -151,11 +152,11 @@ async fn put_is_checked_against_stored_version() {
         let uid = crate::meta::text(&whole, "uid").to_owned();
         frozen.update("a", &uid, &mut |_| Ok(whole.clone())).await
     };
-    let both = ("old ours theirs", "old ours theirs");
-    check("current", nothing, of_cached, ("old ours", "old ours"), [0, 1, 0]).await;
-    check("too old", changed, of_cached, ("409 Conflict", "old theirs"), [0, 1, 0]).await;
-    check("newer than the cache", changed, of_stored, both, [1, 1, 0]).await;
-    check("another uid than the cache", replaced, of_stored, ("ours theirs", "ours theirs"), [1, 1, 0]).await;
+    let both = "old ours theirs";
+    check("current", nothing, of_cached, "old ours", "old ours", [0, 1, 0]).await;
+    check("too old", changed, of_cached, "409 Conflict", "old theirs", [0, 1, 0]).await;
+    check("newer than the cache", changed, of_stored, both, both, [1, 1, 0]).await;
+    check("another uid than the cache", replaced, of_stored, "ours theirs", "ours theirs", [1, 1, 0]).await;
 }
 
 #[tokio::test]
@@ -170,8 +171,8 @@ async fn rejection_is_verified_against_store() {
         };
         frozen.update("a", "", &mut change).await
     };
-    check("true", nothing, wants_theirs, ("400 BadRequest", "old"), [1, 0, 0]).await;
-    check("not any more", changed, wants_theirs, ("old ours theirs", "old ours theirs"), [1, 1, 0]).await;
+    check("true", nothing, wants_theirs, "400 BadRequest", "old", [1, 0, 0]).await;
+    check("not any more", changed, wants_theirs, "old ours theirs", "old ours theirs", [1, 1, 0]).await;
 }
 
 #[tokio::test]
@@ -185,8 +186,8 @@ async fn dry_run_patch_uses_stored_state() {
         Ok(decode("configmaps", outcome.stored.as_ref()))
     };
     // The write of a dry run is a read.
-    check("nobody else", nothing, dry, ("old ours", "old"), [1, 0, 0]).await;
-    check("changed", changed, dry, ("old ours theirs", "old theirs"), [2, 0, 0]).await;
+    check("nobody else", nothing, dry, "old ours", "old", [1, 0, 0]).await;
+    check("changed", changed, dry, "old ours theirs", "old theirs", [2, 0, 0]).await;
 }
 
 #[tokio::test]
@@ -206,14 +207,14 @@ async fn deletion_costs_one_removal() {
         made["metadata"]["finalizers"] = json!(["x.y/z"]);
         outside.put("configmaps", made).await.unwrap();
     };
-    check("nobody else", nothing, any, ("", "nothing"), [0, 0, 1]).await;
-    check("changed", changed, any, ("", "nothing"), [0, 0, 2]).await;
-    check("deleted", deleted, any, ("404 NotFound", "nothing"), [0, 0, 1]).await;
-    check("a finalizer was added", held, any, ("", "old"), [0, 1, 1]).await;
-    check("the one meant", nothing, this, ("", "nothing"), [0, 0, 1]).await;
-    check("changed, so not the one meant", changed, this, ("409 Conflict", "old theirs"), [0, 0, 1]).await;
-    check("newer than the cache", changed, stored, ("", "nothing"), [1, 0, 1]).await;
-    check("another than in the cache", replaced, stored, ("", "nothing"), [1, 0, 1]).await;
+    check("nobody else", nothing, any, "", "nothing", [0, 0, 1]).await;
+    check("changed", changed, any, "", "nothing", [0, 0, 2]).await;
+    check("deleted", deleted, any, "404 NotFound", "nothing", [0, 0, 1]).await;
+    check("a finalizer was added", held, any, "", "old", [0, 1, 1]).await;
+    check("the one meant", nothing, this, "", "nothing", [0, 0, 1]).await;
+    check("changed, so not the one meant", changed, this, "409 Conflict", "old theirs", [0, 0, 1]).await;
+    check("newer than the cache", changed, stored, "", "nothing", [1, 0, 1]).await;
+    check("another than in the cache", replaced, stored, "", "nothing", [1, 0, 1]).await;
 }
 
 #[tokio::test]

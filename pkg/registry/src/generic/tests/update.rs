@@ -212,7 +212,8 @@ async fn concurrent_writers_lose_no_update() {
                     new["data"]["n"] = (n + 1).to_string().into();
                     Ok(object(new))
                 };
-                let (target, request) = (target("configmaps", "a"), world.update("configmaps"));
+                let target = target("configmaps", "a");
+                let request = world.update("configmaps");
                 world.registry.update(&target, &request, &mut change).await.unwrap().stored.revision
             })
         })

@@ -43,7 +43,8 @@ impl Converted {
     ) -> Self {
         let how = Arc::new((conversion, selected, resource));
         let stage = Arc::<Stage>::default();
-        let (taking, asking) = (Arc::clone(&stage), Arc::clone(&stage));
+        let taking = Arc::clone(&stage);
+        let asking = Arc::clone(&stage);
         let mut events = events;
         let progress = events.progress();
         let taken = stream::poll_fn(move |cx| {
@@ -52,7 +53,8 @@ impl Converted {
             next
         });
         let converted = taken.ready_chunks(EVENTS_AT_ONCE).then(move |events| {
-            let (how, stage) = (Arc::clone(&how), Arc::clone(&asking));
+            let how = Arc::clone(&how);
+            let stage = Arc::clone(&asking);
             async move {
                 stage.asking.store(true, Relaxed);
                 let converted = convert(events, how).await;

@@ -10,8 +10,8 @@ use super::*;
 fn when_asked(cluster: &Cluster) -> (OnDemandInformer<Data>, oneshot::Sender<()>, JoinHandle<()>) {
     let row = Handle::from(resources::find("", "v1", "configmaps", "").unwrap());
     let (sender, later) = oneshot::channel();
-    let followed = Informer::new(&cluster.registry, "test", vec![row]);
-    let (view, followed) = OnDemandInformer::new(followed, Some(later.map(drop).boxed()));
+    let (informer, task) = Informer::new(&cluster.registry, "test", vec![row]);
+    let (view, followed) = OnDemandInformer::new(informer, task, Some(later.map(drop).boxed()));
     (view, sender, tokio::spawn(followed))
 }
 
@@ -58,8 +58,8 @@ async fn eager_view_delays_readiness() {
     let cluster = Cluster::empty(true).await;
     set(&cluster, "a", "1").await;
     let row = Handle::from(resources::find("", "v1", "configmaps", "").unwrap());
-    let followed = Informer::new(&cluster.registry, "test", vec![row]);
-    let (view, followed): (OnDemandInformer<Data>, _) = OnDemandInformer::new(followed, None);
+    let (informer, task) = Informer::new(&cluster.registry, "test", vec![row]);
+    let (view, followed): (OnDemandInformer<Data>, _) = OnDemandInformer::new(informer, task, None);
     assert!(view.filling().is_none());
     assert!(view.ready().now_or_never().is_none());
     tokio::spawn(followed);

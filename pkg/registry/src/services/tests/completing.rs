@@ -6,7 +6,8 @@ use kinds::strategy::service_fields::complete;
 /// Compares the resulting spec.
 fn check(old: Option<Value>, new: Value, expected: Value) {
     let of = |spec: Value| object(json!({"spec": spec}));
-    let (old, mut new) = (old.map(of), of(new));
+    let old = old.map(of);
+    let mut new = of(new);
     complete(&mut new, old.as_ref());
     assert_eq!(new["spec"], expected);
 }

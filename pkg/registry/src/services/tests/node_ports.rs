@@ -8,7 +8,8 @@ use super::*;
 
 fn spec(kind: &str, ports: &[(i64, &str, i64)], more: Value) -> Object {
     let port = |(number, protocol, node_port): &(i64, &str, i64)| {
-        let (number, node_port) = (*number, *node_port);
+        let number = *number;
+        let node_port = *node_port;
         json!({"port": number, "protocol": protocol, "nodePort": node_port})
     };
     let mut spec = object(json!({"type": kind, "ports": ports.iter().map(port).collect::<Vec<_>>()}));

@@ -56,13 +56,15 @@ fn any_spec(numbers: &Numbers) -> Value {
 
 #[tokio::test]
 async fn allocations_match_services() {
-    let (mut written, mut refused) = (0, 0);
+    let mut written = 0;
+    let mut refused = 0;
     for seed in 0..SEEDS {
         let server = Server::with_ranges(FAMILIES[seed as usize % FAMILIES.len()]).await;
         let numbers = Numbers::seeded(seed);
         let mut names: Vec<String> = Vec::new();
         for step in 0..STEPS {
-            let (spec, dry_run) = (any_spec(&numbers), numbers.below(8) == 0);
+            let spec = any_spec(&numbers);
+            let dry_run = numbers.below(8) == 0;
             let name = if names.is_empty() { "s0".to_owned() } else { pick(&numbers, &names).clone() };
             let said = match numbers.below(8) {
                 0..=2 => {

@@ -320,7 +320,8 @@ async fn constrained_impersonation_rejects_reserved_users() {
         "impersonating the empty string group is not allowed",
     )
     .await;
-    let (kind, sub) = ("userextras.authentication.k8s.io", "userextras");
+    let kind = "userextras.authentication.k8s.io";
+    let sub = "userextras";
     let invalid = "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: ";
     check("Impersonate-Extra-: v", kind, sub, "impersonating the empty string key in extra is not allowed")
         .await;
@@ -371,10 +372,8 @@ async fn wildcard_permission_covers_many_values() {
                 .await;
         assert_eq!(!got.starts_with("403"), allowed, "{lines:?}: {got}");
     };
-    let (all_groups, all_extras) = (
-        "impersonate:user-info authentication.k8s.io/groups *",
-        "impersonate:user-info authentication.k8s.io/userextras/* *",
-    );
+    let all_groups = "impersonate:user-info authentication.k8s.io/groups *";
+    let all_extras = "impersonate:user-info authentication.k8s.io/userextras/* *";
     check(lines(&groups), all_groups, true).await;
     check(lines(&groups[..3]), all_groups, false).await;
     check(lines(&extras), all_extras, true).await;

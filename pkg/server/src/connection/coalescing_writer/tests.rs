@@ -81,7 +81,8 @@ fn sizes(output: &CoalescingWriter<Client>) -> Vec<usize> {
 fn talkative(
     output: &CoalescingWriter<Client>,
 ) -> (impl Future<Output = ()> + Unpin + use<>, Arc<AtomicUsize>) {
-    let (mut writer, polls) = (output.clone(), Arc::new(AtomicUsize::new(0)));
+    let mut writer = output.clone();
+    let polls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&polls);
     let connection = poll_fn(move |cx| {
         counted.fetch_add(1, SeqCst);

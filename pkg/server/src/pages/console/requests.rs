@@ -81,7 +81,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Requests {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
-        let (shards, entered) = (Default::default(), AtomicUsize::new(0));
+        let shards = Default::default();
+        let entered = AtomicUsize::new(0);
         Arc::new(Requests { shards, entered, slow: Mutex::default(), failed: Mutex::default(), clock })
     }
 
@@ -138,7 +139,8 @@ impl Requests {
         let now = Instant::now();
         let lag = |entry: Arc<Entry>| (entry.progress.get().map(Progress::lag).unwrap_or_default(), entry);
         let mut all: Vec<_> = self.all().into_iter().filter(|entry| entry.is_watch()).map(lag).collect();
-        let (total, behind) = (all.len(), all.iter().filter(|(lag, _)| lag.changes > 0).count());
+        let total = all.len();
+        let behind = all.iter().filter(|(lag, _)| lag.changes > 0).count();
         all.sort_by(|(one, entry), (other, than)| {
             other.changes.cmp(&one.changes).then(entry.received.cmp(&than.received))
         });
@@ -229,7 +231,8 @@ impl Drop for Tracked {
             lock(shard).try_remove(self.key);
         }
         let Some(code) = self.code.map(|code| code.as_u16()) else { return };
-        let (took, failed) = (self.entry.received.elapsed(), code >= 500 || code == 429);
+        let took = self.entry.received.elapsed();
+        let failed = code >= 500 || code == 429;
         let slow = took >= SLOW && !self.entry.long_running;
         let lists = [(slow, &self.requests.slow), (failed, &self.requests.failed)];
         for (_, list) in lists.into_iter().filter(|(wanted, _)| *wanted) {

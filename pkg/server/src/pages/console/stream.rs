@@ -33,7 +33,8 @@ pub(super) fn answer(console: &Arc<Console>) -> Response {
     };
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (console, until) = (Arc::clone(console), Instant::now() + STREAM_MAX);
+    let console = Arc::clone(console);
+    let until = Instant::now() + STREAM_MAX;
     let states = stream::unfold((console, ticks, permit), move |(console, mut ticks, permit)| async move {
         tokio::select! {
             biased;

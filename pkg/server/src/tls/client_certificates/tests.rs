@@ -73,7 +73,8 @@ fn of(authority: &CertificatePair, now: i64) -> CertificatePair {
 
 #[test]
 fn removed_ca_is_rejected_on_open_connection() {
-    let (one, other) = (authority("one", NOW).unwrap(), authority("other", NOW).unwrap());
+    let one = authority("one", NOW).unwrap();
+    let other = authority("other", NOW).unwrap();
     let world = World::believing(&[&one, &other], &[&other]);
     let shown = world.shows(&of(&one, NOW));
     assert_eq!(worth(&shown, NOW), (Some(true), Some(false)));
@@ -95,7 +96,8 @@ fn certificate_and_ca_must_be_valid() {
             assert_eq!(worth(&shown, *now).0, Some(*expected), "{}", now - NOW);
         }
     };
-    let (begin, end) = (NOW - 3600, NOW + 365 * DAY);
+    let begin = NOW - 3600;
+    let end = NOW + 365 * DAY;
     check(NOW, &[(begin - 1, false), (begin, true), (end, true), (end + 1, false), (NOW, true)]);
     let end_of_authority = NOW + 3650 * DAY;
     check(NOW + 3600 * DAY, &[(NOW, false), (end_of_authority, true), (end_of_authority + 1, false)]);
@@ -103,7 +105,8 @@ fn certificate_and_ca_must_be_valid() {
 
 #[test]
 fn expired_ca_does_not_affect_others() {
-    let (old, young) = (authority("old", NOW).unwrap(), authority("young", NOW + 3000 * DAY).unwrap());
+    let old = authority("old", NOW).unwrap();
+    let young = authority("young", NOW + 3000 * DAY).unwrap();
     let world = World::believing(&[&old, &young], &[]);
     let later = NOW + 3651 * DAY;
     assert_eq!(worth(&world.shows(&of(&young, later)), later).0, Some(true));

@@ -70,7 +70,9 @@ fn container_name_is_required_if_ambiguous() {
         let got = container(&pod, wanted).map_err(|status| status.message.clone());
         assert_eq!(got, expected.map_err(str::to_owned), "{spec} {wanted}");
     };
-    let (a, b, init) = (json!({"name": "a"}), json!({"name": "b"}), json!([{"name": "i"}]));
+    let a = json!({"name": "a"});
+    let b = json!({"name": "b"});
+    let init = json!([{"name": "i"}]);
     let one = json!({"initContainers": init, "containers": [a]});
     check(one.clone(), "", Ok("a"));
     check(one.clone(), "i", Ok("i"));
@@ -91,7 +93,8 @@ fn pod_target_is_first_address_and_port() {
         let got = of_pod(&ProxyName::parse(id).unwrap(), &pod).ok().map(|url| url.to_string());
         assert_eq!(got.as_deref(), expected, "{id} {ips} {ports}");
     };
-    let (ip, ports) = (json!([{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]), json!([{"containerPort": 8080}]));
+    let ip = json!([{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]);
+    let ports = json!([{"containerPort": 8080}]);
     check("p", ip.clone(), ports.clone(), Some("http://10.0.0.1:8080"));
     check("p:80", ip.clone(), ports.clone(), Some("http://10.0.0.1:80"));
     check("https:p:443", ip.clone(), ports.clone(), Some("https://10.0.0.1:443"));
@@ -116,7 +119,8 @@ fn service_target_is_a_ready_address() {
         let got: Vec<_> = places.iter().map(|p| (p.address, p.port.as_str(), p.pod("ns"))).collect();
         assert_eq!(got, expected, "{port} {random}");
     };
-    let (a, b) = (("10.0.0.1", "8", Some("a")), ("10.0.0.2", "8", Some("b")));
+    let a = ("10.0.0.1", "8", Some("a"));
+    let b = ("10.0.0.2", "8", Some("b"));
     let handmade = ("10.0.0.4", "7", None);
     check("web", 0.0, &[a, b, handmade]);
     check("web", 0.7, &[handmade, b, a]);

@@ -63,7 +63,8 @@ fn last_disruption_sets_condition() {
         take(&mut budget, "p", UnixTime::from_seconds(60)).unwrap();
         budget["status"].clone()
     };
-    let (some, last) = (taken(2), taken(1));
+    let some = taken(2);
+    let last = taken(1);
     assert_eq!(some["disruptedPods"], json!({"p": "1970-01-01T00:01:00Z"}));
     assert_eq!((&some["disruptionsAllowed"], &some["conditions"][0]["status"]), (&json!(1), &json!("True")));
     assert_eq!(last["disruptionsAllowed"], json!(0));

@@ -83,7 +83,8 @@ impl Past {
             let retry = parts.headers.get("retry-after").map_or("", |value| value.to_str().unwrap());
             return failure(&serde_json::from_slice(&status).unwrap(), retry);
         }
-        let (mut told, mut read) = ("200".to_owned(), Vec::new());
+        let mut told = "200".to_owned();
+        let mut read = Vec::new();
         while let Some(frame) = body.frame().await {
             read.extend_from_slice(&frame.unwrap().into_data().unwrap_or_default());
             while let Some(end) = read.iter().position(|byte| *byte == b'\n') {

@@ -21,7 +21,9 @@ enum PublicKey<'d> {
 }
 
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+
 const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
 /// Checks the first certificate in one PEM text against the first private key in another.
@@ -88,11 +90,17 @@ fn first_key(text: &[u8]) -> Result<Vec<u8>, Error> {
 }
 
 const INTEGER: u8 = 0x02;
+
 const BIT_STRING: u8 = 0x03;
+
 const OCTET_STRING: u8 = 0x04;
+
 const OBJECT_IDENTIFIER: u8 = 0x06;
+
 const SEQUENCE: u8 = 0x30;
+
 const CONTEXT_0: u8 = 0xa0;
+
 const CONTEXT_1: u8 = 0xa1;
 
 /// Remaining DER bytes.
