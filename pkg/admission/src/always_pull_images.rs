@@ -57,7 +57,7 @@ impl Plugin for AlwaysPullImages {
         let mut errors = Vec::new();
         let mut check = |path: &Path<'_>, policy: &str| {
             if policy != ALWAYS {
-                errors.push(a.forbidden(&Error::not_supported(path, policy, &[ALWAYS]).to_string()).message);
+                errors.push(a.forbidden(Error::not_supported(path, policy, &[ALWAYS]).to_string()).message);
             }
         };
         for (list, _) in meta::CONTAINER_LISTS {

@@ -29,7 +29,7 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
             .flat_map(|affinity| children(affinity, "requiredDuringSchedulingIgnoredDuringExecution"));
         match terms.find(|term| text(term, "topologyKey") != HOST) {
             None => Ok(()),
-            Some(term) => Err(a.forbidden(&format!(
+            Some(term) => Err(a.forbidden(format!(
                 "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {} but only key {HOST} is allowed",
                 text(term, "topologyKey")
             ))),

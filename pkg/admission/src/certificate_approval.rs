@@ -43,7 +43,7 @@ impl Plugin for CertificateApproval {
         if signer::allows(self.authorizer.as_ref(), a.user, "approve", name).await {
             Ok(())
         } else {
-            Err(a.forbidden(&format!("user not permitted to approve requests with signerName {name:?}")))
+            Err(a.forbidden(format!("user not permitted to approve requests with signerName {name:?}")))
         }
     }
 }

@@ -47,7 +47,7 @@ impl Plugin for CertificateSigning {
         if same_outcome(new, old) || signer::allows(self.authorizer.as_ref(), a.user, "sign", name).await {
             return Ok(());
         }
-        Err(a.forbidden(&format!("user not permitted to sign requests with signerName {name:?}")))
+        Err(a.forbidden(format!("user not permitted to sign requests with signerName {name:?}")))
     }
 }
 

@@ -54,10 +54,10 @@ impl Plugin for CertificateSubjectRestriction {
         };
         match requests_masters_group(request) {
             Ok(false) => Ok(()),
-            Ok(true) => Err(a.forbidden(&format!(
+            Ok(true) => Err(a.forbidden(format!(
                 "use of {CLIENT_SIGNER} signer with {GROUP_MASTERS} group is not allowed"
             ))),
-            Err(cause) => Err(a.forbidden(&format!("failed to parse CSR: {cause}"))),
+            Err(cause) => Err(a.forbidden(format!("failed to parse CSR: {cause}"))),
         }
     }
 }

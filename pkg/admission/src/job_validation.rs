@@ -70,7 +70,7 @@ impl Plugin for JobValidation {
         }
         match self.gang(a.namespace, old).await {
             None => Ok(()),
-            Some(group) => Err(a.forbidden(&format!(
+            Some(group) => Err(a.forbidden(format!(
                 "cannot change parallelism for a Job referencing gang-scheduled PodGroup {}",
                 quote(meta::text(&group, "name"))
             ))),

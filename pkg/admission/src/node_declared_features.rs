@@ -57,7 +57,7 @@ impl Plugin for NodeDeclaredFeatureValidator {
         }
         let name = node_name(pod);
         let node = self.objects.find(self.nodes, "", name).await?;
-        let node = node.ok_or_else(|| a.forbidden(&format!("node {name:?} not found")))?;
+        let node = node.ok_or_else(|| a.forbidden(format!("node {name:?} not found")))?;
         let status = child(&node, "status");
         let declares =
             |feature: &str| status.is_some_and(|s| texts(s, "declaredFeatures").any(|f| f == feature));
@@ -65,7 +65,7 @@ impl Plugin for NodeDeclaredFeatureValidator {
         if needed.is_empty() {
             Ok(())
         } else {
-            Err(a.forbidden(&format!(
+            Err(a.forbidden(format!(
                 "pod update requires features {} which are not available on node {name:?}",
                 needed.join(", ")
             )))

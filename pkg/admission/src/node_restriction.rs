@@ -85,7 +85,7 @@ impl NodeRestriction {
             return Err(a.forbidden("may only update PVC status"));
         }
         let Some(old) = a.old.filter(|_| a.operation == Operation::Update) else {
-            return Err(a.forbidden(&format!("unexpected operation {}", quote(operation(a)))));
+            return Err(a.forbidden(format!("unexpected operation {}", quote(operation(a)))));
         };
         let again = self.gates.enabled(Gate::RecoverVolumeExpansionFailure);
         let own = CLAIM_STATUS.get(..if again { 4 } else { 2 }).unwrap_or_default();
@@ -93,7 +93,7 @@ impl NodeRestriction {
             Ok(())
         } else {
             // Upstream appends a diff in a format that it declares unstable.
-            Err(a.forbidden(&format!(
+            Err(a.forbidden(format!(
                 "node {} is not allowed to update fields other than status.quantity and status.conditions",
                 quote(node)
             )))
@@ -111,9 +111,9 @@ impl NodeRestriction {
             subject.iter_common_name().last().and_then(|name| name.as_str().ok()).map(str::to_owned)
         });
         match common_name {
-            Err(cause) => Err(a.forbidden(&format!("unable to parse csr: {cause}"))),
+            Err(cause) => Err(a.forbidden(format!("unable to parse csr: {cause}"))),
             Ok(Some(name)) if name == format!("system:node:{node}") => Ok(()),
-            Ok(_) => Err(a.forbidden(&format!("can only create a node CSR with CN=system:node:{node}"))),
+            Ok(_) => Err(a.forbidden(format!("can only create a node CSR with CN=system:node:{node}"))),
         }
     }
 }
@@ -150,7 +150,7 @@ fn written_name<'a>(a: &Attributes<'a>, new: &'a Object) -> &'a str {
 fn lease(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     if a.namespace != LEASE_NAMESPACE {
         let namespace = quote(LEASE_NAMESPACE);
-        return Err(a.forbidden(&format!("can only access leases in the {namespace} system namespace")));
+        return Err(a.forbidden(format!("can only access leases in the {namespace} system namespace")));
     }
     if written_name(a, new) == node {
         Ok(())
@@ -177,7 +177,7 @@ fn resource_slice(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     if spec.and_then(|spec| maybe_text(spec, "nodeName")) == Some(node) {
         Ok(())
     } else {
-        Err(a.forbidden(&format!(
+        Err(a.forbidden(format!(
             "can only {does} ResourceSlice with the same NodeName as the requesting node"
         )))
     }
@@ -201,7 +201,7 @@ impl Plugin for NodeRestriction {
     ) -> Verdict {
         let Some(node) = node_of(a.user) else { return Ok(()) };
         if node.is_empty() {
-            return Err(a.forbidden(&format!("could not determine node from user {}", quote(&a.user.name))));
+            return Err(a.forbidden(format!("could not determine node from user {}", quote(&a.user.name))));
         }
         let none = Object::new();
         let new: &Object = object.as_deref().unwrap_or(&none);

@@ -34,7 +34,7 @@ impl OwnerReferencesPermissionEnforcement {
     async fn may_block(&self, a: &Attributes<'_>, owner: &Object) -> Verdict {
         for wanted in finalizers_of(a, owner)? {
             if let Some(reason) = self.denial(wanted).await {
-                return Err(a.forbidden(&format!(
+                return Err(a.forbidden(format!(
                     "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set \
                      finalizers on: {reason}"
                 )));
@@ -141,7 +141,7 @@ fn finalizers_of<'a>(
     if !wanted.is_empty() {
         Ok(wanted)
     } else {
-        Err(a.forbidden(&format!(
+        Err(a.forbidden(format!(
             "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion \
          {group_version} Kind {kind}: no matches for kind {kind:?} in version {group_version:?}"
         )))

@@ -39,7 +39,7 @@ impl Plugin for PodGroupWorkloadExists {
             object.and_then(|group| get_object(group, &["spec", "podGroupTemplateRef", "workload"]));
         let Some(reference) = reference else { return Ok(()) };
         let name = text(reference, "workloadName");
-        let refused = |cause: String| Err(a.forbidden(&format!("PodGroup rejected: {cause}")));
+        let refused = |cause: String| Err(a.forbidden(format!("PodGroup rejected: {cause}")));
         let Some(workload) = self.objects.find(self.workloads, a.namespace, name).await? else {
             return refused(format!("Workload {} not found", quote(name)));
         };

@@ -56,7 +56,7 @@ impl Plugin for PodResizeValidator {
         }
         let name = node_name(pod);
         let node = self.objects.find(self.nodes, "", name).await?;
-        let node = node.ok_or_else(|| a.forbidden(&format!("node {name:?} not found")))?;
+        let node = node.ok_or_else(|| a.forbidden(format!("node {name:?} not found")))?;
         if let Some(os) = meta::label(&node, OS).filter(|os| *os != "linux") {
             let cause = format!("pod resize is only supported on linux nodes, node {name:?} is {os:?}");
             return Err(with_cause(a.forbidden(&cause), "UnsupportedPlatform"));

@@ -218,7 +218,7 @@ impl PodSecurity {
             self.metrics.evaluated(false, policy.audit, Mode::Audit, a);
         }
         if let Some(cause) = refused {
-            return Err(a.forbidden(&format!("violates PodSecurity \"{}\": {cause}", policy.enforce)));
+            return Err(a.forbidden(format!("violates PodSecurity \"{}\": {cause}", policy.enforce)));
         }
         if let Some(cause) = cause(policy.warn) {
             self.metrics.evaluated(false, policy.warn, Mode::Warn, a);

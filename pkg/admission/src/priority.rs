@@ -63,7 +63,7 @@ impl Priority {
         }
         match self.objects.find(self.classes, "", class).await? {
             Some(class) => Ok(ClassValues::of(&class)),
-            None => Err(a.forbidden(&format!("no PriorityClass with name {class} was found"))),
+            None => Err(a.forbidden(format!("no PriorityClass with name {class} was found"))),
         }
     }
 
@@ -71,7 +71,7 @@ impl Priority {
         let standing = self.standing(a, text(spec, "priorityClassName")).await?;
         let priority = standing.priority;
         if let Some(given) = maybe_integer(spec, "priority").filter(|given| *given != priority) {
-            return Err(a.forbidden(&format!(
+            return Err(a.forbidden(format!(
                 "the integer value of priority ({given}) must not be provided in pod spec; priority admission \
                  controller computed {priority} from the given PriorityClass name"
             )));
@@ -82,7 +82,7 @@ impl Priority {
         spec.insert("priority", Value::from(priority));
         let Some(policy) = standing.policy else { return Ok(()) };
         if let Some(given) = maybe_text(spec, "preemptionPolicy").filter(|given| *given != policy) {
-            return Err(a.forbidden(&format!(
+            return Err(a.forbidden(format!(
                 "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority \
                  admission controller computed {policy} from the given PriorityClass name"
             )));
@@ -133,7 +133,7 @@ impl Plugin for Priority {
         let Some(default) = self.default_class().await? else { return Ok(()) };
         let name = meta::text(&default, "name");
         if a.creates() || name != meta::text(class, "name") {
-            Err(a.forbidden(&format!(
+            Err(a.forbidden(format!(
                 "PriorityClass {name} is already marked as default. Only one default can exist"
             )))
         } else {

@@ -32,7 +32,7 @@ impl RuntimeClass {
     async fn class(&self, a: &Attributes<'_>, spec: &Object) -> Result<Option<Arc<Object>>, Box<Status>> {
         let Some(name) = maybe_text(spec, "runtimeClassName") else { return Ok(None) };
         match self.objects.find(self.classes, "", name).await? {
-            None => Err(a.forbidden(&format!("pod rejected: RuntimeClass {name:?} not found"))),
+            None => Err(a.forbidden(format!("pod rejected: RuntimeClass {name:?} not found"))),
             found => Ok(found),
         }
     }

@@ -45,7 +45,7 @@ impl ServiceAccount {
     async fn account(&self, a: &Attributes<'_>, name: &str) -> Result<Arc<Object>, Box<Status>> {
         match self.look_up(a.namespace, name).await {
             Ok(account) => Ok(account),
-            Err(status) => Err(a.forbidden(&format!(
+            Err(status) => Err(a.forbidden(format!(
                 "error looking up service account {}/{name}: {}",
                 a.namespace, status.message
             ))),
@@ -77,7 +77,7 @@ impl ServiceAccount {
         }
         let name = text(spec, "serviceAccountName");
         if name.is_empty() {
-            return Err(a.forbidden(&no_account(a)));
+            return Err(a.forbidden(no_account(a)));
         }
         let account = self.account(a, name).await?;
         if limits_secrets(&account) {
@@ -146,7 +146,7 @@ impl Plugin for ServiceAccount {
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
         let name = text(spec, "serviceAccountName");
         if name.is_empty() {
-            return Err(a.forbidden(&no_account(a)));
+            return Err(a.forbidden(no_account(a)));
         }
         let account = self.account(a, name).await?;
         if limits_secrets(&account) {

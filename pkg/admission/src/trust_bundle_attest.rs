@@ -54,7 +54,7 @@ impl Plugin for ClusterTrustBundleAttest {
         if signer::allows(self.authorizer.as_ref(), a.user, "attest", name).await {
             Ok(())
         } else {
-            Err(a.forbidden(&format!("user not permitted to attest for signerName {}", quote(name))))
+            Err(a.forbidden(format!("user not permitted to attest for signerName {}", quote(name))))
         }
     }
 }

@@ -218,8 +218,13 @@ struct Row<'a> {
     resource: &'a str,
 }
 
+/// A family, and the function that reads its value; `None` for no sample.
+type CounterReader = (&'static Family<Counter, 2>, fn(&Row<'_>) -> Option<u64>);
+/// A family, and the function that reads its value.
+type GaugeReader = (&'static Family<Gauge, 2>, fn(&CacheStats) -> u64);
+
 /// Counters with one sample per resource that has a value.
-const COUNTERS: [(&Family<Counter, 2>, fn(&Row) -> Option<u64>); 11] = [
+const COUNTERS: [CounterReader; 11] = [
     (&EVENTS_RECEIVED, |row| row.stats.map(|_| row.metrics.events.get())),
     (&EVENTS_DISPATCHED, |row| row.stats.map(|stats| stats.events)),
     (&INITIALIZATIONS, |row| row.stats.map(|_| row.metrics.initializations.get())),
@@ -234,7 +239,7 @@ const COUNTERS: [(&Family<Counter, 2>, fn(&Row) -> Option<u64>); 11] = [
 ];
 
 /// Gauges with one sample per cached resource.
-const GAUGES: [(&Family<Gauge, 2>, fn(&CacheStats) -> u64); 3] = [
+const GAUGES: [GaugeReader; 3] = [
     // As upstream's, the last 15 digits.
     (&RESOURCE_VERSION, |stats| stats.revision.unsigned_abs() % 1_000_000_000_000_000),
     (&CAPACITY, |stats| stats.log_capacity as u64),

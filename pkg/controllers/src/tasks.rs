@@ -130,7 +130,7 @@ impl Schedule {
         let mut due = Instant::now();
         loop {
             let outcome = metrics.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
-            match outcome.unwrap_or_else(|_| Err(Error::Timeout(ROUND_MAX))) {
+            match outcome.unwrap_or(Err(Error::Timeout(ROUND_MAX))) {
                 Ok(()) if failures > 0 => {
                     tracing::info!(what = self.what, failures, "works again");
                     failures = 0;

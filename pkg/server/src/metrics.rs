@@ -179,8 +179,8 @@ fn register_build_info(registry: &MetricsRegistry, build: &VersionInfo) {
         build.git_tree_state,
         build.git_version,
         build.go_version,
-        &build.major,
-        &build.minor,
+        build.major,
+        build.minor,
         &build.platform,
     ])
     .set(1);

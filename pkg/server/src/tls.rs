@@ -122,15 +122,17 @@ impl Tls {
     /// All variants except [`TlsError::Read`].
     pub fn new(contents: &TlsContents, options: &TlsOptions) -> Result<Self, TlsError> {
         let provider = Arc::new(options.provider());
-        let default = certified_key(&contents.files.default, &contents.default, &provider)?;
+        let default =
+            certified_key(&contents.files.default, &contents.default.0, &contents.default.1, &provider)?;
         let mut by_name = sni::SniResolver::new(default);
         if let Some((name, pair)) = &contents.files.loopback {
             let nowhere = CertificateFiles::default();
-            let pems = pair.pems();
-            by_name.add(std::slice::from_ref(name), certified_key(&nowhere, &pems, &provider)?);
+            let (certificate, key) = pair.pems();
+            let key = certified_key(&nowhere, &certificate, &key, &provider)?;
+            by_name.add(std::slice::from_ref(name), key);
         }
-        for ((files, names), pems) in contents.files.sni.iter().zip(&contents.sni) {
-            let key = certified_key(files, pems, &provider)?;
+        for ((files, names), (certificate, key)) in contents.files.sni.iter().zip(&contents.sni) {
+            let key = certified_key(files, certificate, key, &provider)?;
             by_name.add(names, key);
         }
         let files = &contents.files;
@@ -177,7 +179,8 @@ fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
 
 fn certified_key(
     files: &CertificateFiles,
-    (certificate, key): &(Vec<u8>, Vec<u8>),
+    certificate: &[u8],
+    key: &[u8],
     provider: &CryptoProvider,
 ) -> Result<Arc<CertifiedKey>, TlsError> {
     let chain = certificates(&files.certificate, certificate)?;

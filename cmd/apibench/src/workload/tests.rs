@@ -31,7 +31,7 @@ fn store(lost: u64) -> Arc<Handler> {
     let requests = AtomicU64::new(1);
     Arc::new(move |request| match request.split(' ').next() {
         Some("POST") => {
-            let kept = u64::from(requests.fetch_add(1, Relaxed) % lost != 0);
+            let kept = u64::from(!requests.fetch_add(1, Relaxed).is_multiple_of(lost));
             pods.fetch_add(kept, Relaxed);
             (201, "x".repeat(3000))
         }

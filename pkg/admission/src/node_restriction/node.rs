@@ -32,12 +32,12 @@ const RESTRICTION_PREFIX: &str = "node-restriction.kubernetes.io";
 pub(super) fn check(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     let by = quote(node);
     if a.name != node {
-        return Err(a.forbidden(&format!("node {by} is not allowed to modify node {}", quote(a.name))));
+        return Err(a.forbidden(format!("node {by} is not allowed to modify node {}", quote(a.name))));
     }
     match (a.operation, a.old) {
         (Operation::Create, _) => {
             if config_source(new).is_some() {
-                return Err(a.forbidden(&format!(
+                return Err(a.forbidden(format!(
                     "node {by} is not allowed to create pods with a non-nil configSource"
                 )));
             }
@@ -52,7 +52,7 @@ pub(super) fn check(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
 
 /// Checks an update. Scheduling relies on taints and labels, so a node cannot choose its own.
 fn update(a: &Attributes<'_>, by: &str, new: &Object, old: &Object) -> Verdict {
-    let refused = |what: &str| Err(a.forbidden(&format!("node {by} is not allowed to {what}")));
+    let refused = |what: &str| Err(a.forbidden(format!("node {by} is not allowed to {what}")));
     if config_source(new).is_some() && config_source(new) != config_source(old) {
         return refused("update configSource to a new non-nil configSource");
     }

@@ -63,16 +63,16 @@ impl NodeRestriction {
         match (a.subresource(), a.operation) {
             ("", Operation::Create) => self.mirror_pod(a, node, new).await,
             ("", Operation::Delete) => self.deleted_pod(a, node).await,
-            ("", _) => Err(a.forbidden(&format!(
+            ("", _) => Err(a.forbidden(format!(
                 "unexpected operation {}, node {} can only create and delete mirror pods",
                 quote(operation(a)),
                 quote(node)
             ))),
             ("status", Operation::Update) => pod_status(a, node, new),
-            ("status", _) => Err(a.forbidden(&format!("unexpected operation {}", quote(operation(a))))),
+            ("status", _) => Err(a.forbidden(format!("unexpected operation {}", quote(operation(a))))),
             ("eviction", Operation::Create) => self.evicted_pod(a, node, new).await,
-            ("eviction", _) => Err(a.forbidden(&format!("unexpected operation {}", operation(a)))),
-            (other, _) => Err(a.forbidden(&format!(
+            ("eviction", _) => Err(a.forbidden(format!("unexpected operation {}", operation(a)))),
+            (other, _) => Err(a.forbidden(format!(
                 "unexpected pod subresource {}, only 'status' and 'eviction' are allowed",
                 quote(other)
             ))),
@@ -91,7 +91,7 @@ impl NodeRestriction {
         if node_name(pod) == node {
             Ok(())
         } else {
-            Err(a.forbidden(&format!(
+            Err(a.forbidden(format!(
                 "node {} can only delete pods with spec.nodeName set to itself",
                 quote(node)
             )))
@@ -107,30 +107,30 @@ impl NodeRestriction {
         if node_name(&pod) == node {
             Ok(())
         } else {
-            Err(a.forbidden(&format!("node {node} can only evict pods with spec.nodeName set to itself")))
+            Err(a.forbidden(format!("node {node} can only evict pods with spec.nodeName set to itself")))
         }
     }
 
     async fn mirror_pod(&self, a: &Attributes<'_>, node: &str, pod: &Object) -> Verdict {
         let by = quote(node);
         if meta::annotation(pod, MIRROR_ANNOTATION).is_none() {
-            return Err(a.forbidden(&format!(
+            return Err(a.forbidden(format!(
                 "pod does not have {} annotation, node {by} can only create mirror pods",
                 quote(MIRROR_ANNOTATION)
             )));
         }
         if node_name(pod) != node {
             return Err(
-                a.forbidden(&format!("node {by} can only create pods with spec.nodeName set to itself"))
+                a.forbidden(format!("node {by} can only create pods with spec.nodeName set to itself"))
             );
         }
         self.owner(a, node, pod).await?;
         match refers_to(pod) {
             Ok(None) => Ok(()),
             Ok(Some(what)) => {
-                Err(a.forbidden(&format!("node {by} can not create pods that reference {what}")))
+                Err(a.forbidden(format!("node {by} can not create pods that reference {what}")))
             }
-            Err(cause) => Err(a.forbidden(&format!("error checking mirror pod for API references: {cause}"))),
+            Err(cause) => Err(a.forbidden(format!("error checking mirror pod for API references: {cause}"))),
         }
     }
 
@@ -143,7 +143,7 @@ impl NodeRestriction {
             [] => return Err(a.forbidden(&itself)),
             [owner] => owner.as_object().ok_or_else(|| a.forbidden(&itself))?,
             _ => {
-                return Err(a.forbidden(&format!(
+                return Err(a.forbidden(format!(
                     "node {by} can only create pods with a single owner reference set to itself"
                 )));
             }
@@ -152,13 +152,13 @@ impl NodeRestriction {
             return Err(a.forbidden(&itself));
         }
         if maybe_flag(owner, "controller") != Some(true) {
-            return Err(a.forbidden(&format!(
+            return Err(a.forbidden(format!(
                 "node {by} can only create pods with a controller owner reference set to itself"
             )));
         }
         if maybe_flag(owner, "blockOwnerDeletion") == Some(true) {
             return Err(
-                a.forbidden(&format!("node {by} must not set blockOwnerDeletion on an owner reference"))
+                a.forbidden(format!("node {by} must not set blockOwnerDeletion on an owner reference"))
             );
         }
         let stored = self.look_up(self.rows.nodes, "", node).await?;
@@ -167,7 +167,7 @@ impl NodeRestriction {
         if expected == got {
             Ok(())
         } else {
-            Err(a.forbidden(&format!("node {node} UID mismatch: expected {expected} got {got}")))
+            Err(a.forbidden(format!("node {node} UID mismatch: expected {expected} got {got}")))
         }
     }
 }
@@ -181,14 +181,14 @@ fn pod_status(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     let by = quote(node);
     let old = a.old.ok_or_else(|| Box::new(Status::internal_error("an update without a former object")))?;
     if node_name(old) != node {
-        return Err(a.forbidden(&format!(
+        return Err(a.forbidden(format!(
             "node {by} can only update pod status for pods with spec.nodeName set to itself"
         )));
     }
     let labels =
         |pod: &Object| child(pod, "metadata").and_then(|metadata| child(metadata, "labels")).cloned();
     if labels(old).unwrap_or_default() != labels(new).unwrap_or_default() {
-        return Err(a.forbidden(&format!("node {by} cannot update labels through pod status")));
+        return Err(a.forbidden(format!("node {by} cannot update labels through pod status")));
     }
     let claims = |pod: &Object| -> Vec<(String, Option<String>)> {
         let statuses =
@@ -197,11 +197,11 @@ fn pod_status(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
         statuses.map(|status| (text(status, "name").to_owned(), named(status))).collect()
     };
     if claims(old) != claims(new) {
-        return Err(a.forbidden(&format!("node {by} cannot update resource claim statues")));
+        return Err(a.forbidden(format!("node {by} cannot update resource claim statues")));
     }
     let extended = |pod: &Object| child(pod, "status")?.get("extendedResourceClaimStatus").cloned();
     if extended(old) != extended(new) {
-        return Err(a.forbidden(&format!("node {by} cannot update extended resource claim status")));
+        return Err(a.forbidden(format!("node {by} cannot update extended resource claim status")));
     }
     Ok(())
 }

@@ -18,10 +18,10 @@ impl NodeRestriction {
             return Err(a.forbidden("PodCertificateRequest feature gate is disabled"));
         }
         if !a.creates() {
-            return Err(a.forbidden(&format!("unexpected operation {}", operation(a))));
+            return Err(a.forbidden(format!("unexpected operation {}", operation(a))));
         }
         if !a.subresource().is_empty() {
-            return Err(a.forbidden(&format!("unexpected subresource {}", a.subresource())));
+            return Err(a.forbidden(format!("unexpected subresource {}", a.subresource())));
         }
         let none = Object::new();
         let spec = child(request, "spec").unwrap_or(&none);
@@ -40,12 +40,12 @@ impl NodeRestriction {
         }
         if node_name(&pod) != node {
             let by = quote(node);
-            return Err(a.forbidden(&format!(
+            return Err(a.forbidden(format!(
                 "pod {named} is not running on node {by} named in the PodCertificateRequest"
             )));
         }
         if meta::annotation(&pod, MIRROR_ANNOTATION).is_some() {
-            return Err(a.forbidden(&format!("pod {named} is a mirror pod")));
+            return Err(a.forbidden(format!("pod {named} is a mirror pod")));
         }
         self.named_account(a, &named, spec, &pod).await
     }
@@ -53,7 +53,7 @@ impl NodeRestriction {
     async fn named_node(&self, a: &Attributes<'_>, node: &str, spec: &Object) -> Verdict {
         let named = quote(text(spec, "nodeName"));
         if text(spec, "nodeName") != node {
-            return Err(a.forbidden(&format!(
+            return Err(a.forbidden(format!(
                 "PodCertificateRequest.Spec.NodeName={named}, which is not the requesting node {}",
                 quote(node)
             )));
@@ -78,7 +78,7 @@ impl NodeRestriction {
         let account = text(spec, "serviceAccountName");
         let own = child(pod, "spec").map_or("", |spec| text(spec, "serviceAccountName"));
         if account != own {
-            return Err(a.forbidden(&format!(
+            return Err(a.forbidden(format!(
                 "PodCertificateRequest for pod {named} contains serviceAccountName ({}) that differs from running pod ({})",
                 quote(account),
                 quote(own)

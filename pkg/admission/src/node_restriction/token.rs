@@ -42,7 +42,7 @@ impl NodeRestriction {
         }
         let pod = self.look_up(self.rows.pods, a.namespace, name).await?;
         if uid != meta::text(&pod, "uid") {
-            return Err(a.forbidden(&format!(
+            return Err(a.forbidden(format!(
                 "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been deleted and then recreated"
             )));
         }

@@ -72,7 +72,8 @@ impl PolicyMetrics {
     /// Records a failed validation.
     pub(super) fn checked(
         &self,
-        (policy, binding): (&str, &str),
+        policy: &str,
+        binding: &str,
         error_type: &str,
         enforced: EnforcementAction,
         took: Duration,
@@ -87,7 +88,7 @@ impl PolicyMetrics {
     }
 
     /// Records a mutation; `error_type` is `no_error` on success.
-    pub(super) fn mutated(&self, (policy, binding): (&str, &str), error_type: &str, took: Duration) {
+    pub(super) fn mutated(&self, policy: &str, binding: &str, error_type: &str, took: Duration) {
         self.mutating.with([error_type, policy, binding]).observe_duration(took);
     }
 }

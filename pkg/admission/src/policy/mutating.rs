@@ -92,10 +92,6 @@ impl SelectedMutation<'_> {
         });
         format!("{}/{}/{}", self.policy.name, self.binding.name, param.unwrap_or_default()).into()
     }
-
-    fn names(&self) -> (&str, &str) {
-        (&self.policy.name, &self.binding.name)
-    }
 }
 
 /// Failed mutation.
@@ -300,7 +296,8 @@ impl<'r> Dispatch<'r> {
                 Err(error) => error_type(&error.to_string()),
             };
             self.parts.metrics.mutated(
-                one.names(),
+                &one.policy.name,
+                &one.binding.name,
                 kind,
                 (self.parts.around.now)().saturating_duration_since(began),
             );

@@ -269,11 +269,11 @@ impl<'r> Dispatch<'r> {
         collected: &mut AnnotationValues,
         notes: &mut AdmissionNotes,
     ) {
-        let names = (&*policy.name, &*binding.name);
         let metrics = &self.parts.metrics;
         for decision in judgement.decisions {
             let kind = error_type(&decision.message);
-            let count = |enforced| metrics.checked(names, kind, enforced, decision.took);
+            let count =
+                |enforced| metrics.checked(&policy.name, &binding.name, kind, enforced, decision.took);
             if !decision.denies {
                 count(EnforcementAction::Allow);
                 continue;
@@ -291,10 +291,9 @@ impl<'r> Dispatch<'r> {
                         count(EnforcementAction::Audit);
                     }
                     Action::Warn => {
-                        let (policy, binding) = names;
                         notes.warn(format!(
-                            "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{binding}': {}",
-                            decision.message
+                            "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
+                            policy.name, binding.name, decision.message
                         ));
                         count(EnforcementAction::Warn);
                     }
@@ -306,7 +305,8 @@ impl<'r> Dispatch<'r> {
                 Ok(value) => collect(collected, key, value),
                 Err(error) => {
                     let why = error.to_string();
-                    metrics.checked(names, error_type(&why), EnforcementAction::Deny, took);
+                    let kind = error_type(&why);
+                    metrics.checked(&policy.name, &binding.name, kind, EnforcementAction::Deny, took);
                     self.deny(Rejection::new(policy, Some(binding), &why, ""));
                 }
             }

@@ -52,7 +52,7 @@ pub(super) fn check(
         return Ok(Vec::new());
     }
     if let Some(uncovered) = uncovered(&interested, &usage, evaluator, limited, a) {
-        return Err(a.forbidden(&format!("insufficient quota to consume: {uncovered}")));
+        return Err(a.forbidden(format!("insufficient quota to consume: {uncovered}")));
     }
     let covered: BTreeSet<&str> = quotas
         .iter()
@@ -159,7 +159,7 @@ fn counted(
         if !exceeded.is_empty() && a.subresource() != "status" {
             let [requested, before, hard] = [&delta, &before, &hard].map(|list| pairs(list, &exceeded));
             let name = quotas.get(index).map_or("", |quota| meta::text(quota, "name"));
-            return Err(a.forbidden(&format!(
+            return Err(a.forbidden(format!(
                 "exceeded quota: {name}, requested: {requested}, used: {before}, limited: {hard}"
             )));
         }

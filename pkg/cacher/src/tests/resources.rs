@@ -166,7 +166,7 @@ async fn retired_resource_releases_its_objects() {
     assert_eq!(budgets(), (0, 0));
     settle().await;
     assert_eq!((resource.strong_count(), cache.strong_count()), (0, 0));
-    let page = super::metrics::metrics_page(&delegator);
+    let page = super::metrics::metrics_page(delegator);
     assert!(page.contains("resource=\"p\"") && !page.contains("late"), "{page}");
 }
 

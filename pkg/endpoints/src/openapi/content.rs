@@ -31,7 +31,7 @@ pub(super) struct Content<'a> {
     pub(super) custom: BTreeMap<String, Definition<'a>>,
     /// Definitions of aggregated servers.
     pub(super) foreign: Foreign,
-    pub(super) info: (&'static str, String),
+    pub(super) info: Info,
     /// True if the document describes authentication.
     pub(super) security: bool,
     /// Listing of the kinds that all groups have (`DeleteOptions`, `WatchEvent`).
@@ -101,7 +101,7 @@ impl<'a> Content<'a> {
             definitions: definitions_of(&paths),
             custom: BTreeMap::new(),
             foreign: Foreign::default(),
-            info: ("Kubernetes", catalog.release().to_string()),
+            info: Info { title: "Kubernetes", version: catalog.release().to_string() },
             security: true,
             paths,
             listed,
@@ -122,7 +122,7 @@ impl<'a> Content<'a> {
             definitions,
             custom,
             foreign: Foreign::default(),
-            info: ("Kubernetes CRD Swagger", "v0.1.0".to_owned()),
+            info: Info { title: "Kubernetes CRD Swagger", version: "v0.1.0".to_owned() },
             security: false,
             paths,
             listed: SharedKindVersions::InClients,
@@ -243,10 +243,16 @@ fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> 
     names.filter_map(|name| schema::builtin::message(name))
 }
 
-pub(super) fn info((title, version): &(&str, String), w: &mut Writer) {
+/// Title and version of a document.
+pub(super) struct Info {
+    title: &'static str,
+    version: String,
+}
+
+pub(super) fn info(info: &Info, w: &mut Writer) {
     w.object(|w| {
-        w.text("title", title);
-        w.text("version", version);
+        w.text("title", info.title);
+        w.text("version", &info.version);
     });
 }
 

@@ -289,7 +289,7 @@ mod tests {
             let certificate = PathBuf::new();
             let key_path = PathBuf::new();
             let files = CertificateFiles { certificate, key: key_path };
-            let served = certified_key(&files, &(leaf.pem().into_bytes(), key.into_bytes()), &provider);
+            let served = certified_key(&files, leaf.pem().as_bytes(), key.as_bytes(), &provider);
             assert!(served.is_ok(), "{algorithm:?}");
         }
     }

@@ -126,7 +126,6 @@ pub(super) fn kind_of(objects: &[Object]) -> String {
 ///
 /// # Errors
 /// The object is invalid.
-
 pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, ReviewError> {
     let Value::Object(mut into) = into else {
         return Err(ReviewError::Object("invalid object at index 0: it is no object".to_owned()));
