@@ -244,6 +244,7 @@ fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> 
 }
 
 /// Title and version of a document.
+#[derive(Debug)]
 pub(super) struct Info {
     title: &'static str,
     version: String,
