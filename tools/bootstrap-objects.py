@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Generates the list of bootstrap objects from a dump of a fresh cluster.
 
-    cargo xtask generate bootstrap DUMP
+    cargo xtask generate bootstrap DUMP.json
 
-DUMP is a JSON array of objects from an upstream server of the release that Mainstay follows, read right
+DUMP.json is an array of objects from an upstream server of the release that Mainstay follows, read right
 after its first start. The list contains roles and bindings, priority classes, flow schemas and priority
 levels, without fields that the server fills in. It has one object per line, so that the diff of a new
 release is readable.

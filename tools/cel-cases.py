@@ -16,7 +16,7 @@ its content:
 - conformance.jsonl.gz
                      cel-spec's simple tests; each line is a test with "file" and "section" added.
 
-tests/support/fixtures.rs reads them.
+pkg/cel/tests/cases/support/fixtures.rs reads them.
 """
 
 import gzip

@@ -2,11 +2,11 @@
 """Generates pkg/cel/src/overloads/{ids,signatures,types}.rs: the static table of all overloads in Kubernetes' CEL
 environments.
 
-    cargo xtask generate overloads CEL_JSON CEL_GO_DIR
+    cargo xtask generate overloads CEL.json CEL_GO
 
-CEL_JSON lists overloads by library. The order of overloads within a function matters: it determines the result type
-and the numbers of type variables. It comes from cel-go's sources (CEL_GO_DIR, a checkout or vendor directory).
-Overloads that are absent there keep the order of CEL_JSON.
+CEL.json lists overloads by library. The order of overloads within a function matters: it determines the result type
+and the numbers of type variables. It comes from cel-go's sources (CEL_GO, a checkout or vendor directory).
+Overloads that are absent there keep the order of CEL.json.
 """
 
 import json
@@ -21,7 +21,7 @@ SHAPES = ["Dyn", "Any", "Bool", "Bytes", "Double", "Duration", "Error", "Int", "
           "Type(None)", "Uint", "Unspecified"]
 WRAPPED = ["bool", "bytes", "double", "int", "string", "uint"]
 OPAQUE = {"optional_type", "net.IP", "net.CIDR"}
-# Library in CEL_JSON -> constant in overloads.rs.
+# Library in CEL.json -> constant in overloads.rs.
 LIBRARIES = {
     "kubernetes.urls": "URLS", "kubernetes.regex": "REGEX", "kubernetes.lists": "LISTS",
     "cel.lib.ext.strings v0": "STRINGS_V0", "kubernetes.authz": "AUTHZ", "cel.lib.optional": "OPTIONAL",
@@ -33,7 +33,7 @@ LIBRARIES = {
 }
 
 
-# Object types in CEL_JSON -> constants in overloads.rs, one per use that declares the type.
+# Object types in CEL.json -> constants in overloads.rs, one per use that declares the type.
 OBJECTS = {
     "kubernetes.GroupVersionKind": "ADMISSION", "kubernetes.GroupVersionResource": "ADMISSION",
     "kubernetes.UserInfo": "ADMISSION AUTHENTICATION", "kubernetes.AdmissionRequest": "ADMISSION",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the list of types whose descriptions pkg/api takes from the k8s-openapi crate: every kind of proto/ that the
-crate has.
+"""Generates the list of types whose descriptions pkg/api takes from the k8s-openapi crate: every kind of proto/ that
+the crate has.
 
-    described-types.py > pkg/api/build/types.rs
+    cargo xtask generate described-types
 
-Run it in the root of the tree, after proto/ or the crate's version has changed.
+The list changes with proto/ and with the version of the crate.
 """
 import json
 import pathlib
@@ -33,7 +33,7 @@ macro_rules! types {
 
 types! {
 '''
-# Types that are no kinds of an API group.
+# Types that are not kinds of an API group.
 OTHERS = {
     "apimachinery::pkg::apis::meta::v1": ["APIGroupList", "APIResourceList", "APIVersions", "Patch", "Status"],
     "apimachinery::pkg::version": ["Info"],

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Generates the table of feature gates from the registered gates of an upstream server.
 
-    cargo xtask generate gates GATES TREE
+    cargo xtask generate gates GATES.json UPSTREAM
 
-GATES is a JSON array with one {"name", "history"} per registered gate of the release that Mainstay follows.
-A history is a list of [release, stage, default, locked], oldest first. TREE is upstream's source tree of
+GATES.json is an array with one {"name", "history"} per registered gate of the release that Mainstay follows.
+A history is a list of [release, stage, default, locked], oldest first. UPSTREAM is upstream's source tree of
 that release; only the dependencies between gates are read from it. The table has one gate per line, so that
 the diff of a new release is readable.
 """

@@ -1,6 +1,6 @@
 // Generates the table of printable code points with Go's strconv.
 //
-//	go run tools/printable.go > pkg/apimachinery/src/go_quote/printable.rs
+//	cargo xtask generate printable
 //
 // Run it with the Go release that Kubernetes is built with, because the table depends on its Unicode version.
 package main

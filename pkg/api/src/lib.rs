@@ -1,4 +1,5 @@
-//! The built-in kinds: resources, defaults, conversion, validation, printer columns and field managers.
+//! Resources as data: rows of the built-in kinds, custom resources, the catalog of served versions, conversions
+//! and field managers. `pkg/kinds` has the behaviour of the built-in kinds.
 
 pub mod catalog;
 pub mod cel_times;

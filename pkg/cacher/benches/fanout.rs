@@ -1,5 +1,5 @@
-//! Benchmarks of the cache without its driver: the cost of a change with many watches, and of lists. `cargo
-//! bench -p cacher --bench fanout`.
+//! Benchmarks of the cache without its driver: the cost of a change with many watches, and of lists:
+//! `cargo bench -p mainstay-cacher --bench fanout`.
 #![allow(clippy::unwrap_used, reason = "a bench may say what must hold and stop there")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! CacheMetrics of a cache.
+//! Counters and statistics of a cache.
 
 use component_base::metrics::Counter;
 use storage::Revision;
