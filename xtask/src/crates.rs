@@ -1,4 +1,5 @@
-//! Each crate alone. A workspace build unites the features that crates ask for, so a crate can miss one of its own unnoticed.
+//! Compiles each crate alone. A workspace build unites the features of all crates, so a crate that does not enable a feature
+//! that it needs still compiles there.
 
 use std::process::Command;
 

@@ -71,7 +71,7 @@ fn package(binary: &Path, directory: &Path, name: &str) -> Result<(), Error> {
     output(Command::new("objcopy").arg("--strip-all").arg(link).args([binary, &stripped]))?;
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&stripped, executable).map_err(Error::of(name))?;
-    // A binary that needs a loader does not start in an image that has nothing else.
+    // A binary that needs a loader does not start in an image without one.
     if printed(Command::new("readelf").arg("--program-headers").arg(&stripped))?.contains("INTERP") {
         return Err(Error::NotStatic(name.to_owned()));
     }

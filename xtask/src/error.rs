@@ -1,4 +1,4 @@
-//! Errors of tasks, as their user reads them.
+//! Errors of tasks. Their texts are for developers.
 
 use std::io;
 

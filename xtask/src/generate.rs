@@ -11,7 +11,7 @@ struct Generator {
     name: &'static str,
     /// Program and first arguments; the inputs follow.
     command: &'static [&'static str],
-    /// Names of the required inputs. `DIRECTORY/…` inputs are directories.
+    /// Names of the required inputs, which are files or directories.
     inputs: &'static [&'static str],
     /// The first output receives the standard output, if `writes` is `ToStdout`.
     outputs: &'static [&'static str],
@@ -98,7 +98,8 @@ pub(crate) fn list() -> Result<(), Error> {
 /// Writes the outputs of a generator.
 ///
 /// # Errors
-/// An unknown name, a missing input, or a failed generator. The outputs are unchanged then, if the generator prints them.
+/// An unknown name, a missing input, or a failed generator. A failed generator of kind [`Writes::ToStdout`] leaves its output
+/// unchanged.
 pub(crate) fn write(name: &str, inputs: &[&str]) -> Result<(), Error> {
     find(name)?.run(inputs)
 }

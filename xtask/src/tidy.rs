@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::tree;
 use workspace::Workspace;
 
-/// The source tree, as the checks read it.
+/// Input of the checks: the source tree and the packages.
 struct Tree {
     /// Path from the root and text of all Rust, Markdown, IDL and manifest files, and of `deny.toml`, in path order.
     files: Vec<(String, String)>,
@@ -35,7 +35,7 @@ struct Tree {
 /// A rule, and the function that finds its violations.
 struct Check {
     name: &'static str,
-    /// Where the rule is written down, for the reader of a violation.
+    /// Text and place of the rule, printed with its violations.
     rule: &'static str,
     findings: fn(&Tree) -> Vec<String>,
 }

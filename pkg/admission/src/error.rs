@@ -16,7 +16,7 @@ pub enum ConfigurationError {
     Invalid(String),
 }
 
-/// An object that cannot be encoded, or decoded after an edit. The text is upstream's.
+/// Error of encoding an object, or of decoding it after an edit. The text is upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ObjectError(pub String);

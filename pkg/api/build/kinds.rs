@@ -67,7 +67,7 @@ fn enumeration(kinds: &BTreeMap<String, Declaration>) -> String {
             pub const fn group(self) -> &'static str {{ match self {{ {groups} }} }}
         }}
 
-        /// Calls a macro with every built-in kind and the file of its descriptor: `Pod => core::pod;`.
+        /// Calls a macro with every built-in kind and the module of its descriptor: `Pod => core::pod;`.
         #[macro_export]
         macro_rules! for_each_builtin {{
             ($callback:ident) => {{ $callback! {{ {entries} }} }};

@@ -137,7 +137,7 @@ pub struct Resource<'a> {
     pub gate: Option<Gate>,
     /// Objects are always stored in this release's version, regardless of the versions that older servers
     /// support. Equivalent to upstream's `NewStorageFactoryConfigEffectiveVersion`, and to the encodings of
-    /// the servers for definitions and for API services.
+    /// its servers for CRDs and for API services.
     pub pinned_storage: bool,
     /// Text of the error about an unknown field selector label.
     pub unknown_label: UnknownLabel,

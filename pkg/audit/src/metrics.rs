@@ -79,7 +79,7 @@ impl AuditMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for AuditMetrics {
     fn default() -> Self {
         AuditMetrics::new(&MetricsRegistry::default())

@@ -92,7 +92,7 @@ impl TokenCacheMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for TokenCacheMetrics {
     fn default() -> Self {
         TokenCacheMetrics::new(&MetricsRegistry::default())

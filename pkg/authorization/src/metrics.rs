@@ -185,7 +185,7 @@ impl AuthorizerMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for AuthorizerMetrics {
     fn default() -> Self {
         AuthorizerMetrics::new(&MetricsRegistry::default())

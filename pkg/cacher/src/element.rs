@@ -8,7 +8,7 @@ use storage::{Form, KeyValue, Revision};
 use crate::Error;
 use crate::memo::Memo;
 
-/// A stored value that cannot be decoded. The text is for clients and logs.
+/// Decoding error of a stored value. The text is for clients and logs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct IngestError(pub String);

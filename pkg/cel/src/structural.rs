@@ -163,7 +163,7 @@ impl RuleEnvironments {
     }
 }
 
-/// A rule or a message that cannot be compiled.
+/// Compile error of a rule or a message.
 enum RuleError {
     Compile(CompileError),
     Type,

@@ -1,4 +1,4 @@
-//! Mark of redirected requests.
+//! Marker for redirected requests.
 
 /// Marks a redirected request for another origin, which gets no token.
 #[derive(Debug, Clone, Copy)]

@@ -168,7 +168,7 @@ fn label(way: Direction, prefix: &str) -> &str {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for EncryptionMetrics {
     fn default() -> Self {
         EncryptionMetrics::new(&MetricsRegistry::default())

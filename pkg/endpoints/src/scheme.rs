@@ -21,7 +21,7 @@ pub(crate) enum Scheme {
     Aggregator,
 }
 
-/// The kind is not registered in a scheme, in upstream's wording.
+/// Error about a kind that is not registered in a scheme, in upstream's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotRegisteredError(String);

@@ -1,5 +1,5 @@
-//! Test objects: all objects that Kubernetes itself wrote (`pkg/schema/testdata`), in stored form. [`server`] has the handlers over
-//! a store.
+//! Test objects: all objects that Kubernetes itself wrote (`pkg/schema/testdata`), in stored form. [`server`] runs
+//! the handlers over a store.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests state what must hold")]
 
 pub(crate) mod server;

@@ -34,7 +34,7 @@ pub fn text(object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, schema:
 /// Decodes the changed [`text`] of an object. Returns it with its `apiVersion`.
 ///
 /// # Errors
-/// The JSON is no object of the endpoint's kind.
+/// The JSON is not an object of the endpoint's kind.
 pub fn read(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), DecodeError> {
     body::decode_patched(text, Expected::of(endpoint)).map(|decoded| (decoded.object, decoded.api_version))
 }

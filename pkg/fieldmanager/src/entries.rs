@@ -14,7 +14,7 @@ use schema::object::{self, Object};
 
 const FIELDS_V1: &str = "FieldsV1";
 
-/// An invalid entry. The text is upstream's.
+/// Error of a managed fields entry, in upstream's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct EntryError(String);

@@ -14,7 +14,7 @@ use schema::patch::{collapse, expand};
 use schema::table::Message;
 
 use super::pending_conversions::PendingConversions;
-/// One endpoint in one served version, as far as managed fields depend on it.
+/// Endpoint in one served version: the properties on which managed fields depend.
 pub trait ServedVersion {
     /// `apiVersion` of the bodies (`apps/v1`).
     fn api_version(&self) -> &str;
@@ -40,7 +40,7 @@ pub trait ServedVersion {
     /// Converts an object between two `apiVersion`s of the kind, in this process.
     fn convert(&self, object: Object, from: &str, to: &str) -> Object;
 
-    /// Brings an object of the stored version `stored` into the form in which it is stored.
+    /// Normalizes an object of the version `stored` to the form in which it is stored.
     ///
     /// # Errors
     /// Upstream's text: the object cannot be converted.

@@ -1,4 +1,4 @@
-//! The one place that maps built-in kinds to their descriptors.
+//! Maps built-in kinds to their descriptors.
 
 use crate::kind::Kind;
 use crate::{
@@ -27,7 +27,7 @@ fn descriptor_in(builtin: Builtin, group: &str) -> &'static Kind {
     }
 }
 
-/// A match without a wildcard: a kind without a descriptor does not compile.
+/// Defines the map. The match has no wildcard, so a kind without a descriptor is a compile error.
 macro_rules! descriptors {
     ($($builtin:ident => $group:ident::$module:ident;)*) => {
         fn descriptor(builtin: Builtin) -> &'static Kind {

@@ -13,10 +13,10 @@ use crate::strategy::hooks::Strategy;
 use crate::validation::rules::{ContextRules, Rules};
 use crate::warnings::collector::Warnings;
 
-/// Behaviour of a built-in kind. A kind states every field, also that it has nothing of a sort.
+/// Behaviour of a built-in kind. A descriptor states every field, even if it is empty.
 pub(crate) struct Kind {
     pub(crate) names: NameRule,
-    /// Finalizers must be qualified (`example.com/x`), except for the three that Kubernetes itself uses.
+    /// True if finalizers must be qualified (`example.com/x`), except for the three that Kubernetes itself uses.
     pub(crate) qualified_finalizers: bool,
     /// Defaults by version; either none or an entry for every served version.
     pub(crate) defaults: &'static [Version],
@@ -30,7 +30,7 @@ pub(crate) struct Kind {
     pub(crate) exceptions: Exceptions,
 }
 
-/// Upstream registers no defaults for any version of the kind.
+/// Defaults of a kind for which upstream registers none in any version.
 pub(crate) const NO_DEFAULTS: &[Version] = &[];
 
 /// Defaults of a kind in one version.
@@ -44,7 +44,7 @@ impl Version {
         Version { api_version, defaults: Some(defaults) }
     }
 
-    /// A version for which upstream registers no defaults, although it does for others.
+    /// Creates a version for which upstream registers no defaults, although it does for others.
     pub(crate) const fn without(api_version: &'static str) -> Self {
         Version { api_version, defaults: None }
     }
@@ -74,18 +74,18 @@ pub(crate) struct Exceptions {
     /// Fields that an update through a subresource (empty for the resource itself) takes from the old object,
     /// where upstream's `PrepareForUpdate` differs from the reset fields that it declares.
     pub(crate) resets: &'static [(&'static str, &'static [&'static str])],
-    /// Creation leaves the status to the strategy.
+    /// True if creation leaves the status to the strategy.
     pub(crate) initial_status: bool,
     pub(crate) generation: Generation,
-    /// The generation counts changes before the strategy edits the object, not after.
+    /// True if the generation counts changes before the strategy edits the object, not after.
     pub(crate) counts_first: bool,
-    /// A map in the metadata whose changes count as changes of the desired state.
+    /// Map in the metadata whose changes count as changes of the desired state.
     pub(crate) counted_metadata: Option<&'static str>,
-    /// The kind checks the preconditions of a deletion itself, before the common path does.
+    /// True if the kind checks the preconditions of a deletion itself, before the common path does.
     pub(crate) early_preconditions: bool,
-    /// Objects may come from manifests on the server's disk, which have reserved names.
+    /// True if objects may come from manifests on the server's disk, which have reserved names.
     pub(crate) from_manifests: bool,
-    /// Returns why no object of a name may be deleted, or `None` if it may be.
+    /// Returns the reason why objects of a name must not be deleted, or `None` if they may be.
     pub(crate) undeletable: fn(name: &str) -> Option<&'static str>,
     /// Times that upstream's defaulting sets, by version.
     pub(crate) times: &'static [(&'static str, TimeRule)],

@@ -1,5 +1,5 @@
 //! Rows of Table responses (`kubectl get`). The descriptor of a built-in kind has its columns with the
-//! functions that make their cells.
+//! functions that compute their cells.
 //!
 //! The cells are upstream's (`pkg/printers/internalversion`). Upstream prints internal objects; this module
 //! uses the JSON of the served version.

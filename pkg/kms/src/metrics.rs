@@ -218,7 +218,7 @@ impl KmsMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for KmsMetrics {
     fn default() -> Self {
         KmsMetrics::new(&MetricsRegistry::default(), "")

@@ -29,7 +29,7 @@ const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
 const DEFAULT_PORT: u16 = 2379;
 
-/// A member to which no connection is possible.
+/// Configuration error of a member, which prevents a connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
     /// The URL is invalid.

@@ -10,7 +10,7 @@ const OBJECTS: Family<Histogram, 0> = Family::histogram(
     &buckets::LEASE_OBJECTS,
 );
 
-/// Metrics of leases. The default is on no page.
+/// Metrics of leases. The default is not exported.
 #[derive(Debug, Clone)]
 pub struct LeaseMetrics(Histogram);
 

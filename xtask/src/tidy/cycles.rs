@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Module = Vec<String>;
 
-/// The files of each cycle, sorted, in lines of `xtask/src/tidy/cycles.txt`: their paths, with spaces between them.
+/// Returns the cycles as lines of `xtask/src/tidy/cycles.txt`: the sorted paths of the files, separated by spaces.
 pub(crate) fn cycles(sources: &[(String, String)]) -> BTreeSet<String> {
     let mut crates: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for (path, text) in sources {
@@ -19,7 +19,7 @@ pub(crate) fn cycles(sources: &[(String, String)]) -> BTreeSet<String> {
     crates.into_iter().flat_map(|(root, files)| cycles_of_crate(root, &files)).collect()
 }
 
-/// Cycles that are not listed, and listed ones that are not there.
+/// Returns cycles that are not listed, and listed cycles that do not exist.
 pub(crate) fn findings(found: &BTreeSet<String>, list: &str) -> Vec<String> {
     let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let listed: BTreeSet<String> = lines.map(str::to_owned).collect();
@@ -49,14 +49,14 @@ fn cycles_of_crate(root: &str, files: &[(&str, &str)]) -> Vec<String> {
         .collect()
 }
 
-/// The module that a file is.
+/// Returns the module of a file.
 fn module(root: &str, path: &str) -> Module {
     let inner = path.strip_prefix(root).and_then(|rest| rest.strip_prefix("/src/")).unwrap_or(path);
     let names: Module = inner.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
     if names.len() == 1 && matches!(names[0].as_str(), "lib" | "main") { Vec::new() } else { names }
 }
 
-/// Code without comments. What follows `//` within a string goes too, unless it is a URL.
+/// Removes comments. Text after `//` within a string is removed too, except in URLs.
 fn without_comments(text: &str) -> String {
     let mut code = String::new();
     for line in text.lines() {
@@ -73,8 +73,7 @@ fn without_comments(text: &str) -> String {
     code
 }
 
-/// The first thing after `#[cfg(test)]` and further attributes, for each of them: where the attribute begins, and what
-/// follows.
+/// Returns, for each `#[cfg(test)]`, its position and the code after it and further attributes.
 fn test_items(code: &str) -> impl Iterator<Item = (usize, &str)> {
     const TEST: &str = "#[cfg(test)]";
     code.match_indices(TEST).map(|(at, _)| {
@@ -86,7 +85,7 @@ fn test_items(code: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Modules with files of their own that are compiled for tests only.
+/// Returns the child modules that are compiled for tests only and have files of their own.
 fn test_modules(module: &Module, code: &str) -> Vec<Module> {
     let names = test_items(code).filter_map(|(_, item)| {
         let (name, _) = item.strip_prefix("mod ")?.split_once([';', ' '])?;
@@ -95,7 +94,7 @@ fn test_modules(module: &Module, code: &str) -> Vec<Module> {
     names.map(|name| module.iter().cloned().chain([name]).collect()).collect()
 }
 
-/// Code up to its inline module of tests, which comes last.
+/// Returns the code before its inline module of tests, which comes last.
 fn without_tests(code: &str) -> &str {
     let inline = test_items(code).find(|(_, item)| {
         item.strip_prefix("mod ").is_some_and(|rest| rest.trim_start_matches(is_word).starts_with(" {"))
@@ -107,7 +106,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// All paths that start with `crate` or `super`, those of use trees one by one.
+/// Returns all paths that start with `crate` or `super`; a use tree counts as its separate paths.
 fn paths(code: &str) -> Vec<Module> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {
@@ -121,7 +120,7 @@ fn paths(code: &str) -> Vec<Module> {
     found
 }
 
-/// Reads a path or a use tree, and returns what follows it.
+/// Reads a path or a use tree, and returns the code after it.
 fn tree<'c>(mut code: &'c str, before: &mut Module, found: &mut Vec<Module>) -> &'c str {
     let depth = before.len();
     loop {
@@ -153,7 +152,7 @@ fn tree<'c>(mut code: &'c str, before: &mut Module, found: &mut Vec<Module>) -> 
     alias.or_else(|| code.strip_prefix('*')).unwrap_or(code)
 }
 
-/// The module with a file that a path of `from` leads to.
+/// Returns the innermost module with a file of its own on a path in `from`.
 fn target(from: &Module, path: &Module, modules: &BTreeMap<Module, &str>) -> Option<Module> {
     let mut base = if path.first()? == "crate" { Vec::new() } else { from.clone() };
     for name in path.iter().skip_while(|name| *name == "crate") {
@@ -169,7 +168,7 @@ fn target(from: &Module, path: &Module, modules: &BTreeMap<Module, &str>) -> Opt
     Some(base)
 }
 
-/// Modules that reach each other, two or more.
+/// Returns the sets of two or more modules that reach each other.
 fn components(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<BTreeSet<Module>> {
     let reached = |from: &Module| {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);

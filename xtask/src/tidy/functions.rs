@@ -10,7 +10,7 @@ pub(crate) struct Function {
     pub(crate) lines: usize,
 }
 
-/// All functions with a body, nested ones too.
+/// Returns all functions with a body, including nested ones.
 pub(crate) fn functions(source: &str) -> Vec<Function> {
     let code = blank(source);
     let mut found = Vec::new();
@@ -124,7 +124,7 @@ fn quoted(rest: &[u8], quote: u8) -> usize {
     rest.len()
 }
 
-/// `r"…"` and `r#"…"#`; 0 for a raw identifier (`r#fn`).
+/// Returns the length of `r"…"` or `r#"…"#`; 0 for a raw identifier (`r#fn`).
 fn raw_string(rest: &[u8], prefix: usize) -> usize {
     let hashes = rest[prefix..].iter().take_while(|byte| **byte == b'#').count();
     let open = prefix + hashes;
@@ -137,7 +137,7 @@ fn raw_string(rest: &[u8], prefix: usize) -> usize {
     end.map_or(rest.len(), |end| open + 1 + end + close.len())
 }
 
-/// `'c'` for a character of any width; 0 for a lifetime.
+/// Returns the length of `'c'` for a character of any width; 0 for a lifetime.
 fn character(rest: &[u8]) -> usize {
     let close = rest.iter().skip(2).take(4).position(|byte| *byte == b'\'').map(|at| at + 2);
     match close {

@@ -30,7 +30,7 @@ pub(crate) fn listed(sources: &[(String, String)]) -> Vec<Gate> {
     named(list.split(']').next().unwrap_or_default()).collect()
 }
 
-/// The gates mentioned in code.
+/// Returns the gates that code mentions.
 fn named(code: &str) -> impl Iterator<Item = Gate> {
     let names = code.split("Gate::").skip(1);
     names.filter_map(|rest| Gate::find(rest.split(|c: char| !c.is_ascii_alphanumeric()).next()?))

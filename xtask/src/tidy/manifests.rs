@@ -27,7 +27,7 @@ pub(crate) fn findings(path: &str, text: &str) -> Vec<String> {
     findings
 }
 
-/// Every assignment, with its section.
+/// Returns every assignment with its section.
 fn entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut section = "";
     text.lines().map(str::trim).filter_map(move |line| {

@@ -12,7 +12,7 @@ const OPENERS: &[&str] = &[
     "what", "whether", "who", "whose", "whom", "how", "where", "which", "why", "when", "whatever", "whoever",
     "those",
 ];
-/// People without a role, and verbs that make programs speak.
+/// Pronouns for people without a role, and verbs of speech.
 const PRONOUNS: &[&str] = &[
     "somebody",
     "nobody",
@@ -83,7 +83,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// The text with every code span and code fence replaced by a placeholder word.
+/// Replaces every code span and code fence by a placeholder word.
 fn without_code(block: &str) -> String {
     let fences: String = block.split("```").step_by(2).collect::<Vec<_>>().join(" ");
     fences.split('`').enumerate().map(|(at, text)| if at % 2 == 0 { text } else { " x " }).collect()

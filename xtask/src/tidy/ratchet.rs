@@ -1,5 +1,5 @@
-//! Counts of constructs that have to go: errors that are texts, and tuples that pack unrelated values. A crate's counts may only
-//! fall.
+//! Ratchet for constructs that STYLE.md forbids: errors that are texts, and tuples that pack unrelated values. The counts of a
+//! crate may only fall.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -77,7 +77,7 @@ fn has_text_error(line: &str) -> bool {
     })
 }
 
-/// Number of parameters of the form `(a, b): (A, B)`. Parameters of closures do not count: iterators yield tuples.
+/// Returns the number of parameters of the form `(a, b): (A, B)`. Parameters of closures do not count: iterators yield tuples.
 fn tuple_parameters(line: &str) -> usize {
     if line.trim_start().starts_with("let ") {
         return 0;

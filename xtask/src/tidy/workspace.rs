@@ -1,4 +1,4 @@
-//! The workspace as data: packages from cargo metadata.
+//! Packages of the workspace, from `cargo metadata`.
 
 use std::process::Command;
 
@@ -96,7 +96,7 @@ fn package(value: &Value) -> Package {
     }
 }
 
-/// Returns the platform of this test build.
+/// Returns the platform of the compiler.
 fn host() -> String {
     let version = text_of(Command::new("rustc").arg("-vV"));
     version.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()

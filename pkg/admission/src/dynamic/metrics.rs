@@ -75,7 +75,7 @@ impl ConditionMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for ConditionMetrics {
     fn default() -> Self {
         ConditionMetrics::new(&MetricsRegistry::default())

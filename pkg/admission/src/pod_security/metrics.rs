@@ -111,7 +111,7 @@ impl PodSecurityMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for PodSecurityMetrics {
     fn default() -> Self {
         PodSecurityMetrics::new(&MetricsRegistry::default())

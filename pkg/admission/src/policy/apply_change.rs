@@ -14,7 +14,7 @@ use schema::patch::json_patch::JsonPatch;
 
 use super::mutations::Change;
 
-/// A mutation that was not applied. The texts are upstream's.
+/// Error of applying a mutation. The texts are upstream's.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum ApplyError {
     /// A `test` operation of the patch failed.

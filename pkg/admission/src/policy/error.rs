@@ -5,7 +5,7 @@ use apimachinery::status::Status;
 
 use super::model::ParamKind;
 
-/// A policy or a binding that cannot be matched with a request.
+/// Error of matching a policy or a binding with a request.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum PolicyError {
     /// The configuration of the policy or the binding is invalid.

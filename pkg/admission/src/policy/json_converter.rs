@@ -16,7 +16,7 @@ const DEPTH_MAX: usize = 128;
 /// repeatedly, so a small value can expand to much JSON.
 const VALUES_MAX: usize = 1_000_000;
 
-/// A value without JSON form.
+/// Error about a value that has no JSON form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum JsonError {
     #[error("the value is too large")]
@@ -116,7 +116,7 @@ fn number(value: f64) -> Json {
     jsontree::Number::from_f64(value).map_or_else(|| value.to_string().into(), Json::Number)
 }
 
-/// Type names that differ from the paths of their objects, one in a line.
+/// Error about type names that differ from the paths of their objects, one per line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct TypeMismatch(String);

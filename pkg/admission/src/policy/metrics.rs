@@ -93,7 +93,7 @@ impl PolicyMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for PolicyMetrics {
     fn default() -> Self {
         PolicyMetrics::new(&MetricsRegistry::default())

@@ -76,7 +76,7 @@ impl Policy<Mutations> {
     }
 }
 
-/// A mutation that cannot be evaluated. The texts are upstream's.
+/// Error of evaluating a mutation. The texts are upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum MutationError {
     #[error(transparent)]

@@ -102,7 +102,7 @@ impl WebhookMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for WebhookMetrics {
     fn default() -> Self {
         WebhookMetrics::new(&MetricsRegistry::default())

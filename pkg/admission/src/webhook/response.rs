@@ -33,7 +33,7 @@ pub(super) struct ReviewResponse {
     pub(super) result: Option<Object>,
 }
 
-/// An unusable response. The texts are upstream's.
+/// Error of an unusable response. The texts are upstream's.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ResponseError {
     /// It cannot be parsed.

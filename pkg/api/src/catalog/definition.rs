@@ -1,4 +1,4 @@
-//! Converts a definition to the rows of its resource.
+//! Converts a CRD to the rows of its resource.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::resources::{CustomTexts, EndpointOperation, Handle, Resource};
 
 const META_FIELDS: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
-/// Definition with accepted names.
+/// CRD with accepted names.
 #[derive(Debug)]
 pub struct Definition<'d> {
     pub group: &'d str,

@@ -27,7 +27,7 @@ pub struct ServedSelection {
     pub runtime_config_forward_compatible: bool,
 }
 
-/// A configured resource does not exist in the emulated release.
+/// Error about a configured resource that does not exist in the emulated release.
 #[derive(Debug, Clone, Copy, Error)]
 pub enum ServingError {
     /// `--runtime-config` names a resource that was introduced later.

@@ -23,10 +23,10 @@ use crate::structural::{Coercion, CoercionError, Literals, Structural};
 use crate::table::CustomPrinter;
 use crate::tree::{child, children, flag, text, texts};
 
-/// Error for an object that is stored in a version that its definition does not have (any more).
+/// Text of the error about an object in a version that its CRD does not have (any more).
 pub const INVALID_VERSION: &str = "request to convert CR from an invalid group/version";
 
-/// The definition does not have the version of a stored object (any more).
+/// Error about a stored object in a version that its CRD does not have (any more).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{INVALID_VERSION}: {0}")]
 pub struct InvalidVersionError(String);
@@ -43,13 +43,13 @@ pub const BULK: &[&str] = &[SCHEMA, "fieldsV1"];
 #[derive(Debug)]
 pub struct CustomKind {
     pub list_kind: String,
-    /// True for definitions without structural schemas: nothing is pruned.
+    /// True for CRDs without structural schemas: nothing is pruned.
     pub preserve_unknown_fields: bool,
-    /// True if the definition is being deleted; objects can no longer be created.
+    /// True if the CRD is being deleted; objects can no longer be created.
     pub terminating: bool,
     /// True if a webhook converts between the versions. Otherwise versions differ only in their name.
     pub converts_by_webhook: bool,
-    /// Versions in the order of the definition.
+    /// Versions in the order of the CRD.
     pub versions: Box<[CustomVersion]>,
 }
 
@@ -150,7 +150,7 @@ impl CustomKind {
     /// Checks the version of a stored object.
     ///
     /// # Errors
-    /// The definition does not have this version (any more).
+    /// The CRD does not have this version (any more).
     pub fn check_version(&self, api_version: &str) -> Result<(), InvalidVersionError> {
         match self.version(api_version) {
             Some(_) => Ok(()),

@@ -83,7 +83,7 @@ pub struct CustomTexts {
     pub prefix: String,
     /// Field selector labels, each with the path that it selects on.
     pub field_selectors: Vec<(String, String)>,
-    /// Position of the version in its definition.
+    /// Position of the version in its CRD.
     pub number: u16,
     pub definition: Option<Arc<CustomKind>>,
 }

@@ -21,7 +21,7 @@ pub enum Coercion {
     Lenient,
 }
 
-/// The metadata of an embedded object is malformed.
+/// Error about malformed metadata of an embedded object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(transparent)]
 pub struct CoercionError(#[from] Error);

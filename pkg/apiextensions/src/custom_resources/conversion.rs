@@ -53,7 +53,7 @@ pub(super) struct WebhookConversion {
     webhook: OnceCell<Result<Webhook, WebhookError>>,
 }
 
-/// The webhook cannot be called.
+/// Error of a webhook call without a usable response.
 #[derive(Debug, Clone, thiserror::Error)]
 enum WebhookError {
     #[error(transparent)]

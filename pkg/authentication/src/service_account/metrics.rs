@@ -69,7 +69,7 @@ impl TokenMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for TokenMetrics {
     fn default() -> Self {
         TokenMetrics::new(&MetricsRegistry::default())

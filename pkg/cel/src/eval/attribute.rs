@@ -252,7 +252,7 @@ fn is_typed(list: List<'_>) -> bool {
     matches!(list, List::Typed(..) | List::Merged(_))
 }
 
-/// A value that is no key or index. The text is cel-go's.
+/// Error about a value that is not a key or index, in cel-go's words.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct KeyError(String);

@@ -1,6 +1,6 @@
-//! Errors of the functions on texts.
+//! Errors of the functions on strings.
 
-/// A text that is no value of a type. The words are those of the Go library that upstream uses.
+/// Parse error of a text, in the words of the Go library that upstream uses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ParseError(String);
@@ -11,7 +11,7 @@ impl ParseError {
     }
 }
 
-/// An index or a range outside of a string.
+/// Error about an index or a range outside of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
     /// The string has no such index.

@@ -233,7 +233,7 @@ impl NodeRule {
     }
 }
 
-/// No budget is left for further rules. The text is upstream's.
+/// Error if no budget is left for further rules, in upstream's wording.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct BudgetError(String);

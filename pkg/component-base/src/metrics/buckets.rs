@@ -1,4 +1,4 @@
-//! Bucket bounds of all histograms. Each list of upstream exists once.
+//! Bucket bounds of all histograms. Families with equal bounds share one list.
 
 /// Upper bounds of a histogram, ascending.
 #[derive(Debug, Clone, Copy, PartialEq)]

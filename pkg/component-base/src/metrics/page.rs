@@ -12,7 +12,7 @@ use super::{Counter, Desc, Family, Gauge, Histogram, Kind, Metric, Number, Selec
 /// Value that replaces a disallowed label value.
 const UNEXPECTED: &str = "unexpected";
 
-/// Page under construction. Families are sorted by name, as upstream's.
+/// Page under construction. Families are sorted by name, as in upstream.
 #[derive(Debug)]
 pub struct Page<'s> {
     selection: &'s Selection,
@@ -215,7 +215,7 @@ impl Writer<'_> {
 }
 
 impl Drop for Writer<'_> {
-    /// Hands the text over to the page.
+    /// Moves the text to the page.
     fn drop(&mut self) {
         let merged = self.merged.take().map(|merged| merged.series).unwrap_or_default();
         for (series, value) in merged {

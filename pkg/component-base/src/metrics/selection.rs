@@ -1,7 +1,7 @@
 //! Selection of the exported metrics: `--disabled-metrics` and `--allow-metric-labels`.
 //!
-//! It does not affect counting, only the page. So a hidden series costs as much as before in this server, but
-//! nothing in the system that stores the page, which is the purpose of these flags.
+//! It affects only the page. This server still counts a hidden series; only the system that scrapes the page
+//! saves memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -9,7 +9,7 @@ use std::fmt::{self, Display, Formatter};
 /// Allowed label values of a family, by label. A label that is absent here may have any value.
 pub(super) type Allowed = BTreeMap<String, BTreeSet<String>>;
 
-/// Error for a text that is no valid metric name, or no valid pair of metric and label.
+/// Error about an invalid metric name, or an invalid pair of metric and label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidName(pub String);
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{Counter, Family, Gauge, Histogram, Metric, Page};
 
 /// Maximum number of series of a family. Label values often come from stored objects, and series of deleted
-/// objects remain, as in upstream. Beyond the limit nothing is counted.
+/// objects remain, as in upstream. New series beyond the limit are not exported.
 const SERIES_MAX: usize = 16_384;
 
 /// Counters by label values.
@@ -41,14 +41,14 @@ impl<M, const N: usize> Series<M, N> {
 }
 
 impl<M: Metric, const N: usize> MetricVec<M, N> {
-    /// Creates an empty family that is on no page before [`MetricsRegistry::add`](super::MetricsRegistry::add),
-    /// for metrics that exist before their server.
+    /// Creates an empty family that is exported only after
+    /// [`MetricsRegistry::add`](super::MetricsRegistry::add), for metrics that exist before their server.
     pub fn new(family: &'static Family<M, N>) -> Self {
         MetricVec(Arc::new(Inner { family, series: Mutex::default() }))
     }
 
     /// Returns the metric with these label values. It takes a lock, so hot paths keep the result. A counter or
-    /// histogram is on the page after its first count. Beyond 16,384 series, a new metric is on no page.
+    /// histogram is on the page after its first count. A new metric beyond 16,384 series is not exported.
     pub fn with(&self, labels: [&str; N]) -> M {
         self.series(labels, false)
     }
@@ -79,7 +79,7 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
         }
     }
 
-    /// Removes the series whose label values `keep` rejects. Their handles still work, but are on no page.
+    /// Removes the series whose label values `keep` rejects. Their handles still work, but are not exported.
     pub fn retain(&self, mut keep: impl FnMut([&str; N]) -> bool) {
         self.lock().retain(|series| keep(series.labels()));
     }

@@ -107,7 +107,7 @@ impl Lease {
     }
 }
 
-/// Reason why no candidate can be elected, in upstream's wording.
+/// Error of an election without a winner, in upstream's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ElectionError {
     #[error("no candidates")]

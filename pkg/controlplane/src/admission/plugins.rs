@@ -28,7 +28,7 @@ use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
 use crate::system::{self, SystemTimers};
 
-/// What the clients of webhooks share.
+/// Shared dependencies of the clients of webhooks.
 pub(crate) struct WebhookClients<'a> {
     /// Transports to webhooks.
     pub(crate) ways: Dialers,

@@ -29,7 +29,8 @@ pub(crate) struct WebhookCalls {
 }
 
 impl WebhookCalls {
-    /// `ways` contains the transports, `credentials` the client credentials by host; `metrics` counts calls.
+    /// Creates a caller without connections. `ways` contains the transports and `credentials` the client
+    /// credentials by host; `metrics` counts calls.
     pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, metrics: Arc<ClientMetrics>) -> Self {
         WebhookCalls { ways, credentials, metrics, clients: Mutex::default() }
     }

@@ -121,7 +121,7 @@ impl PeerMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for PeerMetrics {
     fn default() -> Self {
         PeerMetrics::new(&MetricsRegistry::default())

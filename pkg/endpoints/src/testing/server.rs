@@ -1,4 +1,5 @@
-//! The handlers over an in-memory store: everything behind the chain, without connections, admission plugins and CRDs.
+//! Server for tests of handlers: the API behind the chain over an in-memory store, without connections, admission plugins and
+//! CRDs.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ impl Default for Settings {
     }
 }
 
-/// The handlers, with a client that is an administrator.
+/// Client of the handlers. Its user is an administrator, unless a request has credentials.
 pub(crate) struct Client {
     api: Api,
     cache_driver: JoinHandle<()>,
@@ -260,7 +261,7 @@ impl Entropy for Counter {
     }
 }
 
-/// Network without any other machine.
+/// Network without other servers: every connection fails.
 struct NoNetwork;
 
 #[async_trait]

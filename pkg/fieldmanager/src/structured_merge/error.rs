@@ -1,4 +1,4 @@
-//! Errors of owners' updates. The texts are upstream's.
+//! Errors of updates and applies in structured merge. The texts are upstream's.
 
 use super::conflict::Conflicts;
 
@@ -13,7 +13,7 @@ pub enum ConvertError {
     Failed(String),
 }
 
-/// Objects that cannot be converted, compared or merged.
+/// Error of a conversion, comparison or merge of objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UpdateError(String);
@@ -30,7 +30,7 @@ pub enum ApplyError {
     /// Other managers own fields that the apply would change.
     #[error("{0}")]
     Conflicts(Conflicts),
-    /// Another error.
+    /// The objects cannot be converted, compared or merged.
     #[error(transparent)]
     Failed(#[from] UpdateError),
 }

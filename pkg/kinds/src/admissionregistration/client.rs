@@ -56,7 +56,7 @@ fn url(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     wrong(!url.query.is_empty(), url.query, "query parameters are not permitted in the URL".to_owned());
 }
 
-/// Problem of a URL: the text of Go's parser.
+/// Parse error of a URL, in the words of Go's parser.
 #[derive(Debug, PartialEq, Eq, ThisError)]
 #[error("{0}")]
 struct UrlError(String);

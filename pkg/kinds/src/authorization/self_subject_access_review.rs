@@ -8,7 +8,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    // Not stored: the endpoint validates its request.
+    // Never stored: the handler validates the request.
     validation: Validation::Metadata,
     warnings: WarningRules::NONE,
     columns: Columns::NameAndCreation,

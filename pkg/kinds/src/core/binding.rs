@@ -8,7 +8,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    // The pod has the rules.
+    // Never stored: the handler checks it and updates the pod.
     validation: Validation::Metadata,
     warnings: WarningRules::NONE,
     columns: Columns::NameAndCreation,

@@ -10,7 +10,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    // Made when it is read.
+    // Never stored: the server computes it on each read.
     validation: Validation::Metadata,
     warnings: WarningRules::NONE,
     columns: Columns::Own(columns::COLUMNS),

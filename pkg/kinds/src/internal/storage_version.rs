@@ -10,7 +10,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::GroupAndResource,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    // Off by default. No rules of its own so far.
+    // Off by default. Only the metadata is validated so far.
     validation: Validation::Metadata,
     warnings: WarningRules::NONE,
     columns: Columns::Own(columns::COLUMNS),

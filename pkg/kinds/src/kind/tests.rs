@@ -109,7 +109,7 @@ fn some_kinds_may_have_bare_finalizers() {
     assert!(!kind("coordination.k8s.io", "leases").qualified_finalizers);
 }
 
-/// A kind that has defaults states for every served version what they are.
+/// A kind with defaults has an entry for every served version, even if a version has none.
 #[test]
 fn defaults_cover_every_served_version() {
     for row in resources::all().filter(|row| row.subresource.is_empty()) {

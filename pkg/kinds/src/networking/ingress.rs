@@ -21,7 +21,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        // The path type is required.
+        // The path type is required in this version.
         Version::without("networking.k8s.io/v1"),
         Version::with("networking.k8s.io/v1beta1", defaults::ingress_v1beta1),
         Version::with("extensions/v1beta1", defaults::ingress_v1beta1),

@@ -88,7 +88,7 @@ impl Column {
         column(name, "date", Cells::One(cell))
     }
 
-    /// A text column whose function also makes the cells of the [`Column::text_of_previous`] columns after it.
+    /// A text column whose function also computes the cells of the [`Column::text_of_previous`] columns after it.
     pub(crate) const fn text_of_several(name: &'static str, cells: MakeCells) -> Self {
         column(name, "string", Cells::Several(cells))
     }

@@ -13,7 +13,7 @@ pub(crate) static KIND: Kind = Kind {
     defaults: &[Version::with("resource.k8s.io/v1alpha3", |request| {
         within(request, "spec", |spec| if_nil(spec, "limit", 100))
     })],
-    // Off by default. No rules of its own so far.
+    // Off by default. Only the metadata is validated so far.
     validation: Validation::Metadata,
     warnings: WarningRules::NONE,
     columns: Columns::Own(columns::COLUMNS),

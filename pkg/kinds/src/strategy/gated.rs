@@ -1,6 +1,6 @@
 //! Fields behind feature gates. While a gate is disabled, an object keeps such a field only if it already had
 //! it, so that disabling a gate destroys no data (upstream's `dropDisabledFields` functions). The descriptors of kinds
-//! have the fields.
+//! list the fields.
 
 pub(crate) mod fields;
 pub(crate) mod shared;

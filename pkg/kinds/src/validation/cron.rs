@@ -26,7 +26,7 @@ const COLUMNS: [Column; 5] = [
     Column { min: 0, max: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] },
 ];
 
-/// Problem of a schedule: upstream's text.
+/// Parse error of a schedule, in upstream's wording.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub(crate) struct ScheduleError(String);

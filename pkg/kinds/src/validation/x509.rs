@@ -34,7 +34,7 @@ pub(crate) enum Curve {
     P521,
 }
 
-/// Error about a key, certificate, request or signature: the text of Go's `crypto/x509`.
+/// Error of a key, certificate, request or signature, in the words of Go's `crypto/x509`.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub(crate) struct X509Error(String);

@@ -1,4 +1,4 @@
-//! Warnings about addresses that several kinds have: their spelling.
+//! Warnings about the spelling of addresses, which several kinds have.
 
 use crate::warnings::collector::Warnings;
 use crate::warnings::ip;

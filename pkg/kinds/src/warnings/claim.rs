@@ -1,4 +1,4 @@
-//! Warnings.
+//! Warnings about persistent volume claims and their templates.
 
 use crate::warnings::collector::Warnings;
 use crate::warnings::common::annotation;

@@ -112,7 +112,7 @@ fn unquoted(text: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// An operation that fails. The text is upstream's.
+/// Error of an operation, in upstream's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 struct OperationError(String);

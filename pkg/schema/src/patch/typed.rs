@@ -12,7 +12,7 @@ use crate::json_write;
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// A value that is no object of the type. The texts are upstream's.
+/// Error of a conversion to a type, in upstream's wording.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConvertError {
     /// A value of the wrong type.

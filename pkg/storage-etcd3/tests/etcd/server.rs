@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::proxy::Proxy;
 
-/// The logs of a cluster that does not serve.
+/// Result of a start. The error is the logs of the cluster.
 type Served = Result<(), String>;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{Change, Millis};
 use crate::Revision;
 
-/// An archive that cannot be read. The text is for the log and for the caller.
+/// Error of an unreadable archive. The text is for the log and for the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ArchiveError(pub String);

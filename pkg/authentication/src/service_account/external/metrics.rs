@@ -102,7 +102,7 @@ impl SignerMetrics {
     }
 }
 
-/// Metrics that are on no page.
+/// Metrics that are counted but not exported.
 impl Default for SignerMetrics {
     fn default() -> Self {
         SignerMetrics::new(&MetricsRegistry::default())

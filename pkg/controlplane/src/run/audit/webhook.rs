@@ -60,7 +60,7 @@ enum Done {
     Counts(Arc<InFlightCalls>),
 }
 
-/// The sink cannot be created.
+/// Error of creating the sink.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SinkError {
     #[error(transparent)]

@@ -57,7 +57,7 @@ pub(super) struct Kubelet {
     pub(super) port: String,
 }
 
-/// A node has no address of the preferred types.
+/// Error about a node without an address of the preferred types.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no preferred addresses found; known addresses: [{known}]")]
 pub(super) struct NoAddressError {

@@ -14,13 +14,13 @@ use schema::json::Scanner;
 use schema::json_write::plain_len;
 use schema::json_write::{write_double, write_integer};
 
-/// A text that is no set. The texts are upstream's.
+/// Parse error of a set (`fieldsV1`), in upstream's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldsError {
     /// Invalid syntax, or too many levels.
     #[error(transparent)]
     Json(#[from] Error),
-    /// A level that is no object, or a part of a step's name.
+    /// A level is not an object, or a part of a step's name is invalid.
     #[error("{0}")]
     Invalid(String),
     /// An invalid name of a step.

@@ -88,7 +88,7 @@ pub(super) struct Keyer<'s> {
 /// A key field and its default.
 type KeyField<'s> = (&'s str, OnceCell<Option<Value>>);
 
-/// An item without a key. The text is upstream's.
+/// Error about a list item without a valid key, in upstream's wording.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct KeyError(String);

@@ -1,4 +1,4 @@
-//! Defaults of definitions by version.
+//! Defaults of CRDs by version.
 
 use crate::admissionregistration::defaults::service_reference;
 use crate::defaults::fill::{if_nil, if_present, if_zero, is_zero, text, within};

@@ -1,4 +1,4 @@
-//! The rules that apply to a CRD: all for a new one; an update may keep what the old one breaks.
+//! Selection of the rules that apply to a CRD: all for a new one. An update may keep violations of the old CRD.
 
 use super::rules::Stored;
 use crate::validation::expression::Releases;

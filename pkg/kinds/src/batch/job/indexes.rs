@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Length limit of such a text from a user, in bytes.
 pub(super) const INDEXES_BYTES_MAX: usize = 64 * 1024;
 
-/// Problem of a set of indexes: upstream's text.
+/// Error of a set of indexes, in upstream's wording.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub(super) struct IndexError(String);

@@ -110,7 +110,7 @@ pub(super) fn resource(selector: &Object, in_volume: bool, path: &Path<'_>, erro
     }
 }
 
-/// Problem of a field's path: upstream's text.
+/// Error of a field's path, in upstream's wording.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct FieldLabelError(String);
