@@ -188,7 +188,7 @@ pub(crate) async fn start_as(
         auditor: auditor.clone(),
         fairness: api.fairness,
     };
-    let options = chain_options(&config, &signals.lifecycle, &memory, &api.looks, &store);
+    let options = chain_options(&config, &signals.lifecycle, &memory, &api.console, &store);
     let chain = Chain::new(services, options, env);
     let address = front.address;
     let trust = front.credentials.trust.clone();

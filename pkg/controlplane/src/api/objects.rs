@@ -1,0 +1,152 @@
+//! Stored objects: the watch cache over the store, the served resources, and the verbs.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use api::catalog::{Catalog, ServedSelection};
+use cacher::{Delegator, Driver, Limits, Options};
+use component_base::metrics::MetricsRegistry;
+use endpoints::discovery::VersionInfo;
+use endpoints::routing::served::{Description, ResourceRequests, Served};
+use kinds::validation::kinds::Settings;
+use registry::Registry;
+use registry::informer::InformerTask;
+use registry::services::Ranges;
+use storage::Storage;
+
+use super::formats;
+use crate::config::{Config, EtcdOverride};
+use crate::error::RunError;
+use crate::memory::Budgets;
+use crate::process::Process;
+use crate::system::{SystemClock, SystemEntropy};
+use controllers::services::{self, RepairTask};
+
+/// Cache budgets in bytes without a memory limit.
+const BUDGETS: Budgets =
+    Budgets { forms: 64 << 20, frames: 16 << 20, compressed: 32 << 20, superseded: 64 << 20 };
+
+/// The stored objects with everything to read, serve and write them.
+pub(super) struct Objects {
+    pub(super) delegator: Delegator,
+    pub(super) cache_driver: Driver,
+    /// Address of this server for members of the cluster.
+    pub(super) address: String,
+    pub(super) served: Arc<Served>,
+    /// Requests for kinds that are not served yet.
+    pub(super) resource_requests: ResourceRequests,
+    /// Verbs, with the pools of Service addresses and node ports.
+    pub(super) registry: Registry,
+    /// Repairs the pools.
+    pub(super) repairs: Arc<RepairTask>,
+    pub(super) ranges: InformerTask<Ranges>,
+}
+
+/// Returns the cache budgets of a process.
+pub(super) fn budgets(process: &Process) -> Budgets {
+    Budgets::under(process.memory_limit, BUDGETS)
+}
+
+/// Opens the stored objects: the watch cache over the store, the served resources and the verbs.
+pub(super) fn open(
+    config: &Config,
+    storage: &Arc<dyn Storage>,
+    process: &Process,
+) -> Result<Objects, RunError> {
+    let catalog = match &process.template {
+        Some(template) => template.builtin.clone(),
+        None => catalog(config)?,
+    };
+    let budgets = budgets(process);
+    let (delegator, mut cache_driver) = cached(config, &catalog, Arc::clone(storage), budgets);
+    if let Some(seed) = process.template.as_ref().and_then(|template| template.seed.clone()) {
+        cache_driver = cache_driver.seeded(seed);
+    }
+    let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
+    let (served, resource_requests) = Served::incomplete(catalog, about(config, address.clone()));
+    let served = Arc::new(served);
+    let registry = registry(config, &delegator, &served);
+    let (registry, repairs, ranges) = with_pools(config, registry, &delegator, &process.metrics)?;
+    Ok(Objects { delegator, cache_driver, address, served, resource_requests, registry, repairs, ranges })
+}
+
+/// A registry with the pools of Service addresses and node ports.
+fn with_pools(
+    config: &Config,
+    registry: Registry,
+    delegator: &Delegator,
+    metrics: &MetricsRegistry,
+) -> Result<(Registry, Arc<RepairTask>, InformerTask<Ranges>), RunError> {
+    let options = registry::services::Options {
+        families: services::families(&config.services.cidrs),
+        node_ports: config.services.node_ports.clone(),
+        storage: Arc::clone(delegator.storage()),
+        prefix: config.storage.prefix().to_owned(),
+        entropy: Arc::new(SystemEntropy),
+    };
+    Ok(services::with_pools(options, registry, delegator, metrics)?)
+}
+
+/// Builds the registry over `delegator`.
+fn registry(config: &Config, delegator: &Delegator, served: &Arc<Served>) -> Registry {
+    let clock = Arc::new(SystemClock);
+    let entropy = Arc::new(SystemEntropy);
+    let prefix = config.storage.prefix();
+    let settings = Settings { allow_privileged: config.pods.allow_privileged, gates: config.gates };
+    let served = Arc::clone(served);
+    Registry::new(delegator.clone(), prefix, clock, entropy, config.event_ttl)
+        .with_settings(settings)
+        .with_served(Arc::new(move |row| served.now().catalog.serves(row)))
+}
+
+/// Returns the server's data for discovery and OpenAPI documents.
+fn about(config: &Config, server_address: String) -> Description {
+    let version = VersionInfo::behaving_as(config.gates.effective());
+    let formats = formats(config);
+    Description { server_address, version, formats, clock: Arc::new(SystemClock) }
+}
+
+/// Builds the watch cache for a store, as configured. Resources without a served version are not cached.
+fn cached(
+    config: &Config,
+    catalog: &Catalog,
+    storage: Arc<dyn Storage>,
+    budgets: Budgets,
+) -> (Delegator, Driver) {
+    let prefix = config.storage.prefix();
+    let cache = &config.watch_cache;
+    let rows = catalog.endpoints().map(|endpoint| endpoint.row.row());
+    let served: HashSet<&str> = rows.filter_map(|row| Some(row.storage?.prefix)).collect();
+    // A single watch with its revisions feeds all caches, so resources in other etcd clusters are excluded.
+    let elsewhere: Vec<_> = config.storage.overrides().iter().filter_map(EtcdOverride::directory).collect();
+    let here = |prefix: &str| served.contains(prefix) && !elsewhere.contains(&prefix);
+    let resources = registry::ingest::resources(prefix, config.gates, |row| {
+        cache.caches(row.group, row.plural, row.watch_cache)
+            && row.storage.is_some_and(|storage| here(storage.prefix))
+    });
+    let options = Options {
+        enabled: cache.enabled,
+        forms_bytes_max: budgets.forms,
+        frames_bytes_max: budgets.frames,
+        limits: Limits { bytes_max: budgets.superseded, ..Limits::default() },
+        when_asked: config.fills_caches_lazily(),
+        ..Options::default()
+    };
+    Delegator::new(storage, prefix, resources, options)
+}
+
+/// Builds the catalog of kinds that are served at start.
+///
+/// # Errors
+/// An enabled API that the emulated release lacks.
+fn catalog(config: &Config) -> Result<Catalog, RunError> {
+    let serving = ServedSelection {
+        gates: config.gates,
+        runtime_config: config.runtime_config.clone(),
+        forward_compatible: config.emulation.forward_compatible,
+        runtime_config_forward_compatible: config.emulation.runtime_config_forward_compatible,
+    };
+    let release = serving.gates.effective().emulation;
+    Ok(Catalog::builtin(serving.rows().map_err(|error| RunError::Bootstrap(error.to_string()))?)
+        .of_release(release))
+}

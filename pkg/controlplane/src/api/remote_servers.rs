@@ -1,0 +1,85 @@
+//! Connections to other servers: extension API servers and webhooks.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use aggregator::{Aggregator, ServiceAddresses, api_services};
+use apiextensions::{ConversionDeps, ConversionMetrics};
+use client::Address;
+use client::kubeconfig::{Credentials, WebhookCredentials};
+use client::services::Routing;
+use client::webhook::Dialers;
+use component_base::features::Gate;
+use egress::Network;
+use endpoints::aggregated::Aggregation;
+use endpoints::routing::served::Served;
+use futures::future::BoxFuture;
+use registry::Registry;
+
+use crate::config::Config;
+use crate::error::RunError;
+use crate::process::Process;
+use crate::system::SystemEntropy;
+use controllers::hook::{Awaited, PostStartHook, awaited, hook};
+
+/// Connections to other servers: extension API servers and webhooks.
+pub(super) struct RemoteServers {
+    pub(super) aggregation: Aggregation,
+    /// Shared dependencies of conversion webhooks.
+    pub(super) webhooks: ConversionDeps,
+    /// Transports to webhooks.
+    pub(super) ways: Dialers,
+    pub(super) run: BoxFuture<'static, ()>,
+    pub(super) hooks: Vec<PostStartHook>,
+    /// Completes when the APIServices of built-in versions are available.
+    pub(super) available: Awaited,
+}
+
+/// Builds the connections to other servers. `own_credentials` are for webhooks that this server itself serves.
+pub(super) fn remote_servers(
+    config: &Config,
+    registry: &Registry,
+    served: &Arc<Served>,
+    own_credentials: Credentials,
+    process: &Process,
+) -> Result<RemoteServers, RunError> {
+    let (services, service_informer) = ServiceAddresses::new(registry, routing(config), loopback(config));
+    let to_services = config.egress.dialer(Network::Cluster);
+    let to_urls = config.egress.dialer(Network::ControlPlane);
+    let addresses = services.clone();
+    let dialer = to_services.clone();
+    let (aggregator, registrations) =
+        Aggregator::new(&config.aggregation, registry, served, addresses, dialer, &process.metrics)?;
+    let aggregation = Aggregation {
+        servers: aggregator.servers(),
+        send_uid: config.gates.enabled(Gate::RemoteRequestHeaderUID),
+        forward_redirects: config.aggregation.forward_redirects,
+    };
+    let credentials = WebhookCredentials::default().with_own_credentials(own_credentials);
+    let webhooks = ConversionDeps {
+        ways: Dialers { services: services.of_webhooks(), to_services, to_urls },
+        credentials,
+        metrics: Arc::new(ConversionMetrics::new(&process.metrics)),
+        calls: Arc::clone(&process.webhooks),
+        entropy: Arc::new(SystemEntropy),
+    };
+    let hooks = aggregator::HOOKS.map(|name| hook(name, awaited(aggregator.settled()))).into();
+    let available = awaited(aggregator.available(api_services::names(&served.now().catalog)));
+    let run = Box::pin(async move {
+        tokio::join!(service_informer.run(), registrations.run(), aggregator.run());
+    });
+    let ways = webhooks.ways.clone();
+    Ok(RemoteServers { aggregation, webhooks, ways, run, hooks, available })
+}
+
+/// Returns the routing mode of connections to Services.
+fn routing(config: &Config) -> Routing {
+    if config.aggregation.endpoint_routing { Routing::Endpoints } else { Routing::ClusterIp }
+}
+
+/// Returns the loopback address of this server.
+pub(super) fn loopback(config: &Config) -> Address {
+    let bind = config.serving.bind.address;
+    let host = if bind.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bind.ip() };
+    Address { host: host.to_string(), port: bind.port() }
+}
