@@ -45,7 +45,7 @@ use controllers::hook::{Awaited, PostStartHook, awaited, hook};
 use controllers::itself::LoopbackClient;
 
 use access::{Access, keep_fresh};
-use custom_resources::{OnDemand, custom_resources};
+use custom_resources::{CustomResourceParts, OnDemand, custom_resources};
 use objects::Objects;
 use remote_servers::{loopback, remote_servers};
 
@@ -128,31 +128,15 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     metrics::register(&process.metrics, &delegator, &served, config, &process.heavy);
     let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &process.metrics);
     let flow = flow_control(config, &registry, &mut hooks, &process.metrics)?;
-    let cache = delegator.clone();
-    let events = StartEvents {
-        cache: awaited(async move { cache.ready().await }),
-        authorizers: awaited(access.authorizers.ready),
-        admission: awaited(plugins.ready),
-        definitions: custom.known,
-        defined: custom.served,
-        registered: custom.registered,
-        available: remote.available,
-        flow: flow.ready,
-    };
+    let access_ready = awaited(access.authorizers.ready);
+    let events =
+        start_events(&delegator, access_ready, awaited(plugins.ready), &custom, remote.available, &flow);
     let cache_filled = events.added_to(&mut hooks);
-    let mut background = vec![
-        ranges.run().boxed(),
-        plugins.followed,
-        access.authenticators.followed,
-        access.authorizers.followed,
-        counting,
-        custom.run,
-        remote.run,
-        flow.run,
-        keep_fresh(access.keys).boxed(),
-        async move { repairs.keep_repairing().await }.boxed(),
-    ];
-    background.extend(replicas.run);
+    let informers =
+        [ranges.run().boxed(), plugins.followed, access.authenticators.followed, access.authorizers.followed];
+    let repairing = async move { repairs.keep_repairing().await };
+    let tasks =
+        [counting, custom.run, remote.run, flow.run, keep_fresh(access.keys).boxed(), repairing.boxed()];
     Ok(Api {
         console: ConsoleSources::new(delegator.clone(), &metrics.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
@@ -160,13 +144,35 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
         hooks,
         authenticator: access.authenticators.authenticator,
         cache_driver,
-        background,
+        background: informers.into_iter().chain(tasks).chain(replicas.run).collect(),
         before_stop: all(startup.before_stop, replicas.before_stop),
         forkable: Forkable::new(delegator, custom.kinds, &served),
         cache_filled,
         authorizer: access.authorizers.authorizer,
         fairness: flow.fairness,
     })
+}
+
+/// Collects the events that start hooks wait for.
+fn start_events(
+    delegator: &Delegator,
+    authorizers: Awaited,
+    admission: Awaited,
+    custom: &CustomResourceParts,
+    available: Awaited,
+    flow: &Flow,
+) -> StartEvents {
+    let cache = delegator.clone();
+    StartEvents {
+        cache: awaited(async move { cache.ready().await }),
+        authorizers,
+        admission,
+        definitions: custom.known.clone(),
+        defined: custom.served.clone(),
+        registered: custom.registered.clone(),
+        available,
+        flow: flow.ready.clone(),
+    }
 }
 
 /// Runs futures at the same time.

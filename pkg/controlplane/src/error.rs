@@ -77,10 +77,10 @@ pub enum RunError {
     Bootstrap(String),
     /// The system cannot create more threads.
     #[error("cannot start threads: {0}")]
-    Threads(io::Error),
+    Threads(#[source] io::Error),
     /// Signal handlers cannot be installed.
     #[error("cannot listen for signals: {0}")]
-    Signals(io::Error),
+    Signals(#[source] io::Error),
 }
 
 impl RunError {
