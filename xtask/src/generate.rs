@@ -101,7 +101,7 @@ pub(crate) fn list() -> Result<(), Error> {
 /// An unknown name, a missing input, or a failed generator. A failed generator of kind [`Writes::ToStdout`] leaves its output
 /// unchanged.
 pub(crate) fn write(name: &str, inputs: &[&str]) -> Result<(), Error> {
-    find(name)?.run(inputs)
+    find(name)?.write(inputs)
 }
 
 /// Fails if the outputs of a generator differ from the committed files, which stay as they are.
@@ -111,13 +111,11 @@ pub(crate) fn write(name: &str, inputs: &[&str]) -> Result<(), Error> {
 pub(crate) fn check(name: &str, inputs: &[&str]) -> Result<(), Error> {
     let generator = find(name)?;
     let committed = generator.read_outputs()?;
-    let result = generator.run(inputs);
-    let generated = generator.read_outputs();
-    for (path, text) in generator.outputs.iter().zip(&committed) {
-        write_file(path, text)?;
-    }
-    result?;
-    let outdated = outdated(generator.outputs, &committed, &generated?);
+    let generated = match generator.writes {
+        Writes::ToStdout => vec![generator.print(inputs)?],
+        Writes::ItsFiles => generator.write_and_restore(inputs, &committed)?,
+    };
+    let outdated = outdated(generator.outputs, &committed, &generated);
     if outdated.is_empty() { Ok(()) } else { Err(Error::Outdated(outdated.join(", "))) }
 }
 
@@ -142,7 +140,8 @@ impl Generator {
         [&[self.name], self.inputs].concat().join(" ")
     }
 
-    fn run(&self, inputs: &[&str]) -> Result<(), Error> {
+    /// Runs the generator, and returns its standard output.
+    fn print(&self, inputs: &[&str]) -> Result<Vec<u8>, Error> {
         if inputs.len() != self.inputs.len() {
             return Err(Error::Usage(format!("usage: cargo xtask generate {}", self.usage())));
         }
@@ -153,11 +152,26 @@ impl Generator {
         }
         let absolute = |input: &&str| std::path::absolute(input).map_err(Error::of(*input));
         let paths = inputs.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
-        let printed = output(Command::new(self.command[0]).args(&self.command[1..]).args(paths))?;
+        output(Command::new(self.command[0]).args(&self.command[1..]).args(paths))
+    }
+
+    fn write(&self, inputs: &[&str]) -> Result<(), Error> {
+        let printed = self.print(inputs)?;
         match self.writes {
             Writes::ToStdout => write_file(self.outputs[0], &printed),
             Writes::ItsFiles => Ok(()),
         }
+    }
+
+    /// Returns the outputs of a generator that writes them itself, and restores the committed files.
+    fn write_and_restore(&self, inputs: &[&str], committed: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Error> {
+        let written = self.print(inputs);
+        let generated = self.read_outputs();
+        for (path, text) in self.outputs.iter().zip(committed) {
+            write_file(path, text)?;
+        }
+        written?;
+        generated
     }
 
     fn read_outputs(&self) -> Result<Vec<Vec<u8>>, Error> {

@@ -59,7 +59,12 @@ pub(crate) enum FlagError {
     #[error("bad flag syntax: {0}")]
     BadSyntax(String),
     #[error("invalid argument {} for {} flag: {reason}", Quoted(value), quote(&flag.shown()))]
-    Invalid { value: String, flag: &'static Flag, #[source] reason: ValueError },
+    Invalid {
+        value: String,
+        flag: &'static Flag,
+        #[source]
+        reason: ValueError,
+    },
     #[error("\"kube-apiserver\" does not take any arguments, got [{}]", quoted(.0))]
     Arguments(Vec<String>),
 }

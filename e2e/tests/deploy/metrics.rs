@@ -107,7 +107,8 @@ fn stable_and_beta_metrics_equal_upstreams() {
 
 #[test]
 fn alpha_metrics_equal_upstreams_or_are_documented() {
-    let (page, alpha) = (after_traffic(), read(ALPHA));
+    let page = after_traffic();
+    let alpha = read(ALPHA);
     let later = |name: &str| ALPHA_LATER.iter().any(|(prefix, _)| name.starts_with(prefix));
     let findings = findings(page, &alpha, |name| is_absent(name) || later(name));
     assert!(findings.is_empty(), "{}", findings.join("\n"));

@@ -32,7 +32,8 @@ fn field_manager(subresource: &str) -> FieldManager {
 /// A kubelet updates a phase.
 #[divan::bench(args = PODS)]
 fn update_of_status(bencher: Bencher, name: &str) {
-    let (live, fields) = (pod(name), field_manager("status"));
+    let live = pod(name);
+    let fields = field_manager("status");
     let mut new = live.clone();
     object::set(&mut new, &["status", "message"], "changed");
     bencher.with_inputs(|| new.clone()).bench_local_values(|mut new| {
@@ -44,7 +45,8 @@ fn update_of_status(bencher: Bencher, name: &str) {
 /// A controller writes back the unchanged object.
 #[divan::bench(args = PODS)]
 fn update_of_nothing(bencher: Bencher, name: &str) {
-    let (live, fields) = (pod(name), field_manager(""));
+    let live = pod(name);
+    let fields = field_manager("");
     bencher.with_inputs(|| live.clone()).bench_local_values(|mut new| {
         fields.update(Some(&live), black_box(&mut new), "controller", NOW).unwrap();
         new
@@ -53,7 +55,8 @@ fn update_of_nothing(bencher: Bencher, name: &str) {
 
 #[divan::bench(args = PODS)]
 fn create(bencher: Bencher, name: &str) {
-    let (mut new, fields) = (pod(name), field_manager(""));
+    let mut new = pod(name);
+    let fields = field_manager("");
     fieldmanager::remove(&mut new);
     bencher.with_inputs(|| new.clone()).bench_local_values(|mut new| {
         fields.update(None, black_box(&mut new), "controller", NOW).unwrap();
@@ -63,7 +66,8 @@ fn create(bencher: Bencher, name: &str) {
 
 #[divan::bench(args = PODS)]
 fn apply_of_a_label(bencher: Bencher, name: &str) {
-    let (live, fields) = (pod(name), field_manager(""));
+    let live = pod(name);
+    let fields = field_manager("");
     let pod_name = object::get_str(&live, &["metadata", "name"]).unwrap();
     let patch = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod_name, "labels": {"applied": "1"}},

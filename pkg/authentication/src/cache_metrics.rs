@@ -111,7 +111,8 @@ mod tests {
         let metrics = TokenCacheMetrics::new(&registry);
         let page = || registry.to_string();
         assert_eq!(page().lines().filter(|line| !line.starts_with('#') && !line.ends_with(" 0")).count(), 0);
-        let (missing, judging) = (metrics.miss(Instant::now()), metrics.judge());
+        let missing = metrics.miss(Instant::now());
+        let judging = metrics.judge();
         assert!(page().contains("count{status=\"blocked\"} 1\n"), "{}", page());
         assert!(page().contains("count{status=\"in_flight\"} 1\n"), "{}", page());
         tokio::time::advance(Duration::from_millis(30)).await;

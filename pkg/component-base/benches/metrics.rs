@@ -65,7 +65,8 @@ fn histogram_of_a_struct(bencher: divan::Bencher) {
         sum: AtomicU64::new(0),
     };
     bencher.bench_local(|| {
-        let (took, value) = (black_box(&took), black_box(30_000_000));
+        let took = black_box(&took);
+        let value = black_box(30_000_000);
         let bucket = BOUNDS.partition_point(|&(_, bound)| bound < value);
         took.counts.get(bucket).unwrap_or(&took.beyond).fetch_add(1, Relaxed);
         took.sum.fetch_add(value, Relaxed);

@@ -75,7 +75,8 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "AlwaysPullImages" => Box::new(AlwaysPullImages),
         "ImagePolicyWebhook" => {
             let image_policy = told.image_policy?;
-            let (reviewer, clock) = (image_policy.reviewer(), Arc::new(SystemClock));
+            let reviewer = image_policy.reviewer();
+            let clock = Arc::new(SystemClock);
             Box::new(ImagePolicyWebhook::new(reviewer, clock, image_policy.configuration))
         }
         "PodSecurity" => {

@@ -93,7 +93,8 @@ fn decode(text: &[u8]) -> Result<TracingConfiguration, Error> {
     let mut strict: Vec<String> = yaml.strict_error().map(|error| error.to_string()).into_iter().collect();
     let meta =
         schema::json::type_meta(&yaml.json).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
-    let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
+    let api_version = meta.api_version.as_ref();
+    let kind = meta.kind.as_ref();
     let shown = String::from_utf8_lossy(text);
     if kind.is_empty() {
         return Err(Error::Invalid(format!("Object 'Kind' is missing in '{shown}'")));

@@ -95,7 +95,8 @@ impl Recording for OtelSpan {
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {
-        let (trace, span) = (self.context.trace_id(), self.context.span_id());
+        let trace = self.context.trace_id();
+        let span = self.context.span_id();
         let sampled = u8::from(self.context.is_sampled());
         let parent = ("traceparent", format!("00-{trace}-{span}-{sampled:02x}"));
         let state = self.context.trace_state().header();
@@ -113,7 +114,8 @@ fn key_value((key, value): Attribute) -> KeyValue {
 
 fn context_of(remote: RemoteSpan) -> SpanContext {
     let flags = if remote.sampled { TraceFlags::SAMPLED } else { TraceFlags::default() };
-    let (trace, span) = (TraceId::from_bytes(remote.trace_id), SpanId::from_bytes(remote.span_id));
+    let trace = TraceId::from_bytes(remote.trace_id);
+    let span = SpanId::from_bytes(remote.span_id);
     // An invalid trace state is dropped; the parent remains valid without it.
     let state = TraceState::from_str(&remote.state).unwrap_or_default();
     SpanContext::new(trace, span, flags, true, state)

@@ -171,7 +171,8 @@ fn target(from: &Module, path: &Module, modules: &BTreeMap<Module, &str>) -> Opt
 /// Returns the sets of two or more modules that reach each other.
 fn components(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<BTreeSet<Module>> {
     let reached = |from: &Module| {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![from.clone()]);
+        let mut seen = BTreeSet::new();
+        let mut open = vec![from.clone()];
         while let Some(module) = open.pop() {
             for next in edges.get(&module).into_iter().flatten() {
                 if seen.insert(next.clone()) {

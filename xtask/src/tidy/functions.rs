@@ -41,7 +41,8 @@ fn count(text: &str) -> usize {
 
 /// Returns the end of the body after a signature; `None` without a body (a trait method).
 fn body_end(code: &str) -> Option<usize> {
-    let (mut round, mut curly) = (0usize, 0usize);
+    let mut round = 0usize;
+    let mut curly = 0usize;
     for (at, byte) in code.bytes().enumerate() {
         match byte {
             b'(' | b'[' if curly == 0 => round += 1,
@@ -97,7 +98,8 @@ fn literal_end(bytes: &[u8], at: usize) -> usize {
 }
 
 fn block_comment(rest: &[u8]) -> usize {
-    let (mut depth, mut at) = (0usize, 0);
+    let mut depth = 0usize;
+    let mut at = 0;
     while at < rest.len() {
         match &rest[at..] {
             [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),

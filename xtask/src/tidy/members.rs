@@ -140,7 +140,9 @@ fn is_name(text: &str) -> bool {
 /// parenthesis. Includes literals in arrays, but not those of nested calls.
 fn literals(code: &str, arguments_max: usize) -> Vec<&str> {
     let mut found = Vec::new();
-    let (mut depth, mut array, mut arguments) = (1_usize, 0_usize, 1_usize);
+    let mut depth = 1_usize;
+    let mut array = 0_usize;
+    let mut arguments = 1_usize;
     let mut at = 0;
     while let Some(c) = code.as_bytes().get(at) {
         match c {

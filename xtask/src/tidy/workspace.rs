@@ -63,7 +63,8 @@ impl Workspace {
         };
         let ours = ids(&metadata["workspace_members"], |id| id);
         let used = ids(&metadata["resolve"]["nodes"], |node| &node["id"]);
-        let (mut members, mut dependencies) = (Vec::new(), Vec::new());
+        let mut members = Vec::new();
+        let mut dependencies = Vec::new();
         for value in metadata["packages"].as_array().unwrap() {
             let id = value["id"].as_str().unwrap().to_owned();
             if ours.contains(&id) {

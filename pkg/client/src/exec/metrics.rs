@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn earliest_expiry_of_live_plugins_is_reported() {
         let (metrics, registry, clock) = world();
-        let (one, other) = (PluginRegistration::new(&metrics), PluginRegistration::new(&metrics));
+        let one = PluginRegistration::new(&metrics);
+        let other = PluginRegistration::new(&metrics);
         let ttl = |now, ttl: &str| {
             let line = format!("\nrest_client_exec_plugin_ttl_seconds {ttl}\n");
             clock.set(UnixTime::from_seconds(now));

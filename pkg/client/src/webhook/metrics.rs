@@ -205,7 +205,8 @@ impl ClientMetrics {
         let row = |(host, metrics): (String, Arc<HostMetrics>)| {
             let begun = metrics.begun();
             let (_, oldest) = begun.iter().min_by_key(|(_, begun)| begun.at)?;
-            let (path, age) = (oldest.path.to_string(), now.saturating_duration_since(oldest.at));
+            let path = oldest.path.to_string();
+            let age = now.saturating_duration_since(oldest.at);
             Some(InFlightCalls { host, calls: begun.len(), path, age })
         };
         hosts.into_iter().filter_map(row).collect()

@@ -30,7 +30,8 @@ impl Effective {
     /// Validates both releases, with upstream's error texts.
     pub fn errors(self) -> Vec<String> {
         let Effective { emulation, min_compatibility } = self;
-        let (oldest, this) = (Effective::OLDEST, Release::THIS);
+        let oldest = Effective::OLDEST;
+        let this = Release::THIS;
         let mut errors = Vec::new();
         if emulation > this || emulation < oldest {
             errors.push(format!("emulation version {emulation} is not between [{oldest}, {this}.0]"));
@@ -73,7 +74,8 @@ mod tests {
     #[test]
     fn oldest_release_is_at_most_emulated_one() {
         let check = |emulation: u32, min: u32, expected: &[&str]| {
-            let (emulation, min) = (Release::minor_of_1(emulation), Release::minor_of_1(min));
+            let emulation = Release::minor_of_1(emulation);
+            let min = Release::minor_of_1(min);
             assert_eq!(Effective { emulation, min_compatibility: min }.errors(), expected);
         };
         check(36, 36, &[]);

@@ -63,7 +63,8 @@ impl fmt::Display for GateError {
             }
             GateError::Needs { gate, closed } => {
                 let closed: Vec<&str> = closed.iter().map(|gate| gate.name()).collect();
-                let (name, closed) = (gate.name(), closed.join(" "));
+                let name = gate.name();
+                let closed = closed.join(" ");
                 write!(f, "{name} is enabled, but depends on features that are disabled: [{closed}]")
             }
         }
@@ -134,7 +135,8 @@ impl Gates {
     }
 
     fn set(&mut self, gate: Gate, open: bool) {
-        let (word, bit) = (gate as usize / WORD, gate as usize % WORD);
+        let word = gate as usize / WORD;
+        let bit = gate as usize % WORD;
         if let Some(word) = self.open.get_mut(word) {
             *word = *word & !(1 << bit) | u64::from(open) << bit;
         }

@@ -18,7 +18,8 @@ impl RemoteSpan {
     pub fn parse(parent: &str, state: &str) -> Option<Self> {
         let mut parts = parent.split('-');
         let [version] = hex(parts.next()?)?;
-        let (trace_id, span_id) = (hex(parts.next()?)?, hex(parts.next()?)?);
+        let trace_id = hex(parts.next()?)?;
+        let span_id = hex(parts.next()?)?;
         let [flags] = hex::<1>(parts.next()?)?;
         let understood = match version {
             0 => parts.next().is_none() && flags <= 2,

@@ -21,7 +21,8 @@ fuzz_target!(|data: &[u8]| {
     let Some((piece, bytes)) = data.split_first() else { return };
     let piece = usize::from(*piece) + 1;
     let whole = head::end(bytes, 0);
-    let (mut pieces, mut seen) = (Ok(None), 0);
+    let mut pieces = Ok(None);
+    let mut seen = 0;
     while seen < bytes.len() && pieces == Ok(None) {
         let more = (seen + piece).min(bytes.len());
         pieces = head::end(&bytes[..more], seen);
@@ -42,7 +43,8 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn body(bytes: &[u8], piece: usize) {
-    let (mut whole, mut pieces) = (Chunks::default(), Chunks::default());
+    let mut whole = Chunks::default();
+    let mut pieces = Chunks::default();
     let expected = whole.read(bytes);
     let mut got = Ok(0);
     for part in bytes.chunks(piece) {

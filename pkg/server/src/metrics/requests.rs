@@ -303,8 +303,10 @@ impl Labels {
 
     fn at(row: u16, slot: usize) -> Self {
         let place = |place: usize| u8::try_from(place).unwrap_or(0);
-        let (rest, dry_run) = (slot / DRY_RUNS.len(), slot % DRY_RUNS.len());
-        let (verb, scope) = (rest / SCOPES.len(), rest % SCOPES.len());
+        let rest = slot / DRY_RUNS.len();
+        let dry_run = slot % DRY_RUNS.len();
+        let verb = rest / SCOPES.len();
+        let scope = rest % SCOPES.len();
         Labels { row, verb: place(verb), scope: place(scope), dry_run: place(dry_run) }
     }
 

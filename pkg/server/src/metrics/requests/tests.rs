@@ -43,7 +43,8 @@ fn at_once(milliseconds: u64) -> [Duration; 2] {
 /// Verb, group, version, resource, subresource, scope, dry run.
 fn words(requests: &Requests, labels: Labels) -> String {
     let row = requests.rows[usize::from(labels.row)].labels;
-    let (scope, dry_run) = (SCOPES[usize::from(labels.scope)], DRY_RUNS[usize::from(labels.dry_run)]);
+    let scope = SCOPES[usize::from(labels.scope)];
+    let dry_run = DRY_RUNS[usize::from(labels.dry_run)];
     let words = [labels.verb(), row.group, row.version, row.resource, row.subresource, scope, dry_run];
     words.join("|")
 }
@@ -104,7 +105,8 @@ fn responses_count_by_code_latency_and_size() {
     requests.answered(exec, 599, at_once(1), 10);
     let page = page_of(&requests);
     let of_list = "component=\"apiserver\",DRYgroup=\"\",resource=\"pods\",scope=\"cluster\",subresource=\"\",verb=\"LIST\",version=\"v1\"";
-    let (dry, plain) = (of_list.replace("DRY", "dry_run=\"\","), of_list.replace("DRY", ""));
+    let dry = of_list.replace("DRY", "dry_run=\"\",");
+    let plain = of_list.replace("DRY", "");
     for line in [
         format!("apiserver_request_total{{code=\"200\",{dry}}} 2\n"),
         format!("apiserver_request_total{{code=\"400\",{dry}}} 1\n"),
