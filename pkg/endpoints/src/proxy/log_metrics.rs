@@ -58,6 +58,6 @@ mod tests {
         let page = registry.to_string();
         assert!(page.contains("_tls_failure_total 1\n"), "{page}");
         assert!(page.contains("_total{usage=\"skip_tls_allowed\"} 1\n"), "{page}");
-        assert!(!page.contains("enforce"), "{page}");
+        assert!(!page.contains("usage=\"enforce_tls\""), "{page}");
     }
 }

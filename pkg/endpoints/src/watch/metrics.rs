@@ -174,8 +174,8 @@ mod tests {
             "apiserver_watch_events_sizes_bucket{group=\"\",resource=\"pods\",version=\"v1\",le=\"131072\"} 2",
             "apiserver_watch_events_sizes_bucket{group=\"\",resource=\"pods\",version=\"v1\",le=\"+Inf\"} 3",
             "apiserver_watch_events_sizes_sum{group=\"\",resource=\"pods\",version=\"v1\"} 1050625",
-            "apiserver_watch_list_duration_seconds_bucket{group=\"\",resource=\"pods\",version=\"v1\",scope=\"namespace\",le=\"2\"} 1",
-            "apiserver_watch_list_duration_seconds_sum{group=\"\",resource=\"pods\",version=\"v1\",scope=\"namespace\"} 1.5",
+            "apiserver_watch_list_duration_seconds_bucket{group=\"\",resource=\"pods\",scope=\"namespace\",version=\"v1\",le=\"2\"} 1",
+            "apiserver_watch_list_duration_seconds_sum{group=\"\",resource=\"pods\",scope=\"namespace\",version=\"v1\"} 1.5",
         ] {
             assert!(page.lines().any(|l| l == line), "no {line} in\n{page}");
         }
