@@ -6,7 +6,7 @@ use super::{Counter, Family, Gauge, Histogram, Metric, Page};
 
 /// Maximum number of series of a family. Label values often come from stored objects, and series of deleted
 /// objects remain, as in upstream. New series beyond the limit are not exported.
-const SERIES_MAX: usize = 16_384;
+const SERIES_MAX: usize = 32_768;
 
 /// Counters by label values.
 pub type CounterVec<const N: usize> = MetricVec<Counter, N>;
@@ -48,7 +48,7 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
     }
 
     /// Returns the metric with these label values. It takes a lock, so hot paths keep the result. A counter or
-    /// histogram is on the page after its first count. A new metric beyond 16,384 series is not exported.
+    /// histogram is on the page after its first count. A new metric beyond 32,768 series is not exported.
     pub fn with(&self, labels: [&str; N]) -> M {
         self.series(labels, false)
     }
