@@ -6,7 +6,7 @@ use super::{Counter, Family, Gauge, Histogram, Metric, Page};
 
 /// Maximum number of series of a family. Label values often come from stored objects, and series of deleted
 /// objects remain, as in upstream. New series beyond the limit are not exported.
-const SERIES_MAX: usize = 32_768;
+pub(super) const SERIES_MAX: usize = 32_768;
 
 /// Counters by label values.
 pub type CounterVec<const N: usize> = MetricVec<Counter, N>;
