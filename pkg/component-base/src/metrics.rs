@@ -25,5 +25,5 @@ pub use histogram::{Distribution, Histogram};
 pub use number::Number;
 pub use page::{Page, Samples};
 pub use registry::MetricsRegistry;
-pub use selection::{InvalidName, Selection};
+pub use selection::{InvalidNameError, Selection};
 pub use vec::{CounterVec, GaugeVec, HistogramVec, MetricVec};

@@ -20,7 +20,7 @@ use authentications::Authentications;
 use authorizations::Authorizations;
 pub(crate) use filters::{Filter, Filters};
 pub(crate) use impersonations::Impersonations;
-pub use manifest::read_manifest;
+pub use manifest::{ManifestError, read_manifest};
 pub(crate) use request_metrics::{Answered, SLOW};
 pub use requests::ResourceLabels;
 use requests::{Requests, Validated};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use component_base::metrics::{InvalidName, Selection};
+use component_base::metrics::{InvalidNameError, Selection};
 use server::metrics::read_manifest;
 
 use super::error::OptionError;
@@ -20,7 +20,7 @@ pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
     let disabled = flags.list("disabled-metrics");
     let selection = match Selection::default().without(disabled.clone()) {
         Ok(selection) => selection,
-        Err(InvalidName(name)) => {
+        Err(InvalidNameError(name)) => {
             let shown = jsontree::json!(disabled);
             errors.push(format!(
                 "metrics.disabledMetrics: Invalid value: {shown}: must be fully qualified metric names matching \

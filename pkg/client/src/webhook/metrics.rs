@@ -1,7 +1,7 @@
 //! Metrics of webhook calls by host, with upstream's names (component-base `metrics/prometheus/restclient`).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use component_base::clock::Clock;
@@ -74,6 +74,8 @@ const HOSTS_MAX: usize = 1024;
 pub(super) struct HostMetrics {
     host: String,
     requests: CounterVec<3>,
+    /// Counters of `requests` for this host, by index in `CODES`, with one more for calls without a response.
+    by_code: [OnceLock<Counter>; CODES.len() + 1],
     seconds: Histogram,
     sent: Histogram,
     received: Histogram,
@@ -127,16 +129,24 @@ impl HostMetrics {
     pub(super) fn called(&self, sent: usize, answer: Option<(u16, usize)>, took: Duration) {
         self.seconds.observe_duration(took);
         self.sent.observe(sent as u64);
-        let code = match answer {
-            None => Some("<error>"),
+        let place = match answer {
+            None => Some(CODES.len()),
             Some((code, received)) => {
                 self.received.observe(received as u64);
-                let text =
-                    |wanted: u16| CODES.iter().find(|(code, _)| *code == wanted).map(|(_, text)| *text);
-                text(code).or_else(|| text(code / 100 * 100))
+                let place = |wanted: u16| CODES.iter().position(|(code, _)| *code == wanted);
+                place(code).or_else(|| place(code / 100 * 100))
             }
         };
-        code.inspect(|code| self.requests.with([code, &self.host, POST]).increment());
+        if let Some(counter) = place.and_then(|place| self.counter(place)) {
+            counter.increment();
+        }
+    }
+
+    /// Returns the counter at an index of `by_code`, which exists from the first call with its code.
+    fn counter(&self, place: usize) -> Option<&Counter> {
+        let code = CODES.get(place).map_or("<error>", |(_, code)| code);
+        let counter = self.by_code.get(place)?;
+        Some(counter.get_or_init(|| self.requests.with([code, &self.host, POST])))
     }
 }
 
@@ -183,6 +193,7 @@ impl ClientMetrics {
         let host = Arc::new(HostMetrics {
             host: authority.to_owned(),
             requests: self.requests.clone(),
+            by_code: std::array::from_fn(|_| OnceLock::new()),
             seconds: self.seconds.with(labels),
             sent: self.sent.with(labels),
             received: self.received.with(labels),

@@ -6,6 +6,35 @@ use std::fmt;
 use apimachinery::go_quote::Quoted;
 use apimachinery::strconv::{NumError, Problem};
 
+/// Error of a text that is no release, with upstream's text (apimachinery `util/version`).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReleaseError {
+    /// The text starts with no number.
+    #[error("could not parse {} as version", Quoted(.0))]
+    NoNumber(String),
+    /// The text has one number only.
+    #[error("illegal version string {}", Quoted(.0))]
+    OneNumber(String),
+    /// The major version starts with a zero.
+    #[error("illegal zero-prefixed version component {} in {}", Quoted(component), Quoted(text))]
+    LeadingZero {
+        /// The major version.
+        component: String,
+        /// The whole text.
+        text: String,
+    },
+    /// A number exceeds 32 bits.
+    #[error("illegal non-numeric version component {} in {}: {source}", Quoted(component), Quoted(text))]
+    Range {
+        /// The number.
+        component: String,
+        /// The whole text.
+        text: String,
+        /// Error of Go's `strconv.ParseUint`.
+        source: NumError,
+    },
+}
+
 /// Release without its patch version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Release {
@@ -40,30 +69,29 @@ impl Release {
     /// and any text may follow. Also returns the patch version, 0 if absent.
     ///
     /// # Errors
-    /// Upstream's error text.
-    pub fn parse(text: &str) -> Result<(Self, u32), String> {
+    /// The text does not start with two numbers of at most 32 bits.
+    pub fn parse(text: &str) -> Result<(Self, u32), ReleaseError> {
         let trimmed = text.trim_start();
         let trimmed = trimmed.strip_prefix('v').unwrap_or(trimmed);
         let numbers = numbers(trimmed);
         let parts: Vec<&str> = numbers.split('.').collect();
         let number = |part: &str| {
-            part.parse::<u32>().map_err(|_| {
-                let error =
-                    NumError { function: "ParseUint", input: part.to_owned(), problem: Problem::Range };
-                format!("illegal non-numeric version component {} in {}: {error}", Quoted(part), Quoted(text))
+            part.parse::<u32>().map_err(|_| ReleaseError::Range {
+                component: part.to_owned(),
+                text: text.to_owned(),
+                source: NumError { function: "ParseUint", input: part.to_owned(), problem: Problem::Range },
             })
         };
         match parts.as_slice() {
-            [""] => Err(format!("could not parse {} as version", Quoted(text))),
-            [_] => Err(format!("illegal version string {}", Quoted(text))),
+            [""] | [] => Err(ReleaseError::NoNumber(text.to_owned())),
+            [_] => Err(ReleaseError::OneNumber(text.to_owned())),
             [major, ..] if major.len() > 1 && major.starts_with('0') => {
-                Err(format!("illegal zero-prefixed version component {} in {}", Quoted(major), Quoted(text)))
+                Err(ReleaseError::LeadingZero { component: (*major).to_owned(), text: text.to_owned() })
             }
             [major, minor, patch @ ..] => {
                 let patch = patch.first().map_or(Ok(0), |patch| number(patch))?;
                 Ok((Release { major: number(major)?, minor: number(minor)? }, patch))
             }
-            [] => Err(format!("could not parse {} as version", Quoted(text))),
         }
     }
 }
@@ -116,7 +144,7 @@ mod tests {
     #[test]
     fn invalid_release_errors_match_upstream() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(Release::parse(text), Err(expected.to_owned()), "{text}");
+            assert_eq!(Release::parse(text).unwrap_err().to_string(), expected, "{text}");
         };
         check("", "could not parse \"\" as version");
         check("x1.2", "could not parse \"x1.2\" as version");

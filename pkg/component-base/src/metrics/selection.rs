@@ -4,22 +4,14 @@
 //! saves memory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Display, Formatter};
 
 /// Allowed label values of a family, by label. A label that is absent here may have any value.
 pub(super) type Allowed = BTreeMap<String, BTreeSet<String>>;
 
 /// Error about an invalid metric name, or an invalid pair of metric and label.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidName(pub String);
-
-impl Display for InvalidName {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid name {:?}", self.0)
-    }
-}
-
-impl std::error::Error for InvalidName {}
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid name {0:?}")]
+pub struct InvalidNameError(pub String);
 
 /// Disabled families and allowed label values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,10 +26,10 @@ impl Selection {
     ///
     /// # Errors
     /// The first invalid name.
-    pub fn without(mut self, names: Vec<String>) -> Result<Self, InvalidName> {
+    pub fn without(mut self, names: Vec<String>) -> Result<Self, InvalidNameError> {
         for name in names {
             if !is_name(&name, ":") {
-                return Err(InvalidName(name));
+                return Err(InvalidNameError(name));
             }
             self.disabled.insert(name);
         }
@@ -51,12 +43,12 @@ impl Selection {
     pub fn with_allowed<'a>(
         mut self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Self, InvalidName> {
+    ) -> Result<Self, InvalidNameError> {
         for (key, values) in pairs {
             let (metric, label) = key
                 .split_once(',')
                 .filter(|(metric, label)| is_name(metric, ":") && is_name(label, ""))
-                .ok_or_else(|| InvalidName(key.to_owned()))?;
+                .ok_or_else(|| InvalidNameError(key.to_owned()))?;
             let values = values.split(',').map(str::to_owned).collect();
             self.allowed.entry(metric.to_owned()).or_default().insert(label.to_owned(), values);
         }

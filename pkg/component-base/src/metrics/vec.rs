@@ -26,9 +26,9 @@ struct Inner<M: Metric, const N: usize> {
     series: Mutex<Vec<Series<M, N>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Series<M, const N: usize> {
-    labels: [Box<str>; N],
+    labels: Arc<[Box<str>; N]>,
     metric: M,
     /// True if the series is written even at zero.
     shown_at_zero: bool,
@@ -71,7 +71,7 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
             Err(at) => {
                 let metric = M::new(self.0.family.options);
                 if all.len() < SERIES_MAX {
-                    let labels = labels.map(Box::from);
+                    let labels = Arc::new(labels.map(Box::from));
                     all.insert(at, Series { labels, metric: metric.clone(), shown_at_zero });
                 }
                 metric
@@ -86,7 +86,7 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
 
     /// Calls `visit` for each series, sorted by label values.
     pub fn for_each(&self, mut visit: impl FnMut([&str; N], &M)) {
-        self.lock().iter().for_each(|series| visit(series.labels(), &series.metric));
+        self.snapshot().iter().for_each(|series| visit(series.labels(), &series.metric));
     }
 
     pub(super) fn family(&self) -> &'static Family<M, N> {
@@ -95,11 +95,16 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
 
     pub(super) fn write(&self, page: &mut Page<'_>) {
         let mut samples = page.family(self.0.family);
-        for series in &*self.lock() {
+        for series in &self.snapshot() {
             if series.shown_at_zero || !series.metric.is_unused() {
                 samples.metric(series.labels(), &series.metric);
             }
         }
+    }
+
+    /// Returns handles of all series, so that no lock is held while they are formatted.
+    fn snapshot(&self) -> Vec<Series<M, N>> {
+        self.lock().clone()
     }
 
     /// Every change under the lock is complete, so a poisoned lock is still good.

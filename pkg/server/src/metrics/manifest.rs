@@ -4,24 +4,37 @@ use std::collections::BTreeMap;
 
 use jsontree::{Object, Value};
 
+/// Error of a manifest.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    #[error(transparent)]
+    Yaml(#[from] schema::yaml::Error),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("it is not a map")]
+    NotMap,
+    #[error("the value of {0:?} is not a text")]
+    NotText(jsontree::Key),
+}
+
 /// Parses the keys and values for [`Selection::with_allowed`](component_base::metrics::Selection::with_allowed)
 /// from a YAML manifest.
 ///
 /// # Errors
 /// The YAML is not a map of strings.
-pub fn read_manifest(text: &str) -> Result<BTreeMap<String, String>, String> {
-    let yaml = schema::yaml::to_json(text.as_bytes()).map_err(|error| error.to_string())?;
-    let found: Value = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
+pub fn read_manifest(text: &str) -> Result<BTreeMap<String, String>, ManifestError> {
+    let yaml = schema::yaml::to_json(text.as_bytes())?;
+    let found: Value = serde_json::from_slice(&yaml.json)?;
     let map = match found {
         Value::Null => Object::new(),
         Value::Object(map) => map,
-        _ => return Err("it is not a map".to_owned()),
+        _ => return Err(ManifestError::NotMap),
     };
     let text = |(key, value): (jsontree::Key, Value)| match value {
         Value::Null => Ok((key.into(), String::new())),
         Value::String(text) => Ok((key.into(), text.into_string())),
         Value::Bool(_) | Value::Number(_) => Ok((key.into(), value.to_string())),
-        Value::Array(_) | Value::Object(_) => Err(format!("the value of {key:?} is not a text")),
+        Value::Array(_) | Value::Object(_) => Err(ManifestError::NotText(key)),
     };
     map.into_iter().map(text).collect()
 }
@@ -33,7 +46,7 @@ mod tests {
     #[test]
     fn manifests_are_maps_of_texts() {
         let check = |text: &str, expected: Result<&[(&str, &str)], &str>| {
-            let got = read_manifest(text);
+            let got = read_manifest(text).map_err(|error| error.to_string());
             let expected =
                 expected.map(|pairs| pairs.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect());
             assert_eq!(got, expected.map_err(str::to_owned), "{text:?}");

@@ -29,7 +29,7 @@ fn registry() -> MetricsRegistry {
     registry
 }
 
-fn allowing(pairs: &[(&str, &str)]) -> Result<Selection, InvalidName> {
+fn allowing(pairs: &[(&str, &str)]) -> Result<Selection, InvalidNameError> {
     Selection::default().with_allowed(pairs.iter().copied())
 }
 
@@ -40,7 +40,7 @@ fn samples(selection: &Selection, family: &str) -> Vec<String> {
 }
 
 #[test]
-fn disallowed_values_are_merged_and_counted() -> Result<(), InvalidName> {
+fn disallowed_values_are_merged_and_counted() -> Result<(), InvalidNameError> {
     let selection = allowing(&[("hits_total,code", "200,201")])?;
     assert_eq!(
         samples(&selection, "hits_total"),
@@ -57,7 +57,7 @@ fn disallowed_values_are_merged_and_counted() -> Result<(), InvalidName> {
 }
 
 #[test]
-fn values_are_compared_without_their_escapes() -> Result<(), InvalidName> {
+fn values_are_compared_without_their_escapes() -> Result<(), InvalidNameError> {
     let selection = allowing(&[("hits_total,path", "a\",b=\"")])?;
     let quoted = "hits_total{code=\"500\",path=\"a\\\"";
     assert_eq!(samples(&selection, quoted).len(), 0);
@@ -70,7 +70,7 @@ fn values_are_compared_without_their_escapes() -> Result<(), InvalidName> {
 }
 
 #[test]
-fn histograms_are_added_up_bucket_by_bucket() -> Result<(), InvalidName> {
+fn histograms_are_added_up_bucket_by_bucket() -> Result<(), InvalidNameError> {
     let selection = allowing(&[("took_seconds,verb", "POST"), ("took_seconds,le", "7")])?;
     assert_eq!(
         samples(&selection, "took_seconds"),
@@ -87,7 +87,7 @@ fn histograms_are_added_up_bucket_by_bucket() -> Result<(), InvalidName> {
 }
 
 #[test]
-fn gauge_counts_once_per_replaced_value() -> Result<(), InvalidName> {
+fn gauge_counts_once_per_replaced_value() -> Result<(), InvalidNameError> {
     let selection = allowing(&[("waiting,kind", "read")])?;
     assert_eq!(
         samples(&selection, "waiting"),
@@ -99,7 +99,7 @@ fn gauge_counts_once_per_replaced_value() -> Result<(), InvalidName> {
 }
 
 #[test]
-fn disabled_families_are_gone_with_all_their_lines() -> Result<(), InvalidName> {
+fn disabled_families_are_gone_with_all_their_lines() -> Result<(), InvalidNameError> {
     let selection = Selection::default().without(vec!["waiting".to_owned(), "nothing".to_owned()])?;
     let page = registry().render(&selection);
     assert!(!page.contains("waiting"), "{page}");
@@ -112,14 +112,14 @@ fn disabled_families_are_gone_with_all_their_lines() -> Result<(), InvalidName> 
 #[test]
 fn names_of_another_form_are_refused() {
     let check = |key: &str| {
-        assert_eq!(allowing(&[(key, "x")]).err(), Some(InvalidName(key.to_owned())), "{key:?}");
+        assert_eq!(allowing(&[(key, "x")]).err(), Some(InvalidNameError(key.to_owned())), "{key:?}");
     };
     for key in ["", "hits", "hits,", ",code", "1hits,code", "hits,co:de", "hits,code,more", "hits code,x"] {
         check(key);
     }
     assert!(allowing(&[("a:b_1,c_2", "")]).is_ok());
     let disabled = |name: &str| Selection::default().without(vec![name.to_owned()]).err();
-    assert_eq!(disabled("a b"), Some(InvalidName("a b".to_owned())));
-    assert_eq!(disabled(""), Some(InvalidName(String::new())));
+    assert_eq!(disabled("a b"), Some(InvalidNameError("a b".to_owned())));
+    assert_eq!(disabled(""), Some(InvalidNameError(String::new())));
     assert_eq!(disabled("a:b"), None);
 }
