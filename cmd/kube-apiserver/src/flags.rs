@@ -31,7 +31,7 @@ pub(crate) struct Flag {
     /// True if `--help` omits it, because upstream keeps it only for old command lines.
     pub(crate) hidden: bool,
     /// Support by this server.
-    pub(crate) treatment: FlagSupport,
+    pub(crate) support: FlagSupport,
 }
 
 /// Support of a flag.
@@ -86,7 +86,7 @@ fn quoted(words: &[String]) -> String {
 /// The given flags. Each has its values in order, all of the flag's type.
 #[derive(Debug, Default)]
 pub(crate) struct Flags {
-    given: BTreeMap<&'static str, Vec<String>>,
+    values: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Flags {
@@ -130,7 +130,7 @@ impl Flags {
             .or_else(|| flag.kind.bare().map(str::to_owned))
             .or_else(|| rest.next())
             .ok_or_else(|| FlagError::NeedsArgument(name.to_owned()))?;
-        self.give(flag, value)
+        self.set(flag, value)
     }
 
     /// Parses the letters after one dash: switches, up to the first flag with a value. The value is the rest
@@ -143,10 +143,10 @@ impl Flags {
             })?;
             let tail = letters.as_str();
             if let Some(value) = tail.strip_prefix('=').filter(|value| !value.is_empty()) {
-                return self.give(flag, value.to_owned());
+                return self.set(flag, value.to_owned());
             }
             if let Some(bare) = flag.kind.bare() {
-                self.give(flag, bare.to_owned())?;
+                self.set(flag, bare.to_owned())?;
                 continue;
             }
             let value = match tail {
@@ -155,29 +155,29 @@ impl Flags {
                     .ok_or_else(|| FlagError::ShorthandNeedsArgument(letter, letter.to_string()))?,
                 tail => tail.to_owned(),
             };
-            return self.give(flag, value);
+            return self.set(flag, value);
         }
         Ok(())
     }
 
-    fn give(&mut self, flag: &'static Flag, value: String) -> Result<(), FlagError> {
+    fn set(&mut self, flag: &'static Flag, value: String) -> Result<(), FlagError> {
         if let Err(reason) = flag.kind.check(&value) {
             return Err(FlagError::Invalid { value, flag, reason });
         }
-        self.given.entry(flag.name).or_default().push(value);
+        self.values.entry(flag.name).or_default().push(value);
         Ok(())
     }
 
     /// Returns true if a flag was given.
-    pub(crate) fn is_given(&self, name: &str) -> bool {
-        self.given.contains_key(name)
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.values.contains_key(name)
     }
 
     /// The flags with a non-default value.
     pub(crate) fn changed(&self) -> impl Iterator<Item = &'static Flag> {
         FLAGS.iter().filter(|flag| {
             let same = |value: &String| value == flag.default || format!("[{value}]") == flag.default;
-            self.given.get(flag.name).is_some_and(|values| !values.iter().all(same))
+            self.values.get(flag.name).is_some_and(|values| !values.iter().all(same))
         })
     }
 
@@ -185,7 +185,7 @@ impl Flags {
     pub(crate) fn warn_about_ignored(&self) {
         let ignored: Vec<String> = self
             .changed()
-            .filter_map(|flag| match flag.treatment {
+            .filter_map(|flag| match flag.support {
                 FlagSupport::Ignored(reason) => Some(format!("--{} ({reason})", flag.name)),
                 _ => None,
             })
@@ -198,7 +198,7 @@ impl Flags {
     /// Returns the last value of a flag, or its default.
     pub(crate) fn text(&self, name: &str) -> &str {
         let default = || find(name).map_or("", |flag| flag.default);
-        self.given.get(name).and_then(|values| values.last()).map_or_else(default, String::as_str)
+        self.values.get(name).and_then(|values| values.last()).map_or_else(default, String::as_str)
     }
 
     /// Returns the text of a flag; `None` if it is empty.
@@ -232,7 +232,7 @@ impl Flags {
     }
 
     fn printed(&self, flag: &Flag) -> String {
-        let Some(given) = self.given.get(flag.name) else { return flag.default.to_owned() };
+        let Some(given) = self.values.get(flag.name) else { return flag.default.to_owned() };
         match flag.kind {
             Kind::Bool => self.bool(flag.name).to_string(),
             Kind::Int | Kind::Level => self.int(flag.name).to_string(),
@@ -247,7 +247,7 @@ impl Flags {
     /// Returns all values of a multi-valued flag: the given ones in order, or the defaults.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let Some(flag) = find(name) else { return Vec::new() };
-        match (self.given.get(flag.name), flag.kind) {
+        match (self.values.get(flag.name), flag.kind) {
             (Some(values), Kind::Array | Kind::Pair | Kind::CertKey | Kind::Gates) => values.clone(),
             (Some(values), _) => {
                 values.iter().flat_map(|value| value::list(value).unwrap_or_default()).collect()

@@ -35,7 +35,7 @@ fn write_flag(out: &mut String, flag: &Flag) {
         "" | "false" | "[]" | "<nil>" | "0s" => String::new(),
         default => format!(" (default {default})"),
     };
-    let text = match flag.treatment {
+    let text = match flag.support {
         FlagSupport::Honoured(text) => text.to_owned(),
         FlagSupport::Ignored(reason) => format!("Ignored: {reason}."),
         FlagSupport::Refused(reason) => format!("Refused: {reason}."),

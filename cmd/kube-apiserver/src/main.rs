@@ -15,7 +15,7 @@ use controlplane::run::RunError;
 use flags::Flags;
 use logging::{Format, Log};
 use options::{OptionError, Options};
-use server::{Debugging, Section};
+use server::{DebugPages, Section};
 
 /// jemalloc returns memory soon after use, so a server does not keep the memory of one large list forever.
 #[global_allocator]
@@ -28,7 +28,7 @@ const STACK_BYTES: usize = 8 << 20;
 const EVENT_INTERVAL: u32 = 16;
 
 fn main() -> ExitCode {
-    huge_pages::forbid();
+    huge_pages::disable();
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let mut testserver = None;
     if words.first().is_some_and(|word| word == testserver::COMMAND) {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         print!("{}", help::text());
         return ExitCode::SUCCESS;
     }
-    if let Some(version) = version::wanted(flags.text("version")) {
+    if let Some(version) = version::version_output(flags.text("version")) {
         println!("{version}");
         return ExitCode::SUCCESS;
     }
@@ -78,9 +78,9 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
         }
         let recent = log.recent;
         let set = log.verbosity;
-        options.config.chain.pages.debugging = Some(Debugging {
+        options.config.chain.pages.debugging = Some(DebugPages {
             set_verbosity: Arc::new(move |v| set.set(v.into())),
-            sections: vec![Section { name: "log", look: Arc::new(move || recent.look()) }],
+            sections: vec![Section { name: "log", state: Arc::new(move || recent.lines_json()) }],
         });
     }
     flags.warn_about_ignored();

@@ -161,7 +161,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         peers: peers(flags),
         leadership: leadership(flags),
         host_name: controlplane::config::host_name(),
-        standing: ServerRole::Member,
+        role: ServerRole::Member,
         advertise_address,
         serving,
     })
@@ -246,14 +246,14 @@ fn memory_limit(flags: &Flags, errors: &mut Vec<String>) -> Option<u64> {
 fn authentication(flags: &Flags) -> AuthenticationConfig {
     let wanted = flags.bool("anonymous-auth");
     let allows_everything = authorization::allows_everything(flags);
-    if wanted && allows_everything && flags.is_given("anonymous-auth") {
+    if wanted && allows_everything && flags.is_set("anonymous-auth") {
         tracing::warn!("anonymous authentication is disabled because AlwaysAllow would give it full access");
     }
     AuthenticationConfig {
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
         anonymous: wanted && !allows_everything,
-        anonymous_is_given: flags.is_given("anonymous-auth"),
+        anonymous_is_given: flags.is_set("anonymous-auth"),
         configuration_file: path(flags, "authentication-config"),
         oidc: oidc::config(flags),
         request_header: RequestHeaderConfig {
@@ -285,7 +285,7 @@ fn serving(
     let port = u16::try_from(flags.int("secure-port")).ok()?;
     let ip = flags.text("bind-address").trim().parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let embedded = !matches!(storage, StorageConfig::Etcd(_));
-    let cert_dir = if flags.is_given("cert-dir") || !embedded {
+    let cert_dir = if flags.is_set("cert-dir") || !embedded {
         PathBuf::from(flags.text("cert-dir"))
     } else {
         data_dir.join("pki")

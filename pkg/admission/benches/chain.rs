@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use admission::{
     AdmissionNotes, Attributes, Chain, DefaultTolerationSeconds, Environment, LimitRanger,
-    NamespaceLifecycle, Namespaces, Objects, Operation, Options, Plugin, PodSecurity, PodTopologyLabels,
+    NamespaceLifecycle, NamespaceStates, Objects, Operation, Options, Plugin, PodSecurity, PodTopologyLabels,
     Priority, ResourceQuota, RuntimeClass, ServiceAccount, Writes,
 };
 use api::resources::{self, Resource};
@@ -50,8 +50,8 @@ impl Objects for Memory {
     }
 }
 
-impl Namespaces for Memory {
-    fn stays(&self, name: &str) -> Option<bool> {
+impl NamespaceStates for Memory {
+    fn is_active(&self, name: &str) -> Option<bool> {
         self.0.keys().any(|(plural, of)| *plural == "namespaces" && *of == name).then_some(true)
     }
 }
@@ -75,11 +75,11 @@ struct Dice;
 
 #[async_trait]
 impl Environment for Dice {
-    fn number(&self) -> u32 {
+    fn random_number(&self) -> u32 {
         4
     }
 
-    async fn pause(&self, _: Duration) {}
+    async fn sleep(&self, _: Duration) {}
 }
 
 fn object(value: Value) -> Object {

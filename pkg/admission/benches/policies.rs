@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
+use admission::dynamic::{DynamicAdmissionDeps, EditedObject, VersionConverter};
 use admission::policy::{
-    Binding, Mutations, Param, ParamError, ParamKind, Params, Policies, Policy, PolicyParts, PolicySource,
+    Binding, Mutations, Param, ParamError, ParamKind, Params, Policies, Policy, PolicyDeps, PolicySource,
     ValidatingAdmissionPolicy, Validations,
 };
 use admission::{AdmissionNotes, Attributes, ObjectError, Objects, Operation, Options, Plugin};
@@ -57,7 +57,7 @@ impl Objects for Host {
 }
 
 #[async_trait]
-impl Versions for Host {
+impl VersionConverter for Host {
     fn generation(&self) -> u64 {
         1
     }
@@ -66,15 +66,20 @@ impl Versions for Host {
         Vec::new()
     }
 
-    async fn shown(&self, _: &Attributes<'_>, o: &Object, _: &Resource<'_>) -> Result<Object, Box<Status>> {
+    async fn to_version(
+        &self,
+        _: &Attributes<'_>,
+        o: &Object,
+        _: &Resource<'_>,
+    ) -> Result<Object, Box<Status>> {
         Ok(o.clone())
     }
 
-    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
+    fn to_json(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         Ok(Vec::new())
     }
 
-    async fn read(
+    async fn from_json(
         &self,
         _: &Attributes<'_>,
         _: &[u8],
@@ -146,15 +151,15 @@ fn plugin(policies: &[Value], bindings: &[Value]) -> ValidatingAdmissionPolicy {
     let found = object(json!({"metadata": {"name": "ns-7", "labels": labels}}));
     let host =
         Arc::new(Host { found: Arc::new(found), policies: Arc::new(Policies::new(policies, bindings)) });
-    ValidatingAdmissionPolicy::new(PolicyParts {
-        configured: Arc::clone(&host) as Arc<dyn PolicySource>,
+    ValidatingAdmissionPolicy::new(PolicyDeps {
+        source: Arc::clone(&host) as Arc<dyn PolicySource>,
         params: Arc::clone(&host) as Arc<dyn Params>,
-        around: DynamicAdmissionDeps {
-            versions: Arc::clone(&host) as Arc<dyn Versions>,
+        deps: DynamicAdmissionDeps {
+            versions: Arc::clone(&host) as Arc<dyn VersionConverter>,
             objects: host,
             authorizer: Arc::new(authorization::AlwaysAllow),
             now: Arc::new(std::time::Instant::now),
-            aside: Arc::new(|work| work()),
+            run_blocking: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
         metrics: Arc::default(),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
+use admission::dynamic::{DynamicAdmissionDeps, EditedObject, VersionConverter};
 use admission::webhook::{
     CallError, Caller, Hook, Hooks, Target, ValidatingAdmissionWebhook, WebhookSource, Webhooks,
 };
@@ -75,7 +75,7 @@ impl Objects for Host {
 }
 
 #[async_trait]
-impl Versions for Host {
+impl VersionConverter for Host {
     fn generation(&self) -> u64 {
         1
     }
@@ -84,15 +84,20 @@ impl Versions for Host {
         Vec::new()
     }
 
-    async fn shown(&self, _: &Attributes<'_>, o: &Object, _: &Resource<'_>) -> Result<Object, Box<Status>> {
+    async fn to_version(
+        &self,
+        _: &Attributes<'_>,
+        o: &Object,
+        _: &Resource<'_>,
+    ) -> Result<Object, Box<Status>> {
         Ok(o.clone())
     }
 
-    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
+    fn to_json(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         Ok(Vec::new())
     }
 
-    async fn read(
+    async fn from_json(
         &self,
         _: &Attributes<'_>,
         _: &[u8],
@@ -119,14 +124,14 @@ fn plugin(count: usize) -> ValidatingAdmissionWebhook {
     let hooks = Hook::all_of(&configuration).into_iter().map(Arc::new).collect();
     let host = Arc::new(Host(Arc::new(Hooks::new(hooks))));
     ValidatingAdmissionWebhook::new(Webhooks {
-        configured: Arc::clone(&host) as Arc<dyn WebhookSource>,
+        source: Arc::clone(&host) as Arc<dyn WebhookSource>,
         caller: Arc::clone(&host) as Arc<dyn Caller>,
-        around: DynamicAdmissionDeps {
-            versions: Arc::clone(&host) as Arc<dyn Versions>,
+        deps: DynamicAdmissionDeps {
+            versions: Arc::clone(&host) as Arc<dyn VersionConverter>,
             objects: host,
             authorizer: Arc::new(authorization::AlwaysAllow),
             now: Arc::new(std::time::Instant::now),
-            aside: Arc::new(|work| work()),
+            run_blocking: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
         metrics: Arc::default(),

@@ -22,14 +22,17 @@ impl Chain {
 
     /// Records the duration of each plugin from now on.
     #[must_use]
-    pub fn timed(self, now: Arc<Now>) -> (Self, Arc<Durations>) {
+    pub fn with_durations(self, now: Arc<Now>) -> (Self, Arc<Durations>) {
         let names = self.plugins.iter().map(|plugin| plugin.name());
         let durations = Arc::new(Durations::new(names, now));
         (Chain { durations: Some(Arc::clone(&durations)), ..self }, durations)
     }
 
     /// Returns the plugins that handle the operation, with their positions.
-    fn asked<'c>(&'c self, attributes: &'c Attributes<'_>) -> impl Iterator<Item = (usize, &'c dyn Plugin)> {
+    fn handlers<'c>(
+        &'c self,
+        attributes: &'c Attributes<'_>,
+    ) -> impl Iterator<Item = (usize, &'c dyn Plugin)> {
         let plugins = self.plugins.iter().enumerate();
         plugins.filter(move |(_, plugin)| plugin.handles(attributes)).map(|(at, plugin)| (at, &**plugin))
     }
@@ -49,9 +52,9 @@ impl Chain {
         mut object: Option<&mut Object>,
         notes: &mut AdmissionNotes,
     ) -> Verdict {
-        let mut lap = self.begin(Phase::Edit, attributes);
-        let edited = self.edit(attributes, object.as_deref_mut(), notes, &mut lap).await;
-        ended(lap, &edited);
+        let mut lap = self.begin(Phase::Admit, attributes);
+        let edited = self.run_mutations(attributes, object.as_deref_mut(), notes, &mut lap).await;
+        finish_timer(lap, &edited);
         edited?;
         if let Some(object) = object {
             notes.restore_managed_fields(object);
@@ -59,7 +62,7 @@ impl Chain {
         Ok(())
     }
 
-    async fn edit(
+    async fn run_mutations(
         &self,
         attributes: &Attributes<'_>,
         mut object: Option<&mut Object>,
@@ -67,7 +70,7 @@ impl Chain {
         lap: &mut Option<StepTimer<'_>>,
     ) -> Verdict {
         loop {
-            for (at, plugin) in self.asked(attributes) {
+            for (at, plugin) in self.handlers(attributes) {
                 let edited = plugin.mutate(attributes, object.as_deref_mut(), notes).await;
                 lap.iter_mut().for_each(|lap| lap.plugin(at, edited.is_err()));
                 edited?;
@@ -88,21 +91,21 @@ impl Chain {
         object: Option<&Object>,
         notes: &mut AdmissionNotes,
     ) -> Verdict {
-        let mut lap = self.begin(Phase::Judge, attributes);
+        let mut lap = self.begin(Phase::Validate, attributes);
         let mut verdict = Ok(());
-        for (at, plugin) in self.asked(attributes) {
+        for (at, plugin) in self.handlers(attributes) {
             verdict = plugin.validate(attributes, object, notes).await;
             lap.iter_mut().for_each(|lap| lap.plugin(at, verdict.is_err()));
             if verdict.is_err() {
                 break;
             }
         }
-        ended(lap, &verdict);
+        finish_timer(lap, &verdict);
         verdict
     }
 }
 
-fn ended(lap: Option<StepTimer<'_>>, verdict: &Verdict) {
+fn finish_timer(lap: Option<StepTimer<'_>>, verdict: &Verdict) {
     if let Some(lap) = lap {
         lap.end(verdict.is_err());
     }
@@ -173,7 +176,7 @@ mod tests {
         let chain = Chain::new(vec![witness("a", refuses), witness("b", "")]);
         #[allow(clippy::disallowed_methods, reason = "any time will do")]
         let began = std::time::Instant::now();
-        let (chain, durations) = chain.timed(Arc::new(move || began));
+        let (chain, durations) = chain.with_durations(Arc::new(move || began));
         let pods = api::resources::find("", "v1", "pods", "").unwrap();
         let attributes = Attributes {
             operation,

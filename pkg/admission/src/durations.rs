@@ -35,8 +35,8 @@ const REJECTED: [&str; 2] = ["false", "true"];
 /// Phase of the chain: mutating or validating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    Edit,
-    Judge,
+    Admit,
+    Validate,
 }
 
 /// Histograms by phase, operation and rejection.
@@ -65,7 +65,7 @@ impl Durations {
     /// Starts the timer for one phase of a request.
     pub(crate) fn begin(&self, phase: Phase, operation: Operation) -> StepTimer<'_> {
         let now = (self.now)();
-        StepTimer { durations: self, phase, operation, began: now, last: now }
+        StepTimer { durations: self, phase, operation, started: now, last: now }
     }
 
     /// Registers the histograms.
@@ -103,7 +103,7 @@ pub(crate) struct StepTimer<'d> {
     durations: &'d Durations,
     phase: Phase,
     operation: Operation,
-    began: Instant,
+    started: Instant,
     /// Time at which the previous plugin finished.
     last: Instant,
 }
@@ -120,7 +120,7 @@ impl StepTimer<'_> {
 
     /// Records the end of the phase.
     pub(crate) fn end(self, refused: bool) {
-        self.count(&self.durations.steps, self.began, self.last, refused);
+        self.count(&self.durations.steps, self.started, self.last, refused);
     }
 
     fn count(&self, series: &Series, from: Instant, to: Instant, refused: bool) {

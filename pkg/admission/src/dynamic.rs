@@ -11,12 +11,12 @@ mod tests;
 mod versions;
 
 pub(crate) use match_cache::MatchCache;
-pub use matching::{Criteria, NamespaceOf};
+pub use matching::{Criteria, NamespaceLookup};
 pub use metrics::ConditionMetrics;
 pub(crate) use metrics::ConditionOwner;
 pub use request::admission_request;
-pub use rules::{Place, Rule};
-pub use versions::{EditedObject, Invocation, Versioned, Versions};
+pub use rules::{Rule, RuleTarget};
+pub use versions::{EditedObject, Invocation, VersionConverter, VersionedAttributes};
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::{Attributes, Now, Objects};
 #[derive(Clone)]
 pub struct DynamicAdmissionDeps {
     /// Versions that objects can be converted to.
-    pub versions: Arc<dyn Versions>,
+    pub versions: Arc<dyn VersionConverter>,
     /// Source of namespaces.
     pub objects: Arc<dyn Objects>,
     /// Authorizer for the `authorizer` variable of expressions.
@@ -34,7 +34,7 @@ pub struct DynamicAdmissionDeps {
     /// Clock for durations and request deadlines.
     pub now: Arc<Now>,
     /// Runs long computations off the async worker.
-    pub aside: Arc<RunBlocking<'static>>,
+    pub run_blocking: Arc<RunBlocking<'static>>,
     /// Metrics of match conditions.
     pub conditions: Arc<ConditionMetrics>,
 }

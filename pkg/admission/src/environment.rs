@@ -8,8 +8,8 @@ use async_trait::async_trait;
 #[async_trait]
 pub trait Environment: Send + Sync + 'static {
     /// Returns a random number.
-    fn number(&self) -> u32;
+    fn random_number(&self) -> u32;
 
     /// Waits for `duration`.
-    async fn pause(&self, duration: Duration);
+    async fn sleep(&self, duration: Duration);
 }

@@ -30,7 +30,7 @@ impl EventRateLimit {
     pub fn new(clock: Arc<dyn Clock>, configuration: &EventRateLimitConfiguration) -> Self {
         let buckets = |limit: &Limit| Buckets::new(limit.rate, limit.burst, limit.buckets_max);
         let limits = configuration.limits.iter();
-        let limits = limits.map(|limit| (limit.of, Mutex::new(buckets(limit)))).collect();
+        let limits = limits.map(|limit| (limit.limit_type, Mutex::new(buckets(limit)))).collect();
         EventRateLimit { clock, limits, hasher: RandomState::new() }
     }
 }

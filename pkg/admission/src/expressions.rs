@@ -7,6 +7,6 @@ mod program;
 mod variables;
 
 pub(crate) use authorizations::Authorizations;
-pub(crate) use conditions::{Conditions, MatchResult, Matched};
+pub(crate) use conditions::{Conditions, MatchOutcome, MatchResult};
 pub(crate) use program::{CompileError, EvaluationError, Inputs, Program};
 pub(crate) use variables::{LazyVariables, Variables, stored};

@@ -51,7 +51,7 @@ pub trait ImageReviewer: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error of the last attempt.
-    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError>;
+    async fn post_review(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError>;
 }
 
 /// Cached responses with the time of their arrival.
@@ -61,7 +61,7 @@ pub struct ImagePolicyWebhook {
     reviewer: Arc<dyn ImageReviewer>,
     clock: Arc<dyn Clock>,
     configuration: ImagePolicyConfiguration,
-    remembered: Mutex<ResponseCache>,
+    cache: Mutex<ResponseCache>,
 }
 
 impl ImagePolicyWebhook {
@@ -71,29 +71,29 @@ impl ImagePolicyWebhook {
         clock: Arc<dyn Clock>,
         configuration: ImagePolicyConfiguration,
     ) -> Self {
-        let remembered = Mutex::new(Lru::new(CACHE_ENTRIES_MAX));
-        ImagePolicyWebhook { reviewer, clock, configuration, remembered }
+        let cache = Mutex::new(Lru::new(CACHE_ENTRIES_MAX));
+        ImagePolicyWebhook { reviewer, clock, configuration, cache }
     }
 
-    fn remembered(&self) -> MutexGuard<'_, ResponseCache> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, ResponseCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the webhook's response, from the cache if possible.
-    async fn judgement(&self, spec: Object) -> Result<ReviewStatus, ImageReviewError> {
-        let question = review::question(spec);
+    async fn review_cached(&self, spec: Object) -> Result<ReviewStatus, ImageReviewError> {
+        let question = review::build_review(spec);
         let key: Arc<str> = question.as_str().into();
         let now = self.clock.now();
-        if let Some((judgement, came)) = self.remembered().get(&key)
+        if let Some((judgement, came)) = self.cache().get(&key)
             && now.nanos_since(*came) <= self.ttl_nanos(judgement)
         {
             return Ok(judgement.clone());
         }
-        let answer = self.reviewer.ask(question.into_bytes()).await?;
-        let judgement = review::judgement(&answer)?;
+        let answer = self.reviewer.post_review(question.into_bytes()).await?;
+        let judgement = review::parse_review(&answer)?;
         let is_small = key.len().max(answer.len()) <= CACHE_ENTRY_BYTES_MAX;
         if is_small && self.ttl_nanos(&judgement) > 0 {
-            self.remembered().put(key, (judgement.clone(), self.clock.now()));
+            self.cache().put(key, (judgement.clone(), self.clock.now()));
         }
         Ok(judgement)
     }
@@ -123,7 +123,7 @@ impl Plugin for ImagePolicyWebhook {
         notes: &mut AdmissionNotes,
     ) -> Verdict {
         let Some(pod) = object else { return Ok(()) };
-        let judgement = match self.judgement(review::spec(a, pod)).await {
+        let judgement = match self.review_cached(review::spec(a, pod)).await {
             Ok(judgement) => judgement,
             Err(_) if self.configuration.default_allow => {
                 notes.annotate(format!("{AUDIT_PREFIX}failed-open"), "true", Level::Metadata);

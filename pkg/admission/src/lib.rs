@@ -87,7 +87,7 @@ pub use job_validation::JobValidation;
 pub use limit_ranger::LimitRanger;
 pub use namespace_auto_provision::NamespaceAutoProvision;
 pub use namespace_exists::NamespaceExists;
-pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces};
+pub use namespace_lifecycle::{NamespaceLifecycle, NamespaceStates};
 pub use node_declared_features::NodeDeclaredFeatureValidator;
 pub use node_restriction::NodeRestriction;
 pub use notes::{AdmissionNotes, Annotation, Level};

@@ -120,7 +120,7 @@ fn check_pod(limit: &Object, pod: &Object, errors: &mut Vec<String>) {
     match text(limit, "type") {
         "Container" => {
             for container in containers(pod) {
-                constraints.check(&RequestedResources::by(child(container, "resources")), errors);
+                constraints.check(&RequestedResources::from_resources(child(container, "resources")), errors);
             }
         }
         "Pod" => {

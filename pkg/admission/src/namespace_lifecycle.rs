@@ -20,14 +20,14 @@ const PROTECTED_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"
 const DELETED_MAX: usize = 100;
 
 /// Informer of namespaces. It may lag behind storage.
-pub trait Namespaces: Send + Sync + 'static {
+pub trait NamespaceStates: Send + Sync + 'static {
     /// True if the namespace is not terminating. `None` if the informer does not have it.
-    fn stays(&self, name: &str) -> Option<bool>;
+    fn is_active(&self, name: &str) -> Option<bool>;
 }
 
 pub struct NamespaceLifecycle {
     objects: Arc<dyn Objects>,
-    view: Arc<dyn Namespaces>,
+    namespace_states: Arc<dyn NamespaceStates>,
     row: &'static Resource<'static>,
     /// Namespaces that this server accepted for deletion, newest last. A later creation in such a namespace
     /// is rejected even if the informer still lags behind.
@@ -37,9 +37,9 @@ pub struct NamespaceLifecycle {
 impl NamespaceLifecycle {
     /// Looks up namespaces in `view`. Falls back to `objects` if `view` lacks the namespace or reports it as
     /// terminating. `None` if namespaces are not served.
-    pub fn new(objects: Arc<dyn Objects>, view: Arc<dyn Namespaces>) -> Option<Self> {
+    pub fn new(objects: Arc<dyn Objects>, namespace_states: Arc<dyn NamespaceStates>) -> Option<Self> {
         let row = resources::find("", "v1", "namespaces", "")?;
-        Some(NamespaceLifecycle { objects, view, row, deleted: Mutex::default() })
+        Some(NamespaceLifecycle { objects, namespace_states, row, deleted: Mutex::default() })
     }
 
     /// Records the deletion of a namespace. The deletion may still fail later.
@@ -59,7 +59,7 @@ impl NamespaceLifecycle {
 
     /// True if the informer alone is enough to accept a request.
     fn is_allowed_by_informer(&self, a: &Attributes<'_>) -> bool {
-        match self.view.stays(a.namespace) {
+        match self.namespace_states.is_active(a.namespace) {
             // Only creations depend on the termination of the namespace.
             Some(stays) => a.operation != Operation::Create || stays && !self.was_deleted(a.namespace),
             None => false,
@@ -96,7 +96,7 @@ impl Plugin for NamespaceLifecycle {
         }
         match self.objects.get(self.row, "", a.namespace).await? {
             None => Err(not_found(self.row, a.namespace)),
-            Some(found) if a.creates() && meta::is_deleting(&found) => Err(terminating(a)),
+            Some(found) if a.creates() && meta::is_deleting(&found) => Err(terminating_error(a)),
             Some(_) => Ok(()),
         }
     }
@@ -107,7 +107,7 @@ fn is_access_review(a: &Attributes<'_>) -> bool {
     a.is("authorization.k8s.io", "localsubjectaccessreviews", "")
 }
 
-fn terminating(a: &Attributes<'_>) -> Box<Status> {
+fn terminating_error(a: &Attributes<'_>) -> Box<Status> {
     let namespace = a.namespace;
     let cause =
         format!("unable to create new content in namespace {namespace} because it is being terminated");
@@ -131,8 +131,8 @@ mod tests {
     const TERMINATING: &str = "pods \"p\" is forbidden: unable to create new content in namespace ns because it is being \
                          terminated";
 
-    impl Namespaces for Option<bool> {
-        fn stays(&self, _: &str) -> Option<bool> {
+    impl NamespaceStates for Option<bool> {
+        fn is_active(&self, _: &str) -> Option<bool> {
             *self
         }
     }

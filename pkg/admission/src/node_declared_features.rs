@@ -14,10 +14,10 @@ use crate::resource_list::ResourceList;
 use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict};
 
 /// Predicate on the new and the old pod spec: true if the change needs the feature.
-type Needs = fn(&Object, &Object) -> bool;
+type FeaturePredicate = fn(&Object, &Object) -> bool;
 
 /// Node features by name, each with the predicate for updates that need it.
-const FEATURES: [(&str, Needs); 2] = [
+const FEATURES: [(&str, FeaturePredicate); 2] = [
     ("InPlacePodLevelResourcesVerticalScaling", resizes_pod),
     ("InPlacePodVerticalScalingInitContainers", resizes_init_containers),
 ];

@@ -89,7 +89,7 @@ impl NodeRestriction {
         };
         let again = self.gates.enabled(Gate::RecoverVolumeExpansionFailure);
         let own = CLAIM_STATUS.get(..if again { 4 } else { 2 }).unwrap_or_default();
-        if semantic::equal(self.rows.claims.message, &without(own, old), &without(own, new)) {
+        if semantic::equal(self.rows.claims.message, &strip_claim(own, old), &strip_claim(own, new)) {
             Ok(())
         } else {
             // Upstream appends a diff in a format that it declares unstable.
@@ -120,7 +120,7 @@ impl NodeRestriction {
 
 /// Returns a claim without the fields that every write changes and without the fields `own` that nodes may
 /// change.
-fn without(own: &[&str], claim: &Object) -> Object {
+fn strip_claim(own: &[&str], claim: &Object) -> Object {
     let mut claim = claim.clone();
     if let Some(metadata) = child_mut(&mut claim, "metadata") {
         metadata.remove("resourceVersion");

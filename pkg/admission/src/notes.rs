@@ -37,7 +37,7 @@ pub struct AdmissionNotes {
     pub(crate) webhooks: ReinvocationContext,
     /// Policies to reinvoke.
     pub(crate) policies: ReinvocationContext,
-    round: Round,
+    round: MutationRound,
     /// The managed fields before the first change by a webhook or policy.
     managed_fields: Option<Option<Value>>,
     shares_labels: Option<bool>,
@@ -45,7 +45,7 @@ pub struct AdmissionNotes {
 
 /// Round of the mutating plugins.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Round {
+enum MutationRound {
     #[default]
     First,
     /// First round, and a second round is requested.
@@ -57,21 +57,21 @@ impl AdmissionNotes {
     /// Requests one more round of all mutating plugins, because earlier plugins have not seen the latest
     /// change.
     pub(crate) fn request_reinvocation(&mut self) {
-        if self.round == Round::First {
-            self.round = Round::Unfinished;
+        if self.round == MutationRound::First {
+            self.round = MutationRound::Unfinished;
         }
     }
 
     /// True in the second round.
     pub(crate) fn is_reinvocation(&self) -> bool {
-        self.round == Round::Second
+        self.round == MutationRound::Second
     }
 
     /// Starts the second round if it was requested.
     pub(crate) fn start_reinvocation(&mut self) -> bool {
-        let wanted = self.round == Round::Unfinished;
+        let wanted = self.round == MutationRound::Unfinished;
         if wanted {
-            self.round = Round::Second;
+            self.round = MutationRound::Second;
         }
         wanted
     }

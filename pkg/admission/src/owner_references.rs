@@ -31,7 +31,7 @@ impl OwnerReferencesPermissionEnforcement {
         Some(format!("{}, {}", refused.reason, refused.error.as_deref().unwrap_or("<nil>")))
     }
 
-    async fn may_block(&self, a: &Attributes<'_>, owner: &Object) -> Verdict {
+    async fn check_blocking(&self, a: &Attributes<'_>, owner: &Object) -> Verdict {
         for wanted in finalizers_of(a, owner)? {
             if let Some(reason) = self.denial(wanted).await {
                 return Err(a.forbidden(format!(
@@ -63,24 +63,24 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
             return Ok(());
         }
         if !a.creates()
-            && let Some(reason) = self.denial(to_delete(a)).await
+            && let Some(reason) = self.denial(delete_attributes(a)).await
         {
             let cause = format!("cannot set an ownerRef on a resource you can't delete: {reason}");
             return Err(a.forbidden(&cause));
         }
-        let blocking = newly_blocking(new, old);
-        if blocking.is_empty() || self.denial(to_finalize_anything(a)).await.is_none() {
+        let blocking = newly_blocked_owners(new, old);
+        if blocking.is_empty() || self.denial(finalize_all_attributes(a)).await.is_none() {
             return Ok(());
         }
         for owner in blocking {
-            self.may_block(a, owner).await?;
+            self.check_blocking(a, owner).await?;
         }
         Ok(())
     }
 }
 
 /// Returns the owners whose deletion this write newly blocks.
-fn newly_blocking<'o>(new: &'o Object, old: &Object) -> Vec<&'o Object> {
+fn newly_blocked_owners<'o>(new: &'o Object, old: &Object) -> Vec<&'o Object> {
     let blocks = |owner: &Object| flag(owner, "blockOwnerDeletion");
     let before: BTreeMap<&str, bool> =
         children(old, "ownerReferences").map(|owner| (text(owner, "uid"), blocks(owner))).collect();
@@ -88,7 +88,7 @@ fn newly_blocking<'o>(new: &'o Object, old: &Object) -> Vec<&'o Object> {
     children(new, "ownerReferences").filter(begins).collect()
 }
 
-fn to_delete<'a>(a: &Attributes<'a>) -> authorization::Attributes<'a> {
+fn delete_attributes<'a>(a: &Attributes<'a>) -> authorization::Attributes<'a> {
     authorization::Attributes {
         verb: "delete",
         resource_request: true,
@@ -102,7 +102,7 @@ fn to_delete<'a>(a: &Attributes<'a>) -> authorization::Attributes<'a> {
     }
 }
 
-fn to_finalize_anything<'a>(a: &Attributes<'a>) -> authorization::Attributes<'a> {
+fn finalize_all_attributes<'a>(a: &Attributes<'a>) -> authorization::Attributes<'a> {
     authorization::Attributes {
         verb: "update",
         resource_request: true,

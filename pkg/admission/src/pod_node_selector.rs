@@ -39,7 +39,7 @@ impl PodNodeSelector {
 
     /// Replaces the configuration.
     #[must_use]
-    pub fn configured(self, configuration: PodNodeSelectorConfiguration) -> Self {
+    pub fn with_configuration(self, configuration: PodNodeSelectorConfiguration) -> Self {
         PodNodeSelector { configuration, ..self }
     }
 
@@ -52,7 +52,7 @@ impl PodNodeSelector {
             .map_err(|error| Status::unmapped(error.0).into())
     }
 
-    fn judge(&self, a: &Attributes<'_>, pod: &Object, labels: &[(String, String)]) -> Verdict {
+    fn check_pod(&self, a: &Attributes<'_>, pod: &Object, labels: &[(String, String)]) -> Verdict {
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
         if conflicts(spec, labels) {
             return Err(a.forbidden(CONFLICT));
@@ -122,12 +122,12 @@ impl Plugin for PodNodeSelector {
         for (key, value) in &labels {
             object::set(pod, &["spec", "nodeSelector", key], value.clone());
         }
-        self.judge(a, pod, &labels)
+        self.check_pod(a, pod, &labels)
     }
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         match object {
-            Some(pod) => self.judge(a, pod, &self.labels(a).await?),
+            Some(pod) => self.check_pod(a, pod, &self.labels(a).await?),
             None => Ok(()),
         }
     }
@@ -166,7 +166,7 @@ mod tests {
         let check = |annotations: Value, selector: Value, expected: Result<Value, &str>| {
             let namespace = json!({"metadata": {"name": "ns", "annotations": annotations}});
             let plugin = PodNodeSelector::new(Store::of([("namespaces", namespace)])).unwrap();
-            let plugin = plugin.configured(PodNodeSelectorConfiguration::parse(text));
+            let plugin = plugin.with_configuration(PodNodeSelectorConfiguration::parse(text));
             let pod = json!({"metadata": {"name": "p"}, "spec": {"nodeSelector": selector}});
             let got = Write::default().mutated(&plugin, pod).map(|pod| pod["spec"]["nodeSelector"].clone());
             assert_eq!(got, expected.map_err(|cause| format!("pods \"p\" is forbidden: {cause}")));

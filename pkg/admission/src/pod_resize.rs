@@ -70,7 +70,7 @@ impl Plugin for PodResizeValidator {
 
 /// Returns a message about the first resource that the node has too little of, if any.
 fn shortage(pod: &Object, node: &Object) -> Option<String> {
-    let counting = CountOptions { all_of_pod: true, statuses: false };
+    let counting = CountOptions { all_of_pod: true, use_status_resources: false };
     let requests = of_pod(pod, ResourceSide::Requests, counting);
     let has = child(node, "status").map(|status| ResourceList::of(status, "allocatable")).unwrap_or_default();
     let short = |name: &str, unit: fn(&Quantity) -> i64| {

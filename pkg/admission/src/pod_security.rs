@@ -58,15 +58,15 @@ impl PodSecurity {
 
     /// Replaces the configuration.
     #[must_use]
-    pub fn configured(self, configuration: PodSecurityConfiguration) -> Self {
+    pub fn with_configuration(self, configuration: PodSecurityConfiguration) -> Self {
         PodSecurity { configuration, ..self }
     }
 
     fn policy(&self, namespace: &Object) -> (Policy, ErrorList) {
-        Policy::of(namespace, &self.configuration.otherwise)
+        Policy::of(namespace, &self.configuration.defaults)
     }
 
-    async fn judge_namespace(
+    async fn check_namespace(
         &self,
         a: &Attributes<'_>,
         namespace: &Object,
@@ -144,7 +144,7 @@ impl PodSecurity {
     }
 
     /// Checks a pod, or adds warnings about violations in a pod template.
-    async fn judge_pod(
+    async fn check_pod(
         &self,
         a: &Attributes<'_>,
         object: &Object,
@@ -253,14 +253,14 @@ impl Plugin for PodSecurity {
     ) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         let template = match a.resource.plural {
-            "namespaces" => return self.judge_namespace(a, object, notes).await,
+            "namespaces" => return self.check_namespace(a, object, notes).await,
             "pods" => Some(object),
             "podtemplates" => child(object, "template"),
             "cronjobs" => schema::object::get_object(object, &["spec", "jobTemplate", "spec", "template"]),
             _ => schema::object::get_object(object, &["spec", "template"]),
         };
         match template {
-            Some(template) => self.judge_pod(a, object, template, notes).await,
+            Some(template) => self.check_pod(a, object, template, notes).await,
             None => Ok(()),
         }
     }

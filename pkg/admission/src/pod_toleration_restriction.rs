@@ -36,12 +36,16 @@ impl PodTolerationRestriction {
 
     /// Replaces the configuration.
     #[must_use]
-    pub fn configured(self, configuration: PodTolerationConfiguration) -> Self {
+    pub fn with_configuration(self, configuration: PodTolerationConfiguration) -> Self {
         PodTolerationRestriction { configuration, ..self }
     }
 
     /// Returns the tolerations in an annotation of the namespace; `None` if the annotation is missing.
-    async fn annotated(&self, a: &Attributes<'_>, key: &str) -> Result<Option<Vec<Value>>, Box<Status>> {
+    async fn annotation_tolerations(
+        &self,
+        a: &Attributes<'_>,
+        key: &str,
+    ) -> Result<Option<Vec<Value>>, Box<Status>> {
         let namespace = self.objects.find(self.namespaces, "", a.namespace).await?;
         let namespace = namespace.ok_or_else(|| not_found(self.namespaces, a.namespace))?;
         match meta::annotation(&namespace, key) {
@@ -54,12 +58,12 @@ impl PodTolerationRestriction {
         }
     }
 
-    async fn judge(&self, a: &Attributes<'_>, pod: &Object) -> Verdict {
+    async fn check_pod(&self, a: &Attributes<'_>, pod: &Object) -> Verdict {
         let tolerations = child(pod, "spec").map_or(&[][..], |spec| list(spec, "tolerations"));
         if tolerations.is_empty() {
             return Ok(());
         }
-        let annotated = self.annotated(a, ALLOWED).await?;
+        let annotated = self.annotation_tolerations(a, ALLOWED).await?;
         let (allowed, of) = match &annotated {
             Some(allowed) => (allowed, "namespace"),
             None => (&self.configuration.allowed, "cluster"),
@@ -90,7 +94,7 @@ impl Plugin for PodTolerationRestriction {
         let Some(pod) = pod else { return Ok(()) };
         let mut extra = Vec::new();
         if a.creates() {
-            let annotated = self.annotated(a, DEFAULTS).await?;
+            let annotated = self.annotation_tolerations(a, DEFAULTS).await?;
             extra = annotated.unwrap_or_else(|| self.configuration.default.clone());
         }
         if api::qos::of(pod) != "BestEffort" {
@@ -102,12 +106,12 @@ impl Plugin for PodTolerationRestriction {
             let merged = toleration::merge(given, &extra);
             object::set(pod, &["spec", "tolerations"], merged);
         }
-        self.judge(a, pod).await
+        self.check_pod(a, pod).await
     }
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         match object {
-            Some(pod) => self.judge(a, pod).await,
+            Some(pod) => self.check_pod(a, pod).await,
             None => Ok(()),
         }
     }
@@ -134,10 +138,10 @@ mod tests {
         check(&json!([]), &json!([]), Ok(json!([a])));
         check(&json!([]), &json!([b]), Ok(json!([b, a])));
         check(&json!([a]), &json!([]), Ok(json!([a])));
-        check(&json!([a]), &json!([b]), Err(&refusal("namespace")));
+        check(&json!([a]), &json!([b]), Err(&rejection_status("namespace")));
     }
 
-    fn refusal(of: &str) -> String {
+    fn rejection_status(of: &str) -> String {
         format!(
             "pod tolerations (possibly merged with namespace default tolerations) conflict with its {of} whitelist"
         )
@@ -153,13 +157,14 @@ mod tests {
         let check = |annotations: &Value, given: &Value, expected: Outcome<Value>| {
             let namespace = json!({"metadata": {"name": "ns", "annotations": annotations}});
             let plugin = PodTolerationRestriction::new(Store::of([("namespaces", namespace)])).unwrap();
-            let plugin = plugin.configured(PodTolerationConfiguration::parse(text.as_bytes()).unwrap());
+            let plugin =
+                plugin.with_configuration(PodTolerationConfiguration::parse(text.as_bytes()).unwrap());
             let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": given}});
             let got = Write::default().mutated(&plugin, pod).map(|pod| pod["spec"]["tolerations"].clone());
             assert_eq!(got, expected);
         };
         check(&json!({}), &json!([]), Ok(json!([a])));
-        check(&json!({}), &json!([b]), Err(refusal("cluster")));
+        check(&json!({}), &json!([b]), Err(rejection_status("cluster")));
         check(&json!({DEFAULTS: ""}), &json!([]), Ok(json!([])));
         check(&json!({DEFAULTS: "null", ALLOWED: ""}), &json!([b]), Ok(json!([b])));
     }

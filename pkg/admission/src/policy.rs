@@ -57,19 +57,19 @@ pub trait PolicySource: Send + Sync + 'static {
 
 /// Dependencies of the two policy plugins.
 #[derive(Clone)]
-pub struct PolicyParts {
-    pub configured: Arc<dyn PolicySource>,
+pub struct PolicyDeps {
+    pub source: Arc<dyn PolicySource>,
     /// The param objects of bindings.
     pub params: Arc<dyn Params>,
     /// Dependencies shared with webhooks.
-    pub around: DynamicAdmissionDeps,
+    pub deps: DynamicAdmissionDeps,
     pub metrics: Arc<PolicyMetrics>,
 }
 
 /// Returns the policies of one kind that may match a request; `None` until they are loaded. Only policies
 /// from manifests apply to requests about policies. No policy applies to token reviews and access reviews,
 /// because authentication and authorization of other servers depend on them.
-fn applicable<E>(
+fn applicable_policies<E>(
     a: &Attributes<'_>,
     all: impl FnOnce() -> Option<Arc<Policies<E>>>,
     manifests: impl FnOnce() -> Option<Arc<Policies<E>>>,

@@ -37,7 +37,7 @@ impl ClassValues {
     }
 
     /// Values without any class.
-    fn lowest() -> Self {
+    fn default_values() -> Self {
         ClassValues { class: String::new(), priority: 0, policy: Some(DEFAULT_POLICY.to_owned()) }
     }
 }
@@ -56,10 +56,10 @@ impl Priority {
         Ok(defaults.min_by_key(|class| integer(class, "value")))
     }
 
-    async fn standing(&self, a: &Attributes<'_>, class: &str) -> Result<ClassValues, Box<Status>> {
+    async fn class_values(&self, a: &Attributes<'_>, class: &str) -> Result<ClassValues, Box<Status>> {
         if class.is_empty() {
             let default = self.default_class().await?;
-            return Ok(default.map_or_else(ClassValues::lowest, |class| ClassValues::of(&class)));
+            return Ok(default.map_or_else(ClassValues::default_values, |class| ClassValues::of(&class)));
         }
         match self.objects.find(self.classes, "", class).await? {
             Some(class) => Ok(ClassValues::of(&class)),
@@ -68,7 +68,7 @@ impl Priority {
     }
 
     async fn prioritise(&self, a: &Attributes<'_>, spec: &mut Object) -> Verdict {
-        let standing = self.standing(a, text(spec, "priorityClassName")).await?;
+        let standing = self.class_values(a, text(spec, "priorityClassName")).await?;
         let priority = standing.priority;
         if let Some(given) = maybe_integer(spec, "priority").filter(|given| *given != priority) {
             return Err(a.forbidden(format!(

@@ -9,22 +9,22 @@ use schema::object::Object;
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ReinvocationContext {
     /// The object after the last webhook or policy.
-    pub(crate) left: Option<Object>,
+    pub(crate) last_output: Option<Object>,
     /// Already called, and eligible for reinvocation.
-    pub(crate) asked: BTreeSet<Box<str>>,
+    pub(crate) previously_invoked: BTreeSet<Box<str>>,
     /// Must be reinvoked.
-    pub(crate) wanted: BTreeSet<Box<str>>,
+    pub(crate) to_reinvoke: BTreeSet<Box<str>>,
 }
 
 impl ReinvocationContext {
     /// Marks every eligible webhook or policy for reinvocation, because the object has changed.
-    pub(crate) fn changed(&mut self) {
-        self.wanted.append(&mut self.asked);
+    pub(crate) fn require_reinvocation(&mut self) {
+        self.to_reinvoke.append(&mut self.previously_invoked);
     }
 
     /// Keeps the object for a later comparison, if a reinvocation is still possible.
-    pub(crate) fn leave(&mut self, object: Option<&Object>) {
-        let waits = !self.asked.is_empty() || !self.wanted.is_empty();
-        self.left = object.filter(|_| waits).cloned();
+    pub(crate) fn set_last_output(&mut self, object: Option<&Object>) {
+        let waits = !self.previously_invoked.is_empty() || !self.to_reinvoke.is_empty();
+        self.last_output = object.filter(|_| waits).cloned();
     }
 }

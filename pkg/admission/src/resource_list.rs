@@ -61,7 +61,7 @@ impl ResourceList {
     }
 
     /// Raises each quantity to that of `other` if that is greater.
-    pub(crate) fn raise(&mut self, other: &ResourceList) {
+    pub(crate) fn max_with(&mut self, other: &ResourceList) {
         for (name, quantity) in &other.0 {
             if self.0.get(name).is_none_or(|mine| quantity > mine) {
                 self.0.insert(name.clone(), quantity.clone());
@@ -92,14 +92,14 @@ pub(crate) struct CountOptions {
     /// Includes pod-level huge pages and the runtime overhead.
     pub(crate) all_of_pod: bool,
     /// Includes allocated resources from container statuses during a resize (KEP-1287).
-    pub(crate) statuses: bool,
+    pub(crate) use_status_resources: bool,
 }
 
 /// Returns the total resources of a pod: the sum of its containers, or the maximum of its init steps if that
 /// is greater. Pod-level resources take precedence.
 pub(crate) fn of_pod(pod: &Object, side: ResourceSide, counting: CountOptions) -> ResourceList {
     let Some(spec) = child(pod, "spec") else { return ResourceList::default() };
-    let status = child(pod, "status").filter(|_| counting.statuses);
+    let status = child(pod, "status").filter(|_| counting.use_status_resources);
     let statuses = |list| status.into_iter().flat_map(move |status| children(status, list));
     let mut total = ResourceList::default();
     for container in children(spec, "containers") {
@@ -115,14 +115,14 @@ pub(crate) fn of_pod(pod: &Object, side: ResourceSide, counting: CountOptions) -
             let needs = of_container(container, found, status, side);
             total.add(&needs);
             sidecars.add(&needs);
-            initial.raise(&sidecars);
+            initial.max_with(&sidecars);
         } else {
             let mut step = of_container(container, None, None, side);
             step.add(&sidecars);
-            initial.raise(&step);
+            initial.max_with(&step);
         }
     }
-    total.raise(&initial);
+    total.max_with(&initial);
     if let Some(resources) = child(spec, "resources") {
         let huge = |name: &str| counting.all_of_pod && name.starts_with("hugepages-");
         let of_pod = ResourceList::of(resources, side.member());
@@ -163,9 +163,9 @@ fn of_container(
     };
     let actual = ResourceList::of(actual, side.member());
     let mut needs = if is_infeasible(pod_status) { ResourceList::default() } else { spec };
-    needs.raise(&actual);
+    needs.max_with(&actual);
     if side == ResourceSide::Requests {
-        needs.raise(&ResourceList::of(status, "allocatedResources"));
+        needs.max_with(&ResourceList::of(status, "allocatedResources"));
     }
     needs
 }

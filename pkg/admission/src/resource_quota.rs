@@ -58,7 +58,7 @@ impl ResourceQuota {
 
     /// Replaces the configuration.
     #[must_use]
-    pub fn configured(self, configuration: QuotaConfiguration) -> Self {
+    pub fn with_configuration(self, configuration: QuotaConfiguration) -> Self {
         ResourceQuota { configuration, ..self }
     }
 
@@ -70,7 +70,7 @@ impl ResourceQuota {
 
     /// Returns the quotas of a namespace from the cache, or their recently written versions if those are
     /// newer.
-    async fn current(
+    async fn recent_quotas(
         &self,
         namespace: &str,
         recent: &mut RecentWrites,
@@ -79,7 +79,7 @@ impl ResourceQuota {
         for quota in &mut quotas {
             let key = key_of(quota);
             match recent.get(&key) {
-                Some(written) if version(written) > version(quota) && same(written, quota) => {
+                Some(written) if version(written) > version(quota) && is_same_object(written, quota) => {
                     *quota = Arc::clone(written);
                 }
                 Some(_) => drop(recent.remove(&key)),
@@ -91,7 +91,7 @@ impl ResourceQuota {
 
     /// Adds the usage of a write to the affected quotas. Returns the quotas that another writer changed
     /// first.
-    async fn count(
+    async fn charge_usage(
         &self,
         quotas: &[Arc<Object>],
         used: Vec<(usize, ResourceList)>,
@@ -121,7 +121,7 @@ impl ResourceQuota {
     }
 
     /// Reads quotas from storage. Skips deleted quotas.
-    async fn fresh(
+    async fn read_quotas(
         &self,
         namespace: &str,
         names: &BTreeSet<String>,
@@ -154,16 +154,16 @@ impl Plugin for ResourceQuota {
             return Ok(());
         }
         let Some(mut recent) = self.lock(a.namespace).await else { return Ok(()) };
-        let mut quotas = self.current(a.namespace, &mut recent).await?;
+        let mut quotas = self.recent_quotas(a.namespace, &mut recent).await?;
         for attempt in 0.. {
             let used = check(&quotas, limited, &evaluator, a, object)?;
             if a.dry_run() || used.is_empty() {
                 break;
             }
-            match self.count(&quotas, used, &mut recent).await {
+            match self.charge_usage(&quotas, used, &mut recent).await {
                 Ok(()) => break,
                 Err((_, status)) if attempt == RETRIES => return Err(status),
-                Err((names, _)) => quotas = self.fresh(a.namespace, &names).await?,
+                Err((names, _)) => quotas = self.read_quotas(a.namespace, &names).await?,
             }
         }
         Ok(())
@@ -179,7 +179,7 @@ fn version(quota: &Object) -> u64 {
 }
 
 /// True if both are versions of the same object, not of a re-created one.
-fn same(a: &Object, b: &Object) -> bool {
+fn is_same_object(a: &Object, b: &Object) -> bool {
     meta::text(a, "uid") == meta::text(b, "uid")
 }
 

@@ -15,7 +15,8 @@ use crate::resource_list::ResourceList;
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, toleration};
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
-const UNFOUNDED: &str = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+const OVERHEAD_WITHOUT_CLASS: &str =
+    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
 
 pub struct RuntimeClass {
     objects: Arc<dyn Objects>,
@@ -79,7 +80,7 @@ impl Plugin for RuntimeClass {
             {
                 Err(a.forbidden(MISMATCH))
             }
-            None if is_set(spec, "overhead") => Err(a.forbidden(UNFOUNDED)),
+            None if is_set(spec, "overhead") => Err(a.forbidden(OVERHEAD_WITHOUT_CLASS)),
             _ => Ok(()),
         }
     }
@@ -145,7 +146,7 @@ mod tests {
         };
         check(json!({"runtimeClassName": "rc", "overhead": {"cpu": "0.1"}}), None);
         check(json!({"runtimeClassName": "rc"}), Some(MISMATCH));
-        check(json!({"overhead": {"cpu": "1"}}), Some(UNFOUNDED));
+        check(json!({"overhead": {"cpu": "1"}}), Some(OVERHEAD_WITHOUT_CLASS));
         check(json!({}), None);
     }
 }

@@ -29,16 +29,16 @@ const ENFORCE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
 pub struct ServiceAccount {
     objects: Arc<dyn Objects>,
-    outside: Arc<dyn Environment>,
+    environment: Arc<dyn Environment>,
     accounts: &'static Resource<'static>,
 }
 
 impl ServiceAccount {
-    /// Looks up accounts in `objects`; uses `outside` for delays and random numbers. `None` if accounts are
+    /// Looks up accounts in `objects`; uses `environment` for delays and random numbers. `None` if accounts are
     /// not served.
-    pub fn new(objects: Arc<dyn Objects>, outside: Arc<dyn Environment>) -> Option<Self> {
+    pub fn new(objects: Arc<dyn Objects>, environment: Arc<dyn Environment>) -> Option<Self> {
         let accounts = resources::find("", "v1", "serviceaccounts", "")?;
-        Some(ServiceAccount { objects, outside, accounts })
+        Some(ServiceAccount { objects, environment, accounts })
     }
 
     /// Returns the account of a pod, or the rejection.
@@ -57,10 +57,10 @@ impl ServiceAccount {
             return Ok(account);
         }
         let attempts = if name == DEFAULT { DEFAULT_ATTEMPTS } else { 1 };
-        let interval = Duration::from_millis(100 + u64::from(self.outside.number() % 100));
+        let interval = Duration::from_millis(100 + u64::from(self.environment.random_number() % 100));
         for attempt in 0..attempts {
             if attempt > 0 {
-                self.outside.pause(interval).await;
+                self.environment.sleep(interval).await;
             }
             if let Some(account) = self.objects.get(self.accounts, namespace, name).await? {
                 return Ok(account);
@@ -70,7 +70,7 @@ impl ServiceAccount {
     }
 
     /// Validates a new pod.
-    async fn judge(&self, a: &Attributes<'_>, pod: &Object) -> Verdict {
+    async fn check_pod(&self, a: &Attributes<'_>, pod: &Object) -> Verdict {
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
         if meta::annotation(pod, MIRROR_ANNOTATION).is_some() {
             return mirror(pod, spec).map_err(|cause| a.forbidden(cause));
@@ -108,7 +108,7 @@ impl Plugin for ServiceAccount {
             return Ok(());
         }
         if meta::annotation(pod, MIRROR_ANNOTATION).is_some() {
-            return self.judge(a, pod).await;
+            return self.check_pod(a, pod).await;
         }
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         let name = match text(spec, "serviceAccountName") {
@@ -121,7 +121,7 @@ impl Plugin for ServiceAccount {
         let account = self.account(a, &name).await?;
         let automount = "automountServiceAccountToken";
         if maybe_flag(spec, automount).or_else(|| maybe_flag(&account, automount)).unwrap_or(true) {
-            token_volume::mount(spec, &mut || self.outside.number());
+            token_volume::mount(spec, &mut || self.environment.random_number());
         }
         if list(spec, "imagePullSecrets").is_empty() {
             let secrets: Vec<Value> = children(&account, "imagePullSecrets")
@@ -141,7 +141,7 @@ impl Plugin for ServiceAccount {
     async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
         if a.creates() {
-            return self.judge(a, pod).await;
+            return self.check_pod(a, pod).await;
         }
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
         let name = text(spec, "serviceAccountName");

@@ -124,11 +124,11 @@ impl Writes for Store {
 
 #[async_trait]
 impl Environment for Store {
-    fn number(&self) -> u32 {
+    fn random_number(&self) -> u32 {
         0
     }
 
-    async fn pause(&self, duration: Duration) {
+    async fn sleep(&self, duration: Duration) {
         self.pauses.lock().unwrap().push(duration);
     }
 }

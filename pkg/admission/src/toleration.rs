@@ -79,7 +79,7 @@ impl<'v> Toleration<'v> {
 
     /// Returns the covered range; `None` if the toleration covers only itself. An empty operator means
     /// `Equal` only here, as in upstream.
-    fn reach(&self) -> Option<CoveredRange<'v>> {
+    fn covered_range(&self) -> Option<CoveredRange<'v>> {
         let value = match self.operator {
             "" | "Equal" => Some(self.value),
             "Exists" => None,
@@ -94,7 +94,7 @@ impl<'v> Toleration<'v> {
     }
 
     /// Returns the ranges of all tolerations that could cover this one.
-    fn covering(&self) -> impl Iterator<Item = CoveredRange<'v>> {
+    fn covering_ranges(&self) -> impl Iterator<Item = CoveredRange<'v>> {
         let Self { key, operator, value, effect, .. } = *self;
         let reaches = move |effect| {
             let exact = (operator == "Equal").then_some(CoveredRange { key, effect, value: Some(value) });
@@ -110,15 +110,15 @@ impl<'v> Toleration<'v> {
 #[derive(Default)]
 struct Index<'v> {
     all: HashMap<Toleration<'v>, usize>,
-    by_reach: HashMap<CoveredRange<'v>, BTreeSet<(Limit, Toleration<'v>)>>,
+    by_range: HashMap<CoveredRange<'v>, BTreeSet<(Limit, Toleration<'v>)>>,
 }
 
 impl<'v> Index<'v> {
     fn insert(&mut self, toleration: Toleration<'v>) {
         let count = self.all.entry(toleration).or_default();
         *count = count.saturating_add(1);
-        if let Some(reach) = toleration.reach() {
-            self.by_reach.entry(reach).or_default().insert((toleration.limit(), toleration));
+        if let Some(reach) = toleration.covered_range() {
+            self.by_range.entry(reach).or_default().insert((toleration.limit(), toleration));
         }
     }
 
@@ -129,7 +129,7 @@ impl<'v> Index<'v> {
             return;
         }
         self.all.remove(toleration);
-        if let Some(alike) = toleration.reach().and_then(|reach| self.by_reach.get_mut(&reach)) {
+        if let Some(alike) = toleration.covered_range().and_then(|reach| self.by_range.get_mut(&reach)) {
             alike.remove(&(toleration.limit(), *toleration));
         }
     }
@@ -141,7 +141,7 @@ impl<'v> Index<'v> {
 
     /// True if a toleration other than `narrow` covers it.
     fn covered_by_other(&self, narrow: &Toleration<'v>) -> bool {
-        narrow.covering().filter_map(|reach| self.by_reach.get(&reach)).any(|alike| {
+        narrow.covering_ranges().filter_map(|reach| self.by_range.get(&reach)).any(|alike| {
             let longest = alike.iter().rev().find(|(_, wide)| wide != narrow);
             longest.is_some_and(|(limit, _)| *limit >= Limit(narrow.seconds))
         })

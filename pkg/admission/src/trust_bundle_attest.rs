@@ -12,7 +12,7 @@ use schema::object::Object;
 use crate::{AdmissionNotes, Attributes, Plugin, Verdict, signer};
 
 /// Metadata that the garbage collector and storage migrations change.
-const OF_COLLECTOR: [&str; 4] = ["ownerReferences", "finalizers", "selfLink", "managedFields"];
+const GC_METADATA: [&str; 4] = ["ownerReferences", "finalizers", "selfLink", "managedFields"];
 
 pub struct ClusterTrustBundleAttest {
     authorizer: Arc<dyn Authorizer>,
@@ -26,12 +26,12 @@ impl ClusterTrustBundleAttest {
 }
 
 /// True if two objects differ only in the fields that the garbage collector changes.
-fn same_meaning(new: &Object, old: &Object) -> bool {
+fn differs_only_in_gc_metadata(new: &Object, old: &Object) -> bool {
     let but = |object: &Object, left_out: &[&str]| {
         let members = object.iter().filter(|(name, _)| !left_out.contains(&name.as_str()));
         members.map(|(name, value)| (name.clone(), value.clone())).collect::<Object>()
     };
-    let metadata = |object| child(object, "metadata").map(|metadata| but(metadata, &OF_COLLECTOR));
+    let metadata = |object| child(object, "metadata").map(|metadata| but(metadata, &GC_METADATA));
     metadata(new) == metadata(old) && but(new, &["metadata"]) == but(old, &["metadata"])
 }
 
@@ -48,7 +48,7 @@ impl Plugin for ClusterTrustBundleAttest {
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(bundle) = object else { return Ok(()) };
         let name = child(bundle, "spec").map_or("", |spec| text(spec, "signerName"));
-        if name.is_empty() || a.old.is_some_and(|old| same_meaning(bundle, old)) {
+        if name.is_empty() || a.old.is_some_and(|old| differs_only_in_gc_metadata(bundle, old)) {
             return Ok(());
         }
         if signer::allows(self.authorizer.as_ref(), a.user, "attest", name).await {

@@ -70,10 +70,10 @@ pub trait WebhookSource: Send + Sync + 'static {
 /// Dependencies of the two webhook plugins.
 #[derive(Clone)]
 pub struct Webhooks {
-    pub configured: Arc<dyn WebhookSource>,
+    pub source: Arc<dyn WebhookSource>,
     pub caller: Arc<dyn Caller>,
     /// Dependencies shared with policies.
-    pub around: DynamicAdmissionDeps,
+    pub deps: DynamicAdmissionDeps,
     pub metrics: Arc<WebhookMetrics>,
 }
 

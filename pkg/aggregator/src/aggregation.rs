@@ -19,15 +19,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::api::catalog::{Proxied, ProxiedVersion};
+use ::api::catalog::{ProxiedApiService, ProxiedVersion};
 use ::api::resources::{self, Handle};
 use apimachinery::status::Reason;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use client::{Address, Dialer};
 use component_base::metrics::MetricsRegistry;
-use endpoints::aggregated::{BackendAddress, ErrorResponse, Servers};
-use endpoints::routing::served::Served;
+use endpoints::aggregated::{BackendAddress, ErrorResponse, ServerResolver};
+use endpoints::routing::served::ServedApi;
 use registry::client::Client;
 use registry::informer::{Informer, InformerTask};
 use registry::{Registry, meta};
@@ -39,9 +39,9 @@ use crate::config::AggregationConfig;
 use crate::error::Error;
 use crate::service_addresses::ServiceAddresses;
 use availability::{Verdict, Watcher};
-use described::{DiscoveryTask, Told, unknown};
+use described::{DiscoveryTask, DiscoveryUpdate, unknown};
 use metrics::AvailabilityMetrics;
-use registered::{ApiService, Place, Registered};
+use registered::{ApiService, ApiServiceProjection, ServerAddress};
 use remote::Remote;
 
 const GROUP: &str = "apiregistration.k8s.io";
@@ -62,14 +62,14 @@ pub const HOOKS: [&str; 8] = [
 const RESULTS_CAPACITY: usize = 16;
 
 /// The servers behind APIServices, for request forwarding.
-pub(crate) struct Remotes {
+pub(crate) struct RemoteServers {
     by_name: ArcSwap<HashMap<String, Arc<Remote>>>,
-    follower: Informer<Registered>,
+    follower: Informer<ApiServiceProjection>,
 }
 
 #[async_trait]
-impl Servers for Remotes {
-    async fn way(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse> {
+impl ServerResolver for RemoteServers {
+    async fn resolve(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse> {
         let unavailable = || ErrorResponse { code: 503, message: "service unavailable".to_owned() };
         let remote = self.by_name.load().get(api_service).cloned().ok_or_else(unavailable)?;
         if !self.follower.read(|registered| registered.is_available(api_service)) {
@@ -88,20 +88,20 @@ impl Servers for Remotes {
 /// Serves the groups of extension API servers.
 pub struct Aggregator {
     config: AggregationConfig,
-    follower: Informer<Registered>,
-    served: Arc<Served>,
+    follower: Informer<ApiServiceProjection>,
+    served: Arc<ServedApi>,
     addresses: ServiceAddresses,
     /// The egress proxy to the servers; `None` for direct connections.
     dialer: Option<Dialer>,
     status: Client,
     metrics: Arc<AvailabilityMetrics>,
-    remotes: Arc<Remotes>,
+    remotes: Arc<RemoteServers>,
     /// The last discovery result of each server, by APIService.
-    said: HashMap<String, Arc<Proxied>>,
+    last_results: HashMap<String, Arc<ProxiedApiService>>,
     /// Discovery tasks by APIService.
-    asking: HashMap<String, AbortHandle>,
+    discovery_tasks: HashMap<String, AbortHandle>,
     tasks: JoinSet<()>,
-    told: (mpsc::Sender<Told>, mpsc::Receiver<Told>),
+    results: (mpsc::Sender<DiscoveryUpdate>, mpsc::Receiver<DiscoveryUpdate>),
     /// The published versions in the catalog, by group.
     published: BTreeMap<String, Vec<ProxiedVersion>>,
     /// True once every APIService that existed at start is served and its server's discovery has succeeded or
@@ -118,27 +118,27 @@ impl Aggregator {
     pub fn new(
         config: &AggregationConfig,
         registry: &Registry,
-        served: &Arc<Served>,
+        served: &Arc<ServedApi>,
         addresses: ServiceAddresses,
         dialer: Option<Dialer>,
         metrics: &MetricsRegistry,
-    ) -> Result<(Self, InformerTask<Registered>), Error> {
+    ) -> Result<(Self, InformerTask<ApiServiceProjection>), Error> {
         remote::check(config)?;
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
         let (follower, following) = Informer::new(registry, "aggregation", row.into_iter().collect());
-        let remotes = Remotes { by_name: ArcSwap::default(), follower: follower.clone() };
+        let remotes = RemoteServers { by_name: ArcSwap::default(), follower: follower.clone() };
         let aggregator = Aggregator {
             config: config.clone(),
             served: Arc::clone(served),
             addresses,
             dialer,
-            status: Client::find(registry, GROUP, "apiservices")?.through("status")?,
+            status: Client::find(registry, GROUP, "apiservices")?.with_subresource("status")?,
             metrics: Arc::new(AvailabilityMetrics::new(metrics)),
             remotes: Arc::new(remotes),
-            said: HashMap::new(),
-            asking: HashMap::new(),
+            last_results: HashMap::new(),
+            discovery_tasks: HashMap::new(),
             tasks: JoinSet::new(),
-            told: mpsc::channel(RESULTS_CAPACITY),
+            results: mpsc::channel(RESULTS_CAPACITY),
             published: BTreeMap::new(),
             settled: watch::Sender::new(false),
             follower,
@@ -147,8 +147,8 @@ impl Aggregator {
     }
 
     /// Returns the servers for request forwarding.
-    pub fn servers(&self) -> Arc<dyn Servers> {
-        Arc::clone(&self.remotes) as Arc<dyn Servers>
+    pub fn servers(&self) -> Arc<dyn ServerResolver> {
+        Arc::clone(&self.remotes) as Arc<dyn ServerResolver>
     }
 
     /// Completes once every APIService that existed at start is served and its server's discovery has
@@ -164,7 +164,7 @@ impl Aggregator {
     /// Completes when all APIServices with these names are available.
     pub fn available(&self, names: Vec<String>) -> impl Future<Output = ()> + Send + use<> {
         let follower = self.follower.clone();
-        let all = move |view: &Registered| names.iter().all(|name| view.is_available(name));
+        let all = move |view: &ApiServiceProjection| names.iter().all(|name| view.is_available(name));
         async move { follower.wait_for(all).await }
     }
 
@@ -178,10 +178,10 @@ impl Aggregator {
                 () = self.follower.wait_for(|view| Some(view.changes()) != seen) => {}
                 () = sleep(RETRY), if failed => {}
                 // `self` holds a sender, so the channel stays open.
-                Some(told) = self.told.1.recv() => {
+                Some(told) = self.results.1.recv() => {
                     silent.remove(&told.remote.service.name);
                     self.handle_result(told);
-                    self.settle(&silent);
+                    self.mark_settled(&silent);
                     continue;
                 }
                 Some(_) = self.tasks.join_next() => continue,
@@ -189,18 +189,18 @@ impl Aggregator {
             let (changes, services) = self.follower.read(|view| (view.changes(), view.all()));
             let is_first = seen.is_none();
             seen = Some(changes);
-            self.take(&services).await;
+            self.update_servers(&services).await;
             self.publish(&services);
             if is_first {
-                silent = self.asking.keys().cloned().collect();
+                silent = self.discovery_tasks.keys().cloned().collect();
             }
-            silent.retain(|name| self.asking.contains_key(name));
-            self.settle(&silent);
+            silent.retain(|name| self.discovery_tasks.contains_key(name));
+            self.mark_settled(&silent);
             failed = !self.write_local_conditions(&services).await;
         }
     }
 
-    fn settle(&self, silent: &HashSet<String>) {
+    fn mark_settled(&self, silent: &HashSet<String>) {
         self.settled.send_if_modified(|settled| {
             let is_new = silent.is_empty() && !*settled;
             *settled |= is_new;
@@ -209,23 +209,23 @@ impl Aggregator {
     }
 
     /// Handles a discovery result.
-    fn handle_result(&mut self, told: Told) {
+    fn handle_result(&mut self, told: DiscoveryUpdate) {
         let name = &told.remote.service.name;
         let current =
             self.remotes.by_name.load().get(name).is_some_and(|known| Arc::ptr_eq(known, &told.remote));
-        if current && self.said.get(name).is_none_or(|before| **before != told.proxied) {
-            self.said.insert(name.clone(), Arc::new(told.proxied));
-            let services = self.follower.read(Registered::all);
+        if current && self.last_results.get(name).is_none_or(|before| **before != told.proxied) {
+            self.last_results.insert(name.clone(), Arc::new(told.proxied));
+            let services = self.follower.read(ApiServiceProjection::all);
             self.publish(&services);
         }
     }
 
     /// Updates the servers to match these APIServices.
-    async fn take(&mut self, services: &[Arc<ApiService>]) {
+    async fn update_servers(&mut self, services: &[Arc<ApiService>]) {
         let before = self.remotes.by_name.load_full();
         let mut now = HashMap::new();
         for service in services {
-            let Some(place) = &service.place else { continue };
+            let Some(place) = &service.address else { continue };
             let known = before.get(&service.name).filter(|known| known.is_of(service));
             let remote = match known {
                 Some(known) => Arc::clone(known),
@@ -238,15 +238,15 @@ impl Aggregator {
         }
         let names: HashSet<&str> = services.iter().map(|service| service.name.as_str()).collect();
         for name in before.keys().filter(|name| !now.contains_key(*name)) {
-            self.asking.remove(name).into_iter().for_each(|task| task.abort());
-            self.said.remove(name);
+            self.discovery_tasks.remove(name).into_iter().for_each(|task| task.abort());
+            self.last_results.remove(name);
         }
         self.metrics.keep(&names);
         self.remotes.by_name.store(Arc::new(now));
     }
 
     /// Starts the tasks for the server of an APIService.
-    async fn begin(&mut self, service: &Arc<ApiService>, place: &Place) -> Option<Arc<Remote>> {
+    async fn begin(&mut self, service: &Arc<ApiService>, place: &ServerAddress) -> Option<Arc<Remote>> {
         let service = Arc::clone(service);
         let place = place.clone();
         let addresses = self.addresses.clone();
@@ -256,29 +256,29 @@ impl Aggregator {
         let making = move || Remote::new(service, place, addresses, dialer, &config);
         let remote = Arc::new(tokio::task::spawn_blocking(making).await.ok()?);
         let name = remote.service.name.clone();
-        let back = Arc::new(Notify::new());
+        let recovered = Arc::new(Notify::new());
         let watcher = Watcher {
             remote: Arc::clone(&remote),
             status: self.status.clone(),
             metrics: Arc::clone(&self.metrics),
-            back: Arc::clone(&back),
+            recovered: Arc::clone(&recovered),
         };
-        let describer = DiscoveryTask::new(Arc::clone(&remote), self.told.0.clone(), back);
+        let describer = DiscoveryTask::new(Arc::clone(&remote), self.results.0.clone(), recovered);
         let addresses = self.addresses.clone();
         let task = self.tasks.spawn(async move {
             addresses.ready().await;
             tokio::join!(watcher.run(), describer.run());
         });
-        self.said.remove(&name);
-        self.asking.insert(name, task).into_iter().for_each(|before| before.abort());
+        self.last_results.remove(&name);
+        self.discovery_tasks.insert(name, task).into_iter().for_each(|before| before.abort());
         Some(remote)
     }
 
     /// Publishes a new catalog generation if anything differs.
     fn publish(&mut self, services: &[Arc<ApiService>]) {
         let mut wanted: BTreeMap<String, Vec<ProxiedVersion>> = BTreeMap::new();
-        for service in services.iter().filter(|service| service.place.is_some()) {
-            let said = self.said.get(&service.name).cloned();
+        for service in services.iter().filter(|service| service.address.is_some()) {
+            let said = self.last_results.get(&service.name).cloned();
             wanted.entry(service.group.clone()).or_default().push(ProxiedVersion {
                 name: service.version.clone(),
                 group_priority: service.group_priority,
@@ -302,7 +302,7 @@ impl Aggregator {
     /// Writes the `Available` condition of local APIServices. Returns false if a write failed.
     async fn write_local_conditions(&self, services: &[Arc<ApiService>]) -> bool {
         let mut well = true;
-        for service in services.iter().filter(|service| service.place.is_none()) {
+        for service in services.iter().filter(|service| service.address.is_none()) {
             self.metrics.found(&service.name, true);
             if service.available && service.reason == "Local" {
                 continue;
@@ -311,7 +311,7 @@ impl Aggregator {
             let now = self.status.now();
             let wanted = |current: Option<&schema::object::Object>| {
                 let current = current.filter(|current| meta::text(current, "uid") == service.uid)?;
-                ApiService::of(current).place.is_none().then(|| verdict.told(current, now))?
+                ApiService::of(current).address.is_none().then(|| verdict.apply_condition(current, now))?
             };
             if let Err(status) = self.status.reconcile("", &service.name, &wanted).await
                 && status.reason != Reason::NotFound

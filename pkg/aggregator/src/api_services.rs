@@ -30,7 +30,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// The existing APIServices.
 #[derive(Clone, Default)]
-pub struct Known {
+pub struct ExistingApiServices {
     by_name: BTreeMap<Box<str>, ExistingApiService>,
     changes: u64,
 }
@@ -43,10 +43,10 @@ struct ExistingApiService {
     managed: String,
     priorities: (i64, i64),
     /// True if another server handles it.
-    elsewhere: bool,
+    is_remote: bool,
 }
 
-impl Projection for Known {
+impl Projection for ExistingApiServices {
     fn apply(&mut self, change: &ObjectChange) {
         self.changes += 1;
         match change.object() {
@@ -63,7 +63,7 @@ impl ExistingApiService {
             uid: meta::text(object, "uid").to_owned(),
             managed: labels.map_or("", |labels| text(labels, LABEL)).to_owned(),
             priorities: child(object, "spec").map(priorities).unwrap_or_default(),
-            elsewhere: child(object, "spec").is_some_and(|spec| child(spec, "service").is_some()),
+            is_remote: child(object, "spec").is_some_and(|spec| child(spec, "service").is_some()),
         }
     }
 }
@@ -71,7 +71,7 @@ impl ExistingApiService {
 impl ExistingApiService {
     /// True if it needs no write: it is up to date, or the user manages it.
     fn needs_no_write(&self, wanted: &DesiredApiService) -> bool {
-        self.managed != wanted.managed || self.priorities == wanted.priorities && !self.elsewhere
+        self.managed != wanted.managed || self.priorities == wanted.priorities && !self.is_remote
     }
 }
 
@@ -148,7 +148,7 @@ fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = DesiredApiServic
 
 /// Reconciles the APIServices of this server.
 pub struct ApiServices {
-    follower: Informer<Known>,
+    follower: Informer<ExistingApiServices>,
     client: Client,
     builtin: Vec<DesiredApiService>,
     custom: watch::Receiver<CustomVersions>,
@@ -166,7 +166,7 @@ impl ApiServices {
         registry: &Registry,
         catalog: &Catalog,
         custom: watch::Receiver<CustomVersions>,
-    ) -> Result<(Self, InformerTask<Known>), LookupError> {
+    ) -> Result<(Self, InformerTask<ExistingApiServices>), LookupError> {
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
         let (follower, following) = Informer::new(registry, "apiservices", row.into_iter().collect());
         let client = Client::find(registry, GROUP, "apiservices")?;
@@ -201,7 +201,7 @@ impl ApiServices {
                 Ok(()) = self.custom.changed() => {}
             }
             seen = Some(self.follower.read(|known| known.changes));
-            failed = !self.keep().await;
+            failed = !self.reconcile_custom().await;
         }
     }
 
@@ -220,7 +220,7 @@ impl ApiServices {
 
     /// Reconciles those of custom resources. Nothing is removed while a CRD is unreadable, because it may
     /// define the version. Upstream waits until all CRDs can be listed.
-    async fn keep(&mut self) -> bool {
+    async fn reconcile_custom(&mut self) -> bool {
         let (wanted, complete): (Vec<DesiredApiService>, bool) = {
             let custom = self.custom.borrow_and_update();
             (of_custom(&custom).collect(), custom.complete)

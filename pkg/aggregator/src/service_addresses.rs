@@ -21,7 +21,7 @@ type Key = (Box<str>, Box<str>);
 
 /// The Services and their slices.
 #[derive(Clone, Default)]
-pub struct Known {
+pub struct ServiceProjection {
     services: HashMap<Key, Arc<Service>>,
     /// By Service, then by slice name.
     slices: HashMap<Key, BTreeMap<Box<str>, Arc<EndpointSlice>>>,
@@ -29,7 +29,7 @@ pub struct Known {
     owners: HashMap<Key, Key>,
 }
 
-impl Projection for Known {
+impl Projection for ServiceProjection {
     fn apply(&mut self, change: &ObjectChange) {
         let key: Key = (change.namespace().into(), change.name().into());
         if change.row().plural == "services" {
@@ -93,27 +93,27 @@ fn slice(object: &Object) -> EndpointSlice {
 
 /// Addresses and ports of a Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedService {
     pub service: Option<Arc<Service>>,
     pub slices: Vec<Arc<EndpointSlice>>,
 }
 
-impl Known {
-    fn find(&self, namespace: &str, name: &str) -> Found {
+impl ServiceProjection {
+    fn find(&self, namespace: &str, name: &str) -> ResolvedService {
         let key: Key = (namespace.into(), name.into());
         let slices = self.slices.get(&key).into_iter().flat_map(BTreeMap::values);
-        Found { service: self.services.get(&key).cloned(), slices: slices.cloned().collect() }
+        ResolvedService { service: self.services.get(&key).cloned(), slices: slices.cloned().collect() }
     }
 }
 
 /// Resolver for Services. Cheap to clone.
 #[derive(Clone)]
-pub struct ServiceAddresses(Arc<Resolver<Listed>>);
+pub struct ServiceAddresses(Arc<Resolver<InformerLister>>);
 
 /// Lister over the informer's current state.
-struct Listed(Informer<Known>);
+struct InformerLister(Informer<ServiceProjection>);
 
-impl Lister for Listed {
+impl Lister for InformerLister {
     fn service(&self, namespace: &str, name: &str) -> Option<Arc<Service>> {
         self.0.read(|known| known.services.get(&(namespace.into(), name.into())).cloned())
     }
@@ -129,12 +129,19 @@ impl Lister for Listed {
 impl ServiceAddresses {
     /// Creates the resolver for a registry, and the task that keeps it up to date. `loopback` is the address
     /// of this server.
-    pub fn new(registry: &Registry, routing: Routing, loopback: Address) -> (Self, InformerTask<Known>) {
+    pub fn new(
+        registry: &Registry,
+        routing: Routing,
+        loopback: Address,
+    ) -> (Self, InformerTask<ServiceProjection>) {
         let services = resources::find("", "v1", "services", "").map(Handle::from);
         let slices = resources::find("discovery.k8s.io", "v1", "endpointslices", "").map(Handle::from);
         let rows = services.into_iter().chain(slices).collect();
         let (follower, following) = Informer::new(registry, "services and their endpoints", rows);
-        (ServiceAddresses(Arc::new(Resolver { lister: Listed(follower), routing, loopback })), following)
+        (
+            ServiceAddresses(Arc::new(Resolver { lister: InformerLister(follower), routing, loopback })),
+            following,
+        )
     }
 
     /// Waits until all Services are loaded.
@@ -143,12 +150,12 @@ impl ServiceAddresses {
     }
 
     /// Addresses and ports of a Service.
-    pub fn find(&self, namespace: &str, name: &str) -> Found {
+    pub fn find(&self, namespace: &str, name: &str) -> ResolvedService {
         self.0.lister.0.read(|known| known.find(namespace, name))
     }
 
     /// Waits until a Service or its slices change.
-    pub async fn changed(&self, namespace: &str, name: &str, before: &Found) {
+    pub async fn changed(&self, namespace: &str, name: &str, before: &ResolvedService) {
         self.0.lister.0.wait_for(|known| known.find(namespace, name) != *before).await;
     }
 

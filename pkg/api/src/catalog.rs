@@ -22,7 +22,7 @@ use crate::resources::{self, Handle, Resource};
 pub use custom::CustomResource;
 pub use definition::Definition;
 pub use endpoints::Endpoints;
-pub use proxied::{Document, Proxied, ProxiedVersion};
+pub use proxied::{Document, ProxiedApiService, ProxiedVersion};
 pub use serving::ServedSelection;
 
 /// Priority of upstream's aggregator for its own group.
@@ -70,7 +70,7 @@ pub enum Owner {
     /// CustomResourceDefinitions.
     Custom,
     /// Aggregated API server, which also serves the discovery document of the version.
-    Proxied(Arc<Proxied>),
+    Proxied(Arc<ProxiedApiService>),
 }
 
 #[derive(Debug)]

@@ -46,7 +46,7 @@ const ALWAYS_IN_NAMED_NAMESPACE: [&str; 3] = ["cinder", "storageos", "csi"];
 #[derive(Debug)]
 pub struct Referrer<'a> {
     form: Form<'a>,
-    doubt: ReadStatus,
+    read_status: ReadStatus,
 }
 
 #[derive(Debug)]
@@ -57,24 +57,24 @@ enum Form<'a> {
 
 impl<'a> Referrer<'a> {
     pub fn tree(object: &'a Object) -> Self {
-        Referrer { form: Form::Tree(object), doubt: ReadStatus::default() }
+        Referrer { form: Form::Tree(object), read_status: ReadStatus::default() }
     }
 
     /// Canonical bytes of a `v1` message.
     pub fn message(message: &'static Message, raw: &'a [u8]) -> Self {
-        Referrer { form: Form::Message(MessageRef::new(message, raw)), doubt: ReadStatus::default() }
+        Referrer { form: Form::Message(MessageRef::new(message, raw)), read_status: ReadStatus::default() }
     }
 
     /// True if all reads so far succeeded. Otherwise a field that looked absent may exist, and only a tree
     /// gives a reliable answer.
     pub fn is_certain(&self) -> bool {
-        !self.doubt.exists()
+        !self.read_status.exists()
     }
 
     fn view(&self) -> View<'_> {
         match self.form {
             Form::Tree(object) => View::of(object),
-            Form::Message(message) => View::of_message(message, &self.doubt),
+            Form::Message(message) => View::of_message(message, &self.read_status),
         }
     }
 

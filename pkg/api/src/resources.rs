@@ -68,7 +68,7 @@ pub struct Resource<'a> {
     /// Built-in kind of the main resource, also for its subresources; `None` for custom resources.
     pub builtin: Option<Builtin>,
     /// Operation behind the endpoint.
-    pub act: EndpointOperation,
+    pub operation: EndpointOperation,
     /// Kind of the body; for connect subresources the kind of their options.
     pub kind: &'a str,
     /// `apiVersion` of `kind`. Differs from `group_version` for a subresource with a kind of another group,
@@ -216,7 +216,7 @@ const RESOURCE: Resource<'static> = Resource {
     plural: "",
     subresource: "",
     builtin: None,
-    act: EndpointOperation::Store,
+    operation: EndpointOperation::Store,
     kind: "",
     kind_group_version: "",
     singular: "",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::catalog::{CustomResource, Group};
 use api::cel_times::CelMetrics;
 use endpoints::api::WatchMetrics;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use registry::Registry;
 use registry::generic::Convert;
 
@@ -14,7 +14,7 @@ use registry::generic::Convert;
 #[derive(Clone)]
 pub struct CustomKinds {
     registry: Registry,
-    served: Arc<Served>,
+    served: Arc<ServedApi>,
     watches: Arc<WatchMetrics>,
     /// Metrics of validation rule durations.
     pub cel_times: Arc<CelMetrics>,
@@ -23,7 +23,7 @@ pub struct CustomKinds {
 impl CustomKinds {
     pub fn new(
         registry: Registry,
-        served: Arc<Served>,
+        served: Arc<ServedApi>,
         watches: Arc<WatchMetrics>,
         cel_times: Arc<CelMetrics>,
     ) -> Self {

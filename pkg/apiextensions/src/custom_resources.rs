@@ -26,7 +26,7 @@ use endpoints::routing::served::ResourceRequests;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use registry::client::LookupError;
-use registry::client::{Amended, Read};
+use registry::client::{ReadFreshness, ReconcileOutcome};
 use registry::informer::{Informer, InformerTask};
 use registry::{Client, Registry};
 use schema::json::decode_outline;
@@ -69,31 +69,31 @@ enum Outcome {
 
 /// Current state of the CRDs of a server.
 #[derive(Clone)]
-pub struct Kinds {
+pub struct DefinitionsHandle {
     read: Informer<Definitions>,
     served: SharedKinds,
 }
 
 /// Snapshot of the state of a server's CRDs, for a server that starts with the same CRDs. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Known {
+pub struct DefinitionsSnapshot {
     read: Arc<Definitions>,
     served: KindsSnapshot,
 }
 
-impl Kinds {
+impl DefinitionsHandle {
     /// Returns a snapshot.
-    pub fn now(&self) -> Known {
-        Known { read: self.read.snapshot(), served: self.served.now() }
+    pub fn now(&self) -> DefinitionsSnapshot {
+        DefinitionsSnapshot { read: self.read.snapshot(), served: self.served.now() }
     }
 }
 
 /// On-demand requests before all CRDs are loaded.
-pub struct Meanwhile {
+pub struct OnDemandDefinitions {
     /// Requests for one resource or for all.
-    pub asked: ResourceRequests,
+    pub requests: ResourceRequests,
     /// Notified when a request needs all CRDs.
-    pub everything: Option<oneshot::Sender<()>>,
+    pub load_all: Option<oneshot::Sender<()>>,
 }
 
 /// The CRD controller.
@@ -105,7 +105,7 @@ pub struct CustomResources {
     /// CRDs whose objects are being deleted.
     cleaning: HashSet<String>,
     cleanups: JoinSet<String>,
-    accepted: Mutex<PendingNames>,
+    pending_names: Mutex<PendingNames>,
     /// CRDs that are up to date, with their revision and serving state.
     settled: HashMap<String, (i64, bool)>,
     versions: watch::Sender<CustomVersions>,
@@ -121,23 +121,23 @@ impl CustomResources {
         registry: &Registry,
         kinds: CustomKinds,
         webhooks: ConversionDeps,
-        known: Known,
+        known: DefinitionsSnapshot,
         metrics: Arc<DefinitionMetrics>,
     ) -> Result<(Self, InformerTask<Definitions>), LookupError> {
         let group = "apiextensions.k8s.io";
         let plural = "customresourcedefinitions";
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
         let rows = row.into_iter().collect();
-        let empty = move || Definitions::beside(Arc::clone(&known.read));
-        let (follower, following) = Informer::beginning_with(empty, registry, plural, rows);
-        let status = Client::find(registry, group, plural)?.through("status")?;
+        let empty = move || Definitions::sharing(Arc::clone(&known.read));
+        let (follower, following) = Informer::with_initial_view(empty, registry, plural, rows);
+        let status = Client::find(registry, group, plural)?.with_subresource("status")?;
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {
             cleanup: Arc::new(Cleanup::new(registry.clone(), status.clone())),
             serving: Serving::new(kinds, webhooks, metrics, minor, known.served),
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
-            accepted: Mutex::default(),
+            pending_names: Mutex::default(),
             settled: HashMap::new(),
             versions: watch::Sender::default(),
             follower,
@@ -147,14 +147,14 @@ impl CustomResources {
     }
 
     /// Completes when all CRDs are loaded.
-    pub fn known(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub fn loaded(&self) -> impl Future<Output = ()> + Send + use<> {
         let follower = self.follower.clone();
         async move { follower.ready().await }
     }
 
     /// Returns the state for servers that start with the same CRDs.
-    pub fn kinds(&self) -> Kinds {
-        Kinds { read: self.follower.clone(), served: self.serving.shared() }
+    pub fn kinds(&self) -> DefinitionsHandle {
+        DefinitionsHandle { read: self.follower.clone(), served: self.serving.shared() }
     }
 
     /// Returns a receiver of the served versions.
@@ -164,7 +164,7 @@ impl CustomResources {
 
     /// Serves CRDs until dropped. Notifies `first` when all CRDs that existed at start are served. With
     /// `meanwhile`, CRDs requested on demand are served earlier.
-    pub async fn run(mut self, first: oneshot::Sender<()>, meanwhile: Option<Meanwhile>) {
+    pub async fn run(mut self, first: oneshot::Sender<()>, meanwhile: Option<OnDemandDefinitions>) {
         let mut first = Some(first);
         if let Some(meanwhile) = meanwhile {
             self.serve_on_demand(meanwhile).await;
@@ -184,9 +184,9 @@ impl CustomResources {
                 self.follower.read(|view| (view.changes(), view.is_complete(), view.all()));
             seen = Some(changes);
             let foreseen = {
-                let mut accepted = lock(&self.accepted);
+                let mut accepted = lock(&self.pending_names);
                 accepted.remove_received(&definitions);
-                accepted.foreseen(&definitions)
+                accepted.predict_names(&definitions)
             };
             let outcome = self.serving.serve(&foreseen);
             let complete = outcome.complete && readable;
@@ -203,19 +203,19 @@ impl CustomResources {
                 // The receiver may be gone.
                 _ = first.send(());
             }
-            failed = !self.judge(&definitions, &foreseen).await;
+            failed = !self.write_conditions(&definitions, &foreseen).await;
             self.clean_up(&definitions);
         }
     }
 
     /// Serves single CRDs on demand, until all are loaded.
-    async fn serve_on_demand(&mut self, mut meanwhile: Meanwhile) {
+    async fn serve_on_demand(&mut self, mut meanwhile: OnDemandDefinitions) {
         let follower = self.follower.clone();
         let mut asked = BTreeMap::new();
         loop {
             let next = tokio::select! {
                 () = follower.ready() => return,
-                Some(next) = meanwhile.asked.recv() => next,
+                Some(next) = meanwhile.requests.recv() => next,
             };
             let is_served = match next {
                 Some(resource) => self.serve_one(&resource, &mut asked).await,
@@ -223,7 +223,7 @@ impl CustomResources {
             };
             if !is_served {
                 // The receiver may be gone.
-                meanwhile.everything.take().map(|everything| everything.send(()));
+                meanwhile.load_all.take().map(|everything| everything.send(()));
             }
         }
     }
@@ -246,14 +246,18 @@ impl CustomResources {
 
     /// Reads a stored CRD. Unreadable CRDs are reported later, when all are loaded.
     async fn stored(&self, name: &str) -> Option<Definition> {
-        let element = self.status.element("", name, Read::Cached).await.ok()??;
+        let element = self.status.element("", name, ReadFreshness::Cached).await.ok()??;
         let bytes = element.value().ok()?;
         Definition::read(decode_outline(bytes, BULK).ok()?, element.revision(), bytes.clone())
     }
 
     /// Writes missing conditions, several at a time. `foreseen` contains the CRDs as served. Returns false if
     /// a write failed.
-    async fn judge(&mut self, definitions: &[Arc<Definition>], foreseen: &[Arc<Definition>]) -> bool {
+    async fn write_conditions(
+        &mut self,
+        definitions: &[Arc<Definition>],
+        foreseen: &[Arc<Definition>],
+    ) -> bool {
         let mut settled = take(&mut self.settled);
         settled.retain(|name, _| definitions.binary_search_by(|known| known.name.cmp(name)).is_ok());
         let mut writes: Vec<BoxFuture<'_, (&Definition, Outcome)>> = Vec::new();
@@ -261,7 +265,7 @@ impl CustomResources {
             let serves = self.serving.serves(foreseen);
             // Name conflicts depend on other CRDs; everything else only on the recorded state.
             let as_then = settled.get(&definition.name) == Some(&(definition.revision, serves));
-            let is_settled = as_then && definition.wanted == definition.accepted;
+            let is_settled = as_then && definition.names == definition.accepted_names;
             if !is_settled && may_change(definition, serves) {
                 let write = self.write(definition, definitions, serves);
                 writes.push(Box::pin(async move { (&**definition, write.await) }));
@@ -287,20 +291,20 @@ impl CustomResources {
     async fn write(&self, definition: &Definition, definitions: &[Arc<Definition>], serves: bool) -> Outcome {
         let now = self.status.now();
         let wanted = |current: Option<&Object>| {
-            let mut accepted = lock(&self.accepted);
-            let taken = || accepted.of_others(definition, definitions);
-            let wanted = StatusInputs { uid: &definition.uid, taken, serves, now }.wanted(current?)?;
+            let mut accepted = lock(&self.pending_names);
+            let other_names = || accepted.other_names(definition, definitions);
+            let wanted = StatusInputs { uid: &definition.uid, other_names, serves, now }.desired(current?)?;
             accepted.reserve(definition, &wanted);
             Some(wanted)
         };
         // An unestablished CRD always needs a write. For others, the cached object shows the difference.
         let amended = if definition.is_new() || serves && !definition.is("Established") {
-            self.status.amend("", &definition.name, &wanted).await
+            self.status.reconcile_existing("", &definition.name, &wanted).await
         } else {
-            self.status.reconcile("", &definition.name, &wanted).await.map(Amended::from)
+            self.status.reconcile("", &definition.name, &wanted).await.map(ReconcileOutcome::from)
         };
         let written = amended.as_ref().ok().filter(|amended| amended.written);
-        lock(&self.accepted).settle(definition, written.map(|amended| amended.revision));
+        lock(&self.pending_names).settle(definition, written.map(|amended| amended.revision));
         match amended {
             Ok(amended) if amended.revision == definition.revision => Outcome::Settled { serves },
             Ok(_) => Outcome::Written,

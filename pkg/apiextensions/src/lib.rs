@@ -7,6 +7,7 @@ mod custom_versions;
 
 pub use custom_kinds::CustomKinds;
 pub use custom_resources::{
-    ConversionDeps, ConversionMetrics, CustomResources, DefinitionMetrics, Kinds, Known, Meanwhile,
+    ConversionDeps, ConversionMetrics, CustomResources, DefinitionMetrics, DefinitionsHandle,
+    DefinitionsSnapshot, OnDemandDefinitions,
 };
 pub use custom_versions::CustomVersions;

@@ -23,7 +23,7 @@ pub struct Query {
     /// End offsets of the names and values in `text`.
     ends: Vec<(usize, usize)>,
     /// Error of the first skipped pair.
-    flaw: Option<QueryError>,
+    error: Option<QueryError>,
 }
 
 /// Error in a pair of a query, in the wording of Go's `net/url`.
@@ -43,7 +43,7 @@ impl Query {
         let mut query = Query::default();
         for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
             if pair.contains(';') {
-                query.flaw.get_or_insert(QueryError::Semicolon);
+                query.error.get_or_insert(QueryError::Semicolon);
                 continue;
             }
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -51,7 +51,7 @@ impl Query {
                 (Some(name), Some(value)) => (name, value),
                 (decoded, _) => {
                     let broken = if decoded.is_none() { name } else { value };
-                    query.flaw.get_or_insert_with(|| QueryError::Escape(broken_escape(broken)));
+                    query.error.get_or_insert_with(|| QueryError::Escape(broken_escape(broken)));
                     continue;
                 }
             };
@@ -64,8 +64,8 @@ impl Query {
     }
 
     /// Error of a skipped pair, if any. Using only the other parameters changes the meaning of the request.
-    pub fn flaw(&self) -> Option<&QueryError> {
-        self.flaw.as_ref()
+    pub fn error(&self) -> Option<&QueryError> {
+        self.error.as_ref()
     }
 
     /// The parameters, in order.
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn skipped_pair_is_reported() {
         let check = |raw: &str, expected: Option<&str>| {
-            let flaw = Query::parse(raw).flaw().map(ToString::to_string);
+            let flaw = Query::parse(raw).error().map(ToString::to_string);
             assert_eq!(flaw.as_deref(), expected, "{raw}");
         };
         check("a=%41&b=+&&=", None);

@@ -27,7 +27,7 @@ pub struct RequestContext {
     /// Deadline of the response; `None` for a long-running request.
     pub deadline: Option<Instant>,
     /// Connection state of the client.
-    pub client: Client,
+    pub client: ClientConnection,
     /// `User-Agent` header; may be empty or arbitrary text.
     pub user_agent: String,
     /// Remote address of the connection.
@@ -55,24 +55,24 @@ impl RequestContext {
 #[derive(Debug, Default)]
 pub struct BodyLength {
     /// Length in bytes plus one; 0 before the body was read.
-    beyond: AtomicU64,
+    length_plus_one: AtomicU64,
 }
 
 impl BodyLength {
     /// Records that the body was read completely.
     pub fn read(&self, bytes: usize) {
-        self.beyond.store(u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(1), Relaxed);
+        self.length_plus_one.store(u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(1), Relaxed);
     }
 
     /// Length in bytes; `None` if the body was not read completely.
     pub fn bytes(&self) -> Option<u64> {
-        self.beyond.load(Relaxed).checked_sub(1)
+        self.length_plus_one.load(Relaxed).checked_sub(1)
     }
 }
 
 impl Clone for BodyLength {
     fn clone(&self) -> Self {
-        BodyLength { beyond: AtomicU64::new(self.beyond.load(Relaxed)) }
+        BodyLength { length_plus_one: AtomicU64::new(self.length_plus_one.load(Relaxed)) }
     }
 }
 
@@ -81,29 +81,29 @@ const TRUNCATED_BYTES: usize = 64;
 
 /// Reports if the client is still connected. Clones share one state. The default never disconnects.
 #[derive(Debug, Clone, Default)]
-pub struct Client {
-    gone: Arc<AtomicBool>,
+pub struct ClientConnection {
+    disconnected: Arc<AtomicBool>,
 }
 
 /// Guard for a connected client.
 #[derive(Debug)]
-pub struct Waiting(Client);
+pub struct ConnectedGuard(ClientConnection);
 
-impl Client {
+impl ClientConnection {
     /// Returns a guard; the client counts as disconnected when it is dropped.
-    pub fn waiting(&self) -> Waiting {
-        Waiting(self.clone())
+    pub fn guard(&self) -> ConnectedGuard {
+        ConnectedGuard(self.clone())
     }
 
     /// True if the client has disconnected.
-    pub fn is_gone(&self) -> bool {
-        self.gone.load(Relaxed)
+    pub fn is_disconnected(&self) -> bool {
+        self.disconnected.load(Relaxed)
     }
 }
 
-impl Drop for Waiting {
+impl Drop for ConnectedGuard {
     fn drop(&mut self) {
-        self.0.gone.store(true, Relaxed);
+        self.0.disconnected.store(true, Relaxed);
     }
 }
 

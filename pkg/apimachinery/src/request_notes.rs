@@ -11,7 +11,7 @@ const NOTES_MAX: usize = 1024;
 
 /// Minimum audit level for an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Least {
+pub enum MinimumLevel {
     /// Any level except `None`.
     Metadata,
     /// Request object.
@@ -22,7 +22,7 @@ pub enum Least {
 
 /// Request content for audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sent {
+pub enum RequestContent {
     /// Whole object, for example of a create.
     Object(SentObject),
     /// Body of a patch, unchanged.
@@ -51,11 +51,11 @@ pub struct Notes(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    annotations: Vec<(Cow<'static, str>, String, Least)>,
+    annotations: Vec<(Cow<'static, str>, String, MinimumLevel)>,
     warnings: Vec<String>,
     /// Audit level for the request content, if audit needs it.
-    wants: Option<Least>,
-    sent: Option<Sent>,
+    required_level: Option<MinimumLevel>,
+    content: Option<RequestContent>,
 }
 
 impl Notes {
@@ -65,11 +65,16 @@ impl Notes {
 
     /// Adds an audit annotation. The first value of a key wins (upstream's `AddAuditAnnotation`).
     pub fn annotate(&self, key: impl Into<Cow<'static, str>>, value: impl Into<String>) {
-        self.annotate_at(Least::Metadata, key, value);
+        self.annotate_at(MinimumLevel::Metadata, key, value);
     }
 
     /// As [`annotate`](Self::annotate), for audit levels from `least` on.
-    pub fn annotate_at(&self, least: Least, key: impl Into<Cow<'static, str>>, value: impl Into<String>) {
+    pub fn annotate_at(
+        &self,
+        least: MinimumLevel,
+        key: impl Into<Cow<'static, str>>,
+        value: impl Into<String>,
+    ) {
         let key = key.into();
         let value = value.into();
         let mut inner = self.inner();
@@ -90,40 +95,42 @@ impl Notes {
     /// Returns the annotations in order of creation.
     pub fn annotations(&self) -> Vec<(Cow<'static, str>, String)> {
         let mut all = Vec::new();
-        self.each_annotation(Least::RequestResponse, |key, value| all.push((key.clone(), value.to_owned())));
+        self.each_annotation(MinimumLevel::RequestResponse, |key, value| {
+            all.push((key.clone(), value.to_owned()))
+        });
         all
     }
 
     /// Calls `each` with the annotations for an audit level, in order of creation.
-    pub fn each_annotation(&self, recorded: Least, mut each: impl FnMut(&Cow<'static, str>, &str)) {
+    pub fn each_annotation(&self, recorded: MinimumLevel, mut each: impl FnMut(&Cow<'static, str>, &str)) {
         let inner = self.inner();
         let wanted = inner.annotations.iter().filter(|(_, _, least)| *least <= recorded);
         wanted.for_each(|(key, value, _)| each(key, value));
     }
 
-    /// Requests the content of the request: the metadata of the object, and from [`Least::Request`] on the
+    /// Requests the content of the request: the metadata of the object, and from [`MinimumLevel::Request`] on the
     /// whole object.
-    pub fn want_sent(&self, recorded: Least) {
-        self.inner().wants = Some(recorded);
+    pub fn require_content(&self, recorded: MinimumLevel) {
+        self.inner().required_level = Some(recorded);
     }
 
     /// Returns the requested audit level of the content; `None` if audit does not need it, or has already got
     /// it.
-    pub fn wants_sent(&self) -> Option<Least> {
-        self.inner().wants
+    pub fn is_content_required(&self) -> Option<MinimumLevel> {
+        self.inner().required_level
     }
 
     /// Records the content of the request, if it was [requested](Self::want_sent). The first value wins.
-    pub fn sent(&self, sent: Sent) {
+    pub fn set_content(&self, sent: RequestContent) {
         let mut inner = self.inner();
-        if inner.wants.take().is_some() {
-            inner.sent = Some(sent);
+        if inner.required_level.take().is_some() {
+            inner.content = Some(sent);
         }
     }
 
     /// Takes the content of the request, if it was recorded.
-    pub fn take_sent(&self) -> Option<Sent> {
-        self.inner().sent.take()
+    pub fn take_content(&self) -> Option<RequestContent> {
+        self.inner().content.take()
     }
 
     /// Returns the warnings in order of creation.
@@ -149,28 +156,28 @@ mod tests {
     #[test]
     fn annotation_can_require_audit_level() {
         let notes = Notes::default();
-        notes.annotate_at(Least::Request, "a", "1");
+        notes.annotate_at(MinimumLevel::Request, "a", "1");
         notes.annotate("b", "2");
         let keys = |recorded| {
             let mut keys = Vec::new();
             notes.each_annotation(recorded, |key, _| keys.push(key.to_string()));
             keys
         };
-        assert_eq!(keys(Least::Metadata), ["b"]);
-        assert_eq!(keys(Least::RequestResponse), ["a", "b"]);
+        assert_eq!(keys(MinimumLevel::Metadata), ["b"]);
+        assert_eq!(keys(MinimumLevel::RequestResponse), ["a", "b"]);
     }
 
     #[test]
     fn content_is_recorded_once_if_requested() {
         let notes = Notes::default();
-        let patch = |text: &'static str| Sent::Patch(Bytes::from_static(text.as_bytes()));
-        notes.sent(patch("unasked"));
-        assert_eq!((notes.wants_sent(), notes.take_sent()), (None, None));
-        notes.want_sent(Least::Request);
-        assert_eq!(notes.wants_sent(), Some(Least::Request));
-        notes.sent(patch("first"));
-        notes.sent(patch("second"));
-        assert_eq!((notes.wants_sent(), notes.take_sent()), (None, Some(patch("first"))));
+        let patch = |text: &'static str| RequestContent::Patch(Bytes::from_static(text.as_bytes()));
+        notes.set_content(patch("unasked"));
+        assert_eq!((notes.is_content_required(), notes.take_content()), (None, None));
+        notes.require_content(MinimumLevel::Request);
+        assert_eq!(notes.is_content_required(), Some(MinimumLevel::Request));
+        notes.set_content(patch("first"));
+        notes.set_content(patch("second"));
+        assert_eq!((notes.is_content_required(), notes.take_content()), (None, Some(patch("first"))));
     }
 
     #[test]

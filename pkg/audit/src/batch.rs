@@ -44,7 +44,7 @@ pub struct Batch {
     events: Mutex<Option<SyncSender<Box<Event>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Size in bytes of the queued events.
-    weight: Arc<AtomicUsize>,
+    queued_bytes: Arc<AtomicUsize>,
     metrics: Arc<AuditMetrics>,
 }
 
@@ -60,18 +60,24 @@ impl Batch {
         metrics: Arc<AuditMetrics>,
     ) -> io::Result<Self> {
         let (events, waiting) = sync_channel(options.waiting_max);
-        let weight = Arc::<AtomicUsize>::default();
-        let of_thread = Arc::clone(&weight);
+        let queued_bytes = Arc::<AtomicUsize>::default();
+        let of_thread = Arc::clone(&queued_bytes);
         let thread = std::thread::Builder::new()
             .name("audit-batches".to_owned())
             .spawn(move || deliver(&*sink, options, &*clock, &waiting, &of_thread))?;
-        Ok(Batch { events: Mutex::new(Some(events)), thread: Mutex::new(Some(thread)), weight, metrics })
+        Ok(Batch {
+            events: Mutex::new(Some(events)),
+            thread: Mutex::new(Some(thread)),
+            queued_bytes,
+            metrics,
+        })
     }
 
     /// Reserves memory for an event. Returns false if the limit is reached.
     fn admits(&self, event: &Event) -> bool {
-        let more = |held: usize| held.checked_add(event.weight()).filter(|sum| *sum <= WAITING_BYTES_MAX);
-        self.weight.fetch_update(Relaxed, Relaxed, more).is_ok()
+        let more =
+            |held: usize| held.checked_add(event.memory_bytes()).filter(|sum| *sum <= WAITING_BYTES_MAX);
+        self.queued_bytes.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
 }
 
@@ -86,7 +92,7 @@ impl Sink for Batch {
             let admitted = self.admits(event);
             if !admitted || to.try_send(Box::new(event.clone())).is_err() {
                 if admitted {
-                    self.weight.fetch_sub(event.weight(), Relaxed);
+                    self.queued_bytes.fetch_sub(event.memory_bytes(), Relaxed);
                 }
                 let lost = events.iter().skip(at).map(Event::legacy);
                 self.metrics.lost("buffered", &"audit buffer queue blocked", lost);
@@ -128,29 +134,29 @@ fn deliver(
             std::thread::sleep(tokens.take(clock.now()));
         }
         sink.process(&batch);
-        weight.fetch_sub(batch.iter().map(Event::weight).sum(), Relaxed);
+        weight.fetch_sub(batch.iter().map(Event::memory_bytes).sum(), Relaxed);
     }
     sink.finish();
 }
 
 struct TokenBucket {
     throttle: Throttle,
-    held: f64,
-    at: UnixTime,
+    tokens: f64,
+    updated_at: UnixTime,
 }
 
 impl TokenBucket {
     fn new(throttle: Throttle, now: UnixTime) -> Self {
-        TokenBucket { throttle, held: f64::from(throttle.burst), at: now }
+        TokenBucket { throttle, tokens: f64::from(throttle.burst), updated_at: now }
     }
 
     /// Takes a token and returns the delay until it is available.
     fn take(&mut self, now: UnixTime) -> Duration {
         let rate = self.throttle.per_second;
-        let passed = Duration::from_nanos(u64::try_from(now.nanos_since(self.at)).unwrap_or(0));
-        self.at = now;
-        self.held = (self.held + passed.as_secs_f64() * rate).min(f64::from(self.throttle.burst)) - 1.0;
-        let missing = (-self.held).max(0.0);
+        let passed = Duration::from_nanos(u64::try_from(now.nanos_since(self.updated_at)).unwrap_or(0));
+        self.updated_at = now;
+        self.tokens = (self.tokens + passed.as_secs_f64() * rate).min(f64::from(self.throttle.burst)) - 1.0;
+        let missing = (-self.tokens).max(0.0);
         Duration::try_from_secs_f64(missing / rate).unwrap_or_default()
     }
 }
@@ -164,14 +170,14 @@ mod tests {
 
     use super::*;
     use crate::event::tests::event;
-    use crate::sink::tests::Kept;
+    use crate::sink::tests::RecordingSink;
 
     const OPTIONS: BatchOptions =
         BatchOptions { waiting_max: 100, events_max: 4, wait_max: Duration::ZERO, throttle: None };
 
     #[test]
     fn events_are_delivered_in_order() {
-        let kept = Arc::new(Kept::default());
+        let kept = Arc::new(RecordingSink::default());
         let batch =
             Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
         for n in 0..10 {
@@ -219,17 +225,21 @@ mod tests {
 
     #[test]
     fn events_over_the_byte_limit_are_lost() {
-        let kept = Arc::new(Kept::default());
+        let kept = Arc::new(RecordingSink::default());
         let batch =
             Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
         // Simulates other queued events.
-        batch.weight.store(WAITING_BYTES_MAX, Relaxed);
+        batch.queued_bytes.store(WAITING_BYTES_MAX, Relaxed);
         batch.process(&[event()]);
-        batch.weight.store(WAITING_BYTES_MAX - event().weight(), Relaxed);
+        batch.queued_bytes.store(WAITING_BYTES_MAX - event().memory_bytes(), Relaxed);
         batch.process(&[event()]);
         batch.finish();
         assert_eq!(kept.batches.lock().unwrap().concat().len(), 1);
-        assert_eq!(batch.weight.load(Relaxed), WAITING_BYTES_MAX - event().weight(), "room is given back");
+        assert_eq!(
+            batch.queued_bytes.load(Relaxed),
+            WAITING_BYTES_MAX - event().memory_bytes(),
+            "room is given back"
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ impl Content {
     }
 
     /// Takes JSON without white space; it is not validated.
-    pub fn written(json: Bytes) -> Self {
+    pub fn from_json(json: Bytes) -> Self {
         Content(json)
     }
 

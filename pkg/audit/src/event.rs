@@ -29,7 +29,7 @@ pub struct Event {
     pub audit_id: AuditId,
     pub stage: Stage,
     /// The members that describe the request and the user.
-    pub asked: RequestRecord,
+    pub request_record: RequestRecord,
     /// The object of a resource request.
     pub object: Option<ObjectReference>,
     /// The result, if it is available at this stage.
@@ -49,7 +49,7 @@ pub struct ObjectReference {
     /// The request. It contributes nothing if it is not a resource request.
     pub request: Arc<RequestContext>,
     /// Values from the object in the request body that the request itself lacks; `None` if there is none.
-    pub brought: Option<Box<BodyObjectMeta>>,
+    pub body_meta: Option<Box<BodyObjectMeta>>,
 }
 
 /// Identity from an object in a request body.
@@ -95,7 +95,7 @@ impl<'o> Members<'o> {
     }
 
     /// Starts a member with a name that needs escaping.
-    fn foreign_key(&mut self, name: &str) -> &mut Vec<u8> {
+    fn escaped_key(&mut self, name: &str) -> &mut Vec<u8> {
         self.separate();
         write_string(name.as_bytes(), self.out);
         self.out.push(b':');
@@ -161,12 +161,12 @@ fn write_texts(values: &[String], out: &mut Vec<u8>) {
 
 impl Event {
     /// Approximate memory size in bytes: strings and objects, plus a constant for the rest.
-    pub fn weight(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         const REST: usize = 2 * 1024;
         let objects = [&self.request_object, &self.response_object];
         let objects = objects.into_iter().flatten().map(|object| object.bytes().len());
         let annotations = self.annotations.iter().map(|(key, value)| key.len() + value.len());
-        let asked = self.asked.members().len();
+        let asked = self.request_record.members().len();
         objects.chain(annotations).chain([asked]).fold(REST, usize::saturating_add)
     }
 
@@ -190,7 +190,7 @@ impl Event {
         event.text("level", self.level.name());
         event.text("auditID", self.audit_id.as_str());
         event.text("stage", self.stage.name());
-        event.members(self.asked.members());
+        event.members(self.request_record.members());
         if let Some(object) = &self.object {
             object.write(event.key("objectRef"));
         }
@@ -211,7 +211,7 @@ impl Event {
             sorted.sort();
             let mut annotations = Members::begin(event.key("annotations"));
             for (key, value) in sorted {
-                write_string(value.as_bytes(), annotations.foreign_key(key));
+                write_string(value.as_bytes(), annotations.escaped_key(key));
             }
             annotations.end();
         }
@@ -220,7 +220,7 @@ impl Event {
 
     /// The event in upstream's legacy text format, on one line without a line end. Error logs use it too.
     pub fn legacy(&self) -> String {
-        let (asker, target) = self.asked.legacy();
+        let (asker, target) = self.request_record.legacy();
         let namespace = self.object.as_ref().map(ObjectReference::namespace);
         let response = self.response_status.as_ref();
         format!(
@@ -270,7 +270,7 @@ fn write_user(user: &UserInfo, out: &mut Vec<u8>) {
     if !user.extra.is_empty() {
         let mut extra = Members::begin(members.key("extra"));
         for (key, values) in &user.extra {
-            write_texts(values, extra.foreign_key(key));
+            write_texts(values, extra.escaped_key(key));
         }
         extra.end();
     }
@@ -279,25 +279,29 @@ fn write_user(user: &UserInfo, out: &mut Vec<u8>) {
 
 impl ObjectReference {
     fn namespace(&self) -> &str {
-        self.said(|info| &info.namespace, |brought| &brought.namespace)
+        self.request_or_body(|info| &info.namespace, |brought| &brought.namespace)
     }
 
     /// The value from the request, or otherwise from its object.
-    fn said(&self, info: fn(&RequestInfo) -> &String, brought: fn(&BodyObjectMeta) -> &String) -> &str {
+    fn request_or_body(
+        &self,
+        info: fn(&RequestInfo) -> &String,
+        brought: fn(&BodyObjectMeta) -> &String,
+    ) -> &str {
         let said = Some(&self.request.info).filter(|info| info.is_resource).map(info);
         let said = said.filter(|said| !said.is_empty());
-        said.or_else(|| self.brought.as_deref().map(brought)).map_or("", String::as_str)
+        said.or_else(|| self.body_meta.as_deref().map(brought)).map_or("", String::as_str)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         let info = Some(&self.request.info).filter(|info| info.is_resource);
-        let brought = self.brought.as_deref();
+        let brought = self.body_meta.as_deref();
         let of_info = |part: fn(&RequestInfo) -> &String| info.map_or("", |info| part(info));
         let of_object = |part: fn(&BodyObjectMeta) -> &String| brought.map_or("", |brought| part(brought));
         let mut members = Members::begin(out);
         members.text_if_any("resource", of_info(|info| &info.resource));
         members.text_if_any("namespace", self.namespace());
-        members.text_if_any("name", self.said(|info| &info.name, |brought| &brought.name));
+        members.text_if_any("name", self.request_or_body(|info| &info.name, |brought| &brought.name));
         members.text_if_any("uid", of_object(|brought| &brought.uid));
         members.text_if_any("apiGroup", of_info(|info| &info.group));
         members.text_if_any("apiVersion", of_info(|info| &info.version));

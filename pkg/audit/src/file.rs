@@ -34,12 +34,12 @@ pub struct FileOptions {
 pub struct File {
     options: Arc<FileOptions>,
     clock: Arc<dyn Clock>,
-    open: Option<Open>,
+    open: Option<OpenFile>,
     /// Wakes the cleanup thread. The channel holds one pending wake-up because more would have no effect.
-    tidy: SyncSender<()>,
+    cleanup: SyncSender<()>,
 }
 
-struct Open {
+struct OpenFile {
     file: fs::File,
     bytes: u64,
 }
@@ -52,42 +52,42 @@ impl File {
     pub fn create(options: FileOptions, clock: Arc<dyn Clock>) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory(&options.path))?;
         OpenOptions::new().create(true).append(true).mode(MODE).open(&options.path)?;
-        let (tidy, words) = sync_channel(1);
+        let (cleanup, words) = sync_channel(1);
         let options = Arc::new(options);
         let of_thread = Arc::clone(&options);
         let time = Arc::clone(&clock);
         std::thread::Builder::new()
             .name("audit-log-files".to_owned())
             .spawn(move || run_cleanup(&of_thread, &*time, &words))?;
-        Ok(File { options, clock, open: None, tidy })
+        Ok(File { options, clock, open: None, cleanup })
     }
 
-    fn open(&mut self, more: u64) -> io::Result<Open> {
-        let _ = self.tidy.try_send(());
+    fn open(&mut self, more: u64) -> io::Result<OpenFile> {
+        let _ = self.cleanup.try_send(());
         let path = &self.options.path;
         let bytes = match fs::metadata(path) {
             Ok(found) => found.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.renew(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.rotate_file(),
             Err(error) => return Err(error),
         };
         if self.options.bytes_max.is_some_and(|max| bytes.saturating_add(more) >= max) {
             return self.rotate();
         }
         match OpenOptions::new().append(true).open(path) {
-            Ok(file) => Ok(Open { file, bytes }),
-            Err(_) => self.renew(),
+            Ok(file) => Ok(OpenFile { file, bytes }),
+            Err(_) => self.rotate_file(),
         }
     }
 
-    fn rotate(&mut self) -> io::Result<Open> {
+    fn rotate(&mut self) -> io::Result<OpenFile> {
         self.open = None;
-        let open = self.renew()?;
-        let _ = self.tidy.try_send(());
+        let open = self.rotate_file()?;
+        let _ = self.cleanup.try_send(());
         Ok(open)
     }
 
     /// Renames the current file to a backup, if there is one, and creates a new file like it.
-    fn renew(&self) -> io::Result<Open> {
+    fn rotate_file(&self) -> io::Result<OpenFile> {
         let path = &self.options.path;
         fs::create_dir_all(directory(path))?;
         let old = fs::metadata(path).ok();
@@ -99,7 +99,7 @@ impl File {
         if let Some(old) = old {
             chown(path, Some(old.uid()), Some(old.gid()))?;
         }
-        Ok(Open { file, bytes: 0 })
+        Ok(OpenFile { file, bytes: 0 })
     }
 }
 
@@ -162,7 +162,7 @@ fn time_in(name: &str, prefix: &str, extension: &str) -> Option<UnixTime> {
 
 fn run_cleanup(options: &FileOptions, clock: &dyn Clock, words: &Receiver<()>) {
     while words.recv().is_ok() {
-        if let Err(error) = tidy(options, clock.now()) {
+        if let Err(error) = clean_up(options, clock.now()) {
             tracing::warn!(%error, path = %options.path.display(), "cannot clean up old audit logs");
         }
     }
@@ -172,7 +172,7 @@ fn run_cleanup(options: &FileOptions, clock: &dyn Clock, words: &Receiver<()>) {
 ///
 /// # Errors
 /// The first failure.
-fn tidy(options: &FileOptions, now: UnixTime) -> io::Result<()> {
+fn clean_up(options: &FileOptions, now: UnixTime) -> io::Result<()> {
     if options.backups_max == 0 && options.days_max == 0 && !options.compress {
         return Ok(());
     }

@@ -26,4 +26,4 @@ pub use level::{Level, Stage, Stages};
 pub use log::{Format, Log};
 pub use metrics::AuditMetrics;
 pub use policy::{GroupResources, Policy, Rule, Verdict};
-pub use sink::{Lenient, Sink, Truncate, TruncateOptions, Union};
+pub use sink::{IgnoreFailures, Sink, Truncate, TruncateOptions, Union};

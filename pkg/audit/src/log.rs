@@ -44,8 +44,8 @@ pub struct Log {
 enum Buffering {
     /// Unbuffered.
     Never,
-    /// Buffered until a response is sent ([`Sink::settle`]).
-    Answer,
+    /// Buffered until a response is sent ([`Sink::sync`]).
+    UntilResponse,
     /// Buffered. Lines beyond this number are lost.
     Always(usize),
 }
@@ -57,14 +57,14 @@ struct LineBuffer {
     state: Mutex<State>,
     /// Wakes the background writer for new lines and for the shutdown.
     wake: Condvar,
-    /// `left` counts the buffered lines; `settled` counts those that were written or lost.
-    left: AtomicU64,
-    settled: AtomicU64,
+    /// `left` counts the buffered lines; `finished` counts those that were written or lost.
+    queued: AtomicU64,
+    finished: AtomicU64,
     metrics: Arc<AuditMetrics>,
 }
 
 struct Out {
-    to: Box<dyn Write + Send>,
+    writer: Box<dyn Write + Send>,
     lines: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ struct State {
     waiting: Vec<u8>,
     count: usize,
     /// True if the background writer sleeps until it is woken.
-    sleeps: bool,
+    asleep: bool,
     /// True after the log was dropped.
     ended: bool,
 }
@@ -82,24 +82,25 @@ impl Log {
     /// An unbuffered log to `out`. Events that are delivered together are written together, in chunks of
     /// whole lines, before the call returns.
     pub fn new(out: Box<dyn Write + Send>, format: Format, metrics: Arc<AuditMetrics>) -> Self {
-        let out = Mutex::new(Out { to: out, lines: Vec::new() });
-        let left = AtomicU64::new(0);
-        let settled = AtomicU64::new(0);
-        let lines = LineBuffer { out, state: Mutex::default(), wake: Condvar::new(), left, settled, metrics };
+        let out = Mutex::new(Out { writer: out, lines: Vec::new() });
+        let queued = AtomicU64::new(0);
+        let finished = AtomicU64::new(0);
+        let lines =
+            LineBuffer { out, state: Mutex::default(), wake: Condvar::new(), queued, finished, metrics };
         Log { lines: Arc::new(lines), format, wait: Buffering::Never }
     }
 
-    /// Like [`Log::new`], but lines are buffered until [`Sink::settle`], at most 10 ms: one system call for
+    /// Like [`Log::new`], but lines are buffered until [`Sink::sync`], at most 10 ms: one system call for
     /// all requests with simultaneous responses.
     ///
     /// # Errors
     /// The thread could not be started.
-    pub fn waiting(
+    pub fn with_buffer(
         out: Box<dyn Write + Send>,
         format: Format,
         metrics: Arc<AuditMetrics>,
     ) -> io::Result<Self> {
-        Log::new(out, format, metrics).with_background_writer(Buffering::Answer)
+        Log::new(out, format, metrics).with_background_writer(Buffering::UntilResponse)
     }
 
     /// Like [`Log::new`], but a background thread writes the lines within 10 ms and callers do not wait. If
@@ -107,7 +108,7 @@ impl Log {
     ///
     /// # Errors
     /// The thread could not be started.
-    pub fn batched(
+    pub fn with_background_writer_limit(
         out: Box<dyn Write + Send>,
         format: Format,
         metrics: Arc<AuditMetrics>,
@@ -133,7 +134,7 @@ impl Log {
     }
 
     /// Buffers the lines of events; lines that do not fit are lost.
-    fn leave(&self, events: &[Event], waiting_max: usize) {
+    fn enqueue(&self, events: &[Event], waiting_max: usize) {
         let left = |event: &Event| {
             self.lines.leave(|lines| self.append(event, lines), waiting_max, WAITING_BYTES_MAX)
         };
@@ -148,10 +149,10 @@ impl Sink for Log {
     fn process(&self, events: &[Event]) -> bool {
         match (self.wait, events) {
             (Buffering::Always(waiting_max), _) => {
-                self.leave(events, waiting_max);
+                self.enqueue(events, waiting_max);
                 true
             }
-            (Buffering::Answer, [event])
+            (Buffering::UntilResponse, [event])
                 if self.lines.leave(|lines| self.append(event, lines), usize::MAX, CHUNK_BYTES) =>
             {
                 true
@@ -171,8 +172,8 @@ impl Sink for Log {
         }
     }
 
-    fn settle(&self) {
-        if self.wait == Buffering::Answer && self.lines.is_unsettled() {
+    fn sync(&self) {
+        if self.wait == Buffering::UntilResponse && self.lines.has_pending() {
             self.lines.write(&[]);
         }
     }
@@ -208,35 +209,35 @@ impl LineBuffer {
             return false;
         }
         state.count = state.count.saturating_add(1);
-        self.left.fetch_add(1, Release);
-        if std::mem::take(&mut state.sleeps) {
+        self.queued.fetch_add(1, Release);
+        if std::mem::take(&mut state.asleep) {
             self.wake.notify_one();
         }
         true
     }
 
     /// True if lines are buffered or another thread is writing lines.
-    fn is_unsettled(&self) -> bool {
-        self.left.load(Acquire) != self.settled.load(Acquire)
+    fn has_pending(&self) -> bool {
+        self.queued.load(Acquire) != self.finished.load(Acquire)
     }
 
     /// Writes the buffered lines and then `more`. Returns false if a write failed; the lines are dropped in
     /// either case.
     fn write(&self, more: &[u8]) -> bool {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        let Out { to, lines } = &mut *out;
+        let Out { writer, lines } = &mut *out;
         let left = {
             let mut state = self.lock();
             std::mem::swap(&mut state.waiting, lines);
             state.count = 0;
-            self.left.load(Acquire)
+            self.queued.load(Acquire)
         };
         lines.extend_from_slice(more);
         let mut rest = lines.as_slice();
         let mut good = true;
         while !rest.is_empty() {
             let (piece, behind) = rest.split_at(chunk_len(rest));
-            if let Err(error) = to.write_all(piece).and_then(|()| to.flush()) {
+            if let Err(error) = writer.write_all(piece).and_then(|()| writer.flush()) {
                 let lost = String::from_utf8_lossy(piece);
                 self.metrics.lost("log", &error, lost.lines().map(str::to_owned));
                 good = false;
@@ -245,7 +246,7 @@ impl LineBuffer {
         }
         lines.clear();
         lines.shrink_to(CHUNK_BYTES);
-        self.settled.store(left, Release);
+        self.finished.store(left, Release);
         good
     }
 
@@ -253,12 +254,12 @@ impl LineBuffer {
     fn run_background_writer(&self) {
         let mut state = self.lock();
         while !state.ended {
-            let left = self.left.load(Acquire);
+            let left = self.queued.load(Acquire);
             drop(self.wake.wait_timeout(state, WAIT_MAX).unwrap_or_else(PoisonError::into_inner));
             self.write(&[]);
             state = self.lock();
-            state.sleeps = self.left.load(Acquire) == left;
-            while state.sleeps && !state.ended {
+            state.asleep = self.queued.load(Acquire) == left;
+            while state.asleep && !state.ended {
                 state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }
@@ -331,10 +332,10 @@ mod tests {
     #[test]
     fn settle_writes_buffered_lines_in_order() {
         let out = Out::default();
-        let log = Log::waiting(Box::new(out.clone()), Format::Json, Arc::default()).unwrap();
+        let log = Log::with_buffer(Box::new(out.clone()), Format::Json, Arc::default()).unwrap();
         assert!(log.process(&[at(Stage::RequestReceived)]));
         assert!(log.process(&[at(Stage::ResponseComplete)]));
-        log.settle();
+        log.sync();
         let stages = out.0.lock().unwrap().concat();
         let first = stages.find("RequestReceived").unwrap();
         let second = stages.find("ResponseComplete").unwrap();
@@ -345,29 +346,29 @@ mod tests {
     fn settle_waits_for_another_writer() {
         let kept = Arc::<Mutex<Vec<u8>>>::default();
         let out = Box::new(Slow(Arc::clone(&kept)));
-        let log = Arc::new(Log::waiting(out, Format::Json, Arc::default()).unwrap());
+        let log = Arc::new(Log::with_buffer(out, Format::Json, Arc::default()).unwrap());
         let guard = kept.lock().unwrap();
         assert!(log.process(&[event()]));
         let settle = |log: &Arc<Log>| {
             let log = Arc::clone(log);
-            std::thread::spawn(move || log.settle())
+            std::thread::spawn(move || log.sync())
         };
         let first = settle(&log);
         // Waits until `first` or the background thread has taken the line.
         while !log.lines.lock().waiting.is_empty() {
             std::thread::yield_now();
         }
-        assert!(log.lines.is_unsettled());
+        assert!(log.lines.has_pending());
         drop(guard);
-        log.settle();
-        assert!(!log.lines.is_unsettled() && !kept.lock().unwrap().is_empty());
+        log.sync();
+        assert!(!log.lines.has_pending() && !kept.lock().unwrap().is_empty());
         first.join().unwrap();
     }
 
     #[test]
     fn buffered_lines_are_written_without_settle() {
         let out = Out::default();
-        let log = Log::waiting(Box::new(out.clone()), Format::Json, Arc::default()).unwrap();
+        let log = Log::with_buffer(Box::new(out.clone()), Format::Json, Arc::default()).unwrap();
         for n in 1..=3 {
             assert!(log.process(&[at(Stage::RequestReceived)]));
             while out.0.lock().unwrap().concat().lines().count() < n {
@@ -381,7 +382,7 @@ mod tests {
         for finish in [Log::finish as fn(&Log), |_| ()] {
             let out = Out::default();
             let mut log = Log::new(Box::new(out.clone()), Format::Json, Arc::default());
-            log.wait = Buffering::Answer;
+            log.wait = Buffering::UntilResponse;
             assert!(log.process(&[at(Stage::RequestReceived)]));
             assert!(out.0.lock().unwrap().is_empty());
             finish(&log);
@@ -433,7 +434,7 @@ mod tests {
         let metrics = Arc::new(AuditMetrics::new(&registry));
         let kept = Arc::<Mutex<Vec<u8>>>::default();
         let out = Box::new(Slow(Arc::clone(&kept)));
-        let log = Log::batched(out, Format::Json, Arc::clone(&metrics), 2).unwrap();
+        let log = Log::with_background_writer_limit(out, Format::Json, Arc::clone(&metrics), 2).unwrap();
         let guard = kept.lock().unwrap();
         assert!(log.process(&vec![event(); 10]), "nobody is refused for that");
         drop(guard);
@@ -451,7 +452,8 @@ mod tests {
     #[test]
     fn batched_lines_are_written_promptly() {
         let out = Out::default();
-        let log = Log::batched(Box::new(out.clone()), Format::Json, Arc::default(), 100).unwrap();
+        let log = Log::with_background_writer_limit(Box::new(out.clone()), Format::Json, Arc::default(), 100)
+            .unwrap();
         for n in 1..=3 {
             assert!(log.process(&[event()]));
             while out.0.lock().unwrap().concat().lines().count() < n {

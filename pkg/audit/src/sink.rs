@@ -14,7 +14,7 @@ pub trait Sink: Send + Sync + 'static {
 
     /// Waits until the accepted events of completed requests are delivered, for sinks that promise this. It
     /// is called before any part of a response is sent, and is nearly free when there is nothing to do.
-    fn settle(&self) {}
+    fn sync(&self) {}
 
     /// Waits until all accepted events are delivered. No events may follow.
     fn finish(&self) {}
@@ -32,8 +32,8 @@ impl Sink for Union {
         self.0.iter().filter(|sink| !sink.process(events)).count() == 0
     }
 
-    fn settle(&self) {
-        self.0.iter().for_each(|sink| sink.settle());
+    fn sync(&self) {
+        self.0.iter().for_each(|sink| sink.sync());
     }
 
     fn finish(&self) {
@@ -42,16 +42,16 @@ impl Sink for Union {
 }
 
 /// Ignores delivery failures (upstream's mode `blocking`, without `strict`).
-pub struct Lenient(pub Arc<dyn Sink>);
+pub struct IgnoreFailures(pub Arc<dyn Sink>);
 
-impl Sink for Lenient {
+impl Sink for IgnoreFailures {
     fn process(&self, events: &[Event]) -> bool {
         self.0.process(events);
         true
     }
 
-    fn settle(&self) {
-        self.0.settle();
+    fn sync(&self) {
+        self.0.sync();
     }
 
     fn finish(&self) {
@@ -116,8 +116,8 @@ impl Sink for Truncate {
         (batch.is_empty() || self.sink.process(&batch)) && good
     }
 
-    fn settle(&self) {
-        self.sink.settle();
+    fn sync(&self) {
+        self.sink.sync();
     }
 
     fn finish(&self) {
@@ -136,12 +136,12 @@ pub(crate) mod tests {
 
     /// Records the delivered batches.
     #[derive(Default)]
-    pub(crate) struct Kept {
+    pub(crate) struct RecordingSink {
         pub(crate) batches: Mutex<Vec<Vec<Event>>>,
         pub(crate) fails: bool,
     }
 
-    impl Sink for Kept {
+    impl Sink for RecordingSink {
         fn process(&self, events: &[Event]) -> bool {
             self.batches.lock().unwrap().push(events.to_vec());
             !self.fails
@@ -150,15 +150,15 @@ pub(crate) mod tests {
 
     #[test]
     fn lenient_sink_hides_failures() {
-        let failing = Arc::new(Kept { fails: true, ..Kept::default() });
+        let failing = Arc::new(RecordingSink { fails: true, ..RecordingSink::default() });
         assert!(!failing.process(&[event()]));
-        assert!(Lenient(failing).process(&[event()]));
+        assert!(IgnoreFailures(failing).process(&[event()]));
     }
 
     #[test]
     fn union_delivers_to_all_and_reports_failures() {
-        let good = Arc::new(Kept::default());
-        let bad = Arc::new(Kept { fails: true, ..Kept::default() });
+        let good = Arc::new(RecordingSink::default());
+        let bad = Arc::new(RecordingSink { fails: true, ..RecordingSink::default() });
         assert!(!Union(vec![Arc::clone(&bad) as _, Arc::clone(&good) as _]).process(&[event()]));
         assert_eq!((good.batches.lock().unwrap().len(), bad.batches.lock().unwrap().len()), (1, 1));
         assert!(Union(vec![good]).process(&[event()]));
@@ -169,7 +169,7 @@ pub(crate) mod tests {
         let large = Content::json(format!("\"{}\"", "x".repeat(500)).as_bytes());
         let with = |level: Level| Event { level, request_object: large.clone(), ..event() };
         let check = |event_bytes_max: usize, level: Level, expected: Option<bool>| {
-            let kept = Arc::new(Kept::default());
+            let kept = Arc::new(RecordingSink::default());
             let options = TruncateOptions { event_bytes_max, batch_bytes_max: 10_000 };
             let truncate = Truncate::new(Arc::clone(&kept) as _, options, Arc::default());
             assert!(truncate.process(&[with(level)]));
@@ -190,7 +190,7 @@ pub(crate) mod tests {
 
     #[test]
     fn large_batches_are_split() {
-        let kept = Arc::new(Kept::default());
+        let kept = Arc::new(RecordingSink::default());
         let size = size_of(&event());
         let options = TruncateOptions { event_bytes_max: size, batch_bytes_max: size * 2 };
         Truncate::new(Arc::clone(&kept) as _, options, Arc::default()).process(&vec![event(); 5]);

@@ -86,7 +86,7 @@ impl TokenCacheMetrics {
     }
 
     /// Records the start of an authentication.
-    pub(crate) fn judge(&self) -> AuthenticationGuard<'_> {
+    pub(crate) fn begin_authentication(&self) -> AuthenticationGuard<'_> {
         self.in_flight.add(1);
         AuthenticationGuard(self)
     }
@@ -112,7 +112,7 @@ mod tests {
         let page = || registry.to_string();
         assert_eq!(page().lines().filter(|line| !line.starts_with('#') && !line.ends_with(" 0")).count(), 0);
         let missing = metrics.miss(Instant::now());
-        let judging = metrics.judge();
+        let judging = metrics.begin_authentication();
         assert!(page().contains("count{status=\"blocked\"} 1\n"), "{}", page());
         assert!(page().contains("count{status=\"in_flight\"} 1\n"), "{}", page());
         tokio::time::advance(Duration::from_millis(30)).await;

@@ -23,7 +23,7 @@ type Outcome = Result<Option<TokenUser>, Error>;
 
 /// A caching authenticator. Concurrent requests with the same token share one call (single-flight). Notes are
 /// not cached; the wrapped authenticators write none. Errors are never cached.
-pub struct Cached(Arc<Inner>);
+pub struct CachedAuthenticator(Arc<Inner>);
 
 struct Inner {
     authenticator: Arc<dyn TokenAuthenticator>,
@@ -32,14 +32,14 @@ struct Inner {
     /// Cache lifetime of a rejected token.
     failure: Duration,
     metrics: Arc<TokenCacheMetrics>,
-    known: ExpiringCache<Option<TokenUser>>,
-    flights: Mutex<Flights>,
+    cache: ExpiringCache<Option<TokenUser>>,
+    in_flight: Mutex<InFlightCalls>,
 }
 
 /// In-flight calls by token and requested audiences.
-type Flights = HashMap<Key, Shared<BoxFuture<'static, Outcome>>>;
+type InFlightCalls = HashMap<Key, Shared<BoxFuture<'static, Outcome>>>;
 
-impl Cached {
+impl CachedAuthenticator {
     /// Caches the results of `authenticator`: `success` is the lifetime of accepted tokens, `failure` that of
     /// rejected ones.
     pub fn new(
@@ -48,29 +48,29 @@ impl Cached {
         failure: Duration,
         metrics: Arc<TokenCacheMetrics>,
     ) -> Self {
-        Cached(Arc::new(Inner {
+        CachedAuthenticator(Arc::new(Inner {
             authenticator,
             success,
             failure,
             metrics,
-            known: ExpiringCache::default(),
-            flights: Mutex::default(),
+            cache: ExpiringCache::default(),
+            in_flight: Mutex::default(),
         }))
     }
 }
 
 #[async_trait]
-impl TokenAuthenticator for Cached {
+impl TokenAuthenticator for CachedAuthenticator {
     async fn authenticate(&self, token: &str, audiences: &[String], _: &Notes) -> Outcome {
         let key = key(token, audiences.iter().map(String::as_str));
         let began = Instant::now();
-        if let Some(outcome) = self.0.known.get(&key) {
+        if let Some(outcome) = self.0.cache.get(&key) {
             self.0.metrics.hit(began);
             return Ok(outcome);
         }
         let _missing = self.0.metrics.miss(began);
         let flight = {
-            let mut flights = self.0.flights();
+            let mut flights = self.0.in_flight();
             let under_way = flights.get(&key).cloned();
             match under_way {
                 Some(flight) => flight,
@@ -78,7 +78,8 @@ impl TokenAuthenticator for Cached {
                     return Err(Error::Unavailable("too many tokens are being looked at".to_owned()));
                 }
                 None => {
-                    let flight = Arc::clone(&self.0).begin(key, token.to_owned(), audiences.to_vec());
+                    let flight =
+                        Arc::clone(&self.0).spawn_authentication(key, token.to_owned(), audiences.to_vec());
                     flights.insert(key, flight.clone());
                     flight
                 }
@@ -89,26 +90,26 @@ impl TokenAuthenticator for Cached {
 }
 
 impl Inner {
-    fn flights(&self) -> MutexGuard<'_, Flights> {
-        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    fn in_flight(&self) -> MutexGuard<'_, InFlightCalls> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts an authentication. It runs to completion even if all callers are dropped.
-    fn begin(
+    fn spawn_authentication(
         self: Arc<Self>,
         key: Key,
         token: String,
         audiences: Vec<String>,
     ) -> Shared<BoxFuture<'static, Outcome>> {
-        let landing = Landing { inner: Arc::clone(&self), key };
+        let landing = RemoveOnDrop { inner: Arc::clone(&self), key };
         let asking = tokio::spawn(async move {
             let _landing = landing;
-            let judging = self.metrics.judge();
+            let judging = self.metrics.begin_authentication();
             let outcome = self.authenticator.authenticate(&token, &audiences, &Notes::default()).await;
             judging.ended(outcome.is_ok());
             if let Ok(outcome) = &outcome {
                 let lasts = if outcome.is_some() { self.success } else { self.failure };
-                self.known.learn(key, outcome.clone(), lasts);
+                self.cache.insert(key, outcome.clone(), lasts);
             }
             outcome
         });
@@ -120,14 +121,14 @@ impl Inner {
 }
 
 /// Removes an in-flight call on drop.
-struct Landing {
+struct RemoveOnDrop {
     inner: Arc<Inner>,
     key: Key,
 }
 
-impl Drop for Landing {
+impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
-        self.inner.flights().remove(&self.key);
+        self.inner.in_flight().remove(&self.key);
     }
 }
 
@@ -165,14 +166,14 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    async fn ask(cached: &Cached, token: &str) -> Result<bool, Error> {
+    async fn ask(cached: &CachedAuthenticator, token: &str) -> Result<bool, Error> {
         cached.authenticate(token, &[], &Notes::default()).await.map(|found| found.is_some())
     }
 
     #[tokio::test(start_paused = true)]
     async fn results_are_cached_for_their_ttl() {
         let slow = Arc::new(Slow::default());
-        let cached = Cached::new(slow.clone(), SECOND * 10, SECOND * 2, Arc::default());
+        let cached = CachedAuthenticator::new(slow.clone(), SECOND * 10, SECOND * 2, Arc::default());
         let check = async |token: &str, expected: Result<bool, &str>, asked: usize| {
             assert_eq!(
                 ask(&cached, token).await.map_err(|error| error.to_string()),
@@ -197,7 +198,7 @@ mod tests {
     #[tokio::test]
     async fn audiences_are_part_of_cache_key() {
         let slow = Arc::new(Slow::default());
-        let cached = Cached::new(slow.clone(), SECOND * 10, SECOND, Arc::default());
+        let cached = CachedAuthenticator::new(slow.clone(), SECOND * 10, SECOND, Arc::default());
         for audiences in [["a".to_owned()], ["b".to_owned()]] {
             cached.authenticate("good", &audiences, &Notes::default()).await.unwrap();
         }
@@ -207,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn concurrent_requests_share_one_call() {
         let slow = Arc::new(Slow { may: Some(Semaphore::new(0)), ..Slow::default() });
-        let cached = Cached::new(slow.clone(), Duration::ZERO, Duration::ZERO, Arc::default());
+        let cached = CachedAuthenticator::new(slow.clone(), Duration::ZERO, Duration::ZERO, Arc::default());
         let all = futures::future::join_all((0..9).map(|_| ask(&cached, "good")));
         let release = async {
             while slow.asked.load(Ordering::SeqCst) == 0 {
@@ -218,6 +219,6 @@ mod tests {
         let (answers, ()) = tokio::join!(all, release);
         assert!(answers.iter().all(|answer| *answer == Ok(true)));
         assert_eq!(slow.asked.load(Ordering::SeqCst), 1);
-        assert!(cached.0.flights().is_empty(), "nothing is left of a flight");
+        assert!(cached.0.in_flight().is_empty(), "nothing is left of a flight");
     }
 }

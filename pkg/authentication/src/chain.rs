@@ -112,19 +112,19 @@ impl From<Unauthenticated> for Box<Status> {
 pub enum Anonymous {
     /// None.
     #[default]
-    Nobody,
+    Disabled,
     /// All.
-    Everybody,
+    AllPaths,
     /// Requests for one of these paths.
     Paths(Arc<[String]>),
 }
 
 impl Anonymous {
     /// True if a request for this path may be anonymous.
-    pub fn may_ask(&self, path: &str) -> bool {
+    pub fn allows_path(&self, path: &str) -> bool {
         match self {
-            Anonymous::Nobody => false,
-            Anonymous::Everybody => true,
+            Anonymous::Disabled => false,
+            Anonymous::AllPaths => true,
             Anonymous::Paths(paths) => paths.iter().any(|one| one == path),
         }
     }
@@ -161,10 +161,10 @@ impl Authenticator {
         for token in bearer.into_iter().chain(websocket.as_deref()) {
             match self.token_user(token, &self.api_audiences, notes).await {
                 Ok(found) => return Ok(Authenticated::new(found.user)),
-                Err(reasons) => refused = refuse(&joined(reasons)),
+                Err(reasons) => refused = refuse(&aggregate(reasons)),
             }
         }
-        match !refused && self.anonymous.may_ask(credentials.path) {
+        match !refused && self.anonymous.allows_path(credentials.path) {
             true => Ok(Authenticated::new(UserInfo::anonymous())),
             false if refused => Err(Unauthenticated::Refused),
             false => Err(Unauthenticated::NothingShown),
@@ -180,7 +180,7 @@ impl Authenticator {
     }
 
     /// Removes all credentials from a request, so that later stages cannot log or forward them.
-    pub fn clear(&self, headers: &mut HeaderMap) {
+    pub fn remove_credentials(&self, headers: &mut HeaderMap) {
         headers.remove(AUTHORIZATION);
         websocket::clear(headers);
         if headers.keys().any(|name| name.as_str().starts_with("x-remote-")) {
@@ -207,9 +207,9 @@ impl Authenticator {
         match bearer_token(&format!("Bearer {token}")) {
             Some(token) => {
                 let found = self.token_user(token, audiences, notes).await;
-                found.map(Some).map_err(|errors| Error::Credential(joined(errors)))
+                found.map(Some).map_err(|errors| Error::Credential(aggregate(errors)))
             }
-            None => Ok((self.anonymous == Anonymous::Everybody)
+            None => Ok((self.anonymous == Anonymous::AllPaths)
                 .then(|| TokenUser { user: UserInfo::anonymous(), audiences: audiences.to_vec() })),
         }
     }
@@ -227,7 +227,7 @@ impl Authenticator {
         for authenticator in &self.tokens {
             match authenticator.authenticate(token, audiences, notes).await {
                 Ok(Some(found)) => {
-                    if let Some(found) = self.meant_for(found, audiences) {
+                    if let Some(found) = self.with_requested_audiences(found, audiences) {
                         return Ok(TokenUser { user: with_authenticated_group(found.user), ..found });
                     }
                 }
@@ -239,7 +239,7 @@ impl Authenticator {
     }
 
     /// Assigns this API's audiences to a token without audiences. `None` if none of them was requested.
-    fn meant_for(&self, found: TokenUser, asked: &[String]) -> Option<TokenUser> {
+    fn with_requested_audiences(&self, found: TokenUser, asked: &[String]) -> Option<TokenUser> {
         if asked.is_empty() || !found.audiences.is_empty() {
             return Some(found);
         }
@@ -250,7 +250,7 @@ impl Authenticator {
 }
 
 /// Joins reasons in the format of upstream's aggregate.
-fn joined(mut reasons: Vec<String>) -> String {
+fn aggregate(mut reasons: Vec<String>) -> String {
     match reasons.len() {
         1 => reasons.swap_remove(0),
         _ => format!("[{}]", reasons.join(", ")),

@@ -27,14 +27,14 @@ pub(crate) fn key<'t>(token: &'t str, purpose: impl IntoIterator<Item = &'t str>
 pub(crate) struct ExpiringCache<V>(Mutex<State<V>>);
 
 struct State<V> {
-    known: HashMap<Key, (V, Instant)>,
-    /// The keys of `known`, oldest first.
+    entries: HashMap<Key, (V, Instant)>,
+    /// The keys of `entries`, oldest first.
     order: VecDeque<Key>,
 }
 
 impl<V> Default for ExpiringCache<V> {
     fn default() -> Self {
-        ExpiringCache(Mutex::new(State { known: HashMap::new(), order: VecDeque::new() }))
+        ExpiringCache(Mutex::new(State { entries: HashMap::new(), order: VecDeque::new() }))
     }
 }
 
@@ -46,21 +46,21 @@ impl<V: Clone> ExpiringCache<V> {
     /// Returns an unexpired value.
     pub(crate) fn get(&self, key: &Key) -> Option<V> {
         let now = Instant::now();
-        self.state().known.get(key).filter(|(_, until)| now < *until).map(|(value, _)| value.clone())
+        self.state().entries.get(key).filter(|(_, until)| now < *until).map(|(value, _)| value.clone())
     }
 
     /// Stores a value for the duration `lasts`. A zero duration stores nothing.
-    pub(crate) fn learn(&self, key: Key, value: V, lasts: Duration) {
+    pub(crate) fn insert(&self, key: Key, value: V, lasts: Duration) {
         if lasts.is_zero() {
             return;
         }
         let mut state = self.state();
-        if state.known.insert(key, (value, Instant::now() + lasts)).is_none() {
+        if state.entries.insert(key, (value, Instant::now() + lasts)).is_none() {
             state.order.push_back(key);
         }
         while state.order.len() > TOKENS_MAX {
             if let Some(oldest) = state.order.pop_front() {
-                state.known.remove(&oldest);
+                state.entries.remove(&oldest);
             }
         }
     }
@@ -75,16 +75,16 @@ mod tests {
         let memory = ExpiringCache::default();
         let a = key("a", []);
         let b = key("b", []);
-        memory.learn(a, 1, Duration::from_secs(10));
-        memory.learn(b, 2, Duration::ZERO);
+        memory.insert(a, 1, Duration::from_secs(10));
+        memory.insert(b, 2, Duration::ZERO);
         assert_eq!((memory.get(&a), memory.get(&b)), (Some(1), None));
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(memory.get(&a), None);
         for number in 0..=TOKENS_MAX {
-            memory.learn(key(&number.to_string(), []), 3, Duration::from_secs(10));
+            memory.insert(key(&number.to_string(), []), 3, Duration::from_secs(10));
         }
         assert_eq!((memory.get(&key("0", [])), memory.get(&key("2", []))), (None, Some(3)));
-        assert!(memory.state().known.len() <= TOKENS_MAX);
+        assert!(memory.state().entries.len() <= TOKENS_MAX);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub mod websocket;
 pub use bearer::bearer_token;
 pub use bootstrap_token::{BootstrapSecret, BootstrapSecrets, BootstrapTokens};
 pub use cache_metrics::TokenCacheMetrics;
-pub use cached::Cached;
+pub use cached::CachedAuthenticator;
 pub use certificate::{CertificateError, ClientCertificate};
 pub use chain::{
     Anonymous, Authenticator, Credentials, PresentedCertificate, PresentedCertificates, TokenAuthenticator,

@@ -34,7 +34,7 @@ pub use config::{
     AnonymousAuth, AnonymousCondition, AuthenticationConfiguration, ClaimMappings, ClaimValidationRule,
     Issuer, JwtAuthenticator, PrefixedClaimOrExpression,
 };
-use distributed::Distributed;
+use distributed::DistributedClaims;
 use expressions::Compiler;
 pub use flags::OidcFlags;
 pub use keys::SIGNING_ALGORITHMS;
@@ -55,7 +55,7 @@ pub struct IssuerOptions {
     /// (`StructuredAuthenticationConfigurationEgressSelector`).
     pub egress: bool,
     /// The available egress proxies; `None` if egress selection is not configured.
-    pub ways: Option<IssuerEgress>,
+    pub issuer_egress: Option<IssuerEgress>,
     /// Clock for token expiry.
     pub clock: Arc<dyn Clock>,
     pub metrics: Arc<Metrics>,
@@ -82,13 +82,13 @@ impl IssuerOptions {
                 "oidc: egress lookup required with egress selector type {selector:?}"
             ))
         };
-        let ways = self.ways.as_ref().ok_or_else(required)?;
+        let ways = self.issuer_egress.as_ref().ok_or_else(required)?;
         match if selector == "cluster" { &ways.cluster } else { &ways.control_plane } {
             None => {
                 Err(Error::Configuration(format!("oidc: egress lookup for {selector:?} is not configured")))
             }
             Some(DialPath::Direct) => Ok(None),
-            Some(DialPath::Through(dialer)) => Ok(Some(Arc::clone(dialer))),
+            Some(DialPath::Proxy(dialer)) => Ok(Some(Arc::clone(dialer))),
         }
     }
 }
@@ -110,15 +110,15 @@ pub fn validate(
 
 /// The issuers of one configuration. Dropping them stops their background tasks.
 pub struct Issuers {
-    issuers: Vec<OneIssuer>,
+    issuers: Vec<IssuerAuthenticator>,
     metrics: Arc<Metrics>,
 }
 
-struct OneIssuer {
+struct IssuerAuthenticator {
     url: String,
-    meaning: ClaimMapper,
+    claim_mapper: ClaimMapper,
     verifier: Verifier,
-    distributed: Option<Distributed>,
+    distributed: Option<DistributedClaims>,
 }
 
 impl Issuers {
@@ -129,7 +129,7 @@ impl Issuers {
     pub fn new(config: &AuthenticationConfiguration, options: &IssuerOptions) -> Result<Self, Error> {
         let compiler = Compiler::new();
         let limits = Limits { disallowed: options.own_issuers.clone(), egress: options.egress };
-        let issuers = config.jwt.iter().map(|jwt| OneIssuer::new(&compiler, jwt, &limits, options));
+        let issuers = config.jwt.iter().map(|jwt| IssuerAuthenticator::new(&compiler, jwt, &limits, options));
         Ok(Issuers { issuers: issuers.collect::<Result<_, _>>()?, metrics: Arc::clone(&options.metrics) })
     }
 
@@ -138,7 +138,7 @@ impl Issuers {
     /// # Errors
     /// Upstream's message about these issuers.
     pub fn health(&self) -> Result<(), Error> {
-        let problem = |issuer: &OneIssuer| {
+        let problem = |issuer: &IssuerAuthenticator| {
             let problem = issuer.verifier.problem()?;
             Some(format!("oidc: authenticator for issuer {:?} is not healthy: {problem}", issuer.url))
         };
@@ -160,7 +160,7 @@ impl Issuers {
     }
 }
 
-impl OneIssuer {
+impl IssuerAuthenticator {
     fn new(
         compiler: &Compiler,
         jwt: &JwtAuthenticator,
@@ -177,24 +177,24 @@ impl OneIssuer {
         }
         let dialer = options.dialer(&jwt.issuer.egress_selector_type)?;
         let provider = Provider::new(&jwt.issuer, dialer)?;
-        let demands = TokenRequirements {
+        let requirements = TokenRequirements {
             audiences: jwt.issuer.audiences.clone(),
             algorithms: options.algorithms.clone(),
             clock: Arc::clone(&options.clock),
             metrics: Arc::clone(&options.metrics),
         };
         let claim = jwt.claim_mappings.groups.claim.clone();
-        let distributed = (!claim.is_empty()).then(|| Distributed {
+        let distributed = (!claim.is_empty()).then(|| DistributedClaims {
             claim,
             provider: provider.clone(),
-            demands: demands.clone(),
+            requirements: requirements.clone(),
             verifiers: Mutex::new(HashMap::new()),
         });
         let url = jwt.issuer.url.clone();
-        let verifier = Verifier::new(&url, demands, provider);
-        Ok(OneIssuer {
+        let verifier = Verifier::new(&url, requirements, provider);
+        Ok(IssuerAuthenticator {
             url,
-            meaning: ClaimMapper { config: jwt.clone(), expressions },
+            claim_mapper: ClaimMapper { config: jwt.clone(), expressions },
             verifier,
             distributed,
         })
@@ -210,7 +210,7 @@ impl OneIssuer {
             let expanded = distributed.expand(&mut claims).await;
             expanded.map_err(|error| error.within("oidc: could not expand distributed claims"))?;
         }
-        Ok(TokenUser { user: self.meaning.user(&claims)?, audiences: Vec::new() })
+        Ok(TokenUser { user: self.claim_mapper.user(&claims)?, audiences: Vec::new() })
     }
 }
 

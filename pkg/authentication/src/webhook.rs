@@ -58,7 +58,7 @@ impl WebhookTokens {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Answer {
+struct TokenReviewResponse {
     kind: String,
     api_version: String,
     status: Option<ReviewStatus>,
@@ -95,16 +95,16 @@ impl From<User> for UserInfo {
 }
 
 /// Evaluates a response for a token with the audiences `asked`.
-fn judge(
+fn parse_review(
     answer: &[u8],
     api_version: &str,
     asked: &[String],
     api: &[String],
 ) -> Result<Option<TokenUser>, Error> {
-    let answer: Answer =
+    let answer: TokenReviewResponse =
         serde_json::from_slice(answer).map_err(|error| Error::Unavailable(error.to_string()))?;
     if answer.kind != "TokenReview" || answer.api_version != api_version {
-        let Answer { kind, api_version: found, .. } = answer;
+        let TokenReviewResponse { kind, api_version: found, .. } = answer;
         return Err(Error::Unavailable(format!(
             "the webhook answered with {found}, Kind={kind} where {api_version}, Kind=TokenReview was asked for"
         )));
@@ -134,7 +134,7 @@ impl TokenAuthenticator for WebhookTokens {
             tracing::error!(error = %failure, "failed to make webhook authenticator request");
             Error::Unavailable(failure.message)
         })?;
-        judge(&answer, &self.api_version, audiences, &self.api_audiences)
+        parse_review(&answer, &self.api_version, audiences, &self.api_audiences)
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
     fn of(status: &str, asked: &[&str]) -> Result<Option<TokenUser>, Error> {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
         let answer = format!(r#"{{"kind":"TokenReview","apiVersion":"{V1}","status":{status}}}"#);
-        judge(answer.as_bytes(), V1, &owned(asked), &owned(&["api"]))
+        parse_review(answer.as_bytes(), V1, &owned(asked), &owned(&["api"]))
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn other_responses_than_reviews_are_errors() {
-        let check = |text: &str| assert!(judge(text.as_bytes(), V1, &[], &[]).is_err(), "{text}");
+        let check = |text: &str| assert!(parse_review(text.as_bytes(), V1, &[], &[]).is_err(), "{text}");
         check("");
         check("[]");
         check(r#"{"kind":"Status","apiVersion":"v1"}"#);

@@ -140,7 +140,7 @@ fn flag(members: &Object, name: &str) -> Result<bool, Error> {
 
 impl Policy {
     /// True if the policy applies to a user. A policy without user and group applies to no user.
-    fn is_about(&self, user: &UserInfo) -> bool {
+    fn applies_to(&self, user: &UserInfo) -> bool {
         let any_user = self.user.is_empty();
         let any_group = self.group.is_empty();
         !(any_user && any_group)
@@ -158,7 +158,7 @@ impl Policy {
             same(&self.path, wanted.path)
                 || self.path.ends_with('*') && wanted.path.starts_with(self.path.trim_end_matches('*'))
         };
-        about && (!self.read_only || wanted.is_read_only()) && self.is_about(wanted.user)
+        about && (!self.read_only || wanted.is_read_only()) && self.applies_to(wanted.user)
     }
 
     fn verbs(&self) -> Vec<String> {
@@ -180,7 +180,7 @@ impl Authorizer for Policies {
     async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
         let mut rules = Rules::default();
         let here = |policy: &&Policy| policy.namespace == "*" || policy.namespace == namespace;
-        for policy in self.0.iter().filter(|policy| policy.is_about(user)).filter(here) {
+        for policy in self.0.iter().filter(|policy| policy.applies_to(user)).filter(here) {
             if !policy.resource.is_empty() {
                 rules.resources.push(ResourceRule {
                     verbs: policy.verbs(),

@@ -55,7 +55,7 @@ pub struct Denial {
 
 impl Denial {
     /// Joins error and reason (upstream's `error: reason`).
-    pub fn explained(self) -> String {
+    pub fn message(self) -> String {
         match self.error {
             None => self.reason,
             Some(error) if self.reason.is_empty() => error,

@@ -65,7 +65,7 @@ impl Configuration {
                 field::aggregate(&errors).unwrap_or_else(|| "the configuration is invalid".to_owned())
             })
             .map_err(Error::Invalid)?;
-        let mut errors = config.wrong_names();
+        let mut errors = config.name_errors();
         let missing: Vec<&str> = required
             .difference(&config.modes())
             .filter(|mode| **mode != Mode::Webhook)
@@ -93,7 +93,7 @@ impl Configuration {
     }
 
     /// Returns errors about custom names. Only webhooks may have one.
-    fn wrong_names(&self) -> Vec<String> {
+    fn name_errors(&self) -> Vec<String> {
         let named = self.authorizers.iter().filter(|configured| configured.mode != Mode::Webhook);
         let wrong = named.filter(|configured| configured.name != configured.mode.default_name());
         wrong

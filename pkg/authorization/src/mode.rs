@@ -7,8 +7,8 @@ use component_base::clock::Clock;
 
 use crate::config::{AuthorizerConfig, Configuration, WebhookConfiguration};
 use crate::metrics::AuthorizerMetrics;
-use crate::node::{Graphs, NodeAuthorizer, Policy};
-use crate::rbac::{Rbac, Roles};
+use crate::node::{GraphSource, NodeAuthorizer, Policy};
+use crate::rbac::{IndexSource, Rbac};
 use crate::webhook::{Caller, Webhook};
 use crate::{AlwaysAllow, AlwaysDeny, Authorizer, Error, MastersOnly, Member, Policies, Union};
 
@@ -61,8 +61,8 @@ pub type Connect = Box<dyn Fn(&WebhookConfiguration) -> Result<Arc<dyn Caller>, 
 /// Dependencies of authorizers. A mode with missing dependencies is unavailable.
 pub struct AuthorizerDeps {
     /// For RBAC.
-    pub roles: Option<Arc<dyn Roles>>,
-    pub nodes: Option<(Arc<dyn Graphs>, Policy)>,
+    pub roles: Option<Arc<dyn IndexSource>>,
+    pub nodes: Option<(Arc<dyn GraphSource>, Policy)>,
     /// For ABAC.
     pub policies: Option<Policies>,
     /// For Webhook.
@@ -81,13 +81,13 @@ impl AuthorizerDeps {
         let mut members = vec![Member { authorizer: Arc::new(MastersOnly), series: None }];
         for configured in &config.authorizers {
             let series = self.metrics.series(configured.mode.name(), &configured.name);
-            let authorizer = self.one(configured)?;
+            let authorizer = self.build(configured)?;
             members.push(Member { authorizer, series: Some(series) });
         }
         Ok(Union::of_members(members))
     }
 
-    fn one(&self, configured: &AuthorizerConfig) -> Result<Arc<dyn Authorizer>, Error> {
+    fn build(&self, configured: &AuthorizerConfig) -> Result<Arc<dyn Authorizer>, Error> {
         let name = configured.mode.name();
         let missing = || {
             format!("authorizer type {name} is not allowed if it was not enabled at initial server startup")

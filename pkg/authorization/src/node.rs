@@ -16,7 +16,7 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 
 pub use decide::decide;
-pub use graph::{Graph, Owned, PodUse, Vertex, VolumeUse};
+pub use graph::{Graph, NodeOwnedKind, PodUse, Vertex, VolumeUse};
 
 use crate::rbac::Rule;
 use crate::{Attributes, Authorizer, Decision, LoadFuture, Rules};
@@ -32,20 +32,20 @@ pub fn node_of(user: &UserInfo) -> Option<&str> {
 }
 
 /// Access to the current [`Graph`].
-pub trait Graphs: Send + Sync + 'static {
+pub trait GraphSource: Send + Sync + 'static {
     /// Returns a future that completes when the graph is loaded or the wait limit is reached; `None` if there
     /// is nothing to wait for. Authorizers wait for it before each decision.
-    fn filling(&self) -> Option<LoadFuture<'_>> {
+    fn start_loading(&self) -> Option<LoadFuture<'_>> {
         None
     }
 
     /// Calls `look` once with the graph.
-    fn look(&self, look: &mut dyn FnMut(&Graph));
+    fn visit(&self, look: &mut dyn FnMut(&Graph));
 }
 
 /// A graph that never changes.
-impl Graphs for Graph {
-    fn look(&self, look: &mut dyn FnMut(&Graph)) {
+impl GraphSource for Graph {
+    fn visit(&self, look: &mut dyn FnMut(&Graph)) {
         look(self);
     }
 }
@@ -71,13 +71,13 @@ pub struct Policy {
 }
 
 pub struct NodeAuthorizer {
-    graph: Arc<dyn Graphs>,
+    graph: Arc<dyn GraphSource>,
     policy: Policy,
 }
 
 impl NodeAuthorizer {
     /// Decides by `policy` and the current graph.
-    pub fn new(graph: Arc<dyn Graphs>, policy: Policy) -> Self {
+    pub fn new(graph: Arc<dyn GraphSource>, policy: Policy) -> Self {
         NodeAuthorizer { graph, policy }
     }
 }
@@ -88,10 +88,10 @@ impl Authorizer for NodeAuthorizer {
         let mut decision = None;
         // Most users are not nodes and do not need the graph.
         if node_of(attributes.user).is_some() {
-            if let Some(filling) = self.graph.filling() {
+            if let Some(filling) = self.graph.start_loading() {
                 filling.await;
             }
-            self.graph.look(&mut |graph| decision = Some(decide(graph, &self.policy, &attributes)));
+            self.graph.visit(&mut |graph| decision = Some(decide(graph, &self.policy, &attributes)));
         }
         decision.unwrap_or(Decision::NoOpinion(String::new()))
     }

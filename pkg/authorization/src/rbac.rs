@@ -36,36 +36,36 @@ const YIELD_AFTER_STRINGS: usize = 50_000;
 const LISTED_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Access to the current [`Index`].
-pub trait Roles: Send + Sync + 'static {
+pub trait IndexSource: Send + Sync + 'static {
     /// Returns a future that completes when the index is loaded or the wait limit is reached; `None` if there
     /// is nothing to wait for. Authorizers wait for it before each decision.
-    fn filling(&self) -> Option<LoadFuture<'_>> {
+    fn start_loading(&self) -> Option<LoadFuture<'_>> {
         None
     }
 
     /// Calls `look` once with the index.
-    fn look(&self, look: &mut dyn FnMut(&Index));
+    fn visit(&self, look: &mut dyn FnMut(&Index));
 }
 
 /// Roles that never change: none, or those of a test.
-impl Roles for Index {
-    fn look(&self, look: &mut dyn FnMut(&Index)) {
+impl IndexSource for Index {
+    fn visit(&self, look: &mut dyn FnMut(&Index)) {
         look(self);
     }
 }
 
 /// Waits until the index is loaded, if necessary.
-async fn wait_until_loaded(roles: &dyn Roles) {
-    if let Some(filling) = roles.filling() {
+async fn wait_until_loaded(roles: &dyn IndexSource) {
+    if let Some(filling) = roles.start_loading() {
         filling.await;
     }
 }
 
 /// Returns the result of `look` on the current index.
-fn read<T>(roles: &dyn Roles, look: impl FnOnce(&Index) -> T) -> Option<T> {
+fn read<T>(roles: &dyn IndexSource, look: impl FnOnce(&Index) -> T) -> Option<T> {
     let mut look = Some(look);
     let mut seen = None;
-    roles.look(&mut |index| {
+    roles.visit(&mut |index| {
         if let Some(look) = look.take() {
             seen = Some(look(index));
         }
@@ -74,7 +74,7 @@ fn read<T>(roles: &dyn Roles, look: impl FnOnce(&Index) -> T) -> Option<T> {
 }
 
 /// `--authorization-mode RBAC`.
-pub struct Rbac(pub Arc<dyn Roles>);
+pub struct Rbac(pub Arc<dyn IndexSource>);
 
 #[async_trait]
 impl Authorizer for Rbac {
@@ -109,7 +109,7 @@ fn decide_within(index: &Index, attributes: &Attributes<'_>, texts_max: usize) -
     let mut any_missing = false;
     let mut texts = 0_usize;
     for grant in index.grants(attributes.user, attributes.namespace) {
-        let Some(granted) = index.granted(grant) else {
+        let Some(granted) = index.rules_of_grant(grant) else {
             any_missing = true;
             continue;
         };
@@ -126,7 +126,7 @@ fn decide_within(index: &Index, attributes: &Attributes<'_>, texts_max: usize) -
 
 /// Builds the decision for a request without a matching rule, with the missing roles.
 fn no_opinion(index: &Index, attributes: &Attributes<'_>) -> Decision {
-    let missing = unresolved(index, attributes.user, attributes.namespace);
+    let missing = missing_role_errors(index, attributes.user, attributes.namespace);
     Decision::NoOpinion(if missing.is_empty() {
         String::new()
     } else {
@@ -138,15 +138,17 @@ fn no_opinion(index: &Index, attributes: &Attributes<'_>) -> Decision {
 fn rules_of<'i>(index: &'i Index, user: &UserInfo, namespace: &str) -> (Vec<&'i Rule>, Vec<String>) {
     let mut seen = HashSet::new();
     let bindings = index.grants(user, namespace).filter(|grant| seen.insert(grant.identity()));
-    let rules =
-        bindings.filter_map(|grant| index.granted(grant)).flat_map(|granted| &*granted.rules).collect();
-    (rules, unresolved(index, user, namespace))
+    let rules = bindings
+        .filter_map(|grant| index.rules_of_grant(grant))
+        .flat_map(|granted| &*granted.rules)
+        .collect();
+    (rules, missing_role_errors(index, user, namespace))
 }
 
 /// Returns an error for each missing role that is bound to the user.
-fn unresolved(index: &Index, user: &UserInfo, namespace: &str) -> Vec<String> {
+fn missing_role_errors(index: &Index, user: &UserInfo, namespace: &str) -> Vec<String> {
     let mut seen: HashSet<String> = HashSet::new();
-    let missing = index.grants(user, namespace).filter(|grant| index.granted(grant).is_none());
+    let missing = index.grants(user, namespace).filter(|grant| index.rules_of_grant(grant).is_none());
     missing.map(|grant| grant.role.not_found()).filter(|text| seen.insert(text.clone())).collect()
 }
 

@@ -24,17 +24,17 @@ pub enum Reload {
 }
 
 /// The last text and the active configuration.
-struct Last {
+struct LastConfiguration {
     text: Vec<u8>,
     config: Configuration,
 }
 
 /// Authorizer with a reloadable configuration.
 pub struct Reloadable {
-    means: AuthorizerDeps,
+    deps: AuthorizerDeps,
     /// Modes that every configuration must contain: those of the first one.
     required: BTreeSet<Mode>,
-    last: Mutex<Last>,
+    last: Mutex<LastConfiguration>,
     current: ArcSwap<Union>,
 }
 
@@ -43,10 +43,10 @@ impl Reloadable {
     ///
     /// # Errors
     /// See [`AuthorizerDeps::authorizer`].
-    pub fn new(means: AuthorizerDeps, config: Configuration, text: Vec<u8>) -> Result<Self, Error> {
-        let current = ArcSwap::from_pointee(means.authorizer(&config)?);
+    pub fn new(deps: AuthorizerDeps, config: Configuration, text: Vec<u8>) -> Result<Self, Error> {
+        let current = ArcSwap::from_pointee(deps.authorizer(&config)?);
         let required = config.modes();
-        Ok(Reloadable { means, required, last: Mutex::new(Last { text, config }), current })
+        Ok(Reloadable { deps, required, last: Mutex::new(LastConfiguration { text, config }), current })
     }
 
     /// Reloads the configuration if `text` has changed.
@@ -62,7 +62,7 @@ impl Reloadable {
             Err(error) => return Reload::Invalid(error.to_string()),
         };
         last.config = config;
-        match self.means.authorizer(&last.config) {
+        match self.deps.authorizer(&last.config) {
             Ok(union) => {
                 self.current.store(Arc::new(union));
                 Reload::Replaced

@@ -53,7 +53,7 @@ pub trait Caller: Send + Sync + 'static {
     ///
     /// # Errors
     /// The message of the last attempt.
-    async fn ask(
+    async fn post_review(
         &self,
         review: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
@@ -80,7 +80,7 @@ pub struct Webhook {
     options: Options,
     clock: Arc<dyn Clock>,
     series: Arc<Series>,
-    remembered: Mutex<ResponseCache>,
+    cache: Mutex<ResponseCache>,
 }
 
 impl Webhook {
@@ -91,7 +91,7 @@ impl Webhook {
         clock: Arc<dyn Clock>,
         series: Arc<Series>,
     ) -> Self {
-        Webhook { caller, options, clock, series, remembered: Mutex::default() }
+        Webhook { caller, options, clock, series, cache: Mutex::default() }
     }
 
     /// True if the match conditions select a request.
@@ -100,7 +100,7 @@ impl Webhook {
             return Ok(true);
         }
         let began = self.clock.now();
-        let judged = self.options.conditions.judge(&review::for_conditions(attributes));
+        let judged = self.options.conditions.evaluate(&review::for_conditions(attributes));
         self.series.conditions_judged(since(self.clock.as_ref(), began));
         match &judged.errors {
             0 => {}
@@ -116,13 +116,13 @@ impl Webhook {
     async fn verdict(&self, attributes: &Attributes<'_>) -> Result<ReviewStatus, Error> {
         let spec = review::spec(attributes, self.options.version);
         let key = spec.to_string();
-        let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(verdict) = remembered().get(&key, self.clock.now()) {
             return Ok(verdict);
         }
         let verdict = self.ask(spec).await?;
         let ttl = if verdict.allowed { self.options.authorized_ttl } else { self.options.unauthorized_ttl };
-        if review::is_small(attributes) {
+        if review::is_cacheable(attributes) {
             remembered().put(key, verdict.clone(), self.clock.now(), ttl);
         }
         Ok(verdict)
@@ -131,18 +131,18 @@ impl Webhook {
     async fn ask(&self, spec: Value) -> Result<ReviewStatus, Error> {
         let version = self.options.version;
         let last = Mutex::new(CallResult::Error);
-        let mut pending = Pending {
+        let mut pending = PendingCall {
             series: &self.series,
             clock: self.clock.as_ref(),
-            over: false,
+            finished: false,
             began: self.clock.now(),
         };
         let failed = |attempt: Attempt| {
             *last.lock().unwrap_or_else(PoisonError::into_inner) = attempt.failed();
             self.series.called(attempt.failed(), attempt.took);
         };
-        let answer = self.caller.ask(version.question(spec), &failed).await;
-        pending.over = true;
+        let answer = self.caller.post_review(version.build_review(spec), &failed).await;
+        pending.finished = true;
         let verdict = answer.and_then(|answer| {
             let verdict = version.verdict(&answer.body);
             let ended = if verdict.is_ok() { CallResult::Success } else { CallResult::Error };
@@ -166,16 +166,16 @@ fn since(clock: &dyn Clock, began: UnixTime) -> Duration {
 }
 
 /// A call in progress. Counts as canceled if its caller is dropped.
-struct Pending<'w> {
+struct PendingCall<'w> {
     series: &'w Series,
     clock: &'w dyn Clock,
     began: UnixTime,
-    over: bool,
+    finished: bool,
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
-        if !self.over {
+        if !self.finished {
             self.series.called(CallResult::Canceled, since(self.clock, self.began));
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use apimachinery::labels;
 use bytes::Bytes;
-use cacher::cache::{Cache, CacheConfig, Incoming};
+use cacher::cache::{Cache, CacheConfig, KeyChange};
 use cacher::{
     Element, Field, FieldTerm, Freshness, HeaderBuilder, Ingest, IngestError, ListQuery, Predicate, Scope,
     Watch, WatchQuery, WatchStart,
@@ -89,9 +89,9 @@ impl World {
         watch
     }
 
-    fn change(&mut self) -> Incoming {
+    fn change(&mut self) -> KeyChange {
         self.revision += 1;
-        Incoming::Put(pod(self.revision as usize % OBJECTS, self.nodes, self.revision))
+        KeyChange::Put(pod(self.revision as usize % OBJECTS, self.nodes, self.revision))
     }
 }
 
@@ -167,7 +167,7 @@ fn a_hundred_changes_for_nobody(bencher: Bencher) {
     bencher
         .counter(ItemsCount::new(100usize))
         .with_inputs(|| (0..100).map(|_| world.change()).collect())
-        .bench_local_values(|batch: Vec<Incoming>| cache.apply(batch, Instant::now()));
+        .bench_local_values(|batch: Vec<KeyChange>| cache.apply(batch, Instant::now()));
 }
 
 /// The start and end of a watch.

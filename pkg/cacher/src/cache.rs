@@ -19,12 +19,12 @@ use arc_swap::ArcSwapOption;
 use storage::Revision;
 use tokio::time::Instant;
 
-use crate::core::{Mark, Position, Read, Selection, State, Taken, advance, rewind};
+use crate::core::{ChangeBatch, Mark, Position, ReadOutcome, Selection, State, advance, rewind};
 use crate::memo::Budget;
 use crate::watch::{CachedWatch, Lag, Start};
 use crate::{Element, Error, Watch, WatchQuery, WatchStart};
 
-pub use crate::core::{Incoming, Limits, Snapshot};
+pub use crate::core::{KeyChange, Limits, Snapshot};
 pub(crate) use metrics::CacheMetrics;
 pub use metrics::CacheStats;
 use past_states::PastStates;
@@ -41,7 +41,7 @@ pub struct CacheConfig {
     pub frames: Arc<Budget>,
     /// The freshness revision: all caches are complete up to it. It is advanced (sequentially consistent)
     /// only after a batch has been applied to all caches.
-    pub fresh: Arc<AtomicI64>,
+    pub fresh_revision: Arc<AtomicI64>,
 }
 
 impl CacheConfig {
@@ -53,7 +53,7 @@ impl CacheConfig {
             index,
             limits: Limits::default(),
             frames: Budget::new(16 << 20),
-            fresh: Arc::default(),
+            fresh_revision: Arc::default(),
         }
     }
 }
@@ -70,7 +70,7 @@ pub struct Cache {
     /// True if the cache must not be filled again. Set before the last reset; read under the lock of
     /// `writer`.
     retired: AtomicBool,
-    rewound: Mutex<PastStates>,
+    past_states: Mutex<PastStates>,
     pub(crate) metrics: CacheMetrics,
 }
 
@@ -84,7 +84,7 @@ impl Cache {
             state: Mutex::new(state),
             writer: Mutex::default(),
             retired: AtomicBool::new(false),
-            rewound: Mutex::default(),
+            past_states: Mutex::default(),
             metrics: CacheMetrics::default(),
         }
     }
@@ -95,12 +95,12 @@ impl Cache {
     ///
     /// `later` must contain all changes after `revision` up to the freshness revision. Does nothing after
     /// [`retire`](Self::retire).
-    pub fn fill(&self, elements: Vec<Arc<Element>>, revision: Revision, later: Vec<Incoming>, now: Instant) {
-        self.begin(Snapshot::filled(elements, revision, self.config.index), later, now);
+    pub fn fill(&self, elements: Vec<Arc<Element>>, revision: Revision, later: Vec<KeyChange>, now: Instant) {
+        self.fill_from_snapshot(Snapshot::from_elements(elements, revision, self.config.index), later, now);
     }
 
     /// Like [`fill`](Self::fill), with a prepared snapshot.
-    pub(crate) fn begin(&self, filled: Snapshot, later: Vec<Incoming>, now: Instant) {
+    pub(crate) fn fill_from_snapshot(&self, filled: Snapshot, later: Vec<KeyChange>, now: Instant) {
         let _writer = lock(&self.writer);
         if self.retired.load(SeqCst) {
             return;
@@ -111,10 +111,10 @@ impl Cache {
             let mut state = lock(&self.state);
             let mut effects = state.open(revision);
             effects.merge(state.append(changes, now));
-            (self.snapshot.swap(Some(snapshot.at(state.end()))), effects)
+            (self.snapshot.swap(Some(snapshot.with_position(state.end()))), effects)
         };
         drop(former);
-        lock(&self.rewound).clear();
+        lock(&self.past_states).clear();
         effects.run();
     }
 
@@ -127,7 +127,7 @@ impl Cache {
             (self.snapshot.swap(None), state.close(reason, now))
         };
         drop(former);
-        lock(&self.rewound).clear();
+        lock(&self.past_states).clear();
         effects.run();
     }
 
@@ -140,7 +140,7 @@ impl Cache {
     /// Applies the next changes in order. A batch must contain all changes of its last revision. Changes that
     /// are not newer than the state, and deletions of missing keys, are skipped. Does nothing while the cache
     /// is not ready.
-    pub fn apply(&self, batch: Vec<Incoming>, now: Instant) {
+    pub fn apply(&self, batch: Vec<KeyChange>, now: Instant) {
         let _writer = lock(&self.writer);
         let Some(current) = self.snapshot() else { return };
         let (snapshot, changes) = advance(&current, batch, &self.config.frames);
@@ -153,7 +153,7 @@ impl Cache {
             let mut state = lock(&self.state);
             let before = state.end();
             let effects = state.append(changes, now);
-            self.snapshot.store(Some(snapshot.at(state.end())));
+            self.snapshot.store(Some(snapshot.with_position(state.end())));
             (effects, before)
         };
         effects.run();
@@ -168,8 +168,8 @@ impl Cache {
     }
 
     /// The freshness revision: every cache contains all changes up to it.
-    pub fn fresh(&self) -> Revision {
-        self.config.fresh.load(SeqCst)
+    pub fn fresh_revision(&self) -> Revision {
+        self.config.fresh_revision.load(SeqCst)
     }
 
     /// The error for reads while the cache is not ready. Its retry delay is upstream's: e^(0.06·seconds) of
@@ -178,7 +178,7 @@ impl Cache {
         lock(&self.state).not_ready(now)
     }
 
-    /// Returns the state at a revision that has been reached (see [`fresh`](Self::fresh)). `None` if the
+    /// Returns the state at a revision that has been reached (see [`fresh`](Self::fresh_revision)). `None` if the
     /// cache is not ready, later changes are no longer in the log, or storage has been compacted to a later
     /// revision.
     ///
@@ -192,7 +192,7 @@ impl Cache {
         if position == current.next() {
             return Some(current);
         }
-        let nearest = lock(&self.rewound).nearest(position);
+        let nearest = lock(&self.past_states).nearest(position);
         let nearest = nearest.unwrap_or(current);
         if nearest.next() == position {
             return Some(nearest);
@@ -207,8 +207,8 @@ impl Cache {
             end = end.saturating_sub(changes.len() as u64);
             snapshot = rewind(&snapshot, changes.iter().map(|change| &**change), last);
         }
-        let snapshot = snapshot.at(position);
-        lock(&self.rewound).keep(Arc::clone(&snapshot));
+        let snapshot = snapshot.with_position(position);
+        lock(&self.past_states).insert(Arc::clone(&snapshot));
         Some(snapshot)
     }
 
@@ -225,8 +225,8 @@ impl Cache {
         {
             snapshot.iter().for_each(|element| element.memo().sweep(budget));
         }
-        lock(&self.rewound).sweep();
-        let (effects, last_time) = lock(&self.state).tidy(Instant::now());
+        lock(&self.past_states).sweep();
+        let (effects, last_time) = lock(&self.state).sweep(Instant::now());
         effects.run();
         self.trim_frames(last_time);
     }
@@ -243,13 +243,13 @@ impl Cache {
     /// Like [`watch`](Self::watch). A lenient watch of everything also delivers unreadable objects.
     pub(crate) fn start(self: &Arc<Self>, query: WatchQuery, lenient: bool) -> Result<Watch, Error> {
         let selection = Selection { scope: query.scope, predicate: query.predicate, lenient };
-        let fresh = self.fresh();
+        let fresh = self.fresh_revision();
         let (position, start) = {
             let mut state = lock(&self.state);
             let Some(snapshot) = self.snapshot() else { return Err(state.not_ready(Instant::now())) };
             match query.start {
-                WatchStart::State(_) => (state.follow(&selection), Start::With(snapshot, fresh)),
-                WatchStart::After(0) => (state.follow(&selection), Start::After(0)),
+                WatchStart::State(_) => (state.start_from_now(&selection), Start::Snapshot(snapshot, fresh)),
+                WatchStart::After(0) => (state.start_from_now(&selection), Start::After(0)),
                 WatchStart::After(after) => (state.resume(&selection, after)?, Start::After(after)),
             }
         };
@@ -264,19 +264,19 @@ impl Cache {
         selection: &Selection,
         position: &mut Position,
         waker: &Waker,
-        taken: &mut Taken,
-    ) -> Read {
+        taken: &mut ChangeBatch,
+    ) -> ReadOutcome {
         lock(&self.state).read(selection, position, waker, taken)
     }
 
-    pub(crate) fn leave(&self, position: &mut Position) {
-        lock(&self.state).leave(position);
+    pub(crate) fn end_watch(&self, position: &mut Position) {
+        lock(&self.state).end_watch(position);
     }
 
     /// Number of watches that receive a change of the object with this key. `namespace` is the key prefix of
     /// its namespace. Watches that select by the indexed field are not counted.
-    pub(crate) fn watches_of(&self, namespace: Option<&str>, object: &str) -> usize {
-        lock(&self.state).watches_of(namespace, object)
+    pub(crate) fn watch_count(&self, namespace: Option<&str>, object: &str) -> usize {
+        lock(&self.state).watch_count(namespace, object)
     }
 
     /// Sizes and counters of the cache.
@@ -295,7 +295,7 @@ impl Cache {
     fn trim_frames(&self, until: u64) {
         let frames = &self.config.frames;
         while frames.used() > frames.limit() / 4 * 3 {
-            let changes = lock(&self.state).framed(until);
+            let changes = lock(&self.state).take_changes_with_frames(until);
             if changes.is_empty() {
                 return;
             }

@@ -19,28 +19,28 @@ use crate::{Element, Error, EventType, Predicate, Representation, Scope};
 pub(crate) use slab::Slab;
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::{Walk, advance, rewind};
-pub(crate) use state::{Mark, Position, Read, Sizes, State, Taken};
+pub(crate) use state::{ChangeBatch, Mark, Position, ReadOutcome, Sizes, State};
 use topics::Interest;
 
 /// A change of one key as received from storage.
 #[derive(Debug, Clone)]
-pub enum Incoming {
+pub enum KeyChange {
     Put(Arc<Element>),
     Delete { key: String, revision: Revision },
 }
 
-impl Incoming {
+impl KeyChange {
     pub fn key(&self) -> &str {
         match self {
-            Incoming::Put(element) => element.key(),
-            Incoming::Delete { key, .. } => key,
+            KeyChange::Put(element) => element.key(),
+            KeyChange::Delete { key, .. } => key,
         }
     }
 
     pub fn revision(&self) -> Revision {
         match self {
-            Incoming::Put(element) => element.revision(),
-            Incoming::Delete { revision, .. } => *revision,
+            KeyChange::Put(element) => element.revision(),
+            KeyChange::Delete { revision, .. } => *revision,
         }
     }
 }
@@ -113,14 +113,17 @@ impl Change {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if one side of the change is unreadable, because it cannot be matched.
-    pub(crate) fn seen_by(&self, selection: &Selection) -> Result<Option<(EventType, &Arc<Element>)>, Error> {
+    pub(crate) fn event_for(
+        &self,
+        selection: &Selection,
+    ) -> Result<Option<(EventType, &Arc<Element>)>, Error> {
         if !selection.scope.contains(self.key()) {
             return Ok(None);
         }
         let (prev, new) = if selection.lenient {
             (self.prev.as_ref(), self.new.as_ref())
         } else {
-            let wanted = |element| wanted(element, &selection.predicate);
+            let wanted = |element| matching_element(element, &selection.predicate);
             (wanted(self.prev.as_ref())?, wanted(self.new.as_ref())?)
         };
         Ok(match (prev, new) {
@@ -133,7 +136,7 @@ impl Change {
 }
 
 /// Returns the element if there is one and it matches.
-fn wanted<'a>(
+fn matching_element<'a>(
     element: Option<&'a Arc<Element>>,
     predicate: &Predicate,
 ) -> Result<Option<&'a Arc<Element>>, Error> {

@@ -72,7 +72,7 @@ impl From<storage::Error> for Error {
 
 /// Result of reading one key.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct GetResult {
     /// The object, or `None` if there is none.
     pub element: Option<Arc<Element>>,
     pub revision: Revision,
@@ -127,7 +127,7 @@ impl Delegator {
         for config in resources {
             set.insert(inner.resource(config, true));
         }
-        inner.resources.begin_with(set);
+        inner.resources.set_initial(set);
         let inner = Arc::new(inner);
         (Delegator { inner: Arc::clone(&inner) }, Driver::new(inner))
     }
@@ -159,7 +159,7 @@ impl Delegator {
     /// Waits until the caches of all initial resources are filled or [rest](Options::when_asked), which can
     /// take forever. Resources that were [installed](Self::install) later or retired are ignored.
     pub async fn ready(&self) {
-        for resource in self.inner.resources.load().iter().filter(|resource| resource.founding) {
+        for resource in self.inner.resources.load().iter().filter(|resource| resource.initial) {
             resource.wait_until_settled().await;
         }
     }

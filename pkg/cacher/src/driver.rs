@@ -31,7 +31,7 @@ use session::Session;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
 /// After a session of at least this length, the next one starts without a long back-off.
-const LONG_LIFE: Duration = Duration::from_secs(60);
+const STABLE_SESSION_MIN: Duration = Duration::from_secs(60);
 
 /// Fills the caches of a [`crate::Delegator`] and keeps them up to date while it runs. Without it, requests
 /// are served without caches as far as possible.
@@ -63,15 +63,15 @@ impl Driver {
         }
         tokio::select! {
             biased;
-            () = keep(inner, self.seed) => {}
-            () = inner.frontier.chase(&*inner.store) => {}
+            () = run_sessions(inner, self.seed) => {}
+            () = inner.frontier.poll_progress(&*inner.store) => {}
             () = sweep(inner) => {}
         }
     }
 }
 
 /// Restarts after every gap in the watch.
-async fn keep(inner: &Inner, mut seed: Option<Arc<Seed>>) {
+async fn run_sessions(inner: &Inner, mut seed: Option<Arc<Seed>>) {
     let mut backoff = Backoff::default();
     loop {
         let begun = Instant::now();
@@ -79,7 +79,7 @@ async fn keep(inner: &Inner, mut seed: Option<Arc<Seed>>) {
             Ok(mut life) => life.run().await,
             Err(error) => End::Gap(error.to_string()),
         };
-        if begun.elapsed() > LONG_LIFE {
+        if begun.elapsed() > STABLE_SESSION_MIN {
             backoff.reset();
         }
         match end {

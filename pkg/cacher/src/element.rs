@@ -29,7 +29,7 @@ pub trait Ingest: Send + Sync + 'static {
 pub enum Damage {
     Malformed,
     /// The value could not be decrypted. A later attempt may succeed.
-    Sealed,
+    Undecryptable,
 }
 
 /// An object at one revision. Immutable, shared by all lists and watches.
@@ -51,7 +51,7 @@ impl Element {
             Form::Current | Form::Stale => ingest
                 .ingest(kv.value, &mut header)
                 .map_err(|error| (Damage::Malformed, error.0.into_boxed_str())),
-            Form::Unreadable(message) => Err((Damage::Sealed, (*message).into())),
+            Form::Unreadable(message) => Err((Damage::Undecryptable, (*message).into())),
         };
         let header = if value.is_ok() { header.build() } else { Header::default() };
         let key = kv.key.into_boxed_str();

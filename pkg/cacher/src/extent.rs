@@ -44,7 +44,7 @@ impl Resource {
     /// objects whose indexed field has this value. `None` if the objects have not been counted.
     pub fn extent(&self, namespace: &str, term: Option<&str>) -> Option<Extent> {
         let Some(snapshot) = self.cache.as_ref().and_then(|cache| cache.snapshot()) else {
-            let objects = usize::try_from(self.counted.load(Relaxed)).ok()?;
+            let objects = usize::try_from(self.stored_count.load(Relaxed)).ok()?;
             return Some(Extent { objects, bytes: objects.saturating_mul(UNCACHED_BYTES), stored: true });
         };
         let prefix = &self.config.prefix;
@@ -71,7 +71,7 @@ impl Resource {
     /// Calls `see` with every cached key in order; does nothing without a filled cache.
     pub fn visit_cached_keys(&self, mut see: impl FnMut(&str)) {
         let Some(snapshot) = self.cache.as_ref().and_then(|cache| cache.snapshot()) else { return };
-        let mut walk = snapshot.walk(&self.everything(), None, &Predicate::default());
+        let mut walk = snapshot.walk(&self.full_scope(), None, &Predicate::default());
         while let Some(element) = walk.next() {
             see(element.key());
         }
@@ -86,19 +86,20 @@ impl Resource {
         let object = Key::new(&[prefix, namespace, slash, name]);
         let object = object.as_str();
         let name_at = prefix.len() + namespace.len() + slash.len();
-        cache.watches_of(object.get(..name_at).filter(|_| !namespace.is_empty()), object)
+        cache.watch_count(object.get(..name_at).filter(|_| !namespace.is_empty()), object)
     }
 
     /// Records the store's number of objects; `None` if counting failed.
     pub fn counted(&self, objects: Option<u64>) {
-        self.counted.store(objects.map_or(NOT_COUNTED, |n| i64::try_from(n).unwrap_or(i64::MAX)), Relaxed);
+        self.stored_count
+            .store(objects.map_or(NOT_COUNTED, |n| i64::try_from(n).unwrap_or(i64::MAX)), Relaxed);
     }
 
     /// Number of objects: in the cache, or as last [counted](Self::counted) in the store. `None` if not yet
     /// counted; negative if counting failed.
     pub fn objects(&self) -> Option<i64> {
         let cached = self.cached_objects().map(|objects| i64::try_from(objects).unwrap_or(i64::MAX));
-        cached.or_else(|| Some(self.counted.load(Relaxed)).filter(|counted| *counted != NEVER_COUNTED))
+        cached.or_else(|| Some(self.stored_count.load(Relaxed)).filter(|counted| *counted != NEVER_COUNTED))
     }
 }
 

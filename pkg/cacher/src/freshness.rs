@@ -27,15 +27,15 @@ const PROGRESS_AGAIN: Duration = Duration::from_millis(75);
 #[derive(Debug, Default)]
 pub(crate) struct Frontier {
     revision: Arc<AtomicI64>,
-    moved: Notify,
+    advanced: Notify,
     /// The greatest awaited revision that is known to exist.
-    known: AtomicI64,
+    awaited_revision: AtomicI64,
     /// Number of readers that wait for a revision that exists, and for a revision given by a client.
-    waiting_known: AtomicUsize,
-    waiting_named: AtomicUsize,
-    arrived: Notify,
+    existing_waiters: AtomicUsize,
+    requested_waiters: AtomicUsize,
+    waiter_added: Notify,
     /// Notified when the store rejects a progress request.
-    refused: Notify,
+    progress_rejected: Notify,
 }
 
 /// Counts a waiting reader until it is dropped.
@@ -68,40 +68,40 @@ impl Frontier {
     /// Advances the frontier: every cache is now complete up to `revision`.
     pub(crate) fn publish(&self, revision: Revision) {
         if self.revision.fetch_max(revision, Ordering::SeqCst) < revision {
-            self.moved.notify_waiters();
+            self.advanced.notify_waiters();
         }
     }
 
     /// Waits until `revision`, which exists in the store, is reached. Gives up after [`WAIT_MAX`], or if the
     /// store rejects progress requests. (Upstream does not wait at all if etcd is too old for reliable
     /// progress.) Returns true if the revision was reached.
-    pub(crate) async fn wait_for_known(&self, revision: Revision) -> bool {
+    pub(crate) async fn wait_for_existing(&self, revision: Revision) -> bool {
         if self.load() >= revision {
             return true;
         }
-        self.known.fetch_max(revision, Ordering::SeqCst);
+        self.awaited_revision.fetch_max(revision, Ordering::SeqCst);
         tokio::select! {
             biased;
-            reached = self.wait(&self.waiting_known, revision) => reached,
-            () = self.refused.notified() => self.load() >= revision,
+            reached = self.wait(&self.existing_waiters, revision) => reached,
+            () = self.progress_rejected.notified() => self.load() >= revision,
         }
     }
 
-    /// Like [`wait_for_known`](Self::wait_for_known), for a revision given by a client. It may be far in the
+    /// Like [`wait_for_existing`](Self::wait_for_known), for a revision given by a client. It may be far in the
     /// future.
-    pub(crate) async fn wait_for_named(&self, revision: Revision) -> bool {
-        self.load() >= revision || self.wait(&self.waiting_named, revision).await
+    pub(crate) async fn wait_for_requested(&self, revision: Revision) -> bool {
+        self.load() >= revision || self.wait(&self.requested_waiters, revision).await
     }
 
     async fn wait(&self, count: &AtomicUsize, revision: Revision) -> bool {
         let _waiting = WaiterGuard::new(count);
-        self.arrived.notify_one();
-        timeout(WAIT_MAX, self.reached(revision)).await.is_ok()
+        self.waiter_added.notify_one();
+        timeout(WAIT_MAX, self.wait_until_reached(revision)).await.is_ok()
     }
 
-    async fn reached(&self, revision: Revision) {
+    async fn wait_until_reached(&self, revision: Revision) {
         loop {
-            let mut moved = pin!(self.moved.notified());
+            let mut moved = pin!(self.advanced.notified());
             // Registers for notifications before the check, so that none is missed.
             moved.as_mut().enable();
             if self.load() >= revision {
@@ -112,21 +112,21 @@ impl Frontier {
     }
 
     /// Requests progress from the store while readers wait without success. Runs forever.
-    pub(crate) async fn chase(&self, store: &dyn Storage) {
+    pub(crate) async fn poll_progress(&self, store: &dyn Storage) {
         loop {
-            self.arrived.notified().await;
+            self.waiter_added.notified().await;
             while self.has_lagging_readers().await {
                 if let Err(error) = store.request_progress().await {
                     tracing::debug!(%error, "progress request failed; readers keep waiting");
                     if matches!(error, storage::Error::Refused(_)) {
-                        self.refused.notify_waiters();
+                        self.progress_rejected.notify_waiters();
                     }
                 }
-                let target = self.known.load(Ordering::SeqCst);
+                let target = self.awaited_revision.load(Ordering::SeqCst);
                 if self.load() < target {
-                    let _ = timeout(PROGRESS_AGAIN, self.reached(target)).await;
+                    let _ = timeout(PROGRESS_AGAIN, self.wait_until_reached(target)).await;
                 } else {
-                    let _ = timeout(PROGRESS_AGAIN, self.arrived.notified()).await;
+                    let _ = timeout(PROGRESS_AGAIN, self.waiter_added.notified()).await;
                 }
             }
         }
@@ -135,18 +135,18 @@ impl Frontier {
     /// Gives the watch time to deliver, then returns true if readers still wait. Revisions that appear
     /// meanwhile get their own time.
     async fn has_lagging_readers(&self) -> bool {
-        let target = self.known.load(Ordering::SeqCst);
+        let target = self.awaited_revision.load(Ordering::SeqCst);
         let reached = async {
-            self.reached(target).await;
-            self.waiting_named.load(Ordering::SeqCst) > 0
+            self.wait_until_reached(target).await;
+            self.requested_waiters.load(Ordering::SeqCst) > 0
         };
         tokio::select! {
             biased;
             named = reached => if named { sleep(PROGRESS_AFTER).await },
             () = sleep(PROGRESS_AFTER) => {}
         }
-        let known = self.load() < target && self.waiting_known.load(Ordering::SeqCst) > 0;
-        known || self.waiting_named.load(Ordering::SeqCst) > 0
+        let known = self.load() < target && self.existing_waiters.load(Ordering::SeqCst) > 0;
+        known || self.requested_waiters.load(Ordering::SeqCst) > 0
     }
 }
 

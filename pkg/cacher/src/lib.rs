@@ -24,12 +24,12 @@ mod uncached;
 mod watch;
 
 pub use self::core::Limits;
-pub use delegator::{Delegator, Difference, Error, Found, Freshness};
+pub use delegator::{Delegator, Difference, Error, Freshness, GetResult};
 pub use driver::Driver;
 pub use element::{Damage, Element, Header, HeaderBuilder, Ingest, IngestError};
 pub use extent::Extent;
 pub use list::{Items, ItemsIter, ListQuery, OBJECTS_AT_ONCE, Page};
-pub use memo::{Budget, Memo, Representation, Reserved};
+pub use memo::{Budget, Memo, Representation, Reservation};
 pub use options::Options;
 pub use predicate::{Field, FieldTerm, Predicate, ShardTerm};
 pub use resource::{Resource, ResourceConfig, Scope};

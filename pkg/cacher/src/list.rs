@@ -47,11 +47,11 @@ pub struct Items {
 #[derive(Clone)]
 enum Source {
     Listed(Arc<[Arc<Element>]>),
-    Selected(Arc<Selected>),
+    Selected(Arc<SelectedItems>),
 }
 
 /// Items that are selected from a snapshot during iteration.
-struct Selected {
+struct SelectedItems {
     snapshot: Arc<Snapshot>,
     selection: Selection,
     start: Option<String>,
@@ -68,7 +68,7 @@ impl Items {
         let scope = query.scope.clone();
         let predicate = query.predicate.clone();
         let selection = Selection { scope, predicate, lenient: false };
-        let selected = Selected { snapshot, selection, start: query.start.clone() };
+        let selected = SelectedItems { snapshot, selection, start: query.start.clone() };
         Items { source: Source::Selected(Arc::new(selected)), version }
     }
 
@@ -101,7 +101,7 @@ impl Items {
     }
 }
 
-impl Selected {
+impl SelectedItems {
     fn walk(&self) -> Walk {
         let Selection { scope, predicate, .. } = &self.selection;
         self.snapshot.walk(scope, self.start.as_deref(), predicate)
@@ -114,7 +114,7 @@ pub struct ItemsIter(Pass);
 enum Pass {
     /// The items and the current position.
     Listed(Arc<[Arc<Element>]>, usize),
-    Selected(Arc<Selected>, Walk),
+    Selected(Arc<SelectedItems>, Walk),
 }
 
 impl ItemsIter {

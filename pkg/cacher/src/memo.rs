@@ -42,23 +42,23 @@ impl Budget {
     }
 
     /// Reserves bytes; `None` if the budget is exhausted.
-    pub fn reserve(self: &Arc<Self>, bytes: usize) -> Option<Reserved> {
+    pub fn reserve(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
         let taken = self.used.fetch_update(Relaxed, Relaxed, |used| {
             let after = used.checked_add(bytes)?;
             (after <= self.limit).then_some(after)
         });
-        taken.ok().map(|_| Reserved { budget: Arc::clone(self), bytes })
+        taken.ok().map(|_| Reservation { budget: Arc::clone(self), bytes })
     }
 }
 
 /// Reserved bytes of a budget, released on drop.
 #[derive(Debug)]
-pub struct Reserved {
+pub struct Reservation {
     budget: Arc<Budget>,
     bytes: usize,
 }
 
-impl Drop for Reserved {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes, Relaxed);
     }
@@ -69,14 +69,14 @@ struct Entry {
     representation: Representation,
     bytes: Bytes,
     last_used: u32,
-    _room: Reserved,
+    _reservation: Reservation,
 }
 
 /// The encoded forms of one object.
 #[derive(Debug, Default)]
 pub struct Memo {
     /// Bit set of representations that were requested (by their number modulo 32).
-    asked: AtomicU32,
+    requested_forms: AtomicU32,
     /// True if nothing is cached anymore. Changed under the lock of the entries.
     closed: AtomicBool,
     entries: Mutex<Vec<Entry>>,
@@ -84,7 +84,7 @@ pub struct Memo {
 
 impl Memo {
     pub fn get(&self, representation: Representation, budget: &Budget) -> Option<Bytes> {
-        if self.asked.load(Relaxed) & bit(representation) == 0 {
+        if self.requested_forms.load(Relaxed) & bit(representation) == 0 {
             return None;
         }
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +114,7 @@ impl Memo {
             out.truncate(begin);
             return Err(error);
         }
-        let again = self.asked.fetch_or(bit(representation), Relaxed) & bit(representation) != 0;
+        let again = self.requested_forms.fetch_or(bit(representation), Relaxed) & bit(representation) != 0;
         if let Some(form) = out.get(begin..).filter(|_| again) {
             self.keep(representation, budget, || Bytes::copy_from_slice(form), form.len());
         }
@@ -136,7 +136,7 @@ impl Memo {
             return Ok(bytes);
         }
         let bytes = encode()?;
-        self.asked.fetch_or(bit(representation), Relaxed);
+        self.requested_forms.fetch_or(bit(representation), Relaxed);
         self.keep(representation, budget, || bytes.clone(), bytes.len());
         Ok(bytes)
     }
@@ -156,13 +156,13 @@ impl Memo {
         let closed = self.closed.load(Relaxed);
         if !closed && entries.iter().all(|entry| entry.representation != representation) {
             let last_used = budget.epoch.load(Relaxed);
-            entries.push(Entry { representation, bytes: bytes(), last_used, _room: room });
+            entries.push(Entry { representation, bytes: bytes(), last_used, _reservation: room });
         }
     }
 
     /// Drops the forms that were not used since the second last sweep.
     pub fn sweep(&self, budget: &Budget) {
-        if self.asked.load(Relaxed) == 0 {
+        if self.requested_forms.load(Relaxed) == 0 {
             return;
         }
         let epoch = budget.epoch.load(Relaxed);
@@ -170,7 +170,7 @@ impl Memo {
         entries.retain(|entry| epoch.wrapping_sub(entry.last_used) < 2);
         if entries.is_empty() {
             entries.shrink_to_fit();
-            self.asked.store(0, Relaxed);
+            self.requested_forms.store(0, Relaxed);
         }
     }
 

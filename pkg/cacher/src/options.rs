@@ -16,12 +16,12 @@ pub struct Options {
     pub limits: Limits,
     /// True if a cache is filled only on the first list or watch; until then storage serves gets. For
     /// in-process stores with many objects that may never be read.
-    pub when_asked: bool,
+    pub fill_on_demand: bool,
     /// Maximum number of resources that are listed concurrently while the caches are filled.
-    pub fills_max: usize,
+    pub concurrent_lists_max: usize,
     /// Maximum number of changes of one resource that are held back while it is filled. If more arrive, the
     /// resource is listed again.
-    pub held_back_max: usize,
+    pub buffered_changes_max: usize,
 }
 
 impl Default for Options {
@@ -31,9 +31,9 @@ impl Default for Options {
             forms_bytes_max: 64 << 20,
             frames_bytes_max: 16 << 20,
             limits: Limits::default(),
-            when_asked: false,
-            fills_max: 4,
-            held_back_max: 100_000,
+            fill_on_demand: false,
+            concurrent_lists_max: 4,
+            buffered_changes_max: 100_000,
         }
     }
 }

@@ -12,13 +12,13 @@ use futures::future::{BoxFuture, Shared};
 use storage::{Error, Revision, Storage};
 
 /// A read shared by several waiters; any remaining waiter drives it.
-type Answer = Shared<BoxFuture<'static, Result<Revision, Error>>>;
+type SharedRead = Shared<BoxFuture<'static, Result<Revision, Error>>>;
 
 /// One read of the store's revision.
 struct Round {
     /// True once the store is called: too late to join.
-    begun: Arc<AtomicBool>,
-    answer: Answer,
+    started: Arc<AtomicBool>,
+    answer: SharedRead,
 }
 
 /// Batches reads of the store's revision.
@@ -41,22 +41,22 @@ impl ReadIndex {
     }
 
     /// Joins the round that has not started, or creates one that starts after the last round.
-    fn join(&self) -> Answer {
+    fn join(&self) -> SharedRead {
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         match &*round {
             // A reader that finds this flag unset arrived before the store is called.
-            Some(open) if !open.begun.load(Ordering::SeqCst) => open.answer.clone(),
+            Some(open) if !open.started.load(Ordering::SeqCst) => open.answer.clone(),
             _ => {
                 let before = round.take().map(|round| round.answer);
-                round.insert(self.round_after(before)).answer.clone()
+                round.insert(self.next_round(before)).answer.clone()
             }
         }
     }
 
-    fn round_after(&self, before: Option<Answer>) -> Round {
-        let begun = Arc::new(AtomicBool::new(false));
+    fn next_round(&self, before: Option<SharedRead>) -> Round {
+        let started = Arc::new(AtomicBool::new(false));
         let store = Arc::clone(&self.store);
-        let begin = Arc::clone(&begun);
+        let begin = Arc::clone(&started);
         let answer = async move {
             if let Some(before) = before {
                 // Its error is reported to its own waiters.
@@ -65,7 +65,7 @@ impl ReadIndex {
             begin.store(true, Ordering::SeqCst);
             store.current_revision().await
         };
-        Round { begun, answer: answer.boxed().shared() }
+        Round { started, answer: answer.boxed().shared() }
     }
 }
 

@@ -33,7 +33,7 @@ pub struct ResourceConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The cache will be filled on first use.
-    Resting,
+    Dormant,
     /// The cache is not yet filled.
     Filling,
     /// The cache is filled, or there is none.
@@ -48,15 +48,15 @@ pub struct Resource {
     /// `None` for uncached resources.
     pub(crate) cache: Option<Arc<Cache>>,
     /// True if the delegator was created with the resource.
-    pub(crate) founding: bool,
+    pub(crate) initial: bool,
     stage: Mutex<Stage>,
     /// Notifies the driver of the first use, if the cache rests until then.
-    asked: Option<Arc<Notify>>,
+    first_use: Option<Arc<Notify>>,
     /// Wakes readers that wait for a stage, in order, so that simulations are deterministic.
-    moved: Notify,
+    stage_changed: Notify,
     pub(crate) metrics: ResourceMetrics,
     /// Number of objects in the store, as last counted.
-    pub(crate) counted: AtomicI64,
+    pub(crate) stored_count: AtomicI64,
 }
 
 /// Decodes values with another decoder and treats a panic as an unreadable value. A panic must not stop the
@@ -76,20 +76,20 @@ impl Resource {
     pub(crate) fn new(
         mut config: ResourceConfig,
         cache: Option<Arc<Cache>>,
-        founding: bool,
-        asked: Option<Arc<Notify>>,
+        initial: bool,
+        first_use: Option<Arc<Notify>>,
     ) -> Self {
         config.ingest = Arc::new(PanicSafeIngest(config.ingest));
-        let stage = match (&cache, &asked) {
-            (Some(_), Some(_)) => Stage::Resting,
+        let stage = match (&cache, &first_use) {
+            (Some(_), Some(_)) => Stage::Dormant,
             (Some(_), None) => Stage::Filling,
             (None, _) => Stage::Ready,
         };
         let stage = Mutex::new(stage);
-        let moved = Notify::new();
+        let stage_changed = Notify::new();
         let metrics = ResourceMetrics::default();
-        let counted = AtomicI64::new(NEVER_COUNTED);
-        Resource { config, cache, founding, stage, asked, moved, metrics, counted }
+        let stored_count = AtomicI64::new(NEVER_COUNTED);
+        Resource { config, cache, initial, stage, first_use, stage_changed, metrics, stored_count }
     }
 
     pub fn config(&self) -> &ResourceConfig {
@@ -104,26 +104,26 @@ impl Resource {
     /// Triggers and awaits the filling of the cache; returns at once if there is no cache. Returns false if
     /// the resource was retired.
     pub async fn ready(&self) -> bool {
-        self.ask();
+        self.request_fill();
         self.wait_for_stage(|stage| stage != Stage::Filling).await == Stage::Ready
     }
 
     /// Triggers the filling of a resting cache.
-    fn ask(&self) {
-        let Some(asked) = &self.asked else { return };
-        if self.transition(|stage| stage == Stage::Resting, Stage::Filling) {
+    fn request_fill(&self) {
+        let Some(asked) = &self.first_use else { return };
+        if self.transition(|stage| stage == Stage::Dormant, Stage::Filling) {
             asked.notify_one();
         }
     }
 
     /// True if the cache is filled on first use.
     pub(crate) fn is_filled_on_demand(&self) -> bool {
-        self.asked.is_some()
+        self.first_use.is_some()
     }
 
     /// True if the cache is unused so far and therefore not filled.
     pub(crate) fn is_dormant(&self) -> bool {
-        self.stage() == Stage::Resting
+        self.stage() == Stage::Dormant
     }
 
     /// Waits until the cache is filled or rests.
@@ -138,7 +138,7 @@ impl Resource {
 
     async fn wait_for_stage(&self, wanted: impl Fn(Stage) -> bool) -> Stage {
         loop {
-            let mut moved = pin!(self.moved.notified());
+            let mut moved = pin!(self.stage_changed.notified());
             // Registers for notifications before the check, so that none is missed.
             moved.as_mut().enable();
             let stage = self.stage();
@@ -169,7 +169,7 @@ impl Resource {
         if transition {
             *stage = to;
             drop(stage);
-            self.moved.notify_waiters();
+            self.stage_changed.notify_waiters();
         }
         transition
     }
@@ -182,7 +182,7 @@ impl Resource {
         }
     }
 
-    pub fn everything(&self) -> Scope {
+    pub fn full_scope(&self) -> Scope {
         Scope { prefix: self.config.prefix.clone(), exact: false }
     }
 }

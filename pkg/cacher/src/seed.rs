@@ -27,7 +27,7 @@ impl Seed {
     }
 
     /// True if the key belongs to a resource in the seed. `root` is the length of the prefix of all keys.
-    pub(crate) fn is_about(&self, key: &str, root: usize) -> bool {
+    pub(crate) fn covers_key(&self, key: &str, root: usize) -> bool {
         let ends = key.get(root..).into_iter().flat_map(|rest| rest.match_indices('/').take(2));
         ends.filter_map(|(at, _)| key.get(..root + at + 1)).any(|prefix| self.snapshots.contains_key(prefix))
     }
@@ -37,7 +37,7 @@ impl Delegator {
     /// Returns the state of all filled caches at `revision`, which must exist in the store. `None` if the
     /// store has newer changes, or if the caches do not reach the revision in time.
     pub async fn seed(&self, revision: Revision) -> Option<Seed> {
-        if !self.inner.frontier.wait_for_known(revision).await {
+        if !self.inner.frontier.wait_for_existing(revision).await {
             return None;
         }
         let cached = |resource: &Arc<crate::Resource>| {

@@ -14,7 +14,7 @@ pub struct ResourceStats {
     pub ready: bool,
     /// True if the cache is not filled because it is unused so far: see
     /// [`Options::when_asked`](crate::Options).
-    pub resting: bool,
+    pub dormant: bool,
     /// Number of objects, in the cache or as last counted in the store; `None` if not yet counted.
     pub objects: Option<u64>,
     /// Size of the cached objects in bytes.
@@ -27,7 +27,7 @@ pub struct ResourceStats {
 
 impl Delegator {
     /// Statistics of all resources, in order of their prefixes.
-    pub fn census(&self) -> Vec<ResourceStats> {
+    pub fn resource_stats(&self) -> Vec<ResourceStats> {
         self.resources().iter().map(|resource| ResourceStats::of(resource)).collect()
     }
 }
@@ -42,7 +42,7 @@ impl ResourceStats {
             resource: config.resource.clone(),
             cache: resource.cache.as_ref().map(|cache| cache.stats()),
             ready: resource.is_ready(),
-            resting: resource.is_dormant(),
+            dormant: resource.is_dormant(),
             objects: resource.objects().and_then(|objects| u64::try_from(objects).ok()),
             bytes: snapshot.map_or(0, |snapshot| snapshot.bytes()),
             hits: metrics.cache_lists.iter().map(component_base::metrics::Counter::get).sum(),

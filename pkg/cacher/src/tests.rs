@@ -19,18 +19,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use storage::fault::{Fault, Faulty, Operation, Plan};
+use storage::fault::{Fault, FaultyStorage, Operation, Plan};
 use storage::memory::Memory;
 use storage::{
-    Deleted, Error, Form, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions,
-    WatchStream, Written,
+    DeleteResult, Error, Form, KeyValue, ListOptions, Listing, Lookup, PutResult, Revision, Storage,
+    WatchItem, WatchOptions, WatchStream,
 };
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::{
-    Delegator, Field, FieldTerm, Found, Freshness, HeaderBuilder, Ingest, IngestError, ListQuery, Options,
-    Page, Predicate, Resource, ResourceConfig, Scope, Watch, WatchQuery, WatchStart,
+    Delegator, Field, FieldTerm, Freshness, GetResult, HeaderBuilder, Ingest, IngestError, ListQuery,
+    Options, Page, Predicate, Resource, ResourceConfig, Scope, Watch, WatchQuery, WatchStart,
 };
 
 /// Prefix of all keys.
@@ -123,11 +123,11 @@ impl Storage for Recorded {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         self.memory.put(key, value, expected, ttl).await
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         self.memory.delete(key, expected).await
     }
 
@@ -153,7 +153,7 @@ impl Storage for Recorded {
         self.memory.compacted()
     }
 
-    fn is_doubtful(&self, _: &str, revision: Revision) -> bool {
+    fn needs_reread(&self, _: &str, revision: Revision) -> bool {
         revision <= self.doubtful.load(Relaxed)
     }
 
@@ -202,7 +202,7 @@ impl Reader {
         Reader { delegator: delegator.clone(), resource }
     }
 
-    async fn get(&self, key: &str, freshness: Freshness) -> Result<Found, crate::Error> {
+    async fn get(&self, key: &str, freshness: Freshness) -> Result<GetResult, crate::Error> {
         self.delegator.get(&self.resource, key, freshness).await
     }
 
@@ -258,8 +258,8 @@ impl Drop for Driven {
 }
 
 /// A store with scripted faults.
-fn faulty(faults: impl IntoIterator<Item = (Operation, u64, Fault)>) -> Arc<Faulty<Memory>> {
-    Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::script(faults)))
+fn faulty(faults: impl IntoIterator<Item = (Operation, u64, Fault)>) -> Arc<FaultyStorage<Memory>> {
+    Arc::new(FaultyStorage::new(Arc::new(Memory::new()), Plan::script(faults)))
 }
 
 /// Writes or deletes a key of [`PREFIX`] unconditionally. Returns the revision.
@@ -275,8 +275,8 @@ async fn put(store: &dyn Storage, key: &str, value: Option<&str>) -> Revision {
         None => store.delete(key, found).await,
     };
     match written.unwrap() {
-        Written::Done(revision) => revision,
-        Written::Stale { .. } => panic!("nobody else writes {key}"),
+        PutResult::Done(revision) => revision,
+        PutResult::Stale { .. } => panic!("nobody else writes {key}"),
     }
 }
 

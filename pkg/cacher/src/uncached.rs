@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use storage::{KeyValue, ListOptions, Listing, Revision, Storage};
 
-use crate::{Element, Error, Found, Freshness, Items, ListQuery, Page, Predicate, Resource};
+use crate::{Element, Error, Freshness, GetResult, Items, ListQuery, Page, Predicate, Resource};
 
 pub(crate) use watch::watch;
 
@@ -22,19 +22,19 @@ pub(crate) async fn get(
     resource: &Resource,
     key: &str,
     freshness: Freshness,
-) -> Result<Found, Error> {
+) -> Result<GetResult, Error> {
     if let Freshness::Exact(revision) = freshness {
         return get_at(store, resource, key, revision).await;
     }
     let lookup = store.get(key).await?;
     match freshness {
         Freshness::NotOlderThan(wanted) if wanted > lookup.revision => {
-            return Err(future(wanted, lookup.revision));
+            return Err(future_revision_error(wanted, lookup.revision));
         }
         _ => {}
     }
-    let element = lookup.kv.map(|kv| readable(resource, kv)).transpose()?;
-    Ok(Found { element, revision: lookup.revision })
+    let element = lookup.kv.map(|kv| read_element(resource, kv)).transpose()?;
+    Ok(GetResult { element, revision: lookup.revision })
 }
 
 /// Reads a key at a past revision with a list of its directory that starts at the key.
@@ -43,12 +43,12 @@ async fn get_at(
     resource: &Resource,
     key: &str,
     revision: Revision,
-) -> Result<Found, Error> {
+) -> Result<GetResult, Error> {
     let directory = key.rfind('/').and_then(|at| key.get(..=at)).unwrap_or_default();
     let options = ListOptions { start: Some(key.to_owned()), limit: 1, revision, uncounted: true };
     let listing = store.list(directory, options).await?;
     let kv = listing.kvs.into_iter().find(|kv| kv.key == key);
-    Ok(Found { element: kv.map(|kv| readable(resource, kv)).transpose()?, revision })
+    Ok(GetResult { element: kv.map(|kv| read_element(resource, kv)).transpose()?, revision })
 }
 
 /// Lists a scope, in pages while a predicate filters items.
@@ -70,7 +70,7 @@ pub(crate) async fn unreadable(
     let mut options = ListOptions { limit: UNREADABLE_PAGE, uncounted: true, ..ListOptions::default() };
     loop {
         let listing = store.list(prefix, options.clone()).await?;
-        let more = listing.more();
+        let more = listing.has_more();
         options.revision = if options.revision == 0 { listing.revision } else { options.revision };
         options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
         let elements = listing.kvs.into_iter().map(|kv| Element::new(kv, &*resource.config.ingest));
@@ -103,17 +103,17 @@ async fn list_range(
         let uncounted = query.limit == 0 || !query.predicate.has_no_selectors();
         let options = ListOptions { start: start.clone(), limit, revision, uncounted };
         let listing = store.list(&query.scope.prefix, options).await?;
-        fresh_enough(query.freshness, &listing)?;
+        check_freshness(query.freshness, &listing)?;
         if revision == 0 {
             revision = listing.revision;
         }
-        let more = listing.more();
+        let more = listing.has_more();
         let count = listing.count;
         let read = listing.kvs.len();
         let last = listing.kvs.last().map(|kv| kv.key.clone());
         metrics.storage_fetched.add(read as u64);
         metrics.storage_evaluated.add(read as u64);
-        let wanted = keep(listing.kvs, resource, query, lenient, &mut items)?;
+        let wanted = collect_matches(listing.kvs, resource, query, lenient, &mut items)?;
         let next = wanted.or(if more { last } else { None }).map(|key| key + "\0");
         let full = query.limit > 0 && items.len() >= query.limit;
         if next.is_none() || full || read == 0 {
@@ -136,7 +136,7 @@ async fn list_one(store: &dyn Storage, resource: &Resource, query: &ListQuery) -
 }
 
 /// The element of a pair if it matches. A lenient reader selects everything, including unreadable elements.
-fn selected(
+fn select_element(
     resource: &Resource,
     kv: KeyValue,
     predicate: &Predicate,
@@ -145,35 +145,37 @@ fn selected(
     if lenient {
         Ok(Some(Element::new(kv, &*resource.config.ingest)))
     } else {
-        readable(resource, kv).map(|element| Some(element).filter(|it| predicate.matches(it)))
+        read_element(resource, kv).map(|element| Some(element).filter(|it| predicate.matches(it)))
     }
 }
 
 /// The element of a pair, or an error if it is unreadable.
-pub(crate) fn readable(resource: &Resource, kv: KeyValue) -> Result<Arc<Element>, Error> {
-    checked(Element::new(kv, &*resource.config.ingest))
+pub(crate) fn read_element(resource: &Resource, kv: KeyValue) -> Result<Arc<Element>, Error> {
+    require_readable(Element::new(kv, &*resource.config.ingest))
 }
 
 /// The element, or an error if it is unreadable.
-pub(crate) fn checked(element: Arc<Element>) -> Result<Arc<Element>, Error> {
+pub(crate) fn require_readable(element: Arc<Element>) -> Result<Arc<Element>, Error> {
     element.readable()?;
     Ok(element)
 }
 
-fn future(requested: Revision, current: Revision) -> Error {
+fn future_revision_error(requested: Revision, current: Revision) -> Error {
     Error::FutureRevision { requested, current, retry_after_seconds: 0 }
 }
 
-fn fresh_enough(freshness: Freshness, listing: &Listing) -> Result<(), Error> {
+fn check_freshness(freshness: Freshness, listing: &Listing) -> Result<(), Error> {
     match freshness {
-        Freshness::NotOlderThan(wanted) if wanted > listing.revision => Err(future(wanted, listing.revision)),
+        Freshness::NotOlderThan(wanted) if wanted > listing.revision => {
+            Err(future_revision_error(wanted, listing.revision))
+        }
         _ => Ok(()),
     }
 }
 
 /// Moves matching pairs into `items` up to the limit. If pairs remain that were not examined, returns the key
 /// of the last examined pair.
-fn keep(
+fn collect_matches(
     kvs: Vec<KeyValue>,
     resource: &Resource,
     query: &ListQuery,
@@ -182,7 +184,7 @@ fn keep(
 ) -> Result<Option<String>, Error> {
     let mut kvs = kvs.into_iter().peekable();
     while let Some(kv) = kvs.next() {
-        let Some(element) = selected(resource, kv, &query.predicate, lenient)? else { continue };
+        let Some(element) = select_element(resource, kv, &query.predicate, lenient)? else { continue };
         items.push(element);
         if query.limit > 0 && items.len() >= query.limit && kvs.peek().is_some() {
             return Ok(items.last().map(|element| element.key().to_owned()));

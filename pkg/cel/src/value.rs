@@ -20,7 +20,7 @@ pub use compare::{compare, equal};
 pub use constant::{Constant, ConstantList, ConstantMap};
 pub use convert::convert;
 pub(crate) use convert::{lossless_int, lossless_uint};
-pub use described::{DescribedList, DescribedMap, described};
+pub use described::{MessageList, MessageMap, message_value};
 pub use display::{go_type, text};
 pub use list::{Concat, Growing, List, Merged, TypedList};
 pub use map::{GrowingMap, Map, MapView, TypedMap};

@@ -99,8 +99,8 @@ pub struct Client(Arc<Inner>);
 struct Inner {
     options: Options,
     /// Time of the last check of the files; `None` without files.
-    looked: Option<Mutex<Instant>>,
-    live: ArcSwap<ClientState>,
+    checked_at: Option<Mutex<Instant>>,
+    state: ArcSwap<ClientState>,
 }
 
 type Pool = legacy::Client<Connector, Body>;
@@ -114,10 +114,10 @@ pub(crate) struct ClientState {
     /// Impersonation headers.
     impersonated: HeaderMap,
     /// Connections with the protocol that the server prefers.
-    any: Pool,
+    pool: Pool,
     /// Connections restricted to HTTP/1.1.
     http1: Pool,
-    alone: Connector,
+    dedicated: Connector,
 }
 
 impl ClientState {
@@ -132,7 +132,7 @@ impl ClientState {
         }
         let mut config = options.tls.config(&material)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let alone = Connector {
+        let dedicated = Connector {
             config: Arc::new(config.clone()),
             server_name: options.tls.server_name.clone(),
             route: options.route.clone(),
@@ -141,13 +141,13 @@ impl ClientState {
         if !options.tls.http1_only {
             config.alpn_protocols.insert(0, b"h2".to_vec());
         }
-        let any = Connector { config: Arc::new(config), ..alone.clone() };
+        let any = Connector { config: Arc::new(config), ..dedicated.clone() };
         let authorization = authorization(options, &material)?;
         let impersonated =
             options.impersonate.as_ref().map(Impersonate::headers).transpose()?.unwrap_or_default();
         let any = pool(any);
-        let http1 = pool(alone.clone());
-        Ok(ClientState { material, issued, authorization, impersonated, any, http1, alone })
+        let http1 = pool(dedicated.clone());
+        Ok(ClientState { material, issued, authorization, impersonated, pool: any, http1, dedicated })
     }
 
     /// Creates the state with a new token and the same connections. Returns `None` if the plugin's
@@ -158,9 +158,9 @@ impl ClientState {
         }
         let material = Material { token: issued.token.clone(), ..self.material.clone() };
         let impersonated = self.impersonated.clone();
-        let any = self.any.clone();
+        let pool = self.pool.clone();
         let http1 = self.http1.clone();
-        let alone = self.alone.clone();
+        let dedicated = self.dedicated.clone();
         let issued = Some(Arc::clone(issued));
         let authorization = authorization(options, &material);
         Some(authorization.map(|authorization| ClientState {
@@ -168,9 +168,9 @@ impl ClientState {
             issued,
             authorization,
             impersonated,
-            any,
+            pool,
             http1,
-            alone,
+            dedicated,
         }))
     }
 
@@ -224,9 +224,9 @@ impl Client {
     pub fn new(options: Options) -> Result<Self, Error> {
         let material = options.tls.material(options.bearer.as_ref())?;
         let changes = options.tls.may_change(options.bearer.as_ref());
-        let live = ArcSwap::from_pointee(ClientState::new(&options, material, None)?);
-        let looked = changes.then(|| Mutex::new(Instant::now()));
-        Ok(Client(Arc::new(Inner { options, looked, live })))
+        let state = ArcSwap::from_pointee(ClientState::new(&options, material, None)?);
+        let checked_at = changes.then(|| Mutex::new(Instant::now()));
+        Ok(Client(Arc::new(Inner { options, checked_at, state })))
     }
 
     /// Registers metrics for runs of the credential plugin, if there is one.
@@ -266,14 +266,14 @@ impl Client {
     }
 
     async fn send_once(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
-        let live = self.live().await?;
+        let live = self.current_state().await?;
         live.authorize(&mut request);
         // HTTP/2 takes the host from the URL, which is also where the pool connects to.
-        let pool = if names_another_host(&request) { &live.http1 } else { &live.any };
+        let pool = if names_another_host(&request) { &live.http1 } else { &live.pool };
         let answer = pool.request(request).await.map_err(|error| from_pool_error(&error))?;
         if answer.status() == StatusCode::UNAUTHORIZED
             && let (Some(plugin), Some(issued)) = (&self.0.options.plugin, &live.issued)
-            && let Err(error) = plugin.refused(issued).await
+            && let Err(error) = plugin.handle_rejection(issued).await
         {
             tracing::warn!(
                 error = error.to_string(),
@@ -289,10 +289,10 @@ impl Client {
     ///
     /// # Errors
     /// As [`send`](Self::send); [`Error::Connect`] if nothing was sent.
-    pub async fn send_alone(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
-        let live = self.live().await?;
+    pub async fn send_dedicated(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
+        let live = self.current_state().await?;
         live.authorize(&mut request);
-        let stream = live.alone.connect(request.uri()).await?;
+        let stream = live.dedicated.connect(request.uri()).await?;
         let mut builder = http1::Builder::new();
         builder.max_buf_size(HEAD_BYTES_MAX as usize).max_headers(HEAD_FIELDS_MAX);
         let handshake = builder.handshake(stream).await;
@@ -312,15 +312,15 @@ impl Client {
     ///
     /// # Errors
     /// The plugin's error.
-    async fn live(&self) -> Result<Arc<ClientState>, Error> {
+    async fn current_state(&self) -> Result<Arc<ClientState>, Error> {
         let issued = match &self.0.options.plugin {
-            Some(plugin) => plugin.issued().await.map(Some),
+            Some(plugin) => plugin.credentials().await.map(Some),
             None => Ok(None),
         };
         let issued = issued.map_err(|why| Error::Credentials(format!("getting credentials: {why}")))?;
         let current =
             |live: &ClientState| live.issued.as_ref().map(Arc::as_ptr) == issued.as_ref().map(Arc::as_ptr);
-        let is_new = !current(&self.0.live.load());
+        let is_new = !current(&self.0.state.load());
         if is_new || self.is_due() {
             let inner = Arc::clone(&self.0);
             let refreshed = tokio::task::spawn_blocking(move || inner.refresh(issued)).await;
@@ -330,11 +330,11 @@ impl Client {
                 _ => {}
             }
         }
-        Ok(self.0.live.load_full())
+        Ok(self.0.state.load_full())
     }
 
     fn is_due(&self) -> bool {
-        let Some(looked) = &self.0.looked else { return false };
+        let Some(looked) = &self.0.checked_at else { return false };
         let mut looked = looked.lock().unwrap_or_else(PoisonError::into_inner);
         let due = looked.elapsed() >= REFRESH;
         if due {
@@ -347,11 +347,11 @@ impl Client {
 impl Inner {
     fn refresh(&self, issued: Option<Arc<PluginCredentials>>) -> Result<(), Error> {
         let options = &self.options;
-        let live = self.live.load();
+        let live = self.state.load();
         let mut material = options.tls.material(options.bearer.as_ref())?;
         let Some(issued) = issued else {
             if material != live.material {
-                self.live.store(Arc::new(ClientState::new(options, material, None)?));
+                self.state.store(Arc::new(ClientState::new(options, material, None)?));
             }
             return Ok(());
         };
@@ -359,7 +359,7 @@ impl Inner {
             (live.material.token.clone(), live.material.certificate.clone());
         let renewed = if material == live.material { live.with_token(options, &issued) } else { None };
         let renewed = renewed.unwrap_or_else(|| ClientState::new(options, material, Some(issued)));
-        self.live.store(Arc::new(renewed?));
+        self.state.store(Arc::new(renewed?));
         Ok(())
     }
 }

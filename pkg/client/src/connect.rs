@@ -56,14 +56,14 @@ impl Connector {
             None => Address { host: host.to_owned(), port },
         };
         let connected = match &self.dialer {
-            Some(dialer) => self.over(dialer.dial(&address).await, tls.then_some(host)).await,
-            None => self.over(tcp(&address).await, tls.then_some(host)).await,
+            Some(dialer) => self.with_stream(dialer.dial(&address).await, tls.then_some(host)).await,
+            None => self.with_stream(tcp(&address).await, tls.then_some(host)).await,
         };
         connected.map_err(|error| Error::Connect(error.to_string()))
     }
 
     /// Adds TLS to a stream if the URL requires it.
-    async fn over(
+    async fn with_stream(
         &self,
         stream: Result<impl Io + 'static, Error>,
         host: Option<&str>,

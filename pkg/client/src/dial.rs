@@ -79,7 +79,7 @@ pub type Dialer = Arc<dyn Dial>;
 pub enum DialPath {
     /// Directly, over this machine's network.
     Direct,
-    Through(Dialer),
+    Proxy(Dialer),
 }
 
 /// Resolves all addresses of a host. An address resolves to itself.
@@ -105,7 +105,9 @@ pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
                 prepare(&stream);
                 return Ok(stream);
             }
-            Ok(Err(error)) => first.get_or_insert(format!("dial tcp {address}: connect: {}", words(&error))),
+            Ok(Err(error)) => {
+                first.get_or_insert(format!("dial tcp {address}: connect: {}", go_io_error_text(&error)))
+            }
             Err(_) => first.get_or_insert(format!("dial tcp {address}: i/o timeout")),
         };
     }
@@ -132,7 +134,7 @@ async fn lookup(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
 }
 
 /// Formats an I/O error like Go: the system's text in lower case.
-pub fn words(error: &io::Error) -> String {
+pub fn go_io_error_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         io::ErrorKind::ConnectionReset => "connection reset by peer".to_owned(),

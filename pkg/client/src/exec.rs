@@ -122,8 +122,8 @@ struct Inner {
     exec: Exec,
     cluster: Option<Cluster>,
     clock: Arc<dyn Clock>,
-    issued: Arc<Mutex<Option<Arc<PluginCredentials>>>>,
-    counted: OnceLock<PluginRegistration>,
+    credentials: Arc<Mutex<Option<Arc<PluginCredentials>>>>,
+    registration: OnceLock<PluginRegistration>,
 }
 
 /// Shows the command but no credentials.
@@ -168,30 +168,30 @@ impl ExecPlugin {
 
     /// Registers metrics of its runs, unless some are registered already.
     pub(crate) fn count(&self, metrics: &Arc<ExecMetrics>) {
-        self.0.counted.get_or_init(|| PluginRegistration::new(metrics));
+        self.0.registration.get_or_init(|| PluginRegistration::new(metrics));
     }
 
     /// Returns valid credentials. If the program must run, the run continues when this future is dropped.
     ///
     /// # Errors
     /// In upstream's words.
-    pub(crate) async fn issued(&self) -> Result<Arc<PluginCredentials>, Error> {
-        self.renewed(|issued, now| issued.until.is_some_and(|until| now > until)).await
+    pub(crate) async fn credentials(&self) -> Result<Arc<PluginCredentials>, Error> {
+        self.refresh(|issued, now| issued.until.is_some_and(|until| now > until)).await
     }
 
     /// Handles a rejection by the server: runs the program again unless a newer run has finished already.
     ///
     /// # Errors
     /// As [`issued`](Self::issued).
-    pub(crate) async fn refused(&self, shown: &Arc<PluginCredentials>) -> Result<(), Error> {
-        self.renewed(|issued, _| std::ptr::eq(issued, Arc::as_ptr(shown))).await.map(drop)
+    pub(crate) async fn handle_rejection(&self, shown: &Arc<PluginCredentials>) -> Result<(), Error> {
+        self.refresh(|issued, _| std::ptr::eq(issued, Arc::as_ptr(shown))).await.map(drop)
     }
 
-    async fn renewed(
+    async fn refresh(
         &self,
         is_over: impl Fn(&PluginCredentials, UnixTime) -> bool,
     ) -> Result<Arc<PluginCredentials>, Error> {
-        let mut slot = Arc::clone(&self.0.issued).lock_owned().await;
+        let mut slot = Arc::clone(&self.0.credentials).lock_owned().await;
         if let Some(issued) = slot.as_ref().filter(|issued| !is_over(issued, self.0.clock.now())) {
             return Ok(Arc::clone(issued));
         }
@@ -199,7 +199,7 @@ impl ExecPlugin {
         let run = tokio::spawn(async move {
             let issued = Arc::new(inner.run().await?);
             let old = slot.replace(Arc::clone(&issued));
-            if let Some(counted) = inner.counted.get() {
+            if let Some(counted) = inner.registration.get() {
                 counted.record_credentials(&issued, old.as_deref(), inner.clock.now());
             }
             Ok::<_, Error>(issued)
@@ -210,7 +210,7 @@ impl ExecPlugin {
 
 impl Inner {
     fn new(exec: Exec, cluster: Option<Cluster>, clock: Arc<dyn Clock>) -> Self {
-        Inner { exec, cluster, clock, issued: Arc::default(), counted: OnceLock::new() }
+        Inner { exec, cluster, clock, credentials: Arc::default(), registration: OnceLock::new() }
     }
 
     async fn run(&self) -> Result<PluginCredentials, Error> {
@@ -236,10 +236,10 @@ impl Inner {
                     "a program that gives credentials is not installed"
                 );
             }
-            words(command, &error)
+            go_exec_error_text(command, &error)
         };
         let output = timeout(RUN_MAX, output(program)).await;
-        if let Some(counted) = self.counted.get() {
+        if let Some(counted) = self.registration.get() {
             counted.record_run(match &output {
                 Ok(Ok((code, _))) => RunResult::Ended(code.unwrap_or(-1)),
                 Ok(Err(_)) => RunResult::NotFound,
@@ -281,7 +281,7 @@ async fn output(mut program: Command) -> std::io::Result<(Option<i32>, Vec<u8>)>
 }
 
 /// Formats an error like Go's `os/exec`.
-fn words(command: &str, error: &std::io::Error) -> String {
+fn go_exec_error_text(command: &str, error: &std::io::Error) -> String {
     let is_path = command.contains(MAIN_SEPARATOR);
     match error.kind() {
         std::io::ErrorKind::NotFound if !is_path => format!("exec: executable {command} not found"),

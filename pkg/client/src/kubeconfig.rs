@@ -252,7 +252,7 @@ impl Cluster {
                 let text = "specifying a root certificates file with the insecure flag is not allowed";
                 return Err(Error::Credentials(text.to_owned()));
             }
-            (None, true) => Trust::Anyone,
+            (None, true) => Trust::Unverified,
             (Some(source), false) => Trust::Bundle(source),
             (None, false) => Trust::System,
         };
@@ -263,7 +263,7 @@ impl Cluster {
         let plugin = user.plugin(directory, clock)?;
         let plugin = match plugin {
             Some(plugin) => {
-                let told = self.told(directory)?;
+                let told = self.exec_cluster_info(directory)?;
                 Some(plugin.of_cluster(|| told))
             }
             None => None,
@@ -275,7 +275,7 @@ impl Cluster {
     }
 
     /// Returns the cluster information for a credential plugin.
-    fn told(&self, directory: &Path) -> Result<Told, Error> {
+    fn exec_cluster_info(&self, directory: &Path) -> Result<Told, Error> {
         let file = &self.certificate_authority;
         let data = &self.certificate_authority_data;
         let authorities = match source(file, data, directory, "certificate-authority-data")? {

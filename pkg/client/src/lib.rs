@@ -25,7 +25,7 @@ pub mod webhook;
 pub use call::Limits;
 pub use client::{Basic, Body, BoxError, Client, Options, full};
 pub use connect::TlsClient;
-pub use dial::{Address, Dial, DialFuture, DialPath, Dialer, Io, Route, addresses, tcp, words};
+pub use dial::{Address, Dial, DialFuture, DialPath, Dialer, Io, Route, addresses, go_io_error_text, tcp};
 pub use error::Error;
 pub use exec::{ExecMetrics, ExecPlugin};
 pub use impersonate::Impersonate;

@@ -137,7 +137,7 @@ fn endpoint(
         return Err(unsupported(&service.kind));
     }
     let wanted = port_name(service, name, port)?;
-    for slice in in_order(service, slices, random) {
+    for slice in ordered_slices(service, slices, random) {
         let named = slice.ports.iter().filter(|(name, _)| name.as_deref() == Some(wanted));
         for number in named.filter_map(|(_, number)| *number) {
             let count = slice.endpoints.len();
@@ -155,7 +155,7 @@ fn endpoint(
 }
 
 /// Returns the slices in the order in which they are tried.
-fn in_order(
+fn ordered_slices(
     service: &Service,
     slices: Vec<Arc<EndpointSlice>>,
     random: &mut dyn FnMut(usize) -> usize,

@@ -16,7 +16,7 @@ use x509_parser::prelude::FromDer;
 use crate::error::Error;
 use crate::material::{Material, Source};
 pub(crate) use tls_error::explain;
-use verify::{NoCertificateVerification, Trusted};
+use verify::{BundleVerifier, NoCertificateVerification};
 
 /// Trusted servers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,7 +27,7 @@ pub enum Trust {
     /// Servers with a certificate from one of these CAs (PEM), or with one of these certificates.
     Bundle(Source),
     /// Any server. Only where upstream allows it.
-    Anyone,
+    Unverified,
 }
 
 /// TLS client options.
@@ -56,15 +56,15 @@ impl Tls {
             .map_err(bad)?
             .dangerous();
         let builder = match (&self.trust, &material.authorities) {
-            (Trust::Anyone, _) => {
+            (Trust::Unverified, _) => {
                 builder.with_custom_certificate_verifier(Arc::new(NoCertificateVerification(provider)))
             }
             (_, Some(pem)) => {
-                builder.with_custom_certificate_verifier(Arc::new(trusted(bundle(pem)?, provider)?))
+                builder.with_custom_certificate_verifier(Arc::new(new_verifier(bundle(pem)?, provider)?))
             }
             (_, None) => {
                 let found = rustls_native_certs::load_native_certs().certs;
-                builder.with_custom_certificate_verifier(Arc::new(trusted(found, provider)?))
+                builder.with_custom_certificate_verifier(Arc::new(new_verifier(found, provider)?))
             }
         };
         match &material.certificate {
@@ -86,7 +86,7 @@ impl Tls {
     pub(crate) fn material(&self, bearer: Option<&Source>) -> Result<Material, Error> {
         let authorities = match &self.trust {
             Trust::Bundle(source) => Some(source.read()?),
-            Trust::System | Trust::Anyone => None,
+            Trust::System | Trust::Unverified => None,
         };
         let certificate = match &self.certificate {
             Some((chain, key)) => Some((chain.read()?, key.read()?)),
@@ -174,10 +174,10 @@ fn bundle(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
 
 /// Creates a verifier that trusts these CAs and certificates. Unreadable ones are skipped, unless none would
 /// be left.
-fn trusted(
+fn new_verifier(
     certificates: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
-) -> Result<Trusted, Error> {
+) -> Result<BundleVerifier, Error> {
     let mut roots = RootCertStore::empty();
     let total = certificates.len();
     let (added, _) = roots.add_parsable_certificates(certificates.iter().cloned());
@@ -186,7 +186,7 @@ fn trusted(
             "unable to load root certificates: failed to parse certificate: x509: malformed certificate";
         return Err(Error::Credentials(words.to_owned()));
     }
-    Trusted::new(roots, certificates, provider)
+    BundleVerifier::new(roots, certificates, provider)
 }
 
 #[cfg(test)]

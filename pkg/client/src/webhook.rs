@@ -47,11 +47,11 @@ pub struct Webhook {
     url: Uri,
     limits: Limits,
     initial_wait: Duration,
-    chance: JitterSource,
+    jitter: JitterSource,
     /// True if every failure is retried.
-    hopes: bool,
+    retries_all_failures: bool,
     /// Call metrics of the host, if enabled.
-    counted: Option<Arc<HostMetrics>>,
+    metrics: Option<Arc<HostMetrics>>,
 }
 
 /// A finished attempt.
@@ -74,12 +74,12 @@ pub struct CallError {
     /// Status code of the response; `None` without a response.
     pub code: Option<u16>,
     /// True if a retry may help.
-    passing: bool,
+    retryable: bool,
 }
 
 /// Cleans a path: removes empty parts, `.`, `..` and trailing slashes. Upstream's clients join paths, and
 /// some servers redirect requests for `//path`.
-fn cleaned(path: &str) -> String {
+fn clean_path(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
         match part {
@@ -96,12 +96,13 @@ impl Webhook {
     ///
     /// # Errors
     /// [`Error::Credentials`].
-    pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, chance: JitterSource) -> Result<Self, Error> {
+    pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, jitter: JitterSource) -> Result<Self, Error> {
         let client = Client::new(kubeconfig.options)?;
         let url = kubeconfig.server;
-        let hopes = false;
-        let counted = None;
-        let webhook = Webhook { client, url, limits: LIMITS, initial_wait, chance, hopes, counted };
+        let retries_all_failures = false;
+        let metrics = None;
+        let webhook =
+            Webhook { client, url, limits: LIMITS, initial_wait, jitter, retries_all_failures, metrics };
         Ok(webhook.with_timeout(LIMITS.total))
     }
 
@@ -109,7 +110,7 @@ impl Webhook {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
-        let target = format!("{}?timeout={}", cleaned(self.url.path()), format_duration(nanos));
+        let target = format!("{}?timeout={}", clean_path(self.url.path()), format_duration(nanos));
         let mut parts = self.url.clone().into_parts();
         parts.path_and_query = target.parse().ok();
         self.url = Uri::from_parts(parts).unwrap_or(self.url);
@@ -120,15 +121,15 @@ impl Webhook {
     /// Retries after any failure, for data that must not get lost.
     #[must_use]
     pub fn retrying_all_failures(self) -> Self {
-        Webhook { hopes: true, ..self }
+        Webhook { retries_all_failures: true, ..self }
     }
 
     /// Enables metrics of calls and of credential plugin runs.
     #[must_use]
-    pub fn counted(self, metrics: &ClientMetrics) -> Self {
+    pub fn with_metrics(self, metrics: &ClientMetrics) -> Self {
         let host = self.url.authority().map_or("", http::uri::Authority::as_str);
         self.client.register_plugin_metrics(metrics.programs());
-        Webhook { counted: metrics.host(host), ..self }
+        Webhook { metrics: metrics.host(host), ..self }
     }
 
     /// Posts a JSON body and reads the JSON response. Calls `tell` after every attempt.
@@ -139,10 +140,10 @@ impl Webhook {
         let mut wait = self.initial_wait;
         for _ in 1..STEPS {
             match self.attempt(&body, &[], &tell).await {
-                Err(failure) if failure.passing || self.hopes => {}
+                Err(failure) if failure.retryable || self.retries_all_failures => {}
                 outcome => return outcome,
             }
-            sleep(wait.mul_f64(1.0 + JITTER * (self.chance)().clamp(0.0, 1.0))).await;
+            sleep(wait.mul_f64(1.0 + JITTER * (self.jitter)().clamp(0.0, 1.0))).await;
             wait = wait.mul_f64(FACTOR);
         }
         self.attempt(&body, &[], &tell).await
@@ -155,20 +156,20 @@ impl Webhook {
         tell: AttemptCallback<'_>,
     ) -> Result<Bytes, CallError> {
         let began = Instant::now();
-        let failed = |message: String| CallError { message, code: None, passing: false };
+        let failed = |message: String| CallError { message, code: None, retryable: false };
         let request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, */*");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
         let request = request.body(body.clone()).map_err(|error| failed(error.to_string()))?;
-        let under_way = self.counted.as_ref().map(|host| host.begin(self.url.path(), began));
+        let under_way = self.metrics.as_ref().map(|host| host.begin(self.url.path(), began));
         let outcome = self.client.call(request, &self.limits).await;
         drop(under_way);
         let code = outcome.as_ref().ok().map(|answer| answer.status().as_u16());
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
         let took = began.elapsed();
         let answer = outcome.as_ref().ok().map(|answer| (answer.status().as_u16(), answer.body().len()));
-        self.counted.as_ref().inspect(|host| host.called(body.len(), answer, took));
+        self.metrics.as_ref().inspect(|host| host.called(body.len(), answer, took));
         tell(Attempt { code, took, timed_out });
         match outcome {
             // The content type is ignored: upstream's clients have one decoder and use it for all types.
@@ -176,9 +177,9 @@ impl Webhook {
             Ok(answer) => Err(refused(&answer)),
             Err(error) => {
                 let message = error.of_request(&Method::POST, &self.url);
-                let passing = message.contains("connection reset by peer")
+                let retryable = message.contains("connection reset by peer")
                     || message.contains("http2: client connection lost");
-                Err(CallError { message, code: None, passing })
+                Err(CallError { message, code: None, retryable })
             }
         }
     }
@@ -205,12 +206,12 @@ fn refused(answer: &Response<Bytes>) -> CallError {
     };
     let later = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
     let delays = later.is_some() && (code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error());
-    let passing = delays
+    let retryable = delays
         || matches!(
             code,
             StatusCode::INTERNAL_SERVER_ERROR | StatusCode::GATEWAY_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
         );
-    CallError { message, code: Some(code.as_u16()), passing }
+    CallError { message, code: Some(code.as_u16()), retryable }
 }
 
 /// Returns the generic text of a status code (apimachinery's `NewGenericServerResponse`).

@@ -153,12 +153,12 @@ impl Gate {
 
     /// True for a gate that only sets other gates.
     pub fn is_shorthand(self) -> bool {
-        self.speaks_for().is_some()
+        self.controlled_stage().is_some()
     }
 
     /// Returns the stage of `AllAlpha` and `AllBeta`, which set all gates of a stage that are not set
     /// explicitly.
-    fn speaks_for(self) -> Option<Stage> {
+    fn controlled_stage(self) -> Option<Stage> {
         match self {
             Gate::AllAlpha => Some(Stage::Alpha),
             Gate::AllBeta => Some(Stage::Beta),

@@ -74,9 +74,9 @@ pub enum Kind {
 }
 
 /// Sampled span, which ends when it is dropped.
-pub trait Recording: Debug + Send + Sync {
+pub trait SpanRecorder: Debug + Send + Sync {
     /// Starts a child span.
-    fn child(&self, name: String, kind: Kind, attributes: Vec<Attribute>) -> Arc<dyn Recording>;
+    fn child(&self, name: String, kind: Kind, attributes: Vec<Attribute>) -> Arc<dyn SpanRecorder>;
 
     /// Adds an attribute that was unknown at the start of the span.
     fn set(&self, attribute: Attribute);
@@ -112,7 +112,7 @@ pub trait Tracer: Debug + Send + Sync {
 /// latencies of its request's steps ([`timed`](Span::timed)).
 #[derive(Debug, Clone, Default)]
 pub struct Span {
-    recording: Option<Arc<dyn Recording>>,
+    recording: Option<Arc<dyn SpanRecorder>>,
     latencies: Option<Arc<Latencies>>,
 }
 
@@ -123,7 +123,7 @@ impl Span {
     }
 
     /// Wraps a sampled span.
-    pub fn recorded(recording: Arc<dyn Recording>) -> Self {
+    pub fn recorded(recording: Arc<dyn SpanRecorder>) -> Self {
         Span { recording: Some(recording), latencies: None }
     }
 
@@ -139,7 +139,7 @@ impl Span {
     }
 
     /// Records the duration of a step of the current request. No effect without a recorder.
-    pub fn took(step: Step, time: Duration) {
+    pub fn record_step(step: Step, time: Duration) {
         CURRENT.with_borrow(|span| {
             if let Some(latencies) = &span.latencies {
                 latencies.took(step, time);
@@ -206,43 +206,43 @@ impl Span {
 
     /// Runs a future within this span, which ends with the future unless there is another clone. Without a
     /// span and latencies, the future runs within the current span.
-    pub fn within<F: Future + Unpin>(self, future: F) -> Within<F> {
-        Within { span: self, future }
+    pub fn within<F: Future + Unpin>(self, future: F) -> SpanFuture<F> {
+        SpanFuture { span: self, future }
     }
 }
 
 /// A future within a span; see [`Span::within`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
-pub struct Within<F> {
+pub struct SpanFuture<F> {
     span: Span,
     future: F,
 }
 
-impl<F: Future + Unpin> Future for Within<F> {
+impl<F: Future + Unpin> Future for SpanFuture<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         if self.span.is_none() && self.span.latencies.is_none() {
             return Pin::new(&mut self.future).poll(cx);
         }
-        let _entered = Entered::new(self.span.clone());
+        let _entered = EnteredSpan::new(self.span.clone());
         Pin::new(&mut self.future).poll(cx)
     }
 }
 
 /// Restores the previous current span, even if a poll panics.
-struct Entered {
+struct EnteredSpan {
     before: Span,
 }
 
-impl Entered {
+impl EnteredSpan {
     fn new(span: Span) -> Self {
-        Entered { before: CURRENT.replace(span) }
+        EnteredSpan { before: CURRENT.replace(span) }
     }
 }
 
-impl Drop for Entered {
+impl Drop for EnteredSpan {
     fn drop(&mut self) {
         let ours = CURRENT.replace(std::mem::take(&mut self.before));
         // Dropping the last clone ends the span, which may access the current span.
@@ -279,8 +279,8 @@ mod tests {
         }
     }
 
-    impl Recording for Noted {
-        fn child(&self, name: String, kind: Kind, attributes: Vec<Attribute>) -> Arc<dyn Recording> {
+    impl SpanRecorder for Noted {
+        fn child(&self, name: String, kind: Kind, attributes: Vec<Attribute>) -> Arc<dyn SpanRecorder> {
             self.note(format_args!("{kind:?} {name} {}", attributes.len()));
             Arc::new(Noted { path: format!("{}/{name}", self.path), notes: Arc::clone(&self.notes) })
         }
@@ -346,11 +346,13 @@ mod tests {
         for span in [Span::none(), root] {
             let work = pin!(async {
                 let inner = Span::current().child("inner", Vec::new);
-                inner.within(pin!(async { Span::took(Step::Storage, Duration::from_millis(2)) })).await;
+                inner
+                    .within(pin!(async { Span::record_step(Step::Storage, Duration::from_millis(2)) }))
+                    .await;
             });
             assert!(poll(span.timed(&latencies).within(work)).is_ready());
         }
-        Span::took(Step::Storage, Duration::from_secs(9));
+        Span::record_step(Step::Storage, Duration::from_secs(9));
         assert_eq!(latencies.all().collect::<Vec<_>>(), [(Step::Storage, Duration::from_millis(4))]);
     }
 

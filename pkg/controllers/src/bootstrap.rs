@@ -13,10 +13,10 @@ use jsontree::json;
 use registry::{Client, Registry, meta};
 use schema::object::Object;
 
-use crate::desired::{missing, object};
+use crate::desired::{create_if_missing, object};
 use crate::error::Error;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, RetryLimits, Schedule, Tasks, until_done};
+use crate::tasks::{FirstRound, RetryLimits, Schedule, Tasks, until_done};
 use flow_control::FlowControl;
 use rbac::Policy;
 
@@ -34,8 +34,9 @@ const SLOW_RETRY: RetryLimits = RetryLimits { pause: Duration::from_secs(1), max
 /// Creates missing cluster-scoped objects.
 async fn existing(client: &Client, objects: &[Object]) -> Result<(), Error> {
     for object in objects {
-        let kept =
-            client.reconcile("", meta::text(object, "name"), &|current| missing(current, object)).await;
+        let kept = client
+            .reconcile("", meta::text(object, "name"), &|current| create_if_missing(current, object))
+            .await;
         kept?;
     }
     Ok(())
@@ -95,6 +96,6 @@ pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook,
 }
 
 /// Returns the schedule: once a minute, after a separate first round.
-fn every_minute(what: &'static str) -> Schedule {
-    Schedule { what, period: MINUTE, jitter: 0.1, first: First::Later }
+fn every_minute(name: &'static str) -> Schedule {
+    Schedule { name, period: MINUTE, jitter: 0.1, first: FirstRound::Later }
 }

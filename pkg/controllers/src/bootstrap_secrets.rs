@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use authentication::{BootstrapSecret, BootstrapSecrets};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use registry::client::{Client, LookupError, Read};
+use registry::client::{Client, LookupError, ReadFreshness};
 use registry::{Registry, meta};
 
 const NAMESPACE: &str = "kube-system";
@@ -24,7 +24,7 @@ impl StoredBootstrapSecrets {
 #[async_trait]
 impl BootstrapSecrets for StoredBootstrapSecrets {
     async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, authentication::Error> {
-        let found = self.0.get(NAMESPACE, name, Read::Cached).await;
+        let found = self.0.get(NAMESPACE, name, ReadFreshness::Cached).await;
         let found = found.map_err(|status| authentication::Error::Unavailable(status.message))?;
         let Some(secret) = found else { return Ok(None) };
         let members = tree::child(&secret, "data").into_iter().flatten();

@@ -1,10 +1,10 @@
-//! The condition `Dangling` of a flow schema: true if its priority level does not exist (upstream's
+//! The condition `DanglingReporter` of a flow schema: true if its priority level does not exist (upstream's
 //! `util/flowcontrol/apf_controller.go`).
 
 use api::tree;
 use apimachinery::go_quote::quote;
 use jsontree::{Value, json};
-use registry::client::{Client, LookupError, Read};
+use registry::client::{Client, LookupError, ReadFreshness};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 
@@ -15,13 +15,13 @@ const FIELD_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 const TYPE: &str = "Dangling";
 
 /// Writer of the condition.
-pub struct Dangling {
+pub struct DanglingReporter {
     status: Client,
     schemas: Client,
     levels: Client,
 }
 
-impl Dangling {
+impl DanglingReporter {
     /// Creates the writer.
     ///
     /// # Errors
@@ -29,17 +29,18 @@ impl Dangling {
     pub fn new(registry: &Registry) -> Result<Self, LookupError> {
         let schemas = Client::find(registry, GROUP, "flowschemas")?;
         let levels = Client::find(registry, GROUP, "prioritylevelconfigurations")?;
-        let status =
-            Client::find(registry, GROUP, "flowschemas")?.through("status")?.managed_by(FIELD_MANAGER);
-        Ok(Dangling { status, schemas, levels })
+        let status = Client::find(registry, GROUP, "flowschemas")?
+            .with_subresource("status")?
+            .with_field_manager(FIELD_MANAGER);
+        Ok(DanglingReporter { status, schemas, levels })
     }
 
     /// Like [`report`](Self::report), for the schema with this name.
     ///
     /// # Errors
     /// Like [`report`](Self::report).
-    pub async fn report_on(&self, name: &str) -> registry::Result<()> {
-        match self.schemas.get("", name, Read::Cached).await? {
+    pub async fn report_by_name(&self, name: &str) -> registry::Result<()> {
+        match self.schemas.get("", name, ReadFreshness::Cached).await? {
             Some(schema) => self.report(&schema).await,
             None => Ok(()),
         }
@@ -51,7 +52,7 @@ impl Dangling {
     /// See [`Client::get`] and [`Client::apply`].
     pub async fn report(&self, schema: &Object) -> registry::Result<()> {
         let level = object::get_str(schema, &["spec", "priorityLevelConfiguration", "name"]).unwrap_or("");
-        let exists = self.levels.get("", level, Read::Cached).await?.is_some();
+        let exists = self.levels.get("", level, ReadFreshness::Cached).await?.is_some();
         let now = self.status.now().rfc3339().to_string();
         match configuration(schema, level, exists, &now) {
             Some(configuration) => {
@@ -68,7 +69,7 @@ fn condition(schema: &Object) -> Option<&Object> {
 }
 
 /// Returns the value of the condition; `None` if it is not set.
-pub fn said(schema: &Object) -> Option<bool> {
+pub fn condition_value(schema: &Object) -> Option<bool> {
     Some(tree::text(condition(schema)?, "status") == "True")
 }
 

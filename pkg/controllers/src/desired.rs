@@ -4,7 +4,7 @@ use jsontree::Value;
 use schema::object::Object;
 
 /// Desired state of an object that must merely exist.
-pub fn missing(current: Option<&Object>, object: &Object) -> Option<Object> {
+pub fn create_if_missing(current: Option<&Object>, object: &Object) -> Option<Object> {
     current.is_none().then(|| object.clone())
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use api::resources::{self, StorageSpec};
 use registry::{StoredRef, codec, meta};
 use schema::object::Object;
-use storage::{KeyValue, ListOptions, Storage, Update, Updated, guaranteed_update};
+use storage::{KeyValue, ListOptions, Storage, Update, UpdateResult, guaranteed_update};
 
 /// Lifetime of a lease (upstream's `DefaultEndpointReconcilerTTL` and `DefaultPeerEndpointReconcilerTTL`).
 const TTL: Duration = Duration::from_secs(15);
@@ -83,7 +83,7 @@ impl EndpointLeases {
     pub(crate) async fn remove(&self, name: &str) -> Result<bool, storage::Error> {
         let remove = |_: Option<&KeyValue>| Ok::<_, storage::Error>(Update::Delete);
         let updated = guaranteed_update(&*self.storage, &self.key(name), None, remove).await?;
-        Ok(matches!(updated, Updated::Deleted(_)))
+        Ok(matches!(updated, UpdateResult::Deleted(_)))
     }
 
     fn key(&self, name: &str) -> String {

@@ -15,14 +15,14 @@ pub struct PostStartHook {
 }
 
 /// Future of a one-time event at start. Completed futures stay completed.
-pub type Awaited = Shared<BoxFuture<'static, ()>>;
+pub type StartEvent = Shared<BoxFuture<'static, ()>>;
 
 /// Creates the shared future of `done`.
-pub fn awaited(done: impl Future<Output = ()> + Send + 'static) -> Awaited {
+pub fn start_event(done: impl Future<Output = ()> + Send + 'static) -> StartEvent {
     done.boxed().shared()
 }
 
 /// Returns a hook whose work another task performs.
-pub fn hook(name: &'static str, done: Awaited) -> PostStartHook {
+pub fn hook(name: &'static str, done: StartEvent) -> PostStartHook {
     PostStartHook { name, work: done.map(Ok).boxed() }
 }

@@ -11,7 +11,7 @@ use apimachinery::time::{UnixTime, parse_micro_time};
 use client::Address;
 
 use jsontree::json;
-use registry::client::{Client, Read};
+use registry::client::{Client, ReadFreshness};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 use sha2::{Digest, Sha256};
@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::desired::object;
 use crate::error::Error;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Schedule, Tasks};
+use crate::tasks::{FirstRound, Schedule, Tasks};
 
 const NAMESPACE: &str = "kube-system";
 /// The label of identity Leases of API servers.
@@ -30,14 +30,18 @@ const HOST_NAME: &str = "kubernetes.io/hostname";
 /// The annotation with the address for other servers.
 const PEER_ADDRESS: &str = "kubernetes.io/peer-advertise-address";
 const DURATION_SECONDS: i64 = 3600;
-const RENEWAL: Schedule =
-    Schedule { what: "identity lease", period: Duration::from_secs(10), jitter: 0.04, first: First::Now };
+const RENEWAL: Schedule = Schedule {
+    name: "identity lease",
+    period: Duration::from_secs(10),
+    jitter: 0.04,
+    first: FirstRound::Now,
+};
 const COLLECTION: Schedule = Schedule {
-    what: "collection of identity leases",
+    name: "collection of identity leases",
     period: Duration::from_secs(3600),
     jitter: 0.04,
     // Leases are listed from the watch cache.
-    first: First::WhenReady,
+    first: FirstRound::WhenReady,
 };
 /// Timeout of the removal, at start and at shutdown.
 const REMOVAL_MAX: Duration = Duration::from_secs(10);
@@ -47,7 +51,7 @@ pub struct IdentityLease {
     lease: Lease,
     client: Client,
     /// True after the removal at shutdown. Locked during writes.
-    left: Mutex<bool>,
+    removed: Mutex<bool>,
 }
 
 /// Contents of the Lease.
@@ -80,7 +84,7 @@ impl IdentityLease {
         let holder = format!("{name}_{uid}");
         let lease = Lease { name, holder, host, address };
         let client = Client::find(registry, "coordination.k8s.io", "leases")?;
-        Ok(IdentityLease { lease, client, left: Mutex::new(false) })
+        Ok(IdentityLease { lease, client, removed: Mutex::new(false) })
     }
 
     /// Removes the Lease of an earlier process on this machine, then creates and renews it.
@@ -113,9 +117,9 @@ impl IdentityLease {
     }
 
     /// Removes the Lease at shutdown.
-    pub async fn leave(&self) {
+    pub async fn remove_at_shutdown(&self) {
         let given_up = async {
-            let mut left = self.left.lock().await;
+            let mut left = self.removed.lock().await;
             *left = true;
             self.remove().await;
         };
@@ -134,7 +138,7 @@ impl IdentityLease {
     }
 
     async fn renew(&self) -> Result<(), Error> {
-        let left = self.left.lock().await;
+        let left = self.removed.lock().await;
         if *left {
             return Ok(());
         }
@@ -147,7 +151,7 @@ impl IdentityLease {
 
     async fn collect(&self) -> Result<(), Error> {
         let now = self.client.now();
-        let leases = self.client.list(NAMESPACE, Read::Cached).await?;
+        let leases = self.client.list(NAMESPACE, ReadFreshness::Cached).await?;
         for lease in leases.iter().filter(|lease| is_of_a_server(lease) && is_expired(lease, now)) {
             match self.client.delete_exact(lease).await {
                 // It was renewed in the meantime.

@@ -52,7 +52,7 @@ impl LoopbackClient {
     /// # Errors
     /// [`RequestError`].
     pub async fn get(&self, path: &str) -> Result<Option<Object>, RequestError> {
-        match self.ask(Method::GET, path, Bytes::new()).await {
+        match self.send(Method::GET, path, Bytes::new()).await {
             Ok(object) => Ok(Some(object)),
             Err(refused) if refused.code == 404 => Ok(None),
             Err(refused) => Err(refused),
@@ -64,7 +64,7 @@ impl LoopbackClient {
     /// # Errors
     /// [`RequestError`].
     pub async fn create(&self, path: &str, object: &Object) -> Result<Object, RequestError> {
-        self.ask(Method::POST, path, body(object)).await
+        self.send(Method::POST, path, body(object)).await
     }
 
     /// Updates an object, and returns the stored object.
@@ -72,10 +72,10 @@ impl LoopbackClient {
     /// # Errors
     /// [`RequestError`].
     pub async fn update(&self, path: &str, object: &Object) -> Result<Object, RequestError> {
-        self.ask(Method::PUT, path, body(object)).await
+        self.send(Method::PUT, path, body(object)).await
     }
 
-    async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Object, RequestError> {
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Object, RequestError> {
         let broken = |message: String| RequestError { code: 0, message };
         let uri = self.address.uri(path).map_err(|error| broken(error.to_string()))?;
         let mut request = Request::new(body);

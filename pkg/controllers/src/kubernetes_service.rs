@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use api::resources::Resource;
 use jsontree::json;
-use registry::client::{Client, DesiredState, Read};
+use registry::client::{Client, DesiredState, ReadFreshness};
 use registry::{Registry, meta};
 use schema::object::Object;
 use storage::Storage;
@@ -26,10 +26,10 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::cidr::Cidr;
-use crate::desired::{missing, object};
+use crate::desired::{create_if_missing, object};
 use crate::error::Error;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Schedule, Tasks};
+use crate::tasks::{FirstRound, Schedule, Tasks};
 use endpoints::{Ports, SliceChange};
 use leases::Leases;
 
@@ -38,14 +38,14 @@ const NAME: &str = "kubernetes";
 const SERVICE_PORT: u16 = 443;
 /// Interval of reconciliation (upstream's `DefaultEndpointReconcilerInterval`). A lease lives one and a half
 /// intervals.
-const ROUNDS: Schedule = Schedule {
-    what: "kubernetes service",
+const RECONCILE_SCHEDULE: Schedule = Schedule {
+    name: "kubernetes service",
     period: Duration::from_secs(10),
     jitter: 0.04,
-    first: First::WhenReady,
+    first: FirstRound::WhenReady,
 };
 /// Timeout of the removal at shutdown, as in upstream.
-const LEAVE_MAX: Duration = Duration::from_secs(20);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Reconciles the Service and its endpoints.
 pub struct KubernetesService {
@@ -82,7 +82,7 @@ pub struct KubernetesServiceOptions {
 }
 
 /// Source of the endpoints.
-enum Rule {
+enum EndpointSource {
     /// All lease holders.
     Leases(Leases),
     /// All servers that have added themselves, up to this number.
@@ -93,11 +93,11 @@ enum Rule {
 struct Membership {
     address: IpAddr,
     port: u16,
-    rule: Rule,
+    rule: EndpointSource,
     endpoints: Client,
     slices: Client,
     /// True after the removal at shutdown. Locked during writes.
-    left: Mutex<bool>,
+    removed: Mutex<bool>,
 }
 
 impl KubernetesService {
@@ -116,8 +116,8 @@ impl KubernetesService {
         let primary = service_range.ok_or(Error::Missing("there is no range of service addresses"))?;
         let service = service(primary.first_host(), port, node_port);
         let rule = match reconciler {
-            EndpointReconciler::Lease => Some(Rule::Leases(Leases::new(storage, &prefix)?)),
-            EndpointReconciler::MasterCount(count) => Some(Rule::Count(count)),
+            EndpointReconciler::Lease => Some(EndpointSource::Leases(Leases::new(storage, &prefix)?)),
+            EndpointReconciler::MasterCount(count) => Some(EndpointSource::Count(count)),
             EndpointReconciler::None => None,
         };
         let member = |rule| -> Result<Membership, Error> {
@@ -127,7 +127,7 @@ impl KubernetesService {
                 rule,
                 endpoints: Client::find(registry, "", "endpoints")?,
                 slices: Client::find(registry, "discovery.k8s.io", "endpointslices")?,
-                left: Mutex::new(false),
+                removed: Mutex::new(false),
             })
         };
         let membership = rule.map(member).transpose()?;
@@ -143,7 +143,7 @@ impl KubernetesService {
             if let Some(membership) = &service.membership {
                 membership.withdraw().await;
             }
-            tasks.spawn(ROUNDS, move || {
+            tasks.spawn(RECONCILE_SCHEDULE, move || {
                 let service = Arc::clone(&service);
                 async move { service.sync().await }
             });
@@ -153,9 +153,9 @@ impl KubernetesService {
     }
 
     /// Removes this server's endpoint.
-    pub async fn leave(&self) {
+    pub async fn remove_at_shutdown(&self) {
         let Some(membership) = &self.membership else { return };
-        match timeout(LEAVE_MAX, membership.leave()).await {
+        match timeout(REMOVAL_TIMEOUT, membership.remove_endpoint()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 tracing::warn!(reason = %error, "this server is still behind the kubernetes Service")
@@ -166,7 +166,10 @@ impl KubernetesService {
 
     /// Reconciles once. A missing Service is created. Later changes by its administrator are kept.
     async fn sync(&self) -> Result<(), Error> {
-        let kept = self.services.reconcile(NAMESPACE, NAME, &|current| missing(current, &self.service)).await;
+        let kept = self
+            .services
+            .reconcile(NAMESPACE, NAME, &|current| create_if_missing(current, &self.service))
+            .await;
         kept?;
         match &self.membership {
             Some(membership) => membership.renew().await,
@@ -179,16 +182,16 @@ impl Membership {
     /// Ensures that this server is an endpoint. Its lease is renewed even if the endpoints cannot be written,
     /// because other servers can then add it.
     async fn renew(&self) -> Result<(), Error> {
-        let left = self.left.lock().await;
+        let left = self.removed.lock().await;
         if *left {
             return Ok(());
         }
         match &self.rule {
-            Rule::Leases(leases) => {
+            EndpointSource::Leases(leases) => {
                 leases.renew(self.address).await?;
-                self.reconcile(leases, Ports::AsTheyAre, false).await
+                self.reconcile(leases, Ports::Existing, false).await
             }
-            Rule::Count(count) => {
+            EndpointSource::Count(count) => {
                 let joined = |current: Option<&Object>| {
                     endpoints::with_address(current, self.address, self.port, *count)
                 };
@@ -199,15 +202,15 @@ impl Membership {
 
     /// Removes the endpoint of an earlier process with this address.
     async fn withdraw(&self) {
-        let _left = self.left.lock().await;
+        let _left = self.removed.lock().await;
         let removed = match &self.rule {
-            Rule::Count(_) => self.remove_address().await,
-            Rule::Leases(leases) => match leases.remove(self.address).await {
+            EndpointSource::Count(_) => self.remove_address().await,
+            EndpointSource::Leases(leases) => match leases.remove(self.address).await {
                 Ok(false) => Ok(()),
                 Ok(true) => {
                     tracing::info!(address = %self.address, "an earlier server was still behind the kubernetes Service");
                     // If it was the only endpoint, it remains until this server replaces it.
-                    if let Err(error) = self.reconcile(leases, Ports::Ours, false).await {
+                    if let Err(error) = self.reconcile(leases, Ports::OwnPort, false).await {
                         tracing::info!(reason = %error, "an earlier server is still among the endpoints");
                     }
                     Ok(())
@@ -220,15 +223,15 @@ impl Membership {
         }
     }
 
-    async fn leave(&self) -> Result<(), Error> {
-        let mut left = self.left.lock().await;
+    async fn remove_endpoint(&self) -> Result<(), Error> {
+        let mut left = self.removed.lock().await;
         *left = true;
         let leases = match &self.rule {
-            Rule::Leases(leases) => leases,
-            Rule::Count(_) => return self.remove_address().await,
+            EndpointSource::Leases(leases) => leases,
+            EndpointSource::Count(_) => return self.remove_address().await,
         };
         match leases.remove(self.address).await {
-            Ok(true) => self.reconcile(leases, Ports::Ours, true).await,
+            Ok(true) => self.reconcile(leases, Ports::OwnPort, true).await,
             // Never added, or expired in the meantime: the other servers have removed it.
             Ok(false) => Ok(()),
             Err(error) => Err(error.into()),
@@ -261,14 +264,14 @@ impl Membership {
         }
         let Some(endpoints) = kept.object else { return Ok(()) };
         let slice = endpoints::slice(&endpoints);
-        Ok(keep_slice(&self.slices, &slice).await?)
+        Ok(replace_slice(&self.slices, &slice).await?)
     }
 }
 
 /// Replaces a slice of another address family, because the address type is immutable.
-async fn keep_slice(slices: &Client, slice: &Object) -> registry::Result<()> {
+async fn replace_slice(slices: &Client, slice: &Object) -> registry::Result<()> {
     let row: &Resource = slices.row();
-    let current = slices.get(NAMESPACE, NAME, Read::Cached).await?;
+    let current = slices.get(NAMESPACE, NAME, ReadFreshness::Cached).await?;
     if let Some(current) = &current
         && endpoints::slice_change(row, Some(current), slice) == SliceChange::Replace
     {

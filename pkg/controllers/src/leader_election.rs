@@ -20,19 +20,19 @@ use ::api::resources::{self, Handle};
 use component_base::clock::Clock;
 use component_base::metrics::MetricsRegistry;
 use futures::future::{BoxFuture, join};
-use registry::client::{Client, Read};
+use registry::client::{Client, ReadFreshness};
 use registry::informer::{Informer, InformerTask};
 use registry::{Registry, meta};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-use crate::hook::{self, PostStartHook, awaited};
+use crate::hook::{self, PostStartHook, start_event};
 use crate::itself::{LoopbackClient, RequestError};
 use crate::tasks::{self, Tasks};
 use election::ElectionError;
-use election::{Candidate, Lease, Step, asked, given, step};
-use known::{Known, Name};
+use election::{Candidate, Lease, Step, assigned_lease, pinged_candidate, step};
+use known::{ElectionProjection, Name};
 use lock::Lock;
 use metrics::LeaderElectionMetrics;
 
@@ -68,7 +68,7 @@ impl Default for LeadershipTimes {
 /// Options of this server in the election.
 pub struct ElectionOptions {
     /// Writes of the election go through this server's own API.
-    pub itself: LoopbackClient,
+    pub client: LoopbackClient,
     pub times: LeadershipTimes,
     /// Differs for every process.
     pub identity: String,
@@ -77,8 +77,8 @@ pub struct ElectionOptions {
 
 /// The leader election controller.
 pub struct LeaderElection {
-    itself: LoopbackClient,
-    follower: Informer<Known>,
+    client: LoopbackClient,
+    follower: Informer<ElectionProjection>,
     candidates: Client,
     /// The served API version of LeaseCandidates.
     version: &'static str,
@@ -109,19 +109,19 @@ enum LookError {
 }
 
 impl LeaderElection {
-    /// Creates the controller for a registry; `itself` sends its writes. `None` if no version of
+    /// Creates the controller for a registry; `client` sends its writes. `None` if no version of
     /// LeaseCandidates is served.
     ///
     /// # Errors
     /// Leases are not served.
-    pub fn by(
+    pub fn for_registry(
         registry: &Registry,
         catalog: &Catalog,
         tasks: &Tasks,
         options: ElectionOptions,
         metrics: &MetricsRegistry,
     ) -> Result<Option<Election>, Error> {
-        let ElectionOptions { itself, times, identity, clock } = options;
+        let ElectionOptions { client, times, identity, clock } = options;
         let row = |version| Some((version, resources::find(GROUP, version, "leasecandidates", "")?));
         let served = VERSIONS.into_iter().filter_map(row).find(|(_, row)| catalog.serves(row));
         let Some((version, row)) = served else {
@@ -134,7 +134,7 @@ impl LeaderElection {
         let (follower, following) = Informer::new(registry, "leader election", rows);
         let stop = (CancellationToken::new(), CancellationToken::new());
         let election = LeaderElection {
-            itself,
+            client,
             follower: follower.clone(),
             candidates: Client::of(registry, row),
             version,
@@ -151,16 +151,16 @@ impl LeaderElection {
                 tracing::warn!("the lease of the leader election was not given up in time");
             }
         });
-        let known = awaited(async move { follower.ready().await });
+        let known = start_event(async move { follower.ready().await });
         let hook = hook::hook("start-kube-apiserver-coordinated-leader-election-controller", known);
         Ok(Some(Election { run: Box::pin(election.run(following)), leave, hook }))
     }
 
-    async fn run(self, following: InformerTask<Known>) {
+    async fn run(self, following: InformerTask<ElectionProjection>) {
         let terms = async {
             self.stop.0.run_until_cancelled(self.follower.ready()).await;
             while !self.stop.0.is_cancelled() {
-                self.term().await;
+                self.lead().await;
                 self.stop.0.run_until_cancelled(sleep(self.times.retry_period)).await;
             }
             self.stop.1.cancel();
@@ -169,15 +169,15 @@ impl LeaderElection {
     }
 
     /// Waits for leadership, processes leases while it leads, and releases the lease.
-    async fn term(&self) {
-        let itself = self.itself.clone();
+    async fn lead(&self) {
+        let client = self.client.clone();
         let identity = self.identity.clone();
-        let mut lock = Lock::new(itself, identity, self.times.lease_duration, Arc::clone(&self.metrics));
+        let mut lock = Lock::new(client, identity, self.times.lease_duration, Arc::clone(&self.metrics));
         if self.stop.0.run_until_cancelled(self.acquire(&mut lock)).await.is_some() {
             tracing::info!(identity = self.identity, "leads the election of leaders");
             self.metrics.leads(true);
             tokio::select! {
-                () = self.keep(&mut lock) => {}
+                () = self.renew_until_lost(&mut lock) => {}
                 () = self.decide() => {}
                 () = self.stop.0.cancelled() => {}
             }
@@ -193,7 +193,7 @@ impl LeaderElection {
 
     async fn acquire(&self, lock: &mut Lock) {
         loop {
-            match lock.try_hold(self.clock.now()).await {
+            match lock.try_acquire_or_renew(self.clock.now()).await {
                 Ok(true) => return,
                 Ok(false) => {}
                 Err(refused) => tracing::debug!(%refused, "the lease of the leader election"),
@@ -203,12 +203,12 @@ impl LeaderElection {
     }
 
     /// Renews the lease until that fails.
-    async fn keep(&self, lock: &mut Lock) {
+    async fn renew_until_lost(&self, lock: &mut Lock) {
         let mut renewed = Instant::now();
         loop {
             sleep(self.times.retry_period).await;
             let left = self.times.renew_deadline.saturating_sub(renewed.elapsed());
-            match timeout(left, lock.try_hold(self.clock.now())).await {
+            match timeout(left, lock.try_acquire_or_renew(self.clock.now())).await {
                 Ok(Ok(true)) => {
                     renewed = Instant::now();
                     continue;
@@ -232,9 +232,10 @@ impl LeaderElection {
         loop {
             let known = self.follower.snapshot();
             let all = Instant::now() >= due;
-            let wanted = known.wanted().filter(|name| all || known.has_changed_since(name, seen));
-            failed = self.look_at(&known, wanted.collect(), &failed).await;
-            self.forget(&known).await;
+            let wanted =
+                known.leases_with_candidates().filter(|name| all || known.has_changed_since(name, seen));
+            failed = self.process_leases(&known, wanted.collect(), &failed).await;
+            self.remove_expired(&known).await;
             seen = known.changes();
             drop(known);
             if all {
@@ -248,12 +249,18 @@ impl LeaderElection {
     }
 
     /// Processes leases in turn. `failed` contains earlier failures. Returns the new failures.
-    async fn look_at(&self, known: &Known, names: Vec<&Name>, failed: &BTreeSet<Name>) -> BTreeSet<Name> {
+    async fn process_leases(
+        &self,
+        known: &ElectionProjection,
+        names: Vec<&Name>,
+        failed: &BTreeSet<Name>,
+    ) -> BTreeSet<Name> {
         let due = Instant::now();
         let mut fail = BTreeSet::new();
         for (done, name) in names.iter().enumerate() {
             self.queue.waiting(names.len() - done - 1);
-            let looked = self.queue.observed(due, failed.contains(name), self.look(known, name)).await;
+            let looked =
+                self.queue.observed(due, failed.contains(name), self.process_lease(known, name)).await;
             if let Err(error) = looked {
                 tracing::warn!(lease = %name, %error, "no leader is elected yet");
                 fail.insert((*name).clone());
@@ -262,49 +269,50 @@ impl LeaderElection {
         fail
     }
 
-    async fn look(&self, known: &Known, name: &Name) -> Result<(), LookError> {
+    async fn process_lease(&self, known: &ElectionProjection, name: &Name) -> Result<(), LookError> {
         let lease = known.lease(name).as_ref().map(Lease::of);
         let candidates: Vec<Candidate> = known.candidates(name).cloned().collect();
         let now = self.clock.now();
         match step(lease.as_ref(), &candidates, now)? {
-            Step::Rest => Ok(()),
-            Step::Ask(names) => {
-                let asked = names.iter().map(|candidate| self.ask(&name.namespace, candidate));
+            Step::Wait => Ok(()),
+            Step::Ping(names) => {
+                let asked = names.iter().map(|candidate| self.ping(&name.namespace, candidate));
                 let asked = futures::future::join_all(asked).await;
                 Ok(asked.into_iter().collect::<Result<(), RequestError>>()?)
             }
-            Step::Elect(elected) => Ok(self.give(name, &elected).await?),
+            Step::Assign(elected) => Ok(self.assign(name, &elected).await?),
         }
     }
 
-    async fn ask(&self, namespace: &str, candidate: &str) -> Result<(), RequestError> {
+    async fn ping(&self, namespace: &str, candidate: &str) -> Result<(), RequestError> {
         let path =
             format!("/apis/{GROUP}/{}/namespaces/{namespace}/leasecandidates/{candidate}", self.version);
-        let Some(current) = self.itself.get(&path).await? else { return Ok(()) };
-        self.itself.update(&path, &asked(&current, self.clock.now())).await.map(drop)
+        let Some(current) = self.client.get(&path).await? else { return Ok(()) };
+        self.client.update(&path, &pinged_candidate(&current, self.clock.now())).await.map(drop)
     }
 
-    async fn give(&self, name: &Name, elected: &election::ElectionResult) -> Result<(), RequestError> {
+    async fn assign(&self, name: &Name, elected: &election::ElectionResult) -> Result<(), RequestError> {
         let leases = format!("/apis/{GROUP}/v1/namespaces/{}/leases", name.namespace);
         let path = format!("{leases}/{}", name.lease);
-        let current = self.itself.get(&path).await?;
-        let Some(lease) = given(current.as_ref(), &name.namespace, &name.lease, elected, self.clock.now())
+        let current = self.client.get(&path).await?;
+        let Some(lease) =
+            assigned_lease(current.as_ref(), &name.namespace, &name.lease, elected, self.clock.now())
         else {
             return Ok(());
         };
         tracing::info!(lease = %name, holder = elected.holder, strategy = elected.strategy, "a leader is elected");
         match current {
-            None => self.itself.create(&leases, &lease).await.map(drop),
-            Some(_) => self.itself.update(&path, &lease).await.map(drop),
+            None => self.client.create(&leases, &lease).await.map(drop),
+            Some(_) => self.client.update(&path, &lease).await.map(drop),
         }
     }
 
     /// Removes expired candidates.
-    async fn forget(&self, known: &Known) {
+    async fn remove_expired(&self, known: &ElectionProjection) {
         let now = self.clock.now();
-        for (namespace, name) in known.gone(now) {
+        for (namespace, name) in known.expired_candidates(now) {
             // The cached object may be stale.
-            let current = self.candidates.get(namespace, name, Read::Latest).await;
+            let current = self.candidates.get(namespace, name, ReadFreshness::Latest).await;
             let current = current.ok().flatten().filter(|current| Candidate::of(current).has_expired(now));
             let Some(current) = current else { continue };
             match self.candidates.delete_exact(&current).await {

@@ -9,35 +9,38 @@ use api::tree;
 use apimachinery::time::{UnixTime, parse_time};
 use jsontree::json;
 use registry::Registry;
-use registry::client::{Client, Read};
+use registry::client::{Client, ReadFreshness};
 use schema::object::Object;
 use tokio::time::Instant;
 
 use crate::desired::object;
 use crate::error::Error;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Schedule, Tasks};
+use crate::tasks::{FirstRound, Schedule, Tasks};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
 const SINCE: &str = "since";
-const WHAT: &str = "legacy token tracking";
+const DESCRIPTION: &str = "legacy token tracking";
 /// Interval of checks.
 const PERIOD: Duration = Duration::from_secs(60);
 /// Minimum interval between creations. It limits conflicts with servers that remove the ConfigMap.
-const MADE_EVERY: Duration = Duration::from_secs(30 * 60);
+const CREATE_INTERVAL: Duration = Duration::from_secs(30 * 60);
 
 /// Reconciles the ConfigMap.
 pub struct LegacyTokenTracking {
     client: Client,
-    made: Mutex<Option<Instant>>,
+    created_at: Mutex<Option<Instant>>,
 }
 
 impl LegacyTokenTracking {
     /// # Errors
     /// ConfigMaps are not served.
     pub fn new(registry: &Registry) -> Result<Self, Error> {
-        Ok(LegacyTokenTracking { client: Client::find(registry, "", "configmaps")?, made: Mutex::default() })
+        Ok(LegacyTokenTracking {
+            client: Client::find(registry, "", "configmaps")?,
+            created_at: Mutex::default(),
+        })
     }
 
     /// Starts the reconciliation. The server becomes ready without waiting for it.
@@ -45,7 +48,7 @@ impl LegacyTokenTracking {
         let tasks = tasks.clone();
         let tracking = Arc::new(self);
         let work = Box::pin(async move {
-            let rounds = Schedule { what: WHAT, period: PERIOD, jitter: 0.1, first: First::Now };
+            let rounds = Schedule { name: DESCRIPTION, period: PERIOD, jitter: 0.1, first: FirstRound::Now };
             tasks.spawn(rounds, move || {
                 let tracking = Arc::clone(&tracking);
                 async move { tracking.sync().await }
@@ -56,24 +59,24 @@ impl LegacyTokenTracking {
     }
 
     async fn sync(&self) -> Result<(), Error> {
-        let current = self.client.get(NAMESPACE, NAME, Read::Cached).await?;
-        let recently = |made: Instant| made.elapsed() < MADE_EVERY;
-        let made = *self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.client.get(NAMESPACE, NAME, ReadFreshness::Cached).await?;
+        let recently = |made: Instant| made.elapsed() < CREATE_INTERVAL;
+        let made = *self.created_at.lock().unwrap_or_else(PoisonError::into_inner);
         if current.is_none() && made.is_some_and(recently) {
             return Ok(());
         }
         let now = self.client.now();
-        let kept = self.client.reconcile(NAMESPACE, NAME, &|current| wanted(current, now)).await;
+        let kept = self.client.reconcile(NAMESPACE, NAME, &|current| desired_object(current, now)).await;
         kept?;
         if current.is_none() {
-            *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+            *self.created_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
         Ok(())
     }
 }
 
 /// Returns the desired ConfigMap; `None` if it already contains a date.
-fn wanted(current: Option<&Object>, now: UnixTime) -> Option<Object> {
+fn desired_object(current: Option<&Object>, now: UnixTime) -> Option<Object> {
     let since = current.and_then(|object| tree::child(object, "data")).map(|data| tree::text(data, SINCE));
     if since.is_some_and(is_date) {
         return None;
@@ -107,7 +110,7 @@ mod tests {
         let now = UnixTime { seconds: 86_400, nanos: 0 };
         let check = |data: Option<jsontree::Value>, expected: Option<&str>| {
             let current = data.map(|data| object(json!({"metadata": {"name": NAME}, "data": data})));
-            let wanted = wanted(current.as_ref(), now);
+            let wanted = desired_object(current.as_ref(), now);
             let since = wanted.as_ref().map(|wanted| tree::text(tree::child(wanted, "data").unwrap(), SINCE));
             assert_eq!(since, expected);
         };

@@ -24,8 +24,10 @@ use bytes::Bytes;
 use client::{Address, Client, Dialer, Limits, Options, Source, Tls, Trust};
 use component_base::metrics::MetricsRegistry;
 use endpoints::aggregated::{BackendAddress, HeaderError, set_user};
-use endpoints::peers::{PEER_PROXIED, PeerGroups, PeerMetrics, PeerProxy, Peers, ResourceName, SyncFailure};
-use endpoints::proxy::{Network, OneClient};
+use endpoints::peers::{
+    PEER_PROXIED, PeerGroups, PeerMetrics, PeerProxy, PeerResolver, ResourceName, SyncFailure,
+};
+use endpoints::proxy::{Network, SingleClient};
 use futures::future::{BoxFuture, join, ready};
 use http::header::{ACCEPT, HeaderValue};
 use http::{Method, Request};
@@ -40,11 +42,11 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::endpoint_leases::EndpointLeases;
 use crate::error::Error;
-use crate::hook::{self, PostStartHook, awaited};
+use crate::hook::{self, PostStartHook, start_event};
 use crate::identity_lease;
 pub use address::PeerAddress;
 use discovery::PeerDiscovery;
-use known::Known;
+use known::PeerProjection;
 
 /// Directory of the leases with server addresses.
 const DIRECTORY: &str = "peerserverleases";
@@ -68,7 +70,7 @@ struct PeerDirectory {
     own_name: String,
     leases: EndpointLeases,
     network: Arc<dyn Network>,
-    said: ArcSwap<PeerResources>,
+    discovered: ArcSwap<PeerResources>,
 }
 
 /// Resources of all peers, without those defined by objects.
@@ -79,18 +81,18 @@ struct PeerResources {
 }
 
 #[async_trait]
-impl Peers for PeerDirectory {
+impl PeerResolver for PeerDirectory {
     fn own_name(&self) -> &str {
         &self.own_name
     }
 
-    fn serve(&self, named: &ResourceName<'_>) -> bool {
+    fn serves(&self, named: &ResourceName<'_>) -> bool {
         let name = discovery::Name::of(named);
-        self.said.load().resources.values().any(|resources| resources.contains(&name))
+        self.discovered.load().resources.values().any(|resources| resources.contains(&name))
     }
 
-    async fn way(&self, named: &ResourceName<'_>) -> Option<BackendAddress> {
-        let said = self.said.load_full();
+    async fn resolve(&self, named: &ResourceName<'_>) -> Option<BackendAddress> {
+        let said = self.discovered.load_full();
         let name = discovery::Name::of(named);
         let mut able: Vec<&String> =
             said.resources.iter().filter(|(_, all)| all.contains(&name)).map(|(server, _)| server).collect();
@@ -104,7 +106,7 @@ impl Peers for PeerDirectory {
     }
 
     fn groups(&self) -> Arc<PeerGroups> {
-        Arc::clone(&self.said.load().groups)
+        Arc::clone(&self.discovered.load().groups)
     }
 }
 
@@ -117,14 +119,14 @@ impl PeerDirectory {
 }
 
 /// Request proxying with its background task.
-pub struct Proxying {
+pub struct PeerProxyParts {
     pub proxy: Arc<PeerProxy>,
     pub run: BoxFuture<'static, ()>,
     pub hooks: Vec<PostStartHook>,
 }
 
 /// Options for connections to peers.
-pub struct ProxyingOptions {
+pub struct PeerProxyOptions {
     pub host_name: String,
     /// The prefix of all keys in the store.
     pub prefix: String,
@@ -135,13 +137,13 @@ pub struct ProxyingOptions {
     pub dialer: Option<Dialer>,
 }
 
-impl Proxying {
+impl PeerProxyParts {
     /// Creates the proxy with the configured CA and client certificate.
     ///
     /// # Errors
     /// The client certificate is missing or unusable.
     pub fn new(
-        options: ProxyingOptions,
+        options: PeerProxyOptions,
         registry: &Registry,
         storage: Arc<dyn Storage>,
         metrics: &MetricsRegistry,
@@ -153,8 +155,8 @@ impl Proxying {
         let directory = Arc::new(PeerDirectory {
             own_name: identity_lease::name(&host_name),
             leases: EndpointLeases::new(storage, &prefix, DIRECTORY)?,
-            network: Arc::new(OneClient(client.clone())),
-            said: ArcSwap::default(),
+            network: Arc::new(SingleClient(client.clone())),
+            discovered: ArcSwap::default(),
         });
         let row = |group, plural| resources::find(group, "v1", plural, "").map(Handle::from);
         let rows = [
@@ -164,27 +166,28 @@ impl Proxying {
         ];
         let rows = rows.into_iter().flatten().collect();
         let (follower, following) = Informer::new(registry, "peers", rows);
-        let (met, all_met) = watch::channel(false);
+        let (attempted, all_met) = watch::channel(false);
         let asker = DiscoveryClient {
             directory: Arc::clone(&directory),
             follower: follower.clone(),
             client,
             metrics: metrics.clone(),
-            met,
+            attempted,
             said: BTreeMap::new(),
             defined: HashMap::new(),
             number: 0,
         };
-        let known = awaited(async move { follower.ready().await });
-        let met = awaited(async move { _ = all_met.clone().wait_for(|met| *met).await });
+        let known = start_event(async move { follower.ready().await });
+        let attempted =
+            start_event(async move { _ = all_met.clone().wait_for(|attempted| *attempted).await });
         // The local catalog describes this server's own resources.
-        let here = awaited(ready(()));
+        let here = start_event(ready(()));
         let hooks = vec![
             hook::hook("mixed-version-proxy-handler", known),
             hook::hook("local-discovery-cache-sync", here),
-            hook::hook("peer-discovery-workers", met),
+            hook::hook("peer-discovery-workers", attempted),
         ];
-        Ok(Proxying {
+        Ok(PeerProxyParts {
             proxy: Arc::new(PeerProxy::new(directory, metrics)),
             run: Box::pin(asker.run(following)),
             hooks,
@@ -192,7 +195,7 @@ impl Proxying {
     }
 }
 
-fn client(options: ProxyingOptions) -> Result<Client, Error> {
+fn client(options: PeerProxyOptions) -> Result<Client, Error> {
     let files = options
         .certificate
         .ok_or(Error::Missing("error building peer proxy handler, proxy-cert-file not specified"))?;
@@ -210,11 +213,11 @@ fn client(options: ProxyingOptions) -> Result<Client, Error> {
 /// Discovery client for the other servers.
 struct DiscoveryClient {
     directory: Arc<PeerDirectory>,
-    follower: Informer<Known>,
+    follower: Informer<PeerProjection>,
     client: Client,
     metrics: PeerMetrics,
     /// True once discovery of all initial servers was attempted.
-    met: watch::Sender<bool>,
+    attempted: watch::Sender<bool>,
     /// Discovery results by server, with the holders of their identities.
     said: BTreeMap<String, Peer>,
     /// Versions defined by objects, and the time of their deletion.
@@ -248,11 +251,11 @@ struct Peer {
     holder: String,
     said: PeerDiscovery,
     /// Time of the next attempt and its back-off; `None` after a success.
-    again: Option<(Instant, Duration)>,
+    retry: Option<(Instant, Duration)>,
 }
 
 impl DiscoveryClient {
-    async fn run(mut self, following: InformerTask<Known>) {
+    async fn run(mut self, following: InformerTask<PeerProjection>) {
         let asking = async {
             let mut seen = None;
             loop {
@@ -263,10 +266,10 @@ impl DiscoveryClient {
                 }
                 let known = self.follower.snapshot();
                 seen = Some(known.changes());
-                self.take(&known);
-                self.ask().await;
+                self.update_servers(&known);
+                self.run_due().await;
                 self.publish();
-                self.met.send_replace(true);
+                self.attempted.send_replace(true);
             }
         };
         join(following.run(), asking).await;
@@ -274,13 +277,13 @@ impl DiscoveryClient {
 
     /// Returns the time of the next scheduled work.
     fn due(&self) -> Instant {
-        let again = self.said.values().filter_map(|peer| Some(peer.again?.0));
+        let again = self.said.values().filter_map(|peer| Some(peer.retry?.0));
         let gone = self.defined.values().filter_map(|since| Some((*since)? + GRACE));
         again.chain(gone).min().unwrap_or_else(|| Instant::now() + GRACE)
     }
 
     /// Updates the list of servers and of versions defined by objects.
-    fn take(&mut self, known: &Known) {
+    fn update_servers(&mut self, known: &PeerProjection) {
         let now = Instant::now();
         let others: BTreeMap<&str, &str> =
             known.servers().filter(|(name, _)| *name != self.directory.own_name).collect();
@@ -289,7 +292,7 @@ impl DiscoveryClient {
             if self.said.get(name).is_none_or(|peer| peer.holder != holder) {
                 let holder = holder.to_owned();
                 let said = PeerDiscovery::default();
-                self.said.insert(name.to_owned(), Peer { holder, said, again: Some((now, PAUSES.0)) });
+                self.said.insert(name.to_owned(), Peer { holder, said, retry: Some((now, PAUSES.0)) });
             }
         }
         let defined: HashSet<&GroupVersion> = known.defined().collect();
@@ -301,29 +304,29 @@ impl DiscoveryClient {
     }
 
     /// Runs all due discoveries concurrently.
-    async fn ask(&mut self) {
+    async fn run_due(&mut self) {
         let now = Instant::now();
-        let turns = self.said.iter().filter(|(_, peer)| peer.again.is_some_and(|(at, _)| at <= now));
+        let turns = self.said.iter().filter(|(_, peer)| peer.retry.is_some_and(|(at, _)| at <= now));
         let names: Vec<String> = turns.map(|(name, _)| name.clone()).collect();
-        let asked = names.iter().map(|name| self.said_by(name));
+        let asked = names.iter().map(|name| self.discover(name));
         let answers = futures::future::join_all(asked).await;
         for (name, answer) in names.into_iter().zip(answers) {
             let Some(peer) = self.said.get_mut(&name) else { continue };
             match answer {
                 Ok(said) => {
-                    (peer.said, peer.again) = (said, None);
+                    (peer.said, peer.retry) = (said, None);
                     tracing::info!(server = name, "knows what another server serves");
                 }
                 Err(error) => {
-                    let pause = peer.again.map_or(PAUSES.0, |(_, pause)| pause);
-                    peer.again = Some((Instant::now() + pause, (pause * 2).min(PAUSES.1)));
+                    let pause = peer.retry.map_or(PAUSES.0, |(_, pause)| pause);
+                    peer.retry = Some((Instant::now() + pause, (pause * 2).min(PAUSES.1)));
                     tracing::debug!(server = name, %error, "another server does not say what it serves");
                 }
             }
         }
     }
 
-    async fn said_by(&self, server: &str) -> Result<PeerDiscovery, PeerError> {
+    async fn discover(&self, server: &str) -> Result<PeerDiscovery, PeerError> {
         let Some(address) = self.directory.address(server).await else {
             self.metrics.sync_failed(SyncFailure::Endpoint);
             return Err(PeerError::NoAddress);
@@ -371,13 +374,13 @@ impl DiscoveryClient {
             by_server.insert(name.clone(), said.groups);
             resources.insert(name.clone(), said.resources);
         }
-        let before = self.directory.said.load();
+        let before = self.directory.discovered.load();
         if before.groups.by_server == by_server && before.resources == resources {
             return;
         }
         self.number += 1;
         let groups = Arc::new(PeerGroups { number: self.number, by_server });
-        self.directory.said.store(Arc::new(PeerResources { groups, resources }));
+        self.directory.discovered.store(Arc::new(PeerResources { groups, resources }));
     }
 }
 

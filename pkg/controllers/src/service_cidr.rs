@@ -17,13 +17,13 @@ use crate::cidr::Cidr;
 use crate::desired::object;
 use crate::error::Error;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, RetryLimits, Schedule, Tasks, until_done};
+use crate::tasks::{FirstRound, RetryLimits, Schedule, Tasks, until_done};
 
 const GROUP: &str = "networking.k8s.io";
 const NAME: &str = "kubernetes";
 /// Field manager of the condition.
 const FIELD_MANAGER: &str = "kubernetes-service-cidr-controller";
-const WHAT: &str = "default ServiceCIDR";
+const DESCRIPTION: &str = "default ServiceCIDR";
 /// Interval of checks.
 const PERIOD: Duration = Duration::from_secs(10);
 /// Retry interval and deadline at start. Services get no addresses without the object, so upstream waits
@@ -44,9 +44,9 @@ pub struct DefaultServiceCidr {
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     /// None.
-    Fine,
+    UpToDate,
     /// The condition must be set.
-    MakeReady,
+    SetReady,
     /// The object has ranges other than the flag's.
     Differs,
     /// The condition is explicitly false.
@@ -63,8 +63,8 @@ impl DefaultServiceCidr {
             cidrs: cidrs.iter().map(Cidr::to_string).collect(),
             client: Client::find(registry, GROUP, "servicecidrs")?,
             status: Client::find(registry, GROUP, "servicecidrs")?
-                .through("status")?
-                .managed_by(FIELD_MANAGER),
+                .with_subresource("status")?
+                .with_field_manager(FIELD_MANAGER),
             reported: AtomicBool::new(false),
         })
     }
@@ -77,21 +77,24 @@ impl DefaultServiceCidr {
             async move { cidr.sync().await }
         };
         let work = Box::pin(async move {
-            until_done(WHAT, AT_START, round.clone()).await?;
-            tasks.spawn(Schedule { what: WHAT, period: PERIOD, jitter: 0.1, first: First::Later }, round);
+            until_done(DESCRIPTION, AT_START, round.clone()).await?;
+            tasks.spawn(
+                Schedule { name: DESCRIPTION, period: PERIOD, jitter: 0.1, first: FirstRound::Later },
+                round,
+            );
             Ok(())
         });
         PostStartHook { name: "start-kubernetes-service-cidr-controller", work }
     }
 
     async fn sync(&self) -> Result<(), Error> {
-        let wanted = |current: Option<&Object>| wanted(current, &self.cidrs);
+        let wanted = |current: Option<&Object>| desired_object(current, &self.cidrs);
         let kept = self.client.reconcile("", NAME, &wanted).await?;
         let Some(current) = kept.object else { return Ok(()) };
         let had = tree::child(&current, "spec").map(|spec| tree::texts(spec, "cidrs").collect::<Vec<_>>());
         match verdict(&current, &self.cidrs) {
-            Verdict::Fine => self.reported.store(false, Relaxed),
-            Verdict::MakeReady => {
+            Verdict::UpToDate => self.reported.store(false, Relaxed),
+            Verdict::SetReady => {
                 let configuration = ready(&self.client.now().rfc3339().to_string());
                 let applied = self.status.apply("", NAME, &configuration).await;
                 applied?;
@@ -111,7 +114,7 @@ impl DefaultServiceCidr {
 }
 
 /// Returns the desired object: existing, and with two families if the server has two.
-fn wanted(current: Option<&Object>, cidrs: &[String]) -> Option<Object> {
+fn desired_object(current: Option<&Object>, cidrs: &[String]) -> Option<Object> {
     let Some(current) = current else {
         return Some(object(json!({"metadata": {"name": NAME}, "spec": {"cidrs": cidrs}})));
     };
@@ -129,7 +132,7 @@ fn wanted(current: Option<&Object>, cidrs: &[String]) -> Option<Object> {
 fn verdict(current: &Object, cidrs: &[String]) -> Verdict {
     // The controller manager handles objects under deletion.
     if meta::is_deleting(current) {
-        return Verdict::Fine;
+        return Verdict::UpToDate;
     }
     let had = object::get_list(current, &["spec", "cidrs"]).iter().filter_map(Value::as_str);
     if !had.eq(cidrs.iter().map(String::as_str)) {
@@ -140,8 +143,8 @@ fn verdict(current: &Object, cidrs: &[String]) -> Verdict {
     let condition = conditions.find(|condition| tree::text(condition, "type") == "Ready");
     match condition.map_or("Unknown", |condition| tree::text(condition, "status")) {
         "False" => Verdict::NotReady,
-        "Unknown" => Verdict::MakeReady,
-        _ => Verdict::Fine,
+        "Unknown" => Verdict::SetReady,
+        _ => Verdict::UpToDate,
     }
 }
 
@@ -186,7 +189,7 @@ mod tests {
     fn ranges_only_ever_grow_by_a_second_family() {
         let check = |current: Option<&[&str]>, flag: &[&str], expected: Option<&[&str]>| {
             let current = current.map(|current| cidr(current, None));
-            let wanted = wanted(current.as_ref(), &texts(flag));
+            let wanted = desired_object(current.as_ref(), &texts(flag));
             let cidrs = wanted.map(|wanted| object::get(&wanted, &["spec", "cidrs"]).cloned());
             assert_eq!(cidrs, expected.map(|expected| Some(json!(expected))), "{current:?} {flag:?}");
         };
@@ -205,14 +208,14 @@ mod tests {
         let check = |current: Object, flag: &[&str], expected: Verdict| {
             assert_eq!(verdict(&current, &texts(flag)), expected, "{current:?}");
         };
-        check(cidr(ONE, None), ONE, Verdict::MakeReady);
-        check(cidr(ONE, Some("Unknown")), ONE, Verdict::MakeReady);
-        check(cidr(ONE, Some("True")), ONE, Verdict::Fine);
+        check(cidr(ONE, None), ONE, Verdict::SetReady);
+        check(cidr(ONE, Some("Unknown")), ONE, Verdict::SetReady);
+        check(cidr(ONE, Some("True")), ONE, Verdict::UpToDate);
         check(cidr(ONE, Some("False")), ONE, Verdict::NotReady);
         check(cidr(ONE, Some("True")), OTHER, Verdict::Differs);
         check(cidr(ONE, None), TWO, Verdict::Differs);
         let mut deleting = cidr(ONE, None);
         meta::set_text(&mut deleting, "deletionTimestamp", "2026-01-01T00:00:00Z");
-        check(deleting, ONE, Verdict::Fine);
+        check(deleting, ONE, Verdict::UpToDate);
     }
 }

@@ -30,7 +30,7 @@ const FIRST_REPAIR_MAX: Duration = Duration::from_secs(60);
 /// Retry interval at start.
 const RETRY: Duration = Duration::from_millis(100);
 /// Poll interval for objects that are being created.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Repair task of a server's allocators.
 pub struct RepairTask {
@@ -73,13 +73,13 @@ impl RepairTask {
     pub fn hook(self: &Arc<Self>) -> PostStartHook {
         let repairs = Arc::clone(self);
         let work = async move {
-            let first = timeout(FIRST_REPAIR_MAX, repairs.first()).await;
+            let first = timeout(FIRST_REPAIR_MAX, repairs.run_first_repair()).await;
             first.map_err(|_| Error::FirstRepair)
         };
         PostStartHook { name: "start-service-ip-repair-controllers", work: Box::pin(work) }
     }
 
-    async fn first(&self) {
+    async fn run_first_repair(&self) {
         // Services cannot be listed before the caches are filled, which usually takes moments.
         let _ = timeout(RETRY, self.delegator.ready()).await;
         while let Err(error) = self.ports().await {
@@ -88,8 +88,8 @@ impl RepairTask {
         }
         // A store that predates ServiceCIDR objects gets the first one about now. Until then no address can
         // be assigned to a range.
-        while self.services.lacks_ranges().await.unwrap_or(true) {
-            sleep(LOOK).await;
+        while self.services.has_unallocated_addresses().await.unwrap_or(true) {
+            sleep(POLL_INTERVAL).await;
         }
         while let Err(error) = self.services.repair_addresses().await {
             tracing::info!(%error, "the addresses of services could not be checked yet");
@@ -106,7 +106,7 @@ impl RepairTask {
     pub async fn keep_repairing(&self) {
         loop {
             let next = Instant::now() + REPAIR_PERIOD;
-            match self.services.changes(next).await {
+            match self.services.watch(next).await {
                 Ok(mut changes) => {
                     while self.services.next_without_address(&mut changes).await {
                         self.addresses().await;

@@ -20,14 +20,14 @@ use component_base::features::Release;
 use endpoints::write_barrier::WriteBarrier;
 use jsontree::{Value, json};
 use registry::Registry;
-use registry::client::{Client, Read};
+use registry::client::{Client, ReadFreshness};
 use schema::object::{self, Object};
 use tokio::time::sleep;
 
-use crate::desired::{missing, object};
+use crate::desired::{create_if_missing, object};
 use crate::error::Error;
 use crate::hook::PostStartHook;
-use crate::tasks::{First, Schedule, Tasks};
+use crate::tasks::{FirstRound, Schedule, Tasks};
 
 const GROUP: &str = "internal.apiserver.k8s.io";
 /// The versions that upstream's servers of this release can decode, in order of preference. One line per
@@ -40,8 +40,12 @@ const WAIT: Duration = Duration::from_millis(100);
 /// Delay before a complete retry.
 const RETRY: Duration = Duration::from_secs(1);
 /// Interval of checks for objects that rarely change.
-const ROUNDS: Schedule =
-    Schedule { what: "storage versions", period: Duration::from_secs(600), jitter: 0.0, first: First::Later };
+const ROUNDS: Schedule = Schedule {
+    name: "storage versions",
+    period: Duration::from_secs(600),
+    jitter: 0.0,
+    first: FirstRound::Later,
+};
 
 /// This server's entry for a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,11 +88,11 @@ impl StorageVersions {
             "the feature gate StorageVersionAPI needs --runtime-config=internal.apiserver.k8s.io/v1alpha1=true",
         ))?;
         let entries = entries(catalog, oldest);
-        let barrier = Arc::new(Barrier::before(&entries));
+        let barrier = Arc::new(Barrier::pending_for(&entries));
         Ok(StorageVersions {
             entries,
             client: Client::of(registry, row),
-            status: Client::of(registry, row).through("status")?,
+            status: Client::of(registry, row).with_subresource("status")?,
             leases: Client::find(registry, "coordination.k8s.io", "leases")?,
             server,
             barrier,
@@ -122,7 +126,7 @@ impl StorageVersions {
 
     /// Waits for this server's identity, because other servers remove entries without one.
     async fn wait_for_identity(&self) {
-        let lease = || self.leases.get("kube-system", &self.server, Read::Latest);
+        let lease = || self.leases.get("kube-system", &self.server, ReadFreshness::Latest);
         while !matches!(lease().await, Ok(Some(_))) {
             sleep(WAIT).await;
         }
@@ -132,9 +136,9 @@ impl StorageVersions {
         let mut failed = None;
         for entry in &self.entries {
             match self.register_one(entry).await {
-                Ok(()) => self.barrier.note(entry, Ok(())),
+                Ok(()) => self.barrier.record(entry, Ok(())),
                 Err(error) => {
-                    self.barrier.note(entry, Err(&error));
+                    self.barrier.record(entry, Err(&error));
                     failed = Some(error.within(entry.name.as_str()));
                 }
             }
@@ -144,12 +148,13 @@ impl StorageVersions {
 
     async fn register_one(&self, entry: &Entry) -> Result<(), Error> {
         let empty = object(json!({"metadata": {"name": entry.name}, "spec": {}}));
-        let made = self.client.reconcile("", &entry.name, &|current| missing(current, &empty)).await;
+        let made =
+            self.client.reconcile("", &entry.name, &|current| create_if_missing(current, &empty)).await;
         made?;
         let now = self.status.now();
         let wanted = |current: Option<&Object>| registered(current?, &self.server, entry, now);
         // Reads the store, because the cache may lag behind a recent creation.
-        self.status.amend("", &entry.name, &wanted).await?;
+        self.status.reconcile_existing("", &entry.name, &wanted).await?;
         Ok(())
     }
 }
@@ -162,12 +167,12 @@ struct Barrier {
 }
 
 impl Barrier {
-    fn before(entries: &[Entry]) -> Self {
+    fn pending_for(entries: &[Entry]) -> Self {
         let all = entries.iter().flat_map(|entry| entry.resources.iter().cloned());
         Barrier { open: AtomicBool::new(false), pending: Mutex::new(all.map(|name| (name, None)).collect()) }
     }
 
-    fn note(&self, entry: &Entry, outcome: Result<(), &Error>) {
+    fn record(&self, entry: &Entry, outcome: Result<(), &Error>) {
         if self.open.load(Relaxed) {
             return;
         }
@@ -271,7 +276,7 @@ fn registered(current: &Object, server: &str, entry: &Entry, now: UnixTime) -> O
     }
     let mut new = current.clone();
     let before = tree::maybe_text(status, "commonEncodingVersion");
-    let common = common(&servers).map(str::to_owned);
+    let common = common_encoding_version(&servers).map(str::to_owned);
     object::set(&mut new, &["status", "storageVersions"], servers);
     match &common {
         Some(common) => object::set(&mut new, &["status", "commonEncodingVersion"], common.as_str()),
@@ -284,7 +289,7 @@ fn registered(current: &Object, server: &str, entry: &Entry, now: UnixTime) -> O
 }
 
 /// Returns the version in which all servers store.
-fn common(servers: &[Value]) -> Option<&str> {
+fn common_encoding_version(servers: &[Value]) -> Option<&str> {
     let mut versions = servers.iter().map(|said| said.get("encodingVersion").and_then(Value::as_str));
     let first = versions.next()??;
     versions.all(|version| version == Some(first)).then_some(first)

@@ -19,7 +19,7 @@ const ROUND_MAX: Duration = Duration::from_secs(60);
 /// Delay after the first failure. It doubles with each further failure, up to the period.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 /// Delay after the start for work that no request needs yet.
-const LATER: Duration = Duration::from_millis(250);
+const DEFERRED_DELAY: Duration = Duration::from_millis(250);
 
 /// Background tasks. Cheap to clone.
 #[derive(Clone)]
@@ -44,11 +44,11 @@ impl Tasks {
 
     /// Completes some time after every start hook has finished. Deferred work starts then, so that it does
     /// not slow down the first requests.
-    pub fn later(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub fn deferred(&self) -> impl Future<Output = ()> + Send + use<> {
         let ready = self.ready.clone();
         async move {
             ready.cancelled().await;
-            sleep(LATER).await;
+            sleep(DEFERRED_DELAY).await;
         }
     }
 
@@ -88,7 +88,7 @@ impl Tasks {
 
 /// Time of the first round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum First {
+pub enum FirstRound {
     /// Immediately.
     Now,
     /// After one period.
@@ -101,13 +101,13 @@ pub enum First {
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
     /// Name for the log.
-    pub what: &'static str,
+    pub name: &'static str,
     /// Interval between rounds.
     pub period: Duration,
     /// Maximum additional delay as a multiple of the period.
     pub jitter: f64,
     /// Time of the first round.
-    pub first: First,
+    pub first: FirstRound,
 }
 
 impl Schedule {
@@ -118,27 +118,27 @@ impl Schedule {
         R: Future<Output = Result<(), Error>>,
     {
         let goes_on = match self.first {
-            First::Now => !tasks.stopping(),
-            First::Later => tasks.pause(self.pause(0)).await,
-            First::WhenReady => tasks.stop.run_until_cancelled(tasks.ready.cancelled()).await.is_some(),
+            FirstRound::Now => !tasks.stopping(),
+            FirstRound::Later => tasks.pause(self.pause(0)).await,
+            FirstRound::WhenReady => tasks.stop.run_until_cancelled(tasks.ready.cancelled()).await.is_some(),
         };
         if !goes_on {
             return;
         }
-        let metrics = tasks.metrics.of(self.what);
+        let metrics = tasks.metrics.of(self.name);
         let mut failures = 0_u32;
         let mut due = Instant::now();
         loop {
             let outcome = metrics.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
             match outcome.unwrap_or(Err(Error::Timeout(ROUND_MAX))) {
                 Ok(()) if failures > 0 => {
-                    tracing::info!(what = self.what, failures, "works again");
+                    tracing::info!(what = self.name, failures, "works again");
                     failures = 0;
                 }
                 Ok(()) => {}
                 Err(error) => {
                     if failures == 0 {
-                        tracing::warn!(what = self.what, reason = %error, "failed, will be tried again");
+                        tracing::warn!(what = self.name, reason = %error, "failed, will be tried again");
                     }
                     failures = failures.saturating_add(1);
                 }
@@ -207,7 +207,7 @@ mod tests {
 
     /// Returns the times of rounds in seconds, with failures in rounds `failing`. The shutdown is after one
     /// minute.
-    async fn seconds_of_rounds(first: First, failing: std::ops::Range<u32>) -> Vec<u64> {
+    async fn seconds_of_rounds(first: FirstRound, failing: std::ops::Range<u32>) -> Vec<u64> {
         let registry = MetricsRegistry::default();
         let tasks = Tasks::new(CancellationToken::new(), &registry);
         let failures = failing.len();
@@ -215,7 +215,7 @@ mod tests {
         let begin = Instant::now();
         let times = Arc::clone(&seen);
         let count = AtomicU32::new(0);
-        tasks.spawn(Schedule { what: "a test", period: PERIOD, jitter: 0.0, first }, move || {
+        tasks.spawn(Schedule { name: "a test", period: PERIOD, jitter: 0.0, first }, move || {
             times.lock().unwrap().push(begin.elapsed().as_secs());
             let fails = failing.contains(&count.fetch_add(1, Relaxed));
             async move { if fails { Err(Error::Missing("no")) } else { Ok(()) } }
@@ -241,15 +241,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn rounds_repeat_until_shutdown() {
-        assert_eq!(seconds_of_rounds(First::Now, 0..0).await, [0, 10, 20, 30]);
-        assert_eq!(seconds_of_rounds(First::Later, 0..0).await, [10, 20, 30]);
-        assert_eq!(seconds_of_rounds(First::WhenReady, 0..0).await, [15, 25]);
+        assert_eq!(seconds_of_rounds(FirstRound::Now, 0..0).await, [0, 10, 20, 30]);
+        assert_eq!(seconds_of_rounds(FirstRound::Later, 0..0).await, [10, 20, 30]);
+        assert_eq!(seconds_of_rounds(FirstRound::WhenReady, 0..0).await, [15, 25]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn failed_rounds_are_retried_with_backoff() {
-        assert_eq!(seconds_of_rounds(First::Now, 0..1).await, [0, 1, 11, 21, 31]);
-        assert_eq!(seconds_of_rounds(First::Now, 0..9).await, [0, 1, 3, 7, 15, 25]);
+        assert_eq!(seconds_of_rounds(FirstRound::Now, 0..1).await, [0, 1, 11, 21, 31]);
+        assert_eq!(seconds_of_rounds(FirstRound::Now, 0..9).await, [0, 1, 3, 7, 15, 25]);
     }
 
     #[tokio::test(start_paused = true)]

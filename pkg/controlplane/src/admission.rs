@@ -6,14 +6,14 @@ pub(crate) mod table;
 
 use std::sync::Arc;
 
-use admission::policy::{MutatingAdmissionPolicy, PolicyParts, ValidatingAdmissionPolicy};
+use admission::policy::{MutatingAdmissionPolicy, PolicyDeps, ValidatingAdmissionPolicy};
 use admission::webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook, Webhooks};
 use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
     CertificateSubjectRestriction, Chain, ClusterTrustBundleAttest, DefaultIngressClass, DefaultStorageClass,
     DefaultTolerationSeconds, DenyServiceExternalIPs, Durations, Environment, EventRateLimit,
     ExtendedResourceToleration, ImagePolicyWebhook, JobValidation, LimitPodHardAntiAffinityTopology,
-    LimitRanger, NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, Namespaces,
+    LimitRanger, NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, NamespaceStates,
     NodeDeclaredFeatureValidator, NodeRestriction, Objects, OwnerReferencesPermissionEnforcement,
     PersistentVolumeClaimResize, Plugin, PodGroupProtection, PodGroupWorkloadExists, PodNodeSelector,
     PodResizeValidator, PodSecurity, PodSecurityMetrics, PodTolerationRestriction, PodTopologyLabels,
@@ -27,14 +27,14 @@ use component_base::features::Gates;
 use crate::admission_config::Configurations;
 use crate::config::{AdmissionConfig, PodConfig};
 use crate::system::SystemClock;
-pub use table::{Known, PLUGINS, chosen, known};
+pub use table::{PLUGINS, PluginInfo, enabled_plugins, find_plugin};
 
 /// Dependencies of plugins.
-pub(crate) struct Parts<'c> {
+pub(crate) struct PluginDeps<'c> {
     pub(crate) objects: Arc<dyn Objects>,
     pub(crate) writes: Arc<dyn Writes>,
-    pub(crate) outside: Arc<dyn Environment>,
-    pub(crate) namespaces: Arc<dyn Namespaces>,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) namespaces: Arc<dyn NamespaceStates>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Metrics of `PodSecurity`.
     pub(crate) pod_security: Arc<PodSecurityMetrics>,
@@ -42,26 +42,26 @@ pub(crate) struct Parts<'c> {
     pub(crate) mutating: Webhooks,
     /// Dependencies of the validating webhook plugin.
     pub(crate) validating: Webhooks,
-    pub(crate) policies: PolicyParts,
+    pub(crate) policies: PolicyDeps,
     pub(crate) pods: &'c PodConfig,
     pub(crate) gates: Gates,
     /// Plugin configurations from the file.
-    pub(crate) told: Configurations,
+    pub(crate) configurations: Configurations,
 }
 
 /// Builds the chain for a configuration, with its latency histograms.
-pub(crate) fn chain(config: &AdmissionConfig, parts: &Parts<'_>) -> (Chain, Arc<Durations>) {
-    let plugins = chosen(config, parts.gates).filter_map(|known| build(known.name, parts)).collect();
-    Chain::new(plugins).timed(Arc::clone(&parts.mutating.around.now))
+pub(crate) fn chain(config: &AdmissionConfig, parts: &PluginDeps<'_>) -> (Chain, Arc<Durations>) {
+    let plugins = enabled_plugins(config, parts.gates).filter_map(|known| build(known.name, parts)).collect();
+    Chain::new(plugins).with_durations(Arc::clone(&parts.mutating.deps.now))
 }
 
 /// Builds a plugin; `None` for an unknown name.
-fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
+fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
     let objects = || Arc::clone(&parts.objects);
     let writes = || Arc::clone(&parts.writes);
-    let outside = || Arc::clone(&parts.outside);
+    let outside = || Arc::clone(&parts.environment);
     let authorizer = || Arc::clone(&parts.authorizer);
-    let told = parts.told.clone();
+    let told = parts.configurations.clone();
     Some(match name {
         "AlwaysAdmit" => Box::new(AlwaysAdmit),
         "NamespaceAutoProvision" => Box::new(NamespaceAutoProvision::new(objects(), writes())?),
@@ -81,9 +81,11 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         }
         "PodSecurity" => {
             let plugin = PodSecurity::new(objects(), Arc::clone(&parts.pod_security))?;
-            Box::new(plugin.configured(told.pod_security))
+            Box::new(plugin.with_configuration(told.pod_security))
         }
-        "PodNodeSelector" => Box::new(PodNodeSelector::new(objects())?.configured(told.pod_node_selector)),
+        "PodNodeSelector" => {
+            Box::new(PodNodeSelector::new(objects())?.with_configuration(told.pod_node_selector))
+        }
         "Priority" => Box::new(Priority::new(objects())?),
         "DefaultTolerationSeconds" => {
             let PodConfig { not_ready_toleration_seconds, unreachable_toleration_seconds, .. } = *parts.pods;
@@ -93,7 +95,7 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
             ))
         }
         "PodTolerationRestriction" => {
-            Box::new(PodTolerationRestriction::new(objects())?.configured(told.pod_tolerations))
+            Box::new(PodTolerationRestriction::new(objects())?.with_configuration(told.pod_tolerations))
         }
         "EventRateLimit" => Box::new(EventRateLimit::new(Arc::new(SystemClock), &told.event_rate_limit)),
         "ExtendedResourceToleration" => Box::new(ExtendedResourceToleration),
@@ -120,7 +122,7 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "ValidatingAdmissionPolicy" => Box::new(ValidatingAdmissionPolicy::new(parts.policies.clone())),
         "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(parts.mutating.clone())),
         "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(parts.validating.clone())),
-        "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?.configured(told.quota)),
+        "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?.with_configuration(told.quota)),
         "AlwaysDeny" => Box::new(AlwaysDeny),
         _ => return None,
     })

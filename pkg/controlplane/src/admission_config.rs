@@ -19,7 +19,7 @@ use client::kubeconfig::WebhookCredentials;
 use client::webhook::ClientMetrics;
 use component_base::features::Gates;
 
-use crate::admission::table::chosen;
+use crate::admission::table::enabled_plugins;
 use crate::config::AdmissionConfig;
 use crate::error::{ConfigurationError, RunError};
 use crate::image_reviews::ImagePolicy;
@@ -61,7 +61,7 @@ impl Configurations {
         let failed = |error: ConfigurationError| {
             RunError::Configuration(format!("failed to apply admission: {error}"))
         };
-        let plugins: Vec<&str> = chosen(config, gates).map(|known| known.name).collect();
+        let plugins: Vec<&str> = enabled_plugins(config, gates).map(|known| known.name).collect();
         let file = match &config.config_file {
             Some(path) => file_at(path, &plugins).map_err(failed)?,
             None => AdmissionConfiguration::default(),
@@ -75,8 +75,8 @@ impl Configurations {
     }
 
     /// Adds metrics for calls of the image policy webhook.
-    pub(crate) fn counted(self, calls: &ClientMetrics) -> Self {
-        Configurations { image_policy: self.image_policy.map(|policy| policy.counted(calls)), ..self }
+    pub(crate) fn with_metrics(self, calls: &ClientMetrics) -> Self {
+        Configurations { image_policy: self.image_policy.map(|policy| policy.with_metrics(calls)), ..self }
     }
 
     /// Sets the configuration of a plugin. Most plugins have none and ignore it.

@@ -30,13 +30,13 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const RELOAD_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Compiled form of manifests.
-pub(crate) trait Compiled: Sized + Send + Sync + 'static {
+pub(crate) trait CompileManifests: Sized + Send + Sync + 'static {
     /// Name of the plugin.
     const PLUGIN: &'static str;
     /// Allowed kinds.
-    const WANTED: ManifestSpec;
+    const SPEC: ManifestSpec;
     /// "webhook" or "policy".
-    const WHAT: &'static str;
+    const NOUN: &'static str;
 
     /// Compiles objects.
     ///
@@ -55,7 +55,7 @@ pub(crate) struct Source<T> {
     metrics: Arc<ManifestMetrics>,
 }
 
-impl<T: Compiled> Source<T> {
+impl<T: CompileManifests> Source<T> {
     /// Loads a directory. Blocks.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl<T: Compiled> Source<T> {
         let (compiled, hash) = load::<T>(directory, gates).map_err(|error| {
             let shown = directory.display().to_string();
             let plugin = quote(T::PLUGIN);
-            let what = T::WHAT;
+            let what = T::NOUN;
             ConfigurationError(format!(
                 "failed to initialize admission plugin {plugin}: failed to load static {what} manifests from {}: {error}",
                 Quoted(&shown)
@@ -92,12 +92,12 @@ impl<T: Compiled> Source<T> {
         let mut read = None::<Instant>;
         loop {
             let this = Arc::clone(&self);
-            let now = tokio::task::spawn_blocking(move || files::sign(&this.directory)).await.ok();
+            let now = tokio::task::spawn_blocking(move || files::identify(&this.directory)).await.ok();
             if now != seen || read.is_none_or(|read| read.elapsed() >= RELOAD_INTERVAL) {
                 (seen, read) = (now, Some(Instant::now()));
                 let this = Arc::clone(&self);
                 // Compiling expressions takes long.
-                if let Err(error) = tokio::task::spawn_blocking(move || this.look()).await {
+                if let Err(error) = tokio::task::spawn_blocking(move || this.reload_if_changed()).await {
                     tracing::error!(%error, plugin = T::PLUGIN, "reloading admission manifest config");
                 }
             }
@@ -106,7 +106,7 @@ impl<T: Compiled> Source<T> {
     }
 
     /// Reloads the directory. New valid manifests become active.
-    pub(crate) fn look(&self) {
+    pub(crate) fn reload_if_changed(&self) {
         match load::<T>(&self.directory, self.gates) {
             Ok((compiled, hash)) => {
                 let mut last = self.hash.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,17 +126,17 @@ impl<T: Compiled> Source<T> {
     }
 }
 
-fn load<T: Compiled>(directory: &Path, gates: Gates) -> Result<(T, String), ConfigurationError> {
+fn load<T: CompileManifests>(directory: &Path, gates: Gates) -> Result<(T, String), ConfigurationError> {
     let manifests = files::read(directory)?;
-    let objects = Reader::read(&T::WANTED, &manifests.documents, gates)?;
+    let objects = Reader::read(&T::SPEC, &manifests.documents, gates)?;
     Ok((T::compile(&objects)?, manifests.hash))
 }
 
 /// Cache for the concatenation of manifests and API objects.
-pub(crate) struct ConcatCache<T>(Mutex<Option<Pair<T>>>);
+pub(crate) struct ConcatCache<T>(Mutex<Option<CachedConcat<T>>>);
 
 /// The two inputs and their concatenation.
-struct Pair<T> {
+struct CachedConcat<T> {
     manifests: Arc<T>,
     api: Arc<T>,
     joined: Arc<T>,
@@ -150,7 +150,12 @@ impl<T> Default for ConcatCache<T> {
 
 impl<T> ConcatCache<T> {
     /// Returns the concatenation. `join` runs only if an input has changed.
-    pub(crate) fn of(&self, manifests: Arc<T>, api: Arc<T>, join: impl FnOnce(&T, &T) -> T) -> Arc<T> {
+    pub(crate) fn get_or_join(
+        &self,
+        manifests: Arc<T>,
+        api: Arc<T>,
+        join: impl FnOnce(&T, &T) -> T,
+    ) -> Arc<T> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pair) = &*known
             && Arc::ptr_eq(&pair.manifests, &manifests)
@@ -159,7 +164,7 @@ impl<T> ConcatCache<T> {
             return Arc::clone(&pair.joined);
         }
         let joined = Arc::new(join(&manifests, &api));
-        *known = Some(Pair { manifests, api, joined: Arc::clone(&joined) });
+        *known = Some(CachedConcat { manifests, api, joined: Arc::clone(&joined) });
         joined
     }
 }
@@ -177,10 +182,10 @@ fn hooks(objects: &Objects) -> Arc<Hooks> {
     Arc::new(Hooks::new(all.flat_map(Hook::all_of_manifest).map(Arc::new).collect()))
 }
 
-impl Compiled for MutatingHooks {
+impl CompileManifests for MutatingHooks {
     const PLUGIN: &'static str = "MutatingAdmissionWebhook";
-    const WHAT: &'static str = "webhook";
-    const WANTED: ManifestSpec = ManifestSpec {
+    const NOUN: &'static str = "webhook";
+    const SPEC: ManifestSpec = ManifestSpec {
         kinds: &[("MutatingWebhookConfiguration", "mutatingwebhookconfigurations")],
         scheme: WEBHOOK_SCHEME,
         check: has_urls,
@@ -191,10 +196,10 @@ impl Compiled for MutatingHooks {
     }
 }
 
-impl Compiled for ValidatingHooks {
+impl CompileManifests for ValidatingHooks {
     const PLUGIN: &'static str = "ValidatingAdmissionWebhook";
-    const WHAT: &'static str = "webhook";
-    const WANTED: ManifestSpec = ManifestSpec {
+    const NOUN: &'static str = "webhook";
+    const SPEC: ManifestSpec = ManifestSpec {
         kinds: &[("ValidatingWebhookConfiguration", "validatingwebhookconfigurations")],
         scheme: WEBHOOK_SCHEME,
         check: has_urls,
@@ -205,10 +210,10 @@ impl Compiled for ValidatingHooks {
     }
 }
 
-impl Compiled for Policies<Validations> {
+impl CompileManifests for Policies<Validations> {
     const PLUGIN: &'static str = "ValidatingAdmissionPolicy";
-    const WHAT: &'static str = "policy";
-    const WANTED: ManifestSpec = ManifestSpec {
+    const NOUN: &'static str = "policy";
+    const SPEC: ManifestSpec = ManifestSpec {
         kinds: &[
             ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
             ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
@@ -222,10 +227,10 @@ impl Compiled for Policies<Validations> {
     }
 }
 
-impl Compiled for Policies<Mutations> {
+impl CompileManifests for Policies<Mutations> {
     const PLUGIN: &'static str = "MutatingAdmissionPolicy";
-    const WHAT: &'static str = "policy";
-    const WANTED: ManifestSpec = ManifestSpec {
+    const NOUN: &'static str = "policy";
+    const SPEC: ManifestSpec = ManifestSpec {
         kinds: &[
             ("MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
             ("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),

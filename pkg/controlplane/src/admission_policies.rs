@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ::api::resources::{self, Handle};
 use admission::dynamic::DynamicAdmissionDeps;
 use admission::policy::{
-    Binding, Mutations, Policies, Policy, PolicyMetrics, PolicyParts, PolicySource, Rules, Validations,
+    Binding, Mutations, Policies, Policy, PolicyDeps, PolicyMetrics, PolicySource, Rules, Validations,
 };
 use bytes::Bytes;
 use component_base::metrics::MetricsRegistry;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use registry::Registry;
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 
@@ -25,22 +25,22 @@ use params::StoredParams;
 const GROUP: &str = "admissionregistration.k8s.io";
 
 /// Policies by name, each with the bytes that it was compiled from.
-type Compiled<E> = BTreeMap<Box<str>, (Bytes, Arc<Policy<E>>)>;
+type CompiledPolicies<E> = BTreeMap<Box<str>, (Bytes, Arc<Policy<E>>)>;
 
 /// The policies of one kind and their bindings.
-pub(crate) struct Kept<E> {
+pub(crate) struct PolicyProjection<E> {
     policies: BTreeMap<Box<str>, Arc<Policy<E>>>,
     bindings: BTreeMap<Box<str>, Arc<Binding>>,
     /// All of them, built lazily after a change.
     all: OnceLock<Arc<Policies<E>>>,
     /// Compiled policies, shared by all copies of this view. Every copy receives each change, and compiling
     /// is slow.
-    compiled: Arc<Mutex<Compiled<E>>>,
+    compiled: Arc<Mutex<CompiledPolicies<E>>>,
 }
 
-impl<E> Default for Kept<E> {
+impl<E> Default for PolicyProjection<E> {
     fn default() -> Self {
-        Kept {
+        PolicyProjection {
             policies: BTreeMap::new(),
             bindings: BTreeMap::new(),
             all: OnceLock::new(),
@@ -49,9 +49,9 @@ impl<E> Default for Kept<E> {
     }
 }
 
-impl<E> Clone for Kept<E> {
+impl<E> Clone for PolicyProjection<E> {
     fn clone(&self) -> Self {
-        Kept {
+        PolicyProjection {
             policies: self.policies.clone(),
             bindings: self.bindings.clone(),
             all: self.all.clone(),
@@ -60,7 +60,7 @@ impl<E> Clone for Kept<E> {
     }
 }
 
-impl<E: Rules> Kept<E> {
+impl<E: Rules> PolicyProjection<E> {
     fn all(&self) -> Arc<Policies<E>> {
         let all = || Policies::new(self.policies.values().cloned(), self.bindings.values().cloned());
         Arc::clone(self.all.get_or_init(|| Arc::new(all())))
@@ -84,7 +84,7 @@ impl<E: Rules> Kept<E> {
     }
 }
 
-impl<E: Rules> Projection for Kept<E> {
+impl<E: Rules> Projection for PolicyProjection<E> {
     fn apply(&mut self, change: &ObjectChange) {
         self.all = OnceLock::new();
         let name = change.name();
@@ -104,9 +104,12 @@ impl<E: Rules> Projection for Kept<E> {
 
 /// Task that keeps policies up to date.
 #[must_use = "policies that are not kept current are never known"]
-pub(crate) struct FollowingPolicies(InformerTask<Kept<Validations>>, InformerTask<Kept<Mutations>>);
+pub(crate) struct PolicyTask(
+    InformerTask<PolicyProjection<Validations>>,
+    InformerTask<PolicyProjection<Mutations>>,
+);
 
-impl FollowingPolicies {
+impl PolicyTask {
     /// Runs until dropped.
     pub(crate) async fn run(self) {
         tokio::join!(self.0.run(), self.1.run());
@@ -116,8 +119,8 @@ impl FollowingPolicies {
 /// Reader of the current policies.
 #[derive(Clone)]
 pub(crate) struct ConfiguredPolicies {
-    validating: Informer<Kept<Validations>>,
-    mutating: Informer<Kept<Mutations>>,
+    validating: Informer<PolicyProjection<Validations>>,
+    mutating: Informer<PolicyProjection<Mutations>>,
     validating_on_disk: ManifestSource<Validations>,
     mutating_on_disk: ManifestSource<Mutations>,
 }
@@ -132,7 +135,7 @@ impl ConfiguredPolicies {
     }
 
     /// Adds policies from manifests. They precede the stored ones.
-    pub(crate) fn with(
+    pub(crate) fn with_manifests(
         self,
         mutating: Option<Arc<Source<Policies<Mutations>>>>,
         validating: Option<Arc<Source<Policies<Validations>>>>,
@@ -145,7 +148,7 @@ impl ConfiguredPolicies {
     }
 
     /// Creates the reader for a registry, and the task that keeps it up to date.
-    pub(crate) fn new(registry: &Registry) -> (Self, FollowingPolicies) {
+    pub(crate) fn new(registry: &Registry) -> (Self, PolicyTask) {
         let rows = |plurals: [&str; 2]| {
             let rows = plurals.into_iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
             rows.map(Handle::from).collect()
@@ -156,33 +159,36 @@ impl ConfiguredPolicies {
         let (mutating, following_mutating) = Informer::new(registry, "mutating policies", of_mutating);
         let configured =
             ConfiguredPolicies { validating, mutating, validating_on_disk: None, mutating_on_disk: None };
-        (configured, FollowingPolicies(following, following_mutating))
+        (configured, PolicyTask(following, following_mutating))
     }
 }
 
 /// Builds the dependencies of the policy plugins.
 pub(crate) fn parts(
-    configured: ConfiguredPolicies,
-    served: &Arc<Served>,
+    source: ConfiguredPolicies,
+    served: &Arc<ServedApi>,
     registry: &Registry,
-    around: DynamicAdmissionDeps,
+    deps: DynamicAdmissionDeps,
     metrics: &MetricsRegistry,
-) -> PolicyParts {
-    PolicyParts {
-        configured: Arc::new(configured),
+) -> PolicyDeps {
+    PolicyDeps {
+        source: Arc::new(source),
         params: Arc::new(StoredParams::new(Arc::clone(served), registry.clone())),
-        around,
+        deps,
         metrics: Arc::new(PolicyMetrics::new(metrics)),
     }
 }
 
-fn read<E: Rules>(follower: &Informer<Kept<E>>, on_disk: &ManifestSource<E>) -> Option<Arc<Policies<E>>>
+fn read<E: Rules>(
+    follower: &Informer<PolicyProjection<E>>,
+    on_disk: &ManifestSource<E>,
+) -> Option<Arc<Policies<E>>>
 where
-    Policies<E>: admission_manifests::Compiled,
+    Policies<E>: admission_manifests::CompileManifests,
 {
-    let stored = follower.is_ready().then(|| follower.read(Kept::all))?;
+    let stored = follower.is_ready().then(|| follower.read(PolicyProjection::all))?;
     Some(match on_disk {
-        Some((source, joined)) => joined.of(source.current(), stored, Policies::followed_by),
+        Some((source, joined)) => joined.get_or_join(source.current(), stored, Policies::concat),
         None => stored,
     })
 }

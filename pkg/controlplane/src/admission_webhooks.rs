@@ -21,13 +21,13 @@ const VALIDATING: &str = "validatingwebhookconfigurations";
 
 /// The webhooks of one kind of configuration.
 #[derive(Clone, Default)]
-struct Webhooks {
+struct WebhookCollector {
     configurations: BTreeMap<Box<str>, Arc<[Arc<Hook>]>>,
     /// All of them, built lazily after a change.
     all: OnceLock<Arc<Hooks>>,
 }
 
-impl Webhooks {
+impl WebhookCollector {
     fn all(&self) -> Arc<Hooks> {
         let all = || self.configurations.values().flat_map(|hooks| hooks.iter().cloned()).collect();
         Arc::clone(self.all.get_or_init(|| Arc::new(Hooks::new(all()))))
@@ -47,8 +47,8 @@ impl Webhooks {
 
 #[derive(Clone, Default)]
 pub(crate) struct Configurations {
-    mutating: Webhooks,
-    validating: Webhooks,
+    mutating: WebhookCollector,
+    validating: WebhookCollector,
 }
 
 impl Projection for Configurations {
@@ -64,12 +64,12 @@ impl Projection for Configurations {
 #[derive(Clone)]
 pub(crate) struct ConfiguredWebhooks {
     stored: Informer<Configurations>,
-    mutating: OnDisk<MutatingHooks>,
-    validating: OnDisk<ValidatingHooks>,
+    mutating: ManifestHooks<MutatingHooks>,
+    validating: ManifestHooks<ValidatingHooks>,
 }
 
 /// The manifest source, if configured, with the cached concatenation of manifests and stored webhooks.
-type OnDisk<T> = Option<(Arc<Source<T>>, Arc<ConcatCache<Hooks>>)>;
+type ManifestHooks<T> = Option<(Arc<Source<T>>, Arc<ConcatCache<Hooks>>)>;
 
 impl ConfiguredWebhooks {
     /// Creates the reader for a registry, and the task that keeps it up to date.
@@ -81,7 +81,7 @@ impl ConfiguredWebhooks {
     }
 
     /// Adds webhooks from manifests. They precede the stored ones.
-    pub(crate) fn with(
+    pub(crate) fn with_manifests(
         self,
         mutating: Option<Arc<Source<MutatingHooks>>>,
         validating: Option<Arc<Source<ValidatingHooks>>>,
@@ -98,7 +98,7 @@ impl ConfiguredWebhooks {
         self.stored.ready().await;
     }
 
-    fn webhooks(&self, of: impl FnOnce(&Configurations) -> &Webhooks) -> Option<Arc<Hooks>> {
+    fn webhooks(&self, of: impl FnOnce(&Configurations) -> &WebhookCollector) -> Option<Arc<Hooks>> {
         self.stored.is_ready().then(|| self.stored.read(|view| of(view).all()))
     }
 }
@@ -107,7 +107,9 @@ impl WebhookSource for ConfiguredWebhooks {
     fn mutating(&self) -> Option<Arc<Hooks>> {
         let stored = self.webhooks(|view| &view.mutating)?;
         Some(match &self.mutating {
-            Some((source, joined)) => joined.of(Arc::clone(&source.current().0), stored, Hooks::followed_by),
+            Some((source, joined)) => {
+                joined.get_or_join(Arc::clone(&source.current().0), stored, Hooks::concat)
+            }
             None => stored,
         })
     }
@@ -123,7 +125,9 @@ impl WebhookSource for ConfiguredWebhooks {
     fn validating(&self) -> Option<Arc<Hooks>> {
         let stored = self.webhooks(|view| &view.validating)?;
         Some(match &self.validating {
-            Some((source, joined)) => joined.of(Arc::clone(&source.current().0), stored, Hooks::followed_by),
+            Some((source, joined)) => {
+                joined.get_or_join(Arc::clone(&source.current().0), stored, Hooks::concat)
+            }
             None => stored,
         })
     }

@@ -21,14 +21,14 @@ use endpoints::negotiation::Formats;
 use endpoints::proxy::LogMetrics;
 use endpoints::routing::dispatch::BoxError;
 use endpoints::routing::dispatch::Dispatch;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::Fairness;
 use storage::Storage;
 
-use crate::admission::plugins::{Plugins, WebhookClients};
+use crate::admission::plugins::{PluginChain, WebhookClients};
 use crate::config::Config;
 use crate::console::ConsoleSources;
 use crate::duties::{self};
@@ -37,14 +37,14 @@ use crate::flow_control::FlowControl;
 use crate::metrics::{self, ApiMetrics};
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
-use crate::process::Process;
+use crate::process::ProcessContext;
 use crate::replicas::Replicas;
 use crate::start_hooks::StartEvents;
-use crate::template::Forkable;
-use controllers::hook::{Awaited, PostStartHook, awaited, hook};
+use crate::template::ForkState;
+use controllers::hook::{PostStartHook, StartEvent, hook, start_event};
 use controllers::itself::LoopbackClient;
 
-use access::{Access, keep_fresh};
+use access::{Access, refresh_keys};
 use custom_resources::{CustomResourceParts, OnDemand, custom_resources};
 use objects::Objects;
 use remote_servers::{loopback, remote_servers};
@@ -73,7 +73,7 @@ pub struct Api {
     /// Data sources of the console.
     pub console: ConsoleSources,
     /// State that forks of the server start from.
-    pub(crate) forkable: Forkable,
+    pub(crate) forkable: ForkState,
     /// Completes when the watch cache and everything compiled from it is loaded.
     pub cache_filled: BoxFuture<'static, ()>,
 }
@@ -82,7 +82,7 @@ pub struct Api {
 ///
 /// # Errors
 /// An error that prevents the server's start.
-pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> Result<Api, RunError> {
+pub(crate) async fn build(config: &Config, storage: Store, process: ProcessContext) -> Result<Api, RunError> {
     let Objects { delegator, cache_driver, address, served, resource_requests, registry, repairs, ranges } =
         objects::open(config, &storage, &process)?;
     let metrics = ApiMetrics::new(&process.metrics, &process.webhooks);
@@ -92,11 +92,11 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let remote = remote_servers(config, &registry, &served, credentials.clone(), &process)?;
     let lazy = config
         .compiles_lazily()
-        .then(|| OnDemand { requests: resource_requests, later: process.tasks.later().boxed() });
+        .then(|| OnDemand { requests: resource_requests, later: process.tasks.deferred().boxed() });
     let custom = custom_resources(&registry, &served, &metrics, remote.webhooks, &process, lazy)?;
     let clients = WebhookClients { ways: remote.ways, itself: credentials, calls: &metrics.webhooks };
     let authorizer = &access.authorizers.authorizer;
-    let plugins = Plugins::new(config, &registry, &served, authorizer, clients, &process.metrics)?;
+    let plugins = PluginChain::new(config, &registry, &served, authorizer, clients, &process.metrics)?;
     let paths = paths(&served, access.openid.is_some());
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
@@ -117,26 +117,31 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
         aggregation: remote.aggregation,
         peers: replicas.peers,
         write_barrier: replicas.write_barrier,
-        heavy: process.heavy.clone(),
+        cpu_pool: process.cpu_pool.clone(),
         storage_health: health_check(&storage),
         watch_drain: process.watch_drain,
         shutdown: process.shutdown,
     };
-    let startup = duties::duties(config, &registry, storage, process.client_authorities, &process.tasks)?;
+    let startup =
+        duties::startup_tasks(config, &registry, storage, process.client_authorities, &process.tasks)?;
     let mut hooks = startup.hooks;
     hooks.extend(replicas.hooks.into_iter().chain(remote.hooks).chain([repairs.hook()]));
-    metrics::register(&process.metrics, &delegator, &served, config, &process.heavy);
+    metrics::register(&process.metrics, &delegator, &served, config, &process.cpu_pool);
     let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &process.metrics);
     let flow = flow_control(config, &registry, &mut hooks, &process.metrics)?;
-    let access_ready = awaited(access.authorizers.ready);
+    let access_ready = start_event(access.authorizers.ready);
     let events =
-        start_events(&delegator, access_ready, awaited(plugins.ready), &custom, remote.available, &flow);
-    let cache_filled = events.added_to(&mut hooks);
-    let informers =
-        [ranges.run().boxed(), plugins.followed, access.authenticators.followed, access.authorizers.followed];
+        start_events(&delegator, access_ready, start_event(plugins.ready), &custom, remote.available, &flow);
+    let cache_filled = events.add_to(&mut hooks);
+    let informers = [
+        ranges.run().boxed(),
+        plugins.background,
+        access.authenticators.background,
+        access.authorizers.background,
+    ];
     let repairing = async move { repairs.keep_repairing().await };
     let tasks =
-        [counting, custom.run, remote.run, flow.run, keep_fresh(access.keys).boxed(), repairing.boxed()];
+        [counting, custom.run, remote.run, flow.run, refresh_keys(access.keys).boxed(), repairing.boxed()];
     Ok(Api {
         console: ConsoleSources::new(delegator.clone(), &metrics.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
@@ -146,7 +151,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
         cache_driver,
         background: informers.into_iter().chain(tasks).chain(replicas.run).collect(),
         before_stop: all(startup.before_stop, replicas.before_stop),
-        forkable: Forkable::new(delegator, custom.kinds, &served),
+        forkable: ForkState::new(delegator, custom.kinds, &served),
         cache_filled,
         authorizer: access.authorizers.authorizer,
         fairness: flow.fairness,
@@ -156,15 +161,15 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
 /// Collects the events that start hooks wait for.
 fn start_events(
     delegator: &Delegator,
-    authorizers: Awaited,
-    admission: Awaited,
+    authorizers: StartEvent,
+    admission: StartEvent,
     custom: &CustomResourceParts,
-    available: Awaited,
-    flow: &Flow,
+    available: StartEvent,
+    flow: &FlowControlParts,
 ) -> StartEvents {
     let cache = delegator.clone();
     StartEvents {
-        cache: awaited(async move { cache.ready().await }),
+        cache: start_event(async move { cache.ready().await }),
         authorizers,
         admission,
         definitions: custom.known.clone(),
@@ -187,9 +192,9 @@ fn replicas(
     config: &Config,
     registry: &Registry,
     storage: &Store,
-    served: &Arc<Served>,
+    served: &Arc<ServedApi>,
     credentials: &Credentials,
-    process: &Process,
+    process: &ProcessContext,
 ) -> Result<Replicas, RunError> {
     let itself = LoopbackClient::new(credentials.clone(), loopback(config))?;
     let catalog = &served.now().catalog;
@@ -206,10 +211,10 @@ fn health_check(storage: &Store) -> Arc<dyn Fn() -> BoxFuture<'static, Result<()
 }
 
 /// Flow control, its task, and its readiness.
-struct Flow {
+struct FlowControlParts {
     fairness: Option<Arc<Fairness>>,
     run: BoxFuture<'static, ()>,
-    ready: Option<Awaited>,
+    ready: Option<StartEvent>,
 }
 
 /// Builds the flow control of requests.
@@ -218,20 +223,20 @@ fn flow_control(
     registry: &Registry,
     hooks: &mut Vec<PostStartHook>,
     metrics: &MetricsRegistry,
-) -> Result<Flow, RunError> {
+) -> Result<FlowControlParts, RunError> {
     if !config.priority_and_fairness {
         // The limits are static, so there is nothing to wait for.
-        hooks.push(hook("max-in-flight-filter", awaited(future::ready(()))));
-        return Ok(Flow { fairness: None, run: Box::pin(future::ready(())), ready: None });
+        hooks.push(hook("max-in-flight-filter", start_event(future::ready(()))));
+        return Ok(FlowControlParts { fairness: None, run: Box::pin(future::ready(())), ready: None });
     }
     let (flow, following) = FlowControl::new(registry, config.chain.inflight)?;
     let fairness = flow.fairness();
-    let ready = Some(awaited(flow.ready()));
+    let ready = Some(start_event(flow.ready()));
     fairness.register(metrics);
     let run = Box::pin(async move {
         tokio::join!(following.run(), flow.run());
     });
-    Ok(Flow { fairness: Some(fairness), run, ready })
+    Ok(FlowControlParts { fairness: Some(fairness), run, ready })
 }
 
 /// Returns the serialization formats of objects.
@@ -274,7 +279,7 @@ fn object_counts(
 }
 
 /// Returns the current document paths, for the list at `/`.
-fn paths(served: &Arc<Served>, openid: bool) -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
+fn paths(served: &Arc<ServedApi>, openid: bool) -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
     let served = Arc::clone(served);
     let fixed = [OpenIdDocuments::CONFIGURATION_PATH, OpenIdDocuments::KEYS_PATH];
     Arc::new(move || {

@@ -15,21 +15,21 @@ use std::time::Duration;
 use api::tree;
 use jsontree::json;
 use registry::Registry;
-use registry::client::{Client, LookupError, Read};
+use registry::client::{Client, LookupError, ReadFreshness};
 use schema::object::Object;
 
 use crate::config::{AuthenticationConfig, RequestHeaderConfig};
 use bundle::{Bundle, BundleError};
 use controllers::desired::object;
 use controllers::hook::PostStartHook;
-use controllers::tasks::{First, Schedule, Tasks};
+use controllers::tasks::{FirstRound, Schedule, Tasks};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
 const CLIENT_CA: &str = "client-ca-file";
 const HEADER_CA: &str = "requestheader-client-ca-file";
 const UID_HEADERS: &str = "requestheader-uid-headers";
-const WHAT: &str = "authentication information";
+const DESCRIPTION: &str = "authentication information";
 /// Interval between comparisons of files and object. Upstream watches the files. Clients wait for a rotated
 /// CA in this object before they use it. One comparison takes a fraction of a millisecond.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ pub(crate) struct AuthenticationInfo {
 
 /// Data of the ConfigMap or of this server.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Known {
+struct ClusterAuthenticationInfo {
     client_ca: Bundle,
     header_ca: Bundle,
     /// By key of the ConfigMap.
@@ -103,27 +103,31 @@ impl AuthenticationInfo {
             async move { information.sync().await }
         };
         let work = Box::pin(async move {
-            let first = if round().await.is_ok() { First::Later } else { First::Now };
-            tasks.spawn(Schedule { what: WHAT, period: PERIOD, jitter: 0.1, first }, round);
+            let first = if round().await.is_ok() { FirstRound::Later } else { FirstRound::Now };
+            tasks.spawn(Schedule { name: DESCRIPTION, period: PERIOD, jitter: 0.1, first }, round);
             Ok(())
         });
         PostStartHook { name: "start-cluster-authentication-info-controller", work }
     }
 
     async fn sync(&self) -> Result<(), controllers::Error> {
-        let own = self.known().map_err(invalid)?;
+        let own = self.own_info().map_err(invalid)?;
         let now = self.client.now().seconds;
         // An unreadable object is left alone and reported.
-        let current = self.client.get(NAMESPACE, NAME, Read::Cached).await?;
-        current.map_or(Ok(Known::default()), |current| Known::read(&current)).map_err(invalid)?;
-        let wanted = |current: Option<&Object>| wanted(current, &own, now).ok().flatten();
+        let current = self.client.get(NAMESPACE, NAME, ReadFreshness::Cached).await?;
+        current
+            .map_or(Ok(ClusterAuthenticationInfo::default()), |current| {
+                ClusterAuthenticationInfo::read(&current)
+            })
+            .map_err(invalid)?;
+        let wanted = |current: Option<&Object>| desired_object(current, &own, now).ok().flatten();
         let kept = self.client.reconcile(NAMESPACE, NAME, &wanted).await;
         kept?;
         Ok(())
     }
 
     /// Reads this server's data. Files are read again each time.
-    fn known(&self) -> Result<Known, InformationError> {
+    fn own_info(&self) -> Result<ClusterAuthenticationInfo, InformationError> {
         let read = |path: &PathBuf| {
             let place = || path.display().to_string();
             let text = std::fs::read_to_string(path)
@@ -132,9 +136,11 @@ impl AuthenticationInfo {
         };
         let mut client_ca = Bundle::default();
         for path in &self.client_authorities {
-            client_ca = client_ca.and(read(path)?);
+            client_ca = client_ca.append(read(path)?);
         }
-        let Some(path) = &self.headers.ca_file else { return Ok(Known { client_ca, ..Known::default() }) };
+        let Some(path) = &self.headers.ca_file else {
+            return Ok(ClusterAuthenticationInfo { client_ca, ..ClusterAuthenticationInfo::default() });
+        };
         let headers = &self.headers;
         let values = [
             &headers.username_headers,
@@ -144,11 +150,11 @@ impl AuthenticationInfo {
             &headers.allowed_names,
         ];
         let lists = LISTS.into_iter().zip(values.map(Clone::clone)).collect();
-        Ok(Known { client_ca, header_ca: read(path)?, lists })
+        Ok(ClusterAuthenticationInfo { client_ca, header_ca: read(path)?, lists })
     }
 }
 
-impl Known {
+impl ClusterAuthenticationInfo {
     /// Parses a ConfigMap.
     fn read(config_map: &Object) -> Result<Self, InformationError> {
         let nothing = Object::new();
@@ -166,7 +172,7 @@ impl Known {
                 Err(source) => Err(InformationError::List { key, source }),
             },
         };
-        Ok(Known {
+        Ok(ClusterAuthenticationInfo {
             client_ca: bundle(CLIENT_CA)?,
             header_ca: bundle(HEADER_CA)?,
             lists: LISTS.into_iter().map(list).collect::<Result<_, _>>()?,
@@ -174,7 +180,7 @@ impl Known {
     }
 
     /// Merges both, with `self` first.
-    fn and(mut self, other: &Known) -> Self {
+    fn merge(mut self, other: &ClusterAuthenticationInfo) -> Self {
         for (key, more) in &other.lists {
             let list = self.lists.entry(key).or_default();
             for text in more {
@@ -183,9 +189,9 @@ impl Known {
                 }
             }
         }
-        Known {
-            client_ca: self.client_ca.and(other.client_ca.clone()),
-            header_ca: self.header_ca.and(other.header_ca.clone()),
+        ClusterAuthenticationInfo {
+            client_ca: self.client_ca.append(other.client_ca.clone()),
+            header_ca: self.header_ca.append(other.header_ca.clone()),
             lists: self.lists,
         }
     }
@@ -193,8 +199,8 @@ impl Known {
     /// Builds the data of a ConfigMap. Headers are included only with a CA.
     fn data(&self, now: i64) -> BTreeMap<&'static str, String> {
         let mut data = BTreeMap::new();
-        let client_ca = self.client_ca.valid(now);
-        let header_ca = self.header_ca.valid(now);
+        let client_ca = self.client_ca.valid_pem(now);
+        let header_ca = self.header_ca.valid_pem(now);
         if !client_ca.is_empty() {
             data.insert(CLIENT_CA, client_ca);
         }
@@ -209,9 +215,13 @@ impl Known {
 }
 
 /// Returns the updated ConfigMap; `None` if it is up to date.
-fn wanted(current: Option<&Object>, own: &Known, now: i64) -> Result<Option<Object>, InformationError> {
-    let known = current.map_or(Ok(Known::default()), Known::read)?;
-    let data = known.and(own).data(now);
+fn desired_object(
+    current: Option<&Object>,
+    own: &ClusterAuthenticationInfo,
+    now: i64,
+) -> Result<Option<Object>, InformationError> {
+    let known = current.map_or(Ok(ClusterAuthenticationInfo::default()), ClusterAuthenticationInfo::read)?;
+    let data = known.merge(own).data(now);
     let mut config_map = match current {
         Some(current) => current.clone(),
         None => object(json!({"metadata": {"name": NAME, "namespace": NAMESPACE}})),

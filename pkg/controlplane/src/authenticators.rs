@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use authentication::service_account::{BoundTokens, LegacyTokens, TokenMetrics, TokenObjects};
 use authentication::{
-    Authenticator, BootstrapTokens, Cached, RequestHeaders, TokenAuthenticator, TokenCacheMetrics, TokenFile,
-    WebhookTokens,
+    Authenticator, BootstrapTokens, CachedAuthenticator, RequestHeaders, TokenAuthenticator,
+    TokenCacheMetrics, TokenFile, WebhookTokens,
 };
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
@@ -30,7 +30,7 @@ use controllers::bootstrap_secrets::StoredBootstrapSecrets;
 use openid::OpenId;
 
 /// Cache lifetime of third-party tokens (as in upstream).
-const TOKENS_REMEMBERED: Duration = Duration::from_secs(10);
+const TOKEN_CACHE_TTL: Duration = Duration::from_secs(10);
 /// Initial retry back-off of the token webhook in milliseconds.
 const WEBHOOK_WAIT_MS: u64 = 500;
 
@@ -38,7 +38,7 @@ const WEBHOOK_WAIT_MS: u64 = 500;
 pub(crate) struct Authenticators {
     pub(crate) authenticator: Authenticator,
     /// Task that watches reloadable files.
-    pub(crate) followed: BoxFuture<'static, ()>,
+    pub(crate) background: BoxFuture<'static, ()>,
 }
 
 /// Builds the configured authenticators. Webhook calls are counted in `webhooks`. Must be called within a
@@ -81,18 +81,23 @@ pub(crate) fn authenticators(
     let cache = Arc::clone(&counters.cache);
     let remembered = || Arc::clone(&cache);
     // After this server's own tokens, which need no remote call.
-    tokens.push(Arc::new(Cached::new(Arc::new(of_issuers), TOKENS_REMEMBERED, Duration::ZERO, remembered())));
+    tokens.push(Arc::new(CachedAuthenticator::new(
+        Arc::new(of_issuers),
+        TOKEN_CACHE_TTL,
+        Duration::ZERO,
+        remembered(),
+    )));
     if let Some(webhook) = &authentication.webhook {
         let remembered = remembered();
         tokens.push(Arc::new(webhook_tokens(config, webhook, api_audiences.clone(), remembered, webhooks)?));
     }
     let request_headers = request_headers(&authentication.request_header);
     let authenticator = Authenticator { tokens, api_audiences, request_headers, anonymous };
-    let followed: BoxFuture<'static, ()> = match reloader {
+    let background: BoxFuture<'static, ()> = match reloader {
         Some(reloader) => Box::pin(reloader.run()),
         None => Box::pin(std::future::ready(())),
     };
-    Ok(Authenticators { authenticator, followed })
+    Ok(Authenticators { authenticator, background })
 }
 
 fn token_file(path: &Path) -> Result<TokenFile, RunError> {
@@ -109,17 +114,17 @@ fn webhook_tokens(
     api_audiences: Vec<String>,
     counters: Arc<TokenCacheMetrics>,
     calls: &client::webhook::ClientMetrics,
-) -> Result<Cached, RunError> {
+) -> Result<CachedAuthenticator, RunError> {
     let mut kubeconfig = Kubeconfig::read(&config.config_file, &system::clock())
         .map_err(|error| RunError::Credentials(error.to_string()))?;
     kubeconfig.options.dialer = server.egress.dialer(Network::ControlPlane);
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)
         .map_err(|error| RunError::Credentials(error.to_string()))?
-        .counted(calls);
+        .with_metrics(calls);
     let tokens = WebhookTokens::new(webhook, &config.version, api_audiences)
         .map_err(|error| RunError::Credentials(error.to_string()))?;
-    Ok(Cached::new(Arc::new(tokens), config.cache_ttl, config.cache_ttl, counters))
+    Ok(CachedAuthenticator::new(Arc::new(tokens), config.cache_ttl, config.cache_ttl, counters))
 }
 
 /// Builds the proxy configuration. Without a CA no proxy is trusted.

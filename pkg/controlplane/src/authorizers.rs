@@ -9,7 +9,7 @@ use std::sync::Arc;
 use authorization::{Authorizer, AuthorizerDeps, AuthorizerMetrics, Mode, Policies, Reloadable};
 use component_base::metrics::MetricsRegistry;
 use egress::Network;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use registry::Registry;
@@ -17,11 +17,11 @@ use registry::Registry;
 use crate::config::{AuthorizationConfig, Config, ServerRole};
 use crate::error::RunError;
 use crate::node_graph::{self, Nodes};
-use crate::process::Process;
+use crate::process::ProcessContext;
 use crate::roles::StoredRoles;
 use crate::system::SystemClock;
 use controllers::tasks::Tasks;
-use reload::Follower;
+use reload::FileReloader;
 
 /// The authorizer with its data and background tasks.
 pub(crate) struct Authorizers {
@@ -32,7 +32,7 @@ pub(crate) struct Authorizers {
     /// it.
     pub(crate) ready: BoxFuture<'static, ()>,
     /// Task that keeps the data up to date.
-    pub(crate) followed: BoxFuture<'static, ()>,
+    pub(crate) background: BoxFuture<'static, ()>,
 }
 
 impl Authorizers {
@@ -44,19 +44,19 @@ impl Authorizers {
     pub(crate) fn new(
         config: &Config,
         registry: &Registry,
-        served: &Served,
-        process: &Process,
+        served: &ServedApi,
+        process: &ProcessContext,
         webhooks: &Arc<client::webhook::ClientMetrics>,
     ) -> Result<Self, RunError> {
-        let later = || config.compiles_lazily().then(|| later(config, &process.tasks));
+        let later = || config.compiles_lazily().then(|| compile_delay(config, &process.tasks));
         let (roles, roles_followed) = StoredRoles::new(registry, later());
         let nodes = Nodes::new(config, registry, &served.now().catalog, later());
         let metrics = Arc::new(AuthorizerMetrics::new(&process.metrics));
         nodes.register_metrics(&process.metrics);
-        let means = means(config, &roles, &nodes, metrics, webhooks)?;
+        let means = authorizer_deps(config, &roles, &nodes, metrics, webhooks)?;
         let (authorizer, follower) = match process.authorizer.clone() {
             Some(chosen) => (chosen, None),
-            None => configured(&config.authorization, means, &process.metrics)?,
+            None => build_authorizer(&config.authorization, means, &process.metrics)?,
         };
         let (nodes_ready, nodes_followed) = nodes.split();
         let known = roles.clone();
@@ -66,7 +66,7 @@ impl Authorizers {
             ready: Box::pin(async move {
                 tokio::join!(known.ready(), nodes_ready);
             }),
-            followed: Box::pin(async move {
+            background: Box::pin(async move {
                 let file_followed = async {
                     if let Some(follower) = follower {
                         follower.run().await;
@@ -80,16 +80,16 @@ impl Authorizers {
 
 /// Completes when unused decision data is to be compiled: shortly after the start. Never for forks, because
 /// there may be many and most of their users are administrators.
-fn later(config: &Config, tasks: &Tasks) -> BoxFuture<'static, ()> {
-    match config.standing {
+fn compile_delay(config: &Config, tasks: &Tasks) -> BoxFuture<'static, ()> {
+    match config.role {
         ServerRole::Fork => future::pending().boxed(),
-        _ => tasks.later().boxed(),
+        _ => tasks.deferred().boxed(),
     }
 }
 
 /// Builds the dependencies of authorizers. As in upstream, modes that are missing at start cannot be added
 /// later.
-fn means(
+fn authorizer_deps(
     config: &Config,
     roles: &StoredRoles,
     nodes: &Nodes,
@@ -112,11 +112,11 @@ fn means(
 }
 
 /// Builds the authorizer of a configuration, and the task that reloads its file.
-fn configured(
+fn build_authorizer(
     config: &AuthorizationConfig,
     means: AuthorizerDeps,
     metrics: &MetricsRegistry,
-) -> Result<(Arc<dyn Authorizer>, Option<Follower>), RunError> {
+) -> Result<(Arc<dyn Authorizer>, Option<FileReloader>), RunError> {
     let Some(file) = config.file.clone() else {
         let union = means
             .authorizer(&config.configuration)
@@ -125,7 +125,7 @@ fn configured(
     };
     let reloadable = Reloadable::new(means, config.configuration.clone(), file.text.clone());
     let reloadable = Arc::new(reloadable.map_err(|error| RunError::Configuration(error.to_string()))?);
-    Ok((Arc::clone(&reloadable) as Arc<dyn Authorizer>, Some(Follower::new(file, reloadable, metrics))))
+    Ok((Arc::clone(&reloadable) as Arc<dyn Authorizer>, Some(FileReloader::new(file, reloadable, metrics))))
 }
 
 /// Reads the ABAC policies.

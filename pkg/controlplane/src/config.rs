@@ -94,7 +94,7 @@ pub struct Config {
     /// Host name. It distinguishes the servers of a cluster.
     pub host_name: String,
     /// Role of the server in its cluster.
-    pub standing: ServerRole,
+    pub role: ServerRole,
     /// `--advertise-address`: address of this server for members of the cluster.
     pub advertise_address: IpAddr,
 }
@@ -120,8 +120,8 @@ pub enum ServerRole {
     /// One of several servers. It registers itself in the cluster.
     Member,
     /// The only server, permanently.
-    Alone,
-    /// Like `Alone`, in a cluster that another server has already bootstrapped.
+    Standalone,
+    /// Like `Standalone`, in a cluster that another server has already bootstrapped.
     Fork,
 }
 
@@ -496,13 +496,13 @@ impl Config {
     /// them immediately.
     pub(crate) fn fills_caches_lazily(&self) -> bool {
         let begun = matches!(&self.storage, StorageConfig::Memory(MemoryConfig { from: Some(_), .. }));
-        begun && self.standing == ServerRole::Member
+        begun && self.role == ServerRole::Member
     }
 
     /// True if decision data is compiled on demand, so that the start does not wait for it. This requires all
     /// objects in this process before the start, so that compilation is fast.
     pub(crate) fn compiles_lazily(&self) -> bool {
-        self.fills_caches_lazily() || self.standing == ServerRole::Fork
+        self.fills_caches_lazily() || self.role == ServerRole::Fork
     }
 
     /// Returns the address of this server for other servers of the cluster.
@@ -585,7 +585,7 @@ impl Config {
             tracing_config_file: None,
             peers: PeerConfig::default(),
             leadership: LeadershipTimes::default(),
-            standing: ServerRole::Member,
+            role: ServerRole::Member,
             // A loopback address cannot be an endpoint.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
         }

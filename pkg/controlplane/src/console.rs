@@ -11,7 +11,7 @@ use server::limits::memory::{MemoryBudget, Meter};
 use server::{ROWS_MAX, Section, histograms};
 use tokio::time::Instant;
 
-use crate::memory::Resident;
+use crate::memory::ResidentMeter;
 
 /// API data for the console.
 #[derive(Clone)]
@@ -46,10 +46,10 @@ pub(crate) fn sections(
     let held = looks.clone();
     let ledger = ledger.clone();
     vec![
-        Section { name: "caches", look: Arc::new(move || caches(delegator.census())) },
-        Section { name: "webhooks", look: Arc::new(move || webhooks(&metrics)) },
-        Section { name: "store", look: Arc::new(move || calls(&store)) },
-        Section { name: "memory", look: Arc::new(move || memory(&held, &ledger)) },
+        Section { name: "caches", state: Arc::new(move || caches(delegator.resource_stats())) },
+        Section { name: "webhooks", state: Arc::new(move || webhooks(&metrics)) },
+        Section { name: "store", state: Arc::new(move || calls(&store)) },
+        Section { name: "memory", state: Arc::new(move || memory(&held, &ledger)) },
     ]
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn sections(
 fn caches(mut census: Vec<ResourceStats>) -> Value {
     let total = census.len();
     let objects = census.iter().filter_map(|row| row.objects).sum::<u64>();
-    let is_filling = |row: &ResourceStats| !row.ready && !row.resting;
+    let is_filling = |row: &ResourceStats| !row.ready && !row.dormant;
     let filling = census.iter().filter(|row| is_filling(row)).count();
     census.sort_by_key(|row| (!is_filling(row), std::cmp::Reverse((row.bytes, row.objects, row.hits))));
     census.truncate(ROWS_MAX);
@@ -71,7 +71,7 @@ fn cache(row: &ResourceStats) -> Value {
         "resource": row.resource,
         "cached": row.cache.is_some(),
         "ready": row.ready,
-        "resting": row.resting,
+        "resting": row.dormant,
         "objects": row.objects,
         "bytes": row.bytes,
         "hits": row.hits,
@@ -118,7 +118,7 @@ fn calls(store: &StoreConsoleSource) -> Value {
 
 /// Shows memory usage by component, and that of the process.
 fn memory(looks: &ConsoleSources, ledger: &MemoryBudget) -> Value {
-    let census = looks.delegator.census();
+    let census = looks.delegator.resource_stats();
     let logs: usize = census.iter().filter_map(|row| Some(row.cache?.log_bytes)).sum();
     let budget =
         |name, budget: &Budget| json!({ "name": name, "bytes": budget.used(), "most": budget.limit() });
@@ -134,7 +134,7 @@ fn memory(looks: &ConsoleSources, ledger: &MemoryBudget) -> Value {
         json!({ "bytes": limit, "reservedByRequests": reserved, "refusedRequests": refused })
     });
     json!({
-        "residentBytes": Resident.bytes(),
+        "residentBytes": ResidentMeter.bytes(),
         "limit": limit,
         "owners": owners,
     })

@@ -21,7 +21,7 @@ use crate::error::RunError;
 use crate::system;
 
 /// Startup and shutdown tasks.
-pub(crate) struct Duties {
+pub(crate) struct StartupTasks {
     /// Start hooks. Each passes its periodic work to the [`Tasks`].
     pub(crate) hooks: Vec<PostStartHook>,
     /// Work at shutdown, while the server still serves: it removes its own entries from the cluster. Bounded
@@ -33,13 +33,13 @@ pub(crate) struct Duties {
 ///
 /// # Errors
 /// A required kind is not served.
-pub(crate) fn duties(
+pub(crate) fn startup_tasks(
     config: &Config,
     registry: &Registry,
     storage: Arc<dyn Storage>,
     client_authorities: Vec<PathBuf>,
     tasks: &Tasks,
-) -> Result<Duties, RunError> {
+) -> Result<StartupTasks, RunError> {
     let service = Arc::new(KubernetesService::new(kubernetes_service(config), registry, storage)?);
     let lease = config.gates.enabled(Gate::APIServerIdentity).then(|| identity_lease(config, registry));
     let lease = lease.transpose()?.map(Arc::new);
@@ -55,24 +55,24 @@ pub(crate) fn duties(
         service.hook(tasks),
         Arc::new(cidr).hook(tasks),
     ];
-    let is_member = config.standing == ServerRole::Member;
+    let is_member = config.role == ServerRole::Member;
     let lease = lease.filter(|_| is_member);
     hooks.extend(lease.iter().flat_map(|lease| [lease.hook(tasks), lease.collector_hook(tasks)]));
-    if config.standing == ServerRole::Fork {
+    if config.role == ServerRole::Fork {
         // Another server has already done this work, and its objects are part of the fork.
         hooks.iter_mut().for_each(|hook| hook.work = Box::pin(ready(Ok(()))));
     }
     let before_stop = Box::pin(async move {
         let lease = async {
             if let Some(lease) = lease {
-                lease.leave().await;
+                lease.remove_at_shutdown().await;
             }
         };
         if is_member {
-            join(service.leave(), lease).await;
+            join(service.remove_at_shutdown(), lease).await;
         }
     });
-    Ok(Duties { hooks, before_stop })
+    Ok(StartupTasks { hooks, before_stop })
 }
 
 fn kubernetes_service(config: &Config) -> KubernetesServiceOptions {

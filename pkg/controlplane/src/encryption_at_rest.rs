@@ -30,7 +30,7 @@ use crate::system::SystemClock;
 use controllers::hook::PostStartHook;
 use key_rules::EncryptionRules;
 use load::Loader;
-use store::Encrypted;
+use store::EncryptedStore;
 
 const LAST_TIMESTAMP: Family<Gauge, 2> = Family::gauge(
     Stability::Alpha,
@@ -56,7 +56,7 @@ const FAMILIES: ReloadFamilies =
 const RELOAD_HOOK: &str = "start-encryption-provider-config-automatic-reload";
 
 /// The active configuration. It can be replaced.
-type Current = Arc<ArcSwap<EncryptionRules>>;
+type CurrentRules = Arc<ArcSwap<EncryptionRules>>;
 
 /// Encryption components of a server. Without encryption only the store is set.
 pub(crate) struct EncryptionAtRest {
@@ -67,7 +67,7 @@ pub(crate) struct EncryptionAtRest {
     /// Upstream's hook, if the file is watched.
     pub(crate) hook: Option<PostStartHook>,
     /// Task that watches the file, if enabled.
-    pub(crate) following: BoxFuture<'static, ()>,
+    pub(crate) background: BoxFuture<'static, ()>,
 }
 
 impl EncryptionAtRest {
@@ -75,19 +75,19 @@ impl EncryptionAtRest {
     ///
     /// # Errors
     /// [`RunError::Configuration`] with upstream's message.
-    pub(crate) async fn over(
+    pub(crate) async fn wrap(
         storage: &Arc<dyn Storage>,
         config: &Config,
         random: &encryption::Random,
         registry: &MetricsRegistry,
     ) -> Result<EncryptionAtRest, RunError> {
         let Some(EncryptionConfig { file, automatic_reload }) = &config.encryption else {
-            let following = Box::pin(async {});
+            let background = Box::pin(async {});
             return Ok(EncryptionAtRest {
                 storage: Arc::clone(storage),
                 checks: Vec::new(),
                 hook: None,
-                following,
+                background,
             });
         };
         let metrics = Arc::new(EncryptionMetrics::new(registry));
@@ -109,25 +109,25 @@ impl EncryptionAtRest {
         let text = loader.read().map_err(|error| {
             RunError::Configuration(format!("error while parsing file: error while loading file: {error}"))
         })?;
-        let covers = loader.covers(&text).await;
+        let covers = loader.build_rules(&text).await;
         let covers = covers.map_err(|error| RunError::Configuration(error.to_string()))?;
         let reloads = ReloadMetrics::new(registry, &FAMILIES, &text);
-        let current: Current = Arc::new(ArcSwap::from_pointee(covers));
+        let current: CurrentRules = Arc::new(ArcSwap::from_pointee(covers));
         let follower = automatic_reload.then(|| {
             let storage = Arc::clone(storage);
             let current = Arc::clone(&current);
-            reload::Follower::new(loader, &text, storage, current, reloads)
+            reload::ConfigReloader::new(loader, &text, storage, current, reloads)
         });
         Ok(EncryptionAtRest {
             checks: health::checks(&current, *automatic_reload),
             hook: automatic_reload
                 .then(|| PostStartHook { name: RELOAD_HOOK, work: Box::pin(async { Ok(()) }) }),
-            following: Box::pin(async move {
+            background: Box::pin(async move {
                 if let Some(follower) = follower {
                     follower.run().await;
                 }
             }),
-            storage: Arc::new(Encrypted::new(Arc::clone(storage), current)),
+            storage: Arc::new(EncryptedStore::new(Arc::clone(storage), current)),
         })
     }
 }

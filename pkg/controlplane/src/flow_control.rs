@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::system::SystemClock;
 use controllers::bootstrap::objects as bootstrapped;
-use controllers::dangling::{self, Dangling};
+use controllers::dangling::{self, DanglingReporter};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
@@ -43,7 +43,7 @@ impl Projection for Objects {
         match (change.row().plural, change.object()) {
             ("flowschemas", Some(object)) => {
                 self.schemas.insert(name.into(), objects::schema(object));
-                self.dangling.insert(name.into(), dangling::said(object));
+                self.dangling.insert(name.into(), dangling::condition_value(object));
             }
             ("flowschemas", None) => {
                 self.schemas.remove(name);
@@ -104,7 +104,7 @@ pub(crate) struct FlowControl {
     follower: Informer<Objects>,
     /// Total number of seats.
     seats: u32,
-    reporter: Dangling,
+    reporter: DanglingReporter,
     /// Times of recent `Dangling` updates, by schema.
     reported: BTreeMap<Box<str>, Vec<Instant>>,
 }
@@ -125,7 +125,7 @@ impl FlowControl {
         let (follower, following) = Informer::new(registry, "priority and fairness", rows);
         let configuration = Objects::bootstrap()?.configuration(seats);
         let fairness = Fairness::new(configuration, SystemClock.now());
-        let reporter = Dangling::new(registry)?;
+        let reporter = DanglingReporter::new(registry)?;
         let reported = BTreeMap::new();
         Ok((FlowControl { fairness, follower, seats, reporter, reported }, following))
     }
@@ -178,7 +178,7 @@ impl FlowControl {
             return;
         }
         times.push(now);
-        if let Err(status) = self.reporter.report_on(name).await {
+        if let Err(status) = self.reporter.report_by_name(name).await {
             tracing::debug!(
                 name,
                 reason = status.message,

@@ -26,12 +26,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::{AuditConfig, Config, EndpointReconciler, MemoryConfig, ServerRole, StorageConfig};
 use crate::error::RunError;
-use crate::run::{Running, StartOverrides, TakeImage, start_as, system_env};
-use crate::template::{Forkable, Inherited, Template};
+use crate::run::{RunningServer, StartOverrides, TakeImage, start_as, system_env};
+use crate::template::{ForkState, InheritedState, Template};
 pub use listen::{Listen, serve};
 
 /// Maximum time for the graceful shutdown of a fork.
-const END_MAX: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum attempts to build a template while the parent keeps changing, and the delay between them. Without
 /// a template, a fork fills its own caches.
 const ATTEMPTS: usize = 5;
@@ -40,7 +40,7 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(2);
 /// A server that can be forked. It also serves requests itself.
 pub struct Parent {
     /// The lock lets `stop` take the server apart exclusively.
-    running: std::sync::Mutex<Running>,
+    running: std::sync::Mutex<RunningServer>,
     source: Source,
     /// Configuration of forks.
     config: Config,
@@ -48,22 +48,22 @@ pub struct Parent {
     /// The latest template.
     template: Mutex<Option<Arc<Template>>>,
     kubeconfig: Value,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// Sources of a parent's template data.
 struct Source {
     image: TakeImage,
-    forkable: Forkable,
-    heavy: CpuPool,
+    forkable: ForkState,
+    cpu_pool: CpuPool,
 }
 
 /// A forked server. Stop it with [`end`](Self::end).
 pub struct Fork {
-    running: Running,
+    running: RunningServer,
     /// The administrator's kubeconfig as one line of JSON.
     pub kubeconfig: String,
-    _room: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Parent {
@@ -83,7 +83,7 @@ impl Parent {
         }
         let path = config.serving.cert_dir.join("admin.kubeconfig");
         config.serving.admin_kubeconfig = Some(path.clone());
-        config.standing = ServerRole::Alone;
+        config.role = ServerRole::Standalone;
         let env = system_env();
         let mut running = start_as(StartOverrides::default(), config.clone(), env.clone()).await?;
         running.ready().await?;
@@ -93,14 +93,14 @@ impl Parent {
             source: Source {
                 image: running.image(),
                 forkable: running.forkable().clone(),
-                heavy: running.heavy().clone(),
+                cpu_pool: running.cpu_pool().clone(),
             },
             running: std::sync::Mutex::new(running),
             config: config_of_forks(config),
             env,
             template: Mutex::default(),
             kubeconfig,
-            room: Arc::new(Semaphore::new(forks_max.min(Semaphore::MAX_PERMITS))),
+            permits: Arc::new(Semaphore::new(forks_max.min(Semaphore::MAX_PERMITS))),
         })
     }
 
@@ -114,10 +114,11 @@ impl Parent {
     /// # Errors
     /// There are too many forks, or an error prevents a server's start.
     pub async fn fork(&self) -> Result<Fork, RunError> {
-        let room = Arc::clone(&self.room).try_acquire_owned();
+        let room = Arc::clone(&self.permits).try_acquire_owned();
         let room =
             room.map_err(|_| RunError::Bootstrap("there are as many forks as there may be".to_owned()))?;
-        let inherited = Inherited { template: self.template().await?, heavy: self.source.heavy.clone() };
+        let inherited =
+            InheritedState { template: self.template().await?, cpu_pool: self.source.cpu_pool.clone() };
         let overrides = StartOverrides { inherited: Some(inherited), ..StartOverrides::default() };
         let mut running = start_as(overrides, self.config.clone(), self.env.clone()).await?;
         running.ready().await?;
@@ -125,7 +126,7 @@ impl Parent {
         if let Some(server) = kubeconfig.pointer_mut("/clusters/0/cluster/server") {
             *server = Value::from(format!("https://{}", running.address));
         }
-        Ok(Fork { running, kubeconfig: kubeconfig.to_string(), _room: room })
+        Ok(Fork { running, kubeconfig: kubeconfig.to_string(), _permit: room })
     }
 
     /// Returns the current template. It is reused until the parent's next write.
@@ -138,7 +139,7 @@ impl Parent {
         loop {
             // Taken first, so that nothing in it is newer than the image. Otherwise a fork could assign the
             // same generations to different contents.
-            let Forkable { delegator, kinds, builtin } = &self.source.forkable;
+            let ForkState { delegator, kinds, builtin } = &self.source.forkable;
             let kinds = kinds.now();
             let revision = delegator.storage().current_revision().await.ok();
             if let Some(known) = known.as_ref().filter(|known| Some(known.image.revision()) == revision) {
@@ -168,7 +169,7 @@ impl Parent {
 impl Fork {
     /// Stops the server and drops its state.
     pub async fn end(self) {
-        if timeout(END_MAX, self.running.stop()).await.is_err() {
+        if timeout(SHUTDOWN_TIMEOUT, self.running.stop()).await.is_err() {
             tracing::warn!("fork did not stop before the deadline");
         }
     }
@@ -189,7 +190,7 @@ fn config_of_forks(parent: Config) -> Config {
     config.services.endpoint_reconciler = EndpointReconciler::None;
     config.audit = AuditConfig::default();
     config.snapshot_file = None;
-    config.standing = ServerRole::Fork;
+    config.role = ServerRole::Fork;
     let StorageConfig::Memory(MemoryConfig { compaction_interval, .. }) = &config.storage else {
         return config;
     };

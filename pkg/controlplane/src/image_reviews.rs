@@ -43,8 +43,8 @@ impl ImagePolicy {
     }
 
     /// Adds metrics for its calls.
-    pub(crate) fn counted(self, metrics: &ClientMetrics) -> Self {
-        ImagePolicy { webhook: self.webhook.counted(metrics), ..self }
+    pub(crate) fn with_metrics(self, metrics: &ClientMetrics) -> Self {
+        ImagePolicy { webhook: self.webhook.with_metrics(metrics), ..self }
     }
 
     /// Returns the client for the admission plugin.
@@ -60,7 +60,7 @@ struct Service {
 
 #[async_trait]
 impl ImageReviewer for Service {
-    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError> {
+    async fn post_review(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError> {
         let permit = self.calls.acquire().await;
         let _permit = permit.map_err(|error| ImageReviewError::Call(error.to_string()))?;
         match self.webhook.call(review.into(), |_| {}).await {

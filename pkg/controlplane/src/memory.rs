@@ -9,24 +9,24 @@ use server::limits::memory::{MemoryBudget, Meter};
 /// Page size in bytes on every supported Linux.
 const PAGE_BYTES: u64 = 4096;
 /// Divisors of the memory limit for the cache budgets.
-const FORMS_PART: u64 = 16;
-const FRAMES_PART: u64 = 64;
-const COMPRESSED_PART: u64 = 32;
-const SUPERSEDED_PART: u64 = 32;
+const FORMS_DIVISOR: u64 = 16;
+const FRAMES_DIVISOR: u64 = 64;
+const COMPRESSED_DIVISOR: u64 = 32;
+const SUPERSEDED_DIVISOR: u64 = 32;
 /// cgroup version 1 represents "no limit" by a number of about this size.
 const UNLIMITED: u64 = 1 << 60;
 
 /// Returns the memory limit in bytes: the configured one, or that of the cgroup.
 pub(crate) fn limit(configured: Option<u64>) -> Option<u64> {
-    configured.or_else(|| of_control_group(Path::new("/")))
+    configured.or_else(|| cgroup_limit(Path::new("/")))
 }
 
 /// Returns the memory budget with the [`limit`], or one without a limit.
-pub(crate) fn ledger(configured: Option<u64>) -> MemoryBudget {
+pub(crate) fn memory_budget(configured: Option<u64>) -> MemoryBudget {
     match limit(configured) {
         Some(limit) => {
             tracing::info!(bytes = limit, configured = configured.is_some(), "memory limit set");
-            MemoryBudget::new(limit, Arc::new(Resident))
+            MemoryBudget::new(limit, Arc::new(ResidentMeter))
         }
         None => MemoryBudget::default(),
     }
@@ -47,23 +47,23 @@ pub(crate) struct Budgets {
 
 impl Budgets {
     /// Returns the budgets for a limit; `usual` are those without one.
-    pub(crate) fn under(limit: Option<u64>, usual: Budgets) -> Self {
+    pub(crate) fn for_limit(limit: Option<u64>, usual: Budgets) -> Self {
         let part = |usual: usize, part: u64| {
             limit.map_or(usual, |limit| usual.min(usize::try_from(limit / part).unwrap_or(usize::MAX)))
         };
         Budgets {
-            forms: part(usual.forms, FORMS_PART),
-            frames: part(usual.frames, FRAMES_PART),
-            compressed: part(usual.compressed, COMPRESSED_PART),
-            superseded: part(usual.superseded, SUPERSEDED_PART),
+            forms: part(usual.forms, FORMS_DIVISOR),
+            frames: part(usual.frames, FRAMES_DIVISOR),
+            compressed: part(usual.compressed, COMPRESSED_DIVISOR),
+            superseded: part(usual.superseded, SUPERSEDED_DIVISOR),
         }
     }
 }
 
 /// Meter of the resident memory.
-pub(crate) struct Resident;
+pub(crate) struct ResidentMeter;
 
-impl Meter for Resident {
+impl Meter for ResidentMeter {
     fn bytes(&self) -> Option<u64> {
         let statm = fs::read_to_string("/proc/self/statm").ok()?;
         let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
@@ -72,7 +72,7 @@ impl Meter for Resident {
 }
 
 /// Returns the lowest limit of the process's cgroups, below `root`: version 2 (`memory.max`) or version 1.
-fn of_control_group(root: &Path) -> Option<u64> {
+fn cgroup_limit(root: &Path) -> Option<u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     groups.lines().filter_map(|line| limit_of(root, line)).min()
 }
@@ -113,7 +113,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        assert_eq!(of_control_group(root.path()), expected, "{files:?}");
+        assert_eq!(cgroup_limit(root.path()), expected, "{files:?}");
     }
 
     #[test]
@@ -134,14 +134,14 @@ mod tests {
     #[test]
     fn cache_budgets_scale_with_small_limits() {
         let usual = Budgets { forms: 64 << 20, frames: 16 << 20, compressed: 32 << 20, superseded: 64 << 20 };
-        assert_eq!(Budgets::under(None, usual), usual);
-        assert_eq!(Budgets::under(Some(64 << 30), usual), usual);
+        assert_eq!(Budgets::for_limit(None, usual), usual);
+        assert_eq!(Budgets::for_limit(Some(64 << 30), usual), usual);
         let small = Budgets { forms: 32 << 20, frames: 8 << 20, compressed: 16 << 20, superseded: 16 << 20 };
-        assert_eq!(Budgets::under(Some(512 << 20), usual), small);
+        assert_eq!(Budgets::for_limit(Some(512 << 20), usual), small);
     }
 
     #[test]
     fn this_process_has_memory() {
-        assert!(Resident.bytes().unwrap() > 1 << 20);
+        assert!(ResidentMeter.bytes().unwrap() > 1 << 20);
     }
 }

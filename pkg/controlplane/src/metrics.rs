@@ -10,7 +10,7 @@ use component_base::metrics::{Counter, Family, MetricsRegistry, Stability};
 use endpoints::api::{DeprecatedRequests, WatchMetrics};
 use endpoints::cpu_pool::CpuPool;
 use endpoints::proxy::LogMetrics;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use tokio::time::Instant;
 
 use crate::config::Config;
@@ -56,7 +56,7 @@ impl ApiMetrics {
 pub(crate) fn register(
     registry: &MetricsRegistry,
     delegator: &Delegator,
-    served: &Arc<Served>,
+    served: &Arc<ServedApi>,
     config: &Config,
     heavy: &CpuPool,
 ) {

@@ -9,9 +9,9 @@ use registry::{Registry, meta};
 
 /// Namespaces by name, with true if not terminating.
 #[derive(Clone, Default)]
-pub(crate) struct Known(HashMap<Box<str>, bool>);
+pub(crate) struct NamespaceProjection(HashMap<Box<str>, bool>);
 
-impl Projection for Known {
+impl Projection for NamespaceProjection {
     fn apply(&mut self, change: &ObjectChange) {
         match change.object() {
             Some(namespace) => _ = self.0.insert(change.name().into(), !meta::is_deleting(namespace)),
@@ -22,24 +22,24 @@ impl Projection for Known {
 
 /// Reader of the namespaces.
 #[derive(Clone)]
-pub(crate) struct Namespaces(Informer<Known>);
+pub(crate) struct Namespaces(Informer<NamespaceProjection>);
 
 impl Namespaces {
     /// Creates the reader for a registry, and the task that keeps it up to date.
-    pub(crate) fn new(registry: &Registry) -> (Self, InformerTask<Known>) {
+    pub(crate) fn new(registry: &Registry) -> (Self, InformerTask<NamespaceProjection>) {
         let row = resources::find("", "v1", "namespaces", "").map(Handle::from);
         let (follower, following) = Informer::new(registry, "namespaces", row.into_iter().collect());
         (Namespaces(follower), following)
     }
 
     /// Returns it as admission's trait object.
-    pub(crate) fn shared(&self) -> Arc<dyn admission::Namespaces> {
+    pub(crate) fn shared(&self) -> Arc<dyn admission::NamespaceStates> {
         Arc::new(self.clone())
     }
 }
 
-impl admission::Namespaces for Namespaces {
-    fn stays(&self, name: &str) -> Option<bool> {
+impl admission::NamespaceStates for Namespaces {
+    fn is_active(&self, name: &str) -> Option<bool> {
         self.0.read(|known| known.0.get(name).copied())
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use client::{Client, Dialer, Options, Source, Tls};
-use endpoints::proxy::{Network, NetworkError, OneClient, Trust};
+use endpoints::proxy::{Network, NetworkError, SingleClient, Trust};
 use endpoints::routing::dispatch::{Body, Response};
 use http::Request;
 
@@ -14,11 +14,11 @@ use crate::error::RunError;
 /// Access to the machine's network.
 pub(crate) struct SystemNetwork {
     /// For kubelets: presents this server's certificate, and verifies theirs if there is a CA.
-    kubelets: OneClient,
+    kubelets: SingleClient,
     /// For kubelets whose certificate is not verified at the client's request.
-    unverified: OneClient,
+    unverified: SingleClient,
     /// For all other destinations: presents no credentials.
-    anyone: OneClient,
+    unauthenticated: SingleClient,
 }
 
 impl SystemNetwork {
@@ -33,24 +33,24 @@ impl SystemNetwork {
         let trust = kubelets
             .authority
             .as_ref()
-            .map_or(client::Trust::Anyone, |authority| client::Trust::Bundle(file(authority)));
+            .map_or(client::Trust::Unverified, |authority| client::Trust::Bundle(file(authority)));
         let client = |trust, certificate| {
             let tls = Tls { trust, certificate, ..Tls::default() };
             let client = Client::new(Options { tls, dialer: dialer.cloned(), ..Options::default() });
-            client.map(OneClient).map_err(|error| RunError::Credentials(error.to_string()))
+            client.map(SingleClient).map_err(|error| RunError::Credentials(error.to_string()))
         };
         Ok(SystemNetwork {
             kubelets: client(trust, certificate.clone())?,
-            unverified: client(client::Trust::Anyone, certificate)?,
-            anyone: client(client::Trust::Anyone, None)?,
+            unverified: client(client::Trust::Unverified, certificate)?,
+            unauthenticated: client(client::Trust::Unverified, None)?,
         })
     }
 
-    fn client(&self, trust: Trust) -> &OneClient {
+    fn client(&self, trust: Trust) -> &SingleClient {
         match trust {
             Trust::Kubelet => &self.kubelets,
             Trust::UnverifiedKubelet => &self.unverified,
-            Trust::Anyone => &self.anyone,
+            Trust::Anyone => &self.unauthenticated,
         }
     }
 }
@@ -61,12 +61,12 @@ impl Network for SystemNetwork {
         self.client(trust).send(trust, request).await
     }
 
-    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, NetworkError> {
-        self.client(trust).send_alone(trust, request).await
+    async fn send_dedicated(&self, trust: Trust, request: Request<Body>) -> Result<Response, NetworkError> {
+        self.client(trust).send_dedicated(trust, request).await
     }
 
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NetworkError> {
-        self.anyone.addresses(host).await
+        self.unauthenticated.addresses(host).await
     }
 }
 

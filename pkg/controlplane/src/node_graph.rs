@@ -8,7 +8,7 @@ use ::api::catalog::Catalog;
 use ::api::references::{Kind, Referrer};
 use ::api::resources::{self, Handle};
 use authorization::Mode;
-use authorization::node::{Features, Graph, Graphs, Owned, PodUse, Policy, VolumeUse};
+use authorization::node::{Features, Graph, GraphSource, NodeOwnedKind, PodUse, Policy, VolumeUse};
 use authorization::rbac::Rule;
 use component_base::features::{Gate, Gates};
 use component_base::metrics::MetricsRegistry;
@@ -36,21 +36,21 @@ const SOURCES: [(&str, &str, &str, &str); 5] = [
 
 /// Node graph that applies object changes.
 #[derive(Clone, Default)]
-pub(crate) struct Compiled {
+pub(crate) struct GraphProjection {
     graph: Graph,
     durations: Durations,
 }
 
-impl Projection for Compiled {
+impl Projection for GraphProjection {
     fn apply(&mut self, change: &ObjectChange) {
         let started = tokio::time::Instant::now();
         let storage = change.row().storage.as_ref();
         let envelope = change.bytes().and_then(|bytes| Envelope::parse(bytes).ok());
         let referrer = envelope.zip(storage).map(|(read, row)| Referrer::message(row.message, read.raw));
         let plural = change.row().plural;
-        if !take(&mut self.graph, change, referrer.as_ref()) {
+        if !apply_object(&mut self.graph, change, referrer.as_ref()) {
             // The encoded object is unreadable in place; the decoded tree contains more.
-            take(&mut self.graph, change, change.object().map(Referrer::tree).as_ref());
+            apply_object(&mut self.graph, change, change.object().map(Referrer::tree).as_ref());
         }
         let source = SOURCES.iter().position(|(_, _, resource, _)| *resource == plural);
         self.durations.add(source.unwrap_or_default(), referrer.is_none(), started.elapsed());
@@ -58,7 +58,7 @@ impl Projection for Compiled {
 }
 
 /// Updates an object in the graph; `None` if it is deleted. Returns false if it was unreadable.
-fn take(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Referrer<'_>>) -> bool {
+fn apply_object(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Referrer<'_>>) -> bool {
     let namespace = change.namespace();
     let name = change.name();
     let node = referrer.map(Referrer::node_name).filter(|node| !node.is_empty());
@@ -79,9 +79,9 @@ fn take(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Referrer<'_>
             let claim = referrer.and_then(Referrer::claim);
             graph.set_volume(name, claim.map(|claim| VolumeUse { claim, secrets: &secrets }));
         }
-        "volumeattachments" => graph.set_owned(Owned::VolumeAttachment, namespace, name, node),
-        "resourceslices" => graph.set_owned(Owned::ResourceSlice, namespace, name, node),
-        _ => graph.set_owned(Owned::PodCertificateRequest, namespace, name, node),
+        "volumeattachments" => graph.set_owned(NodeOwnedKind::VolumeAttachment, namespace, name, node),
+        "resourceslices" => graph.set_owned(NodeOwnedKind::ResourceSlice, namespace, name, node),
+        _ => graph.set_owned(NodeOwnedKind::PodCertificateRequest, namespace, name, node),
     }
     referrer.is_none_or(Referrer::is_certain)
 }
@@ -94,14 +94,14 @@ fn references<'r>(pod: &'r Referrer<'_>) -> Vec<(Kind, std::borrow::Cow<'r, str>
 
 /// Reader of the current graph.
 #[derive(Clone)]
-struct StoredGraph(OnDemandInformer<Compiled>);
+struct StoredGraph(OnDemandInformer<GraphProjection>);
 
-impl Graphs for StoredGraph {
-    fn filling(&self) -> Option<BoxFuture<'_, ()>> {
-        self.0.filling()
+impl GraphSource for StoredGraph {
+    fn start_loading(&self) -> Option<BoxFuture<'_, ()>> {
+        self.0.start_loading()
     }
 
-    fn look(&self, look: &mut dyn FnMut(&Graph)) {
+    fn visit(&self, look: &mut dyn FnMut(&Graph)) {
         self.0.read(|view| look(&view.graph));
     }
 }
@@ -131,8 +131,8 @@ impl Nodes {
     }
 
     /// Returns it as the authorizer's trait object.
-    pub(crate) fn graph(&self) -> Option<Arc<dyn Graphs>> {
-        self.0.as_ref().map(|(graph, _)| Arc::new(graph.clone()) as Arc<dyn Graphs>)
+    pub(crate) fn graph(&self) -> Option<Arc<dyn GraphSource>> {
+        self.0.as_ref().map(|(graph, _)| Arc::new(graph.clone()) as Arc<dyn GraphSource>)
     }
 
     /// Registers the metrics of the graph.

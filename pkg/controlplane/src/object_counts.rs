@@ -25,7 +25,7 @@ impl ObjectCounts {
     /// Registers the metrics.
     pub(crate) fn register(&self, registry: &MetricsRegistry) {
         let delegator = self.delegator.clone();
-        registry.collect(&[&OBJECTS, &BYTES, &OF_OLD], move |page| write(&delegator, page));
+        registry.collect(&[&OBJECTS, &BYTES, &LEGACY_OBJECTS], move |page| write(&delegator, page));
     }
 
     /// Counts uncached objects in the store, one resource after the other.
@@ -64,7 +64,7 @@ const BYTES: Family<Gauge, 2> = Family::gauge(
     "Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of serialized objects. In case of a fetching error, the value will be -1.",
     ["group", "resource"],
 );
-const OF_OLD: Family<Gauge, 1> = Family::gauge(
+const LEGACY_OBJECTS: Family<Gauge, 1> = Family::gauge(
     Stability::Stable,
     "apiserver_storage_objects",
     "(Deprecated since 1.34.0) [DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.",
@@ -91,7 +91,7 @@ fn write(delegator: &Delegator, page: &mut Page<'_>) {
         }
     }
     drop(samples);
-    let mut samples = page.family(&OF_OLD);
+    let mut samples = page.family(&LEGACY_OBJECTS);
     for (group, name, count) in counted() {
         let dot = if group.is_empty() { "" } else { "." };
         samples.add([&format!("{name}{dot}{group}")], count);

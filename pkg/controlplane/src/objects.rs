@@ -14,9 +14,9 @@ use schema::object::Object;
 
 /// Maximum number of decoded objects in the cache. It holds all classes, limits and quotas, and the
 /// frequently used accounts and namespaces.
-const REMEMBERED_MAX: usize = 2048;
+const CACHE_ENTRIES_MAX: usize = 2048;
 /// Maximum encoded size in bytes of a cached object.
-const REMEMBERED_BYTES_MAX: usize = 4096;
+const CACHE_BYTES_MAX: usize = 4096;
 
 /// Decoded objects with their revisions, by storage key.
 type DecodedCache = HashMap<Box<str>, (i64, Arc<Object>)>;
@@ -27,20 +27,20 @@ pub(crate) struct StoredObjects {
     registry: Registry,
     decoded: Mutex<DecodedCache>,
     /// Clients for status writes, because their construction is slow.
-    statuses: Mutex<Vec<Client>>,
+    status_clients: Mutex<Vec<Client>>,
 }
 
 impl StoredObjects {
     pub(crate) fn new(registry: Registry) -> Self {
-        StoredObjects { registry, decoded: Mutex::default(), statuses: Mutex::default() }
+        StoredObjects { registry, decoded: Mutex::default(), status_clients: Mutex::default() }
     }
 
     fn status_client(&self, row: &'static Resource<'static>) -> Result<Client, Box<Status>> {
-        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut statuses = self.status_clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = statuses.iter().find(|client| std::ptr::eq(client.row(), row)) {
             return Ok(client.clone());
         }
-        let client = Client::of(&self.registry, row).through("status")?;
+        let client = Client::of(&self.registry, row).with_subresource("status")?;
         statuses.push(client.clone());
         Ok(client)
     }
@@ -71,10 +71,10 @@ impl StoredObjects {
         let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
         let stored = StoredRef::element(element);
         let object = Arc::new(codec::decode(storage, stored)?);
-        if stored.value.len() <= REMEMBERED_BYTES_MAX {
+        if stored.value.len() <= CACHE_BYTES_MAX {
             let mut decoded = remember();
             // Clearing the whole cache is good enough, because objects in use return quickly.
-            if decoded.len() >= REMEMBERED_MAX {
+            if decoded.len() >= CACHE_ENTRIES_MAX {
                 decoded.clear();
             }
             decoded.insert(key.into(), (revision, Arc::clone(&object)));

@@ -14,7 +14,7 @@ use crate::template::Template;
 use controllers::tasks::Tasks;
 
 /// Process-wide dependencies of the API.
-pub(crate) struct Process {
+pub(crate) struct ProcessContext {
     /// Ends watches at shutdown.
     pub(crate) watch_drain: WatchDrain,
     /// Ends upgraded connections at shutdown.
@@ -26,7 +26,7 @@ pub(crate) struct Process {
     /// Authorizer that replaces the configured modes.
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     /// Thread pool for CPU-heavy requests.
-    pub(crate) heavy: CpuPool,
+    pub(crate) cpu_pool: CpuPool,
     /// Memory limit of the process in bytes.
     pub(crate) memory_limit: Option<u64>,
     /// Credentials of the server for requests to itself.

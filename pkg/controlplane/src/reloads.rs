@@ -27,7 +27,7 @@ pub(crate) struct ReloadFamilies {
 pub(crate) type FileIdentity = Option<(u64, u64, i64, i64)>;
 
 /// Returns the current identity.
-pub(crate) fn sign(path: &Path) -> FileIdentity {
+pub(crate) fn identify(path: &Path) -> FileIdentity {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
@@ -46,12 +46,12 @@ pub(crate) fn hash(text: &[u8]) -> String {
 
 /// Count of an event, and its last time in seconds since 1970.
 #[derive(Clone, Copy, Default)]
-struct Times {
+struct EventTimes {
     count: u64,
     last_seconds: f64,
 }
 
-impl Times {
+impl EventTimes {
     fn add(&mut self) {
         let now = SystemClock.now();
         self.count += 1;
@@ -61,8 +61,8 @@ impl Times {
 
 #[derive(Default)]
 struct Counts {
-    successes: Times,
-    failures: Times,
+    successes: EventTimes,
+    failures: EventTimes,
     /// Hash of the active text.
     hash: String,
 }

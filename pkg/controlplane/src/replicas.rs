@@ -20,7 +20,7 @@ use controllers::hook::PostStartHook;
 use controllers::identity_lease;
 use controllers::itself::LoopbackClient;
 use controllers::leader_election::{Election, ElectionOptions, LeaderElection};
-use controllers::peers::{PeerAddress, Proxying, ProxyingOptions};
+use controllers::peers::{PeerAddress, PeerProxyOptions, PeerProxyParts};
 use controllers::storage_versions::StorageVersions;
 use controllers::tasks::Tasks;
 
@@ -48,19 +48,19 @@ impl Replicas {
         registry: &Registry,
         storage: Arc<dyn Storage>,
         catalog: &Catalog,
-        itself: LoopbackClient,
+        client: LoopbackClient,
         tasks: &Tasks,
         metrics: &MetricsRegistry,
     ) -> Result<Self, RunError> {
         let mut replicas = Replicas::default();
         let gates = config.gates;
         if gates.enabled(Gate::CoordinatedLeaderElection)
-            && let Some(election) = LeaderElection::by(
+            && let Some(election) = LeaderElection::for_registry(
                 registry,
                 catalog,
                 tasks,
                 ElectionOptions {
-                    itself,
+                    client,
                     times: config.leadership,
                     identity: format!("{}_{}", config.host_name, system::uid()),
                     clock: system::clock(),
@@ -80,14 +80,14 @@ impl Replicas {
             replicas.write_barrier = Some(versions.barrier());
             replicas.hooks.push(versions.hook(tasks));
         }
-        if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) && config.standing == ServerRole::Member {
-            replicas.meet(config, registry, storage, tasks, metrics)?;
+        if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) && config.role == ServerRole::Member {
+            replicas.start_peers(config, registry, storage, tasks, metrics)?;
         }
         Ok(replicas)
     }
 
     /// Publishes this server's address and discovers the others.
-    fn meet(
+    fn start_peers(
         &mut self,
         config: &Config,
         registry: &Registry,
@@ -102,16 +102,17 @@ impl Replicas {
             Arc::clone(&storage),
         )?);
         self.hooks.push(address.hook(tasks));
-        self.before_stop.push(Box::pin(async move { address.leave().await }));
+        self.before_stop.push(Box::pin(async move { address.remove_at_shutdown().await }));
         if config.peers.authority.is_some() {
-            let options = ProxyingOptions {
+            let options = PeerProxyOptions {
                 host_name: config.host_name.clone(),
                 prefix: config.storage.prefix().to_owned(),
                 certificate: config.aggregation.certificate.clone(),
                 authority: config.peers.authority.clone(),
                 dialer: config.egress.dialer(Network::ControlPlane),
             };
-            let Proxying { proxy, run, hooks } = Proxying::new(options, registry, storage, metrics)?;
+            let PeerProxyParts { proxy, run, hooks } =
+                PeerProxyParts::new(options, registry, storage, metrics)?;
             self.peers = Some(proxy);
             self.run.push(run);
             self.hooks.extend(hooks);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::api::resources::{self, Handle};
-use authorization::rbac::{Binding, Index, Roles, Rule};
+use authorization::rbac::{Binding, Index, IndexSource, Rule};
 use futures::future::BoxFuture;
 use registry::Registry;
 use registry::informer::{Informer, ObjectChange, OnDemandInformer, Projection};
@@ -13,9 +13,9 @@ const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "r
 
 /// RBAC index that applies object changes.
 #[derive(Clone, Default)]
-pub(crate) struct Indexed(Index);
+pub(crate) struct RoleProjection(Index);
 
-impl Projection for Indexed {
+impl Projection for RoleProjection {
     fn apply(&mut self, change: &ObjectChange) {
         let namespace = change.namespace();
         let name = change.name();
@@ -32,7 +32,7 @@ impl Projection for Indexed {
 
 /// Reader of the current index. Until it is loaded, no user has any permission.
 #[derive(Clone)]
-pub(crate) struct StoredRoles(OnDemandInformer<Indexed>);
+pub(crate) struct StoredRoles(OnDemandInformer<RoleProjection>);
 
 impl StoredRoles {
     /// Creates the reader for a registry, and the task that keeps it up to date. With `later`, roles are
@@ -48,7 +48,7 @@ impl StoredRoles {
     }
 
     /// Returns it as the authorizers' trait object.
-    pub(crate) fn shared(&self) -> Arc<dyn Roles> {
+    pub(crate) fn shared(&self) -> Arc<dyn IndexSource> {
         Arc::new(self.clone())
     }
 
@@ -58,12 +58,12 @@ impl StoredRoles {
     }
 }
 
-impl Roles for StoredRoles {
-    fn filling(&self) -> Option<BoxFuture<'_, ()>> {
-        self.0.filling()
+impl IndexSource for StoredRoles {
+    fn start_loading(&self) -> Option<BoxFuture<'_, ()>> {
+        self.0.start_loading()
     }
 
-    fn look(&self, look: &mut dyn FnMut(&Index)) {
+    fn visit(&self, look: &mut dyn FnMut(&Index)) {
         self.0.read(|view| look(&view.0));
     }
 }

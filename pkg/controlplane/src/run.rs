@@ -29,11 +29,11 @@ use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::Dispatch;
 use endpoints::watch::drain::WatchDrain;
 use server::health::{
-    Check, CheckError, CheckGroup, Grace, Health, Log, NamedCheck, Ping, Shutdown, Throttled,
+    Check, CheckError, CheckGroup, GracePeriodCheck, Health, Log, NamedCheck, Ping, Shutdown, ThrottledCheck,
 };
 use server::limits::memory::MemoryBudget;
 use server::metrics::{Metrics, ResourceLabels};
-use server::tls::keep_fresh;
+use server::tls::reload_files;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 use storage::mvcc::Image;
 
@@ -42,12 +42,12 @@ use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
 pub use crate::error::{ConfigurationError, RunError};
 use crate::loopback::Loopback;
-use crate::process::Process;
+use crate::process::ProcessContext;
 use crate::system::{SystemClock, heavy_pool};
-use crate::template::{Forkable, Inherited};
+use crate::template::{ForkState, InheritedState};
 use crate::{api, huge_pages, memory};
 use controllers::tasks::Tasks;
-use front::Front;
+use front::ServingSocket;
 use hooks::Hooks;
 pub(crate) use store::TakeImage;
 use store::{InitialSnapshot, Store};
@@ -57,7 +57,7 @@ use traces::Recorder;
 /// groups).
 const DRAIN_MAX: Duration = Duration::from_secs(60);
 /// Interval of checks for remaining watches.
-const WATCHES_LOOK: Duration = Duration::from_millis(10);
+const WATCH_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Maximum wait for background work in progress at shutdown.
 const TASKS_END_MAX: Duration = Duration::from_secs(10);
 
@@ -67,11 +67,11 @@ pub fn version() -> VersionInfo {
 }
 
 /// A running server.
-pub struct Running {
+pub struct RunningServer {
     /// The listening address.
     pub address: SocketAddr,
     /// PEM certificates that clients can use to verify this server.
-    pub trust: String,
+    pub ca_certificates: String,
     lifecycle: Lifecycle,
     serving: JoinHandle<()>,
     chain: Arc<Chain>,
@@ -82,9 +82,9 @@ pub struct Running {
     tasks: Tasks,
     before_stop: BoxFuture<'static, ()>,
     /// CPU pool and request dispatcher, for tests.
-    behind: (CpuPool, Arc<dyn Dispatch>),
+    internals: (CpuPool, Arc<dyn Dispatch>),
     store: Store,
-    forkable: Forkable,
+    forkable: ForkState,
     recorder: Option<telemetry::Provider>,
     auditor: Option<Arc<Auditor>>,
     config: Config,
@@ -99,11 +99,11 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let mut snapshot = signals::snapshot()?;
     let limit = memory::limit(config.memory_limit);
     let mut running = start(config, system_env()).await?;
-    running.background.spawn(huge_pages::follow_size(limit));
+    running.background.spawn(huge_pages::adjust_to_size(limit));
     tokio::select! {
         ready = &mut running.ready => {
             ready.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))??;
-            running.announce();
+            running.print_usage();
             loop {
                 tokio::select! {
                     _ = stop.recv() => break,
@@ -136,7 +136,7 @@ pub fn stopped() -> Result<CancellationToken, RunError> {
 ///
 /// # Errors
 /// See [`run`].
-pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
+pub async fn start(config: Config, env: Env) -> Result<RunningServer, RunError> {
     start_as(StartOverrides::default(), config, env).await
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct StartOverrides {
     /// Authorizer for the chain, reviews and admission, instead of the configured ones.
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     /// Inherited state of a fork.
-    pub(crate) inherited: Option<Inherited>,
+    pub(crate) inherited: Option<InheritedState>,
 }
 
 /// Like [`start`], with options outside of the configuration.
@@ -154,24 +154,24 @@ pub(crate) async fn start_as(
     overrides: StartOverrides,
     mut config: Config,
     env: Env,
-) -> Result<Running, RunError> {
+) -> Result<RunningServer, RunError> {
     let StartOverrides { authorizer, inherited } = overrides;
-    let foundation = Foundation::open(&mut config, &env, inherited.as_ref()).await?;
-    let process = Process {
+    let foundation = PreparedServer::open(&mut config, &env, inherited.as_ref()).await?;
+    let process = ProcessContext {
         watch_drain: foundation.signals.watches.clone(),
         shutdown: foundation.signals.streams.clone(),
         client_authorities: foundation.front.credentials.files.client_authorities.clone(),
         tasks: foundation.tasks.clone(),
         authorizer,
-        heavy: foundation.heavy.clone(),
+        cpu_pool: foundation.cpu_pool.clone(),
         memory_limit: foundation.memory.limit(),
         loopback: foundation.loopback,
         metrics: foundation.metrics.clone(),
         webhooks: foundation.webhook_metrics,
         template: inherited.map(|inherited| inherited.template),
     };
-    let Foundation { started, front, loopback_check, recorder, auditor, metrics, .. } = foundation;
-    let Foundation { store, heavy, encryption, signals, tasks, memory, .. } = foundation;
+    let PreparedServer { started, front, loopback_check, recorder, auditor, metrics, .. } = foundation;
+    let PreparedServer { store, cpu_pool, encryption, signals, tasks, memory, .. } = foundation;
     let api = api::build(&config, encryption.storage, process).await?;
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &signals.lifecycle, &hooks, loopback_check, encryption.checks);
@@ -179,7 +179,7 @@ pub(crate) async fn start_as(
         authenticator: api.authenticator,
         authorizer: api.authorizer,
         dispatch: Arc::clone(&api.dispatch),
-        heavy: heavy.clone(),
+        cpu_pool: cpu_pool.clone(),
         api_paths: api.paths,
         health: Arc::new(health),
         metrics: Arc::new(Metrics::new(&metrics, version(), started, resource_labels())),
@@ -191,18 +191,18 @@ pub(crate) async fn start_as(
     let options = chain_options(&config, &signals.lifecycle, &memory, &api.console, &store);
     let chain = Chain::new(services, options, env);
     let address = front.address;
-    let trust = front.credentials.trust.clone();
+    let ca_certificates = front.credentials.ca_certificates.clone();
     tracing::info!(%address, "serving securely");
     let serving = serve(front, &config, Arc::clone(&chain), signals.clone());
     let mut background: JoinSet<()> = api.background.into_iter().collect();
     background.spawn(api.cache_driver.run());
-    background.spawn(async move { memory.keep_reading().await });
-    background.spawn(encryption.following);
+    background.spawn(async move { memory.poll_meter().await });
+    background.spawn(encryption.background);
     let storage_wait = config.serving.storage_wait_max;
     let ready = hooks.run(Arc::clone(&store.storage), storage_wait, api.cache_filled, tasks.clone());
-    Ok(Running {
+    Ok(RunningServer {
         address,
-        trust,
+        ca_certificates,
         lifecycle: signals.lifecycle,
         serving,
         chain,
@@ -211,7 +211,7 @@ pub(crate) async fn start_as(
         background,
         tasks,
         before_stop: api.before_stop,
-        behind: (heavy, api.dispatch),
+        internals: (cpu_pool, api.dispatch),
         store,
         forkable: api.forkable,
         recorder: recorder.map(|recorder| recorder.provider),
@@ -221,10 +221,10 @@ pub(crate) async fn start_as(
 }
 
 /// Parts of a server that exist before its API.
-struct Foundation {
+struct PreparedServer {
     /// Start of the server in Unix seconds.
     started: i64,
-    front: Front,
+    front: ServingSocket,
     loopback: Loopback,
     loopback_check: Arc<dyn Check>,
     recorder: Option<Recorder>,
@@ -232,20 +232,24 @@ struct Foundation {
     webhook_metrics: Arc<ClientMetrics>,
     auditor: Option<Arc<Auditor>>,
     store: Store,
-    heavy: CpuPool,
+    cpu_pool: CpuPool,
     encryption: EncryptionAtRest,
     signals: ShutdownSignals,
     tasks: Tasks,
     memory: MemoryBudget,
 }
 
-impl Foundation {
+impl PreparedServer {
     /// Opens the listener, the audit outputs, the store and its encryption, in this order. Store and CPU pool of a
     /// fork are derived from its parent's.
-    async fn open(config: &mut Config, env: &Env, inherited: Option<&Inherited>) -> Result<Self, RunError> {
+    async fn open(
+        config: &mut Config,
+        env: &Env,
+        inherited: Option<&InheritedState>,
+    ) -> Result<Self, RunError> {
         let started = env.clock.now().seconds;
         let begin = InitialSnapshot::of(&config.storage);
-        let (front, loopback) = Front::open(config, started)?;
+        let (front, loopback) = ServingSocket::open(config, started)?;
         let recorder = Recorder::of(config)?;
         let metrics = MetricsRegistry::default();
         let audit_metrics = Arc::new(AuditMetrics::new(&metrics));
@@ -253,8 +257,8 @@ impl Foundation {
         let to_control_plane = config.egress.dialer(Network::ControlPlane);
         let auditor =
             audit::auditor(&config.audit, &env.clock, &audit_metrics, &webhook_metrics, to_control_plane)?;
-        let heavy = match inherited {
-            Some(inherited) => inherited.heavy.clone(),
+        let cpu_pool = match inherited {
+            Some(inherited) => inherited.cpu_pool.clone(),
             None => heavy_pool().map_err(RunError::Threads)?,
         };
         let store = match inherited {
@@ -265,11 +269,11 @@ impl Foundation {
             }
         };
         store.register_metrics(&metrics);
-        let encryption = EncryptionAtRest::over(&store.storage, config, &env.random, &metrics).await?;
+        let encryption = EncryptionAtRest::wrap(&store.storage, config, &env.random, &metrics).await?;
         let signals = ShutdownSignals::default();
-        let memory = memory::ledger(config.memory_limit);
+        let memory = memory::memory_budget(config.memory_limit);
         memory.register(&metrics);
-        Ok(Foundation {
+        Ok(PreparedServer {
             started,
             loopback_check: loopback.check(Arc::clone(&env.clock)),
             front,
@@ -278,7 +282,7 @@ impl Foundation {
             webhook_metrics,
             auditor,
             store,
-            heavy,
+            cpu_pool,
             encryption,
             tasks: signals.tasks(&metrics),
             signals,
@@ -296,12 +300,12 @@ fn chain_options(
     looks: &ConsoleSources,
     store: &Store,
 ) -> ChainOptions {
-    let leaving = lifecycle.leaving().clone();
-    let refusing = lifecycle.refusing().clone();
+    let leaving = lifecycle.disconnecting().clone();
+    let refusing = lifecycle.rejecting().clone();
     let mut options = ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() };
     options.pages.snapshot = store.snapshots();
     if let Some(debugging) = &mut options.pages.debugging {
-        debugging.sections.extend(console::sections(looks, store.looks(), memory));
+        debugging.sections.extend(console::sections(looks, store.console_source(), memory));
     }
     options
 }
@@ -323,8 +327,8 @@ impl ShutdownSignals {
 }
 
 /// Serves in the background until the life cycle reaches the drain phase. Reloads TLS files meanwhile.
-fn serve(front: Front, config: &Config, chain: Arc<Chain>, ends: ShutdownSignals) -> JoinHandle<()> {
-    let Front { listener, credentials, contents, tls, .. } = front;
+fn serve(front: ServingSocket, config: &Config, chain: Arc<Chain>, ends: ShutdownSignals) -> JoinHandle<()> {
+    let ServingSocket { listener, credentials, contents, tls, .. } = front;
     let options = ConnectionOptions { http2_streams_max: config.serving.http2_streams_max };
     let drain_max = DRAIN_MAX.max(config.serving.watch_grace) + config.chain.request_timeout;
     let watch_grace = config.serving.watch_grace;
@@ -343,12 +347,12 @@ fn serve(front: Front, config: &Config, chain: Arc<Chain>, ends: ShutdownSignals
         tokio::select! {
             () = serving => {}
             () = end_streams => {}
-            () = keep_fresh(tls, credentials.files, tls_options, contents) => {}
+            () = reload_files(tls, credentials.files, tls_options, contents) => {}
         }
     })
 }
 
-impl Running {
+impl RunningServer {
     /// Waits until all start hooks have finished.
     ///
     /// # Errors
@@ -369,18 +373,18 @@ impl Running {
     }
 
     /// Returns the state for forks.
-    pub(crate) fn forkable(&self) -> &Forkable {
+    pub(crate) fn forkable(&self) -> &ForkState {
         &self.forkable
     }
 
     /// Returns the CPU pool, for forks and for tests that keep it busy.
-    pub(crate) fn heavy(&self) -> &CpuPool {
-        &self.behind.0
+    pub(crate) fn cpu_pool(&self) -> &CpuPool {
+        &self.internals.0
     }
 
     /// Returns the request dispatcher, for tests that bypass the chain.
     pub(crate) fn dispatch(&self) -> &Arc<dyn Dispatch> {
-        &self.behind.1
+        &self.internals.1
     }
 
     /// Shuts down in order:
@@ -401,15 +405,15 @@ impl Running {
         let balancers = self.config.serving.shutdown_delay / 2;
         let delay = async {
             sleep(balancers).await;
-            self.lifecycle.leave();
+            self.lifecycle.disconnect_clients();
             sleep(self.config.serving.shutdown_delay - balancers).await;
         };
         join(delay, self.before_stop).await;
         if self.config.serving.send_retry_after {
             tracing::info!("refusing new requests");
-            self.lifecycle.refuse();
+            self.lifecycle.reject_requests();
             let watches = end_watches(&self.watch_drain, &self.config);
-            finish(self.chain.answered(), watches, self.config.chain.request_timeout).await;
+            finish(self.chain.wait_for_responses(), watches, self.config.chain.request_timeout).await;
         }
         self.lifecycle.drain();
         let _ = self.serving.await;
@@ -429,7 +433,7 @@ impl Running {
     }
 
     /// Prints usage instructions after a manual start.
-    fn announce(&self) {
+    fn print_usage(&self) {
         tracing::info!(address = %self.address, "ready");
         if let Some(path) = &self.config.serving.admin_kubeconfig {
             println!("export KUBECONFIG={}", path.display());
@@ -457,7 +461,7 @@ async fn end_watches(watches: &WatchDrain, config: &Config) {
     watches.begin(grace);
     let gone = async {
         while watches.watches() > 0 {
-            sleep(WATCHES_LOOK).await;
+            sleep(WATCH_POLL_INTERVAL).await;
         }
     };
     // Remaining watches end with their connections.
@@ -489,7 +493,7 @@ fn store_checks(config: &Config, store: &Store) -> Vec<Arc<dyn Check>> {
             let cluster = Arc::clone(&cluster);
             async move { cluster.healthy().await.map_err(CheckError::new) }
         }));
-        Arc::new(Throttled::new(check, config.storage.health_timeout() / 2)) as Arc<dyn Check>
+        Arc::new(ThrottledCheck::new(check, config.storage.health_timeout() / 2)) as Arc<dyn Check>
     };
     store.clusters.iter().enumerate().map(check).collect()
 }
@@ -512,7 +516,8 @@ fn health(
         let begin: Vec<Arc<dyn Check>> = vec![Arc::new(Ping), Arc::clone(&log)];
         CheckGroup::new(begin.into_iter().chain(mid).chain(hooks).chain(end).collect())
     };
-    let patient = |check| Arc::new(Grace::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
+    let patient =
+        |check| Arc::new(GracePeriodCheck::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
     Health {
         healthz: group(own().chain(stores()).chain(plugins.clone()).collect(), listed(), Vec::new()),
         livez: group(

@@ -3,27 +3,27 @@
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
-use controllers::hook::{Awaited, PostStartHook, hook};
+use controllers::hook::{PostStartHook, StartEvent, hook};
 
 /// Events that a server waits for before it is ready.
 #[derive(Clone)]
 pub(crate) struct StartEvents {
     /// The watch cache is filled.
-    pub(crate) cache: Awaited,
+    pub(crate) cache: StartEvent,
     /// Authorizer data (roles, bindings, nodes) is loaded, unless decisions wait for it.
-    pub(crate) authorizers: Awaited,
+    pub(crate) authorizers: StartEvent,
     /// Webhooks and admission policies are loaded.
-    pub(crate) admission: Awaited,
+    pub(crate) admission: StartEvent,
     /// CRDs are loaded, unless requests wait for them.
-    pub(crate) definitions: Awaited,
+    pub(crate) definitions: StartEvent,
     /// All CRDs that existed at start are served, unless requests wait for them.
-    pub(crate) defined: Awaited,
+    pub(crate) defined: StartEvent,
     /// The APIServices of built-in versions exist.
-    pub(crate) registered: Awaited,
+    pub(crate) registered: StartEvent,
     /// These APIServices are available.
-    pub(crate) available: Awaited,
+    pub(crate) available: StartEvent,
     /// Flow schemas and priority levels are loaded; `None` with plain in-flight limits.
-    pub(crate) flow: Option<Awaited>,
+    pub(crate) flow: Option<StartEvent>,
 }
 
 impl StartEvents {
@@ -34,7 +34,7 @@ impl StartEvents {
     }
 
     /// Adds the hooks. The result completes when the cache and everything compiled from it is loaded.
-    pub(crate) fn added_to(self, hooks: &mut Vec<PostStartHook>) -> BoxFuture<'static, ()> {
+    pub(crate) fn add_to(self, hooks: &mut Vec<PostStartHook>) -> BoxFuture<'static, ()> {
         let filled = self.filled();
         hooks.extend(self.hooks());
         filled
@@ -66,11 +66,11 @@ mod tests {
     use std::future::{pending, ready};
 
     use super::*;
-    use controllers::hook::awaited;
+    use controllers::hook::start_event;
 
     /// Returns the hooks that complete if everything has happened except for `change`.
     fn undone(change: fn(&mut StartEvents)) -> BTreeSet<&'static str> {
-        let done = || awaited(ready(()));
+        let done = || start_event(ready(()));
         let mut awaits = StartEvents {
             cache: done(),
             authorizers: done(),
@@ -92,17 +92,17 @@ mod tests {
             assert_eq!(undone(change), expected.iter().copied().collect(), "{expected:?}");
         };
         check(|_| (), &[]);
-        check(|a| a.admission = awaited(pending()), &["start-apiserver-admission-initializer"]);
-        check(|a| a.authorizers = awaited(pending()), &["generic-apiserver-start-informers"]);
+        check(|a| a.admission = start_event(pending()), &["start-apiserver-admission-initializer"]);
+        check(|a| a.authorizers = start_event(pending()), &["generic-apiserver-start-informers"]);
         check(
-            |a| a.definitions = awaited(pending()),
+            |a| a.definitions = start_event(pending()),
             &["crd-informer-synced", "start-apiextensions-informers"],
         );
-        check(|a| a.defined = awaited(pending()), &["start-apiextensions-controllers"]);
-        check(|a| a.registered = awaited(pending()), &["kube-apiserver-autoregistration"]);
-        check(|a| a.available = awaited(pending()), &["autoregister-completion"]);
+        check(|a| a.defined = start_event(pending()), &["start-apiextensions-controllers"]);
+        check(|a| a.registered = start_event(pending()), &["kube-apiserver-autoregistration"]);
+        check(|a| a.available = start_event(pending()), &["autoregister-completion"]);
         check(
-            |a| a.flow = Some(awaited(pending())),
+            |a| a.flow = Some(start_event(pending())),
             &["priority-and-fairness-config-consumer", "priority-and-fairness-filter"],
         );
     }

@@ -78,7 +78,7 @@ pub(crate) fn heavy_pool() -> io::Result<CpuPool> {
 
 /// Runs long or blocking work and releases the async worker meanwhile, so that unrelated requests do not
 /// wait.
-pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
         _ => work(),
@@ -90,11 +90,11 @@ pub(crate) struct SystemTimers;
 
 #[async_trait]
 impl Environment for SystemTimers {
-    fn number(&self) -> u32 {
+    fn random_number(&self) -> u32 {
         SystemEntropy.number()
     }
 
-    async fn pause(&self, duration: Duration) {
+    async fn sleep(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
     }
 }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use ::api::catalog::Catalog;
-use apiextensions::{Kinds, Known};
+use apiextensions::{DefinitionsHandle, DefinitionsSnapshot};
 use cacher::{Delegator, Seed};
 use endpoints::cpu_pool::CpuPool;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use storage::mvcc::Image;
 
 /// State that a fork inherits.
 #[derive(Clone)]
-pub(crate) struct Inherited {
+pub(crate) struct InheritedState {
     pub(crate) template: Arc<Template>,
-    pub(crate) heavy: CpuPool,
+    pub(crate) cpu_pool: CpuPool,
 }
 
 /// State of a parent at one revision.
@@ -24,23 +24,23 @@ pub(crate) struct Template {
     /// Catalog of built-in kinds.
     pub(crate) builtin: Catalog,
     /// The served CRDs at about that revision.
-    pub(crate) kinds: Known,
+    pub(crate) kinds: DefinitionsSnapshot,
 }
 
 /// State that forks of a server start from, apart from stored objects.
 #[derive(Clone)]
-pub(crate) struct Forkable {
+pub(crate) struct ForkState {
     /// Readers with the watch cache.
     pub(crate) delegator: Delegator,
     /// Custom kinds.
-    pub(crate) kinds: Kinds,
+    pub(crate) kinds: DefinitionsHandle,
     /// Catalog of built-in kinds.
     pub(crate) builtin: Catalog,
 }
 
-impl Forkable {
+impl ForkState {
     /// Creates the state of a server that does not run yet. Only built-in kinds are served then.
-    pub(crate) fn new(delegator: Delegator, kinds: Kinds, served: &Served) -> Self {
-        Forkable { delegator, kinds, builtin: Catalog::clone(&served.now().catalog) }
+    pub(crate) fn new(delegator: Delegator, kinds: DefinitionsHandle, served: &ServedApi) -> Self {
+        ForkState { delegator, kinds, builtin: Catalog::clone(&served.now().catalog) }
     }
 }

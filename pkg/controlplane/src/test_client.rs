@@ -37,7 +37,7 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn of(server: &TestServer) -> Self {
         let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
-        Client::at(address, server.trust(), server.token())
+        Client::at(address, server.ca_certificates(), server.token())
     }
 
     /// Creates a client for a server address with CA `trust`.

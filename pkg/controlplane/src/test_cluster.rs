@@ -10,12 +10,12 @@ use storage::Storage;
 
 use crate::config::Config;
 use crate::error::RunError;
-use crate::run::{Running, StartOverrides, start_as, system_env};
+use crate::run::{RunningServer, StartOverrides, start_as, system_env};
 
 /// A server on a free loopback port. Its files are removed on drop. Call [`stop`](Self::stop) for a graceful
 /// shutdown.
 pub struct TestServer {
-    running: Running,
+    running: RunningServer,
     dir: TestDir,
 }
 
@@ -66,8 +66,8 @@ impl TestServer {
     }
 
     /// Returns the CA certificates for clients in PEM.
-    pub fn trust(&self) -> &str {
-        &self.running.trust
+    pub fn ca_certificates(&self) -> &str {
+        &self.running.ca_certificates
     }
 
     pub fn token(&self) -> &'static str {
@@ -85,8 +85,8 @@ impl TestServer {
     }
 
     /// Returns the CPU pool, so that tests can keep it busy.
-    pub fn heavy(&self) -> CpuPool {
-        self.running.heavy().clone()
+    pub fn cpu_pool(&self) -> CpuPool {
+        self.running.cpu_pool().clone()
     }
 
     /// Returns the request dispatcher, for requests without a connection.

@@ -11,7 +11,7 @@ use authentication::service_account::{ObjectKind, ObjectState, SecretState, Toke
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jsontree::Value;
-use registry::client::{Client, LookupError, Read};
+use registry::client::{Client, LookupError, ReadFreshness};
 use registry::{Element, Registry, StoredRef, codec, meta};
 use schema::object::{Object, get_str, set};
 use schema::proto::{Envelope, meta::Header};
@@ -60,9 +60,11 @@ async fn find(
         .storage
         .as_ref()
         .ok_or_else(|| Error::Unavailable(format!("{plural} are not stored")))?;
-    let found = match client.element(namespace, name, Read::Cached).await {
+    let found = match client.element(namespace, name, ReadFreshness::Cached).await {
         Ok(Some(element)) => Some(element),
-        Ok(None) | Err(_) => client.element(namespace, name, Read::Latest).await.map_err(unavailable)?,
+        Ok(None) | Err(_) => {
+            client.element(namespace, name, ReadFreshness::Latest).await.map_err(unavailable)?
+        }
     };
     Ok((storage, found.ok_or_else(|| Error::Credential(format!("{plural} {} not found", quote(name))))?))
 }
@@ -95,7 +97,7 @@ impl TokenObjects for StoredTokenObjects {
     }
 
     async fn lists_secret(&self, namespace: &str, account: &str, secret: &str) -> bool {
-        let account = self.accounts.get(namespace, account, Read::Cached).await;
+        let account = self.accounts.get(namespace, account, ReadFreshness::Cached).await;
         let Ok(Some(account)) = account else { return false };
         let Some(Value::Array(listed)) = account.get("secrets") else { return false };
         listed.iter().any(|listed| listed["name"] == secret)

@@ -123,13 +123,13 @@ impl EgressSelectorConfiguration {
 
     /// Validates the configuration and returns all errors as one text in upstream's wording. Checks that the
     /// files exist.
-    pub(crate) fn flaws(&self) -> Option<String> {
+    pub(crate) fn validate(&self) -> Option<String> {
         let selections = self.egress_selections.as_deref().unwrap_or_default();
         let root = Path::root("service");
         let mut errors = Vec::new();
         let path = root.child("connection");
         for EgressSelection { connection, .. } in selections {
-            errors.extend(connection.flaw(&path));
+            errors.extend(connection.validate_fields(&path));
         }
         let mut seen: Vec<String> = Vec::new();
         for (index, selection) in selections.iter().enumerate() {
@@ -148,7 +148,7 @@ impl EgressSelectorConfiguration {
 }
 
 impl Connection {
-    fn flaw(&self, path: &Path<'_>) -> Vec<Error> {
+    fn validate_fields(&self, path: &Path<'_>) -> Vec<Error> {
         let transport = path.child("transport");
         match (self.proxy_protocol.as_str(), &self.transport) {
             (DIRECT, None) => Vec::new(),
@@ -198,7 +198,7 @@ impl TcpTransport {
             (url, Some(_)) if url.starts_with("http://") => {
                 vec![Error::invalid(&at, "nil", "config must not be present when using HTTP")]
             }
-            (url, Some(tls)) if url.starts_with("https://") => tls.flaws(&at),
+            (url, Some(tls)) if url.starts_with("https://") => tls.validate_fields(&at),
             (url, None) if url.starts_with("https://") => {
                 vec![Error::required(&at, "TLSConfig must be present when using HTTPS")]
             }
@@ -229,7 +229,7 @@ impl TcpTransport {
 }
 
 impl TlsConfig {
-    fn flaws(&self, path: &Path<'_>) -> Vec<Error> {
+    fn validate_fields(&self, path: &Path<'_>) -> Vec<Error> {
         let missing = |file: &str| !FilePath::new(file).exists();
         let mut errors = Vec::new();
         if !self.ca_bundle.is_empty() && missing(&self.ca_bundle) {

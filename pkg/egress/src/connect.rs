@@ -28,12 +28,12 @@ enum ConnectError {
 ///
 /// # Errors
 /// Upstream's error message.
-pub(crate) async fn through(
+pub(crate) async fn connect(
     mut stream: Box<dyn Io>,
     proxy: &str,
     target: &str,
 ) -> Result<Box<dyn Io>, Error> {
-    let asked = timeout(ANSWER_MAX, ask(&mut stream, proxy, target)).await;
+    let asked = timeout(ANSWER_MAX, send_connect(&mut stream, proxy, target)).await;
     let asked = asked.unwrap_or_else(|_| Err(ConnectError::Unread("i/o timeout".to_owned())));
     match asked {
         Ok(()) => Ok(stream),
@@ -44,8 +44,8 @@ pub(crate) async fn through(
     }
 }
 
-async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), ConnectError> {
-    let unread = |error: std::io::Error| ConnectError::Unread(client::words(&error));
+async fn send_connect(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), ConnectError> {
+    let unread = |error: std::io::Error| ConnectError::Unread(client::go_io_error_text(&error));
     let request = format!("CONNECT {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     stream.write_all(request.as_bytes()).await.map_err(unread)?;
     stream.flush().await.map_err(unread)?;

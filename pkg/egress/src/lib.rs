@@ -44,7 +44,7 @@ impl Network {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         let all = [Network::ControlPlane, Network::Etcd, Network::Cluster];
         all.into_iter().find(|network| network.name().eq_ignore_ascii_case(name))
     }
@@ -56,11 +56,11 @@ pub type Random = Arc<dyn Fn() -> i64 + Send + Sync>;
 /// The egress selections of a configuration. The default has no configuration: every connection is direct.
 /// Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Egress(Option<Arc<Selected>>);
+pub struct Egress(Option<Arc<SelectedPaths>>);
 
 #[derive(Debug)]
-struct Selected {
-    ways: Vec<(Network, DialPath)>,
+struct SelectedPaths {
+    dial_paths: Vec<(Network, DialPath)>,
     metrics: Arc<DialMetrics>,
 }
 
@@ -72,7 +72,7 @@ impl Egress {
     pub fn read(path: &Path, random: &Random) -> Result<Self, Error> {
         let text = std::fs::read(path).map_err(|error| {
             let shown = path.display().to_string();
-            let why = client::words(&error);
+            let why = client::go_io_error_text(&error);
             let message = format!(
                 "failed to read egress selector config: unable to read egress selector configuration from {shown:?} [open {shown}: {why}]"
             );
@@ -84,24 +84,24 @@ impl Egress {
     fn parse(text: &[u8], random: &Random) -> Result<Self, Error> {
         let config = EgressSelectorConfiguration::read(text)
             .map_err(|error| Error::Invalid(format!("failed to read egress selector config: {error}")))?;
-        if let Some(error) = config.flaws() {
+        if let Some(error) = config.validate() {
             return Err(Error::Invalid(format!("failed to validate egress selector configuration: {error}")));
         }
         let Some(selections) = config.egress_selections else { return Ok(Egress::default()) };
         let metrics = Arc::<DialMetrics>::default();
-        let mut ways = Vec::new();
+        let mut dial_paths = Vec::new();
         for selection in selections {
             // Validation rejects other names.
-            let Some(network) = Network::named(&selection.name) else { continue };
-            let way = Proxy::way(&selection.connection, &metrics, random).map_err(|error| {
+            let Some(network) = Network::from_name(&selection.name) else { continue };
+            let way = Proxy::new_dial_path(&selection.connection, &metrics, random).map_err(|error| {
                 let name = network.name();
                 format!(
                     "failed to setup egress selector: failed to create dialer for egressSelection {name:?}: {error}"
                 )
             }).map_err(crate::Error::Invalid)?;
-            ways.push((network, way));
+            dial_paths.push((network, way));
         }
-        Ok(Egress(Some(Arc::new(Selected { ways, metrics }))))
+        Ok(Egress(Some(Arc::new(SelectedPaths { dial_paths, metrics }))))
     }
 
     pub fn is_configured(&self) -> bool {
@@ -109,16 +109,16 @@ impl Egress {
     }
 
     /// The selection for a network; `None` if the configuration has none.
-    pub fn way(&self, network: Network) -> Option<&DialPath> {
-        let ways = &self.0.as_ref()?.ways;
+    pub fn dial_path(&self, network: Network) -> Option<&DialPath> {
+        let ways = &self.0.as_ref()?.dial_paths;
         ways.iter().find(|(known, _)| *known == network).map(|(_, way)| way)
     }
 
     /// The proxy's dialer for a network; `None` for direct connections.
     pub fn dialer(&self, network: Network) -> Option<client::Dialer> {
-        match self.way(network)? {
+        match self.dial_path(network)? {
             DialPath::Direct => None,
-            DialPath::Through(dialer) => Some(Arc::clone(dialer)),
+            DialPath::Proxy(dialer) => Some(Arc::clone(dialer)),
         }
     }
 

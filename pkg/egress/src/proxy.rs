@@ -20,7 +20,7 @@ use crate::{Error, Random, connect, tunnel};
 const ACCEPT_MAX: Duration = Duration::from_secs(30);
 
 pub(crate) struct Proxy {
-    place: ProxyEndpoint,
+    endpoint: ProxyEndpoint,
     metrics: Arc<DialMetrics>,
     random: Random,
 }
@@ -54,29 +54,29 @@ impl Proxy {
     ///
     /// # Errors
     /// A file or a URL cannot be used.
-    pub(crate) fn way(
+    pub(crate) fn new_dial_path(
         connection: &Connection,
         metrics: &Arc<DialMetrics>,
         random: &Random,
     ) -> Result<DialPath, Error> {
         let protocol = connection.proxy_protocol.as_str();
-        let place = match &connection.transport {
+        let endpoint = match &connection.transport {
             _ if protocol == DIRECT => return Ok(DialPath::Direct),
             Some(Transport { uds: Some(uds), .. }) if protocol == GRPC => {
                 ProxyEndpoint::Grpc(uds.uds_name.clone())
             }
             Some(Transport { uds: Some(uds), .. }) => ProxyEndpoint::Uds(uds.uds_name.clone()),
-            Some(Transport { tcp: Some(tcp), .. }) => place(tcp)?,
+            Some(Transport { tcp: Some(tcp), .. }) => parse_endpoint(tcp)?,
             _ => return Err(Error::Invalid("Either a TCP or UDS transport must be specified".to_owned())),
         };
         let metrics = Arc::clone(metrics);
         let random = Arc::clone(random);
-        Ok(DialPath::Through(Arc::new(Proxy { place, metrics, random })))
+        Ok(DialPath::Proxy(Arc::new(Proxy { endpoint, metrics, random })))
     }
 
     /// Connects to the proxy, and through it to `target`.
     async fn dial_target(&self, target: &str) -> DialResult {
-        let (stream, shown): (Box<dyn Io>, &str) = match &self.place {
+        let (stream, shown): (Box<dyn Io>, &str) = match &self.endpoint {
             ProxyEndpoint::Tcp { address, shown, tls } => {
                 let stream = client::tcp(address).await.map_err(at_connect)?;
                 let stream = match tls {
@@ -92,12 +92,12 @@ impl Proxy {
                 return stream.map_err(|why| (Stage::Proxy, why));
             }
         };
-        connect::through(stream, shown, target).await.map_err(|why| (Stage::Proxy, why))
+        connect::connect(stream, shown, target).await.map_err(|why| (Stage::Proxy, why))
     }
 
     async fn dial_counted(&self, address: &Address) -> Result<Box<dyn Io>, Error> {
         let target = target(address)?;
-        let kind = self.place.kind();
+        let kind = self.endpoint.kind();
         let began = Instant::now();
         self.metrics.started(kind);
         let name = format!("Proxy via {} protocol over {}", kind.protocol(), kind.transport());
@@ -125,7 +125,7 @@ impl Dial for Proxy {
 
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Proxy").field(&self.place).finish()
+        f.debug_tuple("Proxy").field(&self.endpoint).finish()
     }
 }
 
@@ -153,13 +153,15 @@ async fn unix(name: &str) -> Result<UnixStream, Error> {
     let path = name.strip_prefix('@').map_or_else(|| PathBuf::from(name), |name| format!("\0{name}").into());
     match timeout(ACCEPT_MAX, UnixStream::connect(path)).await {
         Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(error)) => Err(Error::Dial(format!("dial unix {name}: connect: {}", client::words(&error)))),
+        Ok(Err(error)) => {
+            Err(Error::Dial(format!("dial unix {name}: connect: {}", client::go_io_error_text(&error))))
+        }
         Err(_) => Err(Error::Dial(format!("dial unix {name}: i/o timeout"))),
     }
 }
 
 /// Parses the proxy's URL.
-fn place(tcp: &TcpTransport) -> Result<ProxyEndpoint, Error> {
+fn parse_endpoint(tcp: &TcpTransport) -> Result<ProxyEndpoint, Error> {
     let wrong = |why: &str| format!("invalid proxy server url {:?}: {why}", tcp.url);
     let uri: Uri = tcp
         .url
@@ -171,11 +173,11 @@ fn place(tcp: &TcpTransport) -> Result<ProxyEndpoint, Error> {
     // Upstream starts with a URL without a port, and fails on every connection.
     let port =
         authority.port_u16().ok_or_else(|| wrong("missing port in address")).map_err(Error::Invalid)?;
-    let tls = tcp.tls_config.as_ref().map(|files| secured(files, &host)).transpose()?;
+    let tls = tcp.tls_config.as_ref().map(|files| tls_client(files, &host)).transpose()?;
     Ok(ProxyEndpoint::Tcp { shown: authority.as_str().to_owned(), address: Address { host, port }, tls })
 }
 
-fn secured(files: &TlsConfig, host: &str) -> Result<TlsClient, Error> {
+fn tls_client(files: &TlsConfig, host: &str) -> Result<TlsClient, Error> {
     let cert = &files.client_cert;
     let key = &files.client_key;
     let file = |path: &str| Source::File(path.into());
@@ -184,14 +186,17 @@ fn secured(files: &TlsConfig, host: &str) -> Result<TlsClient, Error> {
         server_name: Some(files.tls_server_name.clone()).filter(|name| !name.is_empty()),
         ..Tls::default()
     };
-    TlsClient::new(&Tls { trust: Trust::Anyone, ..shown.clone() }, host)
+    TlsClient::new(&Tls { trust: Trust::Unverified, ..shown.clone() }, host)
         .map_err(|error| Error::Invalid(format!("failed to read key pair {cert} & {key}, got {error}")))?;
     let trust = match files.ca_bundle.as_str() {
         "" => Trust::System,
         path => {
             let pem = std::fs::read(path)
                 .map_err(|error| {
-                    format!("failed to read cert file {path}, got open {path}: {}", client::words(&error))
+                    format!(
+                        "failed to read cert file {path}, got open {path}: {}",
+                        client::go_io_error_text(&error)
+                    )
                 })
                 .map_err(Error::Invalid)?;
             Trust::Bundle(Source::Inline(pem.into()))

@@ -24,4 +24,4 @@ pub use kms::{Kms, KmsFactory, KmsProvider, KmsVersion};
 pub use metrics::{Direction, EncryptionMetrics};
 pub use providers::{NOT_EXPECTED, Protection, is_encrypted};
 pub use rules::{ProviderDeps, Rules};
-pub use transformer::{Decrypted, Error, Random, Transformer};
+pub use transformer::{DecryptedValue, Error, Random, Transformer};

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::metrics::{Direction, EncryptionMetrics, ProviderCounters};
-use crate::{Decrypted, Error, KmsProvider, Random};
+use crate::{DecryptedValue, Error, KmsProvider, Random};
 use opening::{Decryption, Step};
 
 pub(crate) use keys::{Algorithm, Keys};
@@ -95,7 +95,7 @@ impl Protection {
     ///
     /// Every provider with a matching prefix is tried, because several may have keys of one name. A value is
     /// stale unless the first key of the first provider wrote it.
-    pub fn open_now(&self, stored: &Bytes, context: &[u8]) -> Option<Result<Decrypted, Error>> {
+    pub fn open_now(&self, stored: &Bytes, context: &[u8]) -> Option<Result<DecryptedValue, Error>> {
         let mut opening = Decryption::new(&self.0, stored, context);
         loop {
             match opening.step() {
@@ -112,7 +112,7 @@ impl Protection {
     ///
     /// # Errors
     /// The errors of all providers with a matching prefix, or an error that no prefix matches.
-    pub async fn open(&self, stored: &Bytes, context: &[u8]) -> Result<Decrypted, Error> {
+    pub async fn open(&self, stored: &Bytes, context: &[u8]) -> Result<DecryptedValue, Error> {
         let mut opening = Decryption::new(&self.0, stored, context);
         loop {
             match opening.step() {

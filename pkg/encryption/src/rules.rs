@@ -104,7 +104,7 @@ impl Rules {
     }
 
     /// Returns true if every pattern of `others` has a rule here.
-    pub fn are_about_all_of(&self, others: &Rules) -> bool {
+    pub fn cover(&self, others: &Rules) -> bool {
         others.members.keys().all(|pattern| self.members.contains_key(pattern))
     }
 

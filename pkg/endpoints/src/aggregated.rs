@@ -22,9 +22,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::proxy::url::Url;
-use crate::proxy::{self, Incoming, Network, Trust};
+use crate::proxy::{self, Network, ProxyRequest, Trust};
 use crate::routing::dispatch::{Body, Response};
-pub(crate) use crate::routing::proxied::proxied;
+pub(crate) use crate::routing::proxied::find_proxied;
 use crate::{header, response};
 pub use headers::{HeaderError, set_user};
 
@@ -34,12 +34,12 @@ const DISCOVERY_MAX: Duration = Duration::from_secs(5);
 
 /// Connections to the servers behind APIServices.
 #[async_trait]
-pub trait Servers: Send + Sync + 'static {
+pub trait ServerResolver: Send + Sync + 'static {
     /// Returns the current address and transport for an APIService.
     ///
     /// # Errors
     /// The APIService has no usable server.
-    async fn way(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse>;
+    async fn resolve(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse>;
 }
 
 /// Address and transport of an aggregated server.
@@ -62,7 +62,7 @@ pub struct ErrorResponse {
 /// Proxy for aggregated API servers.
 #[derive(Clone)]
 pub struct Aggregation {
-    pub servers: Arc<dyn Servers>,
+    pub servers: Arc<dyn ServerResolver>,
     /// Sends the uid of the user (gate `RemoteRequestHeaderUID`).
     pub send_uid: bool,
     /// Returns redirects to the client (`--aggregator-reject-forwarding-redirect=false`).
@@ -70,7 +70,7 @@ pub struct Aggregation {
 }
 
 /// Request that is forwarded to another server.
-pub(crate) struct Forwarded<'r> {
+pub(crate) struct ForwardedRequest<'r> {
     pub(crate) parts: Parts,
     /// The body, not read yet.
     pub(crate) body: Body,
@@ -83,19 +83,23 @@ pub(crate) struct Forwarded<'r> {
 
 impl Aggregation {
     /// Forwards a request. Every failure becomes a plain-text response.
-    pub(crate) async fn forward(&self, api_service: &str, request: Forwarded<'_>) -> Response {
-        let way = match self.servers.way(api_service).await {
+    pub(crate) async fn forward(&self, api_service: &str, request: ForwardedRequest<'_>) -> Response {
+        let way = match self.servers.resolve(api_service).await {
             Ok(way) => way,
             Err(ErrorResponse { code, message }) => return rejection(code, message),
         };
-        match self.pass_on(way, request).await {
+        match self.forward_to(way, request).await {
             Ok(answer) if is_redirect(&answer) && !self.forward_redirects => not_redirected(),
             Ok(answer) => answer,
             Err(ProxyError { message, .. }) => rejection(503, message),
         }
     }
 
-    async fn pass_on(&self, way: BackendAddress, request: Forwarded<'_>) -> Result<Response, ProxyError> {
+    async fn forward_to(
+        &self,
+        way: BackendAddress,
+        request: ForwardedRequest<'_>,
+    ) -> Result<Response, ProxyError> {
         let info = &request.context.info;
         let context = request.context;
         let is_discovery = !info.is_resource && info.path.trim_matches('/').split('/').count() == 3;
@@ -105,9 +109,9 @@ impl Aggregation {
             UserInfo { uid: String::new(), ..request.user.clone() }
         };
         let nothing_more = HeaderMap::new();
-        let passed = pass_on(way, Forwarded { user: &user, context, ..request }, &nothing_more);
+        let passed = pass_on(way, ForwardedRequest { user: &user, context, ..request }, &nothing_more);
         if is_discovery {
-            timeout(DISCOVERY_MAX, passed).await.map_err(|_| too_slow())?
+            timeout(DISCOVERY_MAX, passed).await.map_err(|_| deadline_exceeded())?
         } else {
             passed.await
         }
@@ -117,7 +121,7 @@ impl Aggregation {
 /// Failure to get a response from another server.
 pub(crate) struct ProxyError {
     /// False if the request was not sent because headers cannot represent the user.
-    pub(crate) asked: bool,
+    pub(crate) was_sent: bool,
     /// Error text in the wording of Go's HTTP client.
     pub(crate) message: String,
 }
@@ -128,10 +132,10 @@ pub(crate) struct ProxyError {
 /// The server did not respond, or the request could not be sent.
 pub(crate) async fn pass_on(
     way: BackendAddress,
-    request: Forwarded<'_>,
+    request: ForwardedRequest<'_>,
     more: &HeaderMap,
 ) -> Result<Response, ProxyError> {
-    let Forwarded { mut parts, body, context, user, connection, shutdown } = request;
+    let ForwardedRequest { mut parts, body, context, user, connection, shutdown } = request;
     let path = context.info.path.as_str();
     let url = Url {
         tls: Some(Trust::Anyone),
@@ -143,17 +147,17 @@ pub(crate) async fn pass_on(
     let prepared = headers::prepare(&mut parts, &url, context, user);
     prepared.map_err(|error| {
         let message = format!("error trying to reach service: {error}");
-        ProxyError { asked: false, message }
+        ProxyError { was_sent: false, message }
     })?;
     parts.headers.extend(more.clone());
-    let incoming = Incoming { parts: &parts, path, body, connection, peer: context.peer, shutdown };
-    let answer = proxy::pass_on(&*way.network, url, incoming).await;
-    answer.map_err(|status| ProxyError { asked: true, message: status.message })
+    let incoming = ProxyRequest { parts: &parts, path, body, connection, peer: context.peer, shutdown };
+    let answer = proxy::proxy_request(&*way.network, url, incoming).await;
+    answer.map_err(|status| ProxyError { was_sent: true, message: status.message })
 }
 
-fn too_slow() -> ProxyError {
+fn deadline_exceeded() -> ProxyError {
     let message = "error trying to reach service: context deadline exceeded".to_owned();
-    ProxyError { asked: true, message }
+    ProxyError { was_sent: true, message }
 }
 
 fn is_redirect(answer: &Response) -> bool {

@@ -8,7 +8,7 @@ use apimachinery::status::Status;
 use authentication::Authenticator;
 use authentication::service_account::Issuer;
 use authorization::Authorizer;
-use authorization::rbac::Roles;
+use authorization::rbac::IndexSource;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use registry::{Entropy, Registry};
@@ -22,7 +22,7 @@ use crate::peers::PeerProxy;
 pub use crate::proxy::Backends;
 pub use crate::response::compressed::CompressedLists;
 use crate::routing::dispatch::BoxError;
-use crate::routing::served::Served;
+use crate::routing::served::ServedApi;
 use crate::watch::drain::WatchDrain;
 pub use crate::watch::metrics::WatchMetrics;
 use crate::write_barrier::WriteBarrier;
@@ -40,13 +40,13 @@ pub struct Api {
     /// Authorizer for SubjectAccessReviews; shared with the chain.
     pub authorizer: Arc<dyn Authorizer>,
     /// Resolves the permissions of a user, for the escalation check of roles and role bindings.
-    pub roles: Arc<dyn Roles>,
+    pub roles: Arc<dyn IndexSource>,
     /// Authenticator for TokenReviews; shared with the chain.
     pub authenticator: Authenticator,
     /// Issuer of service account tokens; `None` without a signing key.
     pub token_requests: Option<TokenRequests>,
     /// Served resources with the documents that describe them.
-    pub served: Arc<Served>,
+    pub served: Arc<ServedApi>,
     /// Other documents, tried in order.
     pub documents: Vec<Box<dyn Documents>>,
     /// Enabled object encodings.
@@ -69,7 +69,7 @@ pub struct Api {
     /// Delays writes until a condition holds; `None` for no delay.
     pub write_barrier: Option<Arc<dyn WriteBarrier>>,
     /// CPU pool for expensive reads.
-    pub heavy: CpuPool,
+    pub cpu_pool: CpuPool,
     /// Health check of the store.
     pub storage_health: Arc<dyn Fn() -> BoxFuture<'static, Result<(), BoxError>> + Send + Sync>,
     /// Ends watches when the server stops.

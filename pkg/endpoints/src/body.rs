@@ -70,7 +70,7 @@ impl FieldValidation {
     }
 }
 
-pub(crate) struct Decoded {
+pub(crate) struct DecodedBody {
     /// The object, in the version of the body.
     pub(crate) object: Object,
     /// Version of the body; the endpoint's own if the body has none.
@@ -81,7 +81,7 @@ pub(crate) struct Decoded {
 
 /// Type that a body must contain.
 #[derive(Clone, Copy)]
-pub(crate) struct Expected<'e> {
+pub(crate) struct ExpectedType<'e> {
     /// `apiVersion` if the body has none.
     pub(crate) api_version: &'e str,
     /// Kind if the body has none; no other kind is accepted.
@@ -112,11 +112,11 @@ pub enum DecodeError {
     CustomResource(#[from] api::structural::CoercionError),
 }
 
-impl Expected<'_> {
+impl ExpectedType<'_> {
     /// Returns the type that an endpoint's row accepts.
-    pub(crate) fn of<'r>(endpoint: &'r Resource<'_>) -> Expected<'r> {
+    pub(crate) fn of<'r>(endpoint: &'r Resource<'_>) -> ExpectedType<'r> {
         let Resource { kind_group_version: api_version, kind, message, custom, .. } = *endpoint;
-        Expected {
+        ExpectedType {
             api_version,
             kind,
             other_versions: &[],
@@ -149,14 +149,14 @@ impl Expected<'_> {
         let Some(definition) = self.definition.filter(|_| own_group && kind == self.kind) else {
             return Ok(Vec::new());
         };
-        let unknown = definition.coerce(api_version, object, Coercion::Told)?;
+        let unknown = definition.coerce(api_version, object, Coercion::Reported)?;
         let told = |path| json::StrictError { kind: json::StrictKind::UnknownField, path }.to_string();
         Ok(unknown.into_iter().map(told).collect())
     }
 
     /// Returns the errors about the fields of a body. For a custom resource, upstream reports duplicate
     /// fields of the text before unknown fields of metadata.
-    fn told(self, mut strict: Vec<json::StrictError>) -> impl Iterator<Item = String> {
+    fn field_errors(self, mut strict: Vec<json::StrictError>) -> impl Iterator<Item = String> {
         if self.custom.is_some() {
             strict.sort_by_key(|error| error.kind == json::StrictKind::UnknownField);
         }
@@ -164,7 +164,7 @@ impl Expected<'_> {
     }
 
     /// Returns the registered type for the `apiVersion` and `kind` of a body.
-    fn registered(self, api_version: &str, kind: &str) -> Result<&'static Message, NotRegisteredError> {
+    fn registered_type(self, api_version: &str, kind: &str) -> Result<&'static Message, NotRegisteredError> {
         self.custom.map_or_else(|| Scheme::of(self.api_version).kind(api_version, kind), Ok)
     }
 }
@@ -176,10 +176,10 @@ impl Expected<'_> {
 pub(crate) fn decode(
     body: &[u8],
     format: Format,
-    expected: Expected<'_>,
+    expected: ExpectedType<'_>,
     validation: FieldValidation,
     warnings: &Warnings,
-) -> Result<Decoded, Box<Status>> {
+) -> Result<DecodedBody, Box<Status>> {
     let mut decoded = decode_as(body, format, expected, validation)?;
     warnings.extend(std::mem::take(&mut decoded.warnings));
     check_version(expected, &decoded.api_version)?;
@@ -190,9 +190,9 @@ pub(crate) fn decode(
 fn decode_as(
     body: &[u8],
     format: Format,
-    expected: Expected<'_>,
+    expected: ExpectedType<'_>,
     validation: FieldValidation,
-) -> Result<Decoded, Box<Status>> {
+) -> Result<DecodedBody, Box<Status>> {
     match format {
         Format::Json => decode_json(body, body, expected, validation, Vec::new()),
         Format::Yaml => {
@@ -215,14 +215,14 @@ fn decode_as(
 
 fn decode_cbor(
     body: &[u8],
-    expected: Expected<'_>,
+    expected: ExpectedType<'_>,
     validation: FieldValidation,
-) -> Result<Decoded, Box<Status>> {
+) -> Result<DecodedBody, Box<Status>> {
     let head = cbor::type_meta(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
     let api_version = if head.api_version.is_empty() { expected.api_version } else { &head.api_version };
     let kind = if head.kind.is_empty() { expected.kind } else { &head.kind };
     let refused = |text: &dyn Display| cannot_be_handled(expected, api_version, kind, &text.to_string());
-    let message = expected.registered(api_version, kind).map_err(|error| refused(&error))?;
+    let message = expected.registered_type(api_version, kind).map_err(|error| refused(&error))?;
     let decoded =
         cbor::decode_within(message, body, DecodeBudget::of_body(body.len())).map_err(|e| match e {
             cbor::Error::NoRoom(e) => too_large(e),
@@ -242,20 +242,20 @@ fn decode_cbor(
     if head.kind.is_empty() || head.api_version.is_empty() {
         set_type_meta(expected, &mut object, api_version, kind);
     }
-    Ok(Decoded { object, api_version: api_version.to_owned(), warnings })
+    Ok(DecodedBody { object, api_version: api_version.to_owned(), warnings })
 }
 
 fn decode_json(
     text: &[u8],
     body: &[u8],
-    expected: Expected<'_>,
+    expected: ExpectedType<'_>,
     validation: FieldValidation,
     mut strict: Vec<String>,
-) -> Result<Decoded, Box<Status>> {
+) -> Result<DecodedBody, Box<Status>> {
     if strict.is_empty()
         && let Some(object) = decode_plain(text, body.len(), expected)
     {
-        return Ok(Decoded { object, api_version: expected.api_version.to_owned(), warnings: strict });
+        return Ok(DecodedBody { object, api_version: expected.api_version.to_owned(), warnings: strict });
     }
     let head = json::type_meta(text).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
     if expected.custom.is_some() && head.kind.is_empty() {
@@ -284,9 +284,9 @@ fn decode_json(
             }
             _ => decoded.warnings,
         };
-        return Ok(Decoded { api_version: api_version.to_owned(), warnings, ..decoded });
+        return Ok(DecodedBody { api_version: api_version.to_owned(), warnings, ..decoded });
     }
-    let message = expected.registered(api_version, kind).map_err(|error| refused(&error))?;
+    let message = expected.registered_type(api_version, kind).map_err(|error| refused(&error))?;
     let decoded =
         json::decode_within(message, text, DecodeBudget::of_body(body.len())).map_err(|e| match e {
             json::Error::NoRoom(e) => too_large(e),
@@ -294,7 +294,7 @@ fn decode_json(
         })?;
     check_convertible(expected, message, api_version, kind).map_err(|error| refused(&error))?;
     let mut object = decoded.object;
-    strict.extend(expected.told(decoded.strict));
+    strict.extend(expected.field_errors(decoded.strict));
     strict.extend(expected.coerce(api_version, kind, &mut object).map_err(|error| refused(&error))?);
     match validation {
         FieldValidation::Ignore => strict.clear(),
@@ -306,7 +306,7 @@ fn decode_json(
     if head.kind.is_empty() || head.api_version.is_empty() {
         set_type_meta(expected, &mut object, api_version, kind);
     }
-    Ok(Decoded { object, api_version: api_version.to_owned(), warnings: strict })
+    Ok(DecodedBody { object, api_version: api_version.to_owned(), warnings: strict })
 }
 
 /// Fast path for a body that has the expected type and causes no warning, which is nearly every one. The text
@@ -314,12 +314,12 @@ fn decode_json(
 ///
 /// Any other body needs its kind before it can be decoded. [`json::type_meta`] reads all of the text, because
 /// the last of several `kind`s wins, in any capitalization. A member in capitals is unknown on this path.
-fn decode_plain(text: &[u8], body_bytes: usize, expected: Expected<'_>) -> Option<Object> {
+fn decode_plain(text: &[u8], body_bytes: usize, expected: ExpectedType<'_>) -> Option<Object> {
     if expected.custom.is_some() {
         return None;
     }
-    let Expected { api_version, kind, .. } = expected;
-    let message = expected.registered(api_version, kind).ok()?;
+    let ExpectedType { api_version, kind, .. } = expected;
+    let message = expected.registered_type(api_version, kind).ok()?;
     let decoded = json::decode_within(message, text, DecodeBudget::of_body(body_bytes)).ok()?;
     let mut object = decoded.object;
     let says = |name, wanted: &str| object.get(name).is_none_or(|said| said.as_str() == Some(wanted));
@@ -334,7 +334,7 @@ fn decode_plain(text: &[u8], body_bytes: usize, expected: Expected<'_>) -> Optio
 
 /// Sets `apiVersion` and `kind` if the body omits them, because some kinds are stored as written. They are
 /// never filled in for a custom resource.
-fn set_type_meta(expected: Expected<'_>, object: &mut Object, api_version: &str, kind: &str) {
+fn set_type_meta(expected: ExpectedType<'_>, object: &mut Object, api_version: &str, kind: &str) {
     if expected.custom.is_none() {
         object.insert("kind".to_owned(), kind.into());
         object.insert("apiVersion".to_owned(), api_version.into());
@@ -348,7 +348,7 @@ fn set_type_meta(expected: Expected<'_>, object: &mut Object, api_version: &str,
 ///
 /// # Errors
 /// A decoding error in upstream's wording.
-pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Decoded, DecodeError> {
+pub(crate) fn decode_patched(text: &[u8], expected: ExpectedType<'_>) -> Result<DecodedBody, DecodeError> {
     let head = json::type_meta(text)?;
     let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
     let (group, version) = split_api_version(&head.api_version);
@@ -361,14 +361,14 @@ pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Deco
         return Err(DecodeError::MissingVersion(missing_version(text)));
     }
     let api_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
-    let message = expected.registered(api_version, kind)?;
+    let message = expected.registered_type(api_version, kind)?;
     let decoded = json::decode_within(message, text, DecodeBudget::of_body(text.len()))
         .map_err(|e| expected.reword_error(e))?;
     check_convertible(expected, message, api_version, kind)?;
     let mut object = decoded.object;
     let mut warnings: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
     warnings.extend(expected.coerce(api_version, kind, &mut object)?);
-    Ok(Decoded { object, api_version: api_version.to_owned(), warnings })
+    Ok(DecodedBody { object, api_version: api_version.to_owned(), warnings })
 }
 
 fn missing_version(text: &[u8]) -> String {
@@ -380,10 +380,10 @@ const INTERNAL: &str = "__internal";
 
 fn decode_internal(
     text: &[u8],
-    expected: Expected<'_>,
+    expected: ExpectedType<'_>,
     group: &str,
     kind: &str,
-) -> Result<Decoded, DecodeError> {
+) -> Result<DecodedBody, DecodeError> {
     if kind != expected.kind || group != split_api_version(expected.api_version).0 {
         return Err(Scheme::of(expected.api_version).not_registered_internal(kind, group).into());
     }
@@ -395,15 +395,15 @@ fn decode_internal(
             json::StrictError { kind: json::StrictKind::UnknownField, path: name.to_string() }.to_string()
         })
         .collect();
-    Ok(Decoded { object: Object::new(), api_version: expected.api_version.to_owned(), warnings })
+    Ok(DecodedBody { object: Object::new(), api_version: expected.api_version.to_owned(), warnings })
 }
 
-fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<Status>> {
+fn decode_protobuf(body: &[u8], expected: ExpectedType<'_>) -> Result<DecodedBody, Box<Status>> {
     let envelope = Envelope::parse(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
     let api_version = envelope_version(&envelope.api_version).unwrap_or(expected.api_version);
     let kind = if envelope.kind.is_empty() { expected.kind } else { &*envelope.kind };
     let refused = |cause: &dyn Display| cannot_be_handled(expected, api_version, kind, &cause.to_string());
-    let message = expected.registered(api_version, kind).map_err(|error| refused(&error))?;
+    let message = expected.registered_type(api_version, kind).map_err(|error| refused(&error))?;
     let room = DecodeBudget::of_body(body.len());
     let mut object = proto::decode_within(message, envelope.raw, room).map_err(|e| match e {
         proto::Error::NoRoom(e) => too_large(e),
@@ -412,7 +412,7 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
     check_convertible(expected, message, api_version, kind).map_err(|error| refused(&error))?;
     object.insert("kind".to_owned(), kind.into());
     object.insert("apiVersion".to_owned(), api_version.into());
-    Ok(Decoded { object, api_version: api_version.to_owned(), warnings: Vec::new() })
+    Ok(DecodedBody { object, api_version: api_version.to_owned(), warnings: Vec::new() })
 }
 
 /// Returns the version of an envelope, if it can be parsed (upstream's `FromAPIVersionAndKind`).
@@ -429,7 +429,7 @@ fn envelope_version(api_version: &str) -> Option<&str> {
 ///
 /// A custom resource is checked by its version here and by its validation later.
 fn check_convertible(
-    expected: Expected<'_>,
+    expected: ExpectedType<'_>,
     message: &Message,
     api_version: &str,
     kind: &str,
@@ -456,7 +456,7 @@ fn check_convertible(
     Err(DecodeError::Conversion { from, to })
 }
 
-fn check_version(expected: Expected<'_>, api_version: &str) -> Result<(), Box<Status>> {
+fn check_version(expected: ExpectedType<'_>, api_version: &str) -> Result<(), Box<Status>> {
     if api_version == expected.api_version || expected.other_versions.contains(&api_version) {
         return Ok(());
     }
@@ -473,12 +473,12 @@ pub(crate) fn too_large(error: BudgetExceeded) -> Box<Status> {
 }
 
 /// 400 for a body of unknown kind.
-fn unrecognized(expected: Expected<'_>, cause: &str, body: &[u8]) -> Box<Status> {
+fn unrecognized(expected: ExpectedType<'_>, cause: &str, body: &[u8]) -> Box<Status> {
     Status::bad_request(texts::unrecognized(expected.kind, cause, body)).into()
 }
 
 /// 400 for a body of a known kind that does not convert to the endpoint's.
-fn cannot_be_handled(expected: Expected<'_>, api_version: &str, kind: &str, cause: &str) -> Box<Status> {
+fn cannot_be_handled(expected: ExpectedType<'_>, api_version: &str, kind: &str, cause: &str) -> Box<Status> {
     let version = split_api_version(api_version).1;
     Status::bad_request(texts::cannot_be_handled(kind, version, expected.kind, cause)).into()
 }
@@ -550,7 +550,7 @@ mod tests {
     fn check(body: &[u8], validation: FieldValidation, expected: Result<&[&str], &str>) {
         let row = api::resources::find("", "v1", "configmaps", "").unwrap();
         let said = Warnings::default();
-        let decoded = decode(body, Format::Cbor, Expected::of(row), validation, &said);
+        let decoded = decode(body, Format::Cbor, ExpectedType::of(row), validation, &said);
         match decoded.map_err(|status| (status.code, status.message)) {
             Ok(_) => {
                 let warnings = said.texts();
@@ -567,7 +567,8 @@ mod tests {
         let check = |api_version: &str, expected: Result<&str, u16>| {
             let mut body = Vec::new();
             proto::wrap(api_version, "ConfigMap", b"", &mut body);
-            let decoded = decode(&body, Format::Protobuf, Expected::of(row), Ignore, &Warnings::default());
+            let decoded =
+                decode(&body, Format::Protobuf, ExpectedType::of(row), Ignore, &Warnings::default());
             let said = decoded.as_ref().map(|decoded| decoded.api_version.as_str());
             assert_eq!(said.map_err(|status| status.code), expected, "{api_version}");
         };
@@ -627,7 +628,7 @@ mod tests {
             let row = api::resources::find(group, "v1", resource, "").unwrap();
             let body = format!("{{\"apiVersion\":\"{said}\",\"kind\":\"{kind}\",\"nope\":1}}");
             let warnings = Warnings::default();
-            let refused = decode(body.as_bytes(), Format::Json, Expected::of(row), Warn, &warnings).err();
+            let refused = decode(body.as_bytes(), Format::Json, ExpectedType::of(row), Warn, &warnings).err();
             assert_eq!(warnings.texts(), ["unknown field \"nope\""]);
             let text = format!(
                 "the API version in the data ({said}) does not match the expected API version ({endpoint})"
@@ -645,7 +646,7 @@ mod tests {
         let row = api::resources::find("", "v1", "configmaps", "").unwrap();
         let check = |body: &str, expected: Result<&[&str], &str>| {
             let said = Warnings::default();
-            let decoded = decode(body.as_bytes(), Format::Json, Expected::of(row), Warn, &said);
+            let decoded = decode(body.as_bytes(), Format::Json, ExpectedType::of(row), Warn, &said);
             let warnings = said.texts();
             let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
             let outcome = decoded.map(|decoded| {
@@ -677,7 +678,7 @@ mod tests {
 
     #[test]
     fn duplicate_fields_precede_unknown_fields() {
-        let expected = Expected {
+        let expected = ExpectedType {
             api_version: "example.com/v1",
             kind: "Widget",
             other_versions: &[],

@@ -36,7 +36,7 @@ pub const HEAVY_WRITE_BYTES: usize = 32 << 10;
 pub(crate) const HEAVY_READ_BYTES: usize = 256 << 10;
 
 /// Maximum number of started tasks per thread: one computes, the others wait for the store.
-const BEGUN_PER_THREAD: usize = 4;
+const STARTED_PER_THREAD: usize = 4;
 
 /// Stack size of a thread in bytes, the same as for runtime threads. Decoders recurse, to a bound.
 const STACK_BYTES: usize = 8 << 20;
@@ -96,7 +96,7 @@ impl CpuPool {
         runtime: &Handle,
         begin: impl Fn() + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let begun_max = threads.get().saturating_mul(BEGUN_PER_THREAD);
+        let begun_max = threads.get().saturating_mul(STARTED_PER_THREAD);
         let threads = Builder::new_multi_thread()
             .worker_threads(threads.get())
             .thread_name("heavy")
@@ -125,16 +125,16 @@ impl CpuPool {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Full> {
         let shared = &*self.0;
-        let Ok(mut place) = shared.queue.enter(user) else {
+        let Ok(mut place) = shared.queue.enqueue(user) else {
             shared.refused.fetch_add(1, Relaxed);
             return Err(Full);
         };
         let since = Instant::now();
-        place.turn().await;
+        place.wait_for_start().await;
         shared.waited(since);
         let runtime = shared.runtime.clone();
         let task = async move {
-            let outcome = within(runtime, work).await;
+            let outcome = run_in_runtime(runtime, work).await;
             drop(place);
             outcome
         };
@@ -187,7 +187,7 @@ impl Drop for Shared {
 }
 
 /// Polls `work` in the context of the server's runtime.
-async fn within<T>(runtime: Handle, work: impl Future<Output = T>) -> T {
+async fn run_in_runtime<T>(runtime: Handle, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     poll_fn(|context| {
         let _entered = runtime.enter();

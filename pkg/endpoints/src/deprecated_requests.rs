@@ -21,7 +21,7 @@ impl DeprecatedRequests {
     }
 
     /// Records a request for a deprecated version, here and as an audit annotation.
-    pub(crate) fn note(&self, row: &Resource<'_>, notes: &Notes) {
+    pub(crate) fn record(&self, row: &Resource<'_>, notes: &Notes) {
         let removed = match (row.custom, row.lifecycle.removed) {
             (None, Some(minor)) => format!("1.{minor}"),
             _ => String::new(),
@@ -50,7 +50,7 @@ mod tests {
             ("resource.k8s.io", "v1beta1", "deviceclasses"),
             ("", "v1", "endpoints"),
         ] {
-            requests.note(api::resources::find(group, version, plural, "").unwrap(), &notes);
+            requests.record(api::resources::find(group, version, plural, "").unwrap(), &notes);
         }
         let annotations = notes.annotations();
         assert_eq!(

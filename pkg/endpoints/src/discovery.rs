@@ -30,18 +30,18 @@ use crate::negotiation::{self, Format, Formats, Offer};
 use crate::scheme::AGGREGATOR_GROUP;
 pub(crate) use accept::{header as accept_header, route as accept_route};
 use document::Document;
-pub(crate) use merge::Merged;
+pub(crate) use merge::MergedDiscovery;
 pub use model::{ApiResource, Group, Source, Text, Version, groups_of};
 pub use version::VersionInfo;
 
 /// A response, or the error that the caller encodes like every other.
-type Answer = Result<Response<Bytes>, Box<Status>>;
+type DocumentResult = Result<Response<Bytes>, Box<Status>>;
 
 /// All discovery responses for one state of the served API. It is replaced when groups or resources change.
 #[derive(Debug)]
 pub struct Discovery {
     /// Computed at the first request, because many states are replaced before any request.
-    groups: LazyLock<Vec<Documented>, Describe>,
+    groups: LazyLock<Vec<DocumentedGroup>, Describe>,
     server_address: String,
     version: Bytes,
     api: Document,
@@ -54,10 +54,10 @@ pub struct Discovery {
 }
 
 /// Computes the groups.
-type Describe = Box<dyn FnOnce() -> Vec<Documented> + Send + Sync>;
+type Describe = Box<dyn FnOnce() -> Vec<DocumentedGroup> + Send + Sync>;
 
 #[derive(Debug)]
-struct Documented {
+struct DocumentedGroup {
     group: Group,
     document: Document,
     /// One per version of the group.
@@ -72,7 +72,7 @@ impl Discovery {
         server_address: String,
         version: &VersionInfo,
     ) -> Self {
-        let documented = |group: Group| Documented {
+        let documented = |group: Group| DocumentedGroup {
             versions: group.versions.iter().map(|_| Document::default()).collect(),
             document: Document::default(),
             group,
@@ -97,7 +97,7 @@ impl Discovery {
 
     /// Continues the counters of the previous state.
     #[must_use]
-    pub(crate) fn after(self, before: &Discovery) -> Self {
+    pub(crate) fn continuing(self, before: &Discovery) -> Self {
         Discovery { aggregations: Arc::clone(&before.aggregations), ..self }
     }
 
@@ -110,7 +110,7 @@ impl Discovery {
     /// formats of the resources that they list. The gates do not affect documents of custom resources or the
     /// documents above group versions.
     #[must_use]
-    pub fn in_formats(self, formats: Formats) -> Self {
+    pub fn with_formats(self, formats: Formats) -> Self {
         Discovery { formats, ..self }
     }
 
@@ -130,7 +130,7 @@ impl Discovery {
         Some(self.route(request)?.map_err(|status| *status))
     }
 
-    fn route(&self, request: &Parts) -> Option<Answer> {
+    fn route(&self, request: &Parts) -> Option<DocumentResult> {
         let path = request.uri.path().strip_prefix('/')?;
         let path = path.strip_suffix('/').unwrap_or(path);
         let mut segments = path.split('/');
@@ -153,7 +153,7 @@ impl Discovery {
     }
 
     /// Returns the aggregated format that a request for `/apis` accepts, if any.
-    pub(crate) fn aggregated_apis_format(request: &Parts) -> Option<accept::Aggregated> {
+    pub(crate) fn aggregated_apis_format(request: &Parts) -> Option<accept::AggregatedOptions> {
         let path = request.uri.path();
         let asked = accept::aggregated(&accept::header(&request.headers));
         asked.filter(|_| path.strip_suffix('/').unwrap_or(path) == "/apis")
@@ -161,10 +161,10 @@ impl Discovery {
 
     /// Returns the aggregated document of all named groups.
     pub(crate) fn aggregated_groups(&self) -> Object {
-        self.aggregate(self.named())
+        self.aggregate(self.named_groups())
     }
 
-    fn named(&self) -> impl Iterator<Item = &Group> {
+    fn named_groups(&self) -> impl Iterator<Item = &Group> {
         self.groups().filter(|group| !group.name.is_empty())
     }
 
@@ -178,12 +178,12 @@ impl Discovery {
         trees::aggregated(groups)
     }
 
-    fn version(&self, request: &Parts) -> Answer {
+    fn version(&self, request: &Parts) -> DocumentResult {
         routed(request, |header| accept::route(header, &["application/json"]))?;
         Ok(response(Format::Json.media_type(), self.version.clone()))
     }
 
-    fn api(&self, request: &Parts) -> Answer {
+    fn api(&self, request: &Parts) -> DocumentResult {
         routed(request, |header| accept::route_objects(header, Formats::default()))?;
         let tree = || self.aggregate(self.core().into_iter());
         if let Some(answer) = aggregated(request, &self.aggregated_api, tree) {
@@ -194,19 +194,21 @@ impl Discovery {
         plain(request, &self.api, message, Formats::default(), tree)
     }
 
-    fn apis(&self, request: &Parts) -> Answer {
-        if let Some(answer) = aggregated(request, &self.aggregated_apis, || self.aggregate(self.named())) {
+    fn apis(&self, request: &Parts) -> DocumentResult {
+        if let Some(answer) =
+            aggregated(request, &self.aggregated_apis, || self.aggregate(self.named_groups()))
+        {
             return answer;
         }
-        let tree = || trees::api_group_list(self.named());
+        let tree = || trees::api_group_list(self.named_groups());
         let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST;
         plain(request, &self.apis, message, Formats::default(), tree)
     }
 
     /// The aggregator serves documents of other servers' groups for any method. Its own group goes through a
     /// router.
-    fn group(&self, request: &Parts, name: &str) -> Option<Answer> {
-        let Documented { group, document, .. } = self.groups.iter().find(|g| g.group.name == name)?;
+    fn group(&self, request: &Parts, name: &str) -> Option<DocumentResult> {
+        let DocumentedGroup { group, document, .. } = self.groups.iter().find(|g| g.group.name == name)?;
         if name == AGGREGATOR_GROUP
             && let Err(rejection) = routed(request, |header| accept::route_objects(header, self.formats))
         {
@@ -217,7 +219,7 @@ impl Discovery {
         Some(plain(request, document, message, Formats::default(), tree))
     }
 
-    fn group_version(&self, request: &Parts, group: &str, version: &str) -> Option<Answer> {
+    fn group_version(&self, request: &Parts, group: &str, version: &str) -> Option<DocumentResult> {
         let documented = self.groups.iter().find(|g| g.group.name == group)?;
         let mut versions = documented.group.versions.iter().zip(&documented.versions);
         let Some((version, document)) = versions.find(|(v, _)| v.name == version) else {
@@ -256,15 +258,15 @@ fn plain(
     message: &'static Message,
     formats: Formats,
     tree: impl Fn() -> Object,
-) -> Answer {
+) -> DocumentResult {
     let offer = Offer::Objects;
-    let wanted = negotiation::output(&request.headers, query_pretty(request), offer, formats)?;
+    let wanted = negotiation::negotiate_output(&request.headers, query_pretty(request), offer, formats)?;
     let body = document.encoded(message, wanted.format, wanted.pretty, tree)?;
     Ok(response(wanted.format.media_type(), body))
 }
 
 /// Returns the aggregated document with an entity tag, if the request accepts it.
-fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -> Option<Answer> {
+fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -> Option<DocumentResult> {
     let asked = accept::aggregated(&accept::header(&request.headers))?;
     Some(aggregated_answer(request, document, asked, &tree))
 }
@@ -272,9 +274,9 @@ fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -
 fn aggregated_answer(
     request: &Parts,
     document: &Document,
-    accept::Aggregated { format, pretty, .. }: accept::Aggregated,
+    accept::AggregatedOptions { format, pretty, .. }: accept::AggregatedOptions,
     tree: &impl Fn() -> Object,
-) -> Answer {
+) -> DocumentResult {
     let message = &IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST;
     let etag = document.etag(message, tree)?;
     let known = request.headers.get(IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());

@@ -27,7 +27,7 @@ use apimachinery::status::{Details, Status};
 use registry::meta;
 use schema::object::Object;
 
-use crate::scope::Call;
+use crate::scope::RequestScope;
 use crate::versions;
 
 /// Checks the namespace in a body, which must be empty or the request's, and sets it on the object. For
@@ -54,14 +54,14 @@ pub(crate) fn ensure_namespace(
 }
 
 /// Status for a POST that succeeded without creating an object.
-fn done() -> Status {
+fn success_status() -> Status {
     let mut status = Status::success(Details::default());
     (status.code, status.details) = (201, None);
     status
 }
 
 /// Checks that a patch does not change the name of the object.
-pub(crate) fn ensure_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
+pub(crate) fn ensure_name(call: &RequestScope<'_>, object: &Object) -> Result<(), Box<Status>> {
     let given = meta::text(object, "name");
     let name = call.name();
     if given == name {
@@ -82,6 +82,10 @@ pub(crate) fn ensure_name(call: &Call<'_>, object: &Object) -> Result<(), Box<St
 ///
 /// # Errors
 /// 400 for a body that cannot be converted.
-pub(crate) fn to_storage_version(call: &Call<'_>, object: Object, from: &str) -> Result<Object, Box<Status>> {
-    versions::stored(object, from, call.endpoint(), call.resource(), &call.api.registry)
+pub(crate) fn to_storage_version(
+    call: &RequestScope<'_>,
+    object: Object,
+    from: &str,
+) -> Result<Object, Box<Status>> {
+    versions::to_storage_version(object, from, call.endpoint(), call.resource(), &call.api.registry)
 }

@@ -125,7 +125,7 @@ pub struct Clause<'h> {
     /// Type, for example `application` or `*`.
     pub main: &'h str,
     /// Subtype, for example `json` or `*`.
-    pub sub: &'h str,
+    pub subtype: &'h str,
     /// Parameters except `q`, in order.
     pub params: Vec<(&'h str, &'h str)>,
     quality: f32,
@@ -135,19 +135,19 @@ pub struct Clause<'h> {
 /// wildcards, then as written.
 pub fn accept_clauses(header: &str) -> Vec<Clause<'_>> {
     let mut clauses: Vec<Clause<'_>> = header.split(',').filter_map(clause).collect();
-    let wild = |c: &Clause<'_>| (c.main == "*", c.sub == "*");
+    let wild = |c: &Clause<'_>| (c.main == "*", c.subtype == "*");
     clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality).then_with(|| wild(a).cmp(&wild(b))));
     clauses
 }
 
 fn clause(text: &str) -> Option<Clause<'_>> {
     let mut parts = text.split(';');
-    let (main, sub) = match parts.next()?.trim().split_once('/') {
-        Some((main, sub)) => (main.trim(), sub.trim()),
+    let (main, subtype) = match parts.next()?.trim().split_once('/') {
+        Some((main, subtype)) => (main.trim(), subtype.trim()),
         None if text.trim() == "*" => ("*", "*"),
         None => return None,
     };
-    let mut clause = Clause { main, sub, params: Vec::new(), quality: 1.0 };
+    let mut clause = Clause { main, subtype, params: Vec::new(), quality: 1.0 };
     for param in parts {
         let (name, value) = param.split_once('=').unwrap_or((param, ""));
         let name = name.trim();
@@ -175,7 +175,7 @@ pub enum Offer {
 ///
 /// # Errors
 /// 406.
-pub fn produces(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<(), Box<Status>> {
+pub fn check_accept(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<(), Box<Status>> {
     if formats.custom {
         // Upstream's router does not check these.
         return Ok(());
@@ -198,7 +198,7 @@ pub fn produces(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<
 ///
 /// # Errors
 /// 406.
-pub fn output(
+pub fn negotiate_output(
     headers: &HeaderMap,
     query_pretty: Option<&str>,
     offer: Offer,
@@ -233,7 +233,7 @@ pub fn not_acceptable(media_types: &[&str]) -> Box<Status> {
 
 fn accepted(clause: &Clause<'_>, format: Format, offer: Offer) -> Option<(Representation, bool)> {
     let sub = format.media_type().split_once('/').map_or("", |(_, sub)| sub);
-    let matches = match (clause.main, clause.sub) {
+    let matches = match (clause.main, clause.subtype) {
         ("*", "*") | ("application", "*") => true,
         ("application", wanted) => wanted == sub,
         _ => false,
@@ -289,7 +289,7 @@ pub fn is_pretty(headers: &HeaderMap, query_pretty: Option<&str>) -> bool {
 ///
 /// # Errors
 /// 415.
-pub fn input(headers: &HeaderMap, formats: Formats) -> Result<Format, Box<Status>> {
+pub fn negotiate_input(headers: &HeaderMap, formats: Formats) -> Result<Format, Box<Status>> {
     let header = header::text_or_empty(headers, CONTENT_TYPE);
     if header.is_empty() {
         return Ok(Format::Json);
@@ -315,7 +315,7 @@ mod tests {
     fn pick(accept: &str) -> Option<Representation> {
         let mut headers = HeaderMap::new();
         headers.insert("accept", http::HeaderValue::from_str(accept).ok()?);
-        output(&headers, None, Offer::Tables, Formats::default()).ok()
+        negotiate_output(&headers, None, Offer::Tables, Formats::default()).ok()
     }
 
     fn check(accept: &str, format: Format, transform: Transform) {
@@ -362,7 +362,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert("accept", http::HeaderValue::from_str(&accept).unwrap());
             assert_eq!(
-                output(&headers, None, offer, Formats::default()).ok().map(|r| r.transform),
+                negotiate_output(&headers, None, offer, Formats::default()).ok().map(|r| r.transform),
                 expected,
                 "{kind} {offer:?}"
             );
@@ -381,10 +381,10 @@ mod tests {
             let headers = HeaderMap::from_iter([(name, http::HeaderValue::from_str(value).unwrap())]);
             let formats = Formats { cbor, ..Formats::default() };
             (
-                output(&headers, None, Offer::Tables, formats).map(|r| (r.format, r.transform)),
-                input(&headers, formats),
-                produces(&headers, true, formats),
-                produces(&headers, false, formats),
+                negotiate_output(&headers, None, Offer::Tables, formats).map(|r| (r.format, r.transform)),
+                negotiate_input(&headers, formats),
+                check_accept(&headers, true, formats),
+                check_accept(&headers, false, formats),
             )
         };
         let accept = |value: &str, cbor: bool| with("accept", value, cbor);

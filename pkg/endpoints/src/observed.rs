@@ -15,7 +15,7 @@ pub struct SendResult {
     /// Number of bytes that the connection has taken.
     pub bytes: usize,
     /// True if the body was sent completely.
-    pub whole: bool,
+    pub complete: bool,
 }
 
 /// Body that calls a callback with its result when it is dropped.
@@ -23,13 +23,13 @@ pub struct ObservedBody<F: FnOnce(SendResult)> {
     inner: Body,
     bytes: usize,
     ended: bool,
-    done: Option<F>,
+    on_end: Option<F>,
 }
 
 impl<F: FnOnce(SendResult) + Send + Unpin + 'static> ObservedBody<F> {
     /// Wraps `inner`. `done` is called when the body is complete or was abandoned.
-    pub fn body(inner: Body, done: F) -> Body {
-        ObservedBody { inner, bytes: 0, ended: false, done: Some(done) }.boxed_unsync()
+    pub fn body(inner: Body, on_end: F) -> Body {
+        ObservedBody { inner, bytes: 0, ended: false, on_end: Some(on_end) }.boxed_unsync()
     }
 }
 
@@ -61,10 +61,10 @@ impl<F: FnOnce(SendResult) + Unpin> http_body::Body for ObservedBody<F> {
 
 impl<F: FnOnce(SendResult)> Drop for ObservedBody<F> {
     fn drop(&mut self) {
-        let sent = SendResult { bytes: self.bytes, whole: self.ended || self.inner.is_end_stream() };
+        let sent = SendResult { bytes: self.bytes, complete: self.ended || self.inner.is_end_stream() };
         // The inner body is dropped first, because its work is part of this one's.
         drop(std::mem::replace(&mut self.inner, full(Bytes::new())));
-        if let Some(done) = self.done.take() {
+        if let Some(done) = self.on_end.take() {
             done(sent);
         }
     }
@@ -100,8 +100,8 @@ mod tests {
             drop(body);
             assert_eq!(*told.lock().unwrap(), [("inner", expected), ("outer", expected)]);
         };
-        check(0, SendResult { bytes: 0, whole: false });
-        check(1, SendResult { bytes: 3, whole: true });
-        check(2, SendResult { bytes: 3, whole: true });
+        check(0, SendResult { bytes: 0, complete: false });
+        check(1, SendResult { bytes: 3, complete: true });
+        check(2, SendResult { bytes: 3, complete: true });
     }
 }

@@ -36,8 +36,8 @@ use crate::negotiation::Formats;
 use content::Content;
 pub use foreign::{DocumentError, part_of_version};
 use headers::{
-    Body, DAY_SECONDS, accepted, accepts_gzip, conditional_response, content_type, empty, hash_parameter,
-    http_date, moved,
+    Body, DAY_SECONDS, accepted_subtype, accepts_gzip, conditional_response, content_type, empty,
+    hash_parameter, http_date, redirect,
 };
 use subject::Subject;
 
@@ -77,24 +77,24 @@ struct Entry {
 /// Source of a document.
 enum DocumentSource {
     /// Built for every request.
-    Here(Subject),
+    Local(Subject),
     /// Built from the CRDs of a group version.
     Custom { group: String, version: String },
     /// Built by an aggregated server.
-    Elsewhere { group: String, json: Bytes },
+    Aggregated { group: String, json: Bytes },
 }
 
 /// Entity tag, with the time at which the document was first built.
 struct Tag {
     /// Upper-case hexadecimal SHA-512 of the JSON, without quotes.
     hash: String,
-    made: UnixTime,
+    built_at: UnixTime,
 }
 
 impl Tag {
     fn of(json: &[u8], clock: &dyn Clock) -> Self {
         let hash = Sha512::digest(json).iter().map(|byte| format!("{byte:02X}")).collect();
-        Tag { hash, made: clock.now() }
+        Tag { hash, built_at: clock.now() }
     }
 
     fn quoted(&self) -> String {
@@ -126,7 +126,7 @@ impl Entry {
 
     fn all(catalog: &Catalog) -> impl Iterator<Item = Entry> {
         let builtin = Subject::all(catalog).into_iter();
-        let builtin = builtin.map(|subject| Entry::new(subject.path(), DocumentSource::Here(subject)));
+        let builtin = builtin.map(|subject| Entry::new(subject.path(), DocumentSource::Local(subject)));
         let custom = custom::versions(catalog).map(|(group, version)| {
             let group = group.to_owned();
             let version = version.name.clone();
@@ -146,7 +146,7 @@ impl Entry {
             proxied.flat_map(|proxied| &proxied.documents).map(|document| {
                 let group = group.name.clone();
                 let json = document.json.clone();
-                Entry::new(document.path.clone(), DocumentSource::Elsewhere { group, json })
+                Entry::new(document.path.clone(), DocumentSource::Aggregated { group, json })
             })
         })
     }
@@ -154,8 +154,8 @@ impl Entry {
     /// Group of the document; `None` for a document that never changes.
     fn group(&self) -> Option<&str> {
         match &self.source {
-            DocumentSource::Here(subject) => subject.group(),
-            DocumentSource::Custom { group, .. } | DocumentSource::Elsewhere { group, .. } => Some(group),
+            DocumentSource::Local(subject) => subject.group(),
+            DocumentSource::Custom { group, .. } | DocumentSource::Aggregated { group, .. } => Some(group),
         }
     }
 
@@ -201,7 +201,7 @@ impl OpenApi {
         OpenApi {
             catalog,
             clock,
-            documents: sorted(documents),
+            documents: sort_documents(documents),
             index: OnceLock::new(),
             swagger: OnceLock::new(),
             swagger_protobuf: OnceLock::new(),
@@ -217,7 +217,7 @@ impl OpenApi {
 
     /// Sets the formats whose media types the documents list.
     #[must_use]
-    pub fn in_formats(self, formats: Formats) -> Self {
+    pub fn with_formats(self, formats: Formats) -> Self {
         OpenApi { formats, ..self }
     }
 
@@ -247,7 +247,7 @@ impl OpenApi {
             return empty(StatusCode::NOT_FOUND);
         };
         let [new, old] = PROTOBUF_V3;
-        let mut response = match accepted(&request.headers, &["json", new, old]) {
+        let mut response = match accepted_subtype(&request.headers, &["json", new, old]) {
             None => empty(StatusCode::NOT_ACCEPTABLE),
             Some(subtype) => self.respond_accepted(request, entry, subtype == "json"),
         };
@@ -260,9 +260,9 @@ impl OpenApi {
         let tag = entry.tag.get_or_init(|| Tag::of(written.insert(self.document(entry)), &*self.clock));
         let asked = hash_parameter(request);
         let mut response = match asked {
-            Some(hash) if hash != tag.hash => moved(&location(&entry.path, tag), tag),
+            Some(hash) if hash != tag.hash => redirect(&location(&entry.path, tag), tag),
             _ => conditional_response(&request.headers, tag, || {
-                let document = || self.kept(entry, written);
+                let document = || self.cached_json(entry, written);
                 Body::Plain(if json { document() } else { entry.protobuf(document) })
             }),
         };
@@ -280,7 +280,7 @@ impl OpenApi {
 
     fn respond_swagger(&self, request: &Parts) -> Response<Bytes> {
         let [new, old] = PROTOBUF_V2;
-        let mut response = match accepted(&request.headers, &["json", old, new]) {
+        let mut response = match accepted_subtype(&request.headers, &["json", old, new]) {
             None => empty(StatusCode::NOT_ACCEPTABLE),
             Some(subtype) => {
                 let json = subtype == "json";
@@ -324,20 +324,20 @@ impl OpenApi {
 
     fn document(&self, entry: &Entry) -> Bytes {
         match &entry.source {
-            DocumentSource::Here(subject) => {
+            DocumentSource::Local(subject) => {
                 v3::document(&Content::of_subject(*subject, &self.catalog, self.formats)).into()
             }
             DocumentSource::Custom { group, version } => {
                 let version = self.catalog.group(group).and_then(|group| group.version(version));
                 version.map(|version| v3::document(&Content::of_custom(version)).into()).unwrap_or_default()
             }
-            DocumentSource::Elsewhere { json, .. } => json.clone(),
+            DocumentSource::Aggregated { json, .. } => json.clone(),
         }
     }
 
     /// Returns the JSON of a document for a client, from the cache if possible. `written` is the JSON if it
     /// was just built.
-    fn kept(&self, entry: &Entry, written: Option<Bytes>) -> Bytes {
+    fn cached_json(&self, entry: &Entry, written: Option<Bytes>) -> Bytes {
         let write = || written.unwrap_or_else(|| self.document(entry));
         if !matches!(entry.source, DocumentSource::Custom { .. }) {
             return write();
@@ -365,7 +365,7 @@ impl OpenApi {
 }
 
 /// Sorts documents by path. If two have the same path, the first one, which is built in, wins.
-fn sorted(mut documents: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+fn sort_documents(mut documents: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
     documents.sort_by(|a, b| a.path.cmp(&b.path));
     documents.dedup_by(|later, first| later.path == first.path);
     documents

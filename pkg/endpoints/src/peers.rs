@@ -18,8 +18,8 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use schema::object::Object;
 
-use crate::aggregated::{BackendAddress, Forwarded, ProxyError, pass_on, proxied, rejection};
-use crate::discovery::{Discovery, Merged};
+use crate::aggregated::{BackendAddress, ForwardedRequest, ProxyError, find_proxied, pass_on, rejection};
+use crate::discovery::{Discovery, MergedDiscovery};
 use crate::response;
 use crate::routing::dispatch::Response;
 use crate::routing::served::Generation;
@@ -33,14 +33,14 @@ const NO_PEER_ADDRESS: &str = "Error getting ip and port info of the remote serv
 
 /// The other API servers of the cluster.
 #[async_trait]
-pub trait Peers: Send + Sync + 'static {
+pub trait PeerResolver: Send + Sync + 'static {
     /// Returns this server's name among its peers.
     fn own_name(&self) -> &str;
 
-    fn serve(&self, resource: &ResourceName<'_>) -> bool;
+    fn serves(&self, resource: &ResourceName<'_>) -> bool;
 
     /// Returns the address of a peer that serves the resource; `None` if none has published its address.
-    async fn way(&self, resource: &ResourceName<'_>) -> Option<BackendAddress>;
+    async fn resolve(&self, resource: &ResourceName<'_>) -> Option<BackendAddress>;
 
     fn groups(&self) -> Arc<PeerGroups>;
 }
@@ -69,9 +69,9 @@ pub struct PeerGroups {
 
 /// Forwards requests to peers.
 pub struct PeerProxy {
-    peers: Arc<dyn Peers>,
+    peers: Arc<dyn PeerResolver>,
     /// Merged discovery document, with the generations that it was built from.
-    merged: Mutex<Option<(Generations, Arc<Merged>)>>,
+    merged: Mutex<Option<(Generations, Arc<MergedDiscovery>)>>,
     metrics: PeerMetrics,
 }
 
@@ -79,17 +79,17 @@ pub struct PeerProxy {
 type Generations = (u64, u64);
 
 impl PeerProxy {
-    pub fn new(peers: Arc<dyn Peers>, metrics: PeerMetrics) -> Self {
+    pub fn new(peers: Arc<dyn PeerResolver>, metrics: PeerMetrics) -> Self {
         PeerProxy { peers, merged: Mutex::default(), metrics }
     }
 
     /// True if the resource of a request is not served here but by a peer.
-    pub(crate) fn serve(&self, catalog: &Catalog, info: &RequestInfo) -> bool {
+    pub(crate) fn is_served_by_peer(&self, catalog: &Catalog, info: &RequestInfo) -> bool {
         let here = || {
             catalog.find(&info.group, &info.version, &info.resource, "").is_some()
-                || proxied(catalog, &info.path).is_some()
+                || find_proxied(catalog, &info.path).is_some()
         };
-        info.is_resource && !here() && self.peers.serve(&ResourceName::of(info))
+        info.is_resource && !here() && self.peers.serves(&ResourceName::of(info))
     }
 
     /// True if a peer has forwarded the request to this server.
@@ -98,9 +98,9 @@ impl PeerProxy {
     }
 
     /// Forwards a request. Every failure becomes a response.
-    pub(crate) async fn forward(&self, request: Forwarded<'_>) -> Response {
+    pub(crate) async fn forward(&self, request: ForwardedRequest<'_>) -> Response {
         let named = ResourceName::of(&request.context.info);
-        let Some(way) = self.peers.way(&named).await else {
+        let Some(way) = self.peers.resolve(&named).await else {
             self.metrics.not_passed_on(&named, ProxyFailure::Endpoint);
             let status = Status::failure(503, Reason::ServiceUnavailable, NO_PEER_ADDRESS);
             return response::status_response(&request.parts.headers, None, &status, &[]);
@@ -109,7 +109,7 @@ impl PeerProxy {
         let context = request.context;
         let named = ResourceName::of(&context.info);
         let answer = match pass_on(way, request, &passed_on).await {
-            Err(ProxyError { asked: false, message }) => {
+            Err(ProxyError { was_sent: false, message }) => {
                 self.metrics.not_passed_on(&named, ProxyFailure::Transport);
                 return rejection(503, message);
             }
@@ -127,15 +127,15 @@ impl PeerProxy {
         request: &Parts,
     ) -> Option<Result<http::Response<Bytes>, Status>> {
         let asked = Discovery::aggregated_apis_format(request)?;
-        if asked.alone {
+        if asked.local_only {
             self.metrics.alone();
             return None;
         }
         let merged = self.merged(generation);
-        Some(merged.answer(request, asked).map_err(|status| *status))
+        Some(merged.respond(request, asked).map_err(|status| *status))
     }
 
-    fn merged(&self, generation: &Generation) -> Arc<Merged> {
+    fn merged(&self, generation: &Generation) -> Arc<MergedDiscovery> {
         let groups = self.peers.groups();
         let numbers = (generation.number(), groups.number);
         let known = self.merged.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -145,7 +145,7 @@ impl PeerProxy {
         }
         self.metrics.merged(false);
         let own = (self.peers.own_name(), generation.discovery().aggregated_groups());
-        let merged = Arc::new(Merged::new(own, &groups.by_server));
+        let merged = Arc::new(MergedDiscovery::new(own, &groups.by_server));
         *self.merged.lock().unwrap_or_else(PoisonError::into_inner) = Some((numbers, Arc::clone(&merged)));
         merged
     }

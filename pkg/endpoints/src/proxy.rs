@@ -29,7 +29,7 @@ use crate::routing::dispatch::{Body, Response, full};
 pub use error::{NetworkError, UrlError};
 pub(crate) use headers::{end_to_end, is_upgrade};
 pub use log_metrics::LogMetrics;
-pub use one_client::OneClient;
+pub use one_client::SingleClient;
 pub use trust::Trust;
 pub(crate) use upgrade::upgrade;
 use url::Url;
@@ -47,7 +47,7 @@ pub trait Network: Send + Sync + 'static {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, NetworkError>;
+    async fn send_dedicated(&self, trust: Trust, request: Request<Body>) -> Result<Response, NetworkError>;
 
     /// Returns all addresses of a host. An IP address is returned unchanged.
     ///
@@ -68,7 +68,7 @@ pub struct Backends {
 }
 
 /// Request that may be proxied.
-pub(crate) struct Incoming<'r> {
+pub(crate) struct ProxyRequest<'r> {
     pub(crate) parts: &'r Parts,
     pub(crate) path: &'r str,
     /// The body, not read yet.
@@ -84,12 +84,12 @@ pub(crate) struct Incoming<'r> {
 ///
 /// # Errors
 /// 503 when the backend does not respond.
-pub(crate) async fn pass_on(
+pub(crate) async fn proxy_request(
     network: &dyn Network,
     mut url: Url,
-    incoming: Incoming<'_>,
+    incoming: ProxyRequest<'_>,
 ) -> Result<Response, Box<Status>> {
-    let Incoming { parts, path, .. } = incoming;
+    let ProxyRequest { parts, path, .. } = incoming;
     url.query = parts.uri.query().unwrap_or_default().to_owned();
     if is_upgrade(&parts.headers) {
         return upgrade(network, &url, incoming).await;
@@ -121,7 +121,7 @@ pub(crate) async fn pass_on(
     {
         head.headers.insert(LOCATION, value);
     }
-    Ok(answer_of(head.status, head.headers, body))
+    Ok(into_response(head.status, head.headers, body))
 }
 
 /// Redirects a browser to the root of the backend with a trailing slash. Otherwise relative links would be
@@ -132,10 +132,10 @@ fn redirect_to_root(path: &str, query: &str) -> Response {
     if let Ok(value) = HeaderValue::try_from(format!("{}/{mark}{query}", url::escape_path(path))) {
         head.insert(LOCATION, value);
     }
-    answer_of(http::StatusCode::MOVED_PERMANENTLY, head, full(bytes::Bytes::new()))
+    into_response(http::StatusCode::MOVED_PERMANENTLY, head, full(bytes::Bytes::new()))
 }
 
-fn answer_of(status: http::StatusCode, headers: http::HeaderMap, body: Body) -> Response {
+fn into_response(status: http::StatusCode, headers: http::HeaderMap, body: Body) -> Response {
     let mut response = http::Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = headers;

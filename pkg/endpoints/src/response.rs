@@ -28,7 +28,7 @@ use schema::yaml;
 
 use crate::cpu_pool::CpuPool;
 use crate::negotiation::{self, Format, Formats, Offer, Representation, Transform};
-use crate::response::encode::{Outgoing, Shape};
+use crate::response::encode::{ResponseObject, Shape};
 use crate::response::table::TableRequest;
 use crate::routing::dispatch::{Body, Response};
 use crate::trace::Trace;
@@ -42,7 +42,7 @@ const GZIP_ABOVE_BYTES: usize = 128 * 1024;
 
 /// Settings that all responses to one request share.
 #[derive(Clone)]
-pub(crate) struct Reply<'r> {
+pub(crate) struct Responder<'r> {
     /// Row of the requested endpoint.
     pub(crate) endpoint: &'r Handle,
     pub(crate) headers: &'r HeaderMap,
@@ -54,7 +54,7 @@ pub(crate) struct Reply<'r> {
     pub(crate) trace: &'r Trace,
 }
 
-impl Reply<'_> {
+impl Responder<'_> {
     pub(crate) fn stored(
         &self,
         code: u16,
@@ -62,7 +62,7 @@ impl Reply<'_> {
         stored: StoredRef<'_>,
     ) -> Result<Response, Box<Status>> {
         let endpoint = self.endpoint.row();
-        self.traced(|| self.outgoing(code, &Outgoing { endpoint, storage, stored, kept: None }))
+        self.build_in_span(|| self.outgoing(code, &ResponseObject { endpoint, storage, stored, memo: None }))
     }
 
     /// Response with one element, whose encoded forms are shared.
@@ -73,12 +73,15 @@ impl Reply<'_> {
         element: &Element,
     ) -> Result<Response, Box<Status>> {
         let revision = element.revision();
-        let outgoing = Outgoing::element(self.endpoint.row(), storage, element, revision, self.budget);
-        self.traced(|| self.outgoing(code, &outgoing))
+        let outgoing = ResponseObject::element(self.endpoint.row(), storage, element, revision, self.budget);
+        self.build_in_span(|| self.outgoing(code, &outgoing))
     }
 
     /// Builds a response within a trace span.
-    fn traced(&self, make: impl FnOnce() -> Result<Response, Box<Status>>) -> Result<Response, Box<Status>> {
+    fn build_in_span(
+        &self,
+        make: impl FnOnce() -> Result<Response, Box<Status>>,
+    ) -> Result<Response, Box<Status>> {
         self.trace.serialized(self.endpoint.row().group_version, make)
     }
 
@@ -90,7 +93,7 @@ impl Reply<'_> {
         &self,
         pool: &CpuPool,
         user: &UserInfo,
-        make: impl for<'r> FnOnce(Reply<'r>) -> BoxFuture<'r, Result<Response, Box<Status>>> + Send + 'static,
+        make: impl for<'r> FnOnce(Responder<'r>) -> BoxFuture<'r, Result<Response, Box<Status>>> + Send + 'static,
     ) -> Result<Response, Box<Status>> {
         let endpoint = self.endpoint.clone();
         let headers = self.headers.clone();
@@ -104,19 +107,19 @@ impl Reply<'_> {
             let headers = &headers;
             let budget = &budget;
             let trace = &trace;
-            make(Reply { endpoint, headers, representation, warnings, table, budget, trace }).await
+            make(Responder { endpoint, headers, representation, warnings, table, budget, trace }).await
         };
         pool.run(&user.name, work).await?
     }
 
-    fn outgoing(&self, code: u16, outgoing: &Outgoing<'_>) -> Result<Response, Box<Status>> {
+    fn outgoing(&self, code: u16, outgoing: &ResponseObject<'_>) -> Result<Response, Box<Status>> {
         let Representation { format, transform, transform_version, .. } = self.representation;
         let mut out = Vec::with_capacity(outgoing.stored.value.len() * 2 + 64);
         let shape = match transform {
             Transform::None => Shape::Whole,
             Transform::PartialObject => Shape::Metadata(transform_version),
             Transform::PartialList => {
-                return Err(not_a_list(outgoing.endpoint));
+                return Err(not_a_list_error(outgoing.endpoint));
             }
             Transform::Table => {
                 let meta = table::metadata_of(outgoing);
@@ -138,7 +141,7 @@ impl Reply<'_> {
     fn json(&self, code: u16, mut json: Vec<u8>) -> Result<Response, Box<Status>> {
         if self.representation.format == Format::Yaml {
             let mut out = Vec::with_capacity(json.len());
-            yaml::from_json(&json, &mut out).map_err(encode::failed)?;
+            yaml::from_json(&json, &mut out).map_err(encode::encoding_error)?;
             return Ok(self.bytes(code, out));
         }
         json.push(b'\n');
@@ -147,7 +150,7 @@ impl Reply<'_> {
 
     /// Response with an object that is not stored in this form, such as a Scale.
     pub(crate) fn tree(&self, code: u16, object: &Object) -> Result<Response, Box<Status>> {
-        self.traced(|| self.of_tree(code, object))
+        self.build_in_span(|| self.of_tree(code, object))
     }
 
     fn of_tree(&self, code: u16, object: &Object) -> Result<Response, Box<Status>> {
@@ -157,7 +160,7 @@ impl Reply<'_> {
                 let partial = encode::partial(object.clone(), self.representation.transform_version);
                 self.tree_into(&PARTIAL, &partial, &mut out)?;
             }
-            Transform::PartialList => return Err(not_a_list(self.endpoint.row())),
+            Transform::PartialList => return Err(not_a_list_error(self.endpoint.row())),
             Transform::Table => {
                 table::write_tree(self.endpoint, object, self.table, &mut out)?;
                 return self.json(code, out);
@@ -196,7 +199,7 @@ impl Reply<'_> {
     /// Response with a body in the negotiated format, indented and compressed as negotiated.
     fn bytes(&self, code: u16, body: Vec<u8>) -> Response {
         let body = if self.representation.pretty { pretty(body) } else { body };
-        let gzip = body.len() > GZIP_ABOVE_BYTES && takes_gzip(self.headers);
+        let gzip = body.len() > GZIP_ABOVE_BYTES && accepts_gzip(self.headers);
         match if gzip { compress(&body) } else { None } {
             Some(zipped) => self.response(code, full(zipped), true),
             None => self.response(code, full(body), false),
@@ -218,13 +221,13 @@ impl Reply<'_> {
 }
 
 /// 406 for a single object that was requested as a list.
-pub(crate) fn not_a_list(endpoint: &Resource) -> Box<Status> {
-    wrong_shape("PartialObjectMetadataList", "is not a list", endpoint)
+pub(crate) fn not_a_list_error(endpoint: &Resource) -> Box<Status> {
+    wrong_shape_error("PartialObjectMetadataList", "is not a list", endpoint)
 }
 
 /// 406 for a single object that was requested as a list, or the reverse. The text contains upstream's
 /// internal Go type.
-fn wrong_shape(wanted: &str, is: &str, endpoint: &Resource) -> Box<Status> {
+fn wrong_shape_error(wanted: &str, is: &str, endpoint: &Resource) -> Box<Status> {
     let package = match endpoint.group.split('.').next().unwrap_or("") {
         "" => "core",
         group => group,
@@ -242,7 +245,7 @@ fn pretty(body: Vec<u8>) -> Vec<u8> {
     out
 }
 
-fn takes_gzip(headers: &HeaderMap) -> bool {
+fn accepts_gzip(headers: &HeaderMap) -> bool {
     header::texts(headers, ACCEPT_ENCODING).any(|value| value.split(',').any(|token| token.trim() == "gzip"))
 }
 
@@ -273,7 +276,7 @@ pub(crate) fn status_in(
     status: &Status,
     warnings: &[String],
 ) -> Response {
-    let negotiate = || negotiation::output(headers, None, Offer::Objects, formats);
+    let negotiate = || negotiation::negotiate_output(headers, None, Offer::Objects, formats);
     let negotiated = representation.map_or_else(negotiate, Ok);
     let acceptable = negotiated.is_ok();
     let negotiated = negotiated.unwrap_or(Representation { pretty: true, ..Representation::JSON });

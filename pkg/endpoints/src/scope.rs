@@ -12,7 +12,7 @@ use registry::Target;
 use crate::api::Api;
 use crate::body;
 use crate::negotiation::{self, Formats, Representation};
-use crate::response::Reply;
+use crate::response::Responder;
 use crate::response::table::{IncludeObject, TableRequest};
 use crate::routing::dispatch::Body;
 use crate::routing::route::Route;
@@ -20,7 +20,7 @@ use crate::trace::Trace;
 use crate::warning::Warnings;
 
 /// Request scope: one request on its way through a handler (upstream's `RequestScope`).
-pub(crate) struct Call<'a> {
+pub(crate) struct RequestScope<'a> {
     pub(crate) api: &'a Api,
     pub(crate) route: &'a Route,
     pub(crate) context: &'a RequestContext,
@@ -35,7 +35,7 @@ pub(crate) struct Call<'a> {
     pub(crate) trace: &'a Trace,
 }
 
-impl<'a> Call<'a> {
+impl<'a> RequestScope<'a> {
     /// Returns the target of the request, for the registry.
     pub(crate) fn target(&self) -> Target<'_> {
         Target { resource: self.resource(), namespace: &self.info.namespace, name: self.name() }
@@ -68,8 +68,8 @@ impl<'a> Call<'a> {
     /// Reads the body of a write.
     ///
     /// # Errors
-    /// As [`body::read`].
-    pub(crate) async fn read(&self, body: &mut Body) -> Result<Bytes, Box<Status>> {
+    /// As [`body::read_body`].
+    pub(crate) async fn read_body(&self, body: &mut Body) -> Result<Bytes, Box<Status>> {
         let bytes = body::read(body).await;
         match &bytes {
             Ok(bytes) => {
@@ -84,7 +84,7 @@ impl<'a> Call<'a> {
     }
 
     /// Waits for a write to storage. Adds a trace step before and after it.
-    pub(crate) async fn stored<T>(
+    pub(crate) async fn time_storage<T>(
         &self,
         write: impl Future<Output = Result<T, Box<Status>>>,
     ) -> Result<T, Box<Status>> {
@@ -103,14 +103,14 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// 400 for an unknown `includeObject`.
-    pub(crate) fn reply(&self) -> Result<Reply<'a>, Box<Status>> {
+    pub(crate) fn reply(&self) -> Result<Responder<'a>, Box<Status>> {
         let include = match self.representation.transform {
             negotiation::Transform::Table => {
                 IncludeObject::parse(self.query.first("includeObject").unwrap_or(""))?
             }
             _ => IncludeObject::Metadata,
         };
-        Ok(Reply {
+        Ok(Responder {
             endpoint: &self.route.endpoint.row,
             headers: self.headers,
             representation: self.representation,

@@ -27,7 +27,7 @@ pub(crate) struct Trace {
     method: Method,
     version: Version,
     /// True if the verb's span records the time of the response; false for lists, as in upstream.
-    notes_answer: bool,
+    records_response: bool,
 }
 
 impl Trace {
@@ -37,7 +37,7 @@ impl Trace {
         let name = match action {
             Action::Get => "Get",
             Action::List | Action::Watch if context.info.verb != "watch" => "List",
-            Action::List | Action::Watch if sends_state(context) => "WatchList",
+            Action::List | Action::Watch if sends_initial_state(context) => "WatchList",
             Action::Create => "Create",
             Action::Update => "Update",
             Action::Patch => "Patch",
@@ -50,7 +50,7 @@ impl Trace {
         };
         let method = parts.method.clone();
         let version = parts.version;
-        Trace { span, context: Arc::clone(context), method, version, notes_answer: !lists }
+        Trace { span, context: Arc::clone(context), method, version, records_response: !lists }
     }
 
     /// Encodes a response in `group_version` within a span that lasts until the response is sent.
@@ -59,7 +59,7 @@ impl Trace {
         group_version: &str,
         make: impl FnOnce() -> Result<Response, Box<Status>>,
     ) -> Result<Response, Box<Status>> {
-        let span = self.begin_answer();
+        let span = self.begin_response();
         let response = make()?;
         Ok(self.until_sent(span, group_version, response))
     }
@@ -70,22 +70,22 @@ impl Trace {
         group_version: &str,
         made: impl Future<Output = Result<Response, Box<Status>>>,
     ) -> Result<Response, Box<Status>> {
-        let span = self.begin_answer();
+        let span = self.begin_response();
         let response = made.await?;
         Ok(self.until_sent(span, group_version, response))
     }
 
     /// Encodes an error, recorded like [`serialized`](Self::serialized) responses.
     pub(crate) fn refused(&self, make: impl FnOnce() -> Response) -> Response {
-        let span = self.begin_answer();
+        let span = self.begin_response();
         self.until_sent(span, "v1", make())
     }
 
-    fn begin_answer(&self) -> Span {
-        if self.notes_answer {
+    fn begin_response(&self) -> Span {
+        if self.records_response {
             self.span.event("About to write a response");
         }
-        self.span.child("SerializeObject", || self.answer())
+        self.span.child("SerializeObject", || self.response_attributes())
     }
 
     fn until_sent(&self, span: Span, group_version: &str, response: Response) -> Response {
@@ -97,10 +97,10 @@ impl Trace {
             Some(size) => span.event_with("About to start writing response", "size", size),
             None => span.event("About to start writing response"),
         }
-        let verb = self.notes_answer.then(|| self.span.clone());
+        let verb = self.records_response.then(|| self.span.clone());
         response.map(|body| {
             ObservedBody::body(body, move |sent: SendResult| {
-                let event = if sent.whole { "Write call succeeded" } else { "Write call failed" };
+                let event = if sent.complete { "Write call succeeded" } else { "Write call failed" };
                 span.event_with(event, "size", sent.bytes);
                 drop(span);
                 verb.iter().for_each(|verb| verb.event("Writing http response done"));
@@ -118,13 +118,13 @@ impl Trace {
         if self.span.is_none() {
             return None;
         }
-        let span = self.span.child("WatchServer.HandleHTTP", || self.answer());
+        let span = self.span.child("WatchServer.HandleHTTP", || self.response_attributes());
         note(&span, &response.headers, group_version);
         span.event("About to start writing response");
         Some(Box::new([span, self.span.clone()]))
     }
 
-    fn answer(&self) -> Vec<Attribute> {
+    fn response_attributes(&self) -> Vec<Attribute> {
         vec![
             ("method", self.method.as_str().into()),
             ("url", self.context.info.path.as_str().into()),
@@ -134,7 +134,7 @@ impl Trace {
 }
 
 /// True if a watch sends its initial state and marks its end.
-fn sends_state(context: &RequestContext) -> bool {
+fn sends_initial_state(context: &RequestContext) -> bool {
     let asked = |name: &str| context.query.flag(name) == Some(true);
     asked("sendInitialEvents") && asked("allowWatchBookmarks")
 }

@@ -7,13 +7,13 @@ use registry::Registry;
 use schema::json::errors as texts;
 use schema::object::Object;
 
-use crate::body::{self, Expected};
+use crate::body::{self, ExpectedType};
 
 pub use crate::body::DecodeError;
 use crate::response::encode;
 
 /// Converts a stored object to the version of `endpoint`.
-pub fn shown(object: Object, endpoint: &Resource<'_>, resource: &Resource<'_>) -> Object {
+pub fn to_endpoint_version(object: Object, endpoint: &Resource<'_>, resource: &Resource<'_>) -> Object {
     let mut object = match &resource.storage {
         Some(storage) if endpoint.kind == resource.kind => encode::served(object, storage, endpoint),
         _ => object,
@@ -27,7 +27,7 @@ pub fn shown(object: Object, endpoint: &Resource<'_>, resource: &Resource<'_>) -
 ///
 /// # Errors
 /// The tree does not match its kind.
-pub fn text(object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, schema::patch::Error> {
+pub fn to_json(object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, schema::patch::Error> {
     schema::patch::text(endpoint.message, object)
 }
 
@@ -35,8 +35,9 @@ pub fn text(object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, schema:
 ///
 /// # Errors
 /// The JSON is not an object of the endpoint's kind.
-pub fn read(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), DecodeError> {
-    body::decode_patched(text, Expected::of(endpoint)).map(|decoded| (decoded.object, decoded.api_version))
+pub fn from_json(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), DecodeError> {
+    body::decode_patched(text, ExpectedType::of(endpoint))
+        .map(|decoded| (decoded.object, decoded.api_version))
 }
 
 /// Applies the defaults of an object in version `from`, converts it to the resource's storage version, and
@@ -45,7 +46,7 @@ pub fn read(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), De
 ///
 /// # Errors
 /// 400 for an object that cannot be converted, 413 for one with too many defaults.
-pub fn stored(
+pub fn to_storage_version(
     mut object: Object,
     from: &str,
     endpoint: &Resource<'_>,
@@ -75,7 +76,7 @@ pub fn stored(
     }
 }
 
-/// As [`stored`], for a custom resource. Its versions differ only in their schemas, or a webhook converts
+/// As [`to_storage_version`], for a custom resource. Its versions differ only in their schemas, or a webhook converts
 /// them.
 fn custom_to_storage_version(
     row: &Resource<'_>,

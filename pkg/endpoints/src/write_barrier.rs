@@ -17,7 +17,7 @@ pub trait WriteBarrier: Send + Sync + 'static {
 ///
 /// # Errors
 /// 503 for a write that must wait.
-pub(crate) fn pass(
+pub(crate) fn check(
     barrier: &dyn WriteBarrier,
     info: &RequestInfo,
     user: &UserInfo,
@@ -72,7 +72,7 @@ mod tests {
             };
             let groups = vec![GROUP_MASTERS.to_owned()];
             let user = UserInfo { name: user.to_owned(), groups, ..UserInfo::default() };
-            let passed = pass(&Jobs, &info, &user);
+            let passed = check(&Jobs, &info, &user);
             assert_eq!(passed.is_ok(), passes, "{verb} {resource} {namespace} {passed:?}");
         };
         check("list", "batch", "jobs", "a", "u", true);
@@ -92,7 +92,7 @@ mod tests {
         let group = "batch".to_owned();
         let resource = "jobs".to_owned();
         let info = RequestInfo { is_resource: true, verb, group, resource, ..RequestInfo::default() };
-        let status = pass(&Jobs, &info, &UserInfo::default()).err();
+        let status = check(&Jobs, &info, &UserInfo::default()).err();
         let message = "wait for storage version registration to complete for resource: jobs.batch, last seen error: <nil>";
         assert_eq!(status.map(|status| (status.code, status.message)), Some((503, message.to_owned())));
     }

@@ -12,8 +12,8 @@ use apimachinery::request_context::RequestContext;
 use divan::{Bencher, black_box};
 use flowcontrol::{
     Admission, Class, Configuration, Distinguisher, FlowControl, FlowSchema, LevelKind, Monotonic,
-    PriorityLevel, Queuing, Request, RequestDigest, ResourceRule, Response, Rule, Subject, Target, Waiting,
-    WorkEstimate,
+    PriorityLevel, QueuedRequest, Queuing, Request, RequestDigest, ResourceRule, Response, Rule, Subject,
+    Target, WorkEstimate,
 };
 
 #[global_allocator]
@@ -117,7 +117,7 @@ fn ask_and_give_back(bencher: Bencher<'_, '_>) {
     let flow = server(100);
     let context = Arc::default();
     let class = class(&flow);
-    bencher.bench_local(|| match flow.ask(black_box(&class), request(&context)) {
+    bencher.bench_local(|| match flow.request_seats(black_box(&class), request(&context)) {
         Admission::Seated(seat) => drop(seat),
         other => panic!("{other:?}"),
     });
@@ -131,7 +131,7 @@ fn classify_ask_and_give_back(bencher: Bencher<'_, '_>) {
     let digest = digest("system:serviceaccount:default:robot", &groups);
     bencher.bench_local(|| {
         let class = flow.classify(black_box(&digest));
-        flow.ask(&class, request(&context))
+        flow.request_seats(&class, request(&context))
     });
 }
 
@@ -143,12 +143,12 @@ fn ask_and_hang_up_where_a_thousand_wait(bencher: Bencher<'_, '_>) {
     let groups = groups();
     let crowd = |number: usize| {
         let user = format!("crowd{}", number % 100);
-        flow.ask(&flow.classify(&digest(&user, &groups)), request(&context))
+        flow.request_seats(&flow.classify(&digest(&user, &groups)), request(&context))
     };
     let _crowd: Vec<Admission> = (0..1_010).map(crowd).collect();
     let class = class(&flow);
-    bencher.bench_local(|| match flow.ask(black_box(&class), request(&context)) {
-        Admission::Waits(waiting) => drop(waiting),
+    bencher.bench_local(|| match flow.request_seats(black_box(&class), request(&context)) {
+        Admission::Queued(waiting) => drop(waiting),
         other => panic!("{other:?}"),
     });
 }
@@ -176,16 +176,16 @@ fn serve_the_next_where_a_thousand_wait(bencher: Bencher<'_, '_>) {
     let last = Arc::<AtomicUsize>::default();
     let waker = |place| Waker::from(Arc::new(Bell { last: Arc::clone(&last), place }));
     let wakers: Vec<Waker> = (0..1_000).map(waker).collect();
-    let ask = |place: usize| flow.ask(&classes[place], request(&context));
+    let ask = |place: usize| flow.request_seats(&classes[place], request(&context));
     let Admission::Seated(first) = ask(0) else { panic!("a seat is free") };
     let mut seat = Some(first);
     let wait = |place: usize| {
-        let Admission::Waits(mut waiting) = ask(place) else { panic!("the seat is taken") };
+        let Admission::Queued(mut waiting) = ask(place) else { panic!("the seat is taken") };
         let pending = Pin::new(&mut waiting).poll(&mut Context::from_waker(&wakers[place])).is_pending();
         assert!(pending);
         waiting
     };
-    let mut crowd: Vec<Waiting> = (0..1_000).map(wait).collect();
+    let mut crowd: Vec<QueuedRequest> = (0..1_000).map(wait).collect();
     bencher.bench_local(|| {
         drop(seat.take());
         let place = last.load(Relaxed);

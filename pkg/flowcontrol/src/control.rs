@@ -24,14 +24,14 @@ struct RoutingTable {
     /// One route per schema, in matching order.
     routes: Vec<Arc<Route>>,
     /// Route of requests that no schema matches.
-    rest: Arc<Route>,
+    catch_all: Arc<Route>,
 }
 
 /// Priority and fairness for one server. All methods are thread-safe and block at most for a short lock.
 pub struct FlowControl {
     clock: Arc<dyn Monotonic>,
     lingering: Arc<Lingering>,
-    kinds: Arc<RequestCounter>,
+    request_counter: Arc<RequestCounter>,
     /// The routing table for requests.
     served: ArcSwap<RoutingTable>,
     /// The configuration and the levels. Locked before a level.
@@ -45,11 +45,11 @@ impl FlowControl {
     /// Creates a flow controller with `configuration`; all seats are free.
     pub fn new(configuration: Configuration, clock: Arc<dyn Monotonic>) -> Self {
         let lingering = Arc::<Lingering>::default();
-        let kinds = Arc::new(RequestCounter::new(clock.now()));
-        let mut plan = Plan::new(Arc::clone(&clock), Arc::clone(&lingering), Arc::clone(&kinds));
+        let request_counter = Arc::new(RequestCounter::new(clock.now()));
+        let mut plan = Plan::new(Arc::clone(&clock), Arc::clone(&lingering), Arc::clone(&request_counter));
         let served = RoutingTable::new(&configuration, &mut plan, &[]);
         let plan = Mutex::new((configuration, plan));
-        FlowControl { clock, lingering, kinds, served: ArcSwap::from_pointee(served), plan }
+        FlowControl { clock, lingering, request_counter, served: ArcSwap::from_pointee(served), plan }
     }
 
     pub(crate) fn plan(&self) -> MutexGuard<'_, (Configuration, Plan)> {
@@ -83,13 +83,13 @@ impl FlowControl {
     pub fn classify(&self, digest: &RequestDigest<'_>) -> Class {
         let served = self.served.load();
         let route = served.matcher.find(digest).and_then(|schema| served.routes.get(schema));
-        Arc::clone(route.unwrap_or(&served.rest)).class(digest)
+        Arc::clone(route.unwrap_or(&served.catch_all)).class(digest)
     }
 
     /// Requests seats. Between classification and this call a caller should only estimate the work. Otherwise
     /// the level may be dropped in between, and its last requests are missing from metrics and dumps.
-    pub fn ask(&self, class: &Class, request: Request) -> Admission {
-        class.route.level.ask(&class.route.schema, class.hash, request)
+    pub fn request_seats(&self, class: &Class, request: Request) -> Admission {
+        class.route.level.request_seats(&class.route.schema, class.hash, request)
     }
 
     /// Frees the seats of requests whose additional latency is over. Returns the time of the next release;
@@ -105,14 +105,14 @@ impl FlowControl {
     /// }).await
     /// ```
     pub fn poll_releases(&self, waker: &Waker) -> Option<Duration> {
-        self.lingering.listen(waker);
+        self.lingering.register_waker(waker);
         let due = self.plan().1.release();
-        due.inspect(|due| self.lingering.set_for(*due))
+        due.inspect(|due| self.lingering.set_alarm(*due))
     }
 
     /// Returns the recent peaks of request counts.
     pub fn watermarks(&self) -> Watermarks {
-        self.kinds.watermarks(self.clock.now())
+        self.request_counter.watermarks(self.clock.now())
     }
 
     /// Metric families `apiserver_flowcontrol_*`.
@@ -122,7 +122,7 @@ impl FlowControl {
     pub fn write_metrics(&self, page: &mut Page<'_>) {
         let plan = self.plan();
         metrics::write(page, &plan.1, &self.served.load().routes);
-        self.kinds.write(page, self.clock.now());
+        self.request_counter.write(page, self.clock.now());
     }
 
     /// Returns the page `/debug/api_priority_and_fairness/dump_priority_levels`.
@@ -149,8 +149,8 @@ impl RoutingTable {
         let matcher = Matcher::new(&configuration.schemas);
         plan.configure(configuration);
         let routes = plan.routes(&configuration.schemas, before);
-        let rest = Arc::clone(&routes[configuration.catch_all]);
-        RoutingTable { matcher, routes, rest }
+        let catch_all = Arc::clone(&routes[configuration.catch_all]);
+        RoutingTable { matcher, routes, catch_all }
     }
 }
 

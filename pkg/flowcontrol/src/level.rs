@@ -19,7 +19,7 @@ pub enum Admission {
     /// The request can execute now.
     Seated(Seat),
     /// The request is queued.
-    Waits(Waiting),
+    Queued(QueuedRequest),
     /// The request is rejected.
     Rejected(Rejection),
 }
@@ -42,12 +42,12 @@ impl Seat {
 /// A queued request: a future that resolves to a seat. Dropping it leaves the queue. Drop it when the wait
 /// times out or the client disconnects. It must not be polled after completion; it is pending forever then.
 #[must_use = "whoever drops its place leaves the queue"]
-pub struct Waiting {
+pub struct QueuedRequest {
     /// `None` after it became a seat.
     place: Option<LevelEntry>,
 }
 
-impl Future for Waiting {
+impl Future for QueuedRequest {
     type Output = Seat;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Seat> {
@@ -67,7 +67,7 @@ struct LevelEntry {
 
 impl Drop for LevelEntry {
     fn drop(&mut self) {
-        self.level.change(|set, now, after| set.leave(self.key, now, after));
+        self.level.with_queues(|set, now, after| set.remove(self.key, now, after));
     }
 }
 
@@ -77,7 +77,7 @@ impl fmt::Debug for Seat {
     }
 }
 
-impl fmt::Debug for Waiting {
+impl fmt::Debug for QueuedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiting").field("level", &self.place.as_ref().map(|place| &place.level)).finish()
     }
@@ -91,7 +91,7 @@ pub(crate) struct Lingering(Mutex<AlarmState>);
 struct AlarmState {
     waker: Option<Waker>,
     /// `None` if the waker must be woken for any time.
-    set_for: Option<Duration>,
+    alarm_at: Option<Duration>,
 }
 
 impl Lingering {
@@ -100,21 +100,21 @@ impl Lingering {
     }
 
     /// Registers `waker`, which is woken when a release is due earlier than planned.
-    pub(crate) fn listen(&self, waker: &Waker) {
-        *self.lock() = AlarmState { waker: Some(waker.clone()), set_for: None };
+    pub(crate) fn register_waker(&self, waker: &Waker) {
+        *self.lock() = AlarmState { waker: Some(waker.clone()), alarm_at: None };
     }
 
     /// Records that the task wakes up at `due` by itself. Only a release before `due` must wake it.
-    pub(crate) fn set_for(&self, due: Duration) {
+    pub(crate) fn set_alarm(&self, due: Duration) {
         let mut alarm = self.lock();
-        alarm.set_for = Some(alarm.set_for.map_or(due, |before| before.min(due)));
+        alarm.alarm_at = Some(alarm.alarm_at.map_or(due, |before| before.min(due)));
     }
 
     /// Wakes the task if a release is due at `due` and the task would be late.
-    fn note(&self, due: Duration) {
+    fn notify_release(&self, due: Duration) {
         let mut alarm = self.lock();
-        if alarm.set_for.is_none_or(|set_for| due < set_for) {
-            alarm.set_for = Some(due);
+        if alarm.alarm_at.is_none_or(|set_for| due < set_for) {
+            alarm.alarm_at = Some(due);
             let waker = alarm.waker.clone();
             drop(alarm);
             waker.inspect(Waker::wake_by_ref);
@@ -158,7 +158,10 @@ impl Level {
     }
 
     /// Applies a change at the current time, then wakes the affected tasks.
-    pub(crate) fn change<T>(&self, what: impl FnOnce(&mut QueueSet, Duration, &mut DeferredWork) -> T) -> T {
+    pub(crate) fn with_queues<T>(
+        &self,
+        what: impl FnOnce(&mut QueueSet, Duration, &mut DeferredWork) -> T,
+    ) -> T {
         let mut after = DeferredWork::default();
         let mut set = self.lock();
         let before = set.next_due();
@@ -167,18 +170,23 @@ impl Level {
         let due = set.next_due().filter(|due| before.is_none_or(|before| *due < before));
         drop(set);
         after.run_deferred();
-        due.inspect(|due| self.lingering.note(*due));
+        due.inspect(|due| self.lingering.notify_release(*due));
         result
     }
 
     /// Requests seats for a request of `schema`. `hash` determines the flow's queues.
-    pub(crate) fn ask(self: &Arc<Self>, schema: &Arc<Schema>, hash: u64, request: Request) -> Admission {
+    pub(crate) fn request_seats(
+        self: &Arc<Self>,
+        schema: &Arc<Schema>,
+        hash: u64,
+        request: Request,
+    ) -> Admission {
         let width = u64::from(request.work.width());
         schema.metrics.seats.observe(width);
         let place = |key| LevelEntry { level: Arc::clone(self), key };
-        match self.change(|set, now, after| set.ask(schema, hash, request, now, after)) {
+        match self.with_queues(|set, now, after| set.request_seats(schema, hash, request, now, after)) {
             SeatResult::Seated(key) => Admission::Seated(Seat { place: place(key), waited: Duration::ZERO }),
-            SeatResult::Waits(key) => Admission::Waits(Waiting { place: Some(place(key)) }),
+            SeatResult::Queued(key) => Admission::Queued(QueuedRequest { place: Some(place(key)) }),
             SeatResult::Rejected(rejection) => Admission::Rejected(rejection),
         }
     }

@@ -16,7 +16,7 @@ const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 #[derive(Debug, Default)]
 pub(crate) struct Matcher {
     words: StringInterner,
-    rules: Vec<Compiled>,
+    rules: Vec<CompiledSchema>,
     everyone: Vec<usize>,
     users: HashMap<Box<str>, Vec<usize>>,
     groups: HashMap<Box<str>, Vec<usize>>,
@@ -34,7 +34,7 @@ impl Matcher {
                 for subject in &rule.subjects {
                     matcher.list(subject).push(number);
                 }
-                let compiled = Compiled::new(schema, rule, &mut matcher.words);
+                let compiled = CompiledSchema::new(schema, rule, &mut matcher.words);
                 matcher.rules.push(compiled);
             }
         }
@@ -87,7 +87,7 @@ struct StringInterner {
 type StringId = Option<u32>;
 
 impl StringInterner {
-    fn learn(&mut self, text: &str) -> u32 {
+    fn intern(&mut self, text: &str) -> u32 {
         let next = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         let word = *self.all.entry(text.into()).or_insert(next);
         if text.is_empty() {
@@ -115,12 +115,12 @@ impl StringSet {
         {
             return StringSet::All;
         }
-        let mut of: Vec<u32> = texts.iter().map(|text| words.learn(text)).collect();
+        let mut of: Vec<u32> = texts.iter().map(|text| words.intern(text)).collect();
         of.sort_unstable();
         StringSet::Of(of.into())
     }
 
-    fn has(&self, word: StringId) -> bool {
+    fn contains(&self, word: StringId) -> bool {
         match self {
             StringSet::All => true,
             StringSet::Of(of) => word.is_some_and(|word| of.binary_search(&word).is_ok()),
@@ -145,8 +145,8 @@ impl Resources {
         let mut of: Vec<_> = texts
             .iter()
             .map(|text| match text.split_once('/') {
-                Some((resource, subresource)) => (words.learn(resource), Some(words.learn(subresource))),
-                None => (words.learn(text), None),
+                Some((resource, subresource)) => (words.intern(resource), Some(words.intern(subresource))),
+                None => (words.intern(text), None),
             })
             .collect();
         of.sort_unstable();
@@ -204,7 +204,7 @@ impl<'a> CompiledRequest<'a> {
 
 /// A compiled rule and the index of its schema.
 #[derive(Debug)]
-struct Compiled {
+struct CompiledSchema {
     schema: usize,
     resources: Vec<CompiledResourceRule>,
     paths: Vec<CompiledPathRule>,
@@ -237,12 +237,12 @@ enum PathPrefix {
     },
 }
 
-impl Compiled {
+impl CompiledSchema {
     fn new(schema: usize, rule: &Rule, words: &mut StringInterner) -> Self {
         let resources =
             rule.resource_rules.iter().map(|rule| CompiledResourceRule::new(rule, words)).collect();
         let paths = rule.non_resource_rules.iter().map(|rule| CompiledPathRule::new(rule, words)).collect();
-        Compiled { schema, resources, paths }
+        CompiledSchema { schema, resources, paths }
     }
 
     fn matches(&self, sought: &CompiledRequest<'_>) -> bool {
@@ -268,11 +268,11 @@ impl CompiledResourceRule {
 
     fn matches(&self, verb: StringId, sought: &CompiledResource) -> bool {
         self.resources.has(sought)
-            && self.verbs.has(verb)
-            && self.groups.has(sought.group)
+            && self.verbs.contains(verb)
+            && self.groups.contains(sought.group)
             && match sought.namespace {
                 None => self.cluster_scope,
-                Some(namespace) => self.namespaces.has(namespace),
+                Some(namespace) => self.namespaces.contains(namespace),
             }
     }
 }
@@ -298,7 +298,7 @@ impl CompiledPathRule {
             PathPrefix::Everything => true,
             PathPrefix::Path { itself, prefix } => path == &**itself || path.starts_with(&**prefix),
         };
-        self.verbs.has(verb) && self.paths.iter().any(is_below)
+        self.verbs.contains(verb) && self.paths.iter().any(is_below)
     }
 }
 

@@ -249,7 +249,7 @@ pub(crate) fn write(page: &mut Page<'_>, plan: &Plan, routes: &[Arc<Route>]) {
         .levels
         .iter()
         .map(|(name, planned)| {
-            planned.level.change(|set, now, after| {
+            planned.level.with_queues(|set, now, after| {
                 let meters = set.meters(now, after).clone();
                 LevelMetrics { name, planned, meters, times: set.virtual_times() }
             })

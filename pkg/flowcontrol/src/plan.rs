@@ -37,7 +37,7 @@ pub(crate) struct PlannedLevel {
 pub(crate) struct Plan {
     clock: Arc<dyn Monotonic>,
     lingering: Arc<Lingering>,
-    kinds: Arc<RequestCounter>,
+    request_counter: Arc<RequestCounter>,
     pub(crate) total_seats: u32,
     pub(crate) levels: BTreeMap<Box<str>, PlannedLevel>,
     /// Fraction of the target for every level that no bound limits.
@@ -48,10 +48,10 @@ impl Plan {
     pub(crate) fn new(
         clock: Arc<dyn Monotonic>,
         lingering: Arc<Lingering>,
-        kinds: Arc<RequestCounter>,
+        request_counter: Arc<RequestCounter>,
     ) -> Self {
         let levels = BTreeMap::new();
-        Plan { clock, lingering, kinds, total_seats: 0, levels, fair_fraction: 0.0 }
+        Plan { clock, lingering, request_counter, total_seats: 0, levels, fair_fraction: 0.0 }
     }
 
     /// Applies the levels of `configuration` and divides the seats.
@@ -82,14 +82,14 @@ impl Plan {
 
     fn plan(&mut self, spec: PriorityLevel) {
         let discipline = spec.discipline().unwrap_or(Discipline::Reject);
-        let Plan { clock, lingering, kinds, .. } = self;
+        let Plan { clock, lingering, request_counter, .. } = self;
         let new = || {
             let level = Level::new(
                 &spec.name,
                 discipline,
                 Arc::clone(clock),
                 Arc::clone(lingering),
-                Arc::clone(kinds),
+                Arc::clone(request_counter),
             );
             PlannedLevel {
                 level: Arc::new(level),
@@ -102,7 +102,7 @@ impl Plan {
             }
         };
         let planned = self.levels.entry(spec.name.as_str().into()).or_insert_with(new);
-        planned.level.change(|set, now, _| set.set_discipline(discipline, now));
+        planned.level.with_queues(|set, now, _| set.set_discipline(discipline, now));
         planned.spec = spec;
     }
 
@@ -124,13 +124,13 @@ impl Plan {
                 waiting = waiting.saturating_add(room);
             }
         }
-        self.kinds.set_limits(waiting, executing, self.clock.now());
+        self.request_counter.set_limits(waiting, executing, self.clock.now());
     }
 
     /// Divides the seats again, by the demand of each level since the last call.
     pub(crate) fn adjust(&mut self) {
         let claim = |planned: &mut PlannedLevel| {
-            planned.demand.update(planned.level.change(|set, now, after| set.take_demand(now, after)));
+            planned.demand.update(planned.level.with_queues(|set, now, after| set.take_demand(now, after)));
             LevelDemand {
                 limits: planned.limits,
                 exempt: planned.spec.kind == LevelKind::Exempt,
@@ -147,7 +147,7 @@ impl Plan {
         for (planned, LevelAllocation { limit, target }) in self.levels.values_mut().zip(grants) {
             (planned.current, planned.target) = (limit, target);
             let denominator = if limit > 0 { limit } else { tenth };
-            planned.level.change(|set, now, after| set.set_limit(limit, denominator, now, after));
+            planned.level.with_queues(|set, now, after| set.set_limit(limit, denominator, now, after));
         }
     }
 
@@ -188,7 +188,8 @@ impl Plan {
 
     /// Releases final seats that are due. Returns the time of the next release.
     pub(crate) fn release(&self) -> Option<Duration> {
-        let due = |planned: &PlannedLevel| planned.level.change(|set, now, after| set.release(now, after));
+        let due =
+            |planned: &PlannedLevel| planned.level.with_queues(|set, now, after| set.release(now, after));
         self.levels.values().filter_map(due).min()
     }
 }

@@ -46,7 +46,7 @@ const ESTIMATED_SERVICE: Duration = Duration::from_millis(3);
 #[derive(Default)]
 pub(crate) struct DeferredWork {
     woken: SmallVec<[Waker; 4]>,
-    gone: SmallVec<[Entry; 1]>,
+    removed: SmallVec<[Entry; 1]>,
 }
 
 impl DeferredWork {
@@ -60,7 +60,7 @@ impl DeferredWork {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SeatResult {
     Seated(Key),
-    Waits(Key),
+    Queued(Key),
     Rejected(Rejection),
 }
 
@@ -128,7 +128,7 @@ impl QueueSet {
     }
 
     /// Requests seats. `hash` determines the flow's queues.
-    pub(crate) fn ask(
+    pub(crate) fn request_seats(
         &mut self,
         schema: &Arc<Schema>,
         hash: u64,
@@ -149,7 +149,7 @@ impl QueueSet {
             }
         });
         match placed {
-            Ok(key) if self.entries.state(key) == Some(State::Waiting) => SeatResult::Waits(key),
+            Ok(key) if self.entries.state(key) == Some(State::Waiting) => SeatResult::Queued(key),
             Ok(key) => SeatResult::Seated(key),
             Err(rejection) => SeatResult::Rejected(rejection),
         }
@@ -157,13 +157,13 @@ impl QueueSet {
 
     fn seat(&mut self, mut entry: Entry) -> Key {
         self.load.admitted(&entry, self.now);
-        self.load.began(&mut entry, self.now);
+        self.load.record_start(&mut entry, self.now);
         self.entries.insert(entry)
     }
 
     fn reject(&mut self, entry: Entry, rejection: Rejection, after: &mut DeferredWork) -> Rejection {
         self.load.rejected(&entry, rejection);
-        after.gone.push(entry);
+        after.removed.push(entry);
         rejection
     }
 
@@ -196,7 +196,7 @@ impl QueueSet {
     }
 
     /// Removes a request, waiting or executing.
-    pub(crate) fn leave(&mut self, key: Key, now: Duration, after: &mut DeferredWork) {
+    pub(crate) fn remove(&mut self, key: Key, now: Duration, after: &mut DeferredWork) {
         self.change(now, after, |set, after| match set.entries.state(key) {
             Some(State::Waiting) => set.cancel(key, after),
             Some(State::Executing) => set.finish(key, after),
@@ -207,8 +207,8 @@ impl QueueSet {
     fn cancel(&mut self, key: Key, after: &mut DeferredWork) {
         self.queues.remove(key, &mut self.entries);
         if let Some(entry) = self.entries.remove(key) {
-            self.load.gave_up(&entry, self.now);
-            after.gone.push(entry);
+            self.load.record_timeout(&entry, self.now);
+            after.removed.push(entry);
         }
     }
 
@@ -232,11 +232,11 @@ impl QueueSet {
     /// Releases the seats of a finished request.
     fn free(&mut self, key: Key, after: &mut DeferredWork) {
         let Some(entry) = self.entries.remove(key) else { return };
-        self.load.freed(&entry);
+        self.load.record_freed(&entry);
         if let Some(index) = entry.queue {
             self.queues.freed(index, entry.width(), &self.entries);
         }
-        after.gone.push(entry);
+        after.removed.push(entry);
     }
 
     /// Releases final seats that are due at `now`. Returns the time of the next release.
@@ -296,7 +296,7 @@ impl QueueSet {
     fn advance_virtual_time(&mut self, now: Duration) {
         let used = self.queues.seats_wanted().min(self.limit.into());
         let passed = now.saturating_sub(self.now);
-        self.virtual_time += SeatSeconds::shared(used, passed, self.queues.active());
+        self.virtual_time += SeatSeconds::equal_part(used, passed, self.queues.active());
         self.now = now.max(self.now);
     }
 
@@ -320,7 +320,7 @@ impl QueueSet {
         self.load.last_dispatch = Some((self.virtual_time, due));
         self.robin = index;
         if let Some(entry) = self.entries.get_mut(key) {
-            self.load.began(entry, self.now);
+            self.load.record_start(entry, self.now);
             after.woken.extend(entry.waker.take());
         }
         true

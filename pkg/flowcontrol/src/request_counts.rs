@@ -9,7 +9,7 @@ use crate::ratio::Ratio;
 
 /// Numbers of reads and writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ByKind {
+pub struct ReadWriteCounts {
     /// `get`, `list`, `watch`.
     pub reading: u64,
     /// All other verbs.
@@ -21,9 +21,9 @@ pub struct ByKind {
 pub struct Watermarks {
     /// Queued requests (`apiserver_current_inqueue_requests`). As upstream counts, a request that gets a seat
     /// at once was queued for no time.
-    pub waiting: ByKind,
+    pub waiting: ReadWriteCounts,
     /// Executing requests (`apiserver_current_inflight_requests`).
-    pub executing: ByKind,
+    pub executing: ReadWriteCounts,
 }
 
 pub(crate) const READ_VS_WRITE: Family<Histogram, 2> = Family::histogram(
@@ -48,7 +48,7 @@ pub(crate) enum Phase {
 struct RequestCounts {
     now: u64,
     /// Peaks of the current and the previous window.
-    most: [u64; 2],
+    peaks: [u64; 2],
     ratio: Ratio,
 }
 
@@ -56,7 +56,7 @@ struct Inner {
     /// Start of the current window.
     window: Duration,
     /// Waiting reads, waiting writes, executing reads, executing writes.
-    crowds: [RequestCounts; 4],
+    counts: [RequestCounts; 4],
 }
 
 /// Counts of requests. The lock is held for a few additions.
@@ -72,8 +72,8 @@ fn place(phase: Phase, mutating: bool) -> usize {
 impl RequestCounter {
     pub(crate) fn new(now: Duration) -> Self {
         let crowd =
-            || RequestCounts { now: 0, most: [0; 2], ratio: Ratio::new(&buckets::READ_WRITE_RATIOS, now) };
-        RequestCounter(Mutex::new(Inner { window: now, crowds: std::array::from_fn(|_| crowd()) }))
+            || RequestCounts { now: 0, peaks: [0; 2], ratio: Ratio::new(&buckets::READ_WRITE_RATIOS, now) };
+        RequestCounter(Mutex::new(Inner { window: now, counts: std::array::from_fn(|_| crowd()) }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -81,22 +81,22 @@ impl RequestCounter {
     }
 
     /// Moves a request from one phase to another; `None` is outside.
-    pub(crate) fn moved(&self, mutating: bool, from: Option<Phase>, to: Option<Phase>, now: Duration) {
+    pub(crate) fn move_request(&self, mutating: bool, from: Option<Phase>, to: Option<Phase>, now: Duration) {
         let mut inner = self.lock();
-        inner.turn(now);
+        inner.rotate_window(now);
         for (phase, comes) in
             from.map(|phase| (phase, false)).into_iter().chain(to.map(|phase| (phase, true)))
         {
-            let crowd = &mut inner.crowds[place(phase, mutating)];
+            let crowd = &mut inner.counts[place(phase, mutating)];
             crowd.now = if comes { crowd.now + 1 } else { crowd.now.saturating_sub(1) };
-            crowd.most[0] = crowd.most[0].max(crowd.now);
+            crowd.peaks[0] = crowd.peaks[0].max(crowd.now);
             crowd.ratio.set(crowd.now as f64, now);
         }
     }
 
     /// Sets the maximum numbers of waiting and executing requests.
     pub(crate) fn set_limits(&self, waiting: u64, executing: u64, now: Duration) {
-        for (at, crowd) in self.lock().crowds.iter_mut().enumerate() {
+        for (at, crowd) in self.lock().counts.iter_mut().enumerate() {
             let limit = if at < place(Phase::Executing, false) { waiting } else { executing };
             crowd.ratio.set_denominator(limit as f64, now);
         }
@@ -104,10 +104,11 @@ impl RequestCounter {
 
     pub(crate) fn watermarks(&self, now: Duration) -> Watermarks {
         let mut inner = self.lock();
-        inner.turn(now);
-        let most =
-            |phase, mutating| inner.crowds[place(phase, mutating)].most.into_iter().max().unwrap_or_default();
-        let of = |phase| ByKind { reading: most(phase, false), mutating: most(phase, true) };
+        inner.rotate_window(now);
+        let most = |phase, mutating| {
+            inner.counts[place(phase, mutating)].peaks.into_iter().max().unwrap_or_default()
+        };
+        let of = |phase| ReadWriteCounts { reading: most(phase, false), mutating: most(phase, true) };
         Watermarks { waiting: of(Phase::Waiting), executing: of(Phase::Executing) }
     }
 
@@ -116,7 +117,7 @@ impl RequestCounter {
         let mut inner = self.lock();
         for (phase, label) in [(Phase::Executing, "executing"), (Phase::Waiting, "waiting")] {
             for (mutating, kind) in [(true, "mutating"), (false, "readOnly")] {
-                let ratio = &mut inner.crowds[place(phase, mutating)].ratio;
+                let ratio = &mut inner.counts[place(phase, mutating)].ratio;
                 ratio.advance(now);
                 ratio.write([label, kind], &mut samples);
             }
@@ -126,16 +127,16 @@ impl RequestCounter {
 
 impl Inner {
     /// Starts a new window if the current one has expired.
-    fn turn(&mut self, now: Duration) {
+    fn rotate_window(&mut self, now: Duration) {
         let passed = now.saturating_sub(self.window);
         if passed < WINDOW {
             return;
         }
         self.window = now;
-        for crowd in &mut self.crowds {
+        for crowd in &mut self.counts {
             // Nothing changed since. A window that ended long ago therefore had the current count.
-            let last = if passed < 2 * WINDOW { crowd.most[0] } else { crowd.now };
-            crowd.most = [crowd.now, last];
+            let last = if passed < 2 * WINDOW { crowd.peaks[0] } else { crowd.now };
+            crowd.peaks = [crowd.now, last];
         }
     }
 }
@@ -149,13 +150,13 @@ mod tests {
         let at = Duration::from_millis;
         let kinds = RequestCounter::new(at(0));
         let executing = |now| kinds.watermarks(at(now)).executing;
-        kinds.moved(false, None, Some(Phase::Waiting), at(10));
-        kinds.moved(false, Some(Phase::Waiting), Some(Phase::Executing), at(20));
-        kinds.moved(false, None, Some(Phase::Executing), at(30));
-        kinds.moved(false, Some(Phase::Executing), None, at(40));
-        assert_eq!(executing(500), ByKind { reading: 2, mutating: 0 });
-        assert_eq!(executing(1_500), ByKind { reading: 2, mutating: 0 });
-        assert_eq!(executing(2_600), ByKind { reading: 1, mutating: 0 });
-        assert_eq!(kinds.watermarks(at(2_700)).waiting, ByKind::default());
+        kinds.move_request(false, None, Some(Phase::Waiting), at(10));
+        kinds.move_request(false, Some(Phase::Waiting), Some(Phase::Executing), at(20));
+        kinds.move_request(false, None, Some(Phase::Executing), at(30));
+        kinds.move_request(false, Some(Phase::Executing), None, at(40));
+        assert_eq!(executing(500), ReadWriteCounts { reading: 2, mutating: 0 });
+        assert_eq!(executing(1_500), ReadWriteCounts { reading: 2, mutating: 0 });
+        assert_eq!(executing(2_600), ReadWriteCounts { reading: 1, mutating: 0 });
+        assert_eq!(kinds.watermarks(at(2_700)).waiting, ReadWriteCounts::default());
     }
 }

@@ -17,11 +17,11 @@ const SCALE: u128 = 1_000_000_000 * PER_NANOSECOND;
 impl SeatSeconds {
     /// Returns the work of `seats` during `time`.
     pub(crate) fn of(seats: u64, time: Duration) -> Self {
-        Self::shared(seats, time, 1)
+        Self::equal_part(seats, time, 1)
     }
 
     /// Returns one of `sharers` equal parts of the work of `seats` during `time`. Zero if `sharers` is zero.
-    pub(crate) fn shared(seats: u64, time: Duration, sharers: usize) -> Self {
+    pub(crate) fn equal_part(seats: u64, time: Duration, sharers: usize) -> Self {
         let nanos = u128::from(seats).saturating_mul(time.as_nanos());
         SeatSeconds(nanos.saturating_mul(PER_NANOSECOND).checked_div(sharers as u128).unwrap_or_default())
     }
@@ -33,7 +33,7 @@ impl SeatSeconds {
     }
 
     /// Subtracts `other`, saturating at zero.
-    pub(crate) fn less(self, other: Self) -> Self {
+    pub(crate) fn saturating_sub(self, other: Self) -> Self {
         SeatSeconds(self.0.saturating_sub(other.0))
     }
 
@@ -91,9 +91,9 @@ mod tests {
     fn shared_work_is_not_rounded_away() {
         let mut sum = SeatSeconds::default();
         for _ in 0..1_000_000 {
-            sum += SeatSeconds::shared(1, Duration::from_nanos(1), 100);
+            sum += SeatSeconds::equal_part(1, Duration::from_nanos(1), 100);
         }
         assert_eq!(sum, SeatSeconds::of(1, Duration::from_nanos(10_000)));
-        assert_eq!(SeatSeconds::shared(1, Duration::MAX, 0), SeatSeconds::default());
+        assert_eq!(SeatSeconds::equal_part(1, Duration::MAX, 0), SeatSeconds::default());
     }
 }

@@ -80,7 +80,7 @@ impl Printer {
             column.print(view, now, &mut cells);
         }
         let condition = (self.condition)(view);
-        if subject.doubt.exists() {
+        if subject.read_status.exists() {
             return Err(NotInPlace);
         }
         Ok(Row { cells, condition })
@@ -91,7 +91,7 @@ impl Printer {
 #[derive(Debug)]
 pub struct Subject<'a> {
     form: Representation<'a>,
-    doubt: ReadStatus,
+    read_status: ReadStatus,
 }
 
 #[derive(Debug)]
@@ -102,18 +102,21 @@ enum Representation<'a> {
 
 impl<'a> Subject<'a> {
     pub fn tree(object: &'a Object) -> Self {
-        Subject { form: Representation::Tree(object), doubt: ReadStatus::default() }
+        Subject { form: Representation::Tree(object), read_status: ReadStatus::default() }
     }
 
     /// Canonical bytes of a message. Only the fields of the columns are read.
     pub fn message(message: &'static Message, raw: &'a [u8]) -> Self {
-        Subject { form: Representation::Message(MessageRef::new(message, raw)), doubt: ReadStatus::default() }
+        Subject {
+            form: Representation::Message(MessageRef::new(message, raw)),
+            read_status: ReadStatus::default(),
+        }
     }
 
     fn view(&self) -> View<'_> {
         match self.form {
             Representation::Tree(object) => View::of(object),
-            Representation::Message(message) => View::of_message(message, &self.doubt),
+            Representation::Message(message) => View::of_message(message, &self.read_status),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Unhealthy {
 
 impl Unhealthy {
     /// A problem that the plugin reported in a successful call.
-    pub(crate) fn reported(error: Error) -> Self {
+    pub(crate) fn from_plugin(error: Error) -> Self {
         Unhealthy { error, call: None }
     }
 
@@ -36,12 +36,12 @@ pub(crate) struct Health {
     /// Name of the provider.
     name: Arc<str>,
     last: Mutex<Option<(Instant, Result<(), Error>)>>,
-    looking: SingleFlight<(), ()>,
+    check_in_flight: SingleFlight<(), ()>,
 }
 
 impl Health {
     pub(crate) fn new(name: &Arc<str>) -> Self {
-        Health { name: Arc::clone(name), last: Mutex::default(), looking: SingleFlight::default() }
+        Health { name: Arc::clone(name), last: Mutex::default(), check_in_flight: SingleFlight::default() }
     }
 
     /// Checks the health of the plugin. Uses the last result while it is recent; otherwise runs `look`, which
@@ -59,7 +59,7 @@ impl Health {
         }
         let health = Arc::clone(self);
         let look = async move { health.record(look.await) };
-        self.looking.join((), look).await
+        self.check_in_flight.join((), look).await
     }
 
     fn last(&self) -> MutexGuard<'_, Option<(Instant, Result<(), Error>)>> {

@@ -90,14 +90,14 @@ const USES: Family<Counter, 4> = Family::counter(
 );
 
 /// Direction of a value, provider, and hash of the key id.
-type Use = (Direction, Arc<str>, Arc<str>);
+type KeyUse = (Direction, Arc<str>, Arc<str>);
 
 /// Key ids that were recently seen.
 #[derive(Default)]
 struct KeyIds {
     /// From `Status` calls, by provider and hash of the key id.
     told: Mutex<Recent<(Arc<str>, Arc<str>)>>,
-    used: Mutex<Recent<Use>>,
+    used: Mutex<Recent<KeyUse>>,
     /// Filled share of the key cache, as the bits of a float.
     filled: AtomicU64,
 }
@@ -166,7 +166,7 @@ impl KmsMetrics {
     }
 
     /// Runs `make`, which generates a key, and records its duration.
-    pub(crate) fn key_made(&self, make: impl FnOnce()) {
+    pub(crate) fn time_key_generation(&self, make: impl FnOnce()) {
         let began = Instant::now();
         make();
         self.keys_made.observe_duration(began.elapsed());
@@ -184,7 +184,7 @@ impl KmsMetrics {
     }
 
     /// Records the size and the capacity of the key cache (v1).
-    pub(crate) fn filled(&self, keys: usize, max: usize) {
+    pub(crate) fn set_cache_fill(&self, keys: usize, max: usize) {
         let float = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         self.seen.filled.store((float(keys) / float(max)).to_bits(), Relaxed);
     }
@@ -200,13 +200,13 @@ impl KmsMetrics {
     }
 
     /// Records the key id of a `Status` response.
-    pub(crate) fn told(&self, provider: &Arc<str>, key_id: &str, now: UnixTime) {
+    pub(crate) fn record_status_key(&self, provider: &Arc<str>, key_id: &str, now: UnixTime) {
         let key = (Arc::clone(provider), hash(key_id).into());
         locked(&self.seen.told).note(key, now);
     }
 
     /// Records that a value was read or written under a plugin's key (v2).
-    pub(crate) fn used(
+    pub(crate) fn record_use(
         &self,
         direction: Direction,
         provider: &Arc<str>,

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use encryption::Decrypted;
+use encryption::DecryptedValue;
 use http::{Request, Response};
 use prost::Message;
 use tokio::net::UnixListener;
@@ -145,7 +145,7 @@ async fn plugin_sealed_values_open_in_another_server() {
         let elsewhere = outside().provider(&kms).await.unwrap();
         assert_eq!(
             elsewhere.open(&stored, b"/a").await,
-            Ok(Decrypted::current("secret".into())),
+            Ok(DecryptedValue::current("secret".into())),
             "{version:?}"
         );
     }

@@ -6,7 +6,7 @@ use apimachinery::lru::Lru;
 use async_trait::async_trait;
 use bytes::Bytes;
 use encryption::cipher::{Cbc, Gcm};
-use encryption::{Decrypted, Direction, Error, KmsProvider, Random, Transformer};
+use encryption::{DecryptedValue, Direction, Error, KmsProvider, Random, Transformer};
 use sha2::{Digest, Sha256};
 
 use crate::health::{Health, Unhealthy};
@@ -32,13 +32,13 @@ impl Dek {
     }
 
     /// Decrypts a value. A value under AES-CBC is stale.
-    fn open(&self, data: &[u8], context: &[u8]) -> Result<Decrypted, Error> {
+    fn open(&self, data: &[u8], context: &[u8]) -> Result<DecryptedValue, Error> {
         let new = match self.gcm.open(data, context) {
-            Ok(plain) => return Ok(Decrypted::current(plain.into())),
+            Ok(plain) => return Ok(DecryptedValue::current(plain.into())),
             Err(error) => error,
         };
         match Cbc::new(&self.key).and_then(|cbc| cbc.open(data)) {
-            Ok(plain) => Ok(Decrypted { plain: plain.into(), stale: true }),
+            Ok(plain) => Ok(DecryptedValue { plain: plain.into(), stale: true }),
             Err(old) if old == new => Err(new),
             Err(old) => Err(Error::new(format!("[{new}, {old}]"))),
         }
@@ -64,7 +64,7 @@ impl Keys {
     fn put(&self, sealed: Fingerprint, dek: Arc<Dek>) {
         let mut keys = self.keys();
         keys.put(sealed, dek);
-        self.metrics.filled(keys.len(), self.max);
+        self.metrics.set_cache_fill(keys.len(), self.max);
     }
 }
 
@@ -101,12 +101,12 @@ impl Provider {
         }
     }
 
-    fn known(&self, sealed: &Fingerprint) -> Option<Arc<Dek>> {
+    fn cached_key(&self, sealed: &Fingerprint) -> Option<Arc<Dek>> {
         self.keys.as_ref()?.get(sealed)
     }
 
     /// Decrypts a key with the plugin. Concurrent callers share the call.
-    async fn ask(&self, sealed: &[u8], fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
+    async fn decrypt_key(&self, sealed: &[u8], fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
         if self.keys.is_some() {
             self.metrics.record_cache_miss();
         }
@@ -139,23 +139,23 @@ fn split(stored: &[u8]) -> Result<(&[u8], &[u8]), Error> {
 
 #[async_trait]
 impl Transformer for Provider {
-    fn try_decrypt(&self, stored: &[u8], context: &[u8]) -> Option<Result<Decrypted, Error>> {
+    fn try_decrypt(&self, stored: &[u8], context: &[u8]) -> Option<Result<DecryptedValue, Error>> {
         let (sealed, data) = match split(stored) {
             Ok(parts) => parts,
             Err(error) => return Some(Err(error)),
         };
-        let dek = self.known(&Sha256::digest(sealed).into())?;
+        let dek = self.cached_key(&Sha256::digest(sealed).into())?;
         self.metrics.record_transformation(Direction::FromStorage);
         Some(dek.open(data, context))
     }
 
-    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Decrypted, Error> {
+    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<DecryptedValue, Error> {
         self.metrics.record_transformation(Direction::FromStorage);
         let (sealed, data) = split(stored)?;
         let fingerprint = Sha256::digest(sealed).into();
-        let dek = match self.known(&fingerprint) {
+        let dek = match self.cached_key(&fingerprint) {
             Some(dek) => dek,
-            None => self.ask(sealed, fingerprint).await?,
+            None => self.decrypt_key(sealed, fingerprint).await?,
         };
         dek.open(data, context)
     }
@@ -163,7 +163,7 @@ impl Transformer for Provider {
     async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error> {
         self.metrics.record_transformation(Direction::ToStorage);
         let mut key = vec![0; KEY_LENGTH];
-        self.metrics.key_made(|| (self.random)(&mut key));
+        self.metrics.time_key_generation(|| (self.random)(&mut key));
         let sealed = self.plugin.encrypt(key.clone()).await?;
         let length = u16::try_from(sealed.len()).map_err(|_| {
             let length = sealed.len();

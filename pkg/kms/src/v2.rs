@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use encryption::{Decrypted, Direction, Error, KmsProvider, Transformer};
+use encryption::{DecryptedValue, Direction, Error, KmsProvider, Transformer};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::plugin::v2::{DecryptRequest, Plugin};
@@ -59,7 +59,7 @@ impl Provider {
     }
 
     /// Decrypts a source with the plugin. Concurrent callers share the call.
-    async fn ask(&self, source: &Source<'_>, fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
+    async fn decrypt_source(&self, source: &Source<'_>, fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
         self.metrics.record_cache_miss();
         let kind = source.kind;
         let key_id = source.key_id.to_owned();
@@ -81,17 +81,25 @@ impl Provider {
         self.opening.join(fingerprint, work).await
     }
 
-    fn opened(&self, object: &EncryptedObject<'_>, dek: &Dek, context: &[u8]) -> Result<Decrypted, Error> {
-        self.metrics.used(Direction::FromStorage, &self.name, &dek.key_id_hash, self.clock.now());
+    fn decrypt_object(
+        &self,
+        object: &EncryptedObject<'_>,
+        dek: &Dek,
+        context: &[u8],
+    ) -> Result<DecryptedValue, Error> {
+        self.metrics.record_use(Direction::FromStorage, &self.name, &dek.key_id_hash, self.clock.now());
         let plain = dek.open(object.data, context)?.into();
         let current = &self.probe.state()?.source.key_id;
-        Ok(Decrypted { plain, stale: object.source.kind != Kind::Seed || object.source.key_id != current })
+        Ok(DecryptedValue {
+            plain,
+            stale: object.source.kind != Kind::Seed || object.source.key_id != current,
+        })
     }
 }
 
 #[async_trait]
 impl Transformer for Provider {
-    fn try_decrypt(&self, stored: &[u8], context: &[u8]) -> Option<Result<Decrypted, Error>> {
+    fn try_decrypt(&self, stored: &[u8], context: &[u8]) -> Option<Result<DecryptedValue, Error>> {
         let object = EncryptedObject::parse(stored).and_then(|object| {
             self.probe.state()?;
             Ok(object)
@@ -99,21 +107,21 @@ impl Transformer for Provider {
         match object {
             Ok(object) => {
                 let dek = self.sources.get(&object.source.fingerprint())?;
-                Some(self.opened(&object, &dek, context))
+                Some(self.decrypt_object(&object, &dek, context))
             }
             Err(error) => Some(Err(error)),
         }
     }
 
-    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Decrypted, Error> {
+    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<DecryptedValue, Error> {
         let object = EncryptedObject::parse(stored)?;
         self.probe.state()?;
         let fingerprint = object.source.fingerprint();
         let dek = match self.sources.get(&fingerprint) {
             Some(dek) => dek,
-            None => self.ask(&object.source, fingerprint).await?,
+            None => self.decrypt_source(&object.source, fingerprint).await?,
         };
-        self.opened(&object, &dek, context)
+        self.decrypt_object(&object, &dek, context)
     }
 
     async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error> {
@@ -126,7 +134,7 @@ impl Transformer for Provider {
         object::put_head(&mut out, length);
         source.seed.seal(&mut out, plain, context, &*self.random)?;
         out.extend_from_slice(&source.encoded);
-        self.metrics.used(Direction::ToStorage, &self.name, &source.dek.key_id_hash, self.clock.now());
+        self.metrics.record_use(Direction::ToStorage, &self.name, &source.dek.key_id_hash, self.clock.now());
         Ok(out.into())
     }
 }

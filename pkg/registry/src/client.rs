@@ -24,14 +24,14 @@ use tokio::time::Instant;
 use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, UpdateOutcome, UpdateRequest, WatchEvents};
 use crate::{Registry, Result, StoredRef, Target, codec, meta};
 
-pub use reconcile::{Amended, DesiredState, Reconciled};
+pub use reconcile::{DesiredState, ReconcileOutcome, Reconciled};
 
 /// User name of the server's own requests.
 pub const APISERVER_USER: &str = "system:apiserver";
 /// Default field manager of its writes; a controller may have its own.
 pub const FIELD_MANAGER: &str = "kube-apiserver";
 
-/// Error of [`Client::find`] and [`Client::through`].
+/// Error of [`Client::find`] and [`Client::with_subresource`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
     /// The resource is not built in.
@@ -58,7 +58,7 @@ impl From<LookupError> for Box<Status> {
 
 /// Freshness of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Read {
+pub enum ReadFreshness {
     /// The state of the watch cache, without waiting. Objects that are not in the cache are read from the
     /// store.
     Cached,
@@ -66,12 +66,12 @@ pub enum Read {
     Latest,
 }
 
-impl Read {
+impl ReadFreshness {
     /// The `resourceVersion` parameter for this freshness.
     fn resource_version(self) -> &'static str {
         match self {
-            Read::Cached => "0",
-            Read::Latest => "",
+            ReadFreshness::Cached => "0",
+            ReadFreshness::Latest => "",
         }
     }
 }
@@ -118,7 +118,7 @@ impl Client {
     ///
     /// # Errors
     /// There is no such subresource.
-    pub fn through(self, subresource: &str) -> std::result::Result<Self, LookupError> {
+    pub fn with_subresource(self, subresource: &str) -> std::result::Result<Self, LookupError> {
         let Resource { group, version, plural, .. } = *self.row;
         let endpoint = resources::find(group, version, plural, subresource);
         let endpoint = endpoint.ok_or_else(|| LookupError::Subresource {
@@ -130,7 +130,7 @@ impl Client {
 
     /// Returns a client with another field manager.
     #[must_use]
-    pub fn managed_by(self, manager: &'static str) -> Self {
+    pub fn with_field_manager(self, manager: &'static str) -> Self {
         Client { manager, ..self }
     }
 
@@ -154,7 +154,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Registry::get`], and 500 for an object that cannot be decoded.
-    pub async fn get(&self, namespace: &str, name: &str, read: Read) -> Result<Option<Object>> {
+    pub async fn get(&self, namespace: &str, name: &str, read: ReadFreshness) -> Result<Option<Object>> {
         let element = self.element(namespace, name, read).await?;
         element.map(|element| self.decoded(StoredRef::element(&element))).transpose()
     }
@@ -163,7 +163,12 @@ impl Client {
     ///
     /// # Errors
     /// As [`Registry::get`].
-    pub async fn element(&self, namespace: &str, name: &str, read: Read) -> Result<Option<Arc<Element>>> {
+    pub async fn element(
+        &self,
+        namespace: &str,
+        name: &str,
+        read: ReadFreshness,
+    ) -> Result<Option<Arc<Element>>> {
         match self.registry.get(&self.target(namespace, name), read.resource_version()).await {
             Ok(element) => Ok(Some(element)),
             Err(status) if status.reason == Reason::NotFound => Ok(None),
@@ -185,7 +190,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Registry::list`], and 500 if an object cannot be decoded.
-    pub async fn list(&self, namespace: &str, read: Read) -> Result<Vec<Object>> {
+    pub async fn list(&self, namespace: &str, read: ReadFreshness) -> Result<Vec<Object>> {
         let options =
             ListOptions { resource_version: read.resource_version().to_owned(), ..ListOptions::default() };
         let page = self.registry.list(&self.target(namespace, ""), &options).await?;
@@ -196,7 +201,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Registry::watch`].
-    pub async fn changes(&self, deadline: Instant) -> Result<WatchEvents> {
+    pub async fn watch(&self, deadline: Instant) -> Result<WatchEvents> {
         let options = ListOptions {
             resource_version: "0".to_owned(),
             send_initial_events: Some(false),
@@ -300,7 +305,7 @@ impl Client {
             dry_run: false,
             force_allow_create: false,
             keeps_managers: false,
-            outside: None,
+            pending_conversions: None,
             admit: &AdmitAll,
         };
         let mut change = |old: Option<&Object>| match old {
@@ -315,7 +320,7 @@ impl Client {
     }
 
     fn fields(&self) -> Option<&FieldManager> {
-        self.fields.get_or_init(|| field_manager(self.endpoint, |row| self.registry.serves(row))).as_ref()
+        self.fields.get_or_init(|| field_manager(self.endpoint, |row| self.registry.is_served(row))).as_ref()
     }
 
     /// Fills in the fields that every write needs.

@@ -71,7 +71,7 @@ impl From<CodecError> for Box<Status> {
 
 /// Stored object with its key and revision. Clones share the bytes.
 #[derive(Debug, Clone)]
-pub struct Stored {
+pub struct StoredObject {
     /// Storage key, for the log.
     pub key: String,
     /// Stored bytes, without a resource version.
@@ -81,14 +81,14 @@ pub struct Stored {
     pub revision: Revision,
 }
 
-impl Stored {
+impl StoredObject {
     /// Borrows the object for decoding or encoding.
     pub fn as_ref(&self) -> StoredRef<'_> {
         StoredRef { key: &self.key, value: &self.value, revision: self.revision }
     }
 }
 
-/// Stored object, borrowed from a [`Stored`] or an [`Element`].
+/// Stored object, borrowed from a [`StoredObject`] or an [`Element`].
 #[derive(Debug, Clone, Copy)]
 pub struct StoredRef<'a> {
     /// Storage key, for the log.
@@ -211,7 +211,7 @@ pub fn revision_text(revision: Revision) -> String {
 /// without a resource version.
 pub(crate) fn decode_value(row: &StorageSpec, value: &[u8]) -> Result<Object, CodecError> {
     let (object, from) = decode_any(row, value)?;
-    Ok(in_row_version(row, object, &from))
+    Ok(to_row_version(row, object, &from))
 }
 
 /// Decodes bytes that any server has written into a tree of the row's version without a resource version.
@@ -233,7 +233,7 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
             complete_custom(kind, row, &from, &mut object)?;
         }
     }
-    let mut object = in_row_version(row, object, &from);
+    let mut object = to_row_version(row, object, &from);
     api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)?;
     Ok(object)
 }
@@ -257,7 +257,7 @@ fn complete_custom(
 
 /// Returns the bytes that readers see for stored bytes. Strategies omit fields that upstream's decoder fills
 /// in again, for example the phase of a new claim. Older servers wrote other versions.
-pub(crate) fn as_read(row: &StorageSpec, written: Bytes, gates: &Gates) -> Bytes {
+pub(crate) fn reader_form(row: &StorageSpec, written: Bytes, gates: &Gates) -> Bytes {
     let differs = |envelope: Envelope<'_>| {
         if envelope.api_version != row.group_version {
             return true;
@@ -295,7 +295,7 @@ fn decode_any(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), Codec
 
 /// Converts an object of version `from` to the row's version. An object with a conversion webhook is
 /// unchanged.
-pub(crate) fn in_row_version(row: &StorageSpec, object: Object, from: &str) -> Object {
+pub(crate) fn to_row_version(row: &StorageSpec, object: Object, from: &str) -> Object {
     if row.custom.is_some_and(|kind| kind.converts_by_webhook) {
         return object;
     }

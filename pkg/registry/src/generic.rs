@@ -41,7 +41,7 @@ use storage::KeyQueues;
 use crate::StoredRef;
 use crate::ingest::{self, Fields};
 
-pub use admit::{Admit, AdmitAll, Edits};
+pub use admit::{AdmissionEffects, Admit, AdmitAll};
 pub use kinds::strategy::Entropy;
 use older::EmulatedStorage;
 
@@ -136,29 +136,29 @@ impl StoredResource {
     }
 }
 
-type Stored = HashMap<Arc<str>, Arc<StoredResource>>;
+type StoredResources = HashMap<Arc<str>, Arc<StoredResource>>;
 
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
 pub struct Registry {
     delegator: Delegator,
     /// Write queues of the delegator's store.
-    turns: Arc<KeyQueues>,
+    write_queues: Arc<KeyQueues>,
     prefix: Arc<str>,
     /// By storage prefix.
-    stored: Arc<ArcSwap<Stored>>,
+    stored: Arc<ArcSwap<StoredResources>>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     event_ttl: Duration,
     /// By storage prefix.
     allocators: Arc<HashMap<&'static str, Arc<dyn Allocator>>>,
     settings: Settings,
-    older: Arc<EmulatedStorage>,
-    serves: Serves,
+    emulated_storage: Arc<EmulatedStorage>,
+    is_served: ServedPredicate,
 }
 
 /// Returns true if a row is currently served.
-pub type Serves = Arc<dyn Fn(&Resource<'_>) -> bool + Send + Sync>;
+pub type ServedPredicate = Arc<dyn Fn(&Resource<'_>) -> bool + Send + Sync>;
 
 impl Registry {
     /// Creates verbs over `delegator`, which must have the resources of [`crate::ingest::resources`] with the
@@ -171,20 +171,20 @@ impl Registry {
         event_ttl: Duration,
     ) -> Self {
         let stored = ingest::stored_rows().filter_map(|(_, storage)| {
-            let resource = delegator.resource(&ingest::keys_of(prefix, storage.prefix))?;
+            let resource = delegator.resource(&ingest::key_prefix_of(prefix, storage.prefix))?;
             let stored = StoredResource { resource, fields: Fields::of(storage.prefix), converter: None };
             Some((storage.prefix.into(), Arc::new(stored)))
         });
         let stored = Arc::new(ArcSwap::from_pointee(stored.collect()));
-        let turns = Arc::default();
+        let write_queues = Arc::default();
         let allocators = Arc::default();
         let settings = Settings::default();
         let prefix = prefix.into();
-        let older = Arc::default();
-        let serves: Serves = Arc::new(|row| !row.off_by_default);
+        let emulated_storage = Arc::default();
+        let is_served: ServedPredicate = Arc::new(|row| !row.off_by_default);
         Registry {
             delegator,
-            turns,
+            write_queues,
             prefix,
             stored,
             clock,
@@ -192,8 +192,8 @@ impl Registry {
             event_ttl,
             allocators,
             settings,
-            older,
-            serves,
+            emulated_storage,
+            is_served,
         }
     }
 
@@ -207,19 +207,20 @@ impl Registry {
     /// needs a flag.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Self {
-        let older = Arc::new(EmulatedStorage::beside(settings.gates.effective().min_compatibility));
-        Registry { settings, older, ..self }
+        let emulated_storage =
+            Arc::new(EmulatedStorage::for_release(settings.gates.effective().min_compatibility));
+        Registry { settings, emulated_storage, ..self }
     }
 
     /// Sets the catalog of served resources. By default it contains the resources that are enabled by
     /// default.
     #[must_use]
-    pub fn with_served(self, serves: Serves) -> Self {
-        Registry { serves, ..self }
+    pub fn with_served(self, is_served: ServedPredicate) -> Self {
+        Registry { is_served, ..self }
     }
 
-    pub(crate) fn serves(&self, row: &Resource<'_>) -> bool {
-        (self.serves)(row)
+    pub(crate) fn is_served(&self, row: &Resource<'_>) -> bool {
+        (self.is_served)(row)
     }
 
     /// Adds the resource with the storage version `stored`. `versions` are all its rows, which contain its
@@ -251,7 +252,7 @@ impl Registry {
 
     fn add(&self, entries: &[(Arc<str>, Arc<StoredResource>)]) {
         self.stored.rcu(|known| {
-            let mut next = Stored::clone(known);
+            let mut next = StoredResources::clone(known);
             next.extend(entries.iter().cloned());
             next
         });
@@ -264,13 +265,13 @@ impl Registry {
         versions: &[Handle],
         outside: Option<Arc<dyn Convert>>,
     ) -> (Arc<str>, Arc<StoredResource>) {
-        let fields = Fields::of_rows(versions.iter().map(Handle::row)).gated(&self.settings.gates);
+        let fields = Fields::of_rows(versions.iter().map(Handle::row)).with_gates(&self.settings.gates);
         let Resource { watch_cache, .. } = *stored.row();
         let prefix: Arc<str> = stored.row().stored_form().prefix.into();
         let converter = outside.map(|outside| {
             let main = versions.iter().filter(|version| version.row().subresource.is_empty());
             let versions = main.chain([&stored]).cloned().collect();
-            convert::Converter { outside, versions, watches: Arc::default() }
+            convert::Converter { converter: outside, versions, watch_lock: Arc::default() }
         });
         let config = ingest::resource(&self.prefix, stored, fields.clone(), self.settings.gates, watch_cache);
         let resource = self.delegator.install(config);
@@ -280,11 +281,11 @@ impl Registry {
     /// Removes the resource with this storage prefix. Its watches end; its stored objects remain.
     pub fn retire(&self, storage_prefix: &str) {
         self.stored.rcu(|known| {
-            let mut next = Stored::clone(known);
+            let mut next = StoredResources::clone(known);
             next.remove(storage_prefix);
             next
         });
-        self.delegator.retire(&ingest::keys_of(&self.prefix, storage_prefix));
+        self.delegator.retire(&ingest::key_prefix_of(&self.prefix, storage_prefix));
     }
 
     /// Memory budget of the memo for encoded forms.

@@ -46,7 +46,7 @@ use source::{Item, Source};
 /// Maximum number of changes that are published together.
 const BATCH_MAX: usize = 256;
 /// Pause before a view is compiled again.
-const PAUSE: Duration = Duration::from_millis(100);
+const REBUILD_PAUSE: Duration = Duration::from_millis(100);
 
 /// State that is compiled from objects. A clone must behave like the original, and so must a view that has
 /// applied the same changes.
@@ -70,14 +70,14 @@ pub trait Projection: Clone + Default + Send + Sync + 'static {
 pub struct ObjectChange {
     row: Handle,
     element: Arc<Element>,
-    gone: bool,
+    deleted: bool,
     /// Decoded on first use.
     object: OnceLock<Option<Object>>,
 }
 
 impl ObjectChange {
-    fn new(row: Handle, element: Arc<Element>, gone: bool) -> Self {
-        ObjectChange { row, element, gone, object: OnceLock::new() }
+    fn new(row: Handle, element: Arc<Element>, deleted: bool) -> Self {
+        ObjectChange { row, element, deleted, object: OnceLock::new() }
     }
 
     /// Row of the resource, as passed to [`Informer::new`].
@@ -102,8 +102,8 @@ impl ObjectChange {
 
     /// True if the object was removed. An object that was not removed and has no [bytes](Self::bytes) cannot
     /// be decoded.
-    pub fn is_gone(&self) -> bool {
-        self.gone
+    pub fn is_deleted(&self) -> bool {
+        self.deleted
     }
 
     /// Current object in its storage version; `None` if it was removed. An object that cannot be decoded is
@@ -115,11 +115,11 @@ impl ObjectChange {
     /// Current stored form of the object: canonical, with defaults, in the storage version. `None` if it was
     /// removed or cannot be decoded.
     pub fn bytes(&self) -> Option<&Bytes> {
-        self.element.value().ok().filter(|_| !self.gone)
+        self.element.value().ok().filter(|_| !self.deleted)
     }
 
     fn decode(&self) -> Option<Object> {
-        if self.gone {
+        if self.deleted {
             return None;
         }
         let storage = self.row().storage.as_ref()?;
@@ -152,28 +152,28 @@ impl<V: Projection> Informer<V> {
     /// Creates a view of `rows`, which must be stored resources, and the task that keeps it up to date.
     /// `what` names it in the log.
     pub fn new(registry: &Registry, what: &'static str, rows: Vec<Handle>) -> (Self, InformerTask<V>) {
-        Informer::beginning_with(V::default, registry, what, rows)
+        Informer::with_initial_view(V::default, registry, what, rows)
     }
 
-    /// As [`new`](Self::new), with a view that starts as the result of `empty` whenever it is compiled.
-    pub fn beginning_with(
-        empty: impl Fn() -> V + Send + Sync + 'static,
+    /// As [`new`](Self::new), with a view that starts as the result of `make_view` whenever it is compiled.
+    pub fn with_initial_view(
+        make_view: impl Fn() -> V + Send + Sync + 'static,
         registry: &Registry,
-        what: &'static str,
+        description: &'static str,
         rows: Vec<Handle>,
     ) -> (Self, InformerTask<V>) {
-        let view = ArcSwap::from_pointee(empty());
+        let view = ArcSwap::from_pointee(make_view());
         let ready = AtomicBool::new(false);
         let published = watch::Sender::new(());
         let shared = Arc::new(Shared { view, ready, published });
         let following = InformerTask {
             registry: registry.clone(),
-            what,
+            description,
             rows,
-            empty: Box::new(empty),
+            make_view: Box::new(make_view),
             shared: Arc::clone(&shared),
             spare: None,
-            left_out: HashMap::new(),
+            excluded: HashMap::new(),
         };
         (Informer(shared), following)
     }
@@ -212,38 +212,38 @@ impl<V: Projection> Informer<V> {
 #[must_use = "a view that is not kept current never becomes ready"]
 pub struct InformerTask<V> {
     registry: Registry,
-    what: &'static str,
+    description: &'static str,
     rows: Vec<Handle>,
     /// Creates the view before its first change.
-    empty: Box<dyn Fn() -> V + Send + Sync>,
+    make_view: Box<dyn Fn() -> V + Send + Sync>,
     shared: Arc<Shared<V>>,
     /// Second copy of the view, with the same content. `None` if it must be cloned first.
     spare: Option<Arc<V>>,
     /// Objects that made the view panic, with their revisions.
-    left_out: HashMap<Box<str>, i64>,
+    excluded: HashMap<Box<str>, i64>,
 }
 
 /// Reason to compile a view again.
-type Gap = String;
+type RebuildReason = String;
 
 impl<V: Projection> InformerTask<V> {
     /// Keeps the view up to date until this is dropped. Spawns no task.
     pub async fn run(mut self) {
         loop {
-            let Err(reason) = self.live().await;
+            let Err(reason) = self.follow_changes().await;
             // Nothing is lost: the previous view stays visible. A panic was already logged.
-            tracing::info!(view = self.what, reason, "a view is compiled anew");
-            sleep(PAUSE).await;
+            tracing::info!(view = self.description, reason, "a view is compiled anew");
+            sleep(REBUILD_PAUSE).await;
         }
     }
 
     /// Compiles a view from the start and keeps it up to date until changes were missed.
-    async fn live(&mut self) -> Result<Infallible, Gap> {
+    async fn follow_changes(&mut self) -> Result<Infallible, RebuildReason> {
         let source = |row: &Handle| Source::new(self.registry.clone(), row.clone()).items();
         let sources: Vec<BoxStream<'static, Item>> = self.rows.iter().map(source).collect();
         let mut incomplete = sources.len();
         let mut items = select_all(sources).ready_chunks(BATCH_MAX);
-        let mut view = (self.empty)();
+        let mut view = (self.make_view)();
         while incomplete > 0 {
             for item in items.next().await.unwrap_or_default() {
                 match item {
@@ -268,7 +268,7 @@ impl<V: Projection> InformerTask<V> {
     }
 
     /// Publishes the view with more changes applied.
-    fn advance(&mut self, changes: &[ObjectChange]) -> Result<(), Gap> {
+    fn advance(&mut self, changes: &[ObjectChange]) -> Result<(), RebuildReason> {
         let spare = self.spare.take();
         let mut next = spare.unwrap_or_else(|| Arc::new(V::clone(&self.shared.view.load())));
         let view = Arc::make_mut(&mut next);
@@ -289,18 +289,22 @@ impl<V: Projection> InformerTask<V> {
     }
 
     /// Applies a change, unless the view panicked for it before.
-    fn apply(&mut self, view: &mut V, change: &ObjectChange) -> Result<(), Gap> {
+    fn apply(&mut self, view: &mut V, change: &ObjectChange) -> Result<(), RebuildReason> {
         let key = change.element.key();
         let revision = change.element.revision();
-        if change.gone {
-            self.left_out.remove(key);
-        } else if self.left_out.get(key) == Some(&revision) {
+        if change.deleted {
+            self.excluded.remove(key);
+        } else if self.excluded.get(key) == Some(&revision) {
             return Ok(());
         }
         // The view is discarded after a panic.
         catch_unwind(AssertUnwindSafe(|| view.apply(change))).map_err(|_| {
-            tracing::error!(view = self.what, key, "a view panicked over an object, which is left out");
-            self.left_out.insert(key.into(), revision);
+            tracing::error!(
+                view = self.description,
+                key,
+                "a view panicked over an object, which is left out"
+            );
+            self.excluded.insert(key.into(), revision);
             "it panicked over an object".to_owned()
         })
     }

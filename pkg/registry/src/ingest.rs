@@ -28,7 +28,7 @@ use crate::meta;
 /// selects the resources with a watch cache; `gates` affect the defaults.
 pub fn resources(prefix: &str, gates: Gates, cached: impl Fn(&Resource) -> bool) -> Vec<ResourceConfig> {
     let config = |(row, storage): (&'static Resource<'static>, &'static StorageSpec<'static>)| {
-        resource(prefix, row.into(), Fields::of(storage.prefix).gated(&gates), gates, cached(row))
+        resource(prefix, row.into(), Fields::of(storage.prefix).with_gates(&gates), gates, cached(row))
     };
     stored_rows().map(config).collect()
 }
@@ -43,7 +43,7 @@ pub(crate) fn resource(
 ) -> ResourceConfig {
     let row = handle.row();
     ResourceConfig {
-        prefix: keys_of(prefix, row.stored_form().prefix),
+        prefix: key_prefix_of(prefix, row.stored_form().prefix),
         group: row.group.to_owned(),
         resource: row.plural.to_owned(),
         cached,
@@ -52,7 +52,7 @@ pub(crate) fn resource(
     }
 }
 
-pub(crate) fn keys_of(prefix: &str, storage_prefix: &str) -> String {
+pub(crate) fn key_prefix_of(prefix: &str, storage_prefix: &str) -> String {
     format!("/{}/{storage_prefix}/", prefix.trim_matches('/'))
 }
 
@@ -94,12 +94,12 @@ impl Fields {
     }
 
     /// Adds the shard key if its gate is enabled.
-    pub(crate) fn gated(self, gates: &Gates) -> Self {
+    pub(crate) fn with_gates(self, gates: &Gates) -> Self {
         Fields { sharded: gates.enabled(Gate::ShardedListAndWatch), ..self }
     }
 
     /// All header fields, in order.
-    fn filed(&self) -> impl Iterator<Item = &str> {
+    fn header_fields(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(|path| &**path).chain(self.sharded.then_some(UID))
     }
 
@@ -118,7 +118,7 @@ const UID: &str = "metadata.uid";
 /// Paths of a selectable field in a stored object; the first non-empty one applies. Rows contain paths of
 /// upstream's internal objects. The differences to stored objects are listed here (upstream's
 /// `ToSelectableFields` functions).
-fn places(kind: &str, path: &str) -> &'static [&'static [&'static str]] {
+fn field_paths(kind: &str, path: &str) -> &'static [&'static [&'static str]] {
     match (kind, path) {
         ("Pod", "status.podIP") => &[&["status", "podIPs", "ip"]],
         ("Event", "source") => &[&["source", "component"], &["reportingComponent"]],
@@ -166,7 +166,7 @@ impl StoredForm {
         for (key, label) in Header::parse(raw)?.labels() {
             header.push_label(key, label);
         }
-        for path in self.fields.filed() {
+        for path in self.fields.header_fields() {
             push(storage.kind, path, header, |place| {
                 scalar_text(proto::field_at(raw, storage.message, place))
             });
@@ -225,14 +225,14 @@ pub(crate) fn index(kind: &str, fields: &Fields, object: &Object, header: &mut H
     for (key, label) in labels.into_iter().flatten() {
         header.push_label(key, label.as_str().unwrap_or(""));
     }
-    for path in fields.filed() {
+    for path in fields.header_fields() {
         push(kind, path, header, |place| tree_text(object, place));
     }
 }
 
 /// Adds the first non-empty value of a field.
 fn push(kind: &str, path: &str, header: &mut HeaderBuilder, read: impl Fn(&[&str]) -> String) {
-    let found = match places(kind, path) {
+    let found = match field_paths(kind, path) {
         [] => read(&path.split('.').collect::<Vec<_>>()),
         places => places.iter().map(|place| read(place)).find(|text| !text.is_empty()).unwrap_or_default(),
     };

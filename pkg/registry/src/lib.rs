@@ -16,6 +16,6 @@ pub(crate) mod testing;
 pub use api::meta;
 pub use cacher::{Budget, Element, Items, ItemsIter, Memo, OBJECTS_AT_ONCE};
 pub use client::Client;
-pub use codec::{Stored, StoredRef};
+pub use codec::{StoredObject, StoredRef};
 pub use generic::{Entropy, Registry, Result, Target};
 pub use informer::{Informer, InformerTask, Projection};

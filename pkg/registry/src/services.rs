@@ -102,7 +102,7 @@ impl Services {
         let endpoints = client("endpoints")?;
         let pools = Arc::new(Pools { addresses, ports });
         let read = Arc::clone(&pools);
-        counts.register_free(metrics, pools.ports.range().size(), move || read.addresses.now());
+        counts.register_free(metrics, pools.ports.range().size(), move || read.addresses.snapshot());
         Ok((Services { pools, services, endpoints, families, spelling, metrics: counts }, following))
     }
 
@@ -140,13 +140,13 @@ impl Allocator for Services {
         filled_in.map_err(|errors| invalid(meta::text(new, "name"), &errors))?;
         let mut claim = self.pools.take_addresses(new, old, dry_run).await?;
         match self.pools.take_ports(new, old, dry_run).await {
-            Ok((taken, let_go)) => (claim.taken.ports, claim.let_go.ports) = (taken, let_go),
+            Ok((taken, let_go)) => (claim.allocated.ports, claim.released.ports) = (taken, let_go),
             Err(status) => {
-                self.pools.release(&claim.taken).await;
+                self.pools.release(&claim.allocated).await;
                 return Err(status);
             }
         }
-        let nothing = dry_run || (claim.taken.is_empty() && claim.let_go.is_empty());
+        let nothing = dry_run || (claim.allocated.is_empty() && claim.released.is_empty());
         Ok((!nothing).then(|| Box::new(claim) as _))
     }
 
@@ -156,7 +156,8 @@ impl Allocator for Services {
         }
         self.delete_endpoints(object).await;
         let Some(spec) = tree::child(object, "spec") else { return };
-        let held = Allocations { addresses: address_plan::held(spec), ports: ports::held(spec) };
+        let held =
+            Allocations { addresses: address_plan::cluster_ips(spec), ports: ports::allocated_ports(spec) };
         self.pools.release(&held).await;
     }
 }
@@ -177,18 +178,18 @@ impl Allocations {
 /// Allocations and releases of one write.
 struct PendingAllocations {
     pools: Arc<Pools>,
-    taken: Allocations,
-    let_go: Allocations,
+    allocated: Allocations,
+    released: Allocations,
 }
 
 #[async_trait]
 impl Claim for PendingAllocations {
     async fn commit(self: Box<Self>) {
-        self.pools.release(&self.let_go).await;
+        self.pools.release(&self.released).await;
     }
 
     async fn revert(self: Box<Self>) {
-        self.pools.release(&self.taken).await;
+        self.pools.release(&self.allocated).await;
     }
 }
 
@@ -209,31 +210,31 @@ impl Pools {
     ) -> Result<PendingAllocations> {
         let mut claim = PendingAllocations {
             pools: Arc::clone(self),
-            taken: Allocations::default(),
-            let_go: Allocations::default(),
+            allocated: Allocations::default(),
+            released: Allocations::default(),
         };
         let old = old.and_then(|old| tree::child(old, "spec"));
         let Some(spec) = tree::child_mut(service, "spec") else { return Ok(claim) };
         let plan = address_plan::plan(spec, old);
-        claim.let_go.addresses = plan.let_go;
+        claim.released.addresses = plan.to_release;
         let mut found = Vec::new();
-        for (index, family, wanted) in plan.take {
+        for (index, family, wanted) in plan.to_allocate {
             match self.take_address(service, family, &wanted, dry_run).await {
                 Ok(address) => {
                     if !dry_run {
-                        claim.taken.addresses.push(address.to_string());
+                        claim.allocated.addresses.push(address.to_string());
                     }
                     let text = if wanted.is_empty() { address.to_string() } else { wanted };
                     found.push((index, text));
                 }
                 Err(status) => {
-                    self.release(&claim.taken).await;
+                    self.release(&claim.allocated).await;
                     return Err(status);
                 }
             }
         }
         if let Some(spec) = tree::child_mut(service, "spec") {
-            found.iter().for_each(|(index, address)| address_plan::set(spec, *index, address));
+            found.iter().for_each(|(index, address)| address_plan::set_cluster_ip(spec, *index, address));
         }
         Ok(claim)
     }
@@ -253,7 +254,7 @@ impl Pools {
                 Some(range::parse_address(text).ok_or_else(unreadable)?)
             }
         };
-        let error = match self.addresses.take(service, family, address, dry_run).await {
+        let error = match self.addresses.allocate(service, family, address, dry_run).await {
             Ok(address) => return Ok(address),
             Err(AddressError::Failed(status)) => return Err(status),
             Err(error) => error,
@@ -282,9 +283,9 @@ impl Pools {
     ) -> Result<(Vec<i64>, Vec<i64>)> {
         let Some(spec) = tree::child(service, "spec") else { return Ok((Vec::new(), Vec::new())) };
         let before = old.and_then(|old| tree::child(old, "spec"));
-        let released = before.map_or_else(Vec::new, |before| ports::released(spec, before));
-        let taken = if ports::takes_any(spec, before) {
-            self.ports.take(service, old, dry_run).await?
+        let released = before.map_or_else(Vec::new, |before| ports::ports_to_release(spec, before));
+        let taken = if ports::needs_allocation(spec, before) {
+            self.ports.allocate(service, old, dry_run).await?
         } else {
             Vec::new()
         };

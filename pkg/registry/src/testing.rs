@@ -13,7 +13,7 @@ use component_base::clock::TestClock;
 use jsontree::{Value, json};
 use schema::object::Object;
 use storage::Storage;
-use storage::fault::{Fault, Faulty, Operation, Plan};
+use storage::fault::{Fault, FaultyStorage, Operation, Plan};
 use storage::memory::Memory;
 use tokio::task::JoinHandle;
 
@@ -37,7 +37,7 @@ impl Entropy for Counting {
 pub(crate) struct Cluster {
     /// The store without faults.
     pub(crate) memory: Arc<Memory>,
-    pub(crate) store: Arc<Faulty<Memory>>,
+    pub(crate) store: Arc<FaultyStorage<Memory>>,
     pub(crate) registry: Registry,
     delegator: Delegator,
     driver: JoinHandle<()>,
@@ -50,7 +50,7 @@ impl Cluster {
         cached: bool,
         faults: impl IntoIterator<Item = (Operation, u64, Fault)>,
     ) -> Self {
-        let store = Arc::new(Faulty::new(Arc::clone(&memory), Plan::script(faults)));
+        let store = Arc::new(FaultyStorage::new(Arc::clone(&memory), Plan::script(faults)));
         let mut resources = crate::ingest::resources("/registry", Gates::default(), |_| true);
         let served = ["configmaps", "secrets", "resourcequotas"];
         resources.retain(|resource| served.contains(&&*resource.resource));

@@ -95,7 +95,7 @@ impl DecodeBudget {
     }
 
     /// Remaining bytes.
-    pub(crate) fn left(&self) -> usize {
+    pub(crate) fn remaining(&self) -> usize {
         self.bytes
     }
 

@@ -30,16 +30,16 @@ use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use component_base::trace::Span;
 use endpoints::cpu_pool::CpuPool;
-use endpoints::routing::dispatch::{Body, Dispatch, Initialized, Request, Response};
+use endpoints::routing::dispatch::{Body, Dispatch, InitializedFlag, Request, Response};
 
 use crate::chain::audit::RecordedRequest;
 use crate::chain::impersonation::Impersonation;
 use crate::connection::peer::{ActiveRequest, Peer};
 use crate::env::Env;
-use crate::limits::flow::{self, Classified, Fair};
+use crate::limits::flow::{self, ClassifiedRequest, FairQueuing};
 use crate::limits::inflight::{Inflight, is_long_running, is_mutating};
 use crate::limits::memory::Demand;
-use crate::limits::seats::{Grant, Lease, Seats};
+use crate::limits::seats::{Grant, RequestLimiter, ResponseGrant};
 use crate::metrics::Metrics;
 use crate::pages::Pages;
 use crate::pages::console::Requests;
@@ -50,7 +50,7 @@ use observer::{Observability, Observer, within_span};
 use rejection::{ErrorHeaders, Rejection, unauthorized};
 use response_body::ResponseBody;
 pub use services::{ChainOptions, Services};
-use shutdown::{UnderWay, turned_away};
+use shutdown::{ActiveToken, reject_late};
 pub use trace::Traces;
 
 /// Handler chain with its active requests.
@@ -59,11 +59,11 @@ pub struct Chain {
     authorizer: Arc<dyn Authorizer>,
     impersonation: Impersonation,
     dispatch: Arc<dyn Dispatch>,
-    heavy: CpuPool,
+    cpu_pool: CpuPool,
     /// Pages that the server handles itself.
     pages: Pages,
     observability: Observability,
-    seats: Arc<Seats>,
+    limiter: Arc<RequestLimiter>,
     /// Active requests that are not long-running.
     under_way: TaskTracker,
     /// Active writes, which continue if the client disconnects.
@@ -73,36 +73,36 @@ pub struct Chain {
 }
 
 /// Response that is being sent.
-pub(crate) type Answer = http::Response<ResponseBody>;
+pub(crate) type SentResponse = http::Response<ResponseBody>;
 
 /// Resources that a request holds until its response is complete.
 pub(crate) struct RequestResources {
     pub(crate) observer: Observer,
     _active: ActiveRequest,
-    _under_way: UnderWay,
+    _active_token: ActiveToken,
     /// Boxed, because most responses are complete immediately.
-    pub(crate) lease: Option<Box<Lease>>,
+    pub(crate) response_grant: Option<Box<ResponseGrant>>,
 }
 
 /// Data of an incoming request. Boxed, because each step would hold a copy of its own.
-struct Incoming<'r> {
+struct IncomingRequest<'r> {
     parts: Parts,
     body: Body,
     context: Arc<RequestContext>,
     peer: &'r Peer,
     received: Instant,
     observer: &'r Observer,
-    classified: &'r Classified,
+    classified: &'r ClassifiedRequest,
 }
 
 /// A response whose body is still to be sent, with what the request keeps until then.
-struct Dispatched {
+struct DispatchedResponse {
     response: Response,
     grant: Grant,
 }
 
 /// The parts of the head that are needed after the head was given away.
-struct Head {
+struct RequestHead {
     method: Method,
     uri: Uri,
     error_headers: ErrorHeaders,
@@ -110,27 +110,33 @@ struct Head {
 
 impl Chain {
     pub fn new(services: Services, options: ChainOptions, env: Env) -> Arc<Self> {
-        let seats = match services.fairness.clone() {
+        let limiter = match services.fairness.clone() {
             Some(fairness) => {
                 let dispatch = Arc::clone(&services.dispatch);
-                Seats::Fair(Fair::new(fairness, dispatch, options.request_timeout, env.clone()))
+                RequestLimiter::Fair(FairQueuing::new(
+                    fairness,
+                    dispatch,
+                    options.request_timeout,
+                    env.clone(),
+                ))
             }
-            None => Seats::MaxInFlight(Inflight::new(options.inflight)),
+            None => RequestLimiter::MaxInFlight(Inflight::new(options.inflight)),
         };
-        let seats = Arc::new(seats);
+        let limiter = Arc::new(limiter);
         let requests = options.pages.debugging.as_ref().map(|_| Requests::new(Arc::clone(&env.clock)));
-        let pages = routes::pages(&services, &seats, requests.as_ref(), &options, &env);
-        let Services { authenticator, authorizer, dispatch, heavy, metrics, traces, auditor, .. } = services;
+        let pages = routes::pages(&services, &limiter, requests.as_ref(), &options, &env);
+        let Services { authenticator, authorizer, dispatch, cpu_pool, metrics, traces, auditor, .. } =
+            services;
         let clock = Arc::clone(&env.clock);
         Arc::new(Chain {
             authenticator,
             authorizer,
             impersonation: Impersonation::new(&options.gates),
             dispatch,
-            heavy,
+            cpu_pool,
             pages,
             observability: Observability { metrics, traces, auditor, requests, clock },
-            seats,
+            limiter,
             under_way: TaskTracker::new(),
             writes: TaskTracker::new(),
             options,
@@ -139,7 +145,7 @@ impl Chain {
     }
 
     /// Waits until no write is active. Call it after the last request was accepted.
-    pub async fn drained(&self) {
+    pub async fn wait_for_writes(&self) {
         self.writes.close();
         self.writes.wait().await;
     }
@@ -148,32 +154,36 @@ impl Chain {
     ///
     /// context (request info, deadline) → authenticate → trace → impersonate → seat → authorize → memory → dispatch
     /// → decorate
-    pub(crate) async fn serve(self: &Arc<Self>, request: http::Request<Body>, peer: &Arc<Peer>) -> Answer {
+    pub(crate) async fn serve(
+        self: &Arc<Self>,
+        request: http::Request<Body>,
+        peer: &Arc<Peer>,
+    ) -> SentResponse {
         let received = Instant::now();
         let active = peer.begin();
         let (parts, body) = request.into_parts();
-        let head = Head::of(&parts);
+        let head = RequestHead::of(&parts);
         let timeout_max = self.options.request_timeout;
         let ContextOutcome { context, rejection } =
             context::context(&parts, peer, received, timeout_max, &self.env);
         let context = Arc::new(context);
-        if self.env.happens(self.options.goaway_chance) {
+        if self.env.random_bool(self.options.goaway_chance) {
             peer.retire_http2();
         }
         let long_running = is_long_running(&context.info);
         let mut observer = Observer::begin(&self.observability, &parts, &context, received, long_running);
-        let Some(under_way) = self.admitted(&parts, long_running) else {
-            return turned_away(peer, observer, active);
+        let Some(under_way) = self.admit(&parts, long_running) else {
+            return reject_late(peer, observer, active);
         };
-        observer.admitted(&self.observability, &head.uri, self.recorded_request(&context, long_running));
-        let classified = Classified::new();
+        observer.open_record(&self.observability, &head.uri, self.recorded_request(&context, long_running));
+        let classified = ClassifiedRequest::new();
         let outcome = match rejection {
             Some(rejection) => {
                 observer.invalid(&context);
                 Err(rejection)
             }
             None => {
-                let incoming = Incoming {
+                let incoming = IncomingRequest {
                     parts,
                     body,
                     context: Arc::clone(&context),
@@ -182,42 +192,42 @@ impl Chain {
                     observer: &observer,
                     classified: &classified,
                 };
-                self.bounded(Box::new(incoming)).await
+                self.run_with_deadline(Box::new(incoming)).await
             }
         };
-        let Dispatched { mut response, grant } =
+        let DispatchedResponse { mut response, grant } =
             outcome.unwrap_or_else(|rejection| self.reject(rejection, head.error_headers, &observer));
-        let took = observer.answered(&mut response, grant.seat.waited());
-        let Head { method, uri, .. } = head;
+        let took = observer.record_response(&mut response, grant.seat.queue_time());
+        let RequestHead { method, uri, .. } = head;
         let code = response.status();
         tracing::debug!(%method, %uri, %code, ?took, audit_id = context.audit_id.as_str(), "request");
-        self.decorate(&mut response, &context, method == Method::HEAD);
+        self.add_headers(&mut response, &context, method == Method::HEAD);
         if self.options.leaving.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
             peer.close_after_response(response.headers_mut());
         }
         flow::put_headers(&classified, response.headers_mut());
-        let Sending { lease, deadline } =
-            Sending::of(&mut response, grant, received + timeout_max, long_running);
-        let held = RequestResources { observer, _active: active, _under_way: under_way, lease };
+        let BodyResources { response_grant, deadline } =
+            BodyResources::of(&mut response, grant, received + timeout_max, long_running);
+        let held = RequestResources { observer, _active: active, _active_token: under_way, response_grant };
         response.map(|body| ResponseBody::new(body, deadline, held))
     }
 
     /// Returns the response for a request that was not dispatched. Counts it as terminated if the server
     /// rejects it for its own protection.
-    fn reject(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> Dispatched {
-        let saves = matches!(rejection, Rejection::TooMany { .. } | Rejection::TooLate(_));
-        let response = self.refuse(rejection, headers, observer);
+    fn reject(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> DispatchedResponse {
+        let saves = matches!(rejection, Rejection::TooMany { .. } | Rejection::DeadlineExceeded(_));
+        let response = self.set_rejection(rejection, headers, observer);
         if saves {
-            observer.terminated(response.status());
+            observer.record_termination(response.status());
         }
-        Dispatched { response, grant: Grant::default() }
+        DispatchedResponse { response, grant: Grant::default() }
     }
 
     /// Response to a request that was not dispatched.
-    fn refuse(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> Response {
+    fn set_rejection(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> Response {
         match rejection {
             Rejection::Panicked(text) => {
-                observer.panicked(&text);
+                observer.record_panic(&text);
                 respond::status(&panicked(self.metrics()), &headers.into())
             }
             Rejection::Status(status) => {
@@ -228,20 +238,23 @@ impl Chain {
                 self.metrics().dropped.increment();
                 respond::too_many_requests(retry_after)
             }
-            Rejection::TooLate(status) => {
+            Rejection::DeadlineExceeded(status) => {
                 observer.rejected(&status);
                 let mut body = serde_json::to_vec(&status).unwrap_or_default();
                 body.push(b'\n');
                 respond::text(status.code, body)
             }
-            Rejection::Unreadable(text) => respond::text(500, text),
+            Rejection::PlainText(text) => respond::text(500, text),
         }
     }
 
     /// Runs the steps within the deadline and converts a panic into a response.
-    async fn bounded(self: &Arc<Self>, incoming: Box<Incoming<'_>>) -> Result<Dispatched, Rejection> {
+    async fn run_with_deadline(
+        self: &Arc<Self>,
+        incoming: Box<IncomingRequest<'_>>,
+    ) -> Result<DispatchedResponse, Rejection> {
         let deadline = deadline(&incoming.context);
-        let steps = AssertUnwindSafe(self.steps(incoming)).catch_unwind();
+        let steps = AssertUnwindSafe(self.run_steps(incoming)).catch_unwind();
         let outcome = match deadline {
             Some(deadline) => timeout_at(deadline, steps).await,
             None => Ok(steps.await),
@@ -254,59 +267,62 @@ impl Chain {
     }
 
     /// The steps. Each one needs the proof of the previous one. Steps after authentication are traced.
-    async fn steps(self: &Arc<Self>, mut incoming: Box<Incoming<'_>>) -> Result<Dispatched, Rejection> {
+    async fn run_steps(
+        self: &Arc<Self>,
+        mut incoming: Box<IncomingRequest<'_>>,
+    ) -> Result<DispatchedResponse, Rejection> {
         let observer = incoming.observer;
         let sender = self.authenticate(&mut incoming).await;
-        if !observer.received(sender.as_ref().ok()) {
+        if !observer.record_received(sender.as_ref().ok()) {
             return Err(Rejection::internal(&incoming.parts.uri, "failed to store audit event"));
         }
         let sender = sender?;
-        let Incoming { parts, context, .. } = &*incoming;
+        let IncomingRequest { parts, context, .. } = &*incoming;
         match observer.begin_span(&self.observability, parts, context, &sender, &self.env) {
-            Some(span) => within_span(span, pin!(self.answer(incoming, sender))).await,
-            None => self.answer(incoming, sender).await,
+            Some(span) => within_span(span, pin!(self.handle_authenticated(incoming, sender))).await,
+            None => self.handle_authenticated(incoming, sender).await,
         }
     }
 
     /// Handles an authenticated request.
-    async fn answer(
+    async fn handle_authenticated(
         self: &Arc<Self>,
-        incoming: Box<Incoming<'_>>,
+        incoming: Box<IncomingRequest<'_>>,
         sender: Authenticated,
-    ) -> Result<Dispatched, Rejection> {
-        let Incoming { mut parts, body, context, received, observer, classified, .. } = *incoming;
+    ) -> Result<DispatchedResponse, Rejection> {
+        let IncomingRequest { mut parts, body, context, received, observer, classified, .. } = *incoming;
         let info = &context.info;
         let authorizer = self.authorizer.as_ref();
-        let mut steps = observer.steps(&sender);
+        let mut steps = observer.start_step_timer(&sender);
         let impersonations = &self.metrics().impersonations;
         let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer, impersonations);
         let actor = actor.await?;
-        steps.impersonated(self.impersonation.filter(), &actor);
-        let seat = self.seats.seat(&context, actor.user(), received, classified).await;
+        steps.record_impersonation(self.impersonation.filter(), &actor);
+        let seat = self.limiter.acquire(&context, actor.user(), received, classified).await;
         let seat = seat.map_err(|retry_after| Rejection::TooMany { retry_after })?;
-        steps.seated(self.seats.filter(), &seat);
+        steps.record_seat(self.limiter.filter(), &seat);
         let authorized = authorize(authorizer, actor.into_user(), info).await;
-        steps.authorized(&authorized, &context.notes);
+        steps.record_authorization(&authorized, &context.notes);
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
         if info.is_resource || is_of_api(&info.path) {
-            observer.dispatching(&parts);
+            observer.record_dispatch(&parts);
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
             let memory = self.options.memory.reserve(demand).ok_or(Rejection::TooMany { retry_after: 1 })?;
             let request = Request { parts, body, context, authorized };
             return self.dispatch(request, Grant { seat, memory }).await;
         }
-        let response = self.pages.answer(parts, body, context).await;
-        Ok(Dispatched { response, grant: Grant { seat, ..Grant::default() } })
+        let response = self.pages.handle(parts, body, context).await;
+        Ok(DispatchedResponse { response, grant: Grant { seat, ..Grant::default() } })
     }
 
     /// Authenticates the request and removes the credentials from its headers, so that no later step can log
     /// or forward them.
-    async fn authenticate(&self, incoming: &mut Incoming<'_>) -> Result<Authenticated, Box<Status>> {
-        let Incoming { parts, context, peer, observer, .. } = incoming;
+    async fn authenticate(&self, incoming: &mut IncomingRequest<'_>) -> Result<Authenticated, Box<Status>> {
+        let IncomingRequest { parts, context, peer, observer, .. } = incoming;
         let headers = &mut parts.headers;
         let authorization = endpoints::header::text(headers, AUTHORIZATION);
         let now = self.env.clock.now().seconds;
-        let verdict = peer.shown().map(|shown| shown.verdict(now));
+        let verdict = peer.client_certificates().map(|shown| shown.verdict(now));
         if let Some(last) = verdict.as_ref().and_then(|verdict| verdict.last) {
             observer.certificate_expires_in(last.saturating_sub(now));
         }
@@ -320,8 +336,8 @@ impl Chain {
         };
         let began = Instant::now();
         let sender = self.authenticator.authenticate(credentials).await;
-        observer.authenticated(sender.as_ref(), began);
-        self.authenticator.clear(headers);
+        observer.record_authentication(sender.as_ref(), began);
+        self.authenticator.remove_credentials(headers);
         if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
             // HTTP/2 is easy to abuse (CVE-2023-44487). Unauthenticated clients get one request per
             // connection.
@@ -335,28 +351,32 @@ impl Chain {
     /// A write runs in a separate task. Once it has started to write, it completes or times out, even if the
     /// client disconnects. Before that, the API may abort it when the client is gone. An expensive write
     /// waits for its turn in the CPU pool. A forwarded request lasts as long as the connection.
-    async fn dispatch(self: &Arc<Self>, mut request: Request, grant: Grant) -> Result<Dispatched, Rejection> {
+    async fn dispatch(
+        self: &Arc<Self>,
+        mut request: Request,
+        grant: Grant,
+    ) -> Result<DispatchedResponse, Rejection> {
         let info = &request.context.info;
         let is_ours = is_mutating(info) && !self.dispatch.is_forwarded(info);
         let Some(deadline) = deadline(&request.context).filter(|_| is_ours) else {
-            return Ok(Dispatched { response: self.dispatch.dispatch(request).await, grant });
+            return Ok(DispatchedResponse { response: self.dispatch.dispatch(request).await, grant });
         };
         let dispatch = Arc::clone(&self.dispatch);
         let span = Span::current();
-        let _waiting = request.context.client.waiting();
-        request.body = grant.memory.received(request.body);
-        let (mut request, heavy) = write_size::is_heavy(request, &*dispatch).await;
-        request.body = grant.memory.processing(request.body);
-        let user = heavy.then(|| request.authorized.user().name.clone());
+        let _waiting = request.context.client.guard();
+        request.body = grant.memory.reserve_received(request.body);
+        let (mut request, is_expensive) = write_size::is_expensive(request, &*dispatch).await;
+        request.body = grant.memory.reserve_for_processing(request.body);
+        let user = is_expensive.then(|| request.authorized.user().name.clone());
         let work = async move {
             let response = span.within(dispatch.dispatch(request)).await;
-            Dispatched { response, grant }
+            DispatchedResponse { response, grant }
         };
         let work = timeout_at(deadline, work);
         let done = match user {
             Some(user) => {
                 let work = self.writes.track_future(work);
-                Ok(self.heavy.run(&user, work).await.map_err(|_| Rejection::TooMany { retry_after: 1 })?)
+                Ok(self.cpu_pool.run(&user, work).await.map_err(|_| Rejection::TooMany { retry_after: 1 })?)
             }
             None => self.writes.spawn(work).await,
         };
@@ -376,7 +396,7 @@ impl Chain {
     fn timed_out(&self) -> Rejection {
         self.metrics().timeouts.increment();
         let status = Status::timeout("request did not complete within the allotted timeout", 0);
-        Rejection::TooLate(Box::new(status.without_kind()))
+        Rejection::DeadlineExceeded(Box::new(status.without_kind()))
     }
 
     /// The metrics of the server.
@@ -385,7 +405,7 @@ impl Chain {
     }
 
     /// Returns the audit sink, if any.
-    pub(crate) fn recorded(&self) -> Option<Arc<dyn Sink>> {
+    pub(crate) fn audit_sink(&self) -> Option<Arc<dyn Sink>> {
         self.observability.sink()
     }
 
@@ -394,14 +414,14 @@ impl Chain {
         context: &'c Arc<RequestContext>,
         long_running: bool,
     ) -> RecordedRequest<'c> {
-        let of_objects = self.observability.auditor.is_some()
+        let is_object_request = self.observability.auditor.is_some()
             && context.info.is_resource
             && !self.dispatch.is_forwarded(&context.info);
-        RecordedRequest { context, long_running, of_objects }
+        RecordedRequest { context, long_running, is_object_request }
     }
 
     /// Adds the headers of every response. A response to HEAD keeps its headers and loses its body.
-    fn decorate(&self, response: &mut Response, context: &RequestContext, head: bool) {
+    fn add_headers(&self, response: &mut Response, context: &RequestContext, head: bool) {
         if head {
             if let Some(length) = response.body().size_hint().exact() {
                 response.headers_mut().entry(http::header::CONTENT_LENGTH).or_insert(length.into());
@@ -423,29 +443,33 @@ impl Chain {
     }
 }
 
-impl Head {
+impl RequestHead {
     fn of(parts: &Parts) -> Self {
-        Head { method: parts.method.clone(), uri: parts.uri.clone(), error_headers: ErrorHeaders::of(parts) }
+        RequestHead {
+            method: parts.method.clone(),
+            uri: parts.uri.clone(),
+            error_headers: ErrorHeaders::of(parts),
+        }
     }
 }
 
 /// Resources that a request holds while its response body is sent.
-struct Sending {
-    lease: Option<Box<Lease>>,
+struct BodyResources {
+    response_grant: Option<Box<ResponseGrant>>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl Sending {
+impl BodyResources {
     /// Lends the grant to a body that is still being made, and holds that body to the deadline `until`.
     fn of(response: &mut Response, grant: Grant, until: Instant, long_running: bool) -> Self {
-        let initialized = response.extensions_mut().remove::<Initialized>();
+        let initialized = response.extensions_mut().remove::<InitializedFlag>();
         // A body of known length is already in memory. Only a streamed body can exceed the deadline.
         if response.body().size_hint().exact().is_some() {
-            return Sending { lease: None, deadline: None };
+            return BodyResources { response_grant: None, deadline: None };
         }
-        let lease = grant.into_lease(initialized, until).map(Box::new);
+        let response_grant = grant.into_lease(initialized, until).map(Box::new);
         let deadline = (!long_running).then(|| Box::pin(sleep_until(until)));
-        Sending { lease, deadline }
+        BodyResources { response_grant, deadline }
     }
 }
 

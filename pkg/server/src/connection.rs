@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use audit::Sink;
 
 use crate::Chain;
-use crate::chain::Answer;
+use crate::chain::SentResponse;
 use crate::connection::activity::HEAD_TIMEOUT;
 use crate::connection::coalescing_writer::CoalescingWriter;
 use crate::connection::peer::{Peer, Protocol};
@@ -42,12 +42,12 @@ pub(crate) mod peer;
 pub(crate) mod request_body;
 pub(crate) mod wake_gate;
 
-use close_reason::Endings;
+use close_reason::CloseState;
 
 /// Timeout for the shutdown handshake of a closing connection.
-const GOODBYE_MAX: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of bytes that the HTTP/1.1 parser reads beyond the maximum head before it returns an error.
-const MARGIN_BYTES: usize = 64 * 1024;
+const HEAD_MARGIN_BYTES: usize = 64 * 1024;
 /// Receive window of a stream and maximum frame size. Nearly every object fits into one frame.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// Send buffer per stream for slow clients, in addition to the current piece of the body.
@@ -110,7 +110,7 @@ pub(crate) async fn serve<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let recorded = chain.recorded();
+    let audit_sink = chain.audit_sink();
     let service = {
         let peer = Arc::clone(&peer);
         service_fn(move |request: http::Request<Incoming>| {
@@ -119,7 +119,7 @@ pub(crate) async fn serve<S>(
             // Boxed, so that the memory of the chain is freed when a response starts. The task of a stream
             // lives as long as its response, which for a watch can be hours.
             Box::pin(async move {
-                let answer = peer.activity.prepare_response(answer(&chain, &peer, request)).await;
+                let answer = peer.activity.prepare_response(handle(&chain, &peer, request)).await;
                 if answer.status() == http::StatusCode::SWITCHING_PROTOCOLS {
                     peer.opaque.store(true, Relaxed);
                 }
@@ -128,13 +128,13 @@ pub(crate) async fn serve<S>(
         })
     };
     let builder = builder(peer.protocol, options);
-    let observed = Observed { stream, peer: Arc::clone(&peer), recorded };
+    let observed = ObservedStream { stream, peer: Arc::clone(&peer), audit_sink };
     let output = CoalescingWriter::new(observed, peer.protocol == Protocol::Http2);
     let io = TokioIo::new(StrictReader::new(output.clone(), Arc::clone(&peer)));
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
-    let mut endings = Endings::default();
+    let mut endings = CloseState::default();
     let mut expired = pin!(peer.activity.expired());
-    let mut stalled = pin!(peer.activity.stalled());
+    let mut stalled = pin!(peer.activity.wait_until_stalled());
     loop {
         let ending = pin!(endings.next(&peer, &lifecycle, expired.as_mut(), stalled.as_mut()));
         tokio::select! {
@@ -144,7 +144,7 @@ pub(crate) async fn serve<S>(
                 if let Err(error) = ended.map_err(Into::into).flatten() {
                     tracing::debug!(remote = %peer.remote, error, "connection ended");
                 }
-                return refuse(&peer, output).await;
+                return send_rejection(&peer, output).await;
             }
         }
         connection.as_mut().graceful_shutdown();
@@ -153,22 +153,22 @@ pub(crate) async fn serve<S>(
 
 /// Sends the rejection for an invalid request, if there was one. Reads the client's remaining input for a
 /// moment, because closing at once could discard the response.
-async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(peer: &Peer, mut stream: S) {
+async fn send_rejection<S: AsyncRead + AsyncWrite + Unpin>(peer: &Peer, mut stream: S) {
     let Some(rejection) = peer.rejection() else { return };
     tracing::debug!(remote = %peer.remote, refusal = ?rejection, "invalid HTTP/1.1 request");
     let goodbye = async {
-        stream.write_all(rejection.answer().as_bytes()).await?;
+        stream.write_all(rejection.response().as_bytes()).await?;
         stream.shutdown().await?;
         let mut unread = [0; 1024];
         while stream.read(&mut unread).await? > 0 {}
         Ok::<_, io::Error>(())
     };
     // A failed or slow write is ignored.
-    let _ = timeout(GOODBYE_MAX, goodbye).await;
+    let _ = timeout(SHUTDOWN_TIMEOUT, goodbye).await;
 }
 
 /// Handles a request, and ensures that a client that is still sending receives the response.
-async fn answer(chain: &Arc<Chain>, peer: &Arc<Peer>, request: http::Request<Incoming>) -> Answer {
+async fn handle(chain: &Arc<Chain>, peer: &Arc<Peer>, request: http::Request<Incoming>) -> SentResponse {
     if request.body().is_end_stream() {
         return chain.serve(request.map(|body| body.map_err(Into::into).boxed_unsync()), peer).await;
     }
@@ -193,7 +193,7 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
         .header_read_timeout(None)
         // `StrictReader` has already enforced the limit.
         .max_headers(FIELDS_MAX)
-        .max_buf_size(HEAD_BYTES_MAX + MARGIN_BYTES);
+        .max_buf_size(HEAD_BYTES_MAX + HEAD_MARGIN_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -211,21 +211,21 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
 
 /// Stream that reports reads and writes to its peer's [`Activity`]. It delays writes until the audit events
 /// of their requests are stored.
-struct Observed<S> {
+struct ObservedStream<S> {
     stream: S,
     peer: Arc<Peer>,
     /// Audit sink, if any.
-    recorded: Option<Arc<dyn Sink>>,
+    audit_sink: Option<Arc<dyn Sink>>,
 }
 
-impl<S> Observed<S> {
-    fn settle(&self) {
-        if let Some(recorded) = &self.recorded {
-            recorded.settle();
+impl<S> ObservedStream<S> {
+    fn sync_audit(&self) {
+        if let Some(recorded) = &self.audit_sink {
+            recorded.sync();
         }
     }
 
-    fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn record_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) {
             self.peer.activity.written();
         }
@@ -233,7 +233,7 @@ impl<S> Observed<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ObservedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -248,11 +248,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ObservedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.settle();
+        self.sync_audit();
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.note(written)
+        self.record_write(written)
     }
 
     fn poll_write_vectored(
@@ -260,9 +260,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.settle();
+        self.sync_audit();
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.note(written)
+        self.record_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {

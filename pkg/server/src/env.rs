@@ -23,7 +23,7 @@ impl Env {
     }
 
     /// Returns true with the given probability.
-    pub(crate) fn happens(&self, probability: f64) -> bool {
+    pub(crate) fn random_bool(&self, probability: f64) -> bool {
         if probability <= 0.0 {
             return false;
         }
@@ -45,7 +45,7 @@ mod tests {
                 clock: Arc::new(TestClock::default()),
                 random: Arc::new(move |out| out.copy_from_slice(&random.to_le_bytes())),
             };
-            assert_eq!(env.happens(probability), expected, "{random} {probability}");
+            assert_eq!(env.random_bool(probability), expected, "{random} {probability}");
         };
         check(0, 0.0, false);
         check(0, 0.001, true);

@@ -82,7 +82,7 @@ impl Check for Ping {
 /// for more than a moment, the reader of the log is stuck.
 #[derive(Default)]
 pub struct Log {
-    looking: Arc<AtomicBool>,
+    check_permit: Arc<AtomicBool>,
 }
 
 /// Maximum time that the log's lock may be held.
@@ -96,11 +96,11 @@ impl Check for Log {
 
     async fn check(&self) -> Result<(), CheckError> {
         let blocked = || CheckError::new("logging blocked");
-        if self.looking.swap(true, Relaxed) {
+        if self.check_permit.swap(true, Relaxed) {
             // Another check is running. A second thread would block behind it.
             return Ok(());
         }
-        let looking = Arc::clone(&self.looking);
+        let looking = Arc::clone(&self.check_permit);
         let look = tokio::task::spawn_blocking(move || {
             drop(std::io::stderr().lock());
             looking.store(false, Relaxed);
@@ -133,11 +133,11 @@ pub struct Hook {
 impl Hook {
     /// Creates an unfinished hook, listed as `poststarthook/NAME`.
     pub fn new(name: &str) -> Arc<Self> {
-        Self::listed_as(format!("poststarthook/{name}"))
+        Self::with_name(format!("poststarthook/{name}"))
     }
 
     /// As [`new`](Self::new), listed under `name`.
-    pub fn listed_as(name: impl Into<String>) -> Arc<Self> {
+    pub fn with_name(name: impl Into<String>) -> Arc<Self> {
         Arc::new(Hook { name: name.into(), finished: AtomicBool::new(false) })
     }
 
@@ -160,20 +160,20 @@ impl Check for Hook {
 
 /// Reports success during `--livez-grace-period`, so that a slow start does not cause an endless restart
 /// loop.
-pub struct Grace {
+pub struct GracePeriodCheck {
     check: Arc<dyn Check>,
     until: Instant,
 }
 
-impl Grace {
+impl GracePeriodCheck {
     /// Ignores failures of `check` for the duration of `grace`, from now on.
     pub fn new(check: Arc<dyn Check>, grace: Duration) -> Self {
-        Grace { check, until: Instant::now() + grace }
+        GracePeriodCheck { check, until: Instant::now() + grace }
     }
 }
 
 #[async_trait]
-impl Check for Grace {
+impl Check for GracePeriodCheck {
     fn name(&self) -> &str {
         self.check.name()
     }
@@ -186,28 +186,28 @@ impl Check for Grace {
 /// Runs a check at most once per interval, because probes of anonymous clients must not load the store.
 /// Callers within the interval get the last result (as in upstream's check of etcd). Callers during a run
 /// wait for its result.
-pub struct Throttled {
+pub struct ThrottledCheck {
     check: Arc<dyn Check>,
-    every: Duration,
-    last: Mutex<Last>,
+    interval: Duration,
+    last: Mutex<LastResult>,
 }
 
 #[derive(Default)]
-struct Last {
-    begun: Option<Instant>,
+struct LastResult {
+    started: Option<Instant>,
     /// Result of the last completed run.
     result: Option<Result<(), CheckError>>,
 }
 
-impl Throttled {
-    /// Runs `check` at most once in `every`.
-    pub fn new(check: Arc<dyn Check>, every: Duration) -> Self {
-        Throttled { check, every, last: Mutex::default() }
+impl ThrottledCheck {
+    /// Runs `check` at most once in `interval`.
+    pub fn new(check: Arc<dyn Check>, interval: Duration) -> Self {
+        ThrottledCheck { check, interval, last: Mutex::default() }
     }
 }
 
 #[async_trait]
-impl Check for Throttled {
+impl Check for ThrottledCheck {
     fn name(&self) -> &str {
         self.check.name()
     }
@@ -215,11 +215,11 @@ impl Check for Throttled {
     async fn check(&self) -> Result<(), CheckError> {
         let mut last = self.last.lock().await;
         let now = Instant::now();
-        let recent = last.begun.is_some_and(|begun| now.duration_since(begun) < self.every);
+        let recent = last.started.is_some_and(|begun| now.duration_since(begun) < self.interval);
         if let Some(result) = last.result.as_ref().filter(|_| recent) {
             return result.clone();
         }
-        last.begun = Some(now);
+        last.started = Some(now);
         let result = self.check.check().await;
         last.result = Some(result.clone());
         result
@@ -229,18 +229,18 @@ impl Check for Throttled {
 /// Checks of one path, in the order in which they are run and listed.
 #[derive(Default)]
 pub struct CheckGroup {
-    checks: Vec<Arc<Counted>>,
+    checks: Vec<Arc<CountedCheck>>,
 }
 
 /// Check with its results, for `/metrics/slis`.
-struct Counted {
+struct CountedCheck {
     check: Arc<dyn Check>,
     succeeded: AtomicU64,
     failed: AtomicU64,
     last: AtomicBool,
 }
 
-impl Counted {
+impl CountedCheck {
     async fn run(&self) -> Result<(), CheckError> {
         let result = self.check.check().await;
         let count = if result.is_ok() { &self.succeeded } else { &self.failed };
@@ -250,7 +250,7 @@ impl Counted {
     }
 
     /// Page of a single check, with the reason of a failure.
-    async fn answer(&self) -> Response {
+    async fn respond(&self) -> Response {
         match self.check.check().await {
             Ok(()) => respond::text(200, "ok"),
             Err(reason) => respond::text(500, format!("internal server error: {reason}\n")),
@@ -261,7 +261,7 @@ impl Counted {
 impl CheckGroup {
     pub fn new(checks: Vec<Arc<dyn Check>>) -> Self {
         let counted = |check| {
-            Arc::new(Counted {
+            Arc::new(CountedCheck {
                 check,
                 succeeded: AtomicU64::new(0),
                 failed: AtomicU64::new(0),
@@ -350,11 +350,11 @@ impl Health {
         for (name, group) in GROUPS {
             let health = Arc::clone(self);
             let all = async move |context: Context| group(&health).all(name, &context.query).await;
-            pages = pages.listed(&format!("/{name}"), all);
+            pages = pages.add_listed(&format!("/{name}"), all);
             for counted in &group(self).checks {
                 let path = format!("/{name}/{}", counted.check.name());
                 let counted = Arc::clone(counted);
-                pages = pages.listed(&path, async move || counted.answer().await);
+                pages = pages.add_listed(&path, async move || counted.respond().await);
             }
         }
         pages
@@ -363,12 +363,12 @@ impl Health {
     /// `/metrics/slis`: results of the checks of each group (KEP-3466).
     pub(crate) fn write_slis(&self, page: &mut Page<'_>) {
         let mut samples = page.family(&LAST);
-        self.each(|kind, counted| {
+        self.for_each(|kind, counted| {
             samples.add([counted.check.name(), kind], counted.last.load(Relaxed));
         });
         drop(samples);
         let mut samples = page.family(&RUNS);
-        self.each(|kind, counted| {
+        self.for_each(|kind, counted| {
             for (status, count) in [("error", &counted.failed), ("success", &counted.succeeded)] {
                 samples.counted([counted.check.name(), status, kind], count.load(Relaxed));
             }
@@ -376,7 +376,7 @@ impl Health {
     }
 
     /// Visits every check that has been run.
-    fn each(&self, mut visit: impl FnMut(&str, &Counted)) {
+    fn for_each(&self, mut visit: impl FnMut(&str, &CountedCheck)) {
         for (kind, group) in GROUPS {
             for counted in &group(self).checks {
                 if counted.succeeded.load(Relaxed) + counted.failed.load(Relaxed) > 0 {

@@ -29,76 +29,83 @@ pub(crate) const HEAD_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct StrictReader<S> {
     stream: S,
     peer: Arc<Peer>,
-    at: At,
+    state: ParseState,
     /// Input that was not passed on yet: an incomplete head, or bytes after a request.
-    held: Vec<u8>,
-    /// Number of bytes of `held` that were searched for the end of a head.
-    seen: usize,
+    buffer: Vec<u8>,
+    /// Number of bytes of `buffer` that were searched for the end of a head.
+    scanned: usize,
     /// Number of requests that were passed on.
-    given: u64,
+    request_count: u64,
 }
 
 /// The part of the message that the next byte belongs to.
-enum At {
+enum ParseState {
     Head,
     /// Number of bytes that belong to the request: its head and a body of known length.
-    Pass(u64, Option<Chunks>),
+    PassThrough(u64, Option<Chunks>),
     Chunks(Chunks),
     Refused,
 }
 
 impl<S> StrictReader<S> {
     pub(crate) fn new(stream: S, peer: Arc<Peer>) -> Self {
-        StrictReader { stream, peer, at: At::Head, held: Vec::new(), seen: 0, given: 0 }
+        StrictReader {
+            stream,
+            peer,
+            state: ParseState::Head,
+            buffer: Vec::new(),
+            scanned: 0,
+            request_count: 0,
+        }
     }
 
     /// Checks the buffered bytes for a complete head. Returns the next state if there is one.
-    fn look(&mut self) -> Option<At> {
-        let found = head::end(&self.held, self.seen).and_then(|end| {
-            self.seen = self.held.len();
+    fn parse_head(&mut self) -> Option<ParseState> {
+        let found = head::end(&self.buffer, self.scanned).and_then(|end| {
+            self.scanned = self.buffer.len();
             match end {
                 Some(end) if end <= HEAD_BYTES_MAX => {
-                    let framing = head::read(self.held.get(..end).unwrap_or_default())?;
+                    let framing = head::read(self.buffer.get(..end).unwrap_or_default())?;
                     Ok(Some((u64::try_from(end).unwrap_or(u64::MAX), framing)))
                 }
-                None if self.held.len() <= HEAD_BYTES_MAX => Ok(None),
+                None if self.buffer.len() <= HEAD_BYTES_MAX => Ok(None),
                 _ => Err(HeadRejection::TooLarge),
             }
         });
         match found {
             Ok(None) => None,
             Ok(Some((end, framing))) => {
-                self.given = self.given.wrapping_add(1);
-                self.seen = 0;
+                self.request_count = self.request_count.wrapping_add(1);
+                self.scanned = 0;
                 Some(match framing {
-                    Framing::Sized(length) => At::Pass(end.saturating_add(length), None),
-                    Framing::Chunked => At::Pass(end, Some(Chunks::default())),
+                    Framing::Sized(length) => ParseState::PassThrough(end.saturating_add(length), None),
+                    Framing::Chunked => ParseState::PassThrough(end, Some(Chunks::default())),
                 })
             }
             Err(rejection) => {
                 self.peer.reject(rejection);
-                self.held = Vec::new();
-                Some(At::Refused)
+                self.buffer = Vec::new();
+                Some(ParseState::Refused)
             }
         }
     }
 
     /// Passes on buffered bytes, up to a limit.
-    fn give(&mut self, buf: &mut ReadBuf<'_>, bytes_max: usize) {
-        let length = self.held.len().min(bytes_max).min(buf.remaining());
-        let rest = self.held.split_off(length);
-        buf.put_slice(&self.held);
-        self.held = rest;
+    fn copy_buffered(&mut self, buf: &mut ReadBuf<'_>, bytes_max: usize) {
+        let length = self.buffer.len().min(bytes_max).min(buf.remaining());
+        let rest = self.buffer.split_off(length);
+        buf.put_slice(&self.buffer);
+        self.buffer = rest;
     }
 }
 
 impl<S: AsyncRead + Unpin> StrictReader<S> {
     /// Reads unchecked bytes into the buffer. Returns false at the end of the stream.
-    fn poll_hold(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<bool>> {
+    fn poll_fill(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<bool>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
         let come = buf.filled().get(before..).unwrap_or_default();
-        self.held.extend_from_slice(come);
+        self.buffer.extend_from_slice(come);
         let any = !come.is_empty();
         buf.set_filled(before);
         Poll::Ready(Ok(any))
@@ -111,14 +118,14 @@ impl<S: AsyncRead + Unpin> StrictReader<S> {
         buf: &mut ReadBuf<'_>,
         bytes_max: usize,
     ) -> Poll<io::Result<()>> {
-        if !self.held.is_empty() {
-            self.give(buf, bytes_max);
+        if !self.buffer.is_empty() {
+            self.copy_buffered(buf, bytes_max);
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
         let end = before.saturating_add(bytes_max).min(buf.filled().len());
-        self.held.extend_from_slice(buf.filled().get(end..).unwrap_or_default());
+        self.buffer.extend_from_slice(buf.filled().get(end..).unwrap_or_default());
         buf.set_filled(end);
         Poll::Ready(Ok(()))
     }
@@ -132,45 +139,47 @@ impl<S: AsyncRead + Unpin> AsyncRead for StrictReader<S> {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         loop {
-            if this.peer.is_opaque() {
+            if this.peer.is_not_http1() {
                 return this.poll_pass(cx, buf, usize::MAX);
             }
-            match &mut this.at {
-                At::Refused => return Poll::Ready(Ok(())),
-                At::Head if this.held.len() > this.seen => {
+            match &mut this.state {
+                ParseState::Refused => return Poll::Ready(Ok(())),
+                ParseState::Head if this.buffer.len() > this.scanned => {
                     // The next request is passed on after the response to the last one, so that a rejection
                     // follows that response.
-                    ready!(this.peer.poll_answered(cx, this.given));
-                    if let Some(next) = this.look() {
-                        this.at = next;
+                    ready!(this.peer.poll_response(cx, this.request_count));
+                    if let Some(next) = this.parse_head() {
+                        this.state = next;
                     }
                 }
-                At::Head => {
-                    if !ready!(this.poll_hold(cx, buf))? {
+                ParseState::Head => {
+                    if !ready!(this.poll_fill(cx, buf))? {
                         return Poll::Ready(Ok(()));
                     }
                 }
-                At::Pass(0, chunks) => this.at = chunks.take().map_or(At::Head, At::Chunks),
-                At::Pass(left, _) => {
+                ParseState::PassThrough(0, chunks) => {
+                    this.state = chunks.take().map_or(ParseState::Head, ParseState::Chunks)
+                }
+                ParseState::PassThrough(left, _) => {
                     let before = buf.remaining();
                     let bytes_max = usize::try_from(*left).unwrap_or(usize::MAX);
                     ready!(this.poll_pass(cx, buf, bytes_max))?;
                     let passed = before.saturating_sub(buf.remaining());
-                    if let At::Pass(left, _) = &mut this.at {
+                    if let ParseState::PassThrough(left, _) = &mut this.state {
                         *left = left.saturating_sub(u64::try_from(passed).unwrap_or(u64::MAX));
                     }
                     return Poll::Ready(Ok(()));
                 }
-                At::Chunks(chunks) if chunks.is_done() => this.at = At::Head,
-                At::Chunks(chunks) => {
-                    let room = this.held.len().min(buf.remaining());
-                    let known = this.held.get(..room).unwrap_or_default();
+                ParseState::Chunks(chunks) if chunks.is_done() => this.state = ParseState::Head,
+                ParseState::Chunks(chunks) => {
+                    let room = this.buffer.len().min(buf.remaining());
+                    let known = this.buffer.get(..room).unwrap_or_default();
                     let passed = chunks.read(known).map_err(invalid)?;
                     if passed > 0 {
-                        this.give(buf, passed);
+                        this.copy_buffered(buf, passed);
                         return Poll::Ready(Ok(()));
                     }
-                    if !ready!(this.poll_hold(cx, buf))? {
+                    if !ready!(this.poll_fill(cx, buf))? {
                         return Poll::Ready(Ok(()));
                     }
                 }

@@ -29,7 +29,7 @@ mod respond;
 #[cfg(test)]
 mod testing;
 
-pub use crate::chain::audit::{ANSWER_BYTES_MAX, Auditor, KEPT_BYTES_MAX};
+pub use crate::chain::audit::{Auditor, RECORDED_BYTES_MAX, RESPONSE_BYTES_MAX};
 pub use chain::{Chain, ChainOptions, Services, Traces};
 pub use connection::ConnectionOptions;
 pub use connection::peer::{Peer, Protocol};
@@ -39,7 +39,7 @@ pub use limits::flow::Fairness;
 pub use limits::inflight::InflightLimits;
 pub use listener::{BindOptions, bind, serve};
 pub use pages::console::{ROWS_MAX, Section, StateFn, histograms};
-pub use pages::debugging::{Debugging, SetVerbosity};
+pub use pages::debugging::{DebugPages, SetVerbosity};
 pub use pages::options::PageOptions;
 pub use pages::snapshots::{Pieces, TakeSnapshot};
 pub use pages::zpages::FlagValue;

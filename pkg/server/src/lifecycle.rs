@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Clone, Default)]
 pub struct Lifecycle {
     terminating: CancellationToken,
-    leaving: CancellationToken,
-    refusing: CancellationToken,
+    disconnecting: CancellationToken,
+    rejecting: CancellationToken,
     draining: CancellationToken,
 }
 
@@ -29,16 +29,16 @@ impl Lifecycle {
     ///
     /// A client that has left before connections are closed cannot send a request into a closing connection,
     /// whose outcome would be unknown.
-    pub fn leave(&self) {
+    pub fn disconnect_clients(&self) {
         self.terminate();
-        self.leaving.cancel();
+        self.disconnecting.cancel();
     }
 
     /// Rejects new requests with a retry from now on, so that they go to another server
     /// (`--shutdown-send-retry-after`). Active requests continue, and connections are still accepted.
-    pub fn refuse(&self) {
+    pub fn reject_requests(&self) {
         self.terminate();
-        self.refusing.cancel();
+        self.rejecting.cancel();
     }
 
     /// Stops accepting connections; open ones close after their active requests.
@@ -52,14 +52,14 @@ impl Lifecycle {
         &self.terminating
     }
 
-    /// Cancelled by [`leave`](Self::leave).
-    pub fn leaving(&self) -> &CancellationToken {
-        &self.leaving
+    /// Cancelled by [`disconnect_clients`](Self::leave).
+    pub fn disconnecting(&self) -> &CancellationToken {
+        &self.disconnecting
     }
 
-    /// Cancelled by [`refuse`](Self::refuse).
-    pub fn refusing(&self) -> &CancellationToken {
-        &self.refusing
+    /// Cancelled by [`reject_requests`](Self::refuse).
+    pub fn rejecting(&self) -> &CancellationToken {
+        &self.rejecting
     }
 
     /// Cancelled by [`drain`](Self::drain). Endless streams stop then.

@@ -86,7 +86,7 @@ pub async fn serve(
     connections.close();
     let drained = async {
         connections.wait().await;
-        chain.drained().await;
+        chain.wait_for_writes().await;
     };
     if timeout(drain_max, drained).await.is_err() {
         tracing::warn!(connections = connections.len(), "connections still open after the drain timeout");

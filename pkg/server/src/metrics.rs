@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Stability};
 use endpoints::discovery::VersionInfo;
-use flowcontrol::{ByKind, Watermarks};
+use flowcontrol::{ReadWriteCounts, Watermarks};
 
 use crate::process;
 
@@ -21,9 +21,9 @@ use authorizations::Authorizations;
 pub(crate) use filters::{Filter, Filters};
 pub(crate) use impersonations::Impersonations;
 pub use manifest::{ManifestError, read_manifest};
-pub(crate) use request_metrics::{Answered, SLOW};
+pub(crate) use request_metrics::{ResponseRecord, SLOW};
 pub use requests::ResourceLabels;
-use requests::{Requests, Validated};
+use requests::{FieldValidationHistograms, Requests};
 
 const BUILD_INFO: Family<Gauge, 9> = Family::gauge(
     Stability::Beta,
@@ -100,7 +100,7 @@ pub struct Metrics {
     build: VersionInfo,
     start_time_seconds: i64,
     requests: Arc<Requests>,
-    validated: Validated,
+    validated: FieldValidationHistograms,
     pub(crate) filters: Filters,
     pub(crate) authentications: Authentications,
     pub(crate) authorizations: Authorizations,
@@ -136,7 +136,7 @@ impl Metrics {
             build,
             start_time_seconds,
             requests,
-            validated: Validated::new(registry),
+            validated: FieldValidationHistograms::new(registry),
             filters: Filters::new(registry),
             authentications: Authentications::new(registry),
             authorizations: Authorizations::new(registry),
@@ -162,7 +162,7 @@ pub(crate) fn register_watermarks(
 ) {
     registry.collect(&[&INFLIGHT, &INQUEUE], move |page| {
         let Watermarks { executing, waiting } = watermarks();
-        for (family, ByKind { reading, mutating }) in [(&INFLIGHT, executing), (&INQUEUE, waiting)] {
+        for (family, ReadWriteCounts { reading, mutating }) in [(&INFLIGHT, executing), (&INQUEUE, waiting)] {
             let mut samples = page.family(family);
             samples.add(["mutating"], mutating);
             samples.add(["readOnly"], reading);
@@ -197,7 +197,7 @@ mod tests {
         let registry = MetricsRegistry::default();
         let build = VersionInfo { git_version: "v1\"x", ..VersionInfo::of_this_build() };
         let _metrics = Metrics::new(&registry, build, 1, []);
-        let executing = ByKind { reading: 3, mutating: 2 };
+        let executing = ReadWriteCounts { reading: 3, mutating: 2 };
         register_watermarks(&registry, move || Watermarks { executing, ..Watermarks::default() });
         let page = registry.render(&Selection::default());
         for line in page.lines() {

@@ -36,24 +36,24 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// Adds a path that is listed at `/`.
-    pub(crate) fn listed<T: 'static>(mut self, path: &str, page: impl Handler<T, ()>) -> Self {
+    pub(crate) fn add_listed<T: 'static>(mut self, path: &str, page: impl Handler<T, ()>) -> Self {
         self.listed.push(path.to_owned());
-        self.unlisted(path, page)
+        self.add_unlisted(path, page)
     }
 
     /// Adds a path that is not listed. A final `{*rest}` matches one or more segments.
-    pub(crate) fn unlisted<T: 'static>(self, path: &str, page: impl Handler<T, ()>) -> Self {
+    pub(crate) fn add_unlisted<T: 'static>(self, path: &str, page: impl Handler<T, ()>) -> Self {
         Pages { router: self.router.route(path, any(page)), ..self }
     }
 
     /// Adds other pages, which must have different paths.
-    pub(crate) fn and(mut self, others: Pages) -> Self {
+    pub(crate) fn merge(mut self, others: Pages) -> Self {
         self.listed.extend(others.listed);
         Pages { router: self.router.merge(others.router), ..self }
     }
 
     /// Sets upstream's response for all other paths. Call it once, after all pages were added.
-    pub(crate) fn complete(self) -> Self {
+    pub(crate) fn with_fallback(self) -> Self {
         Pages { router: self.router.fallback(async || respond::not_found()), ..self }
     }
 
@@ -63,7 +63,7 @@ impl Pages {
     }
 
     /// Handles a request; 404 for an unknown path. Paths match in their authorized form: decoded.
-    pub(crate) async fn answer(&self, parts: Parts, body: Body, context: Arc<RequestContext>) -> Response {
+    pub(crate) async fn handle(&self, parts: Parts, body: Body, context: Arc<RequestContext>) -> Response {
         let Some(path) = plain(&context.info.path) else { return respond::not_found() };
         let mut request = http::Request::from_parts(parts, body);
         *request.uri_mut() = path;

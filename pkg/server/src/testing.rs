@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, StreamBody};
 use tokio::sync::Notify;
 
 use apimachinery::request_info::RequestInfo;
-use apimachinery::request_notes::{Sent, SentObject};
+use apimachinery::request_notes::{RequestContent, SentObject};
 use apimachinery::time::UnixTime;
 use authentication::{Authenticator, TokenFile};
 use authorization::config::Configuration;
@@ -23,7 +23,7 @@ use component_base::clock::TestClock;
 use component_base::metrics::MetricsRegistry;
 use endpoints::cpu_pool::{CpuPool, HEAVY_WRITE_BYTES};
 use endpoints::discovery::VersionInfo;
-use endpoints::routing::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};
+use endpoints::routing::dispatch::{Body, BoxError, Dispatch, InitializedFlag, Request, Response, Tunnel};
 
 use crate::health::{Check, CheckError, CheckGroup, Health, NamedCheck, Ping};
 use crate::metrics::{Metrics, ResourceLabels};
@@ -72,7 +72,7 @@ impl Dispatch for Script {
             "hang" => std::future::pending().await,
             "wait" => {
                 self.release.notified().await;
-                self.abandoned.fetch_add(usize::from(request.context.client.is_gone()), SeqCst);
+                self.abandoned.fetch_add(usize::from(request.context.client.is_disconnected()), SeqCst);
                 respond::text(200, "waited")
             }
             "who" => respond::text(200, request.authorized.user().name.clone()),
@@ -84,12 +84,12 @@ impl Dispatch for Script {
                 let name = "a".to_owned();
                 let uid = "u".to_owned();
                 let object = SentObject { name, uid, json, ..SentObject::default() };
-                request.context.notes.sent(Sent::Object(object));
+                request.context.notes.set_content(RequestContent::Object(object));
                 respond::text(200, OBJECT)
             }
             "patch" => match request.body.collect().await {
                 Ok(body) => {
-                    request.context.notes.sent(Sent::Patch(body.to_bytes()));
+                    request.context.notes.set_content(RequestContent::Patch(body.to_bytes()));
                     respond::text(200, "")
                 }
                 Err(error) => respond::text(500, error.to_string()),
@@ -139,7 +139,7 @@ fn streamed(
 
 /// Watch that pauses in its initial state until `release`, and then has no more events.
 fn watched(release: Arc<Notify>) -> Response {
-    let initialized = Initialized::default();
+    let initialized = InitializedFlag::default();
     let done = initialized.clone();
     let initial = futures::stream::once(async move {
         release.notified().await;
@@ -223,12 +223,12 @@ fn observed_chain(
     let services = Services {
         authenticator: Authenticator {
             tokens: vec![Arc::new(tokens)],
-            anonymous: authentication::Anonymous::Everybody,
+            anonymous: authentication::Anonymous::AllPaths,
             ..Authenticator::default()
         },
         authorizer: authorizer(modes),
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
-        heavy,
+        cpu_pool: heavy,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),
         health: Arc::new(Health {
             healthz: CheckGroup::new(vec![Arc::new(Ping)]),

@@ -21,7 +21,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use clients::{Authorities, ClientAuthorities, OptionalClientCertVerifier};
-pub use reload::keep_fresh;
+pub use reload::reload_files;
 use self_signed::CertificatePair;
 pub use suites::{TlsOptions, TlsVersion};
 
@@ -112,7 +112,7 @@ impl TlsFiles {
 pub struct Tls {
     config: Arc<ServerConfig>,
     /// CAs for client certificates, also used for later requests on open connections.
-    vouching: Arc<ClientAuthorities>,
+    authorities: Arc<ClientAuthorities>,
 }
 
 impl Tls {
@@ -138,18 +138,18 @@ impl Tls {
         let files = &contents.files;
         let clients = Authorities::of(&files.client_authorities, &contents.client_authorities, &provider)?;
         let proxies = Authorities::of(&files.proxy_authorities, &contents.proxy_authorities, &provider)?;
-        let vouching = ClientAuthorities { clients, proxies };
+        let authorities = ClientAuthorities { clients, proxies };
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(options.versions())?;
         let builder = match OptionalClientCertVerifier::new(
-            vouching.all().map(|authorities| Arc::clone(authorities.judge())),
+            authorities.all().map(|authorities| Arc::clone(authorities.signature_verifier())),
         ) {
             Some(asking) => builder.with_client_cert_verifier(Arc::new(asking)),
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_cert_resolver(Arc::new(by_name));
         config.alpn_protocols = options.alpn();
-        Ok(Tls { config: Arc::new(config), vouching: Arc::new(vouching) })
+        Ok(Tls { config: Arc::new(config), authorities: Arc::new(authorities) })
     }
 
     pub(crate) fn acceptor(&self) -> TlsAcceptor {

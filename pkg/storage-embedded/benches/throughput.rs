@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use futures::StreamExt;
-use storage::{ListOptions, Storage, WatchItem, WatchOptions, Written};
-use storage_embedded::{Embedded, Options};
+use storage::{ListOptions, PutResult, Storage, WatchItem, WatchOptions};
+use storage_embedded::{EmbeddedStore, Options};
 
 const VALUE_BYTES: usize = 3_000;
 const KEYS: usize = 100_000;
@@ -27,8 +27,8 @@ async fn main() {
     reads(&dir.path().join("64")).await;
 }
 
-fn open(dir: &Path) -> Arc<Embedded> {
-    Embedded::open(dir, Options::new(Arc::new(SystemTime::now))).unwrap()
+fn open(dir: &Path) -> Arc<EmbeddedStore> {
+    EmbeddedStore::open(dir, Options::new(Arc::new(SystemTime::now))).unwrap()
 }
 
 async fn open_empty(dir: &Path) {
@@ -55,7 +55,7 @@ async fn puts(dir: &Path, writers: usize) {
                 let key = format!("/w/{writer:02}/{:06}", times.len());
                 let begin = Instant::now();
                 let written = store.put(&key, value(times.len() as u64), 0, None).await.unwrap();
-                assert!(matches!(written, Written::Done(_)));
+                assert!(matches!(written, PutResult::Done(_)));
                 times.push(begin.elapsed());
             }
             times
@@ -145,7 +145,7 @@ async fn pages(store: &dyn Storage, uncounted: bool) -> usize {
     loop {
         let listing = store.list("/r/", options.clone()).await.unwrap();
         keys += listing.kvs.len();
-        if !listing.more() {
+        if !listing.has_more() {
             return keys;
         }
         options.revision = options.revision.max(listing.revision);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use storage::mvcc::{Change, Millis, Write};
-use storage::{Error, Revision, Written};
+use storage::{Error, PutResult, Revision};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
@@ -33,7 +33,7 @@ type Reply<T> = oneshot::Sender<Result<T, Error>>;
 pub(crate) enum Command {
     Write {
         write: Write,
-        reply: Reply<Written>,
+        reply: Reply<PutResult>,
     },
     Expire,
     /// Compact the history.
@@ -76,7 +76,7 @@ struct Batch {
     /// The last change of each key in `changes`.
     last: HashMap<Arc<str>, usize>,
     commands: usize,
-    writes: Vec<(Reply<Written>, Written)>,
+    writes: Vec<(Reply<PutResult>, PutResult)>,
     compacted: Option<Revision>,
     done: Vec<Reply<()>>,
     close: Option<oneshot::Sender<()>>,
@@ -183,16 +183,16 @@ impl Committer {
     }
 
     /// Decides a write against the state after the current batch.
-    fn decide(&self, batch: &mut Batch, write: Write) -> Written {
+    fn decide(&self, batch: &mut Batch, write: Write) -> PutResult {
         let mvcc = self.shared.mvcc();
         let last = mvcc.revision() + batch.changes.len() as Revision;
         let current = batch.current(&write.key).unwrap_or_else(|| mvcc.current(&write.key));
         match write.decide(current, last + 1) {
             Ok(change) => {
                 batch.push(change);
-                Written::Done(last + 1)
+                PutResult::Done(last + 1)
             }
-            Err(current) => Written::Stale { current, revision: last },
+            Err(current) => PutResult::Stale { current, revision: last },
         }
     }
 

@@ -166,7 +166,7 @@ impl Disk {
 
     /// Fills an empty file with an image, compacted to its revision, at the time `now`.
     pub(crate) fn fill(&self, image: &Image, now: Millis) -> Result<(), Error> {
-        let left: HashMap<&str, Millis> = image.left().iter().map(|(key, left)| (&**key, *left)).collect();
+        let left: HashMap<&str, Millis> = image.ttls().iter().map(|(key, left)| (&**key, *left)).collect();
         let changes = image.changes().map(|change| {
             let expires_at = left.get(&*change.key).map(|left| now.saturating_add(*left));
             Change { expires_at, ..change }
@@ -259,7 +259,7 @@ impl Disk {
                 return Err(Error::Compacted { oldest: 0 });
             }
             batch.next += 1;
-            if cursor.wants(record.key) {
+            if cursor.selects(record.key) {
                 let previous =
                     if cursor.wants_previous() { self.value(&log, record.supersedes)? } else { None };
                 let change = record.change(revision, previous);

@@ -20,7 +20,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use storage::mvcc::{Archive, Image, Millis, REVISION_EMPTY, Write};
 use storage::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchOptions,
+    WatchStream,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -83,7 +84,7 @@ impl Options {
 
 /// An open store. [`close`](Embedded::close) waits until its file is released; dropping the store releases it
 /// soon after.
-pub struct Embedded {
+pub struct EmbeddedStore {
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
     tasks: Vec<JoinHandle<()>>,
@@ -91,18 +92,18 @@ pub struct Embedded {
     value_bytes_max: usize,
 }
 
-impl Embedded {
+impl EmbeddedStore {
     /// Opens the store in `dir`, which is created if missing. Must be called within a tokio runtime. Takes as
     /// long as reading the file.
     ///
     /// # Errors
     /// [`Error::Refused`] if another process has the store open, [`Error::Internal`] if the file cannot be
     /// opened or is damaged. The text contains the path.
-    pub fn open(dir: &Path, options: Options) -> Result<Arc<Embedded>, Error> {
-        Embedded::open_on(Disk::in_directory(dir, options.cache_bytes)?, options)
+    pub fn open(dir: &Path, options: Options) -> Result<Arc<EmbeddedStore>, Error> {
+        EmbeddedStore::open_on(Disk::in_directory(dir, options.cache_bytes)?, options)
     }
 
-    fn open_on(disk: Disk, options: Options) -> Result<Arc<Embedded>, Error> {
+    fn open_on(disk: Disk, options: Options) -> Result<Arc<EmbeddedStore>, Error> {
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|error| Error::Internal(format!("opening the store: {error}")))?;
         if let Some(archive) = &options.begin
@@ -125,7 +126,7 @@ impl Embedded {
             let compaction = maintenance::compact(shared.clone(), commands.clone(), interval);
             tasks.push(runtime.spawn(compaction));
         }
-        Ok(Arc::new(Embedded {
+        Ok(Arc::new(EmbeddedStore {
             shared,
             commands,
             tasks,
@@ -151,11 +152,11 @@ impl Embedded {
         self.shared.mvcc().image(millis((self.clock)()))
     }
 
-    async fn write(&self, write: Write) -> Result<Written, Error> {
-        self.ask(|reply| Command::Write { write, reply }).await
+    async fn write(&self, write: Write) -> Result<PutResult, Error> {
+        self.send_command(|reply| Command::Write { write, reply }).await
     }
 
-    async fn ask<T>(
+    async fn send_command<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
     ) -> Result<T, Error> {
@@ -166,7 +167,7 @@ impl Embedded {
     }
 }
 
-impl Drop for Embedded {
+impl Drop for EmbeddedStore {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
         self.shared.feed.close();
@@ -180,7 +181,7 @@ fn millis(time: SystemTime) -> Millis {
 }
 
 #[async_trait]
-impl Storage for Embedded {
+impl Storage for EmbeddedStore {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
         let mvcc = self.shared.mvcc();
         Ok(Lookup { revision: mvcc.revision(), kv: mvcc.get(key) })
@@ -200,7 +201,7 @@ impl Storage for Embedded {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         if value.len() > self.value_bytes_max {
             return Err(Error::Refused("etcdserver: request is too large".into()));
         }
@@ -216,7 +217,7 @@ impl Storage for Embedded {
         Ok(written)
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         self.write(Write { key: key.into(), value: None, expected, expires_at: None }).await
     }
 
@@ -236,7 +237,7 @@ impl Storage for Embedded {
     }
 
     async fn compact(&self, revision: Revision) -> Result<(), Error> {
-        self.ask(|reply| Command::Compact { revision, reply: Some(reply) }).await
+        self.send_command(|reply| Command::Compact { revision, reply: Some(reply) }).await
     }
 
     fn compacted(&self) -> watch::Receiver<Revision> {
@@ -244,7 +245,7 @@ impl Storage for Embedded {
     }
 
     async fn healthy(&self) -> Result<(), Error> {
-        let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.ask(Command::Ping)).await;
+        let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.send_command(Command::Ping)).await;
         answer.unwrap_or_else(|_| Err(Error::Unavailable("the committer is busy".into())))
     }
 }

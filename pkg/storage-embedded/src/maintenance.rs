@@ -11,10 +11,10 @@ use crate::shared::Shared;
 use crate::{Clock, millis};
 
 /// Maximum time between checks of the clock, which may be set during a sleep.
-const LOOK_MAX: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL_MAX: Duration = Duration::from_secs(10);
 
 /// Minimum time between checks, so that a store that cannot write does not spin.
-const LOOK_MIN: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
 pub(crate) async fn expire_keys(shared: Arc<Shared>, commands: mpsc::Sender<Command>, clock: Clock) {
     loop {
@@ -28,10 +28,10 @@ pub(crate) async fn expire_keys(shared: Arc<Shared>, commands: mpsc::Sender<Comm
             if commands.send(Command::Expire).await.is_err() {
                 return;
             }
-            tokio::time::sleep(LOOK_MIN).await;
+            tokio::time::sleep(CHECK_INTERVAL_MIN).await;
             continue;
         }
-        let wait = Duration::from_millis(wait).min(LOOK_MAX);
+        let wait = Duration::from_millis(wait).min(CHECK_INTERVAL_MAX);
         // The deadlines are checked again in any case.
         let _ = tokio::time::timeout(wait, shared.deadline_set.notified()).await;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use storage::feed::{Batch, Cursor, History};
-use storage::mvcc::{Found, LogRead, Scan};
+use storage::mvcc::{FoundKey, LogRead, Scan};
 use storage::{Error, KeyValue, ListOptions, Listing, Revision};
 
 use crate::shared::Shared;
@@ -33,10 +33,10 @@ pub(crate) async fn list(
 }
 
 async fn list_once(shared: &Arc<Shared>, prefix: &str, options: &ListOptions) -> Result<Listing, Error> {
-    let take = if options.limit == 0 { usize::MAX } else { options.limit };
+    let limit = if options.limit == 0 { usize::MAX } else { options.limit };
     let start = options.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
     let at = options.revision;
-    let wanted = Scan { prefix, start, at, take, visit_max: VISIT_MAX, uncounted: options.uncounted };
+    let wanted = Scan { prefix, start, at, limit, visit_max: VISIT_MAX, uncounted: options.uncounted };
     let scanned = scan(shared, wanted).await?;
     Ok(Listing {
         kvs: resolve(shared, scanned.found).await?,
@@ -47,12 +47,12 @@ async fn list_once(shared: &Arc<Shared>, prefix: &str, options: &ListOptions) ->
 
 pub(crate) async fn count(shared: &Arc<Shared>, prefix: &str) -> Result<u64, Error> {
     let start = Bound::Unbounded;
-    let all = Scan { prefix, start, at: 0, take: 0, visit_max: VISIT_MAX, uncounted: false };
+    let all = Scan { prefix, start, at: 0, limit: 0, visit_max: VISIT_MAX, uncounted: false };
     Ok(scan(shared, all).await?.count)
 }
 
 struct ScanResult {
-    found: Vec<Found>,
+    found: Vec<FoundKey>,
     count: u64,
     /// The store's revision at the start.
     revision: Revision,
@@ -71,8 +71,8 @@ async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<ScanResult, Error> {
             let mvcc = shared.mvcc();
             let start = last.as_deref().map_or(wanted.start, Bound::Excluded);
             let at = mvcc.readable(at)?;
-            let take = wanted.take.saturating_sub(whole.found.len());
-            mvcc.scan(&Scan { start, at, take, ..wanted })
+            let limit = wanted.limit.saturating_sub(whole.found.len());
+            mvcc.scan(&Scan { start, at, limit, ..wanted })
         };
         whole.count += step.count;
         if whole.found.is_empty() {
@@ -89,7 +89,7 @@ async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<ScanResult, Error> {
 }
 
 /// Reads values from disk that are no longer in memory.
-async fn resolve(shared: &Arc<Shared>, found: Vec<Found>) -> Result<Vec<KeyValue>, Error> {
+async fn resolve(shared: &Arc<Shared>, found: Vec<FoundKey>) -> Result<Vec<KeyValue>, Error> {
     let missing: Vec<_> =
         found.iter().filter(|found| found.value.is_none()).map(|found| found.mod_revision).collect();
     let mut values = if missing.is_empty() {

@@ -64,7 +64,7 @@ const PART_BYTES: usize = 64 << 10;
 /// # Errors
 /// [`Error::Internal`] for a change that the layout cannot represent.
 pub fn pieces(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<>, Error> {
-    let left: HashMap<&str, Millis> = image.left().iter().map(|(key, left)| (&**key, *left)).collect();
+    let left: HashMap<&str, Millis> = image.ttls().iter().map(|(key, left)| (&**key, *left)).collect();
     // A key that expires right now must still expire: zero would mean never.
     let with_deadline = |change: Change| {
         let expires_at = left.get(&*change.key).map(|left| (*left).max(1));

@@ -7,9 +7,9 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use futures::StreamExt;
 use storage::conformance::Fixture;
-use storage::{Error, Revision, Storage, WatchItem, WatchStream, Written};
+use storage::{Error, PutResult, Revision, Storage, WatchItem, WatchStream};
 
-use crate::{Embedded, Options};
+use crate::{EmbeddedStore, Options};
 
 #[path = "../tests/support/ledger.rs"]
 mod ledger;
@@ -41,18 +41,18 @@ fn options() -> Options {
 
 fn fixture(options: Options) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
-    let store = Embedded::open(dir.path(), options).unwrap();
+    let store = EmbeddedStore::open(dir.path(), options).unwrap();
     Fixture::shared(store).keeping(dir)
 }
 
-async fn put(store: &dyn Storage, key: &str, value: &str, expected: Revision) -> Result<Written, Error> {
+async fn put(store: &dyn Storage, key: &str, value: &str, expected: Revision) -> Result<PutResult, Error> {
     store.put(key, Bytes::copy_from_slice(value.as_bytes()), expected, None).await
 }
 
 /// A write that must succeed.
 async fn must_put(store: &dyn Storage, key: &str, value: &str, expected: Revision) -> Revision {
     match put(store, key, value, expected).await.unwrap() {
-        Written::Done(revision) => revision,
+        PutResult::Done(revision) => revision,
         stale => panic!("{stale:?}"),
     }
 }
@@ -62,7 +62,7 @@ async fn must_put(store: &dyn Storage, key: &str, value: &str, expected: Revisio
 async fn all_readers_share_the_bytes_of_a_value() {
     for history_bytes_max in [0, 32 << 20] {
         let dir = tempfile::tempdir().unwrap();
-        let store = Embedded::open(dir.path(), Options { history_bytes_max, ..options() }).unwrap();
+        let store = EmbeddedStore::open(dir.path(), Options { history_bytes_max, ..options() }).unwrap();
         let mut watch = store.watch("/", Default::default()).await.unwrap();
         let value = Bytes::from("value".repeat(100));
         store.put("/a", value.clone(), 0, None).await.unwrap();

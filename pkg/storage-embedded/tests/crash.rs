@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ledger::{Entry, Ledger, Random, write_until_failure};
-use storage_embedded::{Embedded, Options};
+use storage_embedded::{EmbeddedStore, Options};
 
 #[path = "support/ledger.rs"]
 mod ledger;
@@ -65,9 +65,9 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// A small cache and little memory for history, so that everything involves the disk.
-fn open(dir: &Path) -> Arc<Embedded> {
+fn open(dir: &Path) -> Arc<EmbeddedStore> {
     let options = Options::new(Arc::new(SystemTime::now));
-    Embedded::open(dir, Options { history_bytes_max: 1 << 16, cache_bytes: 1 << 20, ..options }).unwrap()
+    EmbeddedStore::open(dir, Options { history_bytes_max: 1 << 16, cache_bytes: 1 << 20, ..options }).unwrap()
 }
 
 /// The child: writes until it is killed.

@@ -9,7 +9,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{Instant, sleep};
 
 use crate::call_error::CallError;
-use crate::member::{Member, Standing};
+use crate::member::{Member, StandingObserver};
 use crate::members::{Members, SILENT_AFTER, sleep_while_running};
 
 /// Maximum number of concurrent hedged reads: a cluster that is slow as a whole must not get twice the load.
@@ -139,7 +139,7 @@ impl Members {
                     None => return Err(CallError::Unavailable("no etcd member was asked".to_owned())),
                 },
                 () = sleep(SILENT_AFTER) => {
-                    let other = self.pick_beside(&asked).filter(|_| hedges.take());
+                    let other = self.pick_excluding(&asked).filter(|_| hedges.take());
                     if let Some(other) = other {
                         asked.push(other.clone());
                         attempts.push(ask(other));
@@ -166,7 +166,7 @@ impl Members {
         match answer.and_then(|answer| answer.map_err(CallError::from)) {
             Ok(value) => {
                 if small {
-                    member.answered(begun.elapsed());
+                    member.record_latency(begun.elapsed());
                 }
                 Ok(value)
             }
@@ -189,7 +189,7 @@ impl Members {
         answer: impl Future<Output = T>,
     ) -> Result<T, CallError> {
         let mut standing = member.standing();
-        let limit = if member.is_suspect() { limit.min(self.patience_with_suspects()) } else { limit };
+        let limit = if member.is_suspect() { limit.min(self.suspect_wait_max()) } else { limit };
         let overdue = async {
             sleep(SILENT_AFTER).await;
             loop {
@@ -209,10 +209,10 @@ impl Members {
     }
 
     /// Waits until a member is suspect and another one is in good standing.
-    pub(crate) async fn left_out(&self, member: &Arc<Member>, standing: &mut Standing) {
+    pub(crate) async fn wait_until_suspect(&self, member: &Arc<Member>, standing: &mut StandingObserver) {
         loop {
             standing.left_out().await;
-            if self.pick_beside(std::slice::from_ref(member)).is_some() {
+            if self.pick_excluding(std::slice::from_ref(member)).is_some() {
                 return;
             }
             sleep(LEAVE_CHECK_INTERVAL).await;
@@ -220,9 +220,14 @@ impl Members {
     }
 
     /// Waits until a member is suspect, and still is after `grace`.
-    async fn wait_until_still_suspect(&self, member: &Arc<Member>, standing: &mut Standing, grace: Duration) {
+    async fn wait_until_still_suspect(
+        &self,
+        member: &Arc<Member>,
+        standing: &mut StandingObserver,
+        grace: Duration,
+    ) {
         loop {
-            self.left_out(member, standing).await;
+            self.wait_until_suspect(member, standing).await;
             sleep(grace).await;
             if member.is_suspect() {
                 return;

@@ -19,11 +19,11 @@ pub const COMPACT_REV_KEY: &str = "compact_rev_key";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compacted {
     /// This server compacted to this revision.
-    Here(Revision),
+    ThisServer(Revision),
     /// Another server compacted to this revision: caches may drop older states.
-    Elsewhere(Revision),
+    OtherServer(Revision),
     /// No compaction is known yet.
-    Nothing,
+    NotYet,
 }
 
 /// A server's participation in the protocol. [`Compactor::round`] must be called once per
@@ -59,7 +59,9 @@ impl Compactor {
         });
         match self.on_answer(response.await.map_err(CallError::into_error)?)? {
             Verdict::Known(compacted) => Ok(compacted),
-            Verdict::Compact(revision) => etcd.compact(revision).await.map(|()| Compacted::Here(revision)),
+            Verdict::Compact(revision) => {
+                etcd.compact(revision).await.map(|()| Compacted::ThisServer(revision))
+            }
         }
     }
 
@@ -69,7 +71,7 @@ impl Compactor {
         if answer.succeeded {
             self.version += 1;
             return Ok(match std::mem::replace(&mut self.previous, now) {
-                0 => Verdict::Known(Compacted::Nothing),
+                0 => Verdict::Known(Compacted::NotYet),
                 previous => Verdict::Compact(previous),
             });
         }
@@ -82,10 +84,10 @@ impl Compactor {
         // Absent: the key was deleted, and the count restarts.
         let Some(kv) = range.kvs.into_iter().next() else {
             self.version = 0;
-            return Ok(Verdict::Known(Compacted::Nothing));
+            return Ok(Verdict::Known(Compacted::NotYet));
         };
         self.version = kv.version;
-        Ok(Verdict::Known(revision_in(&kv.value).map_or(Compacted::Nothing, Compacted::Elsewhere)))
+        Ok(Verdict::Known(revision_in(&kv.value).map_or(Compacted::NotYet, Compacted::OtherServer)))
     }
 }
 
@@ -126,7 +128,7 @@ mod tests {
     #[test]
     fn winner_compacts_to_previous_rounds_revision() {
         check(vec![
-            (won(10), Verdict::Known(Compacted::Nothing)),
+            (won(10), Verdict::Known(Compacted::NotYet)),
             (won(20), Verdict::Compact(10)),
             (won(30), Verdict::Compact(20)),
         ]);
@@ -135,8 +137,8 @@ mod tests {
     #[test]
     fn loser_learns_the_compaction_and_can_win() {
         check(vec![
-            (lost(10, Some((4, "7"))), Verdict::Known(Compacted::Elsewhere(7))),
-            (lost(20, Some((5, "9"))), Verdict::Known(Compacted::Elsewhere(9))),
+            (lost(10, Some((4, "7"))), Verdict::Known(Compacted::OtherServer(7))),
+            (lost(20, Some((5, "9"))), Verdict::Known(Compacted::OtherServer(9))),
             (won(30), Verdict::Compact(20)),
         ]);
     }
@@ -144,9 +146,9 @@ mod tests {
     #[test]
     fn invalid_values_are_not_compactions() {
         check(vec![
-            (lost(10, Some((1, "0"))), Verdict::Known(Compacted::Nothing)),
-            (lost(11, Some((2, "x"))), Verdict::Known(Compacted::Nothing)),
-            (lost(12, None), Verdict::Known(Compacted::Nothing)),
+            (lost(10, Some((1, "0"))), Verdict::Known(Compacted::NotYet)),
+            (lost(11, Some((2, "x"))), Verdict::Known(Compacted::NotYet)),
+            (lost(12, None), Verdict::Known(Compacted::NotYet)),
         ]);
     }
 

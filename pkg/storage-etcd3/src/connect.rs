@@ -97,8 +97,8 @@ pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, C
     let tls = address.tls.then(|| Arc::new(options.tls.clone().unwrap_or_default()));
     let address = address.clone();
     let dial_timeout = options.dial_timeout;
-    let way = options.way.clone();
-    Ok(endpoint.connect_with_connector_lazy(Connector { address, tls, dial_timeout, way }))
+    let dialer = options.dialer.clone();
+    Ok(endpoint.connect_with_connector_lazy(Connector { address, tls, dial_timeout, dialer }))
 }
 
 /// Reads and validates the TLS files once, so that a wrong path is reported at startup.
@@ -111,7 +111,7 @@ struct Connector {
     address: Address,
     tls: Option<Arc<TlsFiles>>,
     dial_timeout: Duration,
-    way: Option<CustomDialer>,
+    dialer: Option<CustomDialer>,
 }
 
 impl Service<Uri> for Connector {
@@ -133,12 +133,12 @@ impl Connector {
     async fn dial(self) -> io::Result<Box<dyn Io>> {
         let host = self.address.bare_host();
         let port = self.address.port;
-        if let Some(way) = &self.way {
+        if let Some(way) = &self.dialer {
             let stream = way.dial(host, port).await?;
             return encrypted(stream, host, self.tls).await;
         }
         let found: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
-        let tcp = first_of(&found, self.dial_timeout, TcpStream::connect).await?;
+        let tcp = connect_first(&found, self.dial_timeout, TcpStream::connect).await?;
         tcp.set_nodelay(true)?;
         encrypted(tcp, host, self.tls).await
     }
@@ -159,7 +159,7 @@ async fn encrypted(
 
 /// A connection to the first address that accepts one. Each address gets a share of `limit`, so that an
 /// unresponsive one does not prevent the others.
-async fn first_of<S, F>(
+async fn connect_first<S, F>(
     addresses: &[SocketAddr],
     limit: Duration,
     connect: impl Fn(SocketAddr) -> F,
@@ -265,7 +265,7 @@ mod tests {
                 "192.0.2.2" => Err(io::ErrorKind::ConnectionRefused.into()),
                 _ => Ok(address),
             };
-            let found = timeout(limit, first_of(addresses, limit, connect)).await;
+            let found = timeout(limit, connect_first(addresses, limit, connect)).await;
             let found = found.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
             assert_eq!(found.map_err(|error| error.kind()), expected, "{addresses:?}");
         };

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use etcd_client::proto::{PbTxnOpResponse, PbTxnResponse};
 use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
 use futures::StreamExt;
-use storage::{EventKind, Revision, WatchEvent, WatchItem, WatchOptions, Written};
+use storage::{EventKind, PutResult, Revision, WatchEvent, WatchItem, WatchOptions};
 use tokio::sync::watch as signal;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -68,11 +68,11 @@ impl GuardedWrite<'_> {
 
     /// The outcome of the write according to `first`, the first change of the key after `expected`; `None` if
     /// ambiguous.
-    fn verdict(&self, first: &WatchEvent, stale: Written) -> Option<Written> {
+    fn verdict(&self, first: &WatchEvent, stale: PutResult) -> Option<PutResult> {
         match (first.kind, self.op) {
             (EventKind::Delete, Op::Delete) => None,
             (EventKind::Delete, Op::Put { .. }) => Some(stale),
-            _ if self.matches_written(&first.kv.value) => Some(Written::Done(first.kv.mod_revision)),
+            _ if self.matches_written(&first.kv.value) => Some(PutResult::Done(first.kv.mod_revision)),
             _ => Some(stale),
         }
     }
@@ -80,14 +80,14 @@ impl GuardedWrite<'_> {
 
 impl Etcd {
     /// Performs a write, and determines its outcome.
-    pub(crate) async fn write(&self, write: GuardedWrite<'_>) -> Result<Written, CallError> {
+    pub(crate) async fn write(&self, write: GuardedWrite<'_>) -> Result<PutResult, CallError> {
         match write.expected {
             0 => self.create(&write).await,
             _ => self.change(&write).await,
         }
     }
 
-    async fn create(&self, write: &GuardedWrite<'_>) -> Result<Written, CallError> {
+    async fn create(&self, write: &GuardedWrite<'_>) -> Result<PutResult, CallError> {
         let failure = match self.txn(|| write.txn()).await {
             Ok(response) => return written(response),
             Err(failure) => failure,
@@ -99,12 +99,12 @@ impl Etcd {
         let found = self.members.call(Budget::repeatable(SETTLE_MAX), Effect::Read, read).await;
         let kv = found.ok().and_then(|found| found.kvs.into_iter().next()).map(key_value);
         match kv {
-            Some(Ok(kv)) if write.matches_written(&kv.value) => Ok(Written::Done(kv.mod_revision)),
+            Some(Ok(kv)) if write.matches_written(&kv.value) => Ok(PutResult::Done(kv.mod_revision)),
             _ => Err(failure),
         }
     }
 
-    async fn change(&self, write: &GuardedWrite<'_>) -> Result<Written, CallError> {
+    async fn change(&self, write: &GuardedWrite<'_>) -> Result<PutResult, CallError> {
         let begun = Instant::now();
         let deadline = begun + self.request_timeout();
         // For deletions the author cannot be determined; for values it can.
@@ -116,7 +116,7 @@ impl Etcd {
             let txn =
                 async |member: Arc<Member>| member.kv().txn(write.txn()).await.map(|response| response.0);
             let failure = match self.members.guarded(left, grace, txn).await.and_then(written) {
-                Ok(stale @ Written::Stale { .. }) if in_doubt => return self.settle(write, stale).await,
+                Ok(stale @ PutResult::Stale { .. }) if in_doubt => return self.settle(write, stale).await,
                 Ok(written) => return Ok(written),
                 Err(failure) => failure,
             };
@@ -132,11 +132,11 @@ impl Etcd {
     }
 
     /// The guard failed on a later attempt: another writer or an earlier attempt was first.
-    async fn settle(&self, write: &GuardedWrite<'_>, stale: Written) -> Result<Written, CallError> {
-        if let Written::Stale { current: Some(current), .. } = &stale
+    async fn settle(&self, write: &GuardedWrite<'_>, stale: PutResult) -> Result<PutResult, CallError> {
+        if let PutResult::Stale { current: Some(current), .. } = &stale
             && write.matches_written(&current.value)
         {
-            return Ok(Written::Done(current.mod_revision));
+            return Ok(PutResult::Done(current.mod_revision));
         }
         let unknown =
             || CallError::Unavailable("the answer was lost, and so is what it was about".to_owned());
@@ -158,16 +158,16 @@ impl Etcd {
 }
 
 /// The outcome of a guarded transaction.
-fn written(response: PbTxnResponse) -> Result<Written, CallError> {
+fn written(response: PbTxnResponse) -> Result<PutResult, CallError> {
     let revision = revision_of(response.header)?;
     if response.succeeded {
-        return Ok(Written::Done(revision));
+        return Ok(PutResult::Done(revision));
     }
     match response.responses.into_iter().next().and_then(|op| op.response) {
         Some(PbTxnOpResponse::ResponseRange(range)) => {
             let current = range.kvs.into_iter().next().map(key_value).transpose();
             let current = current.map_err(|e| CallError::Internal(e.to_string()))?;
-            Ok(Written::Stale { current, revision })
+            Ok(PutResult::Stale { current, revision })
         }
         _ => Err(CallError::Internal("etcd did not answer the transaction's read".to_owned())),
     }
@@ -184,7 +184,7 @@ mod tests {
     fn incomplete_response_is_an_error() {
         let header = || Some(PbResponseHeader { revision: 7, ..Default::default() });
         let answer = |header, succeeded| PbTxnResponse { header, succeeded, responses: Vec::new() };
-        assert_eq!(written(answer(header(), true)), Ok(Written::Done(7)));
+        assert_eq!(written(answer(header(), true)), Ok(PutResult::Done(7)));
         assert!(matches!(written(answer(None, true)), Err(CallError::Internal(_))));
         assert!(matches!(written(answer(header(), false)), Err(CallError::Internal(_))));
     }
@@ -193,8 +193,8 @@ mod tests {
     fn first_change_after_guard_decides_the_outcome() {
         let ours = Bytes::from_static(b"ours");
         let theirs = Bytes::from_static(b"theirs");
-        let stale = || Written::Stale { current: None, revision: 9 };
-        let check = |op, kind, value: &Bytes, expected: Option<Written>| {
+        let stale = || PutResult::Stale { current: None, revision: 9 };
+        let check = |op, kind, value: &Bytes, expected: Option<PutResult>| {
             let kv = KeyValue::new("k", value.clone(), 6);
             let first = WatchEvent { kind, kv, prev: None };
             assert_eq!(
@@ -204,7 +204,7 @@ mod tests {
             );
         };
         let put = Op::Put { value: &ours, lease: 0 };
-        check(put, EventKind::Update, &ours, Some(Written::Done(6)));
+        check(put, EventKind::Update, &ours, Some(PutResult::Done(6)));
         check(put, EventKind::Update, &theirs, Some(stale()));
         check(put, EventKind::Delete, &Bytes::new(), Some(stale()));
         check(Op::Delete, EventKind::Update, &theirs, Some(stale()));

@@ -33,5 +33,5 @@ mod watch;
 
 pub use compactor::{COMPACT_REV_KEY, Compacted, Compactor};
 pub use metrics::LeaseMetrics;
-pub use options::{CustomDialer, Dialing, Io, Options, TlsFiles};
+pub use options::{CustomDialer, DialFuture, Io, Options, TlsFiles};
 pub use store::Etcd;

@@ -90,7 +90,7 @@ impl Member {
     }
 
     /// The degree of doubt about the member; others are preferred accordingly.
-    pub(crate) fn doubt(&self) -> SuspicionLevel {
+    pub(crate) fn suspicion(&self) -> SuspicionLevel {
         match (self.is_suspect(), self.examined.load(Ordering::Relaxed)) {
             (true, _) => SuspicionLevel::Suspect,
             (false, true) => SuspicionLevel::Examined,
@@ -104,14 +104,14 @@ impl Member {
     }
 
     /// Observes its standing from now on.
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> StandingObserver {
         let receiver = self.suspect.subscribe();
         let trusted = !*receiver.borrow();
-        Standing { receiver, trusted }
+        StandingObserver { receiver, trusted }
     }
 
     /// Records the latency of a small response.
-    pub(crate) fn answered(&self, took: Duration) {
+    pub(crate) fn record_latency(&self, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
         // Concurrent updates may lose a sample, which is harmless.
         let before = self.latency.load(Ordering::Relaxed);
@@ -145,7 +145,7 @@ impl Member {
     }
 
     /// Sends a linearizable read: it succeeds only on a member that reaches a quorum.
-    pub(crate) async fn answers(&self, key: &str, limit: Duration) -> bool {
+    pub(crate) async fn probe(&self, key: &str, limit: Duration) -> bool {
         let mut kv = self.kv();
         let read = kv.get(key, Some(GetOptions::new().with_count_only()));
         matches!(timeout(limit, read).await, Ok(Ok(_)))
@@ -162,13 +162,13 @@ pub(crate) enum SuspicionLevel {
 }
 
 /// Observes when a member becomes suspect.
-pub(crate) struct Standing {
+pub(crate) struct StandingObserver {
     receiver: watch::Receiver<bool>,
     /// True if the member was in good standing since the start: becoming suspect is then a change.
     trusted: bool,
 }
 
-impl Standing {
+impl StandingObserver {
     /// Waits until the member becomes suspect. A member that was suspect from the start must recover first.
     pub(crate) async fn left_out(&mut self) {
         loop {
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn becoming_suspect_is_observed() {
         let suspect = watch::Sender::new(true);
-        let mut standing = Standing { receiver: suspect.subscribe(), trusted: false };
+        let mut standing = StandingObserver { receiver: suspect.subscribe(), trusted: false };
         let mut check = |now: bool, expected: bool| {
             suspect.send_replace(now);
             for _ in 0..2 {

@@ -34,14 +34,14 @@ const STEP: Duration = Duration::from_millis(10);
 const SLOW_TIMES: u32 = 4;
 const SLOW_MORE: Duration = Duration::from_millis(5);
 /// Every n-th call goes to a slow member anyway: it may have become fast.
-const SLOW_TURN: usize = 64;
+const SLOW_MEMBER_PERIOD: usize = 64;
 const BACKOFF_MIN: Duration = Duration::from_millis(25);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
 
 /// All members. Shared by the store, its watches and the probes.
 pub(crate) struct Members {
     list: Vec<Arc<Member>>,
-    turn: AtomicUsize,
+    call_counter: AtomicUsize,
     pub(crate) hedges: AtomicUsize,
     probe_key: String,
     probe_timeout: Duration,
@@ -63,7 +63,7 @@ impl Members {
         }
         Ok(Arc::new(Self {
             list,
-            turn: AtomicUsize::new(0),
+            call_counter: AtomicUsize::new(0),
             hedges: AtomicUsize::new(0),
             probe_key: options.health_key.clone(),
             probe_timeout: options.health_timeout,
@@ -72,15 +72,15 @@ impl Members {
 
     /// The next member in rotation, among those in the best standing.
     pub(crate) fn pick(&self) -> Arc<Member> {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let standings: Vec<_> = self.list.iter().map(|m| (m.doubt(), m.latency())).collect();
+        let turn = self.call_counter.fetch_add(1, Ordering::Relaxed);
+        let standings: Vec<_> = self.list.iter().map(|m| (m.suspicion(), m.latency())).collect();
         self.list[choose(turn, &standings)].clone()
     }
 
     /// A member that is neither suspect nor one of `others`, with the least doubt.
-    pub(crate) fn pick_beside(&self, others: &[Arc<Member>]) -> Option<Arc<Member>> {
+    pub(crate) fn pick_excluding(&self, others: &[Arc<Member>]) -> Option<Arc<Member>> {
         let good = |m: &&Arc<Member>| !m.is_suspect() && !others.iter().any(|other| Arc::ptr_eq(other, m));
-        self.list.iter().filter(good).min_by_key(|m| (m.doubt(), m.latency())).cloned()
+        self.list.iter().filter(good).min_by_key(|m| (m.suspicion(), m.latency())).cloned()
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -88,7 +88,7 @@ impl Members {
     }
 
     /// Maximum time to wait for a suspect member.
-    pub(crate) fn patience_with_suspects(&self) -> Duration {
+    pub(crate) fn suspect_wait_max(&self) -> Duration {
         self.probe_timeout
     }
 
@@ -125,7 +125,7 @@ impl Members {
     async fn is_silent(&self, member: &Arc<Member>) -> bool {
         let rivals = self.list.iter().filter(|rival| !Arc::ptr_eq(rival, member) && !rival.is_suspect());
         let mut rivals: FuturesUnordered<_> =
-            rivals.map(|rival| rival.answers(&self.probe_key, self.probe_timeout)).collect();
+            rivals.map(|rival| rival.probe(&self.probe_key, self.probe_timeout)).collect();
         let one_answers = async {
             while let Some(answers) = rivals.next().await {
                 if answers {
@@ -135,7 +135,7 @@ impl Members {
             std::future::pending().await
         };
         let begun = Instant::now();
-        let mut own = pin!(member.answers(&self.probe_key, self.probe_timeout));
+        let mut own = pin!(member.probe(&self.probe_key, self.probe_timeout));
         tokio::select! {
             _ = &mut own => return false,
             () = one_answers => {}
@@ -175,7 +175,7 @@ async fn probe(members: Weak<Members>, member: Arc<Member>) {
     for attempts in 1.. {
         sleep(pause(attempts, 0)).await;
         let Some(members) = members.upgrade() else { return };
-        if member.answers(&members.probe_key, members.probe_timeout).await {
+        if member.probe(&members.probe_key, members.probe_timeout).await {
             member.set_suspect(false);
             tracing::info!(member = member.url(), "etcd member responds again");
             return;
@@ -190,7 +190,7 @@ fn choose(turn: usize, standings: &[(SuspicionLevel, Duration)]) -> usize {
     let good = || standings.iter().enumerate().filter(|(_, (doubt, _))| *doubt == best);
     let fastest = good().map(|(_, (_, latency))| *latency).min().unwrap_or_default();
     // The current latency of suspect members is unknown.
-    let all = turn % SLOW_TURN == SLOW_TURN - 1 || best == SuspicionLevel::Suspect;
+    let all = turn % SLOW_MEMBER_PERIOD == SLOW_MEMBER_PERIOD - 1 || best == SuspicionLevel::Suspect;
     let slow = fastest * SLOW_TIMES + SLOW_MORE;
     let fit = || good().filter(|(_, (_, latency))| all || *latency <= slow).map(|(index, _)| index);
     fit().nth(turn % fit().count().max(1)).unwrap_or_default()
@@ -244,7 +244,7 @@ mod tests {
     fn slow_members_are_called_occasionally() {
         let check = |latencies: [Duration; 3], expected: usize| {
             let standings = latencies.map(|latency| (SuspicionLevel::No, latency));
-            let turns = (0..SLOW_TURN * 6).filter(|turn| choose(*turn, &standings) == 2).count();
+            let turns = (0..SLOW_MEMBER_PERIOD * 6).filter(|turn| choose(*turn, &standings) == 2).count();
             assert_eq!(turns, expected, "{latencies:?}");
         };
         check([MS, MS, MS * 9], 128);

@@ -47,27 +47,27 @@ pub struct Options {
     pub leases: LeaseMetrics,
     /// Dialer for the members, if connections do not use this machine's own network. TLS is end-to-end
     /// through it.
-    pub way: Option<CustomDialer>,
+    pub dialer: Option<CustomDialer>,
 }
 
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 /// A connection attempt.
-pub type Dialing = Pin<Box<dyn Future<Output = io::Result<Box<dyn Io>>> + Send>>;
+pub type DialFuture = Pin<Box<dyn Future<Output = io::Result<Box<dyn Io>>> + Send>>;
 
 /// A dialer that does not use this machine's own network, for example through a proxy.
 #[derive(Clone)]
-pub struct CustomDialer(Arc<dyn Fn(String, u16) -> Dialing + Send + Sync>);
+pub struct CustomDialer(Arc<dyn Fn(String, u16) -> DialFuture + Send + Sync>);
 
 impl CustomDialer {
     /// A dialer from a function that connects to a host, which it resolves itself, and a port. The attempt
     /// may be cancelled at any time.
-    pub fn new(dial: impl Fn(String, u16) -> Dialing + Send + Sync + 'static) -> Self {
+    pub fn new(dial: impl Fn(String, u16) -> DialFuture + Send + Sync + 'static) -> Self {
         CustomDialer(Arc::new(dial))
     }
 
-    pub(crate) fn dial(&self, host: &str, port: u16) -> Dialing {
+    pub(crate) fn dial(&self, host: &str, port: u16) -> DialFuture {
         (self.0)(host.to_owned(), port)
     }
 }
@@ -107,7 +107,7 @@ impl Options {
             lease_objects_max: 1000,
             traced: false,
             leases: LeaseMetrics::default(),
-            way: None,
+            dialer: None,
         }
     }
 }

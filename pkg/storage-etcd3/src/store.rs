@@ -8,7 +8,8 @@ use bytes::Bytes;
 use etcd_client::proto::{PbRangeResponse, PbTxnResponse};
 use etcd_client::{GetOptions, Txn};
 use storage::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchOptions,
+    WatchStream,
 };
 use tokio::sync::{Mutex, watch as signal};
 use tokio::time::{Instant, timeout};
@@ -117,7 +118,7 @@ impl Etcd {
         value: &Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, CallError> {
+    ) -> Result<PutResult, CallError> {
         let lease = match ttl {
             Some(ttl) => self.lease(ttl).await?,
             None => 0,
@@ -193,7 +194,7 @@ impl Storage for Etcd {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         match self.put_once(key, &value, expected, ttl).await {
             // The shared lease no longer exists (revoked, or the clocks differ): a new one is valid.
             Err(CallError::LeaseNotFound) => self.put_once(key, &value, expected, ttl).await,
@@ -202,7 +203,7 @@ impl Storage for Etcd {
         .map_err(CallError::into_error)
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         self.write(GuardedWrite { key, expected, op: Op::Delete }).await.map_err(CallError::into_error)
     }
 

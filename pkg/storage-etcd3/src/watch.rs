@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use crate::call_error::CallError;
 use crate::cursor::{Cursor, FailureScope, Step};
-use crate::member::{Member, Standing};
+use crate::member::{Member, StandingObserver};
 use crate::members::Members;
 use crate::responses::prefix_end;
 
@@ -26,7 +26,7 @@ pub(crate) type ProgressSignal = signal::Receiver<u64>;
 
 struct Connection {
     member: Arc<Member>,
-    standing: Standing,
+    standing: StandingObserver,
     requests: WatchRequestSender,
     responses: WatchResponseStream,
 }
@@ -36,9 +36,9 @@ enum End {
     /// The watch continues.
     Open,
     /// This error must still be delivered.
-    Due(Error),
+    Failed(Error),
     /// The stream has ended.
-    Over,
+    Ended,
 }
 
 /// The end of a wait for the next response.
@@ -59,7 +59,7 @@ pub(crate) struct Watch {
     /// `None` once the store is dropped, or if progress is not requested.
     progress: Option<ProgressSignal>,
     /// True if progress was requested and has not yet arrived.
-    progress_owed: bool,
+    progress_pending: bool,
     items: VecDeque<WatchItem>,
     end: End,
 }
@@ -83,7 +83,7 @@ impl Watch {
             connection: None,
             failures: 0,
             connect_timeout,
-            progress_owed: false,
+            progress_pending: false,
             items: VecDeque::new(),
             end: End::Open,
         }
@@ -93,7 +93,7 @@ impl Watch {
     pub(crate) async fn open(mut self) -> Result<WatchStream, Error> {
         while self.connection.is_none() {
             self.connect().await;
-            if let End::Due(error) = self.end {
+            if let End::Failed(error) = self.end {
                 return Err(error);
             }
         }
@@ -110,12 +110,12 @@ impl Watch {
             }
             match std::mem::replace(&mut self.end, End::Open) {
                 End::Open => {}
-                End::Due(error) => {
-                    self.end = End::Over;
+                End::Failed(error) => {
+                    self.end = End::Ended;
                     return Some(Err(error));
                 }
-                End::Over => {
-                    self.end = End::Over;
+                End::Ended => {
+                    self.end = End::Ended;
                     return None;
                 }
             }
@@ -130,14 +130,14 @@ impl Watch {
     async fn advance(&mut self, mut connection: Connection) {
         match self.step(&mut connection).await {
             Ok(()) => self.connection = Some(connection),
-            Err(lost) => self.lost(&connection.member, lost),
+            Err(lost) => self.handle_loss(&connection.member, lost),
         }
     }
 
     async fn step(&mut self, connection: &mut Connection) -> Result<(), FailureScope> {
         match self.wait(connection).await {
             Wake::ProgressWanted => {
-                self.progress_owed = true;
+                self.progress_pending = true;
                 connection.requests.request_progress().await.map_err(|e| FailureScope::Connection(e.into()))
             }
             Wake::Response(response) => {
@@ -145,7 +145,7 @@ impl Watch {
                 let response = response.map_err(FailureScope::Connection)?;
                 self.failures = 0;
                 if self.cursor.on_response(response, &mut self.items)? == Step::Progress {
-                    self.progress_owed = false;
+                    self.progress_pending = false;
                 }
                 Ok(())
             }
@@ -167,7 +167,7 @@ impl Watch {
             biased;
             response = receive(&mut connection.responses) => Wake::Response(response),
             () = wanted => Wake::ProgressWanted,
-            () = self.members.left_out(&connection.member, &mut connection.standing) => Wake::Response(Err(CallError::TryLater(
+            () = self.members.wait_until_suspect(&connection.member, &mut connection.standing) => Wake::Response(Err(CallError::TryLater(
                 "another member is in better standing".to_owned(),
             ))),
         }
@@ -188,7 +188,7 @@ impl Watch {
             Ok(Err(lost)) => lost,
             Err(failure) => FailureScope::Connection(failure),
         };
-        self.lost(&member, lost);
+        self.handle_loss(&member, lost);
     }
 
     /// Opens a stream from the cursor's position and waits until etcd confirms the watch.
@@ -201,7 +201,7 @@ impl Watch {
         while self.cursor.on_response(receive(&mut connection.responses).await?, &mut self.items)?
             != Step::Created
         {}
-        if self.progress_owed {
+        if self.progress_pending {
             connection.requests.request_progress().await.map_err(CallError::from)?;
         }
         Ok(connection)
@@ -223,10 +223,10 @@ impl Watch {
         request
     }
 
-    fn lost(&mut self, member: &Arc<Member>, lost: FailureScope) {
+    fn handle_loss(&mut self, member: &Arc<Member>, lost: FailureScope) {
         let failure = match lost {
             FailureScope::Connection(failure) => failure,
-            FailureScope::Watch(error) => return self.end = End::Due(error),
+            FailureScope::Watch(error) => return self.end = End::Failed(error),
         };
         let member_url = member.url();
         let key = &self.key;

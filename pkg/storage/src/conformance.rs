@@ -18,8 +18,8 @@ use bytes::Bytes;
 use futures::StreamExt;
 
 use crate::{
-    Error, KeyValue, ListOptions, Listing, Revision, Storage, WatchEvent, WatchItem, WatchOptions,
-    WatchStream, Written,
+    Error, KeyValue, ListOptions, Listing, PutResult, Revision, Storage, WatchEvent, WatchItem, WatchOptions,
+    WatchStream,
 };
 
 pub mod compaction;
@@ -82,7 +82,7 @@ impl TestPrefix {
         key.strip_prefix(&self.prefix).expect("the store stays below the prefix")
     }
 
-    async fn put(&self, name: &str, value: &str, expected: Revision) -> Written {
+    async fn put(&self, name: &str, value: &str, expected: Revision) -> PutResult {
         let value = Bytes::copy_from_slice(value.as_bytes());
         self.store.put(&self.key(name), value, expected, None).await.unwrap()
     }
@@ -134,18 +134,18 @@ fn text(kv: &KeyValue) -> String {
 }
 
 /// The revision of a write, which must have succeeded.
-fn done(written: Written) -> Revision {
+fn done(written: PutResult) -> Revision {
     match written {
-        Written::Done(revision) => revision,
-        Written::Stale { current, .. } => panic!("the write was refused, the key holds {current:?}"),
+        PutResult::Done(revision) => revision,
+        PutResult::Stale { current, .. } => panic!("the write was refused, the key holds {current:?}"),
     }
 }
 
 /// The current state in a stale write's result.
-fn stale(written: Written) -> Option<KeyValue> {
+fn stale(written: PutResult) -> Option<KeyValue> {
     match written {
-        Written::Stale { current, .. } => current,
-        Written::Done(revision) => panic!("the write happened, at {revision}"),
+        PutResult::Stale { current, .. } => current,
+        PutResult::Done(revision) => panic!("the write happened, at {revision}"),
     }
 }
 

@@ -99,14 +99,14 @@ pub struct Listing {
 
 impl Listing {
     /// True if keys remain after this page.
-    pub fn more(&self) -> bool {
+    pub fn has_more(&self) -> bool {
         self.count > self.kvs.len() as u64
     }
 }
 
 /// Outcome of a conditional write that the store has decided. (A transport failure is an [`Error`] instead.)
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
+pub enum PutResult {
     /// The write happened at this revision.
     Done(Revision),
     /// The key was not at the expected revision. Nothing was written.
@@ -119,7 +119,7 @@ pub enum Written {
 }
 
 /// Outcome of a conditional delete.
-pub type Deleted = Written;
+pub type DeleteResult = PutResult;
 
 /// Type of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,11 +208,11 @@ pub trait Storage: Send + Sync + 'static {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error>;
+    ) -> Result<PutResult, Error>;
 
     /// Deletes `key` if its mod revision is `expected`. `Stale` with `current: None` means that the key does
     /// not exist.
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error>;
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error>;
 
     /// Watches a prefix (or one key). The watch is established when this returns: all later writes are
     /// delivered.
@@ -245,7 +245,7 @@ pub trait Storage: Send + Sync + 'static {
     /// True if a value may read differently now although nothing was written, because the decryption was
     /// reconfigured after `revision`, the revision of the write. Readers that need the current value call
     /// [`get`](Self::get).
-    fn is_doubtful(&self, _key: &str, _revision: Revision) -> bool {
+    fn needs_reread(&self, _key: &str, _revision: Revision) -> bool {
         false
     }
 

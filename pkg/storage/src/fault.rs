@@ -12,7 +12,8 @@ use futures::{StreamExt, future, stream};
 use tokio::sync::watch;
 
 use crate::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchOptions,
+    WatchStream,
 };
 
 mod plan;
@@ -21,17 +22,22 @@ pub use plan::{Fault, Operation, Plan, Rates};
 
 /// A store with injected faults.
 #[derive(Debug)]
-pub struct Faulty<S: ?Sized> {
+pub struct FaultyStorage<S: ?Sized> {
     inner: Arc<S>,
     plan: RwLock<Plan>,
     calls: [AtomicU64; Operation::COUNT],
     injected: AtomicU64,
 }
 
-impl<S: Storage + ?Sized> Faulty<S> {
+impl<S: Storage + ?Sized> FaultyStorage<S> {
     /// Wraps `inner`, which remains usable without faults: tests use it to check the actual state.
     pub fn new(inner: Arc<S>, plan: Plan) -> Self {
-        Faulty { inner, plan: RwLock::new(plan), calls: Default::default(), injected: AtomicU64::new(0) }
+        FaultyStorage {
+            inner,
+            plan: RwLock::new(plan),
+            calls: Default::default(),
+            injected: AtomicU64::new(0),
+        }
     }
 
     /// Replaces the plan; [`Plan::none`] stops all faults. Counters continue.
@@ -83,7 +89,7 @@ fn injected(when: &str, operation: Operation, nth: u64) -> Error {
 }
 
 #[async_trait]
-impl<S: Storage + ?Sized> Storage for Faulty<S> {
+impl<S: Storage + ?Sized> Storage for FaultyStorage<S> {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
         self.run(Operation::Get, self.inner.get(key)).await
     }
@@ -102,11 +108,11 @@ impl<S: Storage + ?Sized> Storage for Faulty<S> {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         self.run(Operation::Put, self.inner.put(key, value, expected, ttl)).await
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         self.run(Operation::Delete, self.inner.delete(key, expected)).await
     }
 

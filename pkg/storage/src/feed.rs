@@ -37,7 +37,7 @@ pub struct Cursor {
 
 impl Cursor {
     /// True if the watcher selects `key`.
-    pub fn wants(&self, key: &str) -> bool {
+    pub fn selects(&self, key: &str) -> bool {
         if self.exact { key == self.prefix } else { key.starts_with(&self.prefix) }
     }
 
@@ -52,7 +52,7 @@ impl Cursor {
         let mut batch = Batch { events: VecDeque::new(), next: self.next };
         for change in changes.take(CHANGES_PER_READ_MAX) {
             batch.next = change.revision + 1;
-            if self.wants(&change.key) {
+            if self.selects(&change.key) {
                 batch.events.push_back(change.event(self.prev_kv));
                 if batch.events.len() == EVENTS_PER_READ_MAX {
                     break;
@@ -111,7 +111,7 @@ impl TipSignal {
     }
 
     /// Waits until the tip differs from `seen`.
-    async fn later_than(&self, seen: Tip) {
+    async fn wait_for_change(&self, seen: Tip) {
         loop {
             let mut moved = std::pin::pin!(self.moved.notified());
             // Registers before the check; otherwise a change in between would be missed.
@@ -202,7 +202,7 @@ impl Feed {
             progress_seen,
             tips,
             ready: VecDeque::new(),
-            covered: None,
+            pending_progress: None,
         };
         Box::pin(stream::unfold(Some(watcher), |watcher| async move {
             let mut watcher = watcher?;
@@ -226,7 +226,7 @@ struct Watcher {
     /// Events that are read but not yet delivered.
     ready: VecDeque<WatchEvent>,
     /// The progress to report after `ready`.
-    covered: Option<Revision>,
+    pending_progress: Option<Revision>,
 }
 
 impl Watcher {
@@ -235,7 +235,7 @@ impl Watcher {
             if let Some(event) = self.ready.pop_front() {
                 return Some(Ok(WatchItem::Event(event)));
             }
-            if let Some(revision) = self.covered.take() {
+            if let Some(revision) = self.pending_progress.take() {
                 return Some(Ok(WatchItem::Progress(revision)));
             }
             let tip = self.tips.now();
@@ -246,7 +246,7 @@ impl Watcher {
                 match self.history.read(&self.cursor).await {
                     Ok(batch) if batch.next > self.cursor.next => {
                         let last = batch.events.back().map(|event| event.kv.mod_revision);
-                        self.covered = last.filter(|_| self.progress);
+                        self.pending_progress = last.filter(|_| self.progress);
                         (self.ready, self.cursor.next) = (batch.events, batch.next);
                     }
                     // A gap in the log must cause neither a gap in the watch nor an endless loop.
@@ -264,8 +264,8 @@ impl Watcher {
                 return Some(Ok(progress));
             }
             if !self.progress {
-                self.tips.later_than(tip).await;
-            } else if tokio::time::timeout(PROGRESS_INTERVAL, self.tips.later_than(tip)).await.is_err()
+                self.tips.wait_for_change(tip).await;
+            } else if tokio::time::timeout(PROGRESS_INTERVAL, self.tips.wait_for_change(tip)).await.is_err()
                 && let Some(progress) = self.report(tip)
             {
                 return Some(Ok(progress));

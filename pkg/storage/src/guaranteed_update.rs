@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::key_queues::KeyQueues;
-use crate::{Error, Form, KeyValue, Revision, Storage, Written};
+use crate::{Error, Form, KeyValue, PutResult, Revision, Storage};
 
 /// The result of the caller's closure for the current value.
 pub enum Update {
@@ -35,7 +35,7 @@ where
 
 /// The outcome of a [`guaranteed_update`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Updated {
+pub enum UpdateResult {
     /// Revision of the write.
     Written(Revision),
     /// Revision of the deletion.
@@ -57,7 +57,7 @@ pub async fn guaranteed_update<E: From<Error>>(
     key: &str,
     suggestion: Option<KeyValue>,
     change: impl Change<E>,
-) -> Result<Updated, E> {
+) -> Result<UpdateResult, E> {
     KeyQueues::default().guaranteed_update(store, key, suggestion, change).await
 }
 
@@ -80,9 +80,9 @@ impl KeyQueues {
         key: &str,
         suggestion: Option<KeyValue>,
         mut change: impl Change<E>,
-    ) -> Result<Updated, E> {
+    ) -> Result<UpdateResult, E> {
         let mut turn = self.join(key).await;
-        let left = turn.as_mut().and_then(|turn| turn.newer(suggestion.as_ref()));
+        let left = turn.as_mut().and_then(|turn| turn.take_newer_value(suggestion.as_ref()));
         let (mut current, mut fresh) = match left.or(suggestion) {
             Some(kv) => (Some(kv), false),
             None => (store.get(key).await?.kv, true),
@@ -107,7 +107,7 @@ impl KeyQueues {
                 match outcome {
                     _ if !confirmed => continue,
                     Err(error) => return Err(error),
-                    Ok(_) => return Ok(Updated::Unchanged(revision)),
+                    Ok(_) => return Ok(UpdateResult::Unchanged(revision)),
                 }
             }
             let (written, value) = match outcome? {
@@ -117,18 +117,18 @@ impl KeyQueues {
                 Update::Delete | Update::Keep => (store.delete(key, revision).await?, None),
             };
             match (written, value) {
-                (Written::Done(revision), None) => return Ok(Updated::Deleted(revision)),
-                (Written::Done(mod_revision), Some(value)) => {
+                (PutResult::Done(revision), None) => return Ok(UpdateResult::Deleted(revision)),
+                (PutResult::Done(mod_revision), Some(value)) => {
                     if let Some(turn) = &mut turn {
                         turn.leave(KeyValue::new(key, value, mod_revision));
                     }
-                    return Ok(Updated::Written(mod_revision));
+                    return Ok(UpdateResult::Written(mod_revision));
                 }
-                (Written::Stale { current: now, .. }, _) => (current, fresh) = (now, true),
+                (PutResult::Stale { current: now, .. }, _) => (current, fresh) = (now, true),
             }
             if turn.is_none() {
                 let mut ours = self.queue(key).await;
-                if let Some(left) = ours.newer(current.as_ref()) {
+                if let Some(left) = ours.take_newer_value(current.as_ref()) {
                     (current, fresh) = (Some(left), false);
                 }
                 turn = Some(ours);

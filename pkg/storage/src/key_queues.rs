@@ -26,7 +26,7 @@ type Slot = Arc<tokio::sync::Mutex<Option<KeyValue>>>;
 struct Queue {
     slot: Slot,
     /// Number of [`QueueGuard`]s, including waiting ones.
-    turns: usize,
+    guard_count: usize,
 }
 
 impl KeyQueues {
@@ -51,7 +51,7 @@ impl KeyQueues {
 impl Queue {
     /// The slot to wait for; the caller must create a [`QueueGuard`] for it immediately.
     fn enter(&mut self) -> Slot {
-        self.turns += 1;
+        self.guard_count += 1;
         Arc::clone(&self.slot)
     }
 }
@@ -59,22 +59,22 @@ impl Queue {
 /// A place in a queue; dropping it admits the next writer.
 #[derive(Debug)]
 pub(crate) struct QueueGuard<'t> {
-    turns: &'t KeyQueues,
+    key_queues: &'t KeyQueues,
     key: &'t str,
     /// `None` while waiting.
     slot: Option<OwnedMutexGuard<Option<KeyValue>>>,
 }
 
 impl<'t> QueueGuard<'t> {
-    async fn wait(turns: &'t KeyQueues, key: &'t str, slot: Slot) -> Self {
+    async fn wait(key_queues: &'t KeyQueues, key: &'t str, slot: Slot) -> Self {
         // Created before waiting, so that a cancelled writer leaves the queue.
-        let mut turn = QueueGuard { turns, key, slot: None };
+        let mut turn = QueueGuard { key_queues, key, slot: None };
         turn.slot = Some(slot.lock_owned().await);
         turn
     }
 
     /// The predecessor's value, if it is newer than `known`.
-    pub(crate) fn newer(&mut self, known: Option<&KeyValue>) -> Option<KeyValue> {
+    pub(crate) fn take_newer_value(&mut self, known: Option<&KeyValue>) -> Option<KeyValue> {
         let known = known.map_or(0, |kv| kv.mod_revision);
         self.slot.as_deref_mut()?.take().filter(|kv| kv.mod_revision > known)
     }
@@ -90,10 +90,10 @@ impl<'t> QueueGuard<'t> {
 impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
         self.slot = None;
-        let mut queues = self.turns.queues();
+        let mut queues = self.key_queues.queues();
         let Some(queue) = queues.get_mut(self.key) else { return };
-        queue.turns = queue.turns.saturating_sub(1);
-        if queue.turns == 0 {
+        queue.guard_count = queue.guard_count.saturating_sub(1);
+        if queue.guard_count == 0 {
             queues.remove(self.key);
         }
     }
@@ -133,11 +133,11 @@ mod tests {
         drop(first);
         assert!(third.as_mut().now_or_never().is_none(), "the second comes first");
         let mut second = second.now_or_never().unwrap().unwrap();
-        assert_eq!(second.newer(Some(&written(6))), Some(written(7)));
+        assert_eq!(second.take_newer_value(Some(&written(6))), Some(written(7)));
         second.leave(written(8));
         drop(second);
         let mut third = third.now_or_never().unwrap();
-        assert_eq!(third.newer(Some(&written(8))), None, "it is known");
+        assert_eq!(third.take_newer_value(Some(&written(8))), None, "it is known");
         drop(third);
         assert!(turns.queues().is_empty());
     }

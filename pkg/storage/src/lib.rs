@@ -27,10 +27,10 @@ pub mod mvcc;
 pub mod tree;
 
 pub use contract::{
-    Deleted, EventKind, Form, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchEvent,
-    WatchItem, WatchOptions, WatchStream, Written,
+    DeleteResult, EventKind, Form, KeyValue, ListOptions, Listing, Lookup, PutResult, Revision, Storage,
+    WatchEvent, WatchItem, WatchOptions, WatchStream,
 };
 pub use error::Error;
-pub use guaranteed_update::{Change, Update, Updated, guaranteed_update};
+pub use guaranteed_update::{Change, Update, UpdateResult, guaranteed_update};
 pub use key_queues::KeyQueues;
-pub use routed::Routed;
+pub use routed::RoutedStorage;

@@ -16,10 +16,10 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::feed::{Batch, Cursor, Feed, History};
-use crate::mvcc::{Archive, Image, LogRead, Millis, Mvcc, Scan, Scanned, Write};
+use crate::mvcc::{Archive, Image, LogRead, Millis, Mvcc, Scan, ScanPage, Write};
 use crate::{
-    Deleted, Error, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream,
-    Written,
+    DeleteResult, Error, KeyValue, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchOptions,
+    WatchStream,
 };
 use unread::UnreadParts;
 
@@ -71,11 +71,11 @@ impl Default for Memory {
 impl Memory {
     /// An empty store at [`REVISION_EMPTY`](crate::mvcc::REVISION_EMPTY).
     pub fn new() -> Self {
-        Memory::of(&Image::default())
+        Memory::from_image(&Image::default())
     }
 
     /// A store with the contents of an image. Unchanged objects are shared with it.
-    pub fn of(image: &Image) -> Self {
+    pub fn from_image(image: &Image) -> Self {
         Memory::with(State { mvcc: Mvcc::of(image, 0), unread: UnreadParts::default() })
     }
 
@@ -83,7 +83,7 @@ impl Memory {
     /// and blocking work runs on the blocking thread pool; needs a tokio runtime.
     ///
     /// An unreadable part is an error for each call that needs it; its contents remain unchanged.
-    pub fn over(archive: Arc<dyn Archive>) -> Self {
+    pub fn from_archive(archive: Arc<dyn Archive>) -> Self {
         let mvcc = Mvcc::beginning(archive.revision(), archive.last().cloned());
         Memory::with(State { mvcc, unread: UnreadParts::of(archive) })
     }
@@ -103,7 +103,7 @@ impl Memory {
     pub fn image(&self) -> Result<Image, Error> {
         let (parts, archive) = {
             let state = self.shared.state();
-            (state.unread.whole(), state.unread.archive().cloned())
+            (state.unread.all_parts(), state.unread.archive().cloned())
         };
         if let Some(archive) = archive {
             self.shared.read(&*archive, &parts)?;
@@ -203,7 +203,7 @@ impl Shared {
             let kept = archive.read(*part).map_err(|error| Error::Internal(error.to_string()))?;
             let mut state = self.state();
             if state.unread.remove(*part) {
-                state.mvcc.adopt(kept, 0);
+                state.mvcc.insert_initial(kept, 0);
                 // Keys of a part that was unreadable at their deadline expire now.
                 self.deadline_set.notify_one();
             }
@@ -216,14 +216,15 @@ impl Shared {
         self: &Arc<Self>,
         scan: Scan<'_>,
         revision: Revision,
-    ) -> Result<(Scanned, Revision), Error> {
+    ) -> Result<(ScanPage, Revision), Error> {
         let mut missing: Option<Vec<usize>> = None;
         loop {
-            let state =
-                self.with_parts(|unread| missing.take().unwrap_or_else(|| unread.within(&scan))).await?;
+            let state = self
+                .with_parts(|unread| missing.take().unwrap_or_else(|| unread.parts_of_scan(&scan)))
+                .await?;
             let State { mvcc, unread } = &*state;
             let mut scanned = mvcc.scan(&Scan { at: mvcc.readable(revision)?, ..scan });
-            let passed_over = unread.passed_over(&scan, &scanned.found);
+            let passed_over = unread.skipped_parts(&scan, &scanned.found);
             if !passed_over.is_empty() {
                 missing = Some(passed_over);
                 continue;
@@ -259,7 +260,7 @@ impl Shared {
         }
     }
 
-    fn write(&self, mvcc: &mut Mvcc, write: Write) -> Written {
+    fn write(&self, mvcc: &mut Mvcc, write: Write) -> PutResult {
         let revision = mvcc.revision() + 1;
         let current = mvcc.current(&write.key);
         match write.decide(current, revision) {
@@ -272,9 +273,9 @@ impl Shared {
                     while mvcc.sweep(SWEEP_STEP).1 {}
                     self.feed.compact(oldest);
                 }
-                Written::Done(revision)
+                PutResult::Done(revision)
             }
-            Err(current) => Written::Stale { current, revision: mvcc.revision() },
+            Err(current) => PutResult::Stale { current, revision: mvcc.revision() },
         }
     }
 }
@@ -302,7 +303,7 @@ impl Storage for Memory {
             prefix,
             start: options.start.as_deref().map_or(Bound::Unbounded, Bound::Included),
             at: 0,
-            take: if options.limit == 0 { usize::MAX } else { options.limit },
+            limit: if options.limit == 0 { usize::MAX } else { options.limit },
             visit_max: usize::MAX,
             uncounted: options.uncounted,
         };
@@ -318,7 +319,7 @@ impl Storage for Memory {
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
         let start = Bound::Unbounded;
         let visit_max = usize::MAX;
-        let scan = Scan { prefix, start, at: 0, take: 0, visit_max, uncounted: false };
+        let scan = Scan { prefix, start, at: 0, limit: 0, visit_max, uncounted: false };
         Ok(self.shared.scan(scan, 0).await?.0.count)
     }
 
@@ -328,7 +329,7 @@ impl Storage for Memory {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         if value.len() > VALUE_BYTES_MAX {
             return Err(Error::Refused("etcdserver: request is too large".to_owned()));
         }
@@ -347,7 +348,7 @@ impl Storage for Memory {
         Ok(written)
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         let write = Write { key: key.into(), value: None, expected, expires_at: None };
         let mut state = self.shared.with_parts(|unread| unread.with_key(key)).await?;
         Ok(self.shared.write(&mut state.mvcc, write))

@@ -38,7 +38,7 @@ pub const REVISION_EMPTY: Revision = 1;
 
 /// A key's state at some revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundKey {
     /// Full key.
     pub key: Arc<str>,
     /// The revision of the value's write.
@@ -58,7 +58,7 @@ pub struct Scan<'a> {
     /// The revision to read; it must come from [`Mvcc::readable`].
     pub at: Revision,
     /// Maximum number of returned keys; the others are only counted.
-    pub take: usize,
+    pub limit: usize,
     /// Maximum number of visited keys, including deleted ones. It bounds the time that a lock is held.
     pub visit_max: usize,
     /// True to stop counting after the first key that is not returned.
@@ -67,9 +67,9 @@ pub struct Scan<'a> {
 
 /// Result of [`Mvcc::scan`].
 #[derive(Debug, Default)]
-pub struct Scanned {
+pub struct ScanPage {
     /// The first keys, in byte order.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundKey>,
     /// Number of keys, including those in `found`; in an uncounted scan at most one more than `found`.
     pub count: u64,
     /// The last visited key if the scan ended at `visit_max`: continue after it.
@@ -137,7 +137,7 @@ impl Mvcc {
         let newest = self.keys.get(key)?.versions.newest();
         match &newest.value {
             VersionValue::Live(value) => Some((newest.revision, value)),
-            VersionValue::Elsewhere | VersionValue::Deleted => None,
+            VersionValue::InLog | VersionValue::Deleted => None,
         }
     }
 
@@ -160,13 +160,13 @@ impl Mvcc {
     }
 
     /// Walks a range of keys in byte order. The cost is proportional to the visited keys.
-    pub fn scan(&self, scan: &Scan<'_>) -> Scanned {
+    pub fn scan(&self, scan: &Scan<'_>) -> ScanPage {
         let start = match scan.start {
             Bound::Included(key) | Bound::Excluded(key) if key < scan.prefix => Bound::Included(scan.prefix),
             Bound::Unbounded => Bound::Included(scan.prefix),
             bound => bound,
         };
-        let mut out = Scanned::default();
+        let mut out = ScanPage::default();
         let keys = self.keys.range(start, Bound::Unbounded);
         for (visited, entry) in keys.enumerate() {
             let key = &entry.key;
@@ -175,8 +175,8 @@ impl Mvcc {
             }
             if let Some(version) = entry.versions.at(scan.at) {
                 out.count += 1;
-                if out.found.len() < scan.take {
-                    out.found.push(Found {
+                if out.found.len() < scan.limit {
+                    out.found.push(FoundKey {
                         key: key.clone(),
                         mod_revision: version.revision,
                         value: version.value.live().cloned(),
@@ -338,7 +338,7 @@ impl Mvcc {
         while self.log_bytes > bytes_max {
             let Some(change) = self.pop_log() else { return };
             let Some(previous) = &change.previous else { continue };
-            self.edit(&change.key, |versions| versions.give_up(previous.mod_revision));
+            self.edit(&change.key, |versions| versions.drop_value(previous.mod_revision));
         }
     }
 

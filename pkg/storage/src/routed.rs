@@ -11,30 +11,31 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchOptions,
+    WatchStream,
 };
 
 /// A store that routes keys to several stores.
-pub struct Routed {
+pub struct RoutedStorage {
     main: Arc<dyn Storage>,
     /// The other stores by key prefix, ending in `/`.
-    elsewhere: Vec<(String, Arc<dyn Storage>)>,
+    routes: Vec<(String, Arc<dyn Storage>)>,
 }
 
-impl Routed {
+impl RoutedStorage {
     /// Routes keys with a prefix in `elsewhere` (ending in `/`) to that store, all others to `main`.
-    pub fn new(main: Arc<dyn Storage>, elsewhere: Vec<(String, Arc<dyn Storage>)>) -> Self {
-        Routed { main, elsewhere }
+    pub fn new(main: Arc<dyn Storage>, routes: Vec<(String, Arc<dyn Storage>)>) -> Self {
+        RoutedStorage { main, routes }
     }
 
     fn of(&self, key: &str) -> &Arc<dyn Storage> {
-        let found = self.elsewhere.iter().rev().find(|(prefix, _)| key.starts_with(prefix.as_str()));
+        let found = self.routes.iter().rev().find(|(prefix, _)| key.starts_with(prefix.as_str()));
         found.map_or(&self.main, |(_, store)| store)
     }
 }
 
 #[async_trait]
-impl Storage for Routed {
+impl Storage for RoutedStorage {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
         self.of(key).get(key).await
     }
@@ -53,11 +54,11 @@ impl Storage for Routed {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         self.of(key).put(key, value, expected, ttl).await
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         self.of(key).delete(key, expected).await
     }
 
@@ -81,12 +82,12 @@ impl Storage for Routed {
         self.main.compacted()
     }
 
-    fn is_doubtful(&self, key: &str, revision: Revision) -> bool {
-        self.of(key).is_doubtful(key, revision)
+    fn needs_reread(&self, key: &str, revision: Revision) -> bool {
+        self.of(key).needs_reread(key, revision)
     }
 
     async fn healthy(&self) -> Result<(), Error> {
-        for store in std::iter::once(&self.main).chain(self.elsewhere.iter().map(|(_, store)| store)) {
+        for store in std::iter::once(&self.main).chain(self.routes.iter().map(|(_, store)| store)) {
             store.healthy().await?;
         }
         Ok(())
@@ -105,12 +106,12 @@ mod tests {
     async fn keys_are_routed_by_prefix() {
         let main: Arc<dyn Storage> = Arc::new(Memory::new());
         let events: Arc<dyn Storage> = Arc::new(Memory::new());
-        let store = Routed::new(main.clone(), vec![("/registry/events/".to_owned(), events.clone())]);
+        let store = RoutedStorage::new(main.clone(), vec![("/registry/events/".to_owned(), events.clone())]);
         let check = async |key: &str, here: &dyn Storage, elsewhere: &dyn Storage| {
             let prefix = &key[..=key.rfind('/').unwrap()];
             let start = WatchOptions { start: 1, ..WatchOptions::default() };
             let mut changes = store.watch(prefix, start).await.unwrap();
-            let Written::Done(revision) = store.put(key, Bytes::new(), 0, None).await.unwrap() else {
+            let PutResult::Done(revision) = store.put(key, Bytes::new(), 0, None).await.unwrap() else {
                 panic!("it was not there");
             };
             assert!(here.get(key).await.unwrap().kv.is_some(), "{key}");
@@ -118,7 +119,7 @@ mod tests {
             assert_eq!(store.count(prefix).await.unwrap(), 1);
             assert_eq!(store.list(prefix, ListOptions::default()).await.unwrap().kvs[0].key, key);
             assert!(matches!(changes.next().await, Some(Ok(WatchItem::Event(event))) if event.kv.key == key));
-            assert!(matches!(store.delete(key, revision).await.unwrap(), Written::Done(_)));
+            assert!(matches!(store.delete(key, revision).await.unwrap(), PutResult::Done(_)));
             assert!(here.get(key).await.unwrap().kv.is_none(), "{key}");
         };
         check("/registry/events/a/b", &*events, &*main).await;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use apimachinery::time::UnixTime;
-use component_base::trace::{Attribute, Kind, Origin, Recording, RemoteSpan, Span, Tracer, Value};
+use component_base::trace::{Attribute, Kind, Origin, RemoteSpan, Span, SpanRecorder, Tracer, Value};
 use opentelemetry::trace::{
     Link, Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
     Tracer as _,
@@ -66,8 +66,8 @@ impl OtelSpan {
     }
 }
 
-impl Recording for OtelSpan {
-    fn child(&self, name: String, kind: Kind, attributes: Vec<Attribute>) -> Arc<dyn Recording> {
+impl SpanRecorder for OtelSpan {
+    fn child(&self, name: String, kind: Kind, attributes: Vec<Attribute>) -> Arc<dyn SpanRecorder> {
         let kind = match kind {
             Kind::Internal => SpanKind::Internal,
             Kind::Client => SpanKind::Client,

@@ -32,11 +32,11 @@ fn document() -> String {
             let _ = writeln!(out, "{head}{}", rows.join("\n"));
         }
     };
-    rows(REFUSED, &|flag| match flag.treatment {
+    rows(REFUSED, &|flag| match flag.support {
         FlagSupport::Refused(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
         _ => None,
     });
-    rows(IGNORED, &|flag| match flag.treatment {
+    rows(IGNORED, &|flag| match flag.support {
         FlagSupport::Ignored(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
         _ => None,
     });
@@ -46,7 +46,7 @@ fn document() -> String {
 }
 
 fn honoured(flag: &Flag) -> Option<String> {
-    let FlagSupport::Honoured(what) = flag.treatment else { return None };
+    let FlagSupport::Honoured(what) = flag.support else { return None };
     let default = match flag.default {
         "" | "[]" | "<nil>" => String::new(),
         default => format!("`{}`", escaped(default)),

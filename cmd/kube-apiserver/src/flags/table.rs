@@ -11,9 +11,9 @@ const fn flag(
     kind: Kind,
     type_name: &'static str,
     default: &'static str,
-    treatment: FlagSupport,
+    support: FlagSupport,
 ) -> Flag {
-    Flag { section, name, shorthand: None, kind, type_name, default, hidden: false, treatment }
+    Flag { section, name, shorthand: None, kind, type_name, default, hidden: false, support }
 }
 
 const fn hidden(
@@ -21,9 +21,9 @@ const fn hidden(
     kind: Kind,
     type_name: &'static str,
     default: &'static str,
-    treatment: FlagSupport,
+    support: FlagSupport,
 ) -> Flag {
-    Flag { section: "", name, shorthand: None, kind, type_name, default, hidden: true, treatment }
+    Flag { section: "", name, shorthand: None, kind, type_name, default, hidden: true, support }
 }
 
 const fn short(shorthand: char, flag: Flag) -> Flag {

@@ -32,7 +32,7 @@ impl RecentLog {
     }
 
     /// Returns the lines for the console, the latest first.
-    pub(crate) fn look(&self) -> Value {
+    pub(crate) fn lines_json(&self) -> Value {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let rows = lines.iter().map(|(at, line)| json!({ "at": at, "line": line }));
         json!({ "rows": rows.collect::<Vec<_>>() })
@@ -72,7 +72,7 @@ mod tests {
             }
             tracing::error!(text = "ä".repeat(2048), "long");
         });
-        let rows = recent.look()["rows"].as_array().cloned().unwrap_or_default();
+        let rows = recent.lines_json()["rows"].as_array().cloned().unwrap_or_default();
         assert_eq!(rows.len(), ROWS_MAX);
         let line = |at: usize| rows[at]["line"].as_str().unwrap_or_default().to_owned();
         assert!(line(0).contains("\"long\"") && line(0).len() <= LINE_BYTES_MAX, "{}", line(0));

@@ -43,7 +43,7 @@ fn log(flags: &Flags) -> Option<AuditLogConfig> {
 
 fn webhook(flags: &Flags) -> Option<AuditWebhookConfig> {
     let old = "audit-webhook-batch-initial-backoff";
-    let wait = if flags.is_given(old) { old } else { "audit-webhook-initial-backoff" };
+    let wait = if flags.is_set(old) { old } else { "audit-webhook-initial-backoff" };
     Some(AuditWebhookConfig {
         config_file: path(flags, "audit-webhook-config-file")?,
         initial_wait: Duration::from_nanos(u64::try_from(flags.nanos(wait)).unwrap_or(0)),

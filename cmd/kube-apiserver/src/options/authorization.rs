@@ -46,7 +46,7 @@ pub(super) fn config(flags: &Flags) -> Option<AuthorizationConfig> {
 /// Returns the modes of the flag; upstream's default allows everything. Empty if a file configures the
 /// authorizers.
 fn modes(flags: &Flags) -> Vec<Mode> {
-    match (flags.is_given("authorization-mode"), flags.optional(FILE)) {
+    match (flags.is_set("authorization-mode"), flags.optional(FILE)) {
         (false, Some(_)) => Vec::new(),
         (false, None) => vec![Mode::AlwaysAllow],
         (true, _) => flags.list("authorization-mode").iter().filter_map(|name| Mode::parse(name)).collect(),
@@ -83,7 +83,7 @@ fn read(path: &PathBuf) -> Result<(Configuration, Vec<u8>), OptionError> {
 /// Checks the flags, with upstream's error texts.
 pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
     if let Some(path) = path(flags, FILE) {
-        if CONFLICTING_FLAGS.iter().any(|name| flags.is_given(name)) {
+        if CONFLICTING_FLAGS.iter().any(|name| flags.is_set(name)) {
             errors.push(format!(
                 "--{FILE} can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
             ));
@@ -93,7 +93,7 @@ pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
         return;
     }
     let names = flags.list("authorization-mode");
-    if flags.is_given("authorization-mode") && names.is_empty() {
+    if flags.is_set("authorization-mode") && names.is_empty() {
         errors.push("at least one authorization-mode must be passed".to_owned());
     }
     let policies = flags.optional("authorization-policy-file");

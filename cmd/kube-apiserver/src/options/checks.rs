@@ -1,7 +1,7 @@
 //! Flag validation at start: upstream's checks, and flags that this server refuses to ignore.
 
 use component_base::features::{Gate, Gates};
-use controlplane::admission::known;
+use controlplane::admission::find_plugin;
 use controlplane::config::Cidr;
 
 use super::authorization;
@@ -41,7 +41,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
 
 fn refused(flags: &Flags, errors: &mut Vec<String>) {
     for flag in flags.changed() {
-        if let FlagSupport::Refused(reason) = flag.treatment {
+        if let FlagSupport::Refused(reason) = flag.support {
             errors.push(format!("--{} is not supported by this version of the server: {reason}", flag.name));
         }
     }
@@ -271,7 +271,7 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
     let disabled = flags.list("disable-admission-plugins");
     for (flag, names) in [("enable", &enabled), ("disable", &disabled)] {
         for name in names {
-            if known(name).is_none() {
+            if find_plugin(name).is_none() {
                 errors.push(format!("{flag}-admission-plugins plugin {name:?} is unknown"));
             }
         }

@@ -22,7 +22,7 @@ pub(super) fn gates(flags: &Flags) -> Result<Gates, OptionError> {
     if let Some(oldest) = release(flags, "min-compatibility-version")? {
         effective.min_compatibility = oldest;
     }
-    let said = said(flags)?;
+    let said = explicit_gates(flags)?;
     Gates::new(effective, said.iter().map(|(gate, open)| (gate.as_str(), *open))).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         OptionError(match errors.as_slice() {
@@ -76,7 +76,7 @@ fn release(flags: &Flags, flag: &str) -> Result<Option<Release>, OptionError> {
 }
 
 /// Returns the explicitly set gates in order.
-fn said(flags: &Flags) -> Result<Vec<(String, bool)>, OptionError> {
+fn explicit_gates(flags: &Flags) -> Result<Vec<(String, bool)>, OptionError> {
     let values = flags.list("feature-gates");
     let pairs = values.iter().flat_map(|value| value.split(',')).filter(|pair| !pair.is_empty());
     let mut by_component: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

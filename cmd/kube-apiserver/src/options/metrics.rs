@@ -30,7 +30,7 @@ pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
             Selection::default()
         }
     };
-    match (flags.is_given(INLINE), flags.optional(MANIFEST)) {
+    match (flags.is_set(INLINE), flags.optional(MANIFEST)) {
         (true, Some(_)) => {
             errors.push(
                 "metrics: Invalid value: cannot specify both allowListMapping and allowListMappingManifest"

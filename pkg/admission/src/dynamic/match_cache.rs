@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Versions;
+use super::VersionConverter;
 use crate::Attributes;
 
 /// Maximum number of endpoint and operation pairs in the cache. Built-in resources have about 1,500.
-const REMEMBERED_MAX: usize = 8192;
+const ENTRIES_MAX: usize = 8192;
 /// Maximum total weight of the cache.
 const WEIGHT_MAX: usize = 1 << 20;
 
@@ -40,7 +40,7 @@ impl<T> MatchCache<T> {
     pub(crate) fn candidates(
         &self,
         a: &Attributes<'_>,
-        versions: &dyn Versions,
+        versions: &dyn VersionConverter,
         weight: impl Fn(&T) -> usize,
         select: impl FnOnce() -> Vec<T>,
     ) -> Arc<[T]> {
@@ -51,7 +51,7 @@ impl<T> MatchCache<T> {
         _ = write!(key, "/{}/{}", endpoint.subresource, a.operation.name());
         let generation = versions.generation();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = known.candidates.len() >= REMEMBERED_MAX || known.weight >= WEIGHT_MAX;
+        let full = known.candidates.len() >= ENTRIES_MAX || known.weight >= WEIGHT_MAX;
         if known.generation != generation || full {
             *known = CacheState::of(generation);
         }

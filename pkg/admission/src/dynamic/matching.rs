@@ -9,8 +9,8 @@ use apimachinery::labels::{Operator as Operators, ParseError, Requirement, Selec
 use apimachinery::status::Status;
 use schema::object::Object;
 
-use super::rules::{Place, Rule};
-use super::versions::{Invocation, Versions};
+use super::rules::{Rule, RuleTarget};
+use super::versions::{Invocation, VersionConverter};
 use crate::objects::{Objects, not_found};
 use crate::{Attributes, Operation};
 
@@ -74,12 +74,14 @@ impl Criteria {
         operation: Operation,
         endpoint: &Resource<'_>,
         name: &str,
-        versions: &dyn Versions,
+        versions: &dyn VersionConverter,
     ) -> Option<Invocation> {
         let others = if self.equivalent { versions.equivalents(endpoint) } else { Vec::new() };
-        let here = Place::of(operation, endpoint);
-        let hits = |rule: &Rule, place: &Place<'_>| rule.matches(place) && rule.names(name);
-        let there = |rule: &Rule| others.iter().find(|other| hits(rule, &Place::of(operation, other.row())));
+        let here = RuleTarget::of(operation, endpoint);
+        let hits = |rule: &Rule, place: &RuleTarget<'_>| rule.matches(place) && rule.names(name);
+        let there = |rule: &Rule| {
+            others.iter().find(|equivalent| hits(rule, &RuleTarget::of(operation, equivalent.row())))
+        };
         if self.excluded.iter().any(|rule| hits(rule, &here) || there(rule).is_some()) {
             return None;
         }
@@ -87,8 +89,8 @@ impl Criteria {
             return Some(Invocation::default());
         }
         // Earlier rules take precedence.
-        let other = self.rules.iter().find_map(there)?;
-        Some(Invocation { other: Some(other.clone()) })
+        let equivalent = self.rules.iter().find_map(there)?;
+        Some(Invocation { equivalent: Some(equivalent.clone()) })
     }
 
     /// Like [`select`](Self::select), but an empty rule list matches everything that is not excluded
@@ -98,7 +100,7 @@ impl Criteria {
         operation: Operation,
         endpoint: &Resource<'_>,
         name: &str,
-        versions: &dyn Versions,
+        versions: &dyn VersionConverter,
     ) -> Option<Invocation> {
         if self.has_rules() {
             return self.select(operation, endpoint, name, versions);
@@ -109,9 +111,9 @@ impl Criteria {
             Vec::new()
         };
         let rows = std::iter::once(endpoint).chain(others.iter().map(Handle::row));
-        let mut places = rows.map(|row| Place::of(operation, row));
+        let mut places = rows.map(|row| RuleTarget::of(operation, row));
         let excludes =
-            |place: &Place<'_>| self.excluded.iter().any(|rule| rule.matches(place) && rule.names(name));
+            |place: &RuleTarget<'_>| self.excluded.iter().any(|rule| rule.matches(place) && rule.names(name));
         (!places.any(|place| excludes(&place))).then(Invocation::default)
     }
 
@@ -134,7 +136,7 @@ impl Criteria {
         &self,
         a: &Attributes<'_>,
         object: Option<&Object>,
-        namespace: &NamespaceOf<'_>,
+        namespace: &NamespaceLookup<'_>,
     ) -> Result<bool, Box<Status>> {
         let failed = |error: &ParseError| Status::internal_error(error.to_string());
         let objects = self.objects.as_ref().map_err(failed)?;
@@ -172,14 +174,14 @@ fn matches(selector: &Selector, object: &Object) -> bool {
 }
 
 /// The namespace of one request, looked up at most once.
-pub struct NamespaceOf<'o> {
+pub struct NamespaceLookup<'o> {
     objects: &'o dyn Objects,
-    found: OnceLock<Arc<Object>>,
+    namespace: OnceLock<Arc<Object>>,
 }
 
-impl<'o> NamespaceOf<'o> {
+impl<'o> NamespaceLookup<'o> {
     pub fn new(objects: &'o dyn Objects) -> Self {
-        NamespaceOf { objects, found: OnceLock::new() }
+        NamespaceLookup { objects, namespace: OnceLock::new() }
     }
 
     /// Returns the stored namespace.
@@ -187,13 +189,13 @@ impl<'o> NamespaceOf<'o> {
     /// # Errors
     /// 404 if it does not exist; errors of storage.
     pub async fn stored(&self, a: &Attributes<'_>) -> Result<Arc<Object>, Box<Status>> {
-        if let Some(found) = self.found.get() {
+        if let Some(found) = self.namespace.get() {
             return Ok(Arc::clone(found));
         }
         let row = resources::find("", "v1", "namespaces", "");
         let row = row.ok_or_else(|| Status::internal_error("nothing serves namespaces"))?;
         let name = if a.namespace.is_empty() { a.name } else { a.namespace };
         let found = self.objects.find(row, "", name).await?.ok_or_else(|| not_found(row, name))?;
-        Ok(Arc::clone(self.found.get_or_init(|| found)))
+        Ok(Arc::clone(self.namespace.get_or_init(|| found)))
     }
 }

@@ -4,11 +4,11 @@ use api::resources::Resource;
 use jsontree::{Value, json};
 use schema::object::Object;
 
-use super::Versioned;
+use super::VersionedAttributes;
 
 /// Builds an `AdmissionRequest` without uid, object and old object, in the order of Go's fields. It includes
 /// `options` and `dryRun`.
-pub fn admission_request(seen: &Versioned<'_>) -> Object {
+pub fn admission_request(seen: &VersionedAttributes<'_>) -> Object {
     let a = seen.attributes;
     let mut request = Object::new();
     let mut put = |name: &str, value: Value| _ = request.insert(name, value);

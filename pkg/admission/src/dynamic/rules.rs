@@ -32,7 +32,7 @@ pub struct Rule {
 
 /// Properties of a request that rules match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct RuleTarget<'a> {
     pub operation: Operation,
     pub group: &'a str,
     pub version: &'a str,
@@ -43,15 +43,15 @@ pub struct Place<'a> {
     pub namespaced: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> RuleTarget<'a> {
     pub fn of(operation: Operation, endpoint: &'a Resource<'_>) -> Self {
         let Resource { group, version, plural, subresource, namespaced, .. } = *endpoint;
         let is_namespace = (group, plural) == ("", "namespaces");
-        Place { operation, group, version, plural, subresource, namespaced: namespaced || is_namespace }
+        RuleTarget { operation, group, version, plural, subresource, namespaced: namespaced || is_namespace }
     }
 }
 
-fn owned(object: &Object, name: &str) -> Vec<Box<str>> {
+fn to_boxed_texts(object: &Object, name: &str) -> Vec<Box<str>> {
     texts(object, name).map(Box::from).collect()
 }
 
@@ -67,11 +67,11 @@ impl Rule {
             (resource.into(), subresource.into())
         });
         Rule {
-            operations: owned(rule, "operations"),
-            groups: owned(rule, "apiGroups"),
-            versions: owned(rule, "apiVersions"),
+            operations: to_boxed_texts(rule, "operations"),
+            groups: to_boxed_texts(rule, "apiGroups"),
+            versions: to_boxed_texts(rule, "apiVersions"),
             resources: resources.collect(),
-            names: owned(rule, "resourceNames"),
+            names: to_boxed_texts(rule, "resourceNames"),
             scope: match maybe_text(rule, "scope") {
                 None | Some("*") => Scope::Any,
                 Some("Namespaced") => Scope::Namespaced,
@@ -82,7 +82,7 @@ impl Rule {
     }
 
     /// True if the rule matches, regardless of object names.
-    pub fn matches(&self, place: &Place<'_>) -> bool {
+    pub fn matches(&self, place: &RuleTarget<'_>) -> bool {
         let is_namespace = (place.group, place.version, place.plural) == ("", "v1", "namespaces");
         let in_scope = match self.scope {
             Scope::Any => true,

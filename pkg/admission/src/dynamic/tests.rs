@@ -10,13 +10,13 @@ fn rule(value: &Value) -> Rule {
     Rule::read(value.as_object().unwrap())
 }
 
-fn place<'a>(group: &'a str, plural: &'a str, subresource: &'a str, namespaced: bool) -> Place<'a> {
-    Place { operation: Operation::Create, group, version: "v1", plural, subresource, namespaced }
+fn place<'a>(group: &'a str, plural: &'a str, subresource: &'a str, namespaced: bool) -> RuleTarget<'a> {
+    RuleTarget { operation: Operation::Create, group, version: "v1", plural, subresource, namespaced }
 }
 
 #[test]
 fn rule_matches_listed_resources() {
-    let check = |resources: &[&str], place: Place<'_>, expected: bool| {
+    let check = |resources: &[&str], place: RuleTarget<'_>, expected: bool| {
         let rule = rule(&json!({
             "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["*"], "resources": resources
         }));
@@ -38,7 +38,7 @@ fn operations_match_exactly_or_by_wildcard() {
         let rule = rule(&json!({
             "operations": operations, "apiGroups": ["*"], "apiVersions": ["v1"], "resources": ["*"]
         }));
-        assert_eq!(rule.matches(&Place { operation, ..place("", "pods", "", true) }), expected);
+        assert_eq!(rule.matches(&RuleTarget { operation, ..place("", "pods", "", true) }), expected);
     };
     check(&["*"], Operation::Connect, true);
     check(&["CREATE", "DELETE"], Operation::Delete, true);
@@ -47,7 +47,7 @@ fn operations_match_exactly_or_by_wildcard() {
 
 #[test]
 fn namespaces_are_cluster_scoped() {
-    let check = |scope: &str, place: Place<'_>, expected: bool| {
+    let check = |scope: &str, place: RuleTarget<'_>, expected: bool| {
         let rule = rule(&json!({
             "operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "scope": scope
         }));

@@ -13,19 +13,19 @@ use crate::{Attributes, ObjectError};
 #[derive(Clone, Default)]
 pub struct Invocation {
     /// An equivalent endpoint; `None` for the endpoint of the request.
-    pub other: Option<Handle>,
+    pub equivalent: Option<Handle>,
 }
 
 impl Invocation {
     /// Returns the endpoint whose resource and kind are shown.
     pub fn endpoint<'a>(&'a self, a: &Attributes<'a>) -> &'a Resource<'a> {
-        self.other.as_ref().map_or(a.endpoint, Handle::row)
+        self.equivalent.as_ref().map_or(a.endpoint, Handle::row)
     }
 }
 
 /// Finds equivalent endpoints and converts objects between their versions.
 #[async_trait]
-pub trait Versions: Send + Sync + 'static {
+pub trait VersionConverter: Send + Sync + 'static {
     /// Changes whenever [`equivalents`](Self::equivalents) may have changed.
     fn generation(&self) -> u64;
 
@@ -36,25 +36,25 @@ pub trait Versions: Send + Sync + 'static {
     ///
     /// # Errors
     /// The Status for the client.
-    async fn shown(
+    async fn to_version(
         &self,
         a: &Attributes<'_>,
         object: &Object,
         at: &Resource<'_>,
     ) -> Result<Object, Box<Status>>;
 
-    /// Serializes an object that [`shown`](Self::shown) returned, as JSON for clients of the endpoint.
+    /// Serializes an object that [`to_version`](Self::shown) returned, as JSON for clients of the endpoint.
     ///
     /// # Errors
     /// The tree is not a valid object of its kind.
-    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, ObjectError>;
+    fn to_json(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, ObjectError>;
 
     /// Parses JSON that a webhook or policy has edited into the admission shape, with the defaults of that
     /// version.
     ///
     /// # Errors
     /// The JSON is not a valid object of the endpoint's kind.
-    async fn read(
+    async fn from_json(
         &self,
         a: &Attributes<'_>,
         text: &[u8],
@@ -72,7 +72,7 @@ pub struct EditedObject {
 }
 
 /// A request in the version that a webhook or policy sees.
-pub struct Versioned<'a> {
+pub struct VersionedAttributes<'a> {
     pub attributes: &'a Attributes<'a>,
     /// The endpoint whose resource and kind are shown.
     pub endpoint: &'a Resource<'a>,
@@ -82,28 +82,28 @@ pub struct Versioned<'a> {
     pub old: Option<Cow<'a, Object>>,
 }
 
-impl<'a> Versioned<'a> {
+impl<'a> VersionedAttributes<'a> {
     /// Converts an operation to the version of `endpoint`.
     ///
     /// # Errors
     /// The Status for the client if an object cannot be converted.
     pub async fn new(
-        versions: &dyn Versions,
+        versions: &dyn VersionConverter,
         attributes: &'a Attributes<'a>,
         endpoint: &'a Resource<'a>,
         object: Option<&'a Object>,
     ) -> Result<Self, Box<Status>> {
-        Ok(Versioned {
+        Ok(VersionedAttributes {
             attributes,
             endpoint,
-            object: shown(versions, attributes, endpoint, object).await?,
-            old: shown(versions, attributes, endpoint, attributes.old).await?,
+            object: convert_optional(versions, attributes, endpoint, object).await?,
+            old: convert_optional(versions, attributes, endpoint, attributes.old).await?,
         })
     }
 }
 
-async fn shown<'a>(
-    versions: &dyn Versions,
+async fn convert_optional<'a>(
+    versions: &dyn VersionConverter,
     a: &Attributes<'_>,
     endpoint: &Resource<'_>,
     object: Option<&'a Object>,
@@ -114,5 +114,5 @@ async fn shown<'a>(
     if (version, kind) == (endpoint.kind_group_version, endpoint.kind) {
         return Ok(Some(Cow::Borrowed(object)));
     }
-    versions.shown(a, object, endpoint).await.map(|object| Some(Cow::Owned(object)))
+    versions.to_version(a, object, endpoint).await.map(|object| Some(Cow::Owned(object)))
 }

@@ -56,7 +56,7 @@ impl LimitType {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limit {
-    pub(super) of: LimitType,
+    pub(super) limit_type: LimitType,
     /// Events per second.
     pub(super) rate: i32,
     /// Burst size in events.
@@ -98,8 +98,8 @@ impl EventRateLimitConfiguration {
 
 fn limit(path: &Path<'_>, given: &Object, errors: &mut Vec<Error>) -> Option<Limit> {
     let name = text(given, "type");
-    let of = LimitType::ALL.into_iter().find(|of| of.name() == name);
-    if of.is_none() {
+    let limit_type = LimitType::ALL.into_iter().find(|limit_type| limit_type.name() == name);
+    if limit_type.is_none() {
         errors.push(Error::not_supported(&path.child("type"), name, &LimitType::ALL.map(LimitType::name)));
     }
     let [rate, burst, buckets_max] = ["qps", "burst", "cacheSize"].map(|member| integer(given, member));
@@ -108,11 +108,16 @@ fn limit(path: &Path<'_>, given: &Object, errors: &mut Vec<Error>) -> Option<Lim
             errors.push(Error::invalid(&path.child(member), number, "must be positive"));
         }
     }
-    if of != Some(LimitType::Server) && buckets_max < 0 {
+    if limit_type != Some(LimitType::Server) && buckets_max < 0 {
         errors.push(Error::invalid(&path.child("cacheSize"), buckets_max, "must not be negative"));
     }
     let buckets_max = usize::try_from(buckets_max).ok().filter(|max| *max > 0).unwrap_or(CACHE_SIZE);
-    Some(Limit { of: of?, rate: rate.try_into().ok()?, burst: burst.try_into().ok()?, buckets_max })
+    Some(Limit {
+        limit_type: limit_type?,
+        rate: rate.try_into().ok()?,
+        burst: burst.try_into().ok()?,
+        buckets_max,
+    })
 }
 
 #[cfg(test)]
@@ -130,8 +135,8 @@ mod tests {
         let read = parse(
             "limits: [{type: Server, qps: 1, burst: 2, cacheSize: -1}, {type: User, qps: 3, burst: 4, cacheSize: 5}]",
         );
-        let server = Limit { of: LimitType::Server, rate: 1, burst: 2, buckets_max: 4096 };
-        let user = Limit { of: LimitType::User, rate: 3, burst: 4, buckets_max: 5 };
+        let server = Limit { limit_type: LimitType::Server, rate: 1, burst: 2, buckets_max: 4096 };
+        let user = Limit { limit_type: LimitType::User, rate: 3, burst: 4, buckets_max: 5 };
         assert_eq!(read.unwrap().limits, [server, user]);
     }
 

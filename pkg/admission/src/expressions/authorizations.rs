@@ -26,43 +26,43 @@ struct AuthorizationCheck {
 
 #[derive(Default)]
 struct CheckResults {
-    known: Vec<(AuthorizationCheck, AuthorizerDecision)>,
+    completed: Vec<(AuthorizationCheck, AuthorizerDecision)>,
     /// The first check without a result.
-    open: Option<AuthorizationCheck>,
+    pending: Option<AuthorizationCheck>,
 }
 
 /// The `authorizer` variable for the expressions of one request. Evaluation cannot wait. If the authorizer
-/// does not decide immediately (a webhook), the check stays pending ([`is_open`](Self::is_open)) and the
-/// evaluation result is invalid. After [`settle`](Self::settle) has resolved the check, the caller must
+/// does not decide immediately (a webhook), the check stays pending ([`is_pending`](Self::is_open)) and the
+/// evaluation result is invalid. After [`resolve_pending`](Self::settle) has resolved the check, the caller must
 /// evaluate again. The cost of checks limits an expression to a few dozen.
 pub(crate) struct Authorizations<'a> {
     authorizer: &'a dyn Authorizer,
     user: &'a UserInfo,
-    answers: Mutex<CheckResults>,
+    results: Mutex<CheckResults>,
 }
 
 impl<'a> Authorizations<'a> {
     pub(crate) fn new(authorizer: &'a dyn Authorizer, user: &'a UserInfo) -> Self {
-        Authorizations { authorizer, user, answers: Mutex::default() }
+        Authorizations { authorizer, user, results: Mutex::default() }
     }
 
-    fn answers(&self) -> std::sync::MutexGuard<'_, CheckResults> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn results(&self) -> std::sync::MutexGuard<'_, CheckResults> {
+        self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True if a check is pending.
-    pub(crate) fn is_open(&self) -> bool {
-        self.answers().open.is_some()
+    pub(crate) fn is_pending(&self) -> bool {
+        self.results().pending.is_some()
     }
 
     /// Resolves the pending check.
-    pub(crate) async fn settle(&self) {
-        let Some(question) = self.answers().open.take() else { return };
-        let verdict = self.ask(&question).await;
-        self.answers().known.push((question, verdict));
+    pub(crate) async fn resolve_pending(&self) {
+        let Some(question) = self.results().pending.take() else { return };
+        let verdict = self.run_check(&question).await;
+        self.results().completed.push((question, verdict));
     }
 
-    async fn ask(&self, question: &AuthorizationCheck) -> AuthorizerDecision {
+    async fn run_check(&self, question: &AuthorizationCheck) -> AuthorizerDecision {
         let account = question.service_account.as_ref().map(|(namespace, name)| account(namespace, name));
         let selectors = Selectors {
             fields: FieldRequirements::parse(&question.field_selector),
@@ -115,20 +115,20 @@ impl cel::authorizer::Authorizer for Authorizations<'_> {
             label_selector: own(check.label_selector),
             verb: own(verb),
         };
-        let mut answers = self.answers();
-        if let Some((_, verdict)) = answers.known.iter().find(|(known, _)| *known == question) {
+        let mut answers = self.results();
+        if let Some((_, verdict)) = answers.completed.iter().find(|(known, _)| *known == question) {
             return verdict.clone();
         }
-        if answers.open.is_some() {
+        if answers.pending.is_some() {
             return AuthorizerDecision::default();
         }
-        match self.ask(&question).now_or_never() {
+        match self.run_check(&question).now_or_never() {
             Some(verdict) => {
-                answers.known.push((question, verdict.clone()));
+                answers.completed.push((question, verdict.clone()));
                 verdict
             }
             None => {
-                answers.open = Some(question);
+                answers.pending = Some(question);
                 AuthorizerDecision::default()
             }
         }

@@ -8,7 +8,7 @@ use jsontree::Value as Json;
 use schema::object::Object;
 
 use super::{Authorizations, EvaluationError, Inputs, Program};
-use crate::dynamic::{ConditionOwner, DynamicAdmissionDeps, Versioned, admission_request};
+use crate::dynamic::{ConditionOwner, DynamicAdmissionDeps, VersionedAttributes, admission_request};
 
 /// CEL cost limit for all conditions of a webhook or policy: a quarter of a policy's limit.
 const BUDGET: u64 = 2_500_000;
@@ -19,7 +19,7 @@ pub(crate) struct Conditions(Vec<(Box<str>, Program)>);
 
 /// Result of match conditions.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Matched {
+pub(crate) enum MatchOutcome {
     Yes,
     /// The named condition is false.
     No(Box<str>),
@@ -29,7 +29,7 @@ pub(crate) enum Matched {
 
 /// Result of an evaluation, with its error count.
 pub(crate) struct MatchResult {
-    pub(crate) matched: Matched,
+    pub(crate) matched: MatchOutcome,
     /// Number of failed conditions before the first false one.
     pub(crate) errors: usize,
 }
@@ -62,10 +62,10 @@ impl Conditions {
     /// Evaluates the conditions for a request, without a policy's params and namespace.
     pub(crate) async fn matches(
         &self,
-        seen: &Versioned<'_>,
+        seen: &VersionedAttributes<'_>,
         whose: &ConditionOwner<'_>,
         around: &DynamicAdmissionDeps,
-    ) -> Matched {
+    ) -> MatchOutcome {
         let began = (around.now)();
         let mut request = admission_request(seen);
         // Conditions see the resource of the original request, regardless of the converted version.
@@ -81,24 +81,24 @@ impl Conditions {
                 let mut inputs = Inputs {
                     object: seen.object.as_deref().map(|object| Inputs::object(message, object, &arena)),
                     old: seen.old.as_deref().map(|old| Inputs::object(message, old, &arena)),
-                    aside: Some(around.aside.as_ref()),
+                    run_blocking: Some(around.run_blocking.as_ref()),
                     ..Inputs::default()
                 };
                 inputs.request(&request);
                 inputs.authorizer(seen.attributes, &authorizations, &arena);
-                self.judge(&inputs, &arena)
+                self.evaluate(&inputs, &arena)
             };
-            if !authorizations.is_open() {
+            if !authorizations.is_pending() {
                 let took = (around.now)().saturating_duration_since(began);
                 around.conditions.evaluated(whose, judged.errors, took);
                 return judged.matched;
             }
-            authorizations.settle().await;
+            authorizations.resolve_pending().await;
         }
     }
 
     /// Evaluates the conditions with the given inputs. A false condition decides, even if others failed.
-    pub(crate) fn judge<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> MatchResult {
+    pub(crate) fn evaluate<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> MatchResult {
         let mut budget = BUDGET;
         let mut refused = None;
         let mut errors = Vec::new();
@@ -114,15 +114,15 @@ impl Conditions {
                     }
                 }
                 Err(EvaluationError::Budget(error)) => {
-                    return MatchResult { matched: Matched::Error(error), errors: 0 };
+                    return MatchResult { matched: MatchOutcome::Error(error), errors: 0 };
                 }
             }
         }
         let matched = match (refused, errors.as_slice()) {
-            (Some(name), _) => Matched::No(name.clone()),
-            (None, []) => Matched::Yes,
-            (None, [one]) => Matched::Error(one.clone()),
-            (None, several) => Matched::Error(format!("[{}]", several.join(", "))),
+            (Some(name), _) => MatchOutcome::No(name.clone()),
+            (None, []) => MatchOutcome::Yes,
+            (None, [one]) => MatchOutcome::Error(one.clone()),
+            (None, several) => MatchOutcome::Error(format!("[{}]", several.join(", "))),
         };
         MatchResult { matched, errors: failed }
     }

@@ -8,7 +8,7 @@ use cel::checked::Checked;
 use cel::env::Environment;
 use cel::eval::{Evaluation, PER_CALL_LIMIT, evaluate};
 use cel::plan::{Plan, PlanError};
-use cel::value::{Check, Opaque, Value, described};
+use cel::value::{Check, Opaque, Value, message_value};
 use jsontree::Value as Json;
 use schema::object::Object;
 use schema::table::Message;
@@ -79,15 +79,15 @@ pub(crate) struct Inputs<'a> {
     /// The `authorizer` and `authorizer.requestResource` variables; both or neither.
     pub(crate) authorizer: Option<(Value<'a>, Value<'a>)>,
     /// Cost of computed variables, if there are any. The evaluator subtracts it from its budget.
-    pub(crate) spent: Option<&'a Cell<u64>>,
+    pub(crate) variable_cost: Option<&'a Cell<u64>>,
     /// Runs expensive expressions off the async worker; `None` evaluates in place.
-    pub(crate) aside: Option<&'a RunBlocking<'a>>,
+    pub(crate) run_blocking: Option<&'a RunBlocking<'a>>,
 }
 
 impl<'a> Inputs<'a> {
     /// Wraps an object of a type as a CEL value of its JSON.
     pub(crate) fn object(message: &'static Message, object: &'a Object, arena: &'a Arena) -> Value<'a> {
-        described(message, object, arena)
+        message_value(message, object, arena)
     }
 
     /// Runs a plan that [`Program`] compiled. If it turns out to be expensive, stops it and restarts it with
@@ -95,7 +95,9 @@ impl<'a> Inputs<'a> {
     /// [`SHORT`].
     pub(crate) fn run(&self, plan: &'a Plan, arena: &'a Arena) -> Evaluation<'a> {
         let values = self.values();
-        let Some(aside) = self.aside else { return evaluate(plan, &values, arena, PER_CALL_LIMIT, None) };
+        let Some(aside) = self.run_blocking else {
+            return evaluate(plan, &values, arena, PER_CALL_LIMIT, None);
+        };
         let mut evaluation = evaluate(plan, &values, arena, SHORT, None);
         if evaluation.cost > SHORT {
             aside(&mut || evaluation = evaluate(plan, &values, arena, PER_CALL_LIMIT, None));
@@ -184,7 +186,7 @@ impl Program {
             Err(error) => return Err(EvaluationError::Expression(format!("compilation error: {error}"))),
         };
         let evaluation = inputs.run(plan, arena);
-        let of_variables = inputs.spent.map_or(0, Cell::take);
+        let of_variables = inputs.variable_cost.map_or(0, Cell::take);
         let left = budget.checked_sub(of_variables).and_then(|left| left.checked_sub(evaluation.cost));
         *budget = left.ok_or_else(|| EvaluationError::Budget(OUT_OF_BUDGET.to_owned()))?;
         let failed = |error| {
@@ -211,19 +213,19 @@ mod tests {
         let check = |expression: &str, times: usize| {
             let (program, _) = Program::compile(&env, expression, Returns::Bool);
             let asked = AtomicUsize::new(0);
-            let aside = |work: &mut dyn FnMut()| {
+            let run_blocking = |work: &mut dyn FnMut()| {
                 asked.fetch_add(1, Relaxed);
                 work();
             };
-            let evaluated = |aside: Option<&RunBlocking<'_>>| {
+            let evaluated = |run_blocking: Option<&RunBlocking<'_>>| {
                 let arena = Arena::new();
                 let mut budget = 10_000_000;
-                let inputs = Inputs { object: Some(Value::tree(&object)), aside, ..Inputs::default() };
+                let inputs = Inputs { object: Some(Value::tree(&object)), run_blocking, ..Inputs::default() };
                 let value = program.evaluate(&inputs, &arena, &mut budget);
                 (value.map(|value| matches!(value, Value::Bool(true))), budget)
             };
             let here = evaluated(None);
-            assert_eq!(evaluated(Some(&aside)), here, "{expression}");
+            assert_eq!(evaluated(Some(&run_blocking)), here, "{expression}");
             assert_eq!((here.0.is_ok(), asked.load(Relaxed)), (true, times), "{expression}");
         };
         check("object.list.all(x, x >= 0)", 0);

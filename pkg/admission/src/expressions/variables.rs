@@ -54,7 +54,7 @@ pub(crate) struct LazyVariables<'a> {
     inputs: OnceCell<Inputs<'a>>,
     values: &'a [Cell<Option<Value<'a>>>],
     /// Cost since the last subtraction from a budget.
-    spent: Cell<u64>,
+    cost: Cell<u64>,
     depth: Cell<u32>,
 }
 
@@ -64,12 +64,12 @@ impl<'a> LazyVariables<'a> {
     pub(crate) fn begin(variables: &'a Variables, inputs: &Inputs<'a>, arena: &'a Arena) -> Inputs<'a> {
         let without = Inputs { variables: None, ..*inputs };
         let Ok(values) = arena.cells(variables.0.len()) else { return without };
-        let spent = Cell::new(0);
+        let cost = Cell::new(0);
         let depth = Cell::new(0);
-        let computed = LazyVariables { variables, arena, inputs: OnceCell::new(), values, spent, depth };
+        let computed = LazyVariables { variables, arena, inputs: OnceCell::new(), values, cost, depth };
         let Ok(computed) = arena.keep(computed) else { return without };
         let variables = arena.view(computed).ok();
-        *computed.inputs.get_or_init(|| Inputs { variables, spent: Some(&computed.spent), ..*inputs })
+        *computed.inputs.get_or_init(|| Inputs { variables, variable_cost: Some(&computed.cost), ..*inputs })
     }
 
     fn compute(&'a self, name: &str, program: &'a Program) -> Value<'a> {
@@ -87,7 +87,7 @@ impl<'a> LazyVariables<'a> {
             Err(why) => failed("compile", why),
             Ok(plan) => {
                 let evaluation = inputs.run(plan, self.arena);
-                self.spent.set(self.spent.get().saturating_add(evaluation.cost));
+                self.cost.set(self.cost.get().saturating_add(evaluation.cost));
                 evaluation.result().unwrap_or_else(|why| failed("evaluate", &why))
             }
         };

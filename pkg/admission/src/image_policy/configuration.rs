@@ -15,26 +15,26 @@ const NANOS_OF_MILLISECOND: i64 = 1_000_000;
 const NANOS_OF_MINUTE: i64 = 60 * NANOS_OF_SECOND;
 
 /// Unit, minimum, maximum and default of a number in the file. All values are in nanoseconds.
-struct Span {
+struct DurationBounds {
     unit: i64,
     min: i64,
     max: i64,
     default: i64,
 }
 
-const BACKOFF: Span = Span {
+const BACKOFF: DurationBounds = DurationBounds {
     unit: NANOS_OF_MILLISECOND,
     min: 1,
     max: 5 * NANOS_OF_MINUTE,
     default: 500 * NANOS_OF_MILLISECOND,
 };
-const ALLOW: Span = Span {
+const ALLOW: DurationBounds = DurationBounds {
     unit: NANOS_OF_SECOND,
     min: NANOS_OF_SECOND,
     max: 30 * NANOS_OF_MINUTE,
     default: 5 * NANOS_OF_MINUTE,
 };
-const DENY: Span = Span { default: 30 * NANOS_OF_SECOND, ..ALLOW };
+const DENY: DurationBounds = DurationBounds { default: 30 * NANOS_OF_SECOND, ..ALLOW };
 
 /// Configuration of the image policy webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,17 +96,17 @@ impl ImagePolicyConfiguration {
         let deny = number(policy, "denyTTL")?;
         Ok(ImagePolicyConfiguration {
             kubeconfig,
-            retry_backoff: BACKOFF.of(backoff)?,
-            allow_ttl: ALLOW.of(allow)?,
-            deny_ttl: DENY.of(deny)?,
+            retry_backoff: BACKOFF.duration(backoff)?,
+            allow_ttl: ALLOW.duration(allow)?,
+            deny_ttl: DENY.duration(deny)?,
             default_allow,
         })
     }
 }
 
-impl Span {
+impl DurationBounds {
     /// Converts a number of the file: -1 means none, and 0 means the default.
-    fn of(&self, number: i64) -> Result<Duration, ConfigurationError> {
+    fn duration(&self, number: i64) -> Result<Duration, ConfigurationError> {
         let nanos = match number {
             -1 => 0,
             0 => self.default,

@@ -58,7 +58,7 @@ pub(super) fn spec(a: &Attributes<'_>, pod: &Object) -> Object {
 }
 
 /// Builds the body of the review.
-pub(super) fn question(spec: Object) -> String {
+pub(super) fn build_review(spec: Object) -> String {
     json!({"kind": KIND, "apiVersion": API_VERSION, "metadata": {}, "spec": spec, "status": {"allowed": false}})
         .to_string()
 }
@@ -67,7 +67,7 @@ pub(super) fn question(spec: Object) -> String {
 ///
 /// # Errors
 /// The body is not a review.
-pub(super) fn judgement(body: &[u8]) -> Result<ReviewStatus, ImageReviewError> {
+pub(super) fn parse_review(body: &[u8]) -> Result<ReviewStatus, ImageReviewError> {
     let meta = schema::json::type_meta(body)?;
     let known = |found: &str, expected: &str| found.is_empty() || found == expected;
     if !known(&meta.kind, KIND) || !known(&meta.api_version, API_VERSION) {

@@ -16,7 +16,7 @@ struct Reviewer {
 
 #[async_trait]
 impl ImageReviewer for Reviewer {
-    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError> {
+    async fn post_review(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError> {
         self.asked.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
         self.answer.lock().unwrap().clone().map(|answer| answer.to_string().into_bytes())
     }

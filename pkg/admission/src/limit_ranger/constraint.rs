@@ -17,7 +17,7 @@ pub(super) struct RequestedResources {
 
 impl RequestedResources {
     /// Reads a container's `resources`.
-    pub(super) fn by(resources: Option<&Object>) -> Self {
+    pub(super) fn from_resources(resources: Option<&Object>) -> Self {
         let list = |name| resources.map(|resources| ResourceList::of(resources, name)).unwrap_or_default();
         RequestedResources { requests: list("requests"), limits: list("limits") }
     }

@@ -63,7 +63,7 @@ impl NodeRestriction {
             _ => return Err(Rejection("node may only request 0 or 1 audiences".to_owned())),
         };
         let failed = |cause| Rejection(format!("error validating audience {}: {cause}", quote(audience)));
-        if self.wants(a.namespace, pod, audience).await.map_err(failed)? {
+        if self.requests_audience(a.namespace, pod, audience).await.map_err(failed)? {
             return Ok(());
         }
         let wanted = authorization::Attributes {
@@ -90,7 +90,12 @@ impl NodeRestriction {
 
     /// True if a volume of the pod, or its driver, requests tokens for the audience. A look-up error counts
     /// only if no other volume matches.
-    async fn wants(&self, namespace: &str, pod: &Object, audience: &str) -> Result<bool, Rejection> {
+    async fn requests_audience(
+        &self,
+        namespace: &str,
+        pod: &Object,
+        audience: &str,
+    ) -> Result<bool, Rejection> {
         let mut errors = Vec::new();
         for volume in child(pod, "spec").into_iter().flat_map(|spec| children(spec, "volumes")) {
             let projected =
@@ -99,7 +104,7 @@ impl NodeRestriction {
             if tokens.any(|token| text(token, "audience") == audience) {
                 return Ok(true);
             }
-            match self.driver_wants(namespace, pod, volume, audience).await {
+            match self.driver_requests_audience(namespace, pod, volume, audience).await {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
                 Err(status) => errors.push(status.message),
@@ -108,7 +113,7 @@ impl NodeRestriction {
         meta::aggregate(errors).map_or(Ok(false), |errors| Err(Rejection(errors)))
     }
 
-    async fn driver_wants(
+    async fn driver_requests_audience(
         &self,
         namespace: &str,
         pod: &Object,

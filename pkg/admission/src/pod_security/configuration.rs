@@ -47,7 +47,7 @@ const FILE: ConfigurationFile = ConfigurationFile {
 /// exempt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PodSecurityConfiguration {
-    pub(super) otherwise: Policy,
+    pub(super) defaults: Policy,
     usernames: BTreeSet<String>,
     namespaces: BTreeSet<String>,
     runtime_classes: BTreeSet<String>,
@@ -78,7 +78,9 @@ impl PodSecurityConfiguration {
         };
         let usernames = exempt(exemptions, "usernames", some, &mut errors);
         match field::aggregate(&errors) {
-            None => Ok(PodSecurityConfiguration { otherwise, usernames, namespaces, runtime_classes }),
+            None => {
+                Ok(PodSecurityConfiguration { defaults: otherwise, usernames, namespaces, runtime_classes })
+            }
             Some(errors) => Err(ConfigurationError::Invalid(format!("PodSecurity invalid: {errors}"))),
         }
     }
@@ -171,9 +173,9 @@ mod tests {
                         exemptions: {usernames: [u], namespaces: [ns], runtimeClasses: [r]}";
             let read = parse(version, rest).unwrap();
             let level = |level, version| LevelVersion { level, version };
-            assert_eq!(read.otherwise.enforce, level(Level::Baseline, Some(30)));
-            assert_eq!(read.otherwise.audit, level(Level::Privileged, None));
-            assert_eq!(read.otherwise.warn, level(Level::Restricted, None));
+            assert_eq!(read.defaults.enforce, level(Level::Baseline, Some(30)));
+            assert_eq!(read.defaults.audit, level(Level::Privileged, None));
+            assert_eq!(read.defaults.warn, level(Level::Restricted, None));
             assert!(read.exempts_user("u") && !read.exempts_user("ns") && !read.exempts_user(""));
             assert!(read.exempts_namespace("ns") && !read.exempts_namespace("u"));
         }

@@ -269,7 +269,7 @@ fn told(labels: &[(&str, &str)], text: &str, metrics: &Arc<PodSecurityMetrics>) 
     let head = "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n";
     let configuration = PodSecurityConfiguration::parse(format!("{head}{text}").as_bytes()).unwrap();
     let store = Store::of([("namespaces", namespace(labels))]);
-    PodSecurity::new(store, Arc::clone(metrics)).unwrap().configured(configuration)
+    PodSecurity::new(store, Arc::clone(metrics)).unwrap().with_configuration(configuration)
 }
 
 #[test]

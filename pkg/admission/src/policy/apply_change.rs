@@ -33,7 +33,7 @@ pub(super) enum ApplyError {
 ///
 /// # Errors
 /// [`ApplyError`].
-pub(super) fn changed(
+pub(super) fn apply(
     change: &Change,
     object: &Object,
     text: &[u8],
@@ -41,15 +41,15 @@ pub(super) fn changed(
 ) -> Result<Vec<u8>, ApplyError> {
     match change {
         Change::Patch(patch) => {
-            let text = patched(patch, text)?;
+            let text = apply_json_patch(patch, text)?;
             check_strictly(&text, endpoint)?;
             Ok(text)
         }
-        Change::Configuration(configuration) => merged(configuration, object, endpoint),
+        Change::Configuration(configuration) => apply_configuration(configuration, object, endpoint),
     }
 }
 
-fn patched(patch: &Json, text: &[u8]) -> Result<Vec<u8>, ApplyError> {
+fn apply_json_patch(patch: &Json, text: &[u8]) -> Result<Vec<u8>, ApplyError> {
     let failed = |error: schema::patch::Error| {
         let why = error.to_string();
         if why.ends_with(": test failed") {
@@ -91,7 +91,11 @@ fn type_of<'r>(endpoint: &'r Resource<'_>) -> TypeRef<'r> {
     }
 }
 
-fn merged(configuration: &Object, object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, ApplyError> {
+fn apply_configuration(
+    configuration: &Object,
+    object: &Object,
+    endpoint: &Resource<'_>,
+) -> Result<Vec<u8>, ApplyError> {
     let failed = |why: String| ApplyError::Invalid(format!("error applying patch: {why}"));
     let ty = type_of(endpoint);
     let mut configuration = configuration.clone();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::index::Index;
 use super::model::{Binding, Policy};
 use crate::Attributes;
-use crate::dynamic::{Invocation, MatchCache, Versions};
+use crate::dynamic::{Invocation, MatchCache, VersionConverter};
 
 /// A policy with at least one binding.
 struct Hook<E> {
@@ -70,7 +70,7 @@ impl<E> Policies<E> {
     }
 
     /// Concatenates two sets. Each policy keeps its own bindings.
-    pub fn followed_by(&self, others: &Self) -> Self {
+    pub fn concat(&self, others: &Self) -> Self {
         let hooks = self.hooks.iter().chain(&others.hooks).cloned();
         Policies { hooks: hooks.collect(), memo: MatchCache::default() }
     }
@@ -80,7 +80,7 @@ impl<E> Policies<E> {
     }
 
     /// Returns the policies whose rules match an operation at an endpoint, each with its matching bindings.
-    pub(super) fn candidates(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Candidates<E> {
+    pub(super) fn candidates(&self, a: &Attributes<'_>, versions: &dyn VersionConverter) -> Candidates<E> {
         if self.hooks.is_empty() {
             return Arc::from([]);
         }
@@ -88,14 +88,14 @@ impl<E> Policies<E> {
         self.memo.candidates(a, versions, bindings, || self.select(a, versions))
     }
 
-    fn select(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Vec<Candidate<E>> {
+    fn select(&self, a: &Attributes<'_>, versions: &dyn VersionConverter) -> Vec<Candidate<E>> {
         let fits = |hook: &Hook<E>| {
             let criteria = &hook.policy.criteria;
             let select = || criteria.select_or_all(a.operation, a.endpoint, a.name, versions);
             let invocation = if criteria.has_names() { None } else { Some(select()?) };
             let index = match &hook.all {
                 Some(all) => Arc::clone(all),
-                None => Arc::new(Index::new(&hook.bindings, hook.fitting(a, versions))),
+                None => Arc::new(Index::new(&hook.bindings, hook.matching_bindings(a, versions))),
             };
             let policy = Arc::clone(&hook.policy);
             let bindings = Arc::clone(&hook.bindings);
@@ -115,7 +115,11 @@ impl<E> Clone for Hook<E> {
 
 impl<E> Hook<E> {
     /// Returns the positions of bindings whose rules match, regardless of object names.
-    fn fitting(&self, a: &Attributes<'_>, versions: &dyn Versions) -> impl Iterator<Item = usize> {
+    fn matching_bindings(
+        &self,
+        a: &Attributes<'_>,
+        versions: &dyn VersionConverter,
+    ) -> impl Iterator<Item = usize> {
         let fits = move |binding: &Binding| match &binding.criteria {
             Some(criteria) if !criteria.has_names() => {
                 criteria.select_or_all(a.operation, a.endpoint, a.name, versions).is_some()

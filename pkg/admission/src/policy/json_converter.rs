@@ -32,12 +32,12 @@ pub(super) enum JsonError {
 
 /// Converter with a limit on the number of values.
 pub(super) struct JsonConverter {
-    left: usize,
+    remaining: usize,
 }
 
 impl JsonConverter {
     pub(super) fn new() -> Self {
-        JsonConverter { left: VALUES_MAX }
+        JsonConverter { remaining: VALUES_MAX }
     }
 
     /// Converts a value to JSON.
@@ -49,7 +49,7 @@ impl JsonConverter {
     }
 
     fn spend(&mut self, text: &str) -> Result<(), JsonError> {
-        self.left = self.left.checked_sub(1 + text.len() / 16).ok_or(JsonError::TooLarge)?;
+        self.remaining = self.remaining.checked_sub(1 + text.len() / 16).ok_or(JsonError::TooLarge)?;
         Ok(())
     }
 

@@ -5,25 +5,25 @@ use std::sync::Arc;
 use apimachinery::status::Status;
 use schema::object::Object;
 
-use super::PolicyParts;
+use super::PolicyDeps;
 use super::catalog::Candidate;
 use super::error::PolicyError;
 use super::index::Labels;
 use super::model::{Binding, Policy};
 use super::params::{self, Param};
 use crate::Attributes;
-use crate::dynamic::{Invocation, NamespaceOf};
+use crate::dynamic::{Invocation, NamespaceLookup};
 
 /// A request that is matched with one policy after the other.
-pub(super) struct Matching<'r> {
-    parts: &'r PolicyParts,
-    a: &'r Attributes<'r>,
-    namespace: NamespaceOf<'r>,
+pub(super) struct RequestMatcher<'r> {
+    parts: &'r PolicyDeps,
+    attributes: &'r Attributes<'r>,
+    namespace: NamespaceLookup<'r>,
 }
 
-impl<'r> Matching<'r> {
-    pub(super) fn new(parts: &'r PolicyParts, a: &'r Attributes<'r>) -> Self {
-        Matching { parts, a, namespace: NamespaceOf::new(parts.around.objects.as_ref()) }
+impl<'r> RequestMatcher<'r> {
+    pub(super) fn new(parts: &'r PolicyDeps, attributes: &'r Attributes<'r>) -> Self {
+        RequestMatcher { parts, attributes, namespace: NamespaceLookup::new(parts.deps.objects.as_ref()) }
     }
 
     /// Returns the version in which to present the request, if the policy matches.
@@ -35,9 +35,9 @@ impl<'r> Matching<'r> {
         candidate: &Candidate<E>,
         object: Option<&Object>,
     ) -> Result<Option<Invocation>, PolicyError> {
-        let a = self.a;
+        let a = self.attributes;
         let policy = &candidate.policy;
-        let versions = self.parts.around.versions.as_ref();
+        let versions = self.parts.deps.versions.as_ref();
         let selected = match &candidate.invocation {
             Some(invocation) => Some(invocation.clone()),
             None => policy.criteria.select_or_all(a.operation, a.endpoint, a.name, versions),
@@ -58,8 +58,12 @@ impl<'r> Matching<'r> {
     }
 
     /// Returns the positions of bindings that may match the request.
-    pub(super) async fn places<E>(&self, candidate: &Candidate<E>, object: Option<&Object>) -> Vec<usize> {
-        let a = self.a;
+    pub(super) async fn matching_bindings<E>(
+        &self,
+        candidate: &Candidate<E>,
+        object: Option<&Object>,
+    ) -> Vec<usize> {
+        let a = self.attributes;
         let objects = [object, a.old];
         let is_namespace = a.resource.plural == "namespaces";
         if !candidate.index.needs_namespace() || a.namespace.is_empty() && !is_namespace {
@@ -85,8 +89,8 @@ impl<'r> Matching<'r> {
         object: Option<&Object>,
     ) -> Result<bool, PolicyError> {
         let Some(criteria) = &binding.criteria else { return Ok(true) };
-        let a = self.a;
-        let versions = self.parts.around.versions.as_ref();
+        let a = self.attributes;
+        let versions = self.parts.deps.versions.as_ref();
         let by_name = criteria.has_names();
         if by_name && criteria.select_or_all(a.operation, a.endpoint, a.name, versions).is_none() {
             return Ok(false);
@@ -104,7 +108,7 @@ impl<'r> Matching<'r> {
         binding: &Binding,
     ) -> Result<Vec<Option<Param>>, PolicyError> {
         let kind = policy.param_kind.as_ref();
-        params::collect(self.parts.params.as_ref(), kind, binding, self.a.namespace).await
+        params::collect(self.parts.params.as_ref(), kind, binding, self.attributes.namespace).await
     }
 
     /// Returns the namespace for expressions. `None` for cluster-scoped objects and for namespaces.
@@ -112,12 +116,12 @@ impl<'r> Matching<'r> {
     /// # Errors
     /// 404; errors of storage.
     pub(super) async fn namespace(&self) -> Result<Option<Arc<Object>>, Box<Status>> {
-        let endpoint = self.a.endpoint;
+        let endpoint = self.attributes.endpoint;
         let is_namespace = (endpoint.kind_group_version, endpoint.kind) == ("v1", "Namespace");
-        if self.a.namespace.is_empty() || is_namespace {
+        if self.attributes.namespace.is_empty() || is_namespace {
             Ok(None)
         } else {
-            self.namespace.stored(self.a).await.map(Some)
+            self.namespace.stored(self.attributes).await.map(Some)
         }
     }
 }

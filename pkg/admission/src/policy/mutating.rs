@@ -9,30 +9,30 @@ use apimachinery::status::{Cause, Reason, Status};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use super::apply_change::{ApplyError, changed};
+use super::apply_change::{ApplyError, apply};
 use super::catalog::{Candidate, Policies};
-use super::matching::Matching;
+use super::matching::RequestMatcher;
 use super::metrics::error_type;
 use super::model::{Binding, Policy};
 use super::mutations::{Change, Mutation, MutationError, Mutations};
 use super::params::Param;
 use super::policy_request::{PolicyRequest, Requests};
-use super::{PolicyParts, applicable};
-use crate::dynamic::{EditedObject, Invocation, Versioned};
+use super::{PolicyDeps, applicable_policies};
+use crate::dynamic::{EditedObject, Invocation, VersionedAttributes};
 use crate::expressions::Authorizations;
 use crate::{AdmissionNotes, Attributes, ObjectError, Operation, Plugin, Verdict};
 
-pub struct MutatingAdmissionPolicy(PolicyParts);
+pub struct MutatingAdmissionPolicy(PolicyDeps);
 
 impl MutatingAdmissionPolicy {
-    pub fn new(parts: PolicyParts) -> Self {
+    pub fn new(parts: PolicyDeps) -> Self {
         MutatingAdmissionPolicy(parts)
     }
 
     /// Returns the policies that may match a request; `None` until they are loaded.
     fn policies(&self, a: &Attributes<'_>) -> Option<Arc<Policies<Mutations>>> {
-        let configured = &self.0.configured;
-        applicable(a, || configured.mutating(), || configured.mutating_manifests())
+        let configured = &self.0.source;
+        applicable_policies(a, || configured.mutating(), || configured.mutating_manifests())
     }
 }
 
@@ -49,22 +49,22 @@ impl Plugin for MutatingAdmissionPolicy {
 
     async fn mutate(
         &self,
-        a: &Attributes<'_>,
+        attributes: &Attributes<'_>,
         object: Option<&mut Object>,
         notes: &mut AdmissionNotes,
     ) -> Verdict {
-        let Some(policies) = self.policies(a) else {
-            return Err(a.forbidden("not yet ready to handle request"));
+        let Some(policies) = self.policies(attributes) else {
+            return Err(attributes.forbidden("not yet ready to handle request"));
         };
-        let candidates = policies.candidates(a, self.0.around.versions.as_ref());
+        let candidates = policies.candidates(attributes, self.0.deps.versions.as_ref());
         if candidates.is_empty() {
             return Ok(());
         }
         let mut dispatch = Dispatch {
             parts: &self.0,
-            a,
-            matching: Matching::new(&self.0, a),
-            authorizations: Authorizations::new(self.0.around.authorizer.as_ref(), a.user),
+            attributes,
+            matching: RequestMatcher::new(&self.0, attributes),
+            authorizations: Authorizations::new(self.0.deps.authorizer.as_ref(), attributes.user),
             rejections: Vec::new(),
         };
         let applied = dispatch.select(&candidates, object.as_deref()).await;
@@ -118,15 +118,21 @@ struct PolicyRejection {
 
 /// State for one request.
 struct Dispatch<'r> {
-    parts: &'r PolicyParts,
-    a: &'r Attributes<'r>,
-    matching: Matching<'r>,
+    parts: &'r PolicyDeps,
+    attributes: &'r Attributes<'r>,
+    matching: RequestMatcher<'r>,
     authorizations: Authorizations<'r>,
     rejections: Vec<PolicyRejection>,
 }
 
 impl<'r> Dispatch<'r> {
-    fn failed<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: impl Display, invalid: bool) {
+    fn record_failure<E>(
+        &mut self,
+        policy: &Policy<E>,
+        binding: Option<&Binding>,
+        why: impl Display,
+        invalid: bool,
+    ) {
         if policy.ignores_failures {
             return;
         }
@@ -141,7 +147,7 @@ impl<'r> Dispatch<'r> {
 
     fn misconfigured<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: impl Display) {
         let what = if binding.is_some() { "binding" } else { "policy" };
-        self.failed(policy, binding, format_args!("failed to configure {what}: {why}"), false);
+        self.record_failure(policy, binding, format_args!("failed to configure {what}: {why}"), false);
     }
 
     /// Selects policies, bindings and params for the request as it was before any mutation.
@@ -163,7 +169,7 @@ impl<'r> Dispatch<'r> {
             };
             // Convertibility to the policy's version is checked once, and only if a binding matches.
             let mut convertible = None;
-            for place in self.matching.places(candidate, object).await {
+            for place in self.matching.matching_bindings(candidate, object).await {
                 let Some(binding) = candidate.binding(place) else { continue };
                 match self.matching.binding(binding, object).await {
                     Ok(true) => {}
@@ -174,9 +180,11 @@ impl<'r> Dispatch<'r> {
                     }
                 }
                 if convertible.is_none() {
-                    let endpoint = invocation.endpoint(self.a);
-                    let versions = self.parts.around.versions.as_ref();
-                    convertible = Some(Versioned::new(versions, self.a, endpoint, object).await.map(drop));
+                    let endpoint = invocation.endpoint(self.attributes);
+                    let versions = self.parts.deps.versions.as_ref();
+                    convertible = Some(
+                        VersionedAttributes::new(versions, self.attributes, endpoint, object).await.map(drop),
+                    );
                 }
                 if let Some(Err(status)) = &convertible {
                     self.misconfigured(policy, None, &status.message);
@@ -205,18 +213,18 @@ impl<'r> Dispatch<'r> {
         notes: &mut AdmissionNotes,
     ) -> Verdict {
         let again = notes.is_reinvocation();
-        if again && notes.policies.left.as_ref() != object.as_deref() {
-            notes.policies.changed();
+        if again && notes.policies.last_output.as_ref() != object.as_deref() {
+            notes.policies.require_reinvocation();
         }
         let namespace = self.matching.namespace().await?;
         let mut changed = false;
         for one in applied {
             let namespace = namespace.as_deref();
-            if !self.meets(one, object.as_deref(), namespace).await? {
+            if !self.matches_conditions(one, object.as_deref(), namespace).await? {
                 continue;
             }
             let key = one.key();
-            if again && !notes.policies.wanted.contains(&key) {
+            if again && !notes.policies.to_reinvoke.contains(&key) {
                 continue;
             }
             if let Some(object) = object.as_deref_mut() {
@@ -224,19 +232,19 @@ impl<'r> Dispatch<'r> {
                 changed |= self.mutate(one, object, namespace, notes).await?;
             }
             if one.policy.rules.reinvokes {
-                notes.policies.asked.insert(key);
+                notes.policies.previously_invoked.insert(key);
             }
         }
         if changed {
-            notes.policies.changed();
+            notes.policies.require_reinvocation();
             notes.request_reinvocation();
         }
-        notes.policies.leave(object.as_deref());
+        notes.policies.set_last_output(object.as_deref());
         Ok(())
     }
 
     /// True if the match conditions of a policy hold.
-    async fn meets(
+    async fn matches_conditions(
         &mut self,
         one: &SelectedMutation<'_>,
         object: Option<&Object>,
@@ -245,37 +253,39 @@ impl<'r> Dispatch<'r> {
         if one.policy.has_no_conditions() {
             return Ok(true);
         }
-        let endpoint = one.invocation.endpoint(self.a);
-        let seen = Versioned::new(self.parts.around.versions.as_ref(), self.a, endpoint, object).await?;
+        let endpoint = one.invocation.endpoint(self.attributes);
+        let seen =
+            VersionedAttributes::new(self.parts.deps.versions.as_ref(), self.attributes, endpoint, object)
+                .await?;
         let requests = Requests::new(&seen);
-        let about = self.about(one, &seen, &requests, namespace);
+        let about = self.policy_request(one, &seen, &requests, namespace);
         let met = loop {
-            let met = about.meets(one.policy);
-            if !self.authorizations.is_open() {
+            let met = about.matches_conditions(one.policy);
+            if !self.authorizations.is_pending() {
                 break met;
             }
-            self.authorizations.settle().await;
+            self.authorizations.resolve_pending().await;
         };
         met.or_else(|why| {
-            self.failed(one.policy, Some(one.binding), why, true);
+            self.record_failure(one.policy, Some(one.binding), why, true);
             Ok(false)
         })
     }
 
-    fn about<'t>(
+    fn policy_request<'t>(
         &'t self,
         one: &'t SelectedMutation<'_>,
-        seen: &'t Versioned<'t>,
+        versioned: &'t VersionedAttributes<'t>,
         requests: &'t Requests,
         namespace: Option<&'t Object>,
     ) -> PolicyRequest<'t> {
         PolicyRequest {
-            seen,
+            versioned,
             requests,
             param: one.param.as_ref(),
             namespace,
             authorizations: &self.authorizations,
-            around: &self.parts.around,
+            deps: &self.parts.deps,
         }
     }
 
@@ -289,7 +299,7 @@ impl<'r> Dispatch<'r> {
     ) -> Result<bool, Box<Status>> {
         let mut made = false;
         for mutation in &one.policy.rules.mutations {
-            let began = (self.parts.around.now)();
+            let began = (self.parts.deps.now)();
             let outcome = self.mutated(one, mutation, object, namespace).await;
             let kind = match &outcome {
                 Ok(_) => "no_error",
@@ -299,7 +309,7 @@ impl<'r> Dispatch<'r> {
                 &one.policy.name,
                 &one.binding.name,
                 kind,
-                (self.parts.around.now)().saturating_duration_since(began),
+                (self.parts.deps.now)().saturating_duration_since(began),
             );
             match outcome {
                 Ok(new) => {
@@ -309,7 +319,7 @@ impl<'r> Dispatch<'r> {
                     }
                 }
                 Err(MutateError::Request(status)) => return Err(status),
-                Err(error) => self.failed(one.policy, Some(one.binding), error, true),
+                Err(error) => self.record_failure(one.policy, Some(one.binding), error, true),
             }
         }
         Ok(made)
@@ -323,30 +333,32 @@ impl<'r> Dispatch<'r> {
         object: &Object,
         namespace: Option<&Object>,
     ) -> Result<Option<EditedObject>, MutateError> {
-        let a = self.a;
-        let versions = self.parts.around.versions.as_ref();
+        let a = self.attributes;
+        let versions = self.parts.deps.versions.as_ref();
         let endpoint = one.invocation.endpoint(a);
-        let seen = Versioned::new(versions, a, endpoint, Some(object)).await.map_err(MutateError::Request)?;
+        let seen = VersionedAttributes::new(versions, a, endpoint, Some(object))
+            .await
+            .map_err(MutateError::Request)?;
         let requests = Requests::new(&seen);
-        let about = self.about(one, &seen, &requests, namespace);
+        let about = self.policy_request(one, &seen, &requests, namespace);
         let change = loop {
             let change = one.policy.change(mutation, &about);
-            if !self.authorizations.is_open() {
+            if !self.authorizations.is_pending() {
                 break change?;
             }
-            self.authorizations.settle().await;
+            self.authorizations.resolve_pending().await;
         };
         let internal =
             |why: &dyn Display| MutateError::Request(Status::internal_error(why.to_string()).into());
         let Some(seen) = seen.object.as_deref() else { return Ok(None) };
-        let text = versions.text(seen, endpoint)?;
-        let text = match changed(&change, seen, &text, endpoint) {
+        let text = versions.to_json(seen, endpoint)?;
+        let text = match apply(&change, seen, &text, endpoint) {
             Ok(text) => text,
             Err(ApplyError::TestFailed) => return Ok(None),
             Err(error @ ApplyError::Invalid(_)) => return Err(MutateError::Apply(error)),
             Err(error @ ApplyError::Result(_)) => return Err(internal(&error)),
         };
-        let read = versions.read(a, &text, endpoint).await;
+        let read = versions.from_json(a, &text, endpoint).await;
         read.map(Some).map_err(|error| match change {
             Change::Patch(_) => internal(&error),
             Change::Configuration(_) => MutateError::Object(error),
@@ -356,7 +368,7 @@ impl<'r> Dispatch<'r> {
     /// Returns the rejection for failed policies.
     fn verdict(self) -> Verdict {
         let Some(first) = self.rejections.first() else { return Ok(()) };
-        let mut status = self.a.forbidden("admission request denied by policy");
+        let mut status = self.attributes.forbidden("admission request denied by policy");
         status.message.clone_from(&first.message);
         if first.invalid {
             status.reason = Reason::Invalid;

@@ -83,7 +83,7 @@ async fn find(
         ("", Some(selector)) => {
             let selector = selector.as_ref().map_err(Clone::clone)?;
             let all = params.list(kind, namespace).await?;
-            Ok(all.into_iter().filter(|param| takes(selector, &param.object)).collect())
+            Ok(all.into_iter().filter(|param| selects(selector, &param.object)).collect())
         }
         (_, Some(_)) => Err(misconfigured("paramRef.name and paramRef.selector are mutually exclusive")),
         (name, None) => {
@@ -97,7 +97,7 @@ fn misconfigured(text: &str) -> PolicyError {
     PolicyError::Configuration(text.to_owned())
 }
 
-fn takes(selector: &Selector, object: &Object) -> bool {
+fn selects(selector: &Selector, object: &Object) -> bool {
     let labels =
         api::tree::child(object, "metadata").and_then(|metadata| api::tree::child(metadata, "labels"));
     selector.matches(|key| labels?.get(key)?.as_str())

@@ -7,18 +7,18 @@ use schema::object::Object;
 
 use super::model::Policy;
 use super::params::Param;
-use crate::dynamic::{ConditionOwner, DynamicAdmissionDeps, Versioned, admission_request};
-use crate::expressions::{Authorizations, EvaluationError, Inputs, LazyVariables, MatchResult, Matched};
+use crate::dynamic::{ConditionOwner, DynamicAdmissionDeps, VersionedAttributes, admission_request};
+use crate::expressions::{Authorizations, EvaluationError, Inputs, LazyVariables, MatchOutcome, MatchResult};
 
 /// A request in the version of a policy, with one param.
 #[derive(Clone, Copy)]
 pub(super) struct PolicyRequest<'r> {
-    pub(super) seen: &'r Versioned<'r>,
+    pub(super) versioned: &'r VersionedAttributes<'r>,
     pub(super) requests: &'r Requests,
     pub(super) param: Option<&'r Param>,
     pub(super) namespace: Option<&'r Object>,
     pub(super) authorizations: &'r Authorizations<'r>,
-    pub(super) around: &'r DynamicAdmissionDeps,
+    pub(super) deps: &'r DynamicAdmissionDeps,
 }
 
 /// The `AdmissionRequest` for the rules and for the conditions of a policy. Conditions see the resource of
@@ -30,7 +30,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(seen: &Versioned<'_>) -> Self {
+    pub(super) fn new(seen: &VersionedAttributes<'_>) -> Self {
         let request = admission_request(seen);
         let is_other = request.get("resource") != request.get("requestResource");
         let conditions = is_other.then(|| {
@@ -46,18 +46,18 @@ impl Requests {
 impl PolicyRequest<'_> {
     /// Returns the variables of rules, except the policy's own `variables`.
     pub(super) fn inputs<'a>(&'a self, arena: &'a Arena) -> Inputs<'a> {
-        let message = self.seen.endpoint.message;
+        let message = self.versioned.endpoint.message;
         let own = |object: &'a Object| Inputs::object(message, object, arena);
         let mut inputs = Inputs {
-            object: self.seen.object.as_deref().map(own),
-            old: self.seen.old.as_deref().map(own),
+            object: self.versioned.object.as_deref().map(own),
+            old: self.versioned.old.as_deref().map(own),
             namespace: self.namespace.map(|object| Inputs::object(&NAMESPACE, object, arena)),
             params: self.param.map(|param| Inputs::object(param.message, &param.object, arena)),
-            aside: Some(self.around.aside.as_ref()),
+            run_blocking: Some(self.deps.run_blocking.as_ref()),
             ..Inputs::default()
         };
         inputs.request(&self.requests.rules);
-        inputs.authorizer(self.seen.attributes, self.authorizations, arena);
+        inputs.authorizer(self.versioned.attributes, self.authorizations, arena);
         inputs
     }
 
@@ -66,7 +66,7 @@ impl PolicyRequest<'_> {
     ///
     /// # Errors
     /// The evaluation error.
-    pub(super) fn meets<E>(&self, policy: &Policy<E>) -> Result<bool, EvaluationError> {
+    pub(super) fn matches_conditions<E>(&self, policy: &Policy<E>) -> Result<bool, EvaluationError> {
         if policy.conditions.is_empty() {
             return Ok(true);
         }
@@ -76,19 +76,19 @@ impl PolicyRequest<'_> {
             inputs.request(request);
         }
         let inputs = LazyVariables::begin(&policy.variables, &inputs, &arena);
-        let began = (self.around.now)();
-        let MatchResult { matched, errors } = policy.conditions.judge(&inputs, &arena);
-        if !self.authorizations.is_open() {
-            let operation = self.seen.attributes.operation;
+        let began = (self.deps.now)();
+        let MatchResult { matched, errors } = policy.conditions.evaluate(&inputs, &arena);
+        if !self.authorizations.is_pending() {
+            let operation = self.versioned.attributes.operation;
             let whose = ConditionOwner { kind: "policy", name: &policy.name, step: "validate", operation };
-            let took = (self.around.now)().saturating_duration_since(began);
-            self.around.conditions.evaluated(&whose, errors, took);
+            let took = (self.deps.now)().saturating_duration_since(began);
+            self.deps.conditions.evaluated(&whose, errors, took);
         }
         match matched {
-            Matched::Yes => Ok(true),
-            Matched::No(_) => Ok(false),
-            Matched::Error(_) if policy.ignores_failures => Ok(false),
-            Matched::Error(why) => Err(EvaluationError::Expression(why)),
+            MatchOutcome::Yes => Ok(true),
+            MatchOutcome::No(_) => Ok(false),
+            MatchOutcome::Error(_) if policy.ignores_failures => Ok(false),
+            MatchOutcome::Error(why) => Err(EvaluationError::Expression(why)),
         }
     }
 }

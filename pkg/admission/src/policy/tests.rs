@@ -16,7 +16,7 @@ use schema::builtin;
 use schema::object::Object;
 
 use super::*;
-use crate::dynamic::{EditedObject, Versions};
+use crate::dynamic::{EditedObject, VersionConverter};
 use crate::testing::{Permits, Store, Write, object};
 use crate::{AdmissionNotes, ObjectError, Plugin, Verdict};
 
@@ -24,7 +24,7 @@ use crate::{AdmissionNotes, ObjectError, Plugin, Verdict};
 struct OneVersion;
 
 #[async_trait]
-impl Versions for OneVersion {
+impl VersionConverter for OneVersion {
     fn generation(&self) -> u64 {
         1
     }
@@ -33,18 +33,23 @@ impl Versions for OneVersion {
         Vec::new()
     }
 
-    async fn shown(&self, _: &Attributes<'_>, o: &Object, at: &Resource<'_>) -> Result<Object, Box<Status>> {
+    async fn to_version(
+        &self,
+        _: &Attributes<'_>,
+        o: &Object,
+        at: &Resource<'_>,
+    ) -> Result<Object, Box<Status>> {
         let mut object = o.clone();
         object.insert("kind", at.kind.into());
         object.insert("apiVersion", at.kind_group_version.into());
         Ok(object)
     }
 
-    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
+    fn to_json(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         schema::patch::text(at.message, object).map_err(|error| ObjectError(error.to_string()))
     }
 
-    async fn read(
+    async fn from_json(
         &self,
         _: &Attributes<'_>,
         text: &[u8],
@@ -103,22 +108,22 @@ impl PolicySource for Fixed {
 }
 
 /// Host with these policies and bindings.
-fn parts(configured: Fixed) -> PolicyParts {
+fn parts(source: Fixed) -> PolicyDeps {
     let map = |name: &str, most: &str| {
         json!({"kind": "ConfigMap", "apiVersion": "v1",
                "metadata": {"name": name, "namespace": "ns", "labels": {"is": "param"}}, "data": {"most": most}})
     };
     let maps = ConfigMaps([("one", map("one", "1")), ("two", map("two", "2"))].into());
     let namespace = json!({"metadata": {"name": "ns", "labels": {"team": "a"}}});
-    PolicyParts {
-        configured: Arc::new(configured),
+    PolicyDeps {
+        source: Arc::new(source),
         params: Arc::new(maps),
-        around: DynamicAdmissionDeps {
+        deps: DynamicAdmissionDeps {
             versions: Arc::new(OneVersion),
             objects: Store::of([("namespaces", namespace)]),
             authorizer: Arc::new(Permits(&["use pods p"])),
             now: Arc::new(std::time::Instant::now),
-            aside: Arc::new(|work| work()),
+            run_blocking: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
         metrics: Arc::default(),
@@ -131,11 +136,11 @@ fn read<E: Rules>(policies: &[Value], bindings: &[Value]) -> Option<Arc<Policies
     Some(Arc::new(Policies::new(policies, bindings)))
 }
 
-fn validating(policies: &[Value], bindings: &[Value]) -> PolicyParts {
+fn validating(policies: &[Value], bindings: &[Value]) -> PolicyDeps {
     parts(Fixed { validating: read(policies, bindings), ..Fixed::default() })
 }
 
-fn mutating(policies: &[Value], bindings: &[Value]) -> PolicyParts {
+fn mutating(policies: &[Value], bindings: &[Value]) -> PolicyDeps {
     parts(Fixed { mutating: read(policies, bindings), ..Fixed::default() })
 }
 
@@ -166,7 +171,7 @@ fn pod(spec: Value) -> Object {
 }
 
 /// Validates the creation of a pod.
-fn validate(parts: &PolicyParts, pod: &Object) -> (Verdict, AdmissionNotes) {
+fn validate(parts: &PolicyDeps, pod: &Object) -> (Verdict, AdmissionNotes) {
     let write = Write::default();
     let mut notes = AdmissionNotes::default();
     let plugin = ValidatingAdmissionPolicy::new(parts.clone());
@@ -177,6 +182,6 @@ fn validate(parts: &PolicyParts, pod: &Object) -> (Verdict, AdmissionNotes) {
 }
 
 /// Returns the message of a rejected pod creation; empty if it is accepted.
-fn refusal(parts: &PolicyParts, pod: &Object) -> String {
+fn refusal(parts: &PolicyDeps, pod: &Object) -> String {
     validate(parts, pod).0.err().map(|status| status.message).unwrap_or_default()
 }

@@ -11,13 +11,13 @@ use schema::object::Object;
 
 use super::catalog::{Candidate, Policies};
 use super::error::PolicyError;
-use super::matching::Matching;
+use super::matching::RequestMatcher;
 use super::metrics::{EnforcementAction, error_type};
 use super::model::{Action, Binding, Policy};
 use super::policy_request::{PolicyRequest, Requests};
 use super::validations::{AnnotationResult, Decision, ValidationResult, Validations};
-use super::{PolicyParts, applicable};
-use crate::dynamic::{Invocation, Versioned};
+use super::{PolicyDeps, applicable_policies};
+use crate::dynamic::{Invocation, VersionedAttributes};
 use crate::expressions::Authorizations;
 use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
@@ -25,17 +25,17 @@ const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
 /// Maximum size in bytes of a policy's audit annotation.
 const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 
-pub struct ValidatingAdmissionPolicy(PolicyParts);
+pub struct ValidatingAdmissionPolicy(PolicyDeps);
 
 impl ValidatingAdmissionPolicy {
-    pub fn new(parts: PolicyParts) -> Self {
+    pub fn new(parts: PolicyDeps) -> Self {
         ValidatingAdmissionPolicy(parts)
     }
 
     /// Returns the policies that may match a request; `None` until they are loaded.
     fn policies(&self, a: &Attributes<'_>) -> Option<Arc<Policies<Validations>>> {
-        let configured = &self.0.configured;
-        applicable(a, || configured.validating(), || configured.validating_manifests())
+        let configured = &self.0.source;
+        applicable_policies(a, || configured.validating(), || configured.validating_manifests())
     }
 }
 
@@ -51,30 +51,30 @@ impl Plugin for ValidatingAdmissionPolicy {
 
     async fn validate(
         &self,
-        a: &Attributes<'_>,
+        attributes: &Attributes<'_>,
         object: Option<&Object>,
         notes: &mut AdmissionNotes,
     ) -> Verdict {
-        let Some(policies) = self.policies(a) else {
-            return Err(a.forbidden("not yet ready to handle request"));
+        let Some(policies) = self.policies(attributes) else {
+            return Err(attributes.forbidden("not yet ready to handle request"));
         };
-        let candidates = policies.candidates(a, self.0.around.versions.as_ref());
+        let candidates = policies.candidates(attributes, self.0.deps.versions.as_ref());
         if candidates.is_empty() {
             return Ok(());
         }
         let mut dispatch = Dispatch {
             parts: &self.0,
-            a,
+            attributes,
             object,
-            matching: Matching::new(&self.0, a),
-            authorizations: Authorizations::new(self.0.around.authorizer.as_ref(), a.user),
-            own: None,
-            denied: None,
+            matching: RequestMatcher::new(&self.0, attributes),
+            authorizations: Authorizations::new(self.0.deps.authorizer.as_ref(), attributes.user),
+            request_view: None,
+            rejection: None,
         };
         for candidate in candidates.iter() {
             dispatch.policy(candidate, notes).await?;
         }
-        dispatch.denied.map_or(Ok(()), |denied| Err(denied.status(a)))
+        dispatch.rejection.map_or(Ok(()), |denied| Err(denied.status(attributes)))
     }
 }
 
@@ -87,21 +87,21 @@ struct BoundPolicy<'p> {
 
 /// Request as policies of one version see it.
 struct PolicyView<'r> {
-    seen: Versioned<'r>,
+    versioned: VersionedAttributes<'r>,
     requests: Requests,
 }
 
 /// State for one request.
 struct Dispatch<'r> {
-    parts: &'r PolicyParts,
-    a: &'r Attributes<'r>,
+    parts: &'r PolicyDeps,
+    attributes: &'r Attributes<'r>,
     object: Option<&'r Object>,
-    matching: Matching<'r>,
+    matching: RequestMatcher<'r>,
     authorizations: Authorizations<'r>,
     /// In the version of the request.
-    own: Option<Arc<PolicyView<'r>>>,
+    request_view: Option<Arc<PolicyView<'r>>>,
     /// The first rejection.
-    denied: Option<Rejection>,
+    rejection: Option<Rejection>,
 }
 
 struct Rejection {
@@ -146,7 +146,7 @@ impl<'r> Dispatch<'r> {
     }
 
     fn deny(&mut self, denied: Rejection) {
-        self.denied.get_or_insert(denied);
+        self.rejection.get_or_insert(denied);
     }
 
     /// Applies a policy.
@@ -165,7 +165,7 @@ impl<'r> Dispatch<'r> {
         };
         let mut collected = AnnotationValues::new();
         let mut converted = None;
-        for place in self.matching.places(candidate, self.object).await {
+        for place in self.matching.matching_bindings(candidate, self.object).await {
             let Some(binding) = candidate.binding(place) else { continue };
             match self.matching.binding(binding, self.object).await {
                 Ok(true) => {
@@ -218,14 +218,14 @@ impl<'r> Dispatch<'r> {
         let mut judgements = Vec::with_capacity(params.len());
         for param in &params {
             let about = PolicyRequest {
-                seen: &view.seen,
+                versioned: &view.versioned,
                 requests: &view.requests,
                 param: param.as_ref(),
                 namespace: namespace.as_deref(),
                 authorizations: &self.authorizations,
-                around: &self.parts.around,
+                deps: &self.parts.deps,
             };
-            judgements.push(settled(policy, &about).await);
+            judgements.push(evaluate(policy, &about).await);
         }
         for judgement in judgements {
             self.enforce(bound, judgement, collected, notes);
@@ -242,22 +242,23 @@ impl<'r> Dispatch<'r> {
     where
         'r: 'i,
     {
-        let Some(other) = &invocation.other else { return self.own().await };
+        let Some(other) = &invocation.equivalent else { return self.request_view().await };
         if let Some(view) = &*converted {
             return Ok(Arc::clone(view));
         }
-        let view = Arc::new(told(self.parts, self.a, other.row(), self.object).await?);
+        let view = Arc::new(build_view(self.parts, self.attributes, other.row(), self.object).await?);
         *converted = Some(Arc::clone(&view));
         Ok(view)
     }
 
     /// Returns the request in its own version. Built once.
-    async fn own(&mut self) -> Result<Arc<PolicyView<'r>>, PolicyError> {
-        if let Some(own) = &self.own {
+    async fn request_view(&mut self) -> Result<Arc<PolicyView<'r>>, PolicyError> {
+        if let Some(own) = &self.request_view {
             return Ok(Arc::clone(own));
         }
-        let own = Arc::new(told(self.parts, self.a, self.a.endpoint, self.object).await?);
-        self.own = Some(Arc::clone(&own));
+        let own =
+            Arc::new(build_view(self.parts, self.attributes, self.attributes.endpoint, self.object).await?);
+        self.request_view = Some(Arc::clone(&own));
         Ok(own)
     }
 
@@ -273,7 +274,7 @@ impl<'r> Dispatch<'r> {
         for decision in judgement.decisions {
             let kind = error_type(&decision.message);
             let count =
-                |enforced| metrics.checked(&policy.name, &binding.name, kind, enforced, decision.took);
+                |enforced| metrics.checked(&policy.name, &binding.name, kind, enforced, decision.duration);
             if !decision.denies {
                 count(EnforcementAction::Allow);
                 continue;
@@ -281,7 +282,7 @@ impl<'r> Dispatch<'r> {
             for action in &binding.actions {
                 match action {
                     Action::Deny => {
-                        self.denied.get_or_insert_with(|| {
+                        self.rejection.get_or_insert_with(|| {
                             Rejection::new(policy, Some(binding), &decision.message, &decision.reason)
                         });
                         count(EnforcementAction::Deny);
@@ -315,25 +316,25 @@ impl<'r> Dispatch<'r> {
 }
 
 /// Evaluates a policy until no authorization check is pending.
-async fn settled(policy: &Policy<Validations>, about: &PolicyRequest<'_>) -> ValidationResult {
+async fn evaluate(policy: &Policy<Validations>, about: &PolicyRequest<'_>) -> ValidationResult {
     loop {
-        let judgement = policy.judge(about);
-        if !about.authorizations.is_open() {
+        let judgement = policy.evaluate(about);
+        if !about.authorizations.is_pending() {
             return judgement;
         }
-        about.authorizations.settle().await;
+        about.authorizations.resolve_pending().await;
     }
 }
 
-async fn told<'t>(
-    parts: &PolicyParts,
+async fn build_view<'t>(
+    parts: &PolicyDeps,
     a: &'t Attributes<'t>,
     endpoint: &'t api::resources::Resource<'t>,
     object: Option<&'t Object>,
 ) -> Result<PolicyView<'t>, PolicyError> {
-    let seen = Versioned::new(parts.around.versions.as_ref(), a, endpoint, object).await;
-    let seen = seen.map_err(PolicyError::LookUp)?;
-    Ok(PolicyView { requests: Requests::new(&seen), seen })
+    let versioned = VersionedAttributes::new(parts.deps.versions.as_ref(), a, endpoint, object).await;
+    let versioned = versioned.map_err(PolicyError::LookUp)?;
+    Ok(PolicyView { requests: Requests::new(&versioned), versioned })
 }
 
 /// Adds a value under a key. Skips duplicates.

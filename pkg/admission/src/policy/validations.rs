@@ -75,7 +75,7 @@ pub(super) struct Decision {
     pub(super) message: String,
     /// Reason of the Status; empty for the default.
     pub(super) reason: Box<str>,
-    pub(super) took: Duration,
+    pub(super) duration: Duration,
 }
 
 /// An audit annotation, or the error that prevented it.
@@ -95,17 +95,17 @@ pub(super) struct ValidationResult {
 
 impl Policy<Validations> {
     /// Evaluates the policy. If an authorization check is pending afterwards, the result is invalid.
-    pub(super) fn judge(&self, about: &PolicyRequest<'_>) -> ValidationResult {
-        match about.meets(self) {
+    pub(super) fn evaluate(&self, about: &PolicyRequest<'_>) -> ValidationResult {
+        match about.matches_conditions(self) {
             Ok(true) => {}
             Ok(false) => return ValidationResult::default(),
             Err(error) => return self.failed(&error),
         }
         let arena = Arena::new();
         let inputs = about.inputs(&arena);
-        let now = about.around.now.as_ref();
+        let now = about.deps.now.as_ref();
         let judged = self.validated(&inputs, &arena, now).and_then(|decisions| {
-            let annotations = self.annotated(&inputs, &arena, now)?;
+            let annotations = self.evaluate_annotations(&inputs, &arena, now)?;
             Ok(ValidationResult { decisions, annotations })
         });
         judged.unwrap_or_else(|error| self.failed(&error))
@@ -117,8 +117,8 @@ impl Policy<Validations> {
         ValidationResult { decisions: vec![decision], annotations: Vec::new() }
     }
 
-    fn failure(&self, index: usize, message: String, took: Duration) -> Decision {
-        Decision { index, denies: !self.ignores_failures, message, reason: Box::default(), took }
+    fn failure(&self, index: usize, message: String, duration: Duration) -> Decision {
+        Decision { index, denies: !self.ignores_failures, message, reason: Box::default(), duration }
     }
 
     /// Returns the failed validations.
@@ -143,10 +143,10 @@ impl Policy<Validations> {
             };
             outcomes.push(Outcome { passed, took: now().saturating_duration_since(began) });
         }
-        Ok(self.decided(outcomes, &inputs, arena, budget))
+        Ok(self.build_decisions(outcomes, &inputs, arena, budget))
     }
 
-    fn decided<'a>(
+    fn build_decisions<'a>(
         &'a self,
         outcomes: Vec<Outcome>,
         inputs: &Inputs<'a>,
@@ -159,16 +159,16 @@ impl Policy<Validations> {
         let messages = if has_messages { self.messages(inputs, arena, budget) } else { Ok(Vec::new()) };
         let mut decisions = Vec::new();
         for (index, (outcome, validation)) in outcomes.into_iter().zip(&self.rules.validations).enumerate() {
-            let took = outcome.took;
+            let duration = outcome.took;
             let decision = match (outcome.passed, &messages) {
-                (Err(error), _) => self.failure(index, error.to_string(), took),
-                (_, Err(why)) => self.failure(index, format!("failed messageExpression: {why}"), took),
+                (Err(error), _) => self.failure(index, error.to_string(), duration),
+                (_, Err(why)) => self.failure(index, format!("failed messageExpression: {why}"), duration),
                 (Ok(true), _) => continue,
                 (Ok(false), Ok(messages)) => {
                     let message = messages.get(index).and_then(Option::as_deref);
                     let message = validation.message(message.unwrap_or_default());
                     let reason = validation.reason.clone().unwrap_or_else(|| "Invalid".into());
-                    Decision { index, denies: true, message, reason, took }
+                    Decision { index, denies: true, message, reason, duration }
                 }
             };
             decisions.push(decision);
@@ -195,7 +195,7 @@ impl Policy<Validations> {
                 continue;
             };
             messages.push(match program.evaluate(&inputs, arena, &mut budget) {
-                Ok(Value::String(message)) => usable(message),
+                Ok(Value::String(message)) => valid_message(message),
                 Ok(_) | Err(EvaluationError::Expression(_)) => None,
                 Err(error @ EvaluationError::Budget(_)) => return Err(error),
             });
@@ -207,7 +207,7 @@ impl Policy<Validations> {
     ///
     /// # Errors
     /// The budget is exhausted.
-    fn annotated<'a>(
+    fn evaluate_annotations<'a>(
         &'a self,
         inputs: &Inputs<'a>,
         arena: &'a Arena,
@@ -257,7 +257,7 @@ impl Validation {
 }
 
 /// Returns the message of an expression, if it is valid.
-fn usable(message: &str) -> Option<String> {
+fn valid_message(message: &str) -> Option<String> {
     let message = message.trim();
     let fits = !message.is_empty() && message.len() <= MESSAGE_BYTES_MAX && !message.contains('\n');
     fits.then(|| message.to_owned())

@@ -32,7 +32,7 @@ fn pod_level_resources_take_precedence() {
     let pod = json!({"spec": {"containers": [container("100m")], "resources": resources,
         "overhead": {"cpu": "1", "memory": "1Mi"}}});
     check(pod.clone(), ResourceSide::Requests, CountOptions::default(), json!({"cpu": "2"}));
-    let all = CountOptions { all_of_pod: true, statuses: false };
+    let all = CountOptions { all_of_pod: true, use_status_resources: false };
     check(
         pod.clone(),
         ResourceSide::Requests,
@@ -46,7 +46,7 @@ fn pod_level_resources_take_precedence() {
 fn allocated_resources_of_status_count() {
     let status = json!({"containerStatuses": [
         {"name": "c", "resources": {"requests": {"cpu": "300m"}}, "allocatedResources": {"cpu": "400m"}}]});
-    let counting = CountOptions { all_of_pod: false, statuses: true };
+    let counting = CountOptions { all_of_pod: false, use_status_resources: true };
     let pod = |cpu: &str, status: &Value| json!({"spec": {"containers": [container(cpu)]}, "status": status});
     check(pod("100m", &status), ResourceSide::Requests, counting, json!({"cpu": "400m"}));
     check(pod("1", &status), ResourceSide::Requests, counting, json!({"cpu": "1"}));

@@ -37,7 +37,7 @@ pub(super) fn check(
 ) -> Result<Vec<(usize, ResourceList)>, Box<Status>> {
     let requirements = limited.iter().flat_map(LimitedResource::scopes);
     let Some(scopes) = evaluator.matching_scopes(requirements, object) else { return Ok(Vec::new()) };
-    let mut interested = interested(quotas, evaluator, object).map_err(|cause| a.forbidden(cause))?;
+    let mut interested = matching_quotas(quotas, evaluator, object).map_err(|cause| a.forbidden(cause))?;
     if interested.is_empty() && limited.is_empty() {
         return Ok(Vec::new());
     }
@@ -48,10 +48,10 @@ pub(super) fn check(
         let cause = format!("quota usage is negative for resource(s): {}", negative.join(","));
         return Err(a.forbidden(&cause));
     }
-    if !measure(&mut interested, quotas, &usage, evaluator, a) {
+    if !compute_deltas(&mut interested, quotas, &usage, evaluator, a) {
         return Ok(Vec::new());
     }
-    if let Some(uncovered) = uncovered(&interested, &usage, evaluator, limited, a) {
+    if let Some(uncovered) = uncovered_resources(&interested, &usage, evaluator, limited, a) {
         return Err(a.forbidden(format!("insufficient quota to consume: {uncovered}")));
     }
     let covered: BTreeSet<&str> = quotas
@@ -66,11 +66,11 @@ pub(super) fn check(
         let cause = format!("insufficient quota to match these scopes: [{}]", open.join(" "));
         return Err(Status::unmapped(cause).into());
     }
-    counted(interested, quotas, a)
+    new_usage(interested, quotas, a)
 }
 
 /// Returns the quotas that apply to an object.
-fn interested(
+fn matching_quotas(
     quotas: &[Arc<Object>],
     evaluator: &Evaluator<'_>,
     object: &Object,
@@ -95,7 +95,7 @@ fn interested(
 }
 
 /// Computes the usage that a write adds to each quota. Returns false if it adds nothing.
-fn measure(
+fn compute_deltas(
     interested: &mut [QuotaUsage],
     quotas: &[Arc<Object>],
     usage: &ResourceList,
@@ -103,7 +103,7 @@ fn measure(
     a: &Attributes<'_>,
 ) -> bool {
     let old = a.old.filter(|_| a.operation == Operation::Update);
-    let growth = old.map(|old| growth(usage, &evaluator.usage(old)));
+    let growth = old.map(|old| usage_delta(usage, &evaluator.usage(old)));
     let mut any = false;
     for one in interested.iter_mut() {
         let counted_before =
@@ -119,14 +119,14 @@ fn measure(
 }
 
 /// Returns the resources in use that require a quota and are covered by none.
-fn uncovered(
+fn uncovered_resources(
     interested: &[QuotaUsage],
     usage: &ResourceList,
     evaluator: &Evaluator<'_>,
     limited: &[LimitedResource],
     a: &Attributes<'_>,
 ) -> Option<String> {
-    let mine = limited.iter().filter(|limited| limited.is_about(a.resource));
+    let mine = limited.iter().filter(|limited| limited.applies_to(a.resource));
     let names: BTreeSet<&str> = mine
         .flat_map(|limited| {
             let used = usage.iter().filter(|(_, quantity)| quantity.sign().is_gt());
@@ -140,7 +140,7 @@ fn uncovered(
 }
 
 /// Computes the new usage, and checks increases against the limits.
-fn counted(
+fn new_usage(
     interested: Vec<QuotaUsage>,
     quotas: &[Arc<Object>],
     a: &Attributes<'_>,
@@ -173,7 +173,7 @@ fn status(quota: &Object, name: &str) -> ResourceList {
 }
 
 /// Returns the usage of `new` minus that of `old`.
-fn growth(new: &ResourceList, old: &ResourceList) -> ResourceList {
+fn usage_delta(new: &ResourceList, old: &ResourceList) -> ResourceList {
     let more = new.iter().map(|(name, quantity)| {
         let mut more = quantity.clone();
         if let Some(before) = old.get(name) {

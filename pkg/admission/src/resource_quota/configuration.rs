@@ -78,7 +78,7 @@ impl QuotaConfiguration {
 
 impl LimitedResource {
     /// True if the entry applies to a resource.
-    pub(super) fn is_about(&self, row: &Resource<'_>) -> bool {
+    pub(super) fn applies_to(&self, row: &Resource<'_>) -> bool {
         (text(&self.0, "apiGroup"), text(&self.0, "resource")) == (row.group, row.plural)
     }
 
@@ -109,7 +109,7 @@ mod tests {
             let read = QuotaConfiguration::parse(text.as_bytes()).unwrap();
             let [limited] = read.limited.as_slice() else { panic!("{read:?}") };
             assert!(limited.names("requests.cpu") && !limited.names("memory"));
-            assert!(limited.is_about(api::resources::find("", "v1", "pods", "").unwrap()));
+            assert!(limited.applies_to(api::resources::find("", "v1", "pods", "").unwrap()));
         }
     }
 

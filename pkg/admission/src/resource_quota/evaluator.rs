@@ -31,7 +31,8 @@ const POD_RESOURCES: [&str; 11] = [
     "pods",
 ];
 /// Resources that each container must set if a quota limits them.
-const NEEDED: [&str; 6] = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
+const REQUIRED_RESOURCES: [&str; 6] =
+    ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 const SERVICE_RESOURCES: [&str; 4] =
     ["count/services", "services", "services.nodeports", "services.loadbalancers"];
 /// Separator between a storage class and a resource name.
@@ -141,7 +142,7 @@ impl<'a> Evaluator<'a> {
             }
             Evaluator::Objects(row) => match name.strip_prefix("count/") {
                 Some(counted) => counted.split_once('.').unwrap_or((counted, "")) == (row.plural, row.group),
-                None => alias(row) == Some(name),
+                None => legacy_name(row) == Some(name),
             },
         }
     }
@@ -161,7 +162,7 @@ impl<'a> Evaluator<'a> {
                 of_resources(&list("requests"), &list("limits"))
             });
             let says = says.unwrap_or_default();
-            let needed = limited.iter().filter(|name| NEEDED.contains(&name.as_str()));
+            let needed = limited.iter().filter(|name| REQUIRED_RESOURCES.contains(&name.as_str()));
             for name in needed.filter(|name| !says.contains_key(name.as_str())) {
                 missing.entry(name.as_str()).or_default().push(text(container, "name"));
             }
@@ -182,14 +183,14 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn usage(&self, object: &Object) -> ResourceList {
         match self {
-            Evaluator::Pods => of_one_pod(object),
+            Evaluator::Pods => pod_usage(object),
             Evaluator::Services => of_service(object),
             Evaluator::VolumeClaims => of_volume_claim(object),
             Evaluator::DeviceClaims => of_device_claim(object),
             Evaluator::Objects(row) => {
                 let dot = if row.group.is_empty() { "" } else { "." };
                 let count = format!("count/{}{dot}{}", row.plural, row.group);
-                let names = std::iter::once(count).chain(alias(row).map(str::to_owned));
+                let names = std::iter::once(count).chain(legacy_name(row).map(str::to_owned));
                 names.map(|name| (name, number(1))).collect()
             }
         }
@@ -197,7 +198,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// Returns the legacy resource name of a kind.
-fn alias<'r>(row: &Resource<'r>) -> Option<&'r str> {
+fn legacy_name<'r>(row: &Resource<'r>) -> Option<&'r str> {
     let aliased = ["configmaps", "resourcequotas", "replicationcontrollers", "secrets"];
     aliased.contains(&row.plural).then_some(row.plural).filter(|_| row.group.is_empty())
 }
@@ -213,12 +214,12 @@ fn has_pod_level_resources(resources: &Object) -> bool {
     names.any(|name| matches!(name.as_str(), "cpu" | "memory") || name.starts_with("hugepages-"))
 }
 
-fn of_one_pod(pod: &Object) -> ResourceList {
+fn pod_usage(pod: &Object) -> ResourceList {
     let mut usage: ResourceList = [("count/pods".to_owned(), number(1))].into_iter().collect();
     if matches!(spec_text(pod, "status", "phase"), "Failed" | "Succeeded") {
         return usage;
     }
-    let counting = CountOptions { all_of_pod: true, statuses: true };
+    let counting = CountOptions { all_of_pod: true, use_status_resources: true };
     let of = |side| of_pod(pod, side, counting);
     usage.insert("pods".into(), number(1));
     usage.add(&of_resources(&of(ResourceSide::Requests), &of(ResourceSide::Limits)));
@@ -304,7 +305,7 @@ fn of_device_claim(claim: &Object) -> ResourceList {
                 _ => 0,
             };
             let name = format!("{}{OF_DEVICE_CLASS}", text(alternative, "deviceClassName"));
-            needs.raise(&[(name, number(devices))].into_iter().collect());
+            needs.max_with(&[(name, number(devices))].into_iter().collect());
         }
         usage.add(&needs);
     }

@@ -172,7 +172,7 @@ fn update_counts_only_growth() {
 fn limited(store: &Arc<Store>, resources: &str) -> ResourceQuota {
     let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n";
     let text = format!("{head}limitedResources: {resources}");
-    plugin(store).configured(QuotaConfiguration::parse(text.as_bytes()).unwrap())
+    plugin(store).with_configuration(QuotaConfiguration::parse(text.as_bytes()).unwrap())
 }
 
 #[test]

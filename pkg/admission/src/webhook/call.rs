@@ -12,8 +12,10 @@ use super::hook::{Hook, SideEffects};
 use super::metrics::{CallResult, FinishedCall};
 use super::response::{Review, ReviewResponse};
 use super::{WebhookError, Webhooks, response};
-use crate::dynamic::{ConditionOwner, EditedObject, Invocation, NamespaceOf, Versioned, admission_request};
-use crate::expressions::Matched;
+use crate::dynamic::{
+    ConditionOwner, EditedObject, Invocation, NamespaceLookup, VersionedAttributes, admission_request,
+};
+use crate::expressions::MatchOutcome;
 use crate::webhook::hooks::Candidate;
 use crate::{AdmissionNotes, Attributes, Level};
 
@@ -29,20 +31,20 @@ pub(super) struct EncodedRequest {
 }
 
 impl EncodedRequest {
-    fn key(seen: &Versioned<'_>) -> (Box<str>, Box<str>, Box<str>) {
+    fn key(seen: &VersionedAttributes<'_>) -> (Box<str>, Box<str>, Box<str>) {
         let at = seen.endpoint;
         (at.group_version.into(), at.kind_group_version.into(), at.kind.into())
     }
 
     /// True if it still represents `seen`, provided that the object has not changed.
-    pub(super) fn is_of(&self, seen: &Versioned<'_>) -> bool {
+    pub(super) fn is_of(&self, seen: &VersionedAttributes<'_>) -> bool {
         self.endpoint == EncodedRequest::key(seen)
     }
 
-    pub(super) fn new(webhooks: &Webhooks, seen: &Versioned<'_>) -> Result<Self, Box<Status>> {
+    pub(super) fn new(webhooks: &Webhooks, seen: &VersionedAttributes<'_>) -> Result<Self, Box<Status>> {
         let text = |object: Option<&Object>| match object {
             Some(object) => {
-                let text = webhooks.around.versions.text(object, seen.endpoint);
+                let text = webhooks.deps.versions.to_json(object, seen.endpoint);
                 text.map_err(|error| Box::new(Status::internal_error(error.to_string())))
             }
             None => Ok(b"null".to_vec()),
@@ -74,19 +76,19 @@ impl Webhooks {
     ///
     /// # Errors
     /// The Status for the client.
-    pub(super) async fn concerned(
+    pub(super) async fn select_invocation(
         &self,
         hook: &Hook,
         candidate: &Candidate,
         a: &Attributes<'_>,
         object: Option<&Object>,
-        namespace: &NamespaceOf<'_>,
+        namespace: &NamespaceLookup<'_>,
     ) -> Result<Option<Invocation>, Box<Status>> {
         let invocation = match &candidate.invocation {
             Some(invocation) => invocation.clone(),
             None => {
                 let selected =
-                    hook.criteria.select(a.operation, a.endpoint, a.name, self.around.versions.as_ref());
+                    hook.criteria.select(a.operation, a.endpoint, a.name, self.deps.versions.as_ref());
                 let Some(invocation) = selected else { return Ok(None) };
                 invocation
             }
@@ -99,10 +101,10 @@ impl Webhooks {
     ///
     /// # Errors
     /// 403 if they fail to evaluate and the failure policy is `Fail`.
-    pub(super) async fn meets(
+    pub(super) async fn matches_conditions(
         &self,
         hook: &Hook,
-        seen: &Versioned<'_>,
+        seen: &VersionedAttributes<'_>,
         step: &'static str,
     ) -> Result<bool, Box<Status>> {
         let a = seen.attributes;
@@ -110,15 +112,15 @@ impl Webhooks {
             return Ok(true);
         }
         let whose = ConditionOwner { kind: "webhook", name: &hook.name, step, operation: a.operation };
-        let why = match hook.conditions.matches(seen, &whose, &self.around).await {
-            Matched::Yes => return Ok(true),
-            Matched::No(_) => None,
-            Matched::Error(why) => Some(why),
+        let why = match hook.conditions.matches(seen, &whose, &self.deps).await {
+            MatchOutcome::Yes => return Ok(true),
+            MatchOutcome::No(_) => None,
+            MatchOutcome::Error(why) => Some(why),
         };
         match why.filter(|_| !hook.ignores_failures) {
             Some(why) => Err(a.forbidden(&why)),
             None => {
-                self.around.conditions.excluded(&whose);
+                self.deps.conditions.excluded(&whose);
                 Ok(false)
             }
         }
@@ -128,7 +130,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// The webhook failed or rejected the request.
-    pub(super) async fn ask(
+    pub(super) async fn call_hook(
         &self,
         hook: &Hook,
         a: &Attributes<'_>,
@@ -149,11 +151,11 @@ impl Webhooks {
                 ("UID", uid.as_str().into()),
             ]
         });
-        let asked = pin!(self.ask_as(&uid, hook, a, question, mutating));
+        let asked = pin!(self.call_with_uid(&uid, hook, a, question, mutating));
         span.within(asked).await
     }
 
-    async fn ask_as(
+    async fn call_with_uid(
         &self,
         uid: &str,
         hook: &Hook,
@@ -165,7 +167,7 @@ impl Webhooks {
         if a.dry_run() {
             match hook.side_effects {
                 SideEffects::None => {}
-                SideEffects::Unsaid => return Err(failed("Webhook SideEffects is nil".to_owned(), 400)),
+                SideEffects::Unspecified => return Err(failed("Webhook SideEffects is nil".to_owned(), 400)),
                 SideEffects::Some => {
                     let text = format!("admission webhook {} does not support dry run", quote(&hook.name));
                     return Err(WebhookError::Server(Status::bad_request(text).into()));
@@ -174,7 +176,7 @@ impl Webhooks {
         }
         let unknown = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
         let review = hook.review.ok_or_else(|| failed(unknown.to_owned(), 400))?;
-        let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since((self.around.now)()));
+        let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since((self.deps.now)()));
         let timeout = left.map_or(hook.timeout, |left| left.min(hook.timeout));
         let called = self.caller.call(&hook.target, question.body(review, uid), timeout).await;
         let body = called.map_err(|failure| {
@@ -191,7 +193,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// The patch is invalid.
-    pub(super) async fn patched(
+    pub(super) async fn apply_patch(
         &self,
         hook: &Hook,
         a: &Attributes<'_>,
@@ -222,7 +224,7 @@ impl Webhooks {
         }
         let text = patch.apply(&question.object).map_err(|error| internal(error.to_string()))?;
         let endpoint = invocation.endpoint(a);
-        let read = self.around.versions.read(a, &text, endpoint).await;
+        let read = self.deps.versions.from_json(a, &text, endpoint).await;
         read.map(Some).map_err(|error| internal(error.to_string()))
     }
 
@@ -230,7 +232,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// The Status for the client.
-    pub(super) fn settle<T>(
+    pub(super) fn finish_call<T>(
         &self,
         told: FinishedCall<'_>,
         outcome: Result<T, WebhookError>,
@@ -240,25 +242,25 @@ impl Webhooks {
         let hook = told.hook;
         match outcome {
             Ok(value) => {
-                self.metrics.ended(&told, &CallResult::Passed);
+                self.metrics.record(&told, &CallResult::Allowed);
                 Ok(Some(value))
             }
             Err(WebhookError::Rejection(status)) => {
-                self.metrics.ended(&told, &CallResult::Refused(status.code));
+                self.metrics.record(&told, &CallResult::Rejected(status.code));
                 Err(status)
             }
             Err(WebhookError::Server(status)) => {
-                self.metrics.ended(&told, &CallResult::Broke);
+                self.metrics.record(&told, &CallResult::InternalError);
                 Err(status)
             }
             Err(WebhookError::Call { message, code }) => {
                 let text = format!("failed calling webhook {}: {message}", quote(&hook.name));
-                self.metrics.ended(&told, &CallResult::Failed { code, open: hook.ignores_failures });
+                self.metrics.record(&told, &CallResult::Failed { code, open: hook.ignores_failures });
                 if !hook.ignores_failures {
                     return Err(Status::internal_error(text).into());
                 }
                 failed_open(notes);
-                let over = |deadline| (self.around.now)() >= deadline;
+                let over = |deadline| (self.deps.now)() >= deadline;
                 if told.attributes.request.deadline.is_some_and(over) {
                     return Err(deadline_exceeded());
                 }
@@ -274,7 +276,7 @@ pub(super) fn deadline_exceeded() -> Box<Status> {
 }
 
 /// Collects warnings and audit annotations of a response, whether or not it allows the request.
-pub(super) fn note(hook: &Hook, answer: &mut ReviewResponse, notes: &mut AdmissionNotes) {
+pub(super) fn record_response(hook: &Hook, answer: &mut ReviewResponse, notes: &mut AdmissionNotes) {
     for (key, value) in answer.annotations.drain(..) {
         notes.annotate(format!("{}/{key}", hook.name), value, Level::Metadata);
     }
@@ -284,7 +286,7 @@ pub(super) fn note(hook: &Hook, answer: &mut ReviewResponse, notes: &mut Admissi
 }
 
 /// Returns the response if it allows the request.
-pub(super) fn allowed(hook: &Hook, answer: ReviewResponse) -> Result<ReviewResponse, WebhookError> {
+pub(super) fn require_allowed(hook: &Hook, answer: ReviewResponse) -> Result<ReviewResponse, WebhookError> {
     if answer.allowed {
         Ok(answer)
     } else {

@@ -40,7 +40,7 @@ pub struct Target {
 pub(super) enum SideEffects {
     None,
     Some,
-    Unsaid,
+    Unspecified,
 }
 
 pub struct Hook {
@@ -94,7 +94,7 @@ impl Hook {
             ignores_failures: text(webhook, "failurePolicy") == "Ignore",
             timeout: seconds.map_or(TIMEOUT, Duration::from_secs),
             side_effects: match maybe_text(webhook, "sideEffects") {
-                None => SideEffects::Unsaid,
+                None => SideEffects::Unspecified,
                 Some("None" | "NoneOnDryRun") => SideEffects::None,
                 Some(_) => SideEffects::Some,
             },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::hook::Hook;
 use crate::Attributes;
-use crate::dynamic::{Invocation, MatchCache, Versions};
+use crate::dynamic::{Invocation, MatchCache, VersionConverter};
 
 /// A webhook whose rules match an endpoint.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ impl Hooks {
     }
 
     /// Concatenates two sets.
-    pub fn followed_by(&self, others: &Self) -> Self {
+    pub fn concat(&self, others: &Self) -> Self {
         Hooks::new(self.hooks.iter().chain(&others.hooks).cloned().collect())
     }
 
@@ -42,14 +42,14 @@ impl Hooks {
     }
 
     /// Returns the webhooks whose rules match an operation at an endpoint.
-    pub(super) fn candidates(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Arc<[Candidate]> {
+    pub(super) fn candidates(&self, a: &Attributes<'_>, versions: &dyn VersionConverter) -> Arc<[Candidate]> {
         if self.hooks.is_empty() {
             return Arc::default();
         }
         self.memo.candidates(a, versions, |_| 1, || self.select(a, versions))
     }
 
-    fn select(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Vec<Candidate> {
+    fn select(&self, a: &Attributes<'_>, versions: &dyn VersionConverter) -> Vec<Candidate> {
         let fits = |(index, hook): (usize, &Arc<Hook>)| {
             if hook.criteria.has_names() {
                 return Some(Candidate { index, invocation: None });

@@ -47,15 +47,15 @@ pub(super) struct FinishedCall<'a> {
 /// Result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallResult {
-    Passed,
-    Refused(u16),
+    Allowed,
+    Rejected(u16),
     /// No valid response. `open` if the request continues anyway.
     Failed {
         code: u16,
         open: bool,
     },
     /// This server failed.
-    Broke,
+    InternalError,
 }
 
 /// Metrics of all webhooks. A call takes a round trip, so the cost of a lock is negligible. Series of deleted
@@ -77,16 +77,16 @@ impl WebhookMetrics {
         }
     }
 
-    pub(super) fn ended(&self, told: &FinishedCall<'_>, ended: &CallResult) {
+    pub(super) fn record(&self, told: &FinishedCall<'_>, ended: &CallResult) {
         let FinishedCall { hook, attributes, kind, took } = told;
         let name: &str = &hook.name;
         let operation = attributes.operation.name();
         let (code, rejection) = match *ended {
-            CallResult::Passed => (200, None),
-            CallResult::Refused(code) => (code, Some(("no_error", code))),
+            CallResult::Allowed => (200, None),
+            CallResult::Rejected(code) => (code, Some(("no_error", code))),
             CallResult::Failed { code, open: true } => (code, None),
             CallResult::Failed { code, open: false } => (code, Some(("calling_webhook_error", code))),
-            CallResult::Broke => (0, Some(("apiserver_internal_error", 0))),
+            CallResult::InternalError => (0, Some(("apiserver_internal_error", 0))),
         };
         let rejected = if rejection.is_some() { "true" } else { "false" };
         self.seconds.with([name, operation, rejected, kind]).observe_duration(*took);

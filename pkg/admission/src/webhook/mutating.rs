@@ -15,7 +15,7 @@ use super::hook::Hook;
 use super::hooks::Hooks;
 use super::metrics::FinishedCall;
 use super::{WebhookError, Webhooks};
-use crate::dynamic::{self, EditedObject, Invocation, NamespaceOf, Versioned};
+use crate::dynamic::{self, EditedObject, Invocation, NamespaceLookup, VersionedAttributes};
 use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
 const ANNOTATION: &str = "mutation.webhook.admission.k8s.io/";
@@ -30,7 +30,7 @@ impl MutatingAdmissionWebhook {
 
     /// Returns the webhooks that may match a request; `None` until they are loaded.
     fn hooks(&self, a: &Attributes<'_>) -> Option<Arc<Hooks>> {
-        let configured = &self.0.configured;
+        let configured = &self.0.source;
         if dynamic::is_exempt(a) {
             Some(configured.mutating_manifests().unwrap_or_default())
         } else {
@@ -51,48 +51,54 @@ impl Plugin for MutatingAdmissionWebhook {
 
     async fn mutate(
         &self,
-        a: &Attributes<'_>,
+        attributes: &Attributes<'_>,
         object: Option<&mut Object>,
         notes: &mut AdmissionNotes,
     ) -> Verdict {
-        let Some(hooks) = self.hooks(a) else {
-            return Err(a.forbidden("not yet ready to handle request"));
+        let Some(hooks) = self.hooks(attributes) else {
+            return Err(attributes.forbidden("not yet ready to handle request"));
         };
-        let round =
-            Round { webhooks: &self.0, hooks: &hooks, a, number: usize::from(notes.is_reinvocation()) };
+        let round = WebhookRound {
+            webhooks: &self.0,
+            hooks: &hooks,
+            attributes,
+            round_index: usize::from(notes.is_reinvocation()),
+        };
         round.run(object, notes).await
     }
 }
 
 /// One round of webhooks for a request.
-struct Round<'r> {
+struct WebhookRound<'r> {
     webhooks: &'r Webhooks,
     hooks: &'r Hooks,
-    a: &'r Attributes<'r>,
-    number: usize,
+    attributes: &'r Attributes<'r>,
+    round_index: usize,
 }
 
-impl Round<'_> {
+impl WebhookRound<'_> {
     async fn run(&self, mut object: Option<&mut Object>, notes: &mut AdmissionNotes) -> Verdict {
-        let candidates = self.hooks.candidates(self.a, self.webhooks.around.versions.as_ref());
+        let candidates = self.hooks.candidates(self.attributes, self.webhooks.deps.versions.as_ref());
         if candidates.is_empty() {
             return Ok(());
         }
-        if self.number > 0 && notes.webhooks.left.as_ref() != object.as_deref() {
-            notes.webhooks.changed();
+        if self.round_index > 0 && notes.webhooks.last_output.as_ref() != object.as_deref() {
+            notes.webhooks.require_reinvocation();
         }
-        let namespace = NamespaceOf::new(self.webhooks.around.objects.as_ref());
+        let namespace = NamespaceLookup::new(self.webhooks.deps.objects.as_ref());
         let mut told: Option<EncodedRequest> = None;
         for candidate in candidates.iter() {
             let Some(hook) = self.hooks.get(candidate.index) else { continue };
-            let concerned =
-                self.webhooks.concerned(hook, candidate, self.a, object.as_deref(), &namespace).await?;
+            let concerned = self
+                .webhooks
+                .select_invocation(hook, candidate, self.attributes, object.as_deref(), &namespace)
+                .await?;
             let Some(invocation) = concerned else { continue };
             let asks = MatchedHook { hook, invocation, index: candidate.index };
-            let changed = self.ask(&asks, object.as_deref(), &mut told, notes).await?;
+            let changed = self.call_and_settle(&asks, object.as_deref(), &mut told, notes).await?;
             if let (Some(new), Some(object)) = (changed, object.as_deref_mut()) {
                 if !self.is_same(object, &new.object) {
-                    notes.webhooks.changed();
+                    notes.webhooks.require_reinvocation();
                     notes.request_reinvocation();
                 }
                 notes.keep_managed_fields(object);
@@ -100,23 +106,27 @@ impl Round<'_> {
                 told = None;
             }
             if hook.reinvokes {
-                notes.webhooks.asked.insert(hook.uid.clone());
+                notes.webhooks.previously_invoked.insert(hook.uid.clone());
             }
         }
-        notes.webhooks.leave(object.as_deref());
+        notes.webhooks.set_last_output(object.as_deref());
         Ok(())
     }
 
     /// True if a webhook has changed nothing.
     fn is_same(&self, old: &Object, new: &Object) -> bool {
-        let storage =
-            self.a.resource.storage.as_ref().filter(|_| self.a.endpoint.kind == self.a.resource.kind);
-        let message = storage.map_or(self.a.endpoint.message, |storage| storage.message);
+        let storage = self
+            .attributes
+            .resource
+            .storage
+            .as_ref()
+            .filter(|_| self.attributes.endpoint.kind == self.attributes.resource.kind);
+        let message = storage.map_or(self.attributes.endpoint.message, |storage| storage.message);
         api::semantic::equal(message, old, new)
     }
 
     /// Calls a webhook. Returns the changed object, if any.
-    async fn ask(
+    async fn call_and_settle(
         &self,
         ask: &MatchedHook<'_>,
         object: Option<&Object>,
@@ -124,16 +134,16 @@ impl Round<'_> {
         notes: &mut AdmissionNotes,
     ) -> Result<Option<EditedObject>, Box<Status>> {
         let webhooks = self.webhooks;
-        let a = self.a;
+        let a = self.attributes;
         let hook = ask.hook;
         let endpoint = ask.invocation.endpoint(a);
-        let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await;
+        let seen = VersionedAttributes::new(webhooks.deps.versions.as_ref(), a, endpoint, object).await;
         // Upstream wraps this error twice.
         let seen = seen.map_err(|why| Status::internal_error(Status::internal_error(why.message).message))?;
-        if !webhooks.meets(hook, &seen, "admit").await? {
+        if !webhooks.matches_conditions(hook, &seen, "admit").await? {
             return Ok(None);
         }
-        if self.number > 0 && !notes.webhooks.wanted.contains(&hook.uid) {
+        if self.round_index > 0 && !notes.webhooks.to_reinvoke.contains(&hook.uid) {
             return Ok(None);
         }
         let question = match told.take().filter(|question| question.is_of(&seen)) {
@@ -141,8 +151,8 @@ impl Round<'_> {
             None => EncodedRequest::new(webhooks, &seen)?,
         };
         let question = told.insert(question);
-        let began = (webhooks.around.now)();
-        let outcome = self.answer(ask, question, notes).await;
+        let began = (webhooks.deps.now)();
+        let outcome = self.call_and_patch(ask, question, notes).await;
         let object_changed =
             matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, &new.object)));
         let said = MutationAnnotation {
@@ -151,30 +161,34 @@ impl Round<'_> {
             mutated: Some(object_changed),
             ..MutationAnnotation::default()
         };
-        notes.annotate(format!("{ANNOTATION}{}", ask.place(self.number)), said.text(), Level::Metadata);
-        let took = (webhooks.around.now)().saturating_duration_since(began);
-        Span::took(Step::MutatingWebhook, took);
+        notes.annotate(
+            format!("{ANNOTATION}{}", ask.annotation_key(self.round_index)),
+            said.text(),
+            Level::Metadata,
+        );
+        let took = (webhooks.deps.now)().saturating_duration_since(began);
+        Span::record_step(Step::MutatingWebhook, took);
         let counted = FinishedCall { hook, attributes: a, kind: "admit", took };
         let failed_open = |notes: &mut AdmissionNotes| {
-            let key = format!("failed-open.{ANNOTATION}{}", ask.place(self.number));
+            let key = format!("failed-open.{ANNOTATION}{}", ask.annotation_key(self.round_index));
             notes.annotate(key, hook.name.as_ref(), Level::Metadata);
         };
-        webhooks.settle(counted, outcome, failed_open, notes).map(Option::flatten)
+        webhooks.finish_call(counted, outcome, failed_open, notes).map(Option::flatten)
     }
 
-    async fn answer(
+    async fn call_and_patch(
         &self,
         ask: &MatchedHook<'_>,
         question: &EncodedRequest,
         notes: &mut AdmissionNotes,
     ) -> Result<Option<EditedObject>, WebhookError> {
         let webhooks = self.webhooks;
-        let a = self.a;
+        let a = self.attributes;
         let hook = ask.hook;
-        let mut answer = webhooks.ask(hook, a, question, true).await?;
-        call::note(hook, &mut answer, notes);
-        let answer = call::allowed(hook, answer)?;
-        let patched = webhooks.patched(hook, a, &ask.invocation, question, &answer).await?;
+        let mut answer = webhooks.call_hook(hook, a, question, true).await?;
+        call::record_response(hook, &mut answer, notes);
+        let answer = call::require_allowed(hook, answer)?;
+        let patched = webhooks.apply_patch(hook, a, &ask.invocation, question, &answer).await?;
         if patched.is_some() {
             let said = MutationAnnotation {
                 configuration: &hook.configuration,
@@ -184,7 +198,7 @@ impl Round<'_> {
                 ..MutationAnnotation::default()
             };
             notes.annotate(
-                format!("{PATCH_ANNOTATION}{}", ask.place(self.number)),
+                format!("{PATCH_ANNOTATION}{}", ask.annotation_key(self.round_index)),
                 said.text(),
                 Level::Request,
             );
@@ -223,7 +237,7 @@ struct MatchedHook<'r> {
 }
 
 impl MatchedHook<'_> {
-    fn place(&self, round: usize) -> String {
+    fn annotation_key(&self, round: usize) -> String {
         format!("round_{round}_index_{}", self.index)
     }
 }

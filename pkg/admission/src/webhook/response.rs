@@ -85,10 +85,10 @@ impl Review {
             Review::V1 => check_v1(response, uid, &head, mutating)?,
             Review::V1beta1 => {}
         }
-        Ok(self.answer(response, mutating))
+        Ok(self.parse(response, mutating))
     }
 
-    fn answer(self, response: &Object, mutating: bool) -> ReviewResponse {
+    fn parse(self, response: &Object, mutating: bool) -> ReviewResponse {
         let patch = if mutating { text(response, "patch") } else { "" };
         let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
         ReviewResponse {

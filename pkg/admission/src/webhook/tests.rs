@@ -16,7 +16,7 @@ use jsontree::{Value, json};
 use schema::object::Object;
 
 use super::*;
-use crate::dynamic::{EditedObject, Versions};
+use crate::dynamic::{EditedObject, VersionConverter};
 use crate::testing::{Store, Write, object};
 use crate::{AdmissionNotes, Attributes, Chain, ObjectError, Plugin};
 
@@ -61,17 +61,17 @@ impl World {
 
     pub(super) fn parts(self: &Arc<Self>) -> Webhooks {
         Webhooks {
-            configured: Arc::clone(self) as Arc<dyn WebhookSource>,
+            source: Arc::clone(self) as Arc<dyn WebhookSource>,
             caller: Arc::clone(self) as Arc<dyn Caller>,
-            around: DynamicAdmissionDeps {
-                versions: Arc::clone(self) as Arc<dyn Versions>,
+            deps: DynamicAdmissionDeps {
+                versions: Arc::clone(self) as Arc<dyn VersionConverter>,
                 objects: Store::of([(
                     "namespaces",
                     json!({"metadata": {"name": "ns", "labels": {"env": "test"}}}),
                 )]),
                 authorizer: Arc::new(authorization::AlwaysAllow),
                 now: Arc::new(std::time::Instant::now),
-                aside: Arc::new(|work| work()),
+                run_blocking: Arc::new(|work| work()),
                 conditions: Arc::default(),
             },
             metrics: Arc::default(),
@@ -154,7 +154,7 @@ impl Caller for World {
 
 /// Only autoscalers have a second version.
 #[async_trait]
-impl Versions for World {
+impl VersionConverter for World {
     fn generation(&self) -> u64 {
         0
     }
@@ -166,7 +166,7 @@ impl Versions for World {
         other.flatten().map(Handle::from).into_iter().collect()
     }
 
-    async fn shown(
+    async fn to_version(
         &self,
         _: &Attributes<'_>,
         shown: &Object,
@@ -178,12 +178,12 @@ impl Versions for World {
         Ok(shown)
     }
 
-    fn text(&self, object: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
+    fn to_json(&self, object: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         *self.encoded.lock().unwrap() += 1;
         Ok(Value::Object(object.clone()).to_string().into_bytes())
     }
 
-    async fn read(
+    async fn from_json(
         &self,
         _: &Attributes<'_>,
         text: &[u8],

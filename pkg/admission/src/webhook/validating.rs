@@ -14,7 +14,7 @@ use super::hooks::Hooks;
 use super::metrics::FinishedCall;
 use super::response::ReviewResponse;
 use super::{WebhookError, Webhooks};
-use crate::dynamic::{self, Invocation, NamespaceOf, Versioned};
+use crate::dynamic::{self, Invocation, NamespaceLookup, VersionedAttributes};
 use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
 const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/round_0_index_";
@@ -35,7 +35,7 @@ impl ValidatingAdmissionWebhook {
 
     /// Returns the webhooks that may match a request; `None` until they are loaded.
     fn hooks(&self, a: &Attributes<'_>) -> Option<Arc<Hooks>> {
-        let configured = &self.0.configured;
+        let configured = &self.0.source;
         if dynamic::is_exempt(a) {
             Some(configured.validating_manifests().unwrap_or_default())
         } else {
@@ -44,19 +44,19 @@ impl ValidatingAdmissionWebhook {
     }
 
     /// Calls a webhook and measures the duration.
-    async fn ask(
+    async fn call_timed(
         &self,
         a: &Attributes<'_>,
         call: HookCall<'_>,
         questions: &[EncodedRequest],
     ) -> (Result<ReviewResponse, WebhookError>, std::time::Duration) {
-        let began = (self.0.around.now)();
+        let began = (self.0.deps.now)();
         let answer = match questions.get(call.at) {
-            Some(question) => self.0.ask(call.hook, a, question, false).await,
+            Some(question) => self.0.call_hook(call.hook, a, question, false).await,
             None => Ok(ReviewResponse::default()),
         };
-        let took = (self.0.around.now)().saturating_duration_since(began);
-        Span::took(Step::ValidatingWebhook, took);
+        let took = (self.0.deps.now)().saturating_duration_since(began);
+        Span::record_step(Step::ValidatingWebhook, took);
         (answer, took)
     }
 }
@@ -81,21 +81,21 @@ impl Plugin for ValidatingAdmissionWebhook {
         let Some(hooks) = self.hooks(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
-        let candidates = hooks.candidates(a, webhooks.around.versions.as_ref());
-        let namespace = NamespaceOf::new(webhooks.around.objects.as_ref());
+        let candidates = hooks.candidates(a, webhooks.deps.versions.as_ref());
+        let namespace = NamespaceLookup::new(webhooks.deps.objects.as_ref());
         let mut concerned: Vec<(&Hook, Invocation)> = Vec::new();
         for candidate in candidates.iter() {
             let Some(hook) = hooks.get(candidate.index) else { continue };
-            let invocation = webhooks.concerned(hook, candidate, a, object, &namespace).await?;
+            let invocation = webhooks.select_invocation(hook, candidate, a, object, &namespace).await?;
             concerned.extend(invocation.map(|invocation| (&**hook, invocation)));
         }
         let mut questions: Vec<EncodedRequest> = Vec::new();
         let mut asked: Vec<HookCall<'_>> = Vec::new();
         for (hook, invocation) in &concerned {
             let endpoint = invocation.endpoint(a);
-            let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await;
+            let seen = VersionedAttributes::new(webhooks.deps.versions.as_ref(), a, endpoint, object).await;
             let seen = seen.map_err(|why| Status::internal_error(why.message))?;
-            if !webhooks.meets(hook, &seen, "validating").await? {
+            if !webhooks.matches_conditions(hook, &seen, "validating").await? {
                 continue;
             }
             let at = match questions.iter().position(|question| question.is_of(&seen)) {
@@ -107,22 +107,21 @@ impl Plugin for ValidatingAdmissionWebhook {
             };
             asked.push(HookCall { hook, at });
         }
-        if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && (webhooks.around.now)() >= deadline)
-        {
+        if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && (webhooks.deps.now)() >= deadline) {
             return Err(call::deadline_exceeded());
         }
-        let answers = join_all(asked.iter().map(|asked| self.ask(a, *asked, &questions))).await;
+        let answers = join_all(asked.iter().map(|asked| self.call_timed(a, *asked, &questions))).await;
         let mut verdict = Ok(());
         for (index, (HookCall { hook, .. }, (answer, took))) in asked.iter().zip(answers).enumerate() {
             let outcome = answer.and_then(|mut answer| {
-                call::note(hook, &mut answer, notes);
-                call::allowed(hook, answer)
+                call::record_response(hook, &mut answer, notes);
+                call::require_allowed(hook, answer)
             });
             let told = FinishedCall { hook, attributes: a, kind: "validating", took };
             let failed_open = |notes: &mut AdmissionNotes| {
                 notes.annotate(format!("{FAILED_OPEN}{index}"), hook.name.as_ref(), Level::Metadata);
             };
-            let settled = webhooks.settle(told, outcome, failed_open, notes);
+            let settled = webhooks.finish_call(told, outcome, failed_open, notes);
             verdict = verdict.and(settled.map(drop));
         }
         verdict

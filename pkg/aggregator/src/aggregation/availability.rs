@@ -19,10 +19,10 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::metrics::AvailabilityMetrics;
-use super::registered::Place;
+use super::registered::ServerAddress;
 use super::remote::Remote;
 use crate::error::Error;
-use crate::service_addresses::Found;
+use crate::service_addresses::ResolvedService;
 
 /// Timeout of a check.
 const PROBE_MAX: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    fn passed() -> Self {
+    fn available() -> Self {
         Verdict { available: true, reason: "Passed", message: "all checks passed".to_owned() }
     }
 
@@ -63,7 +63,7 @@ impl Verdict {
     }
 
     /// Returns the APIService with this condition; `None` if it is unchanged.
-    pub(super) fn told(&self, current: &Object, now: UnixTime) -> Option<Object> {
+    pub(super) fn apply_condition(&self, current: &Object, now: UnixTime) -> Option<Object> {
         let mut new = current.clone();
         let now = UnixTime { nanos: 0, ..now }.rfc3339().to_string();
         if !has_conditions(&new) {
@@ -104,8 +104,8 @@ fn has_conditions(object: &Object) -> bool {
 }
 
 /// Returns the problem of a Service that is visible without a check, if any.
-fn problem_of_service(place: &Place, found: &Found) -> Option<Verdict> {
-    let Place { namespace, name, port, .. } = place;
+fn problem_of_service(place: &ServerAddress, found: &ResolvedService) -> Option<Verdict> {
+    let ServerAddress { namespace, name, port, .. } = place;
     let at = format!("service/{name} in {}", quote(namespace));
     let Some(service) = &found.service else {
         return Some(Verdict::failed("ServiceNotFound", format!("{at} is not present")));
@@ -136,7 +136,7 @@ pub(super) struct Watcher {
     pub(super) status: Client,
     pub(super) metrics: Arc<AvailabilityMetrics>,
     /// Notified when the server becomes available again.
-    pub(super) back: Arc<Notify>,
+    pub(super) recovered: Arc<Notify>,
 }
 
 impl Watcher {
@@ -145,14 +145,14 @@ impl Watcher {
         let mut pause = RETRY_INTERVAL_MIN;
         let mut was_available = false;
         loop {
-            let found = self.remote.found();
-            let verdict = match problem_of_service(&self.remote.place, &found) {
+            let found = self.remote.resolved_service();
+            let verdict = match problem_of_service(&self.remote.address, &found) {
                 Some(verdict) => verdict,
-                None => self.asked().await,
+                None => self.check_server().await,
             };
-            let written = self.tell(&verdict).await;
+            let written = self.write_condition(&verdict).await;
             if verdict.available && !was_available {
-                self.back.notify_one();
+                self.recovered.notify_one();
             }
             was_available = verdict.available;
             let again = match (written, verdict.reason) {
@@ -162,25 +162,25 @@ impl Watcher {
             };
             pause = if verdict.available { RETRY_INTERVAL_MIN } else { (pause * 2).min(PROBE_INTERVAL) };
             // Ends after the timeout or when the Service changes.
-            _ = timeout(again, self.remote.changed(&found)).await;
+            _ = timeout(again, self.remote.wait_for_change(&found)).await;
         }
     }
 
     /// Checks the server once. If that fails, runs several checks concurrently, and one success suffices.
-    async fn asked(&self) -> Verdict {
-        let Err(first) = self.ask().await else { return Verdict::passed() };
-        let mut others: FuturesUnordered<_> = (1..PROBES).map(|_| self.ask()).collect();
+    async fn check_server(&self) -> Verdict {
+        let Err(first) = self.probe_server().await else { return Verdict::available() };
+        let mut others: FuturesUnordered<_> = (1..PROBES).map(|_| self.probe_server()).collect();
         let mut last = first;
         while let Some(outcome) = others.next().await {
             match outcome {
-                Ok(()) => return Verdict::passed(),
+                Ok(()) => return Verdict::available(),
                 Err(error) => last = error,
             }
         }
         Verdict::failed("FailedDiscoveryCheck", last.to_string())
     }
 
-    async fn ask(&self) -> Result<(), Error> {
+    async fn probe_server(&self) -> Result<(), Error> {
         let address = self.remote.address()?;
         let url = address.uri(&self.remote.path())?;
         let user = UserInfo {
@@ -197,7 +197,7 @@ impl Watcher {
     }
 
     /// Writes a condition. Returns false if that failed.
-    async fn tell(&self, verdict: &Verdict) -> bool {
+    async fn write_condition(&self, verdict: &Verdict) -> bool {
         let service = &self.remote.service;
         self.metrics.found(&service.name, verdict.available);
         let lost = std::sync::atomic::AtomicBool::new(false);
@@ -206,12 +206,12 @@ impl Watcher {
             let current = current.filter(|current| meta::text(current, "uid") == service.uid)?;
             let was = super::registered::ApiService::of(current).available;
             lost.store(was && !verdict.available, std::sync::atomic::Ordering::Relaxed);
-            verdict.told(current, now)
+            verdict.apply_condition(current, now)
         };
         match self.status.reconcile("", &service.name, &wanted).await {
             Ok(kept) => {
                 if kept.written && lost.into_inner() {
-                    self.metrics.lost(&service.name, verdict.reason);
+                    self.metrics.record_unavailable(&service.name, verdict.reason);
                 }
                 true
             }
@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    fn found(ports: &[(i32, &str)], slices: &[(&str, &[Option<bool>])]) -> Found {
+    fn found(ports: &[(i32, &str)], slices: &[(&str, &[Option<bool>])]) -> ResolvedService {
         let ports = ports.iter().map(|(number, name)| (*number, (*name).to_owned())).collect();
         let service = Service { kind: "ClusterIP".to_owned(), ports, ..Service::default() };
         let slice = |(port, ready): &(&str, &[Option<bool>])| {
@@ -241,18 +241,23 @@ mod tests {
                 ..EndpointSlice::default()
             })
         };
-        Found { service: Some(Arc::new(service)), slices: slices.iter().map(slice).collect() }
+        ResolvedService { service: Some(Arc::new(service)), slices: slices.iter().map(slice).collect() }
     }
 
     #[test]
     fn service_problems_are_found_without_request() {
-        let place = Place { namespace: "ns".to_owned(), name: "s".to_owned(), port: 443, ..Place::default() };
-        let check = |found: Found, expected: Option<(&str, &str)>| {
+        let place = ServerAddress {
+            namespace: "ns".to_owned(),
+            name: "s".to_owned(),
+            port: 443,
+            ..ServerAddress::default()
+        };
+        let check = |found: ResolvedService, expected: Option<(&str, &str)>| {
             let verdict = problem_of_service(&place, &found);
             let said = verdict.as_ref().map(|verdict| (verdict.reason, &*verdict.message));
             assert_eq!(said, expected);
         };
-        check(Found::default(), Some(("ServiceNotFound", "service/s in \"ns\" is not present")));
+        check(ResolvedService::default(), Some(("ServiceNotFound", "service/s in \"ns\" is not present")));
         let message = "service/s in \"ns\" is not listening on port 443";
         check(found(&[(80, "web")], &[]), Some(("ServicePortError", message)));
         let message = "cannot find endpointslices for service/s in \"ns\"";
@@ -262,16 +267,16 @@ mod tests {
         check(found(&[(443, "web")], &[("other", &[None])]), Some(("MissingEndpoints", message)));
         check(found(&[(443, "web")], &[("web", &[Some(false), None])]), None);
         let elsewhere = Service { kind: "ExternalName".to_owned(), ..Service::default() };
-        check(Found { service: Some(Arc::new(elsewhere)), ..Found::default() }, None);
+        check(ResolvedService { service: Some(Arc::new(elsewhere)), ..ResolvedService::default() }, None);
     }
 
     #[test]
     fn unchanged_condition_is_not_written() {
         let now = UnixTime::from_seconds(1_761_031_680);
-        let said = Verdict::local().told(&Object::new(), now).unwrap();
+        let said = Verdict::local().apply_condition(&Object::new(), now).unwrap();
         let later = UnixTime::from_seconds(now.seconds + 60);
-        assert_eq!(Verdict::local().told(&said, later), None);
-        let changed = Verdict::passed().told(&said, later).unwrap();
+        assert_eq!(Verdict::local().apply_condition(&said, later), None);
+        let changed = Verdict::available().apply_condition(&said, later).unwrap();
         let condition = &changed["status"]["conditions"][0];
         assert_eq!(condition["reason"], "Passed");
         assert_eq!(condition["lastTransitionTime"], "2025-10-21T07:28:00Z", "it is true as before");

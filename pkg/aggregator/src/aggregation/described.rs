@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::catalog::{Document, Proxied};
+use api::catalog::{Document, ProxiedApiService};
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use bytes::Bytes;
 use client::Limits;
@@ -24,7 +24,7 @@ use crate::error::Error;
 /// Interval after a success.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(60);
 /// First interval after a failure.
-const SOON: Duration = Duration::from_millis(500);
+const RETRY_MIN: Duration = Duration::from_millis(500);
 /// Maximum size of a document in bytes.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 /// Maximum number of OpenAPI 3.0 documents per version: its own and its group's.
@@ -39,24 +39,24 @@ const ACCEPT_AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=
                                  application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 
 /// Result for the owner of the catalog.
-pub(super) struct Told {
+pub(super) struct DiscoveryUpdate {
     pub(super) remote: Arc<Remote>,
-    pub(super) proxied: Proxied,
+    pub(super) proxied: ProxiedApiService,
 }
 
 /// Fetches the documents of one server.
 pub(super) struct DiscoveryTask {
     remote: Arc<Remote>,
-    tell: mpsc::Sender<Told>,
+    updates: mpsc::Sender<DiscoveryUpdate>,
     /// Notified when the server becomes available again.
-    back: Arc<Notify>,
-    known: Known,
+    recovered: Arc<Notify>,
+    cache: CachedDiscovery,
 }
 
 /// The last documents, with their tags for conditional requests.
 #[derive(Default)]
-struct Known {
-    proxied: Proxied,
+struct CachedDiscovery {
+    proxied: ProxiedApiService,
     discovery_tag: Option<HeaderValue>,
     swagger_tag: Option<HeaderValue>,
     /// URLs of documents by path; they contain a digest.
@@ -76,48 +76,57 @@ fn headers(accept: &'static str, tag: Option<&HeaderValue>) -> HeaderMap {
 }
 
 impl DiscoveryTask {
-    pub(super) fn new(remote: Arc<Remote>, tell: mpsc::Sender<Told>, back: Arc<Notify>) -> Self {
+    pub(super) fn new(
+        remote: Arc<Remote>,
+        updates: mpsc::Sender<DiscoveryUpdate>,
+        recovered: Arc<Notify>,
+    ) -> Self {
         let proxied = unknown(&remote.service.name);
-        DiscoveryTask { remote, tell, back, known: Known { proxied, ..Known::default() } }
+        DiscoveryTask {
+            remote,
+            updates,
+            recovered,
+            cache: CachedDiscovery { proxied, ..CachedDiscovery::default() },
+        }
     }
 
     /// Sends results until dropped, or until the receiver is gone.
     pub(super) async fn run(mut self) {
-        let mut pause = SOON;
+        let mut pause = RETRY_MIN;
         loop {
-            let well = self.describe().await;
+            let well = self.fetch_discovery().await;
             if let Err(error) = &well {
                 let name = &self.remote.service.name;
                 tracing::debug!(name, %error, "an aggregated API server does not say what it serves");
             }
-            if self.told().await.is_none() {
+            if self.send_update().await.is_none() {
                 return;
             }
             if well.is_ok() {
-                let before = self.known.proxied.clone();
+                let before = self.cache.proxied.clone();
                 self.open_api().await;
-                if self.known.proxied != before && self.told().await.is_none() {
+                if self.cache.proxied != before && self.send_update().await.is_none() {
                     return;
                 }
             }
             let wait = if well.is_ok() { REFRESH_INTERVAL } else { pause };
-            pause = if well.is_ok() { SOON } else { (pause * 2).min(REFRESH_INTERVAL) };
+            pause = if well.is_ok() { RETRY_MIN } else { (pause * 2).min(REFRESH_INTERVAL) };
             // Ends after the timeout or when the server is available again.
-            _ = timeout(wait, self.back.notified()).await;
+            _ = timeout(wait, self.recovered.notified()).await;
         }
     }
 
-    async fn told(&self) -> Option<()> {
-        let told = Told { remote: Arc::clone(&self.remote), proxied: self.known.proxied.clone() };
-        self.tell.send(told).await.ok()
+    async fn send_update(&self) -> Option<()> {
+        let told = DiscoveryUpdate { remote: Arc::clone(&self.remote), proxied: self.cache.proxied.clone() };
+        self.updates.send(told).await.ok()
     }
 
     /// Fetches discovery.
-    async fn describe(&mut self) -> Result<(), Error> {
+    async fn fetch_discovery(&mut self) -> Result<(), Error> {
         let asked = self.aggregated().await;
-        self.known.proxied.stale = asked.is_err();
+        self.cache.proxied.stale = asked.is_err();
         if let Some(described) = asked? {
-            self.known.proxied.described = Some(Arc::new(described));
+            self.cache.proxied.described = Some(Arc::new(described));
         }
         Ok(())
     }
@@ -125,23 +134,23 @@ impl DiscoveryTask {
     /// Fetches aggregated discovery of the server's version; `None` if it is unchanged.
     async fn aggregated(&mut self) -> Result<Option<Object>, Error> {
         let asker = user("system:kube-aggregator", &[GROUP_MASTERS]);
-        let headers = headers(ACCEPT_AGGREGATED, self.known.discovery_tag.as_ref());
+        let headers = headers(ACCEPT_AGGREGATED, self.cache.discovery_tag.as_ref());
         let answer = self.remote.get("/apis", &asker, &headers, &DISCOVERY).await?;
         let media_type = endpoints::header::text_or_empty(answer.headers(), CONTENT_TYPE);
         let service = &self.remote.service;
         match answer.status().as_u16() {
-            304 if self.known.discovery_tag.is_some() => Ok(None),
+            304 if self.cache.discovery_tag.is_some() => Ok(None),
             503 => Err(Error::Unavailable),
             200 if discovery::is_aggregated(&media_type) => {
                 let described = discovery::version_of(answer.body(), &service.group, &service.version)?;
-                self.known.discovery_tag = answer.headers().get(ETAG).cloned();
+                self.cache.discovery_tag = answer.headers().get(ETAG).cloned();
                 Ok(Some(described))
             }
-            _ => self.legacy().await.map(Some),
+            _ => self.fetch_legacy_discovery().await.map(Some),
         }
     }
 
-    async fn legacy(&mut self) -> Result<Object, Error> {
+    async fn fetch_legacy_discovery(&mut self) -> Result<Object, Error> {
         let asker = user("system:kube-aggregator", &[]);
         let headers = headers("application/json", None);
         let answer = self.remote.get(&self.remote.path(), &asker, &headers, &DISCOVERY).await?;
@@ -162,12 +171,12 @@ impl DiscoveryTask {
         }
     }
 
-    async fn ask(&self, path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, Error> {
+    async fn fetch(&self, path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, Error> {
         self.remote.get(path, &user("system:aggregator", &[]), headers, &OPEN_API).await
     }
 
     async fn documents(&mut self) -> Result<(), Error> {
-        let answer = self.ask("/openapi/v3", &headers("application/json", None)).await?;
+        let answer = self.fetch("/openapi/v3", &headers("application/json", None)).await?;
         if answer.status() != 200 {
             return Err(Error::Status(answer.status()));
         }
@@ -179,29 +188,29 @@ impl DiscoveryTask {
             let location = index.get("paths").and_then(|paths| paths.get(*path)?.get("serverRelativeURL"));
             let at = location.and_then(Value::as_str).filter(|at| at.starts_with("/openapi/v3/"));
             let Some(at) = at else {
-                self.known.locations.remove(*path);
-                self.known.proxied.documents.retain(|document| document.path != *path);
+                self.cache.locations.remove(*path);
+                self.cache.proxied.documents.retain(|document| document.path != *path);
                 continue;
             };
-            if self.known.locations.get(*path).is_some_and(|known| known == at) {
+            if self.cache.locations.get(*path).is_some_and(|known| known == at) {
                 continue;
             }
-            let answer = self.ask(at, &headers("application/json", None)).await?;
+            let answer = self.fetch(at, &headers("application/json", None)).await?;
             if answer.status() != 200 {
                 return Err(Error::Status(answer.status()));
             }
             let json = answer.into_body();
             schema::json::decode_untyped(&json)?;
-            self.known.proxied.documents.retain(|document| document.path != *path);
-            self.known.proxied.documents.push(Document { path: (*path).to_owned(), json });
-            self.known.locations.insert((*path).to_owned(), at.to_owned());
+            self.cache.proxied.documents.retain(|document| document.path != *path);
+            self.cache.proxied.documents.push(Document { path: (*path).to_owned(), json });
+            self.cache.locations.insert((*path).to_owned(), at.to_owned());
         }
         Ok(())
     }
 
     async fn swagger(&mut self) -> Result<(), Error> {
-        let headers = headers("application/json", self.known.swagger_tag.as_ref());
-        let answer = self.ask("/openapi/v2", &headers).await?;
+        let headers = headers("application/json", self.cache.swagger_tag.as_ref());
+        let answer = self.fetch("/openapi/v2", &headers).await?;
         match answer.status().as_u16() {
             200 => {
                 let tag = answer.headers().get(ETAG).cloned();
@@ -209,13 +218,13 @@ impl DiscoveryTask {
                 let version = self.remote.service.version.clone();
                 let reading = move || part_of_version(answer.body(), &group, &version);
                 let part = tokio::task::spawn_blocking(reading).await?;
-                self.known.proxied.swagger = Some(part?);
-                self.known.swagger_tag = tag;
+                self.cache.proxied.swagger = Some(part?);
+                self.cache.swagger_tag = tag;
                 Ok(())
             }
             304 => Ok(()),
             404 => {
-                self.known.proxied.swagger = None;
+                self.cache.proxied.swagger = None;
                 Ok(())
             }
             code => Err(Error::Code(code)),
@@ -224,6 +233,6 @@ impl DiscoveryTask {
 }
 
 /// Returns the state of a server before its first response.
-pub(super) fn unknown(api_service: &str) -> Proxied {
-    Proxied { api_service: api_service.to_owned(), stale: true, ..Proxied::default() }
+pub(super) fn unknown(api_service: &str) -> ProxiedApiService {
+    ProxiedApiService { api_service: api_service.to_owned(), stale: true, ..ProxiedApiService::default() }
 }

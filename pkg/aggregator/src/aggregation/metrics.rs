@@ -36,7 +36,7 @@ impl AvailabilityMetrics {
     }
 
     /// Records a transition to unavailable.
-    pub(super) fn lost(&self, name: &str, reason: &'static str) {
+    pub(super) fn record_unavailable(&self, name: &str, reason: &'static str) {
         self.losses.with([name, reason]).increment();
     }
 
@@ -57,7 +57,7 @@ mod tests {
         let metrics = AvailabilityMetrics::new(&registry);
         metrics.found("v1.", true);
         metrics.found("v1.example.com", false);
-        metrics.lost("v1.example.com", "MissingEndpoints");
+        metrics.record_unavailable("v1.example.com", "MissingEndpoints");
         let page = registry.to_string();
         assert!(page.contains("aggregator_unavailable_apiservice{name=\"v1.\"} 0\n"), "{page}");
         assert!(page.contains("aggregator_unavailable_apiservice{name=\"v1.example.com\"} 1\n"), "{page}");

@@ -15,7 +15,7 @@ const PORT: i64 = 443;
 
 /// The APIServices by name.
 #[derive(Clone, Default)]
-pub struct Registered {
+pub struct ApiServiceProjection {
     by_name: BTreeMap<Box<str>, Arc<ApiService>>,
     changes: u64,
 }
@@ -29,7 +29,7 @@ pub(super) struct ApiService {
     pub(super) group_priority: u32,
     pub(super) version_priority: i32,
     /// Location of the server; `None` for this server itself.
-    pub(super) place: Option<Place>,
+    pub(super) address: Option<ServerAddress>,
     /// True if the `Available` condition is true.
     pub(super) available: bool,
     /// Reason of the condition.
@@ -38,7 +38,7 @@ pub(super) struct ApiService {
 
 /// Address and identity of another server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ServerAddress {
     pub(super) namespace: String,
     /// Name of the Service.
     pub(super) name: String,
@@ -48,7 +48,7 @@ pub(super) struct Place {
     pub(super) insecure: bool,
 }
 
-impl Projection for Registered {
+impl Projection for ApiServiceProjection {
     fn apply(&mut self, change: &ObjectChange) {
         self.changes += 1;
         match change.object() {
@@ -60,7 +60,7 @@ impl Projection for Registered {
     }
 }
 
-impl Registered {
+impl ApiServiceProjection {
     /// Returns a number that increases with each change.
     pub(super) fn changes(&self) -> u64 {
         self.changes
@@ -91,17 +91,17 @@ impl ApiService {
             version: text(spec, "version").to_owned(),
             group_priority: u32::try_from(integer(spec, "groupPriorityMinimum")).unwrap_or_default(),
             version_priority: i32::try_from(integer(spec, "versionPriority")).unwrap_or_default(),
-            place: child(spec, "service").map(|service| Place::of(spec, service)),
+            address: child(spec, "service").map(|service| ServerAddress::of(spec, service)),
             available: condition.is_some_and(|condition| text(condition, "status") == "True"),
             reason: condition.map_or("", |condition| text(condition, "reason")).to_owned(),
         }
     }
 }
 
-impl Place {
+impl ServerAddress {
     fn of(spec: &Object, service: &Object) -> Self {
         let port = api::tree::maybe_integer(service, "port").unwrap_or(PORT);
-        Place {
+        ServerAddress {
             namespace: text(service, "namespace").to_owned(),
             name: text(service, "name").to_owned(),
             port: i32::try_from(port).unwrap_or_default(),

@@ -7,19 +7,19 @@ use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
 use client::{Address, Client, Dialer, Limits, Options, Source, Tls, Trust};
 use endpoints::aggregated::set_user;
-use endpoints::proxy::{Network, OneClient};
+use endpoints::proxy::{Network, SingleClient};
 use http::{HeaderMap, Method, Request, Response, Uri};
 use tokio::time::timeout;
 
-use super::registered::{ApiService, Place};
+use super::registered::{ApiService, ServerAddress};
 use crate::config::AggregationConfig;
 use crate::error::Error;
-use crate::service_addresses::{Found, ServiceAddresses};
+use crate::service_addresses::{ResolvedService, ServiceAddresses};
 
 /// The server behind an APIService.
 pub(super) struct Remote {
     pub(super) service: Arc<ApiService>,
-    pub(super) place: Place,
+    pub(super) address: ServerAddress,
     addresses: ServiceAddresses,
     /// The error is sent to clients.
     client: Result<Client, client::Error>,
@@ -30,42 +30,42 @@ impl Remote {
     /// Creates the client for an APIService and a location. Reads files.
     pub(super) fn new(
         service: Arc<ApiService>,
-        place: Place,
+        address: ServerAddress,
         addresses: ServiceAddresses,
         dialer: Option<Dialer>,
         config: &AggregationConfig,
     ) -> Self {
-        let trust = match (place.insecure, place.ca_bundle.is_empty()) {
-            (true, _) => Trust::Anyone,
+        let trust = match (address.insecure, address.ca_bundle.is_empty()) {
+            (true, _) => Trust::Unverified,
             (false, true) => Trust::System,
-            (false, false) => Trust::Bundle(Source::Inline(Arc::from(&*place.ca_bundle))),
+            (false, false) => Trust::Bundle(Source::Inline(Arc::from(&*address.ca_bundle))),
         };
         let tls = Tls {
             trust,
             certificate: certificate(config),
-            server_name: Some(format!("{}.{}.svc", place.name, place.namespace)),
+            server_name: Some(format!("{}.{}.svc", address.name, address.namespace)),
             http1_only: false,
         };
         let client = Client::new(Options { tls, dialer, ..Options::default() });
-        let network = client.clone().map(|client| Arc::new(OneClient(client)) as Arc<dyn Network>);
-        Remote { service, place, addresses, client, network }
+        let network = client.clone().map(|client| Arc::new(SingleClient(client)) as Arc<dyn Network>);
+        Remote { service, address, addresses, client, network }
     }
 
     /// True if it matches the APIService.
     pub(super) fn is_of(&self, service: &ApiService) -> bool {
         let identity =
             |service: &ApiService| (service.uid.clone(), service.group.clone(), service.version.clone());
-        service.place.as_ref() == Some(&self.place) && identity(service) == identity(&self.service)
+        service.address.as_ref() == Some(&self.address) && identity(service) == identity(&self.service)
     }
 
     /// Returns the server's Service.
-    pub(super) fn found(&self) -> Found {
-        self.addresses.find(&self.place.namespace, &self.place.name)
+    pub(super) fn resolved_service(&self) -> ResolvedService {
+        self.addresses.find(&self.address.namespace, &self.address.name)
     }
 
     /// Waits until the Service changes.
-    pub(super) async fn changed(&self, before: &Found) {
-        self.addresses.changed(&self.place.namespace, &self.place.name, before).await;
+    pub(super) async fn wait_for_change(&self, before: &ResolvedService) {
+        self.addresses.changed(&self.address.namespace, &self.address.name, before).await;
     }
 
     /// Resolves the server's address.
@@ -73,7 +73,7 @@ impl Remote {
     /// # Errors
     /// The Service leads nowhere.
     pub(super) fn address(&self) -> Result<Address, Error> {
-        let Place { namespace, name, port, .. } = &self.place;
+        let ServerAddress { namespace, name, port, .. } = &self.address;
         Ok(self.addresses.resolve(namespace, name, *port)?)
     }
 
@@ -140,7 +140,7 @@ fn certificate(config: &AggregationConfig) -> Option<(Source, Source)> {
 /// # Errors
 /// It is unusable.
 pub(super) fn check(config: &AggregationConfig) -> Result<(), Error> {
-    let tls = Tls { trust: Trust::Anyone, certificate: certificate(config), ..Tls::default() };
+    let tls = Tls { trust: Trust::Unverified, certificate: certificate(config), ..Tls::default() };
     let client = Client::new(Options { tls, ..Options::default() });
     Ok(client.map(drop)?)
 }

@@ -110,7 +110,7 @@ fn complete<'a>(row: Resource<'a>, texts: &'a CustomTexts, namespaced: bool, sta
         },
         _ => Resource {
             verbs: &["get", "patch", "update"],
-            act: EndpointOperation::Scale,
+            operation: EndpointOperation::Scale,
             message: &schema::builtin::IO_K8S_API_AUTOSCALING_V1_SCALE,
             field_selectors: &[],
             ..row

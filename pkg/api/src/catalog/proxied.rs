@@ -11,7 +11,7 @@ use super::{Catalog, Endpoints, Group, Owner, Version, find, replace};
 
 /// Version of an aggregated API server, with the server's documents about it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Proxied {
+pub struct ProxiedApiService {
     pub api_service: String,
     /// Entry in aggregated discovery (`APIVersionDiscovery`); `None` if the server never returned it.
     pub described: Option<Arc<Object>>,
@@ -39,7 +39,7 @@ pub struct ProxiedVersion {
     pub group_priority: u32,
     /// Version priority in its group; higher numbers first.
     pub priority: i32,
-    pub proxied: Arc<Proxied>,
+    pub proxied: Arc<ProxiedApiService>,
 }
 
 impl Catalog {

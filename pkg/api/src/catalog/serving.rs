@@ -60,7 +60,7 @@ pub enum ServingError {
 }
 
 /// Served resources: `group/version` and plural name.
-type Served = HashSet<(&'static str, &'static str)>;
+type ServedPredicate = HashSet<(&'static str, &'static str)>;
 
 impl ServedSelection {
     /// Returns a predicate for the served resources.
@@ -68,7 +68,7 @@ impl ServedSelection {
     /// # Errors
     /// A configured resource does not exist in the emulated release; upstream's text.
     pub fn rows(self) -> Result<impl Fn(&Resource<'_>) -> bool, ServingError> {
-        let mut served = Served::new();
+        let mut served = ServedPredicate::new();
         for group in resources::groups() {
             self.group(group, &mut served)?;
         }
@@ -81,7 +81,11 @@ impl ServedSelection {
 
     /// Selects the resources of a group, from the least to the most preferred version, because an enabled
     /// version can enable the next one.
-    fn group(&self, group: &'static resources::Group, served: &mut Served) -> Result<(), ServingError> {
+    fn group(
+        &self,
+        group: &'static resources::Group,
+        served: &mut ServedPredicate,
+    ) -> Result<(), ServingError> {
         let mut settled_on = false;
         let mut seen = HashSet::new();
         for version in group.versions.iter().rev() {

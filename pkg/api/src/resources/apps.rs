@@ -92,7 +92,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "deployments",
         builtin: Some(Builtin::Deployment),
-        act: EndpointOperation::Scale,
+        operation: EndpointOperation::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -127,7 +127,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "replicasets",
         builtin: Some(Builtin::ReplicaSet),
-        act: EndpointOperation::Scale,
+        operation: EndpointOperation::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -162,7 +162,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "statefulsets",
         builtin: Some(Builtin::StatefulSet),
-        act: EndpointOperation::Scale,
+        operation: EndpointOperation::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",

@@ -27,7 +27,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "selfsubjectreviews",
         builtin: Some(Builtin::SelfSubjectReview),
-        act: EndpointOperation::Review(Review::SelfSubject),
+        operation: EndpointOperation::Review(Review::SelfSubject),
         kind: "SelfSubjectReview",
         singular: "selfsubjectreview",
         verbs: CREATE_ONLY,
@@ -37,7 +37,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "tokenreviews",
         builtin: Some(Builtin::TokenReview),
-        act: EndpointOperation::Review(Review::Token),
+        operation: EndpointOperation::Review(Review::Token),
         kind: "TokenReview",
         singular: "tokenreview",
         verbs: CREATE_ONLY,

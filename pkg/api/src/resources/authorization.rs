@@ -31,7 +31,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "localsubjectaccessreviews",
         builtin: Some(Builtin::LocalSubjectAccessReview),
-        act: EndpointOperation::Review(Review::LocalSubjectAccess),
+        operation: EndpointOperation::Review(Review::LocalSubjectAccess),
         kind: "LocalSubjectAccessReview",
         singular: "localsubjectaccessreview",
         namespaced: true,
@@ -42,7 +42,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "selfsubjectaccessreviews",
         builtin: Some(Builtin::SelfSubjectAccessReview),
-        act: EndpointOperation::Review(Review::SelfSubjectAccess),
+        operation: EndpointOperation::Review(Review::SelfSubjectAccess),
         kind: "SelfSubjectAccessReview",
         singular: "selfsubjectaccessreview",
         verbs: CREATE_ONLY,
@@ -52,7 +52,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "selfsubjectrulesreviews",
         builtin: Some(Builtin::SelfSubjectRulesReview),
-        act: EndpointOperation::Review(Review::SelfSubjectRules),
+        operation: EndpointOperation::Review(Review::SelfSubjectRules),
         kind: "SelfSubjectRulesReview",
         singular: "selfsubjectrulesreview",
         verbs: CREATE_ONLY,
@@ -62,7 +62,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "subjectaccessreviews",
         builtin: Some(Builtin::SubjectAccessReview),
-        act: EndpointOperation::Review(Review::SubjectAccess),
+        operation: EndpointOperation::Review(Review::SubjectAccess),
         kind: "SubjectAccessReview",
         singular: "subjectaccessreview",
         verbs: CREATE_ONLY,

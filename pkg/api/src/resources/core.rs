@@ -60,7 +60,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "bindings",
         builtin: Some(Builtin::Binding),
-        act: EndpointOperation::Bind,
+        operation: EndpointOperation::Bind,
         kind: "Binding",
         singular: "binding",
         verbs: CREATE_ONLY,
@@ -71,7 +71,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "componentstatuses",
         builtin: Some(Builtin::ComponentStatus),
-        act: EndpointOperation::ComponentStatus,
+        operation: EndpointOperation::ComponentStatus,
         kind: "ComponentStatus",
         singular: "componentstatus",
         short_names: &["cs"],
@@ -208,7 +208,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "nodes",
         builtin: Some(Builtin::Node),
-        act: EndpointOperation::Proxy(Backend::Node),
+        operation: EndpointOperation::Proxy(Backend::Node),
         subresource: "proxy",
         kind: "NodeProxyOptions",
         namespaced: false,
@@ -325,7 +325,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: EndpointOperation::Stream(Stream::Attach),
+        operation: EndpointOperation::Stream(Stream::Attach),
         subresource: "attach",
         kind: "PodAttachOptions",
         verbs: &["create", "get"],
@@ -341,7 +341,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: EndpointOperation::Bind,
+        operation: EndpointOperation::Bind,
         subresource: "binding",
         kind: "Binding",
         verbs: CREATE_ONLY,
@@ -359,7 +359,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: EndpointOperation::Evict,
+        operation: EndpointOperation::Evict,
         subresource: "eviction",
         kind: "Eviction",
         kind_group_version: "policy/v1",
@@ -371,7 +371,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: EndpointOperation::Stream(Stream::Exec),
+        operation: EndpointOperation::Stream(Stream::Exec),
         subresource: "exec",
         kind: "PodExecOptions",
         verbs: &["create", "get"],
@@ -386,7 +386,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: EndpointOperation::Log,
+        operation: EndpointOperation::Log,
         subresource: "log",
         kind: "Pod",
         verbs: &["get"],
@@ -398,7 +398,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: EndpointOperation::Stream(Stream::PortForward),
+        operation: EndpointOperation::Stream(Stream::PortForward),
         subresource: "portforward",
         kind: "PodPortForwardOptions",
         verbs: &["create", "get"],
@@ -414,7 +414,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: EndpointOperation::Proxy(Backend::Pod),
+        operation: EndpointOperation::Proxy(Backend::Pod),
         subresource: "proxy",
         kind: "PodProxyOptions",
         verbs: &["create", "delete", "get", "patch", "update"],
@@ -482,7 +482,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "replicationcontrollers",
         builtin: Some(Builtin::ReplicationController),
-        act: EndpointOperation::Scale,
+        operation: EndpointOperation::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -550,7 +550,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "serviceaccounts",
         builtin: Some(Builtin::ServiceAccount),
-        act: EndpointOperation::IssueToken,
+        operation: EndpointOperation::IssueToken,
         subresource: "token",
         kind: "TokenRequest",
         kind_group_version: "authentication.k8s.io/v1",
@@ -584,7 +584,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "services",
         builtin: Some(Builtin::Service),
-        act: EndpointOperation::Proxy(Backend::Service),
+        operation: EndpointOperation::Proxy(Backend::Service),
         subresource: "proxy",
         kind: "ServiceProxyOptions",
         verbs: &["create", "delete", "get", "patch", "update"],

@@ -128,7 +128,7 @@ fn every_row_has_a_unique_builtin_kind() {
 #[test]
 fn unstored_resources_have_another_operation() {
     for row in all().filter(|row| row.subresource.is_empty()) {
-        assert_eq!(row.act == EndpointOperation::Store, row.storage.is_some(), "{}", row.path());
+        assert_eq!(row.operation == EndpointOperation::Store, row.storage.is_some(), "{}", row.path());
     }
 }
 

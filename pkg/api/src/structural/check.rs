@@ -338,7 +338,7 @@ impl Checker<'_> {
                     outcome.merge(self.check(&format!("{name}.{member}"), below, Subject::of(value), old));
                 }
             }
-            Additional::Any | Additional::Unsaid => {}
+            Additional::Any | Additional::Unspecified => {}
         }
         for (member, value) in members {
             let Some(below) = node.property(member) else { continue };

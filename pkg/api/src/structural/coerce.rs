@@ -16,7 +16,7 @@ pub enum Coercion {
     /// Drops them silently, for converted objects.
     Silent,
     /// Drops them and returns their paths.
-    Told,
+    Reported,
     /// Drops them silently, including malformed metadata, for objects stored before this check existed.
     Lenient,
 }
@@ -26,13 +26,13 @@ pub enum Coercion {
 #[error(transparent)]
 pub struct CoercionError(#[from] Error);
 
-/// Coerces an object. Returns the paths of unknown fields for [`Coercion::Told`].
+/// Coerces an object. Returns the paths of unknown fields for [`Coercion::Reported`].
 pub(super) fn coerce(
     node: &Node,
     object: &mut Object,
     coercion: Coercion,
 ) -> Result<Vec<String>, CoercionError> {
-    let mut unknown = PrunedPaths::new(coercion == Coercion::Told);
+    let mut unknown = PrunedPaths::new(coercion == Coercion::Reported);
     prune_members(object, node, &mut unknown);
     drop_nulls(object, node);
     let mut paths = unknown.into_paths();
@@ -135,7 +135,7 @@ fn embedded(
     let refused = |error: String| Error::invalid(&path, BadValue::from(metadata), error);
     match metadata_of(metadata.clone()) {
         Ok((metadata, strict)) => {
-            if coercion == Coercion::Told {
+            if coercion == Coercion::Reported {
                 unknown.extend(strict.into_iter().map(|name| format!("{path}.{name}")));
             }
             object.insert("metadata", metadata);

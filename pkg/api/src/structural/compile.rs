@@ -48,7 +48,7 @@ impl Node {
             Some(Value::Bool(true)) => Additional::Any,
             Some(Value::Bool(false)) => Additional::Forbidden,
             Some(Value::Object(schema)) => Additional::Schema(Box::new(node(schema))),
-            _ => Additional::Unsaid,
+            _ => Additional::Unspecified,
         };
         let items = child(schema, "items").map(|items| Box::new(node(items)));
         let list = match text(schema, "x-kubernetes-list-type") {

@@ -34,7 +34,7 @@ pub struct Node {
 pub(super) enum Additional {
     /// Not specified.
     #[default]
-    Unsaid,
+    Unspecified,
     /// Any value is allowed.
     Any,
     /// Not allowed.

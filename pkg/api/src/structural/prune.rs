@@ -132,7 +132,7 @@ fn each_member(
             (Some(node), _) => Some(node),
             (None, Additional::Schema(node)) => Some(&**node),
             (None, Additional::Any | Additional::Forbidden) => None,
-            (None, Additional::Unsaid) => return stays(name, unknown),
+            (None, Additional::Unspecified) => return stays(name, unknown),
         };
         unknown.within(name, |unknown| prune(value, below, unknown));
         true

@@ -152,7 +152,7 @@ fn object(value: Value) -> Object {
 /// Returns the coerced value and the paths of unknown fields.
 fn coerced(schema: Value, value: Value) -> (Value, Vec<String>) {
     let mut object = object(value);
-    let unknown = structural(schema).coerce(&mut object, Coercion::Told).unwrap();
+    let unknown = structural(schema).coerce(&mut object, Coercion::Reported).unwrap();
     (Value::Object(object), unknown)
 }
 
@@ -243,7 +243,7 @@ fn embedded_objects_have_valid_metadata() {
         ["template.apiVersion: Required value"]
     );
     let mut wrong = object(json!({"template": {"metadata": {"labels": 1, "name": "n"}}}));
-    let refused = structural(schema.clone()).coerce(&mut wrong.clone(), Coercion::Told);
+    let refused = structural(schema.clone()).coerce(&mut wrong.clone(), Coercion::Reported);
     assert!(refused.is_err());
     structural(schema).coerce(&mut wrong, Coercion::Lenient).unwrap();
     assert_eq!(Value::Object(wrong), json!({"template": {"metadata": {"name": "n"}}}));

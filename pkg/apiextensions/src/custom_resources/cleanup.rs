@@ -16,7 +16,7 @@ use super::conditions::set_terminating;
 use super::definitions::{CLEANUP_FINALIZER, Definition};
 
 /// Maximum number of concurrent cleanups.
-const AT_A_TIME: usize = 8;
+const CLEANUPS_MAX: usize = 8;
 /// Maximum wait for objects with finalizers, before a failure is reported and the cleanup is retried.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Poll interval for remaining objects: first and maximum.
@@ -37,7 +37,7 @@ pub(super) struct Cleanup {
 impl Cleanup {
     /// Deletes objects through `registry`, and writes CRDs with `status`.
     pub(super) fn new(registry: Registry, status: Client) -> Self {
-        Cleanup { registry, status, slots: Semaphore::new(AT_A_TIME) }
+        Cleanup { registry, status, slots: Semaphore::new(CLEANUPS_MAX) }
     }
 
     /// Deletes all objects and removes the finalizer of the CRD. `row` is the resource of its objects, if
@@ -47,7 +47,7 @@ impl Cleanup {
         let Ok(_slot) = self.slots.acquire().await else { return };
         let progress =
             ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress".to_owned());
-        if !self.tell(definition, &progress, false).await {
+        if !self.write_condition(definition, &progress, false).await {
             return;
         }
         let (verdict, done) = match row.filter(|_| definition.is("Established")) {
@@ -57,7 +57,7 @@ impl Cleanup {
                 Err(verdict) => (verdict, false),
             },
         };
-        self.tell(definition, &verdict, done).await;
+        self.write_condition(definition, &verdict, done).await;
         if !done {
             sleep(RETRY).await;
         }
@@ -96,7 +96,7 @@ impl Cleanup {
     }
 
     /// Writes a condition, and removes the finalizer if `done`. Returns true if the finalizer is gone.
-    async fn tell(&self, definition: &Definition, verdict: &Verdict, done: bool) -> bool {
+    async fn write_condition(&self, definition: &Definition, verdict: &Verdict, done: bool) -> bool {
         let now = self.status.now();
         let wanted = |current: Option<&Object>| {
             let current = current.filter(|current| meta::text(current, "uid") == definition.uid)?;

@@ -16,7 +16,7 @@ pub(super) struct StatusInputs<'j, T> {
     /// Uid of the observed CRD. A re-created CRD is processed on its own event.
     pub(super) uid: &'j str,
     /// The names of other CRDs in its group.
-    pub(super) taken: T,
+    pub(super) other_names: T,
     /// True if this server serves its resource.
     pub(super) serves: bool,
     pub(super) now: UnixTime,
@@ -43,7 +43,7 @@ impl Condition {
 /// True if an evaluation of the complete CRD may lead to a write. `serves` is true if this server serves its
 /// resource.
 pub(super) fn may_change(definition: &Definition, serves: bool) -> bool {
-    definition.wanted != definition.accepted
+    definition.names != definition.accepted_names
         || definition.is("NamesAccepted") && !definition.is("Established") && serves
         || is_protected(&definition.group)
         || definition.condition("NonStructuralSchema").is_some()
@@ -51,7 +51,7 @@ pub(super) fn may_change(definition: &Definition, serves: bool) -> bool {
 
 impl<T: Fn() -> NamesInUse> StatusInputs<'_, T> {
     /// Returns the desired CRD; `None` if it is up to date.
-    pub(super) fn wanted(&self, current: &Object) -> Option<Object> {
+    pub(super) fn desired(&self, current: &Object) -> Option<Object> {
         if meta::text(current, "uid") != self.uid {
             return None;
         }
@@ -76,9 +76,9 @@ impl<T: Fn() -> NamesInUse> StatusInputs<'_, T> {
         if wanted == before {
             return;
         }
-        let mut taken = (self.taken)();
+        let mut taken = (self.other_names)();
         taken.add(&before);
-        let (accepted, conflict) = free_names(wanted, before, &taken);
+        let (accepted, conflict) = accept_free_names(wanted, before, &taken);
         set(definition, &["status", "acceptedNames"], tree_of(&accepted));
         let is_established = is_true(definition, "Established");
         let accepted = match conflict {
@@ -137,7 +137,11 @@ impl<T: Fn() -> NamesInUse> StatusInputs<'_, T> {
 }
 
 /// Returns the accepted names, and the conflict about the others.
-fn free_names(wanted: Names, before: Names, taken: &NamesInUse) -> (Names, Option<(&'static str, String)>) {
+fn accept_free_names(
+    wanted: Names,
+    before: Names,
+    taken: &NamesInUse,
+) -> (Names, Option<(&'static str, String)>) {
     let mut conflict = None;
     let mut accepted = Names { categories: wanted.categories, ..before.clone() };
     let in_use = |name: &str| format!("{name:?} is already in use");

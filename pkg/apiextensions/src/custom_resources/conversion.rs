@@ -30,7 +30,7 @@ const RESPONSE_BYTES_MAX: usize = 16 << 20;
 #[derive(Clone)]
 pub struct ConversionDeps {
     /// Transports.
-    pub ways: Dialers,
+    pub dialers: Dialers,
     /// Client credentials: anonymous, except for requests to this server itself.
     pub credentials: WebhookCredentials,
     pub metrics: Arc<ConversionMetrics>,
@@ -44,11 +44,11 @@ pub struct ConversionDeps {
 pub(super) struct WebhookConversion {
     /// Name of the CRD.
     definition: String,
-    place: WebhookAddress,
+    address: WebhookAddress,
     authorities: Vec<u8>,
     /// The review version that both sides support.
     review: Option<Review>,
-    common: ConversionDeps,
+    deps: ConversionDeps,
     /// Client, created on the first call. Most are never called.
     webhook: OnceCell<Result<Webhook, WebhookError>>,
 }
@@ -93,7 +93,7 @@ impl CallError {
 
 impl WebhookConversion {
     /// Reads the conversion webhook of a stored CRD, if it has one.
-    pub(super) fn read(definition: &str, spec: &Object, common: &ConversionDeps) -> Option<Arc<dyn Convert>> {
+    pub(super) fn read(definition: &str, spec: &Object, deps: &ConversionDeps) -> Option<Arc<dyn Convert>> {
         let conversion = child(spec, "conversion").filter(|it| text(it, "strategy") == "Webhook")?;
         // CRDs are stored in v1beta1.
         let config = child(conversion, "webhookClientConfig")?;
@@ -108,35 +108,35 @@ impl WebhookConversion {
         });
         Some(Arc::new(WebhookConversion {
             definition: definition.to_owned(),
-            place: service.unwrap_or_else(|| WebhookAddress::Url(text(config, "url").to_owned())),
+            address: service.unwrap_or_else(|| WebhookAddress::Url(text(config, "url").to_owned())),
             // Validation has checked that it is base64.
             authorities: STANDARD.decode(text(config, "caBundle")).unwrap_or_default(),
             review: texts(conversion, "conversionReviewVersions").find_map(Review::of_version),
-            common: common.clone(),
+            deps: deps.clone(),
             webhook: OnceCell::new(),
         }))
     }
 
     async fn webhook(&self) -> Result<&Webhook, WebhookError> {
         let made = self.webhook.get_or_init(|| async {
-            let place = self.place.clone();
+            let place = self.address.clone();
             let authorities = self.authorities.clone();
-            let credentials = self.common.credentials.at(&place)?;
-            let ways = self.common.ways.clone();
+            let credentials = self.deps.credentials.for_webhook(&place)?;
+            let ways = self.deps.dialers.clone();
             let made = tokio::task::spawn_blocking(move || {
-                Webhook::at(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
+                Webhook::for_webhook(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
             });
             let made = made.await.map_err(|error| WebhookError::Task(error.to_string()))??;
-            Ok(made.counted(&self.common.calls))
+            Ok(made.with_metrics(&self.deps.calls))
         });
         made.await.as_ref().map_err(Clone::clone)
     }
 
-    async fn ask(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, CallError> {
+    async fn call_webhook(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, CallError> {
         let review = self.review.ok_or(CallError::Unsupported)?;
         let what = || review::kind_of(objects);
         let failed = |source| CallError::Webhook { what: what(), source };
-        let uid = self.common.entropy.uid();
+        let uid = self.deps.entropy.uid();
         let span = Span::current().child("Call conversion webhook", || {
             vec![
                 ("custom-resource-definition", self.definition.as_str().into()),
@@ -145,12 +145,13 @@ impl WebhookConversion {
                 ("UID", uid.as_str().into()),
             ]
         });
-        let question = review.question(&uid, objects, to);
+        let question = review.build_review(&uid, objects, to);
         let webhook = self.webhook().await.map_err(failed)?;
         let answer = span.within(pin!(webhook.call_once(question.into(), &|_| {}))).await;
         let answer = answer.map_err(|error| failed(error.into()))?;
-        let converted =
-            review.answer(&answer, &uid).map_err(|source| CallError::Response { what: what(), source })?;
+        let converted = review
+            .parse_review(&answer, &uid)
+            .map_err(|source| CallError::Response { what: what(), source })?;
         if converted.len() != objects.len() {
             let got = converted.len();
             let expected = objects.len();
@@ -165,10 +166,10 @@ impl WebhookConversion {
 impl Convert for WebhookConversion {
     async fn convert(&self, objects: Vec<Object>, to: &str) -> Result<Vec<Object>, ConversionError> {
         let began = Instant::now();
-        let asked = self.ask(&objects, to).await;
+        let asked = self.call_webhook(&objects, to).await;
         let ended = asked.as_ref().map_or_else(CallError::result, |_| CallResult::Success);
         let from = objects.first().map_or("", |object| text(object, "apiVersion"));
-        self.common.metrics.asked(ended, &self.definition, from, to, began.elapsed());
+        self.deps.metrics.asked(ended, &self.definition, from, to, began.elapsed());
         asked.map_err(ConversionError::new)
     }
 }

@@ -23,13 +23,13 @@ pub struct Definitions {
     unreadable: BTreeSet<Box<str>>,
     changes: u64,
     /// CRDs that another server has parsed and shares the bytes of.
-    known: Option<Arc<Definitions>>,
+    shared: Option<Arc<Definitions>>,
 }
 
 impl Definitions {
     /// Creates an empty view. CRDs with the same bytes as in `known` are not parsed again.
-    pub(super) fn beside(known: Arc<Definitions>) -> Self {
-        Definitions { known: Some(known), ..Definitions::default() }
+    pub(super) fn sharing(shared: Arc<Definitions>) -> Self {
+        Definitions { shared: Some(shared), ..Definitions::default() }
     }
 
     /// Returns the number of applied changes.
@@ -43,8 +43,8 @@ impl Definitions {
     }
 
     /// Returns the CRD that was parsed from these bytes (at the same address), if any.
-    fn known(&self, name: &str, bytes: &Bytes) -> Option<Arc<Definition>> {
-        let known = self.known.as_ref()?.by_name.get(name)?;
+    fn find_shared(&self, name: &str, bytes: &Bytes) -> Option<Arc<Definition>> {
+        let known = self.shared.as_ref()?.by_name.get(name)?;
         let is_same = (known.bytes.as_ptr(), known.bytes.len()) == (bytes.as_ptr(), bytes.len());
         is_same.then(|| Arc::clone(known))
     }
@@ -67,12 +67,12 @@ impl Projection for Definitions {
             Some(Arc::new(Definition::read(read.ok()?, change.revision(), bytes.clone())?))
         };
         let definition =
-            change.bytes().and_then(|bytes| self.known(change.name(), bytes).or_else(|| read(bytes)));
+            change.bytes().and_then(|bytes| self.find_shared(change.name(), bytes).or_else(|| read(bytes)));
         match definition {
             Some(definition) => _ = self.by_name.insert(change.name().into(), definition),
             None => {
                 self.by_name.remove(change.name());
-                if !change.is_gone() {
+                if !change.is_deleted() {
                     self.unreadable.insert(change.name().into());
                 }
             }
@@ -89,8 +89,8 @@ pub(crate) struct Definition {
     pub(super) group: String,
     pub(super) namespaced: bool,
     /// The requested names.
-    pub(super) wanted: Names,
-    pub(super) accepted: Names,
+    pub(super) names: Names,
+    pub(super) accepted_names: Names,
     /// Types and statuses of its conditions.
     conditions: Vec<(String, String)>,
     /// True if it is deleted and its objects must be deleted first.
@@ -113,7 +113,7 @@ impl Definition {
         let conditions = children(status, "conditions");
         let metadata = meta::metadata(object).unwrap_or(&empty);
         let group = text(spec, "group");
-        let accepted = names(status, "acceptedNames");
+        let accepted_names = names(status, "acceptedNames");
         Some(Definition {
             name: text(metadata, "name").to_owned(),
             uid: text(metadata, "uid").to_owned(),
@@ -121,9 +121,9 @@ impl Definition {
             generation: meta::generation(object),
             group: group.to_owned(),
             namespaced: text(spec, "scope") != "Cluster",
-            wanted: names(spec, "names"),
-            is_of_builtin: stores_builtin(group, &accepted.plural),
-            accepted,
+            names: names(spec, "names"),
+            is_of_builtin: stores_builtin(group, &accepted_names.plural),
+            accepted_names,
             conditions: conditions.map(|it| (text(it, "type").into(), text(it, "status").into())).collect(),
             waits_for_cleanup: meta::is_deleting(object)
                 && texts(metadata, "finalizers").any(|name| name == CLEANUP_FINALIZER),
@@ -143,7 +143,7 @@ impl Definition {
     }
 
     /// Drops the outline, because the resource is already installed.
-    pub(super) fn made(&self) {
+    pub(super) fn drop_outline(&self) {
         drop(self.outline.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
@@ -165,20 +165,20 @@ impl Definition {
 
     /// True if no names were accepted yet.
     pub(super) fn is_new(&self) -> bool {
-        self.condition("NamesAccepted").is_none() && self.accepted == Names::default()
+        self.condition("NamesAccepted").is_none() && self.accepted_names == Names::default()
     }
 
     /// Returns a copy with its requested names accepted.
     pub(super) fn named(&self) -> Definition {
         let mut named = self.clone();
-        named.accepted = self.wanted.clone();
-        named.is_of_builtin = stores_builtin(&named.group, &named.accepted.plural);
+        named.accepted_names = self.names.clone();
+        named.is_of_builtin = stores_builtin(&named.group, &named.accepted_names.plural);
         named.conditions.push(("NamesAccepted".to_owned(), "True".to_owned()));
         named
     }
 
     pub(super) fn may_be_served(&self) -> bool {
-        let accepted = &self.accepted;
+        let accepted = &self.accepted_names;
         let named = [&accepted.plural, &accepted.singular, &accepted.kind, &accepted.list_kind];
         !self.is_of_builtin
             && (self.is("NamesAccepted") || self.is("Established"))
@@ -212,7 +212,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(definition.outline().unwrap(), read);
         }
-        definition.made();
+        definition.drop_outline();
         assert_eq!(definition.outline().unwrap(), read);
         let list = Outline { value: jsontree::json!([]), left: Vec::new() };
         assert!(Definition::read(list, 1, Bytes::new()).is_none());

@@ -72,23 +72,23 @@ impl PendingNames {
 
     /// Returns the CRDs with predicted names: new CRDs whose names are free have them accepted. They are
     /// served on this basis, so a single write can set both `NamesAccepted` and `Established`.
-    pub(super) fn foreseen(&self, definitions: &[Arc<Definition>]) -> Vec<Arc<Definition>> {
+    pub(super) fn predict_names(&self, definitions: &[Arc<Definition>]) -> Vec<Arc<Definition>> {
         if !definitions.iter().any(|definition| definition.is_new()) {
             return definitions.to_vec();
         }
         let mut groups: HashMap<&str, NamesInUse> = HashMap::new();
         for definition in definitions {
-            let names = self.0.get(&definition.name).map_or(&definition.accepted, |entry| &entry.names);
+            let names = self.0.get(&definition.name).map_or(&definition.accepted_names, |entry| &entry.names);
             groups.entry(&definition.group).or_default().add(names);
         }
         let mut has_its_names = |definition: &Definition| {
             if let Some(entry) = self.0.get(&definition.name) {
-                return entry.names == definition.wanted;
+                return entry.names == definition.names;
             }
             let Some(taken) = groups.get_mut(definition.group.as_str()) else { return false };
-            let are_free = !taken.has_any(&definition.wanted);
+            let are_free = !taken.has_any(&definition.names);
             if are_free {
-                taken.add(&definition.wanted);
+                taken.add(&definition.names);
             }
             are_free
         };
@@ -103,12 +103,12 @@ impl PendingNames {
     }
 
     /// Returns the names of other CRDs in the group of a CRD.
-    pub(super) fn of_others(&self, definition: &Definition, definitions: &[Arc<Definition>]) -> NamesInUse {
+    pub(super) fn other_names(&self, definition: &Definition, definitions: &[Arc<Definition>]) -> NamesInUse {
         let mut taken = NamesInUse::default();
         let is_another =
             |other: &&Arc<Definition>| other.group == definition.group && other.name != definition.name;
         for other in definitions.iter().filter(is_another) {
-            taken.add(self.0.get(&other.name).map_or(&other.accepted, |entry| &entry.names));
+            taken.add(self.0.get(&other.name).map_or(&other.accepted_names, |entry| &entry.names));
         }
         taken
     }
@@ -139,9 +139,9 @@ mod tests {
 
     /// Returns the plural names of CRDs that may be served.
     fn served<'d>(accepted: &PendingNames, definitions: &'d [Arc<Definition>]) -> Vec<&'d str> {
-        let foreseen = accepted.foreseen(definitions);
+        let foreseen = accepted.predict_names(definitions);
         let served = definitions.iter().zip(&foreseen).filter(|(_, foreseen)| foreseen.may_be_served());
-        served.map(|(definition, _)| definition.wanted.plural.as_str()).collect()
+        served.map(|(definition, _)| definition.names.plural.as_str()).collect()
     }
 
     #[test]

@@ -26,16 +26,16 @@ pub(super) struct Serving {
     minor: u32,
     served: SharedKinds,
     /// Resources that the parent server served for the same CRDs.
-    known: KindsSnapshot,
+    parent_kinds: KindsSnapshot,
 }
 
 /// Served resources by CRD name. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct SharedKinds(Arc<Mutex<BTreeMap<String, Arc<Served>>>>);
+pub(super) struct SharedKinds(Arc<Mutex<BTreeMap<String, Arc<ServedResource>>>>);
 
 /// Snapshot of served resources, for a server with the same CRDs. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct KindsSnapshot(Arc<BTreeMap<String, Arc<Served>>>);
+pub(super) struct KindsSnapshot(Arc<BTreeMap<String, Arc<ServedResource>>>);
 
 impl SharedKinds {
     /// Returns a snapshot.
@@ -44,16 +44,16 @@ impl SharedKinds {
     }
 
     /// Every change under the lock is complete, so a poisoned lock is still valid.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Served>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ServedResource>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl KindsSnapshot {
     /// Returns the resource of an unchanged CRD, unless a webhook converts it.
-    fn of(&self, definition: &Definition) -> Option<&Arc<Served>> {
+    fn of(&self, definition: &Definition) -> Option<&Arc<ServedResource>> {
         let known = self.0.get(&definition.name)?;
-        (!known.converted && known.made_from.is_of(definition)).then_some(known)
+        (!known.converted && known.inputs.is_of(definition)).then_some(known)
     }
 }
 
@@ -66,9 +66,9 @@ pub(super) struct Outcome {
 }
 
 /// A served resource, with the CRD fields that it depends on.
-pub(crate) struct Served {
+pub(crate) struct ServedResource {
     group: String,
-    made_from: ResourceInputs,
+    inputs: ResourceInputs,
     resource: CustomResource,
     /// True if a webhook converts between its versions. The webhook's client belongs to a single server.
     converted: bool,
@@ -89,7 +89,7 @@ impl ResourceInputs {
         ResourceInputs {
             uid: definition.uid.clone(),
             generation: definition.generation,
-            names: definition.accepted.clone(),
+            names: definition.accepted_names.clone(),
             terminating: definition.is("Terminating"),
         }
     }
@@ -98,7 +98,7 @@ impl ResourceInputs {
     fn is_of(&self, definition: &Definition) -> bool {
         self.generation == definition.generation
             && self.uid == definition.uid
-            && self.names == definition.accepted
+            && self.names == definition.accepted_names
             && self.terminating == definition.is("Terminating")
     }
 
@@ -109,7 +109,7 @@ impl ResourceInputs {
 }
 
 /// A resource, with the converter between its versions, if needed.
-type InstalledResource = (Arc<Served>, Option<Arc<dyn Convert>>);
+type InstalledResource = (Arc<ServedResource>, Option<Arc<dyn Convert>>);
 
 impl Serving {
     pub(super) fn new(
@@ -117,9 +117,9 @@ impl Serving {
         webhooks: ConversionDeps,
         metrics: Arc<DefinitionMetrics>,
         minor: u32,
-        known: KindsSnapshot,
+        parent_kinds: KindsSnapshot,
     ) -> Self {
-        Serving { kinds, webhooks, metrics, minor, served: SharedKinds::default(), known }
+        Serving { kinds, webhooks, metrics, minor, served: SharedKinds::default(), parent_kinds }
     }
 
     /// Serves exactly these CRDs.
@@ -133,15 +133,15 @@ impl Serving {
         for definition in definitions.iter().filter(|definition| definition.may_be_served()) {
             stays.insert(definition.name.as_str());
             let before = all.get(&definition.name);
-            if before.is_some_and(|before| before.made_from.is_of(definition)) {
-                definition.made();
+            if before.is_some_and(|before| before.inputs.is_of(definition)) {
+                definition.drop_outline();
                 continue;
             }
-            let Some((served, outside)) = self.made(definition) else {
+            let Some((served, outside)) = self.installed_resource(definition) else {
                 complete = false;
                 continue;
             };
-            if !before.is_some_and(|before| before.made_from.reads_as(&served.made_from)) {
+            if !before.is_some_and(|before| before.inputs.reads_as(&served.inputs)) {
                 new.push((served.resource.clone(), outside));
             }
             let reason = if before.is_some() { Reason::Update } else { Reason::Add };
@@ -151,7 +151,7 @@ impl Serving {
         }
         let gone: Vec<String> = all.keys().filter(|name| !stays.contains(name.as_str())).cloned().collect();
         let gone = gone.into_iter().filter_map(|name| all.remove_entry(&name));
-        let gone: Vec<(String, Arc<Served>)> = gone.collect();
+        let gone: Vec<(String, Arc<ServedResource>)> = gone.collect();
         for (name, served) in &gone {
             self.metrics.changed(name, &served.group, Reason::Remove, versions(&served.resource));
             groups.insert(served.group.clone());
@@ -170,19 +170,19 @@ impl Serving {
         self.kinds.complete();
     }
 
-    fn made(&self, definition: &Definition) -> Option<InstalledResource> {
-        if let Some(known) = self.known.of(definition) {
+    fn installed_resource(&self, definition: &Definition) -> Option<InstalledResource> {
+        if let Some(known) = self.parent_kinds.of(definition) {
             return Some((Arc::clone(known), None));
         }
-        let made_from = ResourceInputs::of(definition);
-        let rows = rows(definition, &made_from, self.minor, &self.webhooks, &self.kinds.cel_times);
+        let inputs = ResourceInputs::of(definition);
+        let rows = rows(definition, &inputs, self.minor, &self.webhooks, &self.kinds.cel_times);
         let (resource, outside) = rows?;
         let group = definition.group.clone();
         let converted = outside.is_some();
-        Some((Arc::new(Served { group, made_from, resource, converted }), outside))
+        Some((Arc::new(ServedResource { group, inputs, resource, converted }), outside))
     }
 
-    fn publish(&self, all: &BTreeMap<String, Arc<Served>>, groups: &BTreeSet<String>) {
+    fn publish(&self, all: &BTreeMap<String, Arc<ServedResource>>, groups: &BTreeSet<String>) {
         if groups.is_empty() {
             return;
         }
@@ -217,7 +217,7 @@ impl Serving {
     pub(super) fn serves(&self, definition: &Definition) -> bool {
         let all = self.served.lock();
         let served = all.get(&definition.name);
-        definition.is_of_builtin() || served.is_some_and(|served| served.made_from.is_of(definition))
+        definition.is_of_builtin() || served.is_some_and(|served| served.inputs.is_of(definition))
     }
 
     /// Returns the resource under which the objects of a CRD are stored.
@@ -256,11 +256,11 @@ fn rows(
         })
     };
     let outside = WebhookConversion::read(&definition.name, spec, webhooks);
-    let kind = CustomKind::of_stored(spec, &text, &definition.accepted, made_from.terminating, minor);
+    let kind = CustomKind::of_stored(spec, &text, &definition.accepted_names, made_from.terminating, minor);
     let kind = kind.timed(cel_times);
     let definition = catalog::Definition {
         group: &definition.group,
-        names: &definition.accepted,
+        names: &definition.accepted_names,
         namespaced: definition.namespaced,
         kind: Arc::new(kind),
     };

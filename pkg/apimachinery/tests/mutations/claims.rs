@@ -14,7 +14,7 @@ pub(crate) fn target(text: &str) {
     let written: Vec<String> =
         query.pairs().map(|(name, value)| format!("{}={}", escaped(name), escaped(value))).collect();
     let again = Query::parse(&written.join("&"));
-    assert!(again.flaw().is_none() && again.pairs().eq(query.pairs()), "{text:?}");
+    assert!(again.error().is_none() && again.pairs().eq(query.pairs()), "{text:?}");
     let _ = (query.integer("limit"), query.integer("timeoutSeconds"), query.flag("watch"));
     let Some(path) = decode_path(path) else { return };
     for method in ["GET", "POST", "DELETE", "PATCH", "x"] {

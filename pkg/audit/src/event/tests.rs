@@ -26,7 +26,7 @@ pub(crate) fn event() -> Event {
         level: Level::Metadata,
         audit_id: AuditId::new(b"id"),
         stage: Stage::RequestReceived,
-        asked: asked(Some(&user), &addresses, "kubectl/v1.36"),
+        request_record: asked(Some(&user), &addresses, "kubectl/v1.36"),
         object: Some(about(info)),
         response_status: None,
         request_object: None,
@@ -44,7 +44,7 @@ fn asked(user: Option<&UserInfo>, addresses: &[IpAddr], user_agent: &str) -> Req
 
 fn about(info: RequestInfo) -> ObjectReference {
     let request = RequestContext { info, ..RequestContext::default() };
-    ObjectReference { request: Arc::new(request), brought: None }
+    ObjectReference { request: Arc::new(request), body_meta: None }
 }
 
 fn json(event: &Event) -> String {
@@ -78,7 +78,7 @@ fn all_members_are_encoded() {
         subresource: "scale".to_owned(),
         ..RequestInfo::default()
     };
-    let brought = BodyObjectMeta {
+    let body_meta = BodyObjectMeta {
         namespace: "other".to_owned(),
         name: "a".to_owned(),
         uid: "u".to_owned(),
@@ -87,8 +87,8 @@ fn all_members_are_encoded() {
     let mut event = Event {
         level: Level::RequestResponse,
         stage: Stage::ResponseComplete,
-        asked: asked(None, &[], ""),
-        object: Some(ObjectReference { brought: Some(Box::new(brought)), ..about(info) }),
+        request_record: asked(None, &[], ""),
+        object: Some(ObjectReference { body_meta: Some(Box::new(body_meta)), ..about(info) }),
         response_status: Some(ResponseStatus {
             status: "Failure".to_owned(),
             message: "no".to_owned(),
@@ -101,7 +101,7 @@ fn all_members_are_encoded() {
         ..event()
     };
     let bob = UserInfo { name: "bob".to_owned(), ..UserInfo::default() };
-    event.asked.impersonated(&bob, "impersonate:user-info");
+    event.request_record.impersonated(&bob, "impersonate:user-info");
     event.annotate("b", "2");
     event.annotate("a", "1");
     event.annotate("b", "3");
@@ -139,7 +139,7 @@ fn legacy_line_matches_upstream() {
                     response=\"<deferred>\"";
     assert_eq!(event().legacy(), expected);
     let nobody = Event {
-        asked: asked(None, &[], ""),
+        request_record: asked(None, &[], ""),
         object: None,
         response_status: Some(ResponseStatus { code: 200, ..ResponseStatus::default() }),
         ..event()
@@ -156,7 +156,7 @@ fn legacy_line_matches_upstream() {
 fn legacy_line_has_impersonated_user() {
     let mut event = event();
     let bob = UserInfo { name: "bob".to_owned(), groups: vec!["qa".to_owned()], ..UserInfo::default() };
-    event.asked.impersonated(&bob, "");
+    event.request_record.impersonated(&bob, "");
     let text = event.legacy();
     assert!(
         text.contains(r#"user="ann" groups="\"dev\",\"ops\"" as="bob" asgroups="\"qa\"" user-agent="#),
@@ -167,6 +167,6 @@ fn legacy_line_has_impersonated_user() {
 #[test]
 fn long_user_agents_are_truncated() {
     let long = "x".repeat(1025);
-    let text = json(&Event { asked: asked(None, &[], &long), ..event() });
+    let text = json(&Event { request_record: asked(None, &[], &long), ..event() });
     assert!(text.contains(&format!("\"userAgent\":\"{}...TRUNCATED\",", "x".repeat(1024))), "{text}");
 }

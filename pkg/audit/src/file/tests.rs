@@ -95,7 +95,7 @@ fn backups_are_deleted_by_number_and_age() {
         for name in [new, middle, old, "audit-of-mine.log", "other"] {
             world.put(name);
         }
-        tidy(&options, NOW).unwrap();
+        clean_up(&options, NOW).unwrap();
         let kept: Vec<String> =
             world.names().into_iter().filter(|name| name.starts_with("audit-2")).collect();
         assert_eq!(kept, expected);
@@ -113,7 +113,7 @@ fn old_files_are_compressed() {
     let options = FileOptions { compress: true, ..world.options() };
     drop(world.file(&options));
     world.put("audit-2023-11-14T10-00-00.000.log");
-    tidy(&options, NOW).unwrap();
+    clean_up(&options, NOW).unwrap();
     assert_eq!(world.names(), ["audit-2023-11-14T10-00-00.000.log.gz", "audit.log"]);
     let packed = fs::File::open(world.dir.path().join("logs/audit-2023-11-14T10-00-00.000.log.gz")).unwrap();
     let mut text = String::new();

@@ -12,7 +12,7 @@ fn authenticator(anonymous: bool) -> Authenticator {
     Authenticator {
         tokens: vec![Arc::new(Picky), Arc::new(Aware), Arc::new(TokenFile::parse("t", tokens).unwrap())],
         api_audiences: vec!["api".to_owned(), "too".to_owned()],
-        anonymous: if anonymous { Anonymous::Everybody } else { Anonymous::Nobody },
+        anonymous: if anonymous { Anonymous::AllPaths } else { Anonymous::Disabled },
         request_headers: None,
     }
 }

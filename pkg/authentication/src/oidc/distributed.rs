@@ -18,10 +18,10 @@ use crate::Error;
 const ISSUERS_MAX: usize = 16;
 
 /// Resolver of a distributed claim.
-pub(super) struct Distributed {
+pub(super) struct DistributedClaims {
     pub(super) claim: String,
     pub(super) provider: Provider,
-    pub(super) demands: TokenRequirements,
+    pub(super) requirements: TokenRequirements,
     /// By issuer.
     pub(super) verifiers: Mutex<HashMap<String, Arc<Verifier>>>,
 }
@@ -34,7 +34,7 @@ struct Source {
     access_token: String,
 }
 
-impl Distributed {
+impl DistributedClaims {
     /// Adds the claim if `claims` contains a reference to it.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Distributed {
             }
             None => {
                 let provider = self.provider.of_other(issuer)?;
-                let verifier = Arc::new(Verifier::new(issuer, self.demands.clone(), provider));
+                let verifier = Arc::new(Verifier::new(issuer, self.requirements.clone(), provider));
                 verifiers.insert(issuer.to_owned(), Arc::clone(&verifier));
                 verifier
             }

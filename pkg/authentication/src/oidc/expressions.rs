@@ -54,7 +54,7 @@ pub(super) struct Expression {
 
 /// A compiled expression, with the email claims that it reads.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledExpression {
     pub(super) expression: Expression,
     pub(super) uses_email: bool,
     pub(super) uses_email_verified: bool,
@@ -108,7 +108,7 @@ impl Compiler {
         about: ExpressionInput,
         text: &str,
         condition: bool,
-    ) -> Result<Compiled, ExpressionError> {
+    ) -> Result<CompiledExpression, ExpressionError> {
         let env = match about {
             ExpressionInput::Claims => &self.claims,
             ExpressionInput::User => &self.user,
@@ -124,7 +124,7 @@ impl Compiler {
         let plan = Plan::new(&checked, &[about.variable()])
             .map_err(|error| ExpressionError::Internal(format!("program instantiation failed: {error}")))?;
         let expression = Expression { text: text.to_owned(), plan };
-        Ok(Compiled { expression, uses_email, uses_email_verified })
+        Ok(CompiledExpression { expression, uses_email, uses_email_verified })
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Provider {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Discovered {
+struct DiscoveryDocument {
     issuer: String,
     jwks_uri: String,
 }
@@ -78,7 +78,7 @@ impl Provider {
     /// The request failed, or the document belongs to another issuer.
     pub(super) async fn discover(&self, metrics: Arc<Metrics>) -> Result<RemoteKeys, Error> {
         let body = self.get(&self.discovery, None).await?;
-        let found: Discovered = serde_json::from_slice(&body).map_err(|error| {
+        let found: DiscoveryDocument = serde_json::from_slice(&body).map_err(|error| {
             Error::Unavailable(format!("oidc: failed to decode provider discovery object: {error}"))
         })?;
         if found.issuer != self.issuer {
@@ -91,13 +91,13 @@ impl Provider {
         if found.jwks_uri.is_empty() {
             return Err(Error::Unavailable("provider did not return JWKS URL".to_owned()));
         }
-        let keys_at = Uri::try_from(found.jwks_uri)
+        let keys_uri = Uri::try_from(found.jwks_uri)
             .map_err(|error| Error::Unavailable(format!("oidc: invalid JWKS URL: {error}")))?;
         Ok(RemoteKeys {
             provider: self.clone(),
-            keys_at,
+            keys_uri,
             metrics,
-            known: SyncMutex::default(),
+            current_keys: SyncMutex::default(),
             fetches: Mutex::default(),
             waiting: Semaphore::new(WAITERS_MAX),
         })
@@ -114,22 +114,22 @@ impl Provider {
         let answer = answer.map_err(|error| Error::Unavailable(error.of_request(&Method::GET, uri)))?;
         match answer.status() {
             StatusCode::OK => Ok(answer.into_body()),
-            code => Err(Error::Unavailable(format!("{code}: {}", shown(answer.body())))),
+            code => Err(Error::Unavailable(format!("{code}: {}", body_excerpt(answer.body())))),
         }
     }
 }
 
 /// Returns the first 1,024 bytes of a body, for the log.
-fn shown(body: &[u8]) -> String {
+fn body_excerpt(body: &[u8]) -> String {
     String::from_utf8_lossy(body.get(..1024).unwrap_or(body)).into_owned()
 }
 
 /// The keys of an issuer. They are fetched when a key is missing.
 pub(super) struct RemoteKeys {
     provider: Provider,
-    keys_at: Uri,
+    keys_uri: Uri,
     metrics: Arc<Metrics>,
-    known: SyncMutex<Arc<KeySet>>,
+    current_keys: SyncMutex<Arc<KeySet>>,
     fetches: Mutex<Fetches>,
     waiting: Semaphore,
 }
@@ -137,15 +137,15 @@ pub(super) struct RemoteKeys {
 #[derive(Default)]
 struct Fetches {
     /// Time of the last fetch, regardless of its result.
-    asked: Option<Instant>,
+    last_attempt: Option<Instant>,
     /// Start and result of the last finished fetch.
     last: Option<(Instant, Result<(), Error>)>,
 }
 
 impl RemoteKeys {
     /// Returns the last fetched keys.
-    pub(super) fn known(&self) -> Arc<KeySet> {
-        Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn current_keys(&self) -> Arc<KeySet> {
+        Arc::clone(&self.current_keys.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns keys that were fetched after this call. All waiting callers share one fetch, and there is at
@@ -153,31 +153,31 @@ impl RemoteKeys {
     ///
     /// # Errors
     /// The reason why there are none.
-    pub(super) async fn newer(&self) -> Result<Arc<KeySet>, Error> {
+    pub(super) async fn refetch(&self) -> Result<Arc<KeySet>, Error> {
         let called = Instant::now();
         let Ok(_place) = self.waiting.try_acquire() else {
             return Err(Error::Unavailable("too many tokens wait for keys".to_owned()));
         };
         let mut fetches = self.fetches.lock().await;
         if let Some((_, outcome)) = fetches.last.as_ref().filter(|(began, _)| *began >= called) {
-            return outcome.clone().map(|()| self.known());
+            return outcome.clone().map(|()| self.current_keys());
         }
-        if let Some(asked) = fetches.asked {
+        if let Some(asked) = fetches.last_attempt {
             sleep_until(asked + FETCH_PAUSE).await;
         }
         let began = Instant::now();
-        fetches.asked = Some(began);
+        fetches.last_attempt = Some(began);
         let outcome = self.fetch().await;
         fetches.last = Some((began, outcome.clone()));
-        outcome.map(|()| self.known())
+        outcome.map(|()| self.current_keys())
     }
 
     async fn fetch(&self) -> Result<(), Error> {
-        let fetched = self.provider.get(&self.keys_at, None).await;
+        let fetched = self.provider.get(&self.keys_uri, None).await;
         let read = fetched.and_then(|body| KeySet::parse(&body).map(|keys| (keys, body)));
         self.metrics.keys_fetched(&self.provider.issuer, read.as_ref().ok().map(|(_, body)| &**body));
         let (keys, _) = read?;
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+        *self.current_keys.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
         Ok(())
     }
 }

@@ -63,11 +63,11 @@ pub(super) fn untrusted_issuer(token: &str) -> Option<String> {
         return None;
     };
     #[derive(Deserialize)]
-    struct Issued {
+    struct IssuerClaim {
         #[serde(default)]
         iss: String,
     }
-    let issued: Issued = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
+    let issued: IssuerClaim = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
     Some(if issued.iss == GOOGLE.0 { GOOGLE.1.to_owned() } else { issued.iss })
 }
 

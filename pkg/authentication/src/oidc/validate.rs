@@ -10,7 +10,7 @@ use x509_parser::prelude::FromDer;
 
 use super::claims::Expressions;
 use super::config::{AuthenticationConfiguration, Issuer, JwtAuthenticator, PrefixedClaimOrExpression};
-use super::expressions::{Compiled, Compiler, Expression, ExpressionError, ExpressionInput};
+use super::expressions::{CompiledExpression, Compiler, Expression, ExpressionError, ExpressionInput};
 
 /// Maximum number of issuers.
 const ISSUERS_MAX: usize = 64;
@@ -198,7 +198,7 @@ impl<'c> Validation<'c> {
         text: &str,
         condition: bool,
         path: &Path<'_>,
-    ) -> Option<Compiled> {
+    ) -> Option<CompiledExpression> {
         match self.compiler.compile(about, text, condition) {
             Ok(compiled) => return Some(compiled),
             Err(ExpressionError::Invalid(detail)) => self.errors.push(Error::invalid(path, text, detail)),
@@ -281,7 +281,7 @@ impl<'c> Validation<'c> {
         mapping: &PrefixedClaimOrExpression,
         path: &Path<'_>,
         required: bool,
-    ) -> Option<Compiled> {
+    ) -> Option<CompiledExpression> {
         let prefix = path.child("prefix");
         match (mapping.claim.as_str(), mapping.expression.as_str()) {
             ("", "") if required => {

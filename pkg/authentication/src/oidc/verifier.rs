@@ -31,12 +31,12 @@ pub(super) struct TokenRequirements {
 /// Verifier for the tokens of an issuer.
 pub(super) struct Verifier {
     shared: Arc<Shared>,
-    beginning: AbortHandle,
+    start_task: AbortHandle,
 }
 
 struct Shared {
     issuer: String,
-    demands: TokenRequirements,
+    requirements: TokenRequirements,
     provider: Provider,
     keys: OnceLock<RemoteKeys>,
     /// Reason why there are no keys yet.
@@ -45,17 +45,17 @@ struct Shared {
 
 impl Verifier {
     /// Starts the discovery. It is retried until it succeeds or the verifier is dropped.
-    pub(super) fn new(issuer: &str, demands: TokenRequirements, provider: Provider) -> Self {
+    pub(super) fn new(issuer: &str, requirements: TokenRequirements, provider: Provider) -> Self {
         let problem = format!("oidc: authenticator for issuer {issuer:?} is not initialized");
         let shared = Arc::new(Shared {
             issuer: issuer.to_owned(),
-            demands,
+            requirements,
             provider,
             keys: OnceLock::new(),
             problem: Mutex::new(problem),
         });
-        let beginning = tokio::spawn(Arc::clone(&shared).begin()).abort_handle();
-        Verifier { shared, beginning }
+        let start_task = tokio::spawn(Arc::clone(&shared).fetch_initial_keys()).abort_handle();
+        Verifier { shared, start_task }
     }
 
     /// Returns the reason why tokens cannot be verified now, if any.
@@ -74,18 +74,19 @@ impl Verifier {
     /// # Errors
     /// Upstream's message.
     pub(super) async fn verify(&self, token: &str) -> Result<Claims, Error> {
-        let Shared { issuer, demands, keys, .. } = &*self.shared;
+        let Shared { issuer, requirements, keys, .. } = &*self.shared;
         let keys =
             keys.get().ok_or_else(|| Error::Credential("oidc: authenticator not initialized".to_owned()))?;
         if token.matches('.').count() > 2 {
             return Err(Error::Credential("oidc: malformed jwt".to_owned()));
         }
-        let header = Header::of(token, &demands.algorithms)?;
+        let header = Header::of(token, &requirements.algorithms)?;
         let failed = |error: Error| error.within("failed to verify signature");
-        let claims = match keys.known().verified(token, &header.algorithm, &header.key) {
+        let claims = match keys.current_keys().verified(token, &header.algorithm, &header.key) {
             Some(claims) => claims,
             None => {
-                let newer = keys.newer().await.map_err(|error| failed(Error::FetchKeys(Box::new(error))))?;
+                let newer =
+                    keys.refetch().await.map_err(|error| failed(Error::FetchKeys(Box::new(error))))?;
                 newer.verified(token, &header.algorithm, &header.key).ok_or_else(|| {
                     failed(Error::Credential("failed to verify id token signature".to_owned()))
                 })?
@@ -94,22 +95,22 @@ impl Verifier {
         let Value::Object(claims) = claims else {
             return Err(Error::Credential("oidc: failed to unmarshal claims: they are no object".to_owned()));
         };
-        check(&claims, issuer, &demands.audiences, demands.clock.now())?;
+        check(&claims, issuer, &requirements.audiences, requirements.clock.now())?;
         Ok(claims)
     }
 }
 
 impl Drop for Verifier {
     fn drop(&mut self) {
-        self.beginning.abort();
+        self.start_task.abort();
     }
 }
 
 impl Shared {
-    async fn begin(self: Arc<Self>) {
+    async fn fetch_initial_keys(self: Arc<Self>) {
         let mut pause = PAUSE_FIRST;
         loop {
-            match self.provider.discover(Arc::clone(&self.demands.metrics)).await {
+            match self.provider.discover(Arc::clone(&self.requirements.metrics)).await {
                 Ok(keys) => {
                     let _ = self.keys.set(keys);
                     return;

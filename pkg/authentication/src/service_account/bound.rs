@@ -10,7 +10,7 @@ use component_base::clock::Clock;
 
 use super::claims::Claims;
 use super::metrics::TokenMetrics;
-use super::verifier::{Verified, Verifier};
+use super::verifier::{VerifiedToken, Verifier};
 use super::{ObjectKind, ObjectState, Reference, TokenObjects, VerificationKeys, note_binding, user};
 use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
@@ -106,7 +106,7 @@ impl TokenAuthenticator for BoundTokens {
     ) -> Result<Option<TokenUser>, Error> {
         match self.verifier.verify(token, audiences).await? {
             None => Ok(None),
-            Some(Verified { claims, audiences }) => {
+            Some(VerifiedToken { claims, audiences }) => {
                 Ok(Some(TokenUser { user: self.user(claims, notes).await?, audiences }))
             }
         }

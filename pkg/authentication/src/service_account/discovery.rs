@@ -94,7 +94,7 @@ pub struct OpenIdMetadata {
     keys_uri: Option<String>,
     address: String,
     keys: VerificationKeys,
-    made: ArcSwap<(Arc<PublicKeys>, Arc<OpenIdDocuments>)>,
+    documents: ArcSwap<(Arc<PublicKeys>, Arc<OpenIdDocuments>)>,
 }
 
 impl OpenIdMetadata {
@@ -111,13 +111,13 @@ impl OpenIdMetadata {
         let current = keys.current();
         let documents = OpenIdDocuments::new(&issuer, keys_uri.as_deref(), &address, &current)?;
         let made = ArcSwap::from_pointee((current, Arc::new(documents)));
-        Ok(OpenIdMetadata { issuer, keys_uri, address, keys, made })
+        Ok(OpenIdMetadata { issuer, keys_uri, address, keys, documents: made })
     }
 
     /// Returns the current documents and their cache lifetime in seconds. If no documents can be built for
     /// the current keys, the previous ones remain.
     pub fn current(&self) -> (Arc<OpenIdDocuments>, u64) {
-        let made = self.made.load();
+        let made = self.documents.load();
         let keys = self.keys.current();
         let mut documents = Arc::clone(&made.1);
         if !Arc::ptr_eq(&made.0, &keys) {
@@ -127,7 +127,7 @@ impl OpenIdMetadata {
                     tracing::error!(%error, "failed to rebuild the OpenID discovery documents, the previous ones remain")
                 }
             }
-            self.made.store(Arc::new((keys, Arc::clone(&documents))));
+            self.documents.store(Arc::new((keys, Arc::clone(&documents))));
         }
         (documents, self.keys.max_age_seconds())
     }

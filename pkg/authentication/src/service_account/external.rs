@@ -161,7 +161,7 @@ impl ExternalKeys {
     }
 
     /// Returns the keys. Fetches them again if none has `id`. Empty if that fails.
-    pub(super) async fn holding(&self, id: &str) -> Arc<PublicKeys> {
+    pub(super) async fn keys_with_id(&self, id: &str) -> Arc<PublicKeys> {
         let known = self.current();
         if known.with_id(id).next().is_some() {
             return known;
@@ -190,7 +190,7 @@ impl ExternalKeys {
     }
 
     /// Refreshes the keys at the times that the signer requests. Never returns.
-    pub async fn keep_fresh(&self) {
+    pub async fn refresh_periodically(&self) {
         let mut pause = self.pause();
         loop {
             tokio::time::sleep(pause).await;
@@ -251,7 +251,7 @@ impl ExternalKeys {
             }
             () => {}
         }
-        let keys = self.holding(&header.kid).await;
+        let keys = self.keys_with_id(&header.kid).await;
         if keys.with_id(&header.kid).any(|key| !key.discoverable) {
             let kid = header.kid;
             return Err(SignerError::local(format!(

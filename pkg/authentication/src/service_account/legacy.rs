@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::claims::LegacyClaims;
 use super::metrics::TokenMetrics;
-use super::verifier::{Verified, Verifier};
+use super::verifier::{VerifiedToken, Verifier};
 use super::{ObjectKind, Reference, SecretState, TokenObjects, USERNAME_PREFIX, VerificationKeys, user};
 use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
@@ -62,7 +62,7 @@ impl TokenAuthenticator for LegacyTokens {
         notes: &Notes,
     ) -> Result<Option<TokenUser>, Error> {
         let verified = self.verifier.verify::<LegacyClaims>(token, audiences).await?;
-        let Some(Verified { claims, audiences }) = verified else { return Ok(None) };
+        let Some(VerifiedToken { claims, audiences }) = verified else { return Ok(None) };
         check_claims(&claims)?;
         if let Some(objects) = &self.objects {
             self.check_objects(&**objects, &claims, token, notes).await?;

@@ -25,10 +25,10 @@ impl VerificationKeys {
     }
 
     /// Returns the keys. Fetches newer ones first if none has `id`.
-    pub(super) async fn holding(&self, id: &str) -> Arc<PublicKeys> {
+    pub(super) async fn keys_with_id(&self, id: &str) -> Arc<PublicKeys> {
         match self {
             VerificationKeys::Files(keys) => Arc::clone(keys),
-            VerificationKeys::External(keys) => keys.holding(id).await,
+            VerificationKeys::External(keys) => keys.keys_with_id(id).await,
         }
     }
 

@@ -34,13 +34,13 @@ pub(super) struct Verifier {
     /// Audiences of tokens that list none.
     implicit_audiences: Vec<String>,
     /// Payloads of verified tokens.
-    genuine: ExpiringCache<Arc<Value>>,
+    verified_payloads: ExpiringCache<Arc<Value>>,
     metrics: Arc<TokenCacheMetrics>,
 }
 
 /// A verified token.
 #[derive(Debug)]
-pub(super) struct Verified<C> {
+pub(super) struct VerifiedToken<C> {
     pub(super) claims: C,
     /// The requested audiences that the token is valid for.
     pub(super) audiences: Vec<String>,
@@ -88,7 +88,7 @@ impl Verifier {
         implicit_audiences: Vec<String>,
         metrics: Arc<TokenCacheMetrics>,
     ) -> Self {
-        Verifier { issuers, keys, implicit_audiences, genuine: ExpiringCache::default(), metrics }
+        Verifier { issuers, keys, implicit_audiences, verified_payloads: ExpiringCache::default(), metrics }
     }
 
     /// Verifies a token; `None` if another issuer issued it.
@@ -99,26 +99,26 @@ impl Verifier {
         &self,
         token: &str,
         asked: &[String],
-    ) -> Result<Option<Verified<C>>, Error> {
+    ) -> Result<Option<VerifiedToken<C>>, Error> {
         let Ok(claimed) = insecure_decode_claims::<UnverifiedIssuer>(token) else { return Ok(None) };
         if !self.issuers.contains(&claimed.issuer) {
             return Ok(None);
         }
         let remembered = key(token, []);
         let began = Instant::now();
-        let payload = match self.genuine.get(&remembered) {
+        let payload = match self.verified_payloads.get(&remembered) {
             Some(payload) => {
                 self.metrics.hit(began);
                 payload
             }
             None => {
                 let _missing = self.metrics.miss(began);
-                let judging = self.metrics.judge();
+                let judging = self.metrics.begin_authentication();
                 let payload = self.payload(token).await;
                 judging.ended(payload.is_ok());
                 let Some(payload) = payload? else { return Ok(None) };
                 let payload = Arc::new(payload);
-                self.genuine.learn(remembered, Arc::clone(&payload), SIGNATURE_CACHE_TTL);
+                self.verified_payloads.insert(remembered, Arc::clone(&payload), SIGNATURE_CACHE_TTL);
                 payload
             }
         };
@@ -130,7 +130,7 @@ impl Verifier {
         }
         let audiences = self.matching_audiences(public.audiences, asked)?;
         let claims = C::deserialize(&*payload).map_err(|error| Error::Credential(error.to_string()))?;
-        Ok(Some(Verified { claims, audiences }))
+        Ok(Some(VerifiedToken { claims, audiences }))
     }
 
     /// Returns the payload if one of the keys verifies the signature; `None` if the text is not a token.
@@ -147,12 +147,12 @@ impl Verifier {
             Some(Err(_)) | None => return Ok(None),
         };
         let id = header.kid.as_deref().unwrap_or("");
-        let keys = self.keys.holding(id).await;
+        let keys = self.keys.keys_with_id(id).await;
         let mut keys = keys.with_id(id).peekable();
         if keys.peek().is_none() {
             return Err(Error::Credential("invalid signature, no keys found".to_owned()));
         }
-        let payload = keys.find_map(|key| genuine(token, &header.alg, key));
+        let payload = keys.find_map(|key| verify_signature(token, &header.alg, key));
         payload.map(Some).ok_or_else(|| Error::Credential(CRYPTO_FAILURE.to_owned()))
     }
 
@@ -184,7 +184,7 @@ fn is_known(algorithm: &str) -> bool {
 }
 
 /// Returns the payload if this key verifies the signature. Times and audiences are not checked.
-fn genuine(token: &str, signed_with: &str, key: &PublicKey) -> Option<Value> {
+fn verify_signature(token: &str, signed_with: &str, key: &PublicKey) -> Option<Value> {
     let Some(algorithm) = key.algorithm.library() else {
         let point = key.decoding.try_get_as_bytes().ok()?;
         return if signed_with == es512::NAME { es512::decode(token, point) } else { None };

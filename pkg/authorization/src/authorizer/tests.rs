@@ -36,7 +36,7 @@ struct Down;
 
 #[async_trait]
 impl Caller for Down {
-    async fn ask(
+    async fn post_review(
         &self,
         _: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),

@@ -6,7 +6,7 @@ use api::references::Kind;
 use apimachinery::fields::Operator;
 use apimachinery::go_quote::quote;
 
-use super::graph::{Graph, Owned, Vertex};
+use super::graph::{Graph, NodeOwnedKind, Vertex};
 use super::{Policy, node_of};
 use crate::{Attributes, Decision, Error};
 
@@ -35,9 +35,9 @@ fn refuse(reason: &str) -> Decision {
 }
 
 /// Allowed, or upstream's reason against it, which may be empty.
-type Answer = Result<(), Error>;
+type Outcome = Result<(), Error>;
 
-fn no(reason: &str) -> Answer {
+fn reject(reason: &str) -> Outcome {
     Err(Error::Rejected(reason.to_owned()))
 }
 
@@ -50,7 +50,7 @@ struct NodeRequest<'a> {
 
 impl NodeRequest<'_> {
     /// Decides about resources with special checks; `None` for all others.
-    fn by_resource(&self) -> Option<Answer> {
+    fn by_resource(&self) -> Option<Outcome> {
         let Attributes { group, resource, subresource, .. } = *self.attributes;
         let features = self.policy.features;
         Some(match (group, resource) {
@@ -60,7 +60,9 @@ impl NodeRequest<'_> {
             ("", "persistentvolumeclaims") => self.get(Vertex::Referred(Kind::Claim)),
             ("", "persistentvolumes") => self.get(Vertex::Volume),
             ("resource.k8s.io", "resourceclaims") => self.get(Vertex::Referred(Kind::ResourceClaim)),
-            ("storage.k8s.io", "volumeattachments") => self.get(Vertex::Owned(Owned::VolumeAttachment)),
+            ("storage.k8s.io", "volumeattachments") => {
+                self.get(Vertex::Owned(NodeOwnedKind::VolumeAttachment))
+            }
             ("", "serviceaccounts") => self.service_account(),
             ("coordination.k8s.io", "leases") => self.lease(),
             ("storage.k8s.io", "csinodes") => self.csi_node(),
@@ -71,7 +73,7 @@ impl NodeRequest<'_> {
                 if features.pod_certificates && features.selectors {
                     self.pod_certificate_request()
                 } else {
-                    no("")
+                    reject("")
                 }
             }
             _ => return None,
@@ -79,15 +81,15 @@ impl NodeRequest<'_> {
     }
 
     /// Checks that the named object is related to the node.
-    fn related(&self, vertex: Vertex) -> Answer {
+    fn check_related(&self, vertex: Vertex) -> Outcome {
         let Attributes { namespace, name, .. } = *self.attributes;
         if name.is_empty() {
-            return no("No Object name found");
+            return reject("No Object name found");
         }
         self.reaches(vertex, namespace, name)
     }
 
-    fn reaches(&self, vertex: Vertex, namespace: &str, name: &str) -> Answer {
+    fn reaches(&self, vertex: Vertex, namespace: &str, name: &str) -> Outcome {
         if self.graph.reaches(self.node, vertex, namespace, name) {
             Ok(())
         } else {
@@ -108,50 +110,50 @@ impl NodeRequest<'_> {
         })
     }
 
-    fn get(&self, vertex: Vertex) -> Answer {
+    fn get(&self, vertex: Vertex) -> Outcome {
         if self.attributes.verb != "get" {
-            return no("can only get individual resources of this type");
+            return reject("can only get individual resources of this type");
         }
         if !self.attributes.subresource.is_empty() {
-            return no("cannot get subresource");
+            return reject("cannot get subresource");
         }
-        self.related(vertex)
+        self.check_related(vertex)
     }
 
-    fn read_namespaced(&self, kind: Kind) -> Answer {
+    fn read_namespaced(&self, kind: Kind) -> Outcome {
         if !self.attributes.is_read_only() {
-            return no("can only read resources of this type");
+            return reject("can only read resources of this type");
         }
         if !self.attributes.subresource.is_empty() {
-            return no("cannot read subresource");
+            return reject("cannot read subresource");
         }
         if self.attributes.namespace.is_empty() {
-            return no("can only read namespaced object of this type");
+            return reject("can only read namespaced object of this type");
         }
-        self.related(Vertex::Referred(kind))
+        self.check_related(Vertex::Referred(kind))
     }
 
-    fn update_claim_status(&self) -> Answer {
+    fn update_claim_status(&self) -> Outcome {
         match self.attributes.verb {
-            "update" | "patch" => self.related(Vertex::Referred(Kind::Claim)),
-            _ => no("can only get/update/patch this type"),
+            "update" | "patch" => self.check_related(Vertex::Referred(Kind::Claim)),
+            _ => reject("can only get/update/patch this type"),
         }
     }
 
-    fn service_account(&self) -> Answer {
+    fn service_account(&self) -> Outcome {
         let Attributes { verb, subresource, namespace, name, .. } = *self.attributes;
         if verb == "get" && subresource.is_empty() {
             return if self.policy.features.service_accounts {
                 self.read_namespaced(Kind::ServiceAccount)
             } else {
-                no("not allowed to get service accounts")
+                reject("not allowed to get service accounts")
             };
         }
         if verb != "create" || name.is_empty() {
-            return no("can only create tokens for individual service accounts");
+            return reject("can only create tokens for individual service accounts");
         }
         if subresource != "token" {
-            return no("can only create token subresource of serviceaccount");
+            return reject("can only create token subresource of serviceaccount");
         }
         self.reaches(Vertex::Referred(Kind::ServiceAccount), namespace, name)
     }
@@ -166,9 +168,9 @@ impl NodeRequest<'_> {
         self.attributes.verb == "create" || self.attributes.name == self.node
     }
 
-    fn lease(&self) -> Answer {
+    fn lease(&self) -> Outcome {
         if !self.is_own_object_verb() {
-            return no("can only get, create, update, patch, or delete a node lease");
+            return reject("can only get, create, update, patch, or delete a node lease");
         }
         if self.attributes.namespace != LEASE_NAMESPACE {
             return Err(Error::Rejected(format!(
@@ -179,61 +181,65 @@ impl NodeRequest<'_> {
         if self.is_own() {
             Ok(())
         } else {
-            no("can only access node lease with the same name as the requesting node")
+            reject("can only access node lease with the same name as the requesting node")
         }
     }
 
-    fn csi_node(&self) -> Answer {
+    fn csi_node(&self) -> Outcome {
         if !self.is_own_object_verb() {
-            return no("can only get, create, update, patch, or delete a CSINode");
+            return reject("can only get, create, update, patch, or delete a CSINode");
         }
         if !self.attributes.subresource.is_empty() {
-            return no("cannot authorize CSINode subresources");
+            return reject("cannot authorize CSINode subresources");
         }
         if self.is_own() {
             Ok(())
         } else {
-            no("can only access CSINode with the same name as the requesting node")
+            reject("can only access CSINode with the same name as the requesting node")
         }
     }
 
-    fn resource_slice(&self) -> Answer {
+    fn resource_slice(&self) -> Outcome {
         if !self.attributes.subresource.is_empty() {
-            return no("cannot authorize ResourceSlice subresources");
+            return reject("cannot authorize ResourceSlice subresources");
         }
         match self.attributes.verb {
             // Admission checks the node of a new slice.
             "create" => Ok(()),
-            "get" | "update" | "patch" | "delete" => self.related(Vertex::Owned(Owned::ResourceSlice)),
+            "get" | "update" | "patch" | "delete" => {
+                self.check_related(Vertex::Owned(NodeOwnedKind::ResourceSlice))
+            }
             "watch" | "list" | "deletecollection" => {
                 if !self.policy.features.selectors || self.selects_own() {
                     Ok(())
                 } else {
-                    no("can only list/watch/deletecollection resourceslices with nodeName field selector")
+                    reject("can only list/watch/deletecollection resourceslices with nodeName field selector")
                 }
             }
-            _ => no(
+            _ => reject(
                 "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection",
             ),
         }
     }
 
-    fn pod_certificate_request(&self) -> Answer {
+    fn pod_certificate_request(&self) -> Outcome {
         if !self.attributes.subresource.is_empty() {
-            return no("nodes may not access the status subresource of PodCertificateRequests");
+            return reject("nodes may not access the status subresource of PodCertificateRequests");
         }
         match self.attributes.verb {
             "create" => Ok(()),
-            "get" => self.related(Vertex::Owned(Owned::PodCertificateRequest)),
+            "get" => self.check_related(Vertex::Owned(NodeOwnedKind::PodCertificateRequest)),
             "list" | "watch" if self.selects_own() => Ok(()),
-            "list" | "watch" => no("can only list/watch podcertificaterequests with nodeName field selector"),
+            "list" | "watch" => {
+                reject("can only list/watch podcertificaterequests with nodeName field selector")
+            }
             verb => Err(Error::Rejected(format!("nodes may not {verb} podcertificaterequests"))),
         }
     }
 
     /// Checks access to the node's own Node by name, because a node reads it before it exists. Admission
     /// checks the object of a write.
-    fn node_object(&self) -> Answer {
+    fn node_object(&self) -> Outcome {
         let node = self.node;
         let name = self.attributes.name;
         match (self.attributes.subresource, self.attributes.verb) {
@@ -245,19 +251,19 @@ impl NodeRequest<'_> {
             ("", "get" | "list" | "watch") => {
                 Err(Error::Rejected(format!("node '{node}' cannot read '{name}', only its own Node object")))
             }
-            _ => no(""),
+            _ => reject(""),
         }
     }
 
     /// Checks access to pods. Reads are limited to pods on the node; admission checks the object of a write.
-    fn pod(&self) -> Answer {
+    fn pod(&self) -> Outcome {
         match (self.attributes.subresource, self.attributes.verb) {
             ("", "get") => self.get(Vertex::Pod),
             ("", "list" | "watch") if self.selects_own() => Ok(()),
-            ("", "list" | "watch") if !self.attributes.name.is_empty() => self.related(Vertex::Pod),
-            ("", "list" | "watch") => no("can only list/watch pods with spec.nodeName field selector"),
+            ("", "list" | "watch") if !self.attributes.name.is_empty() => self.check_related(Vertex::Pod),
+            ("", "list" | "watch") => reject("can only list/watch pods with spec.nodeName field selector"),
             ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => Ok(()),
-            _ => no(""),
+            _ => reject(""),
         }
     }
 }

@@ -19,7 +19,7 @@ use super::interner::{Id, Interner};
 
 /// Kind of an object with a node name in its spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Owned {
+pub enum NodeOwnedKind {
     VolumeAttachment,
     ResourceSlice,
     PodCertificateRequest,
@@ -33,7 +33,7 @@ pub enum Vertex {
     /// An object that pods refer to.
     Referred(Kind),
     /// An object of one node.
-    Owned(Owned),
+    Owned(NodeOwnedKind),
 }
 
 /// A pod on a node.
@@ -84,10 +84,10 @@ pub struct Graph {
     texts: Interner,
     pods: HashMap<Key, Pod>,
     /// Number of references from a node to an object, except claims.
-    needs: HashMap<(Kind, Key, Id), u32>,
+    reference_counts: HashMap<(Kind, Key, Id), u32>,
     claims: HashMap<Key, Claim>,
     volumes: HashMap<Id, Volume>,
-    owned: HashMap<(Owned, Key), Id>,
+    owned: HashMap<(NodeOwnedKind, Key), Id>,
 }
 
 impl Graph {
@@ -107,7 +107,7 @@ impl Graph {
             Vertex::Pod => self.pods.get(&key)?.node == node,
             Vertex::Owned(owned) => *self.owned.get(&(owned, key))? == node,
             Vertex::Volume | Vertex::Referred(Kind::Claim) => self.claim_is_on(key, node),
-            Vertex::Referred(kind) => self.needs.contains_key(&(kind, key, node)),
+            Vertex::Referred(kind) => self.reference_counts.contains_key(&(kind, key, node)),
         })
     }
 
@@ -153,7 +153,7 @@ impl Graph {
 
     fn uses(&mut self, kind: Kind, key: Key, node: Id) {
         if kind != Kind::Claim {
-            return self.need(kind, key, node);
+            return self.add_reference(kind, key, node);
         }
         let claim = self.claims.entry(key).or_default();
         match position(&claim.nodes, node) {
@@ -165,7 +165,7 @@ impl Graph {
             Err(at) => {
                 claim.nodes.insert(at, (node, 1));
                 for secret in self.secrets_of(key) {
-                    self.need(Kind::Secret, secret, node);
+                    self.add_reference(Kind::Secret, secret, node);
                 }
             }
         }
@@ -200,15 +200,15 @@ impl Graph {
             .collect()
     }
 
-    fn need(&mut self, kind: Kind, key: Key, node: Id) {
-        *self.needs.entry((kind, key, node)).or_default() += 1;
+    fn add_reference(&mut self, kind: Kind, key: Key, node: Id) {
+        *self.reference_counts.entry((kind, key, node)).or_default() += 1;
     }
 
     fn remove_reference(&mut self, kind: Kind, key: Key, node: Id) {
-        if let Some(times) = self.needs.get_mut(&(kind, key, node)) {
+        if let Some(times) = self.reference_counts.get_mut(&(kind, key, node)) {
             *times -= 1;
             if *times == 0 {
-                self.needs.remove(&(kind, key, node));
+                self.reference_counts.remove(&(kind, key, node));
             }
         }
     }
@@ -246,7 +246,7 @@ impl Graph {
             secrets.iter().map(|&(namespace, name)| self.take(namespace, name)).collect();
         for node in self.nodes_of(claim) {
             for &secret in &secrets {
-                self.need(Kind::Secret, secret, node);
+                self.add_reference(Kind::Secret, secret, node);
             }
         }
         self.claims.entry(claim).or_default().volumes.push(id);
@@ -268,7 +268,7 @@ impl Graph {
     }
 
     /// Updates the node of an object. `None` if it is deleted or has no node.
-    pub fn set_owned(&mut self, owned: Owned, namespace: &str, name: &str, node: Option<&str>) {
+    pub fn set_owned(&mut self, owned: NodeOwnedKind, namespace: &str, name: &str, node: Option<&str>) {
         if let Some(key) = self.texts.find(namespace).zip(self.texts.find(name))
             && let Some(former) = self.owned.remove(&(owned, key))
         {
@@ -284,9 +284,9 @@ impl Graph {
 
     /// Returns the number of all stored entries; zero after all objects are deleted.
     #[cfg(test)]
-    pub(super) fn remembered(&self) -> usize {
+    pub(super) fn entry_count(&self) -> usize {
         let objects = self.pods.len() + self.claims.len() + self.volumes.len() + self.owned.len();
-        self.texts.len() + self.needs.len() + objects
+        self.texts.len() + self.reference_counts.len() + objects
     }
 }
 

@@ -27,10 +27,10 @@ fn graph() -> Graph {
     graph.set_pod("ns", "p2", Some(PodUse { node: "n2", references: &[(Kind::Claim, "used")] }));
     let secrets = [("storage", "used")];
     graph.set_volume("v", Some(VolumeUse { claim: ("ns", "used"), secrets: &secrets }));
-    for owned in [Owned::VolumeAttachment, Owned::ResourceSlice] {
+    for owned in [NodeOwnedKind::VolumeAttachment, NodeOwnedKind::ResourceSlice] {
         graph.set_owned(owned, "", "o", Some("n1"));
     }
-    graph.set_owned(Owned::PodCertificateRequest, "ns", "o", Some("n1"));
+    graph.set_owned(NodeOwnedKind::PodCertificateRequest, "ns", "o", Some("n1"));
     graph
 }
 

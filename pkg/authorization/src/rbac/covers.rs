@@ -44,7 +44,8 @@ pub fn missing(present: &[&Rule], wanted: &[Rule]) -> Result<Vec<Rule>, TooMany>
     };
     let per_atom = present.iter().map(size).fold(1, usize::saturating_add);
     let mut budget = Budget(COMPARISONS_MAX);
-    let doubtful: Vec<&Rule> = wanted.iter().filter(|rule| !budget.any_covers(present, rule)).collect();
+    let doubtful: Vec<&Rule> =
+        wanted.iter().filter(|rule| !budget.is_covered_by_one(present, rule)).collect();
     let count = doubtful.iter().map(|rule| permissions(rule)).fold(0, usize::saturating_add);
     if count.saturating_mul(per_atom) > COMPARISONS_MAX {
         return Err(TooMany);
@@ -59,23 +60,28 @@ struct Budget(usize);
 
 impl Budget {
     /// True if a single rule covers `wanted`. This applies to most rules and avoids splitting them.
-    fn any_covers(&mut self, present: &[&Rule], wanted: &Rule) -> bool {
+    fn is_covered_by_one(&mut self, present: &[&Rule], wanted: &Rule) -> bool {
         present.iter().any(|rule| self.covers(rule, wanted))
     }
 
     fn covers(&mut self, rule: &Rule, wanted: &Rule) -> bool {
         let of_every = |own: &[String], text: &str| has_or_all(own, text) || of_every_resource(own, text);
         let of_path = |own: &[String], path: &str| own.iter().any(|pattern| path_matches(pattern, path));
-        self.each(&rule.verbs, &wanted.verbs, has_or_all)
-            && self.each(&rule.groups, &wanted.groups, has_or_all)
-            && self.each(&rule.resources, &wanted.resources, of_every)
-            && self.each(&rule.paths, &wanted.paths, of_path)
+        self.covers_all(&rule.verbs, &wanted.verbs, has_or_all)
+            && self.covers_all(&rule.groups, &wanted.groups, has_or_all)
+            && self.covers_all(&rule.resources, &wanted.resources, of_every)
+            && self.covers_all(&rule.paths, &wanted.paths, of_path)
             && (rule.names.is_empty()
-                || !wanted.names.is_empty() && self.each(&rule.names, &wanted.names, has))
+                || !wanted.names.is_empty() && self.covers_all(&rule.names, &wanted.names, has))
     }
 
     /// True if `holds` is true for every wanted string.
-    fn each(&mut self, own: &[String], wanted: &[String], holds: impl Fn(&[String], &str) -> bool) -> bool {
+    fn covers_all(
+        &mut self,
+        own: &[String],
+        wanted: &[String],
+        holds: impl Fn(&[String], &str) -> bool,
+    ) -> bool {
         let cost = wanted.len().saturating_mul(own.len()).saturating_add(1);
         let Some(left) = self.0.checked_sub(cost) else { return false };
         self.0 = left;

@@ -10,7 +10,7 @@ use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use jsontree::{Object, Value};
 
 use super::covers::{TooMany, missing};
-use super::{Index, RoleKind, RoleRef, Roles, Rule, aggregate, read, rules_of, wait_until_loaded};
+use super::{Index, IndexSource, RoleKind, RoleRef, Rule, aggregate, read, rules_of, wait_until_loaded};
 use crate::{Attributes, Authorizer, Decision, Error};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -38,7 +38,7 @@ pub struct Grant<'a> {
 pub async fn check(
     grant: Grant<'_>,
     authorizer: &dyn Authorizer,
-    roles: &dyn Roles,
+    roles: &dyn IndexSource,
 ) -> Result<(), Box<Status>> {
     let Grant { user, resource, new, old, .. } = grant;
     if user.in_group(GROUP_MASTERS) || old.is_some_and(|old| changes_ownership_alone(new, old)) {
@@ -55,18 +55,19 @@ pub async fn check(
 async fn check_role(
     grant: Grant<'_>,
     authorizer: &dyn Authorizer,
-    roles: &dyn Roles,
+    roles: &dyn IndexSource,
 ) -> Result<(), Box<Status>> {
-    let wanted = Attributes { resource: grant.resource, name: grant.path_name, ..asked(grant, "escalate") };
+    let wanted =
+        Attributes { resource: grant.resource, name: grant.path_name, ..check_attributes(grant, "escalate") };
     if allowed(authorizer, wanted).await {
         return Ok(());
     }
     let rules = Rule::all_of(grant.new);
-    confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text.to_string()))?;
+    check_rules(grant, roles, &rules).map_err(|text| forbidden(grant, &text.to_string()))?;
     if aggregates(grant.new) || grant.old.is_some_and(aggregates) {
         // An aggregated role can later get any rules.
         let text = "must have cluster-admin privileges to use the aggregationRule";
-        confirm(grant, roles, &full_authority()).map_err(|_| forbidden(grant, text))?;
+        check_rules(grant, roles, &full_authority()).map_err(|_| forbidden(grant, text))?;
     }
     Ok(())
 }
@@ -74,7 +75,7 @@ async fn check_role(
 async fn check_binding(
     grant: Grant<'_>,
     authorizer: &dyn Authorizer,
-    roles: &dyn Roles,
+    roles: &dyn IndexSource,
 ) -> Result<(), Box<Status>> {
     let role = RoleRef::of(grant.new, grant.namespace);
     let resource = match role.kind {
@@ -83,7 +84,7 @@ async fn check_binding(
         None => return Err(Status::unmapped(role.not_found()).into()),
     };
     let group = grant.new.get("roleRef").and_then(|role| role.get("apiGroup")?.as_str()).unwrap_or("");
-    let wanted = Attributes { group, resource, name: &role.name, ..asked(grant, "bind") };
+    let wanted = Attributes { group, resource, name: &role.name, ..check_attributes(grant, "bind") };
     if allowed(authorizer, wanted).await {
         return Ok(());
     }
@@ -91,11 +92,11 @@ async fn check_binding(
     // Upstream uses the resource of the request in this error.
     let not_found = || Status::not_found(&GroupResource::new(GROUP, grant.resource), &role.name);
     let rules = found.ok_or_else(not_found)?;
-    confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text.to_string()))
+    check_rules(grant, roles, &rules).map_err(|text| forbidden(grant, &text.to_string()))
 }
 
 /// Builds the attributes of the check for `escalate` or `bind`.
-fn asked<'a>(grant: Grant<'a>, verb: &'a str) -> Attributes<'a> {
+fn check_attributes<'a>(grant: Grant<'a>, verb: &'a str) -> Attributes<'a> {
     Attributes {
         verb,
         resource_request: true,
@@ -116,15 +117,15 @@ fn forbidden(grant: Grant<'_>, text: &str) -> Box<Status> {
 }
 
 /// Checks that the author has all permissions in `rules`. Returns upstream's message if not.
-fn confirm(grant: Grant<'_>, roles: &dyn Roles, rules: &[Rule]) -> Result<(), Error> {
-    read(roles, |index| confirm_in(index, grant, rules)).unwrap_or(Err(Error::Rejected(String::new())))
+fn check_rules(grant: Grant<'_>, roles: &dyn IndexSource, rules: &[Rule]) -> Result<(), Error> {
+    read(roles, |index| check_rules_in(index, grant, rules)).unwrap_or(Err(Error::Rejected(String::new())))
 }
 
-fn confirm_in(index: &Index, grant: Grant<'_>, rules: &[Rule]) -> Result<(), Error> {
+fn check_rules_in(index: &Index, grant: Grant<'_>, rules: &[Rule]) -> Result<(), Error> {
     let (held, errors) = rules_of(index, grant.user, grant.namespace);
     let lacking = match missing(&held, rules) {
         Ok(lacking) if lacking.is_empty() => return Ok(()),
-        Ok(lacking) => compact(lacking).iter().map(described).collect(),
+        Ok(lacking) => merge_verbs(lacking).iter().map(format_rule).collect(),
         Err(TooMany) => BTreeSet::from(["more than can be compared".to_owned()]),
     };
     let lacking: Vec<String> = lacking.into_iter().collect();
@@ -141,7 +142,7 @@ fn confirm_in(index: &Index, grant: Grant<'_>, rules: &[Rule]) -> Result<(), Err
 }
 
 /// Merges rules that differ only in their verbs.
-fn compact(rules: Vec<Rule>) -> Vec<Rule> {
+fn merge_verbs(rules: Vec<Rule>) -> Vec<Rule> {
     let mut simple: BTreeMap<(String, String, Vec<String>), Rule> = BTreeMap::new();
     let mut others = Vec::new();
     for rule in rules {
@@ -161,7 +162,7 @@ fn compact(rules: Vec<Rule>) -> Vec<Rule> {
 }
 
 /// Formats a rule as Go does.
-fn described(rule: &Rule) -> String {
+fn format_rule(rule: &Rule) -> String {
     let lists = [
         ("APIGroups", &rule.groups),
         ("Resources", &rule.resources),

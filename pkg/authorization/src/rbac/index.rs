@@ -95,12 +95,12 @@ pub struct Index {
     users: HashMap<Box<str>, Grants>,
     groups: HashMap<Box<str>, Grants>,
     /// The bindings by namespace and name.
-    bound: HashMap<(Box<str>, Box<str>), Bound>,
+    bindings: HashMap<(Box<str>, Box<str>), BindingSubjects>,
 }
 
 /// Data to remove a binding.
 #[derive(Debug, Clone)]
-struct Bound {
+struct BindingSubjects {
     place: Option<usize>,
     subjects: Vec<Subject>,
 }
@@ -114,14 +114,16 @@ impl Index {
     /// Updates a binding. `None` if it is deleted. Without a namespace it is a cluster role binding. The cost
     /// is proportional to the grants of its subjects.
     pub fn set_binding(&mut self, namespace: &str, name: &str, binding: Option<Binding>) {
-        if let Some(Bound { place, subjects }) = self.bound.remove(&(namespace.into(), name.into())) {
+        if let Some(BindingSubjects { place, subjects }) =
+            self.bindings.remove(&(namespace.into(), name.into()))
+        {
             for subject in &subjects {
                 self.remove_grant(subject, namespace, name);
             }
             place.inspect(|place| self.roles.forget(*place));
         }
         let Some(Binding { role, subjects }) = binding else { return };
-        let place = self.roles.refer(&role);
+        let place = self.roles.add_reference(&role);
         let role: Arc<RoleRef> = Arc::new(role);
         let binding: Arc<str> = name.into();
         let mut bound: Vec<Subject> = Vec::with_capacity(subjects.len());
@@ -133,7 +135,7 @@ impl Index {
                 bound.push(subject);
             }
         }
-        self.bound.insert((namespace.into(), name.into()), Bound { place, subjects: bound });
+        self.bindings.insert((namespace.into(), name.into()), BindingSubjects { place, subjects: bound });
     }
 
     fn of(&mut self, subject: &Subject) -> &mut Grants {
@@ -180,7 +182,7 @@ impl Index {
     }
 
     /// Returns the rules of a granted role like [`rules`](Self::rules), without a look-up by name.
-    pub(super) fn granted(&self, grant: &Grant) -> Option<&RoleRules> {
+    pub(super) fn rules_of_grant(&self, grant: &Grant) -> Option<&RoleRules> {
         self.roles.at(grant.place?)
     }
 }

@@ -10,24 +10,24 @@ use crate::{Attributes, Decision};
 /// Snapshot of a user's grants for a namespace.
 pub(super) struct LongDecision {
     /// The rules of each binding, with the reason for an allowed request.
-    granted: Vec<(Arc<[Rule]>, Arc<str>)>,
+    grants: Vec<(Arc<[Rule]>, Arc<str>)>,
     /// The decision if no rule matches.
-    otherwise: Decision,
+    default_decision: Decision,
 }
 
 impl LongDecision {
     pub(super) fn of(index: &Index, attributes: &Attributes<'_>) -> Self {
-        let granted = index.grants(attributes.user, attributes.namespace).filter_map(|grant| {
-            let granted = index.granted(grant)?;
-            Some((Arc::clone(&granted.rules), Arc::clone(&grant.reason)))
+        let grants = index.grants(attributes.user, attributes.namespace).filter_map(|grant| {
+            let grants = index.rules_of_grant(grant)?;
+            Some((Arc::clone(&grants.rules), Arc::clone(&grant.reason)))
         });
-        LongDecision { granted: granted.collect(), otherwise: no_opinion(index, attributes) }
+        LongDecision { grants: grants.collect(), default_decision: no_opinion(index, attributes) }
     }
 
     /// Decides like [`decide`](super::decide), and yields to other tasks periodically.
     pub(super) async fn decide(self, attributes: Attributes<'_>) -> Decision {
         let mut texts = 0;
-        for (rules, reason) in self.granted {
+        for (rules, reason) in self.grants {
             for rule in rules.iter() {
                 if rule.allows(&attributes) {
                     return Decision::Allow(reason);
@@ -39,7 +39,7 @@ impl LongDecision {
                 }
             }
         }
-        self.otherwise
+        self.default_decision
     }
 }
 

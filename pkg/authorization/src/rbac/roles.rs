@@ -13,7 +13,7 @@ pub(super) struct Roles {
     /// Free positions.
     free: Vec<usize>,
     /// Positions by namespace and name. Cluster roles have the empty namespace.
-    named: HashMap<Box<str>, HashMap<Box<str>, usize>>,
+    positions: HashMap<Box<str>, HashMap<Box<str>, usize>>,
 }
 
 /// The rules of a role.
@@ -47,11 +47,11 @@ impl Roles {
         if let Some(place) = self.places.get_mut(at) {
             place.granted = rules.map(RoleRules::from);
         }
-        self.tidy(at);
+        self.free_if_unused(at);
     }
 
     /// Adds a reference from a binding and returns the role's position; `None` for an impossible role.
-    pub(super) fn refer(&mut self, role: &RoleRef) -> Option<usize> {
+    pub(super) fn add_reference(&mut self, role: &RoleRef) -> Option<usize> {
         let at = self.place(namespace_of(role.kind?, &role.namespace)?, &role.name);
         self.places.get_mut(at)?.bindings += 1;
         Some(at)
@@ -62,12 +62,12 @@ impl Roles {
         if let Some(place) = self.places.get_mut(at) {
             place.bindings = place.bindings.saturating_sub(1);
         }
-        self.tidy(at);
+        self.free_if_unused(at);
     }
 
     /// Returns the position of an existing or referenced role.
     pub(super) fn find(&self, kind: RoleKind, namespace: &str, name: &str) -> Option<usize> {
-        self.named.get(namespace_of(kind, namespace)?)?.get(name).copied()
+        self.positions.get(namespace_of(kind, namespace)?)?.get(name).copied()
     }
 
     /// Returns the rules at a position.
@@ -76,7 +76,7 @@ impl Roles {
     }
 
     fn place(&mut self, namespace: &str, name: &str) -> usize {
-        if let Some(at) = self.named.get(namespace).and_then(|named| named.get(name)) {
+        if let Some(at) = self.positions.get(namespace).and_then(|named| named.get(name)) {
             return *at;
         }
         let place = Place { namespace: namespace.into(), name: name.into(), ..Place::default() };
@@ -90,25 +90,25 @@ impl Roles {
         if let Some(free) = self.places.get_mut(at) {
             *free = place;
         }
-        self.named.entry(namespace.into()).or_default().insert(name.into(), at);
+        self.positions.entry(namespace.into()).or_default().insert(name.into(), at);
         at
     }
 
     /// Frees an unused position.
-    fn tidy(&mut self, at: usize) {
+    fn free_if_unused(&mut self, at: usize) {
         let Some(place) = self.places.get_mut(at) else { return };
         if place.granted.is_some() || place.bindings > 0 {
             return;
         }
         let Place { namespace, name, .. } = std::mem::take(place);
         self.free.push(at);
-        if let Some(named) = self.named.get_mut(&namespace) {
+        if let Some(named) = self.positions.get_mut(&namespace) {
             named.remove(&name);
             if named.is_empty() {
-                self.named.remove(&namespace);
+                self.positions.remove(&namespace);
             }
         }
-        if self.named.is_empty() {
+        if self.positions.is_empty() {
             *self = Roles::default();
         }
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn binding_finds_role_created_later() {
         let mut roles = Roles::default();
-        let at = roles.refer(&reference("a", "r")).unwrap();
+        let at = roles.add_reference(&reference("a", "r")).unwrap();
         assert!(roles.at(at).is_none());
         roles.set("a", "r", Some([Rule::default()].into()));
         assert_eq!(roles.at(at).map(|granted| granted.rules.len()), Some(1));
@@ -151,7 +151,7 @@ mod tests {
     fn role_without_namespace_is_not_cluster_role() {
         let mut roles = Roles::default();
         roles.set("", "admin", Some([Rule::default()].into()));
-        assert_eq!(roles.refer(&reference("", "admin")), None);
+        assert_eq!(roles.add_reference(&reference("", "admin")), None);
         assert_eq!(roles.find(RoleKind::Role, "", "admin"), None);
         assert!(roles.find(RoleKind::ClusterRole, "a", "admin").is_some());
     }
@@ -163,10 +163,10 @@ mod tests {
             let name = format!("r{round}");
             roles.set("a", "stays", Some([Rule::default()].into()));
             roles.set("a", &name, Some([Rule::default()].into()));
-            let at = roles.refer(&reference("a", &name)).unwrap();
+            let at = roles.add_reference(&reference("a", &name)).unwrap();
             roles.set("a", &name, None);
             roles.forget(at);
         }
-        assert_eq!((roles.places.len(), roles.free.len(), roles.named.len()), (2, 1, 1));
+        assert_eq!((roles.places.len(), roles.free.len(), roles.positions.len()), (2, 1, 1));
     }
 }

@@ -57,12 +57,12 @@ fn readers() -> Index {
 #[derive(Default)]
 struct Later(std::sync::Mutex<Index>);
 
-impl Roles for Later {
-    fn filling(&self) -> Option<crate::LoadFuture<'_>> {
+impl IndexSource for Later {
+    fn start_loading(&self) -> Option<crate::LoadFuture<'_>> {
         Some(Box::pin(async { *self.0.lock().unwrap() = readers() }))
     }
 
-    fn look(&self, look: &mut dyn FnMut(&Index)) {
+    fn visit(&self, look: &mut dyn FnMut(&Index)) {
         look(&self.0.lock().unwrap());
     }
 }

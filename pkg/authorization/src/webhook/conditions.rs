@@ -94,7 +94,7 @@ impl Conditions {
     }
 
     /// Evaluates the conditions. A false condition takes precedence over errors of earlier ones.
-    pub(super) fn judge(&self, request: &Json) -> MatchResult {
+    pub(super) fn evaluate(&self, request: &Json) -> MatchResult {
         let mut errors = Vec::new();
         for Condition { text, plan } in &*self.0 {
             let arena = Arena::new();
@@ -179,7 +179,7 @@ mod tests {
     fn false_condition_outweighs_errors() {
         let request = json!({"user": "ann", "nonResourceAttributes": {"path": "/", "verb": "get"}});
         let check = |texts: &[&str], expected: Result<bool, &str>, errors: usize| {
-            let judged = conditions(texts).0.judge(&request);
+            let judged = conditions(texts).0.evaluate(&request);
             assert_eq!(
                 judged.outcome.as_ref().map_err(|error| error.to_string()),
                 expected.as_ref().map_err(|text| (*text).to_owned()),
@@ -199,7 +199,7 @@ mod tests {
     fn condition_cost_is_limited() {
         let numbers = format!("[{}]", vec!["1"; 200].join(","));
         let text = format!("{numbers}.all(a, {numbers}.all(b, {numbers}.all(c, a + b + c > 0)))");
-        let judged = conditions(&[&text]).0.judge(&json!({}));
+        let judged = conditions(&[&text]).0.evaluate(&json!({}));
         assert!(
             judged
                 .outcome

@@ -9,7 +9,7 @@ use jsontree::{Object, Value, json};
 use crate::{Attributes, Error};
 
 /// Maximum size in bytes of the client-controlled parts of a cached review.
-const REMEMBERED_BYTES_MAX: usize = 10_000;
+const CACHED_BYTES_MAX: usize = 10_000;
 
 /// Version of SubjectAccessReview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Version {
     }
 
     /// Builds the body of a review.
-    pub(super) fn question(self, spec: Value) -> Vec<u8> {
+    pub(super) fn build_review(self, spec: Value) -> Vec<u8> {
         let review = json!({
             "kind": "SubjectAccessReview",
             "apiVersion": self.group_version(),
@@ -93,10 +93,10 @@ pub(super) struct ReviewStatus {
 }
 
 /// True if the client-controlled parts are small enough for the cache.
-pub(super) fn is_small(attributes: &Attributes<'_>) -> bool {
+pub(super) fn is_cacheable(attributes: &Attributes<'_>) -> bool {
     let a = attributes;
     let texts = [a.namespace, a.verb, a.group, a.version, a.resource, a.subresource, a.name, a.path];
-    texts.iter().map(|text| text.len()).sum::<usize>() < REMEMBERED_BYTES_MAX
+    texts.iter().map(|text| text.len()).sum::<usize>() < CACHED_BYTES_MAX
 }
 
 /// Builds the spec of a review without empty fields, as upstream writes it.

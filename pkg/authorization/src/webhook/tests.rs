@@ -18,7 +18,7 @@ struct Service {
 
 #[async_trait]
 impl Caller for Service {
-    async fn ask(
+    async fn post_review(
         &self,
         review: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
@@ -201,7 +201,7 @@ struct Silent;
 
 #[async_trait]
 impl Caller for Silent {
-    async fn ask(
+    async fn post_review(
         &self,
         _: Vec<u8>,
         _: &(dyn Fn(Attempt) + Send + Sync),

@@ -25,7 +25,7 @@ const PODS: &str = "/r/pods/";
 /// value; sorted by key) at `revision`.
 fn filled(limits: Limits, objects: &[(&str, Revision, &str)], revision: Revision) -> Arc<Cache> {
     let config = CacheConfig { limits, ..CacheConfig::new(PODS, Some(0)) };
-    config.fresh.store(revision, SeqCst);
+    config.fresh_revision.store(revision, SeqCst);
     let cache = Arc::new(Cache::new(config, Instant::now()));
     let elements = objects.iter().map(|(key, at, value)| element(&format!("{PODS}{key}"), *at, value));
     cache.fill(elements.collect(), revision, Vec::new(), Instant::now());
@@ -40,7 +40,7 @@ fn change(cache: &Cache, key: &str, revision: Revision, value: Option<&str>) {
         None => delete(&key, revision),
     };
     cache.apply(vec![incoming], Instant::now());
-    cache.config.fresh.store(revision, SeqCst);
+    cache.config.fresh_revision.store(revision, SeqCst);
 }
 
 /// A list of a selection, or a page of it.

@@ -16,7 +16,7 @@ use crate::Element;
 /// A change and the time of its arrival.
 #[derive(Debug)]
 struct Entry {
-    at: Instant,
+    added_at: Instant,
     change: Arc<Change>,
 }
 
@@ -25,16 +25,16 @@ pub(crate) struct Log {
     entries: VecDeque<Entry>,
     /// The position of the first entry, and the position at which the log was opened.
     first: u64,
-    opened: u64,
+    opening_position: u64,
     /// Changes up to this revision are not, or no longer, in the log.
-    before: Revision,
+    start_revision: Revision,
     /// Size of the superseded objects in bytes.
     bytes: usize,
 }
 
 impl Log {
     pub(crate) fn new() -> Self {
-        Log { entries: VecDeque::new(), first: 0, opened: 0, before: 0, bytes: 0 }
+        Log { entries: VecDeque::new(), first: 0, opening_position: 0, start_revision: 0, bytes: 0 }
     }
 
     /// Restarts the log after `revision`. Positions of the former log are not reused. Returns the former
@@ -42,13 +42,13 @@ impl Log {
     pub(crate) fn open(&mut self, revision: Revision) -> Vec<Arc<Change>> {
         let former = std::mem::take(&mut self.entries);
         self.first += former.len() as u64 + 1;
-        (self.opened, self.before, self.bytes) = (self.first, revision, 0);
+        (self.opening_position, self.start_revision, self.bytes) = (self.first, revision, 0);
         former.into_iter().map(|entry| entry.change).collect()
     }
 
     /// True if the position is from before the log was opened.
-    pub(crate) fn is_former(&self, position: u64) -> bool {
-        position < self.opened
+    pub(crate) fn is_before_opening(&self, position: u64) -> bool {
+        position < self.opening_position
     }
 
     /// The position of the first change in the log.
@@ -73,15 +73,17 @@ impl Log {
 
     pub(crate) fn revision_before(&self, position: u64) -> Revision {
         let change = position.checked_sub(1).and_then(|position| self.get(position));
-        change.map_or(self.before, |change| change.revision)
+        change.map_or(self.start_revision, |change| change.revision)
     }
 
     /// The earliest revision after which all changes are in the log. Like upstream, once changes have been
     /// dropped it is the revision before that of the first change.
     pub(crate) fn oldest(&self) -> Revision {
         match self.entries.front() {
-            Some(entry) if self.first > self.opened => self.before.max(entry.change.revision - 1),
-            _ => self.before,
+            Some(entry) if self.first > self.opening_position => {
+                self.start_revision.max(entry.change.revision - 1)
+            }
+            _ => self.start_revision,
         }
     }
 
@@ -94,7 +96,7 @@ impl Log {
     /// The arrival time of the change at a position, if it is still in the log.
     pub(crate) fn time_of(&self, position: u64) -> Option<Instant> {
         let at = usize::try_from(position.checked_sub(self.first)?).ok()?;
-        self.entries.get(at).map(|entry| entry.at)
+        self.entries.get(at).map(|entry| entry.added_at)
     }
 
     /// Size of the superseded objects in bytes.
@@ -127,7 +129,7 @@ impl Log {
     /// Appends a change and returns its position.
     pub(crate) fn push(&mut self, change: Arc<Change>, now: Instant) -> u64 {
         self.bytes += superseded(&change);
-        self.entries.push_back(Entry { at: now, change });
+        self.entries.push_back(Entry { added_at: now, change });
         self.end() - 1
     }
 
@@ -135,7 +137,7 @@ impl Log {
     pub(crate) fn evict(&mut self, limits: &Limits, now: Instant) -> Option<(u64, Arc<Change>)> {
         let len = self.entries.len();
         let first = self.entries.front()?;
-        let old = || now.saturating_duration_since(first.at) > limits.age_max;
+        let old = || now.saturating_duration_since(first.added_at) > limits.age_max;
         let keep = len <= limits.events_max
             && self.bytes <= limits.bytes_max
             && (len <= limits.events_min || !old());
@@ -144,7 +146,7 @@ impl Log {
         }
         let Entry { change, .. } = self.entries.pop_front()?;
         self.bytes = self.bytes.saturating_sub(superseded(&change));
-        self.before = change.revision;
+        self.start_revision = change.revision;
         self.first += 1;
         Some((self.first - 1, change))
     }

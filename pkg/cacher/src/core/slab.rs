@@ -3,35 +3,35 @@
 /// A slab. A number is free again after its value was removed.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    places: Vec<Option<T>>,
+    slots: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { places: Vec::new(), free: Vec::new() }
+        Slab { slots: Vec::new(), free: Vec::new() }
     }
 }
 
 impl<T> Slab<T> {
     pub(crate) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 
     /// Inserts a value and returns its number.
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         if let Some(number) = self.free.pop() {
-            if let Some(place) = self.places.get_mut(number as usize) {
+            if let Some(place) = self.slots.get_mut(number as usize) {
                 *place = Some(value);
             }
             return number;
         }
-        self.places.push(Some(value));
-        (self.places.len() - 1) as u32
+        self.slots.push(Some(value));
+        (self.slots.len() - 1) as u32
     }
 
     pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
-        let value = self.places.get_mut(number as usize)?.take()?;
+        let value = self.slots.get_mut(number as usize)?.take()?;
         self.free.push(number);
         if self.len() == 0 {
             *self = Slab::default();
@@ -40,18 +40,18 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
-        self.places.get(number as usize)?.as_ref()
+        self.slots.get(number as usize)?.as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
-        self.places.get_mut(number as usize)?.as_mut()
+        self.slots.get_mut(number as usize)?.as_mut()
     }
 
     pub(crate) fn iter_numbered_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
-        (0..).zip(&mut self.places).filter_map(|(number, place)| Some((number, place.as_mut()?)))
+        (0..).zip(&mut self.slots).filter_map(|(number, place)| Some((number, place.as_mut()?)))
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.places.iter_mut().flatten()
+        self.slots.iter_mut().flatten()
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use storage::Revision;
 
-use super::{Change, Frames, Incoming};
+use super::{Change, Frames, KeyChange};
 use crate::list::OBJECTS_AT_ONCE;
 use crate::memo::Budget;
 use crate::{Element, Error, Items, ListQuery, Page, Predicate, Scope};
@@ -31,11 +31,11 @@ pub struct Snapshot {
 #[derive(Debug, Clone)]
 struct Index {
     field: usize,
-    by_term: Tree<Indexed>,
+    by_term: Tree<IndexEntry>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Indexed {
+pub(crate) struct IndexEntry {
     element: Arc<Element>,
     field: usize,
 }
@@ -52,7 +52,7 @@ impl Keyed for Element {
     }
 }
 
-impl Keyed for Indexed {
+impl Keyed for IndexEntry {
     type Key<'a> = (&'a str, &'a str);
 
     fn key(&self) -> (&str, &str) {
@@ -66,8 +66,8 @@ impl Keyed for Indexed {
 
 impl Index {
     fn new(field: usize, elements: &[Arc<Element>]) -> Self {
-        let indexed = |element: &Arc<Element>| Indexed { element: Arc::clone(element), field };
-        let mut entries: Vec<Indexed> = elements.iter().map(indexed).collect();
+        let indexed = |element: &Arc<Element>| IndexEntry { element: Arc::clone(element), field };
+        let mut entries: Vec<IndexEntry> = elements.iter().map(indexed).collect();
         entries.sort_by(|a, b| a.key().cmp(&b.key()));
         Index { field, by_term: Tree::from_sorted(entries) }
     }
@@ -77,7 +77,7 @@ impl Index {
         if let Some(prev) = prev.filter(|prev| prev.header().field(self.field) != term) {
             self.remove(prev);
         }
-        self.by_term.insert(Indexed { element: Arc::clone(element), field: self.field });
+        self.by_term.insert(IndexEntry { element: Arc::clone(element), field: self.field });
     }
 
     fn remove(&mut self, element: &Element) {
@@ -87,7 +87,11 @@ impl Index {
 
 impl Snapshot {
     /// A snapshot of elements sorted by key, at `revision`.
-    pub(crate) fn filled(elements: Vec<Arc<Element>>, revision: Revision, index: Option<usize>) -> Self {
+    pub(crate) fn from_elements(
+        elements: Vec<Arc<Element>>,
+        revision: Revision,
+        index: Option<usize>,
+    ) -> Self {
         let index = index.map(|field| Index::new(field, &elements));
         let corrupt = Tree::from_sorted(elements.iter().filter(|element| element.value().is_err()).cloned());
         let bytes = elements.iter().map(|element| element.size()).sum();
@@ -153,7 +157,7 @@ impl Snapshot {
     }
 
     /// Sets the log position.
-    pub(crate) fn at(mut self, next: u64) -> Arc<Self> {
+    pub(crate) fn with_position(mut self, next: u64) -> Arc<Self> {
         self.next = next;
         Arc::new(self)
     }
@@ -276,7 +280,7 @@ impl Snapshot {
 /// not newer than the state, and deletions of missing keys, are skipped.
 pub(crate) fn advance(
     state: &Snapshot,
-    batch: Vec<Incoming>,
+    batch: Vec<KeyChange>,
     frames: &Arc<Budget>,
 ) -> (Snapshot, Vec<Arc<Change>>) {
     let mut next = state.clone();
@@ -287,8 +291,8 @@ pub(crate) fn advance(
             continue;
         }
         let (prev, new) = match incoming {
-            Incoming::Put(element) => (next.put(Arc::clone(&element)), Some(element)),
-            Incoming::Delete { key, .. } => match next.remove(&key) {
+            KeyChange::Put(element) => (next.put(Arc::clone(&element)), Some(element)),
+            KeyChange::Delete { key, .. } => match next.remove(&key) {
                 Some(prev) => (Some(prev), None),
                 None => continue,
             },
@@ -319,7 +323,7 @@ pub(crate) fn rewind<'a>(
 /// A walk over the elements of a range. Holds the snapshot and no lock.
 pub(crate) enum Walk {
     ByKey(Cursor<Arc<Element>>),
-    ByTerm(Cursor<Indexed>),
+    ByTerm(Cursor<IndexEntry>),
 }
 
 impl Walk {

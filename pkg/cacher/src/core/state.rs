@@ -14,18 +14,18 @@ use crate::Error;
 use crate::watch::Lag;
 
 /// Maximum number of changes that a watch takes at once.
-const TAKEN_MAX: usize = 32;
+const BATCH_MAX: usize = 32;
 
 /// Changes that a watch has taken but not delivered. One or two need no allocation; more occur only in
 /// bursts.
-pub(crate) type Taken = SmallVec<[Arc<Change>; 2]>;
+pub(crate) type ChangeBatch = SmallVec<[Arc<Change>; 2]>;
 
 #[derive(Debug)]
 pub(crate) struct Position {
     /// The next change to read.
     next: u64,
     /// `None` while the watch is so far behind that it scans the log instead of waiting for a topic.
-    seat: Option<Subscription>,
+    subscription: Option<Subscription>,
 }
 
 /// The position of a watch at its last read, for observers.
@@ -37,7 +37,7 @@ pub(crate) struct Mark {
 
 impl Position {
     pub(crate) fn mark(&self) -> Mark {
-        Mark { next: self.next, seat: self.seat }
+        Mark { next: self.next, seat: self.subscription }
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Sizes {
 
 /// The result of a log read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Read {
+pub(crate) enum ReadOutcome {
     /// Some changes, or none among the scanned ones. Read again.
     More,
     /// No changes up to this revision. The waker is registered.
@@ -71,13 +71,13 @@ pub(crate) enum Read {
 pub(crate) struct Effects {
     wake: Vec<Waker>,
     /// Dropped changes; freeing them may take a while.
-    forgotten: Vec<Arc<Change>>,
+    dropped: Vec<Arc<Change>>,
 }
 
 impl Effects {
     pub(crate) fn merge(&mut self, other: Effects) {
         self.wake.extend(other.wake);
-        self.forgotten.extend(other.forgotten);
+        self.dropped.extend(other.dropped);
     }
 
     pub(crate) fn run(self) {
@@ -87,7 +87,7 @@ impl Effects {
 
 /// Time and reason of a cache's being not ready.
 #[derive(Debug)]
-struct Unready {
+struct Downtime {
     since: Instant,
     reason: Option<String>,
 }
@@ -98,14 +98,14 @@ pub(crate) struct State {
     limits: Limits,
     log: Log,
     topics: Topics,
-    down: Option<Unready>,
+    downtime: Option<Downtime>,
     /// The newest revision to which storage has been compacted.
     compacted: Revision,
     watches: usize,
     /// The frames of changes before this position have been dropped.
-    framed: u64,
+    frames_dropped_until: u64,
     /// The end of the log at the last sweep.
-    swept: u64,
+    sweep_position: u64,
 }
 
 impl State {
@@ -114,37 +114,37 @@ impl State {
             limits: Limits { scan_max: limits.scan_max.max(1), ..limits },
             log: Log::new(),
             topics: Topics::new(Layout { prefix, index }),
-            down: Some(Unready { since: now, reason: None }),
+            downtime: Some(Downtime { since: now, reason: None }),
             compacted: 0,
             watches: 0,
-            framed: 0,
-            swept: 0,
+            frames_dropped_until: 0,
+            sweep_position: 0,
         }
     }
 
     /// Starts with the state at `revision`.
     pub(crate) fn open(&mut self, revision: Revision) -> Effects {
         let effects = self.restart(revision);
-        self.down = None;
+        self.downtime = None;
         effects
     }
 
     /// Marks the cache as not ready. If it is not ready already, only the reason changes.
     pub(crate) fn close(&mut self, reason: Option<String>, now: Instant) -> Effects {
-        let since = self.down.as_ref().map_or(now, |down| down.since);
-        self.down = Some(Unready { since, reason });
+        let since = self.downtime.as_ref().map_or(now, |down| down.since);
+        self.downtime = Some(Downtime { since, reason });
         self.restart(0)
     }
 
     fn restart(&mut self, revision: Revision) -> Effects {
-        let mut effects = Effects { forgotten: self.log.open(revision), ..Effects::default() };
+        let mut effects = Effects { dropped: self.log.open(revision), ..Effects::default() };
         self.topics.close(&mut effects.wake);
         effects
     }
 
     /// The error for reads while the cache is not ready.
     pub(crate) fn not_ready(&self, now: Instant) -> Error {
-        let down = self.down.as_ref();
+        let down = self.downtime.as_ref();
         let seconds = down.map_or(0.0, |down| now.saturating_duration_since(down.since).as_secs_f64());
         let retry_after_seconds = (0.06 * seconds).exp().clamp(1.0, 30.0) as u32;
         Error::NotReady { retry_after_seconds, reason: down.and_then(|down| down.reason.clone()) }
@@ -156,22 +156,22 @@ impl State {
             let position = self.log.push(Arc::clone(&change), now);
             self.topics.publish(position, &change, &mut effects.wake);
         }
-        self.evict(now, &mut effects.forgotten);
+        self.evict(now, &mut effects.dropped);
         effects
     }
 
     /// Drops old changes and releases memory. Returns the end of the log at the previous call: frames of
     /// older changes are dropped first.
-    pub(crate) fn tidy(&mut self, now: Instant) -> (Effects, u64) {
+    pub(crate) fn sweep(&mut self, now: Instant) -> (Effects, u64) {
         let mut effects = Effects::default();
-        self.evict(now, &mut effects.forgotten);
+        self.evict(now, &mut effects.dropped);
         self.log.shrink();
-        (effects, std::mem::replace(&mut self.swept, self.log.end()))
+        (effects, std::mem::replace(&mut self.sweep_position, self.log.end()))
     }
 
     fn evict(&mut self, now: Instant, forgotten: &mut Vec<Arc<Change>>) {
         while let Some((position, change)) = self.log.evict(&self.limits, now) {
-            self.topics.forget(position, &change);
+            self.topics.remove_oldest(position, &change);
             forgotten.push(change);
         }
     }
@@ -181,7 +181,7 @@ impl State {
     }
 
     /// Starts a watch with the next change.
-    pub(crate) fn follow(&mut self, selection: &Selection) -> Position {
+    pub(crate) fn start_from_now(&mut self, selection: &Selection) -> Position {
         self.start(selection, self.log.end())
     }
 
@@ -199,7 +199,7 @@ impl State {
 
     fn start(&mut self, selection: &Selection, next: u64) -> Position {
         self.watches += 1;
-        Position { next, seat: self.subscribe(selection, next) }
+        Position { next, subscription: self.subscribe(selection, next) }
     }
 
     /// Subscribes a watch to its topic if building the topic's queue requires a short scan only.
@@ -208,13 +208,15 @@ impl State {
         let end = self.log.end();
         let near = end.saturating_sub(next) <= self.limits.scan_max as u64;
         (near || interest == Interest::All)
-            .then(|| self.topics.join(interest, next, self.log.range(next..end)))
+            .then(|| self.topics.subscribe(interest, next, self.log.range(next..end)))
     }
 
-    pub(crate) fn leave(&mut self, position: &mut Position) {
+    pub(crate) fn end_watch(&mut self, position: &mut Position) {
         self.watches = self.watches.saturating_sub(1);
-        if let Some(seat) = position.seat.take().filter(|_| !self.log.is_former(position.next)) {
-            self.topics.leave(seat);
+        if let Some(seat) =
+            position.subscription.take().filter(|_| !self.log.is_before_opening(position.next))
+        {
+            self.topics.unsubscribe(seat);
         }
     }
 
@@ -224,44 +226,44 @@ impl State {
         selection: &Selection,
         position: &mut Position,
         waker: &Waker,
-        taken: &mut Taken,
-    ) -> Read {
-        if self.log.is_former(position.next) {
-            return Read::Closed;
+        taken: &mut ChangeBatch,
+    ) -> ReadOutcome {
+        if self.log.is_before_opening(position.next) {
+            return ReadOutcome::Closed;
         }
-        if position.seat.is_none() {
+        if position.subscription.is_none() {
             if position.next < self.log.first() {
-                return Read::Overrun;
+                return ReadOutcome::Overrun;
             }
-            position.seat = self.subscribe(selection, position.next);
+            position.subscription = self.subscribe(selection, position.next);
         }
-        let Some(seat) = position.seat else {
+        let Some(seat) = position.subscription else {
             self.catch_up(selection, position, taken);
-            return Read::More;
+            return ReadOutcome::More;
         };
         let next = match seat.topic() {
-            None => self.take_any(position.next, taken),
-            Some(topic) => self.take(topic, position.next, taken),
+            None => self.read_all_topics(position.next, taken),
+            Some(topic) => self.read_topic(topic, position.next, taken),
         };
-        let Some(next) = next else { return Read::Overrun };
+        let Some(next) = next else { return ReadOutcome::Overrun };
         position.next = next;
         if !taken.is_empty() {
-            return Read::More;
+            return ReadOutcome::More;
         }
         self.topics.arm(seat, waker);
-        Read::Idle(self.log.revision())
+        ReadOutcome::Idle(self.log.revision())
     }
 
     /// Scans a part of the log for a watch that is far behind.
-    fn catch_up(&self, selection: &Selection, position: &mut Position, taken: &mut Taken) {
+    fn catch_up(&self, selection: &Selection, position: &mut Position, taken: &mut ChangeBatch) {
         let until = position.next + self.limits.scan_max as u64;
         let layout = self.topics.layout();
         let interest = layout.interest(selection);
         for (at, change) in self.log.range(position.next..until) {
             position.next = at + 1;
-            if layout.concerns(change, interest) {
+            if layout.matches(change, interest) {
                 taken.push(Arc::clone(change));
-                if taken.len() == TAKEN_MAX {
+                if taken.len() == BATCH_MAX {
                     return;
                 }
             }
@@ -269,20 +271,20 @@ impl State {
     }
 
     /// Takes the next changes of any topic. Returns the next position, or `None` after an overrun.
-    fn take_any(&self, from: u64, taken: &mut Taken) -> Option<u64> {
+    fn read_all_topics(&self, from: u64, taken: &mut ChangeBatch) -> Option<u64> {
         if from < self.log.first() {
             return None;
         }
-        let changes = self.log.range(from..from + TAKEN_MAX as u64);
+        let changes = self.log.range(from..from + BATCH_MAX as u64);
         taken.extend(changes.map(|(_, change)| Arc::clone(change)));
         Some(from + taken.len() as u64)
     }
 
     /// Takes the next changes of a topic. Returns the next position, or `None` after an overrun.
-    fn take(&self, topic: u32, from: u64, taken: &mut Taken) -> Option<u64> {
+    fn read_topic(&self, topic: u32, from: u64, taken: &mut ChangeBatch) -> Option<u64> {
         let mut next = self.log.end();
         for at in self.topics.queue(topic, from)? {
-            if taken.len() == TAKEN_MAX {
+            if taken.len() == BATCH_MAX {
                 next = at;
                 break;
             }
@@ -299,7 +301,7 @@ impl State {
     /// The position of the first change after `revision` and the revision of the change before it. `None` if
     /// the state at `revision` must not be served or cannot be rebuilt from the log.
     pub(crate) fn boundary(&self, revision: Revision) -> Option<(u64, Revision)> {
-        if self.down.is_some() || revision < self.log.oldest() || revision < self.compacted {
+        if self.downtime.is_some() || revision < self.log.oldest() || revision < self.compacted {
             return None;
         }
         let position = self.log.after(revision);
@@ -318,18 +320,18 @@ impl State {
 
     /// Returns the oldest changes before a position that may still have frames: a few per call, each only
     /// once.
-    pub(crate) fn framed(&mut self, until: u64) -> Vec<Arc<Change>> {
-        let begin = self.framed.max(self.log.first());
-        let end = until.min(begin + TAKEN_MAX as u64);
-        self.framed = self.framed.max(end);
+    pub(crate) fn take_changes_with_frames(&mut self, until: u64) -> Vec<Arc<Change>> {
+        let begin = self.frames_dropped_until.max(self.log.first());
+        let end = until.min(begin + BATCH_MAX as u64);
+        self.frames_dropped_until = self.frames_dropped_until.max(end);
         self.log.range(begin..end).map(|(_, change)| Arc::clone(change)).collect()
     }
 
     /// Number of watches of everything, of a namespace and of an object, given by their keys.
-    pub(crate) fn watches_of(&self, namespace: Option<&str>, object: &str) -> usize {
+    pub(crate) fn watch_count(&self, namespace: Option<&str>, object: &str) -> usize {
         let namespace = namespace.map(Interest::Namespace);
         let interests = [Some(Interest::All), namespace, Some(Interest::Object(object))];
-        interests.into_iter().flatten().map(|interest| self.topics.seats(interest)).sum()
+        interests.into_iter().flatten().map(|interest| self.topics.subscription_count(interest)).sum()
     }
 
     pub(crate) fn sizes(&self) -> Sizes {
@@ -341,7 +343,7 @@ impl State {
 
     /// The lag of a watch at a mark: the later changes of its topic, or all later changes if it has no topic.
     pub(crate) fn lag(&self, mark: Mark, now: Instant) -> Lag {
-        if self.log.is_former(mark.next) {
+        if self.log.is_before_opening(mark.next) {
             return Lag::default();
         }
         let topic = mark.seat.and_then(Subscription::topic);
@@ -375,7 +377,7 @@ impl Position {
         self.next
     }
 
-    pub(crate) fn is_seated(&self) -> bool {
-        self.seat.is_some()
+    pub(crate) fn is_subscribed(&self) -> bool {
+        self.subscription.is_some()
     }
 }

@@ -11,7 +11,7 @@ use apimachinery::labels;
 use bytes::Bytes;
 use storage::{KeyValue, Revision};
 
-use super::{Change, Incoming, Selection};
+use super::{Change, KeyChange, Selection};
 use crate::{Element, EventType, Field, FieldTerm, HeaderBuilder, Ingest, IngestError, Predicate, Scope};
 
 /// A value is `node app text`: the node is field 0, the app is a label. `broken` is unreadable.
@@ -34,12 +34,12 @@ pub(crate) fn element(key: &str, revision: Revision, value: &str) -> Arc<Element
     Element::new(KeyValue::new(key, value, revision), &Words)
 }
 
-pub(crate) fn put(key: &str, revision: Revision, value: &str) -> Incoming {
-    Incoming::Put(element(key, revision, value))
+pub(crate) fn put(key: &str, revision: Revision, value: &str) -> KeyChange {
+    KeyChange::Put(element(key, revision, value))
 }
 
-pub(crate) fn delete(key: &str, revision: Revision) -> Incoming {
-    Incoming::Delete { key: key.to_owned(), revision }
+pub(crate) fn delete(key: &str, revision: Revision) -> KeyChange {
+    KeyChange::Delete { key: key.to_owned(), revision }
 }
 
 pub(crate) fn value(element: &Element) -> String {
@@ -68,8 +68,8 @@ pub(crate) fn seen(kind: EventType, element: &Element, revision: Revision) -> Se
 }
 
 /// The event of a change for a selection.
-pub(crate) fn seen_by(change: &Change, selection: &Selection) -> Option<Seen> {
-    let seen_by = change.seen_by(selection).unwrap();
+pub(crate) fn event_for(change: &Change, selection: &Selection) -> Option<Seen> {
+    let seen_by = change.event_for(selection).unwrap();
     seen_by.map(|(kind, element)| seen(kind, element, change.revision))
 }
 
@@ -151,19 +151,19 @@ impl History {
     }
 
     /// Adds a change at the current revision.
-    fn step(&mut self, incoming: &Incoming) {
+    fn step(&mut self, incoming: &KeyChange) {
         let key = incoming.key().to_owned();
         let prev = self.objects.remove(&key);
         let element = match incoming {
-            Incoming::Put(element) => Some(Arc::clone(element)),
-            Incoming::Delete { .. } => None,
+            KeyChange::Put(element) => Some(Arc::clone(element)),
+            KeyChange::Delete { .. } => None,
         };
         self.objects.extend(element.iter().map(|element| (key.clone(), Arc::clone(element))));
         self.steps.push(Step { revision: self.revision, key, element, prev });
     }
 
     /// Adds a few random revisions. Some of them delete several keys at once.
-    pub(crate) fn happen(&mut self, dice: &mut Dice, keys: &[String]) -> Vec<Incoming> {
+    pub(crate) fn happen(&mut self, dice: &mut Dice, keys: &[String]) -> Vec<KeyChange> {
         let mut batch = Vec::new();
         for _ in 0..=dice.roll(3) {
             self.revision += 1 + dice.roll(3) as Revision;

@@ -30,11 +30,11 @@ impl Fixture {
         let index = index.then_some(0);
         let mut state = State::new(prefix.to_owned(), index, limits, now);
         state.open(revision).run();
-        let snapshot = Snapshot::filled(Vec::new(), revision, index);
+        let snapshot = Snapshot::from_elements(Vec::new(), revision, index);
         Fixture { state, snapshot, frames: Budget::new(0), now }
     }
 
-    fn apply(&mut self, batch: Vec<Incoming>) {
+    fn apply(&mut self, batch: Vec<KeyChange>) {
         let (snapshot, changes) = advance(&self.snapshot, batch, &self.frames);
         self.snapshot = snapshot;
         self.state.append(changes, self.now).run();
@@ -45,7 +45,7 @@ impl Fixture {
     }
 
     fn follow(&mut self, selection: Selection) -> Reader {
-        let position = self.state.follow(&selection);
+        let position = self.state.start_from_now(&selection);
         Reader::new(selection, position)
     }
 
@@ -67,19 +67,19 @@ impl Reader {
         Reader { selection, position, wakes: Arc::default(), got: Vec::new() }
     }
 
-    fn read(&mut self, state: &mut State) -> Read {
-        let mut taken = Taken::new();
+    fn read(&mut self, state: &mut State) -> ReadOutcome {
+        let mut taken = ChangeBatch::new();
         let read = state.read(&self.selection, &mut self.position, &self.wakes.waker(), &mut taken);
-        assert!(taken.is_empty() || read == Read::More);
-        self.got.extend(taken.iter().filter_map(|change| seen_by(change, &self.selection)));
+        assert!(taken.is_empty() || read == ReadOutcome::More);
+        self.got.extend(taken.iter().filter_map(|change| event_for(change, &self.selection)));
         read
     }
 
     /// Reads until no changes are left, and returns the last result.
-    fn drain(&mut self, state: &mut State) -> Read {
+    fn drain(&mut self, state: &mut State) -> ReadOutcome {
         loop {
             match self.read(state) {
-                Read::More => {}
+                ReadOutcome::More => {}
                 end => return end,
             }
         }

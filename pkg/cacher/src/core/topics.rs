@@ -55,7 +55,7 @@ impl Layout {
         [Some(Interest::Object(key)), namespace].into_iter().chain(terms).flatten()
     }
 
-    pub(crate) fn concerns(&self, change: &Change, interest: Interest<'_>) -> bool {
+    pub(crate) fn matches(&self, change: &Change, interest: Interest<'_>) -> bool {
         interest == Interest::All || self.interests(change).any(|other| other == interest)
     }
 
@@ -94,41 +94,41 @@ struct Topic {
     name: Arc<str>,
     /// The positions of its changes. All changes from position `complete` on are in the queue.
     queue: VecDeque<u64>,
-    complete: u64,
+    complete_from: u64,
     /// Its changes before this position were dropped.
-    lost: u64,
-    seats: Subscriptions,
+    dropped_until: u64,
+    subscriptions: Subscriptions,
 }
 
 #[derive(Debug, Default)]
 struct Subscriptions {
     wakers: Slab<Option<Waker>>,
     /// Number of registered wakers.
-    armed: usize,
+    waker_count: usize,
 }
 
 impl Subscriptions {
-    fn arm(&mut self, number: u32, waker: &Waker) {
+    fn register_waker(&mut self, number: u32, waker: &Waker) {
         match self.wakers.get_mut(number) {
             Some(Some(armed)) => armed.clone_from(waker),
             Some(empty) => {
                 *empty = Some(waker.clone());
-                self.armed += 1;
+                self.waker_count += 1;
             }
             None => {}
         }
     }
 
-    fn leave(&mut self, number: u32) {
+    fn remove(&mut self, number: u32) {
         if let Some(Some(_)) = self.wakers.remove(number) {
-            self.armed -= 1;
+            self.waker_count -= 1;
         }
     }
 
     fn wake(&mut self, wake: &mut Vec<Waker>) {
-        if self.armed > 0 {
+        if self.waker_count > 0 {
             wake.extend(self.wakers.iter_mut().filter_map(Option::take));
-            self.armed = 0;
+            self.waker_count = 0;
         }
     }
 }
@@ -153,7 +153,7 @@ impl Topics {
     }
 
     /// Subscribes a watch that continues at a position. `recent` are the log's changes from there on.
-    pub(crate) fn join<'a>(
+    pub(crate) fn subscribe<'a>(
         &mut self,
         interest: Interest<'_>,
         position: u64,
@@ -167,11 +167,11 @@ impl Topics {
         let Topics { layout, topics, .. } = self;
         let mut seat = Subscription { topic: Some(number), number: 0 };
         if let Some(topic) = topics.get_mut(number) {
-            let complete = topic.complete;
-            let missing = recent.filter(|(at, change)| *at < complete && layout.concerns(change, interest));
+            let complete = topic.complete_from;
+            let missing = recent.filter(|(at, change)| *at < complete && layout.matches(change, interest));
             missing.rev().for_each(|(at, _)| topic.queue.push_front(at));
-            topic.complete = complete.min(position);
-            seat.number = topic.seats.wakers.insert(None);
+            topic.complete_from = complete.min(position);
+            seat.number = topic.subscriptions.wakers.insert(None);
         }
         seat
     }
@@ -179,8 +179,15 @@ impl Topics {
     fn create(&mut self, kind: usize, name: &str) -> u32 {
         let name: Arc<str> = name.into();
         let queue = VecDeque::new();
-        let seats = Subscriptions::default();
-        let topic = Topic { kind, name: Arc::clone(&name), queue, complete: u64::MAX, lost: 0, seats };
+        let subscriptions = Subscriptions::default();
+        let topic = Topic {
+            kind,
+            name: Arc::clone(&name),
+            queue,
+            complete_from: u64::MAX,
+            dropped_until: 0,
+            subscriptions,
+        };
         let number = self.topics.insert(topic);
         if let Some(names) = self.names.get_mut(kind) {
             names.insert(name, number);
@@ -189,13 +196,13 @@ impl Topics {
     }
 
     /// Unsubscribes; the last one removes the topic.
-    pub(crate) fn leave(&mut self, seat: Subscription) {
+    pub(crate) fn unsubscribe(&mut self, seat: Subscription) {
         let Some(number) = seat.topic else {
-            return self.all.leave(seat.number);
+            return self.all.remove(seat.number);
         };
         let Some(topic) = self.topics.get_mut(number) else { return };
-        topic.seats.leave(seat.number);
-        if topic.seats.wakers.len() > 0 {
+        topic.subscriptions.remove(seat.number);
+        if topic.subscriptions.wakers.len() > 0 {
             return;
         }
         let Some(topic) = self.topics.remove(number) else { return };
@@ -208,19 +215,19 @@ impl Topics {
     }
 
     /// Number of subscriptions to the topic of an interest.
-    pub(crate) fn seats(&self, interest: Interest<'_>) -> usize {
+    pub(crate) fn subscription_count(&self, interest: Interest<'_>) -> usize {
         let Some((kind, name)) = name(interest) else { return self.all.wakers.len() };
         let number = self.names.get(kind).and_then(|names| names.get(name));
-        number.and_then(|number| self.topics.get(*number)).map_or(0, |topic| topic.seats.wakers.len())
+        number.and_then(|number| self.topics.get(*number)).map_or(0, |topic| topic.subscriptions.wakers.len())
     }
 
     /// Registers a waker for the next change of the topic.
     pub(crate) fn arm(&mut self, seat: Subscription, waker: &Waker) {
         match seat.topic {
-            None => self.all.arm(seat.number, waker),
+            None => self.all.register_waker(seat.number, waker),
             Some(number) => {
                 if let Some(topic) = self.topics.get_mut(number) {
-                    topic.seats.arm(seat.number, waker);
+                    topic.subscriptions.register_waker(seat.number, waker);
                 }
             }
         }
@@ -230,29 +237,29 @@ impl Topics {
     pub(crate) fn queue(&self, topic: u32, from: u64) -> Option<impl Iterator<Item = u64> + use<'_>> {
         let topic = self.topics.get(topic)?;
         let start = topic.queue.partition_point(|position| *position < from);
-        (from >= topic.lost).then(|| topic.queue.range(start..).copied())
+        (from >= topic.dropped_until).then(|| topic.queue.range(start..).copied())
     }
 
     /// Adds a change to its topics and moves the wakers to `wake`.
     pub(crate) fn publish(&mut self, position: u64, change: &Change, wake: &mut Vec<Waker>) {
         self.all.wake(wake);
-        self.each(change, |topic| {
+        self.for_each_topic(change, |topic| {
             topic.queue.push_back(position);
-            topic.seats.wake(wake);
+            topic.subscriptions.wake(wake);
         });
     }
 
     /// Removes the oldest change.
-    pub(crate) fn forget(&mut self, position: u64, change: &Change) {
-        self.each(change, |topic| {
+    pub(crate) fn remove_oldest(&mut self, position: u64, change: &Change) {
+        self.for_each_topic(change, |topic| {
             if topic.queue.front() == Some(&position) {
                 topic.queue.pop_front();
-                topic.lost = position + 1;
+                topic.dropped_until = position + 1;
             }
         });
     }
 
-    fn each(&mut self, change: &Change, mut visit: impl FnMut(&mut Topic)) {
+    fn for_each_topic(&mut self, change: &Change, mut visit: impl FnMut(&mut Topic)) {
         let Topics { layout, topics, names, .. } = self;
         if names.iter().all(HashMap::is_empty) {
             return;
@@ -268,7 +275,7 @@ impl Topics {
     /// Removes all topics and subscriptions and moves all wakers to `wake`.
     pub(crate) fn close(&mut self, wake: &mut Vec<Waker>) {
         self.all.wake(wake);
-        self.topics.iter_mut().for_each(|topic| topic.seats.wake(wake));
+        self.topics.iter_mut().for_each(|topic| topic.subscriptions.wake(wake));
         self.all = Subscriptions::default();
         self.topics = Slab::default();
         self.names = Default::default();

@@ -44,8 +44,8 @@ impl Delegator {
         differences: &mut Vec<Difference>,
     ) -> Result<(), Error> {
         let revision = self.inner.read_index.read().await?;
-        if !self.inner.frontier.wait_for_known(revision).await {
-            return Err(self.future(revision));
+        if !self.inner.frontier.wait_for_existing(revision).await {
+            return Err(self.future_revision_error(revision));
         }
         let Some(snapshot) = cache.snapshot_at(revision) else { return Ok(()) };
         let mut cached = snapshot.iter().peekable();
@@ -53,7 +53,7 @@ impl Delegator {
         loop {
             let options = ListOptions { start, limit: PAGE, revision, uncounted: true };
             let listing = self.inner.store.list(&resource.config.prefix, options).await?;
-            let more = listing.more();
+            let more = listing.has_more();
             start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
             for kv in listing.kvs {
                 let stored = Element::new(kv, &*resource.config.ingest);

@@ -9,8 +9,8 @@ use component_base::trace::{Attribute, Span};
 use storage::Revision;
 use tokio::time::{Instant, timeout};
 
-use super::route::{self, ListRoute, Need};
-use super::{Delegator, Error, Found, Freshness};
+use super::route::{self, ListRoute, RequiredFreshness};
+use super::{Delegator, Error, Freshness, GetResult};
 use crate::cache::{Cache, Snapshot};
 use crate::freshness::WAIT_MAX;
 use crate::{Damage, Element, ListQuery, Page, Predicate, Resource, Watch, WatchQuery, WatchStart, uncached};
@@ -20,7 +20,7 @@ use crate::{Damage, Element, ListQuery, Page, Predicate, Resource, Watch, WatchQ
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// Duration of a single watch by the process itself.
-const FOLLOW_DURATION: Duration = Duration::from_secs(24 * 3600);
+const INTERNAL_WATCH_DURATION: Duration = Duration::from_secs(24 * 3600);
 
 /// Reason for a stale cache.
 enum NotFresh {
@@ -36,7 +36,12 @@ impl Delegator {
     /// # Errors
     /// [`Error::FutureRevision`] if the result would be older than `freshness` requires, [`Error::Corrupt`]
     /// if the value is unreadable.
-    pub async fn get(&self, resource: &Resource, key: &str, freshness: Freshness) -> Result<Found, Error> {
+    pub async fn get(
+        &self,
+        resource: &Resource,
+        key: &str,
+        freshness: Freshness,
+    ) -> Result<GetResult, Error> {
         let span = Span::current().child("cacher.Get", || vec![("key", key.into())]);
         span.clone().within(pin!(self.get_by(resource, key, freshness, &span))).await
     }
@@ -47,7 +52,7 @@ impl Delegator {
         key: &str,
         freshness: Freshness,
         span: &Span,
-    ) -> Result<Found, Error> {
+    ) -> Result<GetResult, Error> {
         let found = self.get_cached(resource, key, freshness, span).await;
         match found {
             Some(found) => found,
@@ -62,12 +67,12 @@ impl Delegator {
     /// date. `None` does not mean that the key does not exist.
     pub fn peek(&self, resource: &Resource, key: &str) -> Option<Arc<Element>> {
         let snapshot = resource.cache.as_ref()?.snapshot()?;
-        snapshot.get(key).filter(|element| !self.is_doubtful(element)).cloned()
+        snapshot.get(key).filter(|element| !self.needs_reread(element)).cloned()
     }
 
     /// True if a cached object must be read from storage because it may read differently now.
-    fn is_doubtful(&self, element: &Element) -> bool {
-        self.inner.store.is_doubtful(element.key(), element.revision())
+    fn needs_reread(&self, element: &Element) -> bool {
+        self.inner.store.needs_reread(element.key(), element.revision())
     }
 
     /// `None` if the key must be read from storage.
@@ -77,28 +82,32 @@ impl Delegator {
         key: &str,
         freshness: Freshness,
         span: &Span,
-    ) -> Option<Result<Found, Error>> {
+    ) -> Option<Result<GetResult, Error>> {
         let cache = resource.cache.as_ref()?;
         cache.snapshot()?;
         let need = match freshness {
             Freshness::Exact(_) => return None,
-            freshness => route::need(freshness),
+            freshness => route::required_freshness(freshness),
         };
         span.event("About to fetch object from cache");
         match (self.wait(resource, need).await, need) {
             (Ok(()), _) => {}
-            (Err(NotFresh::Late(revision)), Need::Revision(_)) => return Some(Err(self.future(revision))),
+            (Err(NotFresh::Late(revision)), RequiredFreshness::Revision(_)) => {
+                return Some(Err(self.future_revision_error(revision)));
+            }
             (Err(_), _) => return None,
         }
         let (snapshot, revision) = self.current(cache)?;
-        let element = match snapshot.get(key).cloned().map(uncached::checked).transpose() {
+        let element = match snapshot.get(key).cloned().map(uncached::require_readable).transpose() {
             // The store may be able to decrypt it now.
-            Err(Error::Corrupt { damage: Damage::Sealed, .. }) => return None,
+            Err(Error::Corrupt { damage: Damage::Undecryptable, .. }) => return None,
             // The store may no longer be able to decrypt it. Reads of any version accept the cached value.
-            Ok(Some(element)) if matches!(need, Need::Latest) && self.is_doubtful(&element) => return None,
+            Ok(Some(element)) if matches!(need, RequiredFreshness::Latest) && self.needs_reread(&element) => {
+                return None;
+            }
             element => element,
         };
-        Some(element.map(|element| Found { element, revision }))
+        Some(element.map(|element| GetResult { element, revision }))
     }
 
     /// Lists a scope.
@@ -115,7 +124,9 @@ impl Delegator {
     async fn list_by(&self, resource: &Resource, cache: &Cache, query: &ListQuery) -> Result<Page, Error> {
         match self.list_routed(resource, cache, query).await {
             // The store may be able to decrypt it now.
-            Err(Error::Corrupt { damage: Damage::Sealed, .. }) => self.list_storage(resource, query).await,
+            Err(Error::Corrupt { damage: Damage::Undecryptable, .. }) => {
+                self.list_storage(resource, query).await
+            }
             page => page,
         }
     }
@@ -133,10 +144,10 @@ impl Delegator {
         match route::list(query, ready) {
             ListRoute::Storage => self.list_storage(resource, query).await,
             ListRoute::NotReady => Err(cache.not_ready(Instant::now())),
-            ListRoute::At(revision) => self.list_at(resource, cache, query, revision).await,
-            ListRoute::Current(Need::Latest) => self.list_latest(resource, cache, query).await,
+            ListRoute::AtRevision(revision) => self.list_at(resource, cache, query, revision).await,
+            ListRoute::Current(RequiredFreshness::Latest) => self.list_latest(resource, cache, query).await,
             ListRoute::Current(need) => {
-                self.wait(resource, need).await.map_err(|stale| self.stale(stale))?;
+                self.wait(resource, need).await.map_err(|stale| self.stale_error(stale))?;
                 let limit = route::limit(query);
                 self.list_current(resource, cache, &ListQuery { limit, ..query.clone() }).await
             }
@@ -169,7 +180,7 @@ impl Delegator {
         query: &ListQuery,
     ) -> Result<Page, Error> {
         let counts = &resource.metrics.consistent;
-        if self.wait(resource, Need::Latest).await.is_ok() {
+        if self.wait(resource, RequiredFreshness::Latest).await.is_ok() {
             let page = self.list_current(resource, cache, query).await;
             if page.is_ok() { &counts.cached } else { &counts.failed }.increment();
             return page;
@@ -199,8 +210,8 @@ impl Delegator {
         query: &ListQuery,
         revision: Revision,
     ) -> Result<Page, Error> {
-        if let Err(stale) = self.wait(resource, Need::Revision(revision)).await {
-            return Err(self.stale(stale));
+        if let Err(stale) = self.wait(resource, RequiredFreshness::Revision(revision)).await {
+            return Err(self.stale_error(stale));
         }
         match cache.snapshot_at(revision) {
             Some(snapshot) => list(resource, &snapshot, query, revision).await,
@@ -224,10 +235,10 @@ impl Delegator {
     ///
     /// # Errors
     /// As for [`watch`](Self::watch), except [`Error::Corrupt`].
-    pub async fn follow(&self, resource: &Arc<Resource>, start: WatchStart) -> Result<Watch, Error> {
-        let scope = resource.everything();
+    pub async fn watch_internal(&self, resource: &Arc<Resource>, start: WatchStart) -> Result<Watch, Error> {
+        let scope = resource.full_scope();
         let predicate = Predicate::default();
-        let deadline = Instant::now() + FOLLOW_DURATION;
+        let deadline = Instant::now() + INTERNAL_WATCH_DURATION;
         let query = WatchQuery { scope, start, predicate, bookmarks: true, deadline };
         self.start(resource, query, true).await
     }
@@ -246,7 +257,9 @@ impl Delegator {
             return Err(cache.not_ready(Instant::now()));
         }
         if let WatchStart::State(freshness) = query.start {
-            self.wait(resource, route::need(freshness)).await.map_err(|stale| self.stale(stale))?;
+            self.wait(resource, route::required_freshness(freshness))
+                .await
+                .map_err(|stale| self.stale_error(stale))?;
         }
         cache.start(query, lenient)
     }
@@ -258,7 +271,7 @@ impl Delegator {
     }
 
     /// Waits until the caches are fresh enough.
-    async fn wait(&self, resource: &Resource, need: Need) -> Result<(), NotFresh> {
+    async fn wait(&self, resource: &Resource, need: RequiredFreshness) -> Result<(), NotFresh> {
         // The cache has no lock. The event marks the same point as in upstream's trace.
         Span::current().event("watchCache locked acquired");
         let fresh = self.wait_untraced(resource, need).await;
@@ -268,25 +281,25 @@ impl Delegator {
         fresh
     }
 
-    async fn wait_untraced(&self, resource: &Resource, need: Need) -> Result<(), NotFresh> {
+    async fn wait_untraced(&self, resource: &Resource, need: RequiredFreshness) -> Result<(), NotFresh> {
         let begun = match need {
-            Need::Nothing => return Ok(()),
-            Need::Revision(revision) if self.inner.frontier.load() >= revision => {
+            RequiredFreshness::Nothing => return Ok(()),
+            RequiredFreshness::Revision(revision) if self.inner.frontier.load() >= revision => {
                 resource.metrics.waits.observe_duration(Duration::ZERO);
                 return Ok(());
             }
-            Need::Revision(_) | Need::Latest => Instant::now(),
+            RequiredFreshness::Revision(_) | RequiredFreshness::Latest => Instant::now(),
         };
         let result = match need {
-            Need::Nothing => Ok(()),
-            Need::Revision(revision) => {
-                if self.inner.frontier.wait_for_named(revision).await {
+            RequiredFreshness::Nothing => Ok(()),
+            RequiredFreshness::Revision(revision) => {
+                if self.inner.frontier.wait_for_requested(revision).await {
                     Ok(())
                 } else {
                     Err(NotFresh::Late(revision))
                 }
             }
-            Need::Latest => self.wait_for_latest().await,
+            RequiredFreshness::Latest => self.wait_for_latest().await,
         };
         resource.metrics.waits.observe_duration(begun.elapsed());
         result
@@ -296,7 +309,7 @@ impl Delegator {
         let asked = timeout(WAIT_MAX, self.inner.read_index.read()).await;
         let silent = || storage::Error::Unavailable("no revision in time".to_owned());
         let revision = asked.map_err(|_| NotFresh::Unknown(silent()))?.map_err(NotFresh::Unknown)?;
-        if self.inner.frontier.wait_for_known(revision).await {
+        if self.inner.frontier.wait_for_existing(revision).await {
             Ok(())
         } else {
             Err(NotFresh::Late(revision))
@@ -313,14 +326,14 @@ impl Delegator {
         Some((snapshot, revision))
     }
 
-    fn stale(&self, stale: NotFresh) -> Error {
+    fn stale_error(&self, stale: NotFresh) -> Error {
         match stale {
-            NotFresh::Late(revision) => self.future(revision),
+            NotFresh::Late(revision) => self.future_revision_error(revision),
             NotFresh::Unknown(error) => error.into(),
         }
     }
 
-    pub(super) fn future(&self, requested: Revision) -> Error {
+    pub(super) fn future_revision_error(&self, requested: Revision) -> Error {
         let current = self.inner.frontier.load();
         Error::FutureRevision { requested, current, retry_after_seconds: RETRY_AFTER_SECONDS }
     }

@@ -38,7 +38,7 @@ pub(crate) struct Resources {
 
 impl Resources {
     /// Sets the initial resources, before there is a driver.
-    pub(super) fn begin_with(&self, set: Set) {
+    pub(super) fn set_initial(&self, set: Set) {
         self.set.store(Arc::new(set));
     }
 
@@ -47,12 +47,12 @@ impl Resources {
     }
 
     /// Waits until the set has changed since the last call, or a resting cache is used.
-    pub(crate) async fn changed(&self) {
+    pub(crate) async fn wait_for_change(&self) {
         self.changed.notified().await;
     }
 
     /// Swaps the set for a changed copy. `change` is called again after a concurrent swap.
-    fn change<T>(&self, change: impl Fn(&mut Set) -> T) -> T {
+    fn update<T>(&self, change: impl Fn(&mut Set) -> T) -> T {
         let mut current = self.set.load();
         loop {
             let mut next = Set::clone(&current);
@@ -73,7 +73,7 @@ impl Inner {
         self.resources
             .load()
             .iter()
-            .all(|resource| !resource.founding || resource.is_ready() || resource.is_dormant())
+            .all(|resource| !resource.initial || resource.is_ready() || resource.is_dormant())
     }
 
     /// Creates a resource, with a cache if it is configured and the driver can map its keys.
@@ -88,11 +88,11 @@ impl Inner {
                 index: config.index,
                 limits: self.options.limits,
                 frames: Arc::clone(&self.frames),
-                fresh: self.frontier.handle(),
+                fresh_revision: self.frontier.handle(),
             };
             Arc::new(Cache::new(config, Instant::now()))
         });
-        let asked = self.options.when_asked.then(|| Arc::clone(&self.resources.changed));
+        let asked = self.options.fill_on_demand.then(|| Arc::clone(&self.resources.changed));
         Arc::new(Resource::new(config, cache, founding, asked))
     }
 }
@@ -112,7 +112,7 @@ impl Delegator {
     /// another resource's prefix. A resource with exactly this prefix is [retired](Self::retire) first.
     pub fn install(&self, config: ResourceConfig) -> Arc<Resource> {
         let resource = self.inner.resource(config, false);
-        let former = self.inner.resources.change(|set| set.insert(Arc::clone(&resource)));
+        let former = self.inner.resources.update(|set| set.insert(Arc::clone(&resource)));
         if let Some(former) = former {
             former.retire();
         }
@@ -125,7 +125,7 @@ impl Delegator {
     ///
     /// A retired resource can still be read, as one whose cache is never filled.
     pub fn retire(&self, prefix: &str) -> Option<Arc<Resource>> {
-        let retired = self.inner.resources.change(|set| set.remove(prefix))?;
+        let retired = self.inner.resources.update(|set| set.remove(prefix))?;
         retired.retire();
         Some(retired)
     }

@@ -7,7 +7,7 @@ use crate::{Freshness, ListQuery};
 
 /// Freshness that the cache needs to serve a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum RequiredFreshness {
     Nothing,
     /// All writes acknowledged before the request.
     Latest,
@@ -20,19 +20,21 @@ pub(super) enum Need {
 pub(super) enum ListRoute {
     Storage,
     /// The current state of the cache, once it is fresh enough.
-    Current(Need),
+    Current(RequiredFreshness),
     /// The cache's state at a revision, or storage if it is too old.
-    At(Revision),
+    AtRevision(Revision),
     /// No source: the client must retry when the cache is filled.
     NotReady,
 }
 
 /// The freshness needed by a read that is not of an exact past revision.
-pub(super) fn need(freshness: Freshness) -> Need {
+pub(super) fn required_freshness(freshness: Freshness) -> RequiredFreshness {
     match freshness {
-        Freshness::Consistent => Need::Latest,
-        Freshness::NotOlderThan(0) => Need::Nothing,
-        Freshness::NotOlderThan(revision) | Freshness::Exact(revision) => Need::Revision(revision),
+        Freshness::Consistent => RequiredFreshness::Latest,
+        Freshness::NotOlderThan(0) => RequiredFreshness::Nothing,
+        Freshness::NotOlderThan(revision) | Freshness::Exact(revision) => {
+            RequiredFreshness::Revision(revision)
+        }
     }
 }
 
@@ -48,8 +50,8 @@ pub(super) fn list(query: &ListQuery, ready: bool) -> ListRoute {
         return if modest { ListRoute::Storage } else { ListRoute::NotReady };
     }
     match query.freshness {
-        Freshness::Exact(revision) => ListRoute::At(revision),
-        freshness => ListRoute::Current(need(freshness)),
+        Freshness::Exact(revision) => ListRoute::AtRevision(revision),
+        freshness => ListRoute::Current(required_freshness(freshness)),
     }
 }
 

@@ -10,7 +10,7 @@ use super::backoff::Backoff;
 
 /// Maximum time of repeated permanent failures of the watch at one revision. Then the resources are listed
 /// again, because a list can get past the failure (upstream's `maxInternalErrorRetryDuration`).
-const STUCK_MAX: Duration = Duration::from_secs(30);
+const FAILING_MAX: Duration = Duration::from_secs(30);
 
 /// Reason for the end of the feed.
 pub(super) enum End {
@@ -28,7 +28,7 @@ pub(super) struct Feed<'a> {
     /// All changes before this revision have been delivered.
     next: Revision,
     /// Start of the failures at `next`.
-    stuck: Option<Instant>,
+    failing_since: Option<Instant>,
     backoff: Backoff,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Feed<'a> {
     ) -> Result<Self, Error> {
         let next = revision + 1;
         let watch = Some(store.watch(prefix, options(next)).await?);
-        Ok(Feed { store, prefix, watch, next, stuck: None, backoff: Backoff::default() })
+        Ok(Feed { store, prefix, watch, next, failing_since: None, backoff: Backoff::default() })
     }
 
     /// Returns the next item. `None` means that the watch failed: the items since the last progress will be
@@ -50,35 +50,35 @@ impl<'a> Feed<'a> {
         loop {
             if let Some(watch) = &mut self.watch {
                 return match watch.next().await {
-                    Some(Ok(item)) => Ok(Some(self.count(item))),
-                    Some(Err(error)) => self.failed(&error).map(|()| None),
+                    Some(Ok(item)) => Ok(Some(self.record_progress(item))),
+                    Some(Err(error)) => self.handle_failure(&error).map(|()| None),
                     None => Err(End::StoreClosed),
                 };
             }
             self.backoff.wait().await;
             match self.store.watch(self.prefix, options(self.next)).await {
                 Ok(watch) => self.watch = Some(watch),
-                Err(error) => self.failed(&error)?,
+                Err(error) => self.handle_failure(&error)?,
             }
         }
     }
 
-    fn count(&mut self, item: WatchItem) -> WatchItem {
+    fn record_progress(&mut self, item: WatchItem) -> WatchItem {
         if let WatchItem::Progress(revision) = item {
             self.next = self.next.max(revision + 1);
-            self.stuck = None;
+            self.failing_since = None;
             self.backoff.reset();
         }
         item
     }
 
-    fn failed(&mut self, error: &Error) -> Result<(), End> {
+    fn handle_failure(&mut self, error: &Error) -> Result<(), End> {
         self.watch = None;
-        let stuck = *self.stuck.get_or_insert_with(Instant::now);
+        let stuck = *self.failing_since.get_or_insert_with(Instant::now);
         let passes = match error {
             Error::Compacted { .. } => false,
             Error::Unavailable(_) => true,
-            _ => stuck.elapsed() < STUCK_MAX,
+            _ => stuck.elapsed() < FAILING_MAX,
         };
         if !passes {
             return Err(End::Gap(error.to_string()));

@@ -15,7 +15,7 @@ use crate::{Element, Ingest, Resource};
 /// Target size of a page: large enough to make round trips cheap, small enough for a message.
 const PAGE_BYTES: usize = 4 << 20;
 /// Bytes of a page that one thread decodes at a time: a few milliseconds.
-const SHARE_BYTES: usize = 512 << 10;
+const PART_BYTES: usize = 512 << 10;
 /// Number of pairs on the first page, while their size is unknown.
 const FIRST_PAGE: usize = 500;
 /// Bounds of the number of pairs on a page.
@@ -23,7 +23,7 @@ const PAGE_MIN: usize = 50;
 const PAGE_MAX: usize = 10_000;
 
 /// All objects of a resource at one revision.
-pub(super) struct Filled {
+pub(super) struct InitialList {
     /// Sorted by key.
     pub(super) elements: Vec<Arc<Element>>,
     /// The revision, at least the store's revision at the start of the fill.
@@ -31,7 +31,7 @@ pub(super) struct Filled {
 }
 
 /// A running list.
-struct Fill<'a> {
+struct ListTask<'a> {
     store: &'a dyn Storage,
     resource: &'a Resource,
     elements: Vec<Arc<Element>>,
@@ -46,13 +46,13 @@ pub(super) async fn fill(
     resource: &Resource,
     cache: &Cache,
     pages: &Semaphore,
-) -> Filled {
-    let mut fill = Fill::new(store, resource);
+) -> InitialList {
+    let mut fill = ListTask::new(store, resource);
     let mut backoff = Backoff::default();
     loop {
         match fill.page(pages).await {
             Ok(true) => {
-                return Filled { elements: fill.elements, revision: fill.options.revision };
+                return InitialList { elements: fill.elements, revision: fill.options.revision };
             }
             Ok(false) => {
                 backoff.reset();
@@ -68,7 +68,7 @@ pub(super) async fn fill(
                     cache.reset(Some(error.to_string()), Instant::now());
                 }
                 if matches!(error, Error::Compacted { .. }) {
-                    fill = Fill::new(store, resource);
+                    fill = ListTask::new(store, resource);
                 }
                 backoff.wait().await;
             }
@@ -76,10 +76,10 @@ pub(super) async fn fill(
     }
 }
 
-impl<'a> Fill<'a> {
+impl<'a> ListTask<'a> {
     fn new(store: &'a dyn Storage, resource: &'a Resource) -> Self {
         let options = ListOptions { limit: FIRST_PAGE, uncounted: true, ..ListOptions::default() };
-        Fill { store, resource, elements: Vec::new(), options }
+        ListTask { store, resource, elements: Vec::new(), options }
     }
 
     /// Reads the next page; returns true for the last one.
@@ -90,7 +90,7 @@ impl<'a> Fill<'a> {
         if self.options.revision == 0 {
             self.options.revision = listing.revision;
         }
-        let more = listing.more();
+        let more = listing.has_more();
         self.options.limit = next_limit(listing.kvs.iter().map(|kv| kv.key.len() + kv.value.len()));
         self.elements.append(&mut elements(listing.kvs, &self.resource.config.ingest).await?);
         self.options.start = self.elements.last().map(|element| format!("{}\0", element.key()));
@@ -103,7 +103,7 @@ impl<'a> Fill<'a> {
 /// # Errors
 /// The runtime shuts down.
 async fn elements(kvs: Vec<KeyValue>, ingest: &Arc<dyn Ingest>) -> Result<Vec<Arc<Element>>, Error> {
-    let mut shares = shares(kvs);
+    let mut shares = split_page(kvs);
     let last = shares.pop().unwrap_or_default();
     let read = |share: Vec<KeyValue>, ingest: &dyn Ingest| -> Vec<_> {
         share.into_iter().map(|kv| Element::new(kv, ingest)).collect()
@@ -124,13 +124,13 @@ async fn elements(kvs: Vec<KeyValue>, ingest: &Arc<dyn Ingest>) -> Result<Vec<Ar
     Ok(elements)
 }
 
-/// Splits a page into parts of about [`SHARE_BYTES`] each.
-fn shares(kvs: Vec<KeyValue>) -> Vec<Vec<KeyValue>> {
+/// Splits a page into parts of about [`PART_BYTES`] each.
+fn split_page(kvs: Vec<KeyValue>) -> Vec<Vec<KeyValue>> {
     let mut shares = Vec::new();
     let mut share = Vec::new();
     let mut bytes = 0;
     for kv in kvs {
-        if bytes >= SHARE_BYTES {
+        if bytes >= PART_BYTES {
             shares.push(take(&mut share));
             bytes = 0;
         }
@@ -169,12 +169,12 @@ mod tests {
     fn pages_are_split_by_size() {
         let check = |sizes: &[usize], expected: &[usize]| {
             let pair = |size: &usize| KeyValue::new("k", vec![0_u8; *size], 1);
-            let shares = shares(sizes.iter().map(pair).collect());
+            let shares = split_page(sizes.iter().map(pair).collect());
             assert_eq!(shares.iter().map(Vec::len).collect::<Vec<_>>(), expected, "{sizes:?}");
         };
         check(&[], &[0]);
         check(&[1; 9], &[9]);
-        check(&[SHARE_BYTES, 1, SHARE_BYTES, 1], &[1, 2, 1]);
-        check(&[SHARE_BYTES / 2; 5], &[2, 2, 1]);
+        check(&[PART_BYTES, 1, PART_BYTES, 1], &[1, 2, 1]);
+        check(&[PART_BYTES / 2; 5], &[2, 2, 1]);
     }
 }

@@ -15,20 +15,20 @@ pub(super) const INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of remembered keys per resource (the latest). The list recovers the others.
 const KEYS_MAX: usize = 256;
 /// Maximum number of keys per retry, in rotation: some values may never be decryptable.
-const TRIED_MAX: usize = 4;
+const KEYS_PER_RETRY_MAX: usize = 4;
 
 /// Keys of one resource whose values could not be decrypted.
 #[derive(Debug, Default)]
-pub(super) struct Sealed {
+pub(super) struct UndecryptableKeys {
     keys: VecDeque<String>,
     /// True while a retry is running.
-    trying: bool,
+    retrying: bool,
 }
 
-impl Sealed {
+impl UndecryptableKeys {
     /// Remembers an element if it could not be decrypted.
-    pub(super) fn note(&mut self, element: &Element) {
-        let is_sealed = matches!(element.damage(), Some((Damage::Sealed, _)));
+    pub(super) fn record(&mut self, element: &Element) {
+        let is_sealed = matches!(element.damage(), Some((Damage::Undecryptable, _)));
         if !is_sealed || self.keys.iter().any(|key| key == element.key()) {
             return;
         }
@@ -45,27 +45,27 @@ impl Sealed {
     /// Returns the next keys to retry and marks them as running; none while a retry is running. Changed and
     /// deleted objects are dropped.
     pub(super) fn next(&mut self, cache: &Cache) -> Vec<String> {
-        if self.trying || self.keys.is_empty() {
+        if self.retrying || self.keys.is_empty() {
             return Vec::new();
         }
         let Some(snapshot) = cache.snapshot() else { return Vec::new() };
-        let is_sealed = |element: &Arc<Element>| matches!(element.damage(), Some((Damage::Sealed, _)));
+        let is_sealed = |element: &Arc<Element>| matches!(element.damage(), Some((Damage::Undecryptable, _)));
         self.keys.retain(|key| snapshot.get(key).is_some_and(is_sealed));
-        let count = self.keys.len().min(TRIED_MAX);
+        let count = self.keys.len().min(KEYS_PER_RETRY_MAX);
         let keys = self.keys.iter().take(count).cloned().collect();
         self.keys.rotate_left(count);
-        self.trying = count > 0;
+        self.retrying = count > 0;
         keys
     }
 
     /// Marks the retry as finished.
-    pub(super) fn tried(&mut self) {
-        self.trying = false;
+    pub(super) fn finish_retry(&mut self) {
+        self.retrying = false;
     }
 }
 
 /// True if one of these values can be decrypted now.
-pub(super) async fn opens(store: &dyn Storage, keys: &[String]) -> bool {
+pub(super) async fn can_decrypt_any(store: &dyn Storage, keys: &[String]) -> bool {
     for key in keys {
         let found = store.get(key).await.ok().and_then(|lookup| lookup.kv);
         if found.is_some_and(|kv| !matches!(kv.form, Form::Unreadable(_))) {

@@ -11,17 +11,17 @@ use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::feed::{End, Feed};
-use super::initial_list::{Filled, fill};
-use super::retry_unreadable::{self, opens};
+use super::initial_list::{InitialList, fill};
+use super::retry_unreadable::{self, can_decrypt_any};
 use super::slot::Slots;
 use crate::delegator::Inner;
 use crate::{Resource, Seed};
 
 /// Running lists with their slot numbers. Aborted lists yield nothing.
-type Fills<'a> = FuturesUnordered<BoxFuture<'a, (u32, Result<Filled, Aborted>)>>;
+type RunningLists<'a> = FuturesUnordered<BoxFuture<'a, (u32, Result<InitialList, Aborted>)>>;
 
 /// Running decryption retries with their slot numbers; true if a value could be decrypted.
-type Attempts<'a> = FuturesUnordered<BoxFuture<'a, (u32, Arc<Resource>, bool)>>;
+type RunningRetries<'a> = FuturesUnordered<BoxFuture<'a, (u32, Arc<Resource>, bool)>>;
 
 /// The caches between two gaps of the watch.
 pub(super) struct Session<'a> {
@@ -29,11 +29,11 @@ pub(super) struct Session<'a> {
     feed: Feed<'a>,
     slots: Slots,
     /// Slots with changes in the incomplete batch.
-    touched: Vec<u32>,
+    changed_slots: Vec<u32>,
     /// Initial contents, as long as they are valid for caches that are not yet filled.
     seed: Option<Arc<Seed>>,
-    fills: Fills<'a>,
-    attempts: Attempts<'a>,
+    fills: RunningLists<'a>,
+    attempts: RunningRetries<'a>,
     pages: Arc<Semaphore>,
     compacted: watch::Receiver<Revision>,
 }
@@ -53,11 +53,11 @@ impl<'a> Session<'a> {
             inner,
             feed,
             slots: Slots::new(&inner.prefix),
-            touched: Vec::new(),
+            changed_slots: Vec::new(),
             seed,
-            fills: Fills::new(),
-            attempts: Attempts::new(),
-            pages: Arc::new(Semaphore::new(inner.options.fills_max.max(1))),
+            fills: RunningLists::new(),
+            attempts: RunningRetries::new(),
+            pages: Arc::new(Semaphore::new(inner.options.concurrent_lists_max.max(1))),
             compacted: inner.store.compacted(),
         };
         life.on_changed();
@@ -76,10 +76,10 @@ impl<'a> Session<'a> {
                 Some((at, filled)) = self.fills.next() => if let Ok(filled) = filled {
                     self.on_filled(at, filled);
                 },
-                Some((at, resource, opened)) = self.attempts.next() => self.on_tried(at, &resource, opened),
+                Some((at, resource, opened)) = self.attempts.next() => self.on_retry_done(at, &resource, opened),
                 _ = retry.tick() => self.on_retry(),
                 Ok(()) = self.compacted.changed() => self.on_compacted(),
-                () = self.inner.resources.changed() => self.on_changed(),
+                () = self.inner.resources.wait_for_change() => self.on_changed(),
                 item = self.feed.next() => match item {
                     Ok(Some(WatchItem::Event(event))) => self.on_event(event),
                     Ok(Some(WatchItem::Progress(revision))) => self.on_progress(revision),
@@ -94,13 +94,13 @@ impl<'a> Session<'a> {
     /// delivers their changes; earlier changes are in the store and so in their lists.
     fn on_changed(&mut self) {
         let set = self.inner.resources.load();
-        let (new, dropped) = self.slots.sync_with(&set, self.inner.options.held_back_max);
+        let (new, dropped) = self.slots.sync_with(&set, self.inner.options.buffered_changes_max);
         if dropped > 0 {
             // A replacement may have different objects or decode values differently.
             self.seed = None;
         }
         for at in new {
-            let rests = self.slots.get_mut(at).is_some_and(|slot| slot.rests());
+            let rests = self.slots.get_mut(at).is_some_and(|slot| slot.is_dormant());
             if !self.is_seeded(at) && !rests {
                 self.list(at);
             }
@@ -121,8 +121,9 @@ impl<'a> Session<'a> {
     }
 
     fn on_event(&mut self, event: WatchEvent) {
-        let Some(at) = self.slots.of_key(&event.kv.key) else {
-            if self.seed.as_ref().is_some_and(|seed| seed.is_about(&event.kv.key, self.inner.prefix.len())) {
+        let Some(at) = self.slots.find_by_key(&event.kv.key) else {
+            if self.seed.as_ref().is_some_and(|seed| seed.covers_key(&event.kv.key, self.inner.prefix.len()))
+            {
                 // A resource that is not yet installed has changed.
                 self.seed = None;
             }
@@ -130,14 +131,14 @@ impl<'a> Session<'a> {
         };
         let Some(slot) = self.slots.get_mut(at) else { return };
         if slot.take(event) {
-            self.touched.push(at);
+            self.changed_slots.push(at);
         }
     }
 
     /// Handles the end of a batch. The frontier advances after every cache has applied its part.
     fn on_progress(&mut self, revision: Revision) {
         let now = Instant::now();
-        for at in self.touched.drain(..) {
+        for at in self.changed_slots.drain(..) {
             if let Some(slot) = self.slots.get_mut(at) {
                 slot.apply(now);
             }
@@ -147,14 +148,14 @@ impl<'a> Session<'a> {
 
     /// Discards the incomplete batch; it will be repeated.
     fn on_break(&mut self) {
-        for at in self.touched.drain(..) {
+        for at in self.changed_slots.drain(..) {
             if let Some(slot) = self.slots.get_mut(at) {
                 slot.discard();
             }
         }
     }
 
-    fn on_filled(&mut self, at: u32, filled: Filled) {
+    fn on_filled(&mut self, at: u32, filled: InitialList) {
         let Some(slot) = self.slots.get_mut(at) else { return };
         if !slot.fill(filled, Instant::now()) {
             return self.list(at);
@@ -163,7 +164,7 @@ impl<'a> Session<'a> {
             cache.compacted(*self.compacted.borrow());
         }
         let prefix = &slot.resource().config.prefix;
-        match slot.resource().founding {
+        match slot.resource().initial {
             true if self.inner.is_ready() => tracing::info!("the watch cache is filled"),
             true => {}
             false => tracing::debug!(prefix, "an installed resource is cached"),
@@ -178,16 +179,16 @@ impl<'a> Session<'a> {
                 continue;
             }
             let resource = Arc::clone(slot.resource());
-            self.attempts.push(Box::pin(async move { (at, resource, opens(store, &keys).await) }));
+            self.attempts.push(Box::pin(async move { (at, resource, can_decrypt_any(store, &keys).await) }));
         }
     }
 
     /// If one value can be decrypted now, others may be, too: the resource is listed again.
-    fn on_tried(&mut self, at: u32, resource: &Arc<Resource>, opened: bool) {
+    fn on_retry_done(&mut self, at: u32, resource: &Arc<Resource>, opened: bool) {
         let Some(slot) = self.slots.get_mut(at).filter(|slot| Arc::ptr_eq(slot.resource(), resource)) else {
             return;
         };
-        slot.sealed().tried();
+        slot.undecryptable_mut().finish_retry();
         if opened {
             tracing::info!(prefix = resource.config.prefix, "what could not be decrypted can be by now");
             slot.restart_fill();

@@ -9,10 +9,10 @@ use futures::future::AbortHandle;
 use storage::{EventKind, WatchEvent};
 use tokio::time::Instant;
 
-use super::initial_list::Filled;
-use super::retry_unreadable::Sealed;
+use super::initial_list::InitialList;
+use super::retry_unreadable::UndecryptableKeys;
 use crate::cache::Cache;
-use crate::core::{Incoming, Slab, Snapshot};
+use crate::core::{KeyChange, Slab, Snapshot};
 use crate::delegator::Set;
 use crate::resource::Stage;
 use crate::{Element, Resource};
@@ -21,30 +21,30 @@ use crate::{Element, Resource};
 pub(super) struct Slot {
     resource: Arc<Resource>,
     /// Changes of the incomplete batch.
-    batch: Vec<Incoming>,
+    batch: Vec<KeyChange>,
     /// True while the cache rests: changes are ignored because the later list contains them.
-    resting: bool,
+    dormant: bool,
     /// Complete changes that wait for the list; `None` once the cache is filled.
-    held_back: Option<Vec<Incoming>>,
-    held_back_max: usize,
+    buffered_changes: Option<Vec<KeyChange>>,
+    buffered_changes_max: usize,
     /// True if too many changes arrived, so that the list must be repeated.
-    overflown: bool,
+    overflowed: bool,
     list: Option<AbortHandle>,
     /// Values that could not be decrypted.
-    sealed: Sealed,
+    undecryptable: UndecryptableKeys,
 }
 
 impl Slot {
-    pub(super) fn new(resource: Arc<Resource>, held_back_max: usize) -> Self {
+    pub(super) fn new(resource: Arc<Resource>, buffered_changes_max: usize) -> Self {
         Slot {
-            resting: resource.is_dormant(),
+            dormant: resource.is_dormant(),
             resource,
             batch: Vec::new(),
-            held_back: Some(Vec::new()),
-            held_back_max,
-            overflown: false,
+            buffered_changes: Some(Vec::new()),
+            buffered_changes_max,
+            overflowed: false,
             list: None,
-            sealed: Sealed::default(),
+            undecryptable: UndecryptableKeys::default(),
         }
     }
 
@@ -53,14 +53,14 @@ impl Slot {
     }
 
     /// True if the cache is unused so far.
-    pub(super) fn rests(&self) -> bool {
-        self.resting
+    pub(super) fn is_dormant(&self) -> bool {
+        self.dormant
     }
 
     /// Returns true once if the cache was used for the first time and must be listed.
     pub(super) fn take_wakeup(&mut self) -> bool {
-        let woken = self.resting && !self.resource.is_dormant();
-        self.resting &= !woken;
+        let woken = self.dormant && !self.resource.is_dormant();
+        self.dormant &= !woken;
         woken
     }
 
@@ -69,21 +69,21 @@ impl Slot {
         self.resource.cache.as_ref()
     }
 
-    pub(super) fn sealed(&mut self) -> &mut Sealed {
-        &mut self.sealed
+    pub(super) fn undecryptable_mut(&mut self) -> &mut UndecryptableKeys {
+        &mut self.undecryptable
     }
 
     /// The keys to retry now; none while the resource is listed.
     pub(super) fn retry_keys(&mut self) -> Vec<String> {
-        match (&self.held_back, &self.resource.cache) {
-            (None, Some(cache)) => self.sealed.next(cache),
+        match (&self.buffered_changes, &self.resource.cache) {
+            (None, Some(cache)) => self.undecryptable.next(cache),
             _ => Vec::new(),
         }
     }
 
     /// Prepares for another list. The cache stays in service with its current objects.
     pub(super) fn restart_fill(&mut self) {
-        self.held_back.get_or_insert_default();
+        self.buffered_changes.get_or_insert_default();
     }
 
     pub(super) fn set_list(&mut self, list: AbortHandle) {
@@ -93,16 +93,16 @@ impl Slot {
     /// Adds a change to the batch. Returns true for the first one.
     pub(super) fn take(&mut self, event: WatchEvent) -> bool {
         self.resource.metrics.events.increment();
-        if self.cache().is_none() || self.resting {
+        if self.cache().is_none() || self.dormant {
             return false;
         }
         let kv = event.kv;
         self.batch.push(match event.kind {
-            EventKind::Delete => Incoming::Delete { key: kv.key, revision: kv.mod_revision },
+            EventKind::Delete => KeyChange::Delete { key: kv.key, revision: kv.mod_revision },
             EventKind::Create | EventKind::Update => {
                 let element = Element::new(kv, &*self.resource.config.ingest);
-                self.sealed.note(&element);
-                Incoming::Put(element)
+                self.undecryptable.record(&element);
+                KeyChange::Put(element)
             }
         });
         self.batch.len() == 1
@@ -116,10 +116,10 @@ impl Slot {
     /// Applies the complete batch.
     pub(super) fn apply(&mut self, now: Instant) {
         let batch = mem::take(&mut self.batch);
-        match &mut self.held_back {
-            Some(held_back) if held_back.len() + batch.len() > self.held_back_max => {
+        match &mut self.buffered_changes {
+            Some(held_back) if held_back.len() + batch.len() > self.buffered_changes_max => {
                 *held_back = Vec::new();
-                self.overflown = true;
+                self.overflowed = true;
             }
             Some(held_back) => held_back.extend(batch.iter().cloned()),
             None => {}
@@ -133,27 +133,27 @@ impl Slot {
     /// Fills the cache from a seed, without a list.
     pub(super) fn seed(&mut self, state: Snapshot, now: Instant) {
         let Some(cache) = &self.resource.cache else { return };
-        self.resting = false;
-        let later = self.held_back.take().unwrap_or_default();
-        state.unreadable().for_each(|element| self.sealed.note(element));
+        self.dormant = false;
+        let later = self.buffered_changes.take().unwrap_or_default();
+        state.unreadable().for_each(|element| self.undecryptable.record(element));
         self.resource.metrics.count_fill(state.len());
-        cache.begin(state, later, now);
+        cache.fill_from_snapshot(state, later, now);
         self.resource.enter(Stage::Ready);
     }
 
     /// Fills the cache from a list. Returns false if the resource must be listed again.
-    pub(super) fn fill(&mut self, filled: Filled, now: Instant) -> bool {
+    pub(super) fn fill(&mut self, filled: InitialList, now: Instant) -> bool {
         self.list = None;
-        let (Some(cache), false) = (&self.resource.cache, mem::take(&mut self.overflown)) else {
+        let (Some(cache), false) = (&self.resource.cache, mem::take(&mut self.overflowed)) else {
             return false;
         };
-        let later = self.held_back.take().unwrap_or_default();
-        self.sealed.clear();
+        let later = self.buffered_changes.take().unwrap_or_default();
+        self.undecryptable.clear();
         let puts = later.iter().filter_map(|change| match change {
-            Incoming::Put(element) => Some(element),
-            Incoming::Delete { .. } => None,
+            KeyChange::Put(element) => Some(element),
+            KeyChange::Delete { .. } => None,
         });
-        filled.elements.iter().chain(puts).for_each(|element| self.sealed.note(element));
+        filled.elements.iter().chain(puts).for_each(|element| self.undecryptable.record(element));
         self.resource.metrics.count_fill(filled.elements.len());
         cache.fill(filled.elements, filled.revision, later, now);
         self.resource.enter(Stage::Ready);
@@ -176,7 +176,7 @@ impl Slots {
     }
 
     /// The slot number of a key's resource, if it is installed.
-    pub(super) fn of_key(&self, key: &str) -> Option<u32> {
+    pub(super) fn find_by_key(&self, key: &str) -> Option<u32> {
         let ends = key.get(self.root..)?.match_indices('/').take(2);
         ends.filter_map(|(at, _)| key.get(..self.root + at + 1))
             .find_map(|prefix| self.numbers.get(prefix).copied())
@@ -268,7 +268,7 @@ mod tests {
         let mut slots = Slots::new("/r/");
         slots.sync_with(&set(&resources.each_ref()), 1);
         let mut check = |key: &str, expected: Option<&str>| {
-            let number = slots.of_key(key);
+            let number = slots.find_by_key(key);
             let slot = number.and_then(|number| slots.get_mut(number));
             assert_eq!(slot.map(|slot| slot.resource().config.prefix.clone()).as_deref(), expected, "{key}");
         };
@@ -290,13 +290,13 @@ mod tests {
         let again = resource("/r/a/");
         let mut slots = Slots::new("/r/");
         let (first, _) = slots.sync_with(&set(&[&a, &b]), 1);
-        let of_b = slots.of_key("/r/b/x").unwrap();
+        let of_b = slots.find_by_key("/r/b/x").unwrap();
         assert_eq!(first.len(), 2);
         assert_eq!(slots.sync_with(&set(&[&a, &b]), 1), (vec![], 0));
         // Another resource with the same prefix gets a new slot.
         let second = slots.sync_with(&set(&[&again, &b]), 1);
-        assert_eq!(second, (vec![slots.of_key("/r/a/x").unwrap()], 1));
-        assert_eq!((slots.of_key("/r/b/x"), Arc::strong_count(&a)), (Some(of_b), 1));
+        assert_eq!(second, (vec![slots.find_by_key("/r/a/x").unwrap()], 1));
+        assert_eq!((slots.find_by_key("/r/b/x"), Arc::strong_count(&a)), (Some(of_b), 1));
         assert_eq!(slots.sync_with(&set(&[]), 1), (vec![], 2));
         assert_eq!((slots.iter_mut().count(), slots.numbers.len()), (0, 0));
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use storage::fault::{Faulty, Operation, Plan};
+use storage::fault::{FaultyStorage, Operation, Plan};
 use storage::memory::Memory;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ const FAR: Revision = Revision::MAX - 1;
 
 struct Scene {
     frontier: Arc<Frontier>,
-    store: Arc<Faulty<Memory>>,
+    store: Arc<FaultyStorage<Memory>>,
     chase: JoinHandle<()>,
 }
 
@@ -27,11 +27,11 @@ impl Drop for Scene {
 
 fn scene() -> Scene {
     let frontier = Arc::new(Frontier::default());
-    let store = Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::none()));
+    let store = Arc::new(FaultyStorage::new(Arc::new(Memory::new()), Plan::none()));
     let chase = {
         let frontier = Arc::clone(&frontier);
         let store = Arc::clone(&store);
-        tokio::spawn(async move { frontier.chase(&*store).await })
+        tokio::spawn(async move { frontier.poll_progress(&*store).await })
     };
     Scene { frontier, store, chase }
 }
@@ -43,12 +43,12 @@ impl Scene {
 
     fn wait_for_known(&self, revision: Revision) -> JoinHandle<bool> {
         let frontier = Arc::clone(&self.frontier);
-        tokio::spawn(async move { frontier.wait_for_known(revision).await })
+        tokio::spawn(async move { frontier.wait_for_existing(revision).await })
     }
 
     fn wait_for_named(&self, revision: Revision) -> JoinHandle<bool> {
         let frontier = Arc::clone(&self.frontier);
-        tokio::spawn(async move { frontier.wait_for_named(revision).await })
+        tokio::spawn(async move { frontier.wait_for_requested(revision).await })
     }
 }
 
@@ -66,17 +66,17 @@ async fn readers_wait_exactly_for_their_revision() {
     assert!(!waiting.is_finished());
     scene.frontier.publish(5);
     assert!(waiting.await.unwrap());
-    assert_eq!(scene.frontier.wait_for_known(5).now_or_never(), Some(true));
-    assert_eq!(scene.frontier.wait_for_named(3).now_or_never(), Some(true));
+    assert_eq!(scene.frontier.wait_for_existing(5).now_or_never(), Some(true));
+    assert_eq!(scene.frontier.wait_for_requested(3).now_or_never(), Some(true));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_gives_up_after_three_seconds() {
     let scene = scene();
     let begun = Instant::now();
-    assert!(!scene.frontier.wait_for_named(FAR).await);
+    assert!(!scene.frontier.wait_for_requested(FAR).await);
     assert_eq!(begun.elapsed(), WAIT_MAX);
-    assert!(!scene.frontier.wait_for_known(9).await);
+    assert!(!scene.frontier.wait_for_existing(9).await);
     assert_eq!(begun.elapsed(), WAIT_MAX * 2);
 }
 
@@ -161,10 +161,10 @@ impl Storage for Mute {
         value: bytes::Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<storage::Written, storage::Error> {
+    ) -> Result<storage::PutResult, storage::Error> {
         self.0.put(key, value, expected, ttl).await
     }
-    async fn delete(&self, key: &str, expected: Revision) -> Result<storage::Deleted, storage::Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<storage::DeleteResult, storage::Error> {
         self.0.delete(key, expected).await
     }
     async fn watch(
@@ -195,12 +195,12 @@ impl Storage for Mute {
 async fn rejected_progress_ends_the_wait() {
     let frontier = Arc::new(Frontier::default());
     let chasing = Arc::clone(&frontier);
-    let chase = tokio::spawn(async move { chasing.chase(&Mute(Memory::new())).await });
+    let chase = tokio::spawn(async move { chasing.poll_progress(&Mute(Memory::new())).await });
     let begun = Instant::now();
-    assert!(!frontier.wait_for_known(5).await);
+    assert!(!frontier.wait_for_existing(5).await);
     assert_eq!(begun.elapsed(), PROGRESS_AFTER);
     // Waiting for a client's revision continues, because it may arrive.
-    assert!(!frontier.wait_for_named(5).await);
+    assert!(!frontier.wait_for_requested(5).await);
     assert_eq!(begun.elapsed(), PROGRESS_AFTER + WAIT_MAX);
     chase.abort();
 }

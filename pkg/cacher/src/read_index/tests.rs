@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::join_all;
-use storage::fault::{Fault, Faulty, Operation, Plan};
+use storage::fault::{Fault, FaultyStorage, Operation, Plan};
 use storage::memory::Memory;
 use tokio::time::sleep;
 
@@ -15,13 +15,13 @@ use super::*;
 const READ: Duration = Duration::from_millis(10);
 
 /// A store whose first reads of its revision have these faults.
-fn scene(faults: &[Fault]) -> (Arc<ReadIndex>, Arc<Faulty<Memory>>) {
+fn scene(faults: &[Fault]) -> (Arc<ReadIndex>, Arc<FaultyStorage<Memory>>) {
     let plan = (0..).zip(faults).map(|(nth, fault)| (Operation::CurrentRevision, nth, *fault));
-    let store = Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::script(plan)));
+    let store = Arc::new(FaultyStorage::new(Arc::new(Memory::new()), Plan::script(plan)));
     (Arc::new(ReadIndex::new(store.clone())), store)
 }
 
-fn reads(store: &Faulty<Memory>) -> u64 {
+fn reads(store: &FaultyStorage<Memory>) -> u64 {
     store.calls(Operation::CurrentRevision)
 }
 
@@ -43,7 +43,7 @@ async fn readers_during_a_read_share_the_next() {
     let first = read();
     sleep(READ / 2).await;
     let written = match store.put("/r/a", Bytes::new(), 0, None).await.unwrap() {
-        storage::Written::Done(revision) => revision,
+        storage::PutResult::Done(revision) => revision,
         stale => panic!("{stale:?}"),
     };
     let late: Vec<_> = (0..50).map(|_| read()).collect();

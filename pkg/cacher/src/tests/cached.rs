@@ -10,7 +10,7 @@ const LATEST: Freshness = Freshness::Consistent;
 const ANY: Freshness = Freshness::NotOlderThan(0);
 
 /// A store whose watch breaks after its first item and cannot be reopened.
-fn deaf() -> Arc<Faulty<Memory>> {
+fn deaf() -> Arc<FaultyStorage<Memory>> {
     let lost = (Operation::Watch, 0, Fault::BreakWatch { after: 0 });
     faulty(std::iter::once(lost).chain((1..1000).map(|nth| (Operation::Watch, nth, Fault::FailBefore))))
 }
@@ -280,7 +280,7 @@ async fn sealed_values_are_read_from_storage() {
     let reader = driven.reader();
     let sealed = |error| {
         assert!(
-            matches!(&error, Error::Corrupt { key, damage: Damage::Sealed, .. } if key == "/r/p/b"),
+            matches!(&error, Error::Corrupt { key, damage: Damage::Undecryptable, .. } if key == "/r/p/b"),
             "{error:?}"
         );
     };

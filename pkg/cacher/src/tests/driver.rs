@@ -71,7 +71,7 @@ async fn retry_delay_grows_until_the_cache_is_filled() {
 
 /// A store with two pages of [`PREFIX`]; the second page is slow. The preceding calls are the first pages of
 /// the three resources.
-async fn slow_second_page() -> Arc<Faulty<Memory>> {
+async fn slow_second_page() -> Arc<FaultyStorage<Memory>> {
     let store = faulty([(Operation::List, 3, Fault::Delay(SLOW))]);
     write_many(&*store, 700).await;
     store
@@ -94,7 +94,7 @@ async fn changes_during_the_fill_are_not_lost() {
 #[tokio::test(start_paused = true)]
 async fn fill_with_too_many_changes_is_repeated() {
     let store = slow_second_page().await;
-    let driven = Driven::new(store.clone(), Options { held_back_max: 3, ..Options::default() });
+    let driven = Driven::new(store.clone(), Options { buffered_changes_max: 3, ..Options::default() });
     tokio::time::sleep(SLOW / 2).await;
     for n in 0..10 {
         set(&*store, &format!("00/{:05}", n * 10), None).await;

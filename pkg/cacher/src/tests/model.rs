@@ -127,7 +127,7 @@ impl Pair {
         let found = self.driven.reader().get(&key, Freshness::Consistent).await.unwrap();
         let expected = self.oracle.get(&key, Freshness::Consistent).await.unwrap();
         assert_eq!(found.revision, expected.revision);
-        let shown = |found: Found| found.element.map(|e| (e.revision(), e.value().cloned().unwrap()));
+        let shown = |found: GetResult| found.element.map(|e| (e.revision(), e.value().cloned().unwrap()));
         assert_eq!(shown(found), shown(expected), "{key}");
     }
 

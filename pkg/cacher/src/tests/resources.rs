@@ -36,7 +36,7 @@ fn late_names(page: &Page) -> Vec<String> {
 }
 
 /// A store with one object of [`LATE`], whose first list is slow.
-async fn slow_late_list() -> Arc<Faulty<Memory>> {
+async fn slow_late_list() -> Arc<FaultyStorage<Memory>> {
     let store = faulty([(Operation::List, FOUNDING_LISTS, Fault::Delay(SLOW))]);
     put(&*store, &format!("{LATE}a"), Some("yes")).await;
     store
@@ -112,7 +112,7 @@ async fn ready_ignores_later_resources() {
 #[tokio::test(start_paused = true)]
 async fn ready_ignores_retired_resources() {
     let store = faulty([(Operation::List, 0, Fault::Delay(60 * SLOW))]);
-    let driven = Driven::new(store, Options { fills_max: 1, ..Options::default() });
+    let driven = Driven::new(store, Options { concurrent_lists_max: 1, ..Options::default() });
     settle().await;
     // The first in order of prefixes: the other lists wait for its end.
     assert!(driven.delegator.retire("/r/group/q/").is_some());
@@ -269,7 +269,7 @@ async fn retired_resources_leak_nothing() {
         if wave % 3 > 1 {
             let last = delegator.resource(&prefixes[99]).unwrap();
             assert!(last.ready().await);
-            delegator.list(&last, ListQuery { scope: last.everything(), ..all(LATEST) }).await.unwrap();
+            delegator.list(&last, ListQuery { scope: last.full_scope(), ..all(LATEST) }).await.unwrap();
         }
         for prefix in &prefixes {
             assert!(delegator.retire(prefix).is_some());

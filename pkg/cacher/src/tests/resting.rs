@@ -9,11 +9,11 @@ const LATE: &str = "/r/example.com/late/";
 const LATEST: Freshness = Freshness::Consistent;
 
 /// Resting caches of a store with scripted faults and the objects `a` and `b`.
-async fn resting(store: &Arc<Faulty<Memory>>, options: Options) -> Driven {
+async fn resting(store: &Arc<FaultyStorage<Memory>>, options: Options) -> Driven {
     for name in ["a", "b"] {
         set(&**store, name, Some("yes")).await;
     }
-    let driven = Driven::new(store.clone(), Options { when_asked: true, ..options });
+    let driven = Driven::new(store.clone(), Options { fill_on_demand: true, ..options });
     driven.delegator.ready().await;
     settle().await;
     driven
@@ -73,7 +73,7 @@ async fn gets_do_not_fill_the_cache() {
 #[tokio::test(start_paused = true)]
 async fn changes_before_first_use_are_not_held_back() {
     let store = faulty([]);
-    let driven = resting(&store, Options { held_back_max: 1, ..Options::default() }).await;
+    let driven = resting(&store, Options { buffered_changes_max: 1, ..Options::default() }).await;
     for number in 0..9 {
         set(&*store, "a", Some(&format!("yes {number}"))).await;
     }
@@ -90,7 +90,7 @@ async fn installed_resource_rests_until_awaited() {
     put(&*store, &format!("{LATE}x"), Some("yes")).await;
     let resource = driven.delegator.install(config(LATE));
     settle().await;
-    let rests = |driven: &Driven| driven.delegator.census().iter().filter(|row| row.resting).count();
+    let rests = |driven: &Driven| driven.delegator.resource_stats().iter().filter(|row| row.dormant).count();
     assert_eq!((store.calls(Operation::List), resource.cached_objects(), rests(&driven)), (0, None, 4));
     assert!(resource.ready().await);
     assert_eq!((store.calls(Operation::List), resource.cached_objects(), rests(&driven)), (1, Some(1), 3));

@@ -9,7 +9,7 @@ const LATEST: Freshness = Freshness::Consistent;
 
 /// A seeded store with caches that counts its lists and watches.
 struct Fork {
-    store: Arc<Faulty<Memory>>,
+    store: Arc<FaultyStorage<Memory>>,
     delegator: Delegator,
     driver: JoinHandle<()>,
 }
@@ -24,7 +24,7 @@ impl Drop for Fork {
 async fn fork(parent: &Memory, of: &Delegator, change: impl AsyncFnOnce(&dyn Storage)) -> Fork {
     let image = parent.image().unwrap();
     let seed = of.seed(image.revision()).await.unwrap();
-    let store = Arc::new(Faulty::new(Arc::new(Memory::of(&image)), Plan::script([])));
+    let store = Arc::new(FaultyStorage::new(Arc::new(Memory::from_image(&image)), Plan::script([])));
     change(&*store).await;
     let configs = vec![config(PREFIX), config("/r/group/q/"), config("/r/s/")];
     let (delegator, driver) = Delegator::new(store.clone(), ROOT, configs, Options::default());

@@ -184,7 +184,7 @@ async fn follow_delivers_unreadable_objects() {
     for reader in [driven.reader(), uncached(&store)] {
         let start = WatchStart::State(Freshness::Consistent);
         assert!(matches!(reader.watch(watching(start)).await, Err(crate::Error::Corrupt { .. })));
-        let mut events = reader.delegator.follow(&reader.resource, start).await.unwrap();
+        let mut events = reader.delegator.watch_internal(&reader.resource, start).await.unwrap();
         let mut next = async || {
             let event = events.next().await.unwrap().unwrap();
             let element = event.element.map(|element| (element.name().to_owned(), element.value().is_ok()));

@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use storage::{EventKind, Revision, Storage, WatchItem, WatchOptions, WatchStream};
 use tokio::time::{Instant, interval_at, sleep_until};
 
-use super::{list, list_range, selected};
+use super::{list, list_range, select_element};
 use crate::{
     Error, Event, EventType, Freshness, Items, ListQuery, Predicate, Resource, Watch, WatchQuery, WatchStart,
 };
@@ -27,7 +27,9 @@ pub(crate) async fn watch(
 ) -> Result<Watch, Error> {
     let (initial, after) = match query.start {
         WatchStart::After(revision) => (Items::listed(Vec::new()), revision),
-        WatchStart::State(freshness) => state(&*store, &resource, &query, freshness, lenient).await?,
+        WatchStart::State(freshness) => {
+            list_initial_state(&*store, &resource, &query, freshness, lenient).await?
+        }
     };
     let start = if after == 0 { 0 } else { after + 1 };
     let options = WatchOptions { start, prev_kv: true, exact: query.scope.exact, progress: query.bookmarks };
@@ -37,7 +39,7 @@ pub(crate) async fn watch(
     Ok(Watch::from_storage(run(store, resource, query, initial, end, changes, lenient), events))
 }
 
-async fn state(
+async fn list_initial_state(
     store: &dyn Storage,
     resource: &Resource,
     query: &WatchQuery,
@@ -93,11 +95,11 @@ fn run(
                 biased;
                 () = &mut over => return,
                 () = &mut retired => return,
-                _ = tick.tick(), if query.bookmarks => { due = true; ask_for_progress(&*store).await; }
+                _ = tick.tick(), if query.bookmarks => { due = true; send_progress_request(&*store).await; }
                 () = &mut last, if query.bookmarks && !last_sent => {
                     last_sent = true;
                     due = true;
-                    ask_for_progress(&*store).await;
+                    send_progress_request(&*store).await;
                 }
                 item = changes.next() => match item {
                     None => return,
@@ -119,7 +121,7 @@ fn run(
 }
 
 /// Requests progress; a failure only delays a bookmark.
-async fn ask_for_progress(store: &dyn Storage) {
+async fn send_progress_request(store: &dyn Storage) {
     if let Err(error) = store.request_progress().await {
         tracing::debug!(%error, "progress request for a bookmark failed");
     }
@@ -134,7 +136,7 @@ fn transform(
     lenient: bool,
 ) -> Result<Option<Event>, Error> {
     let revision = event.kv.mod_revision;
-    let wanted = |kv| selected(resource, kv, predicate, lenient);
+    let wanted = |kv| select_element(resource, kv, predicate, lenient);
     let now = match event.kind {
         EventKind::Delete => None,
         _ => wanted(event.kv)?,

@@ -13,22 +13,22 @@ use super::lag::SharedMark;
 use super::{Event, EventType, Progress};
 use crate::Error;
 use crate::cache::Cache;
-use crate::core::{Position, Read, Selection, Snapshot, Taken, Walk};
+use crate::core::{ChangeBatch, Position, ReadOutcome, Selection, Snapshot, Walk};
 
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// A last bookmark is sent this long before the deadline.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 /// A poll yields after this many scanned objects or changes without a match.
-const LOOKS_PER_POLL: usize = 2048;
+const SCANS_PER_POLL: usize = 2048;
 /// Cost of a log read in scanned objects, because it may have scanned many changes without a match.
-const LOOKS_PER_READ: usize = 128;
+const SCANS_PER_READ: usize = 128;
 /// While the initial state is sent, the deadline is checked once per this number of objects.
 const SENT_PER_CHECK: usize = 256;
 
 /// Start of a cached watch.
 pub(crate) enum Start {
     /// The state, complete up to at least this revision, then later changes.
-    With(Arc<Snapshot>, Revision),
+    Snapshot(Arc<Snapshot>, Revision),
     /// Changes after this revision.
     After(Revision),
 }
@@ -38,19 +38,19 @@ pub(crate) struct CachedWatch {
     selection: Selection,
     position: Position,
     /// Shared progress, if there is an observer.
-    reached: Option<Arc<SharedMark>>,
+    shared_mark: Option<Arc<SharedMark>>,
     /// Changes up to this revision are skipped: the client has them already or did not request them.
     after: Revision,
     initial: Option<Box<Initial>>,
     /// Changes taken from the log that are not yet examined.
-    taken: <Taken as IntoIterator>::IntoIter,
+    pending: <ChangeBatch as IntoIterator>::IntoIter,
     /// Expires at the next bookmark or at the deadline, whichever is first.
     timer: Pin<Box<Sleep>>,
     deadline: Instant,
     bookmarks: bool,
     /// True if a bookmark is sent as soon as all changes are read.
-    due: bool,
-    over: bool,
+    bookmark_due: bool,
+    ended: bool,
 }
 
 /// The rest of the initial state. Holds the snapshot.
@@ -72,15 +72,15 @@ impl CachedWatch {
             cache,
             selection,
             position,
-            reached: None,
+            shared_mark: None,
             after: 0,
             initial: None,
-            taken: Taken::new().into_iter(),
+            pending: ChangeBatch::new().into_iter(),
             timer: Box::pin(sleep_until(next_timer(bookmarks, deadline, Instant::now()))),
             deadline,
             bookmarks,
-            due: false,
-            over: false,
+            bookmark_due: false,
+            ended: false,
         }
     }
 
@@ -91,7 +91,7 @@ impl CachedWatch {
     pub(crate) fn starting(mut self, start: Start) -> Result<Self, Error> {
         match start {
             Start::After(revision) => self.after = revision,
-            Start::With(snapshot, revision) => {
+            Start::Snapshot(snapshot, revision) => {
                 let Selection { scope, predicate, lenient } = &self.selection;
                 if !lenient {
                     snapshot.all_readable(scope, None, None)?;
@@ -107,7 +107,7 @@ impl CachedWatch {
     /// See [`super::Watch::progress`].
     pub(crate) fn progress(&mut self) -> Progress {
         let progress = Progress::new(Arc::clone(&self.cache), self.position.mark());
-        self.reached = Some(progress.reached());
+        self.shared_mark = Some(progress.mark());
         progress
     }
 
@@ -118,40 +118,40 @@ impl CachedWatch {
 
     /// Polls the next event: see [`super::Watch`].
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Event, Error>>> {
-        let mut looks = LOOKS_PER_POLL;
-        while !self.over {
+        let mut looks = SCANS_PER_POLL;
+        while !self.ended {
             if let Some(event) = self.next_initial(&mut looks) {
                 return Poll::Ready(Some(Ok(event)));
             }
             if let Some(event) = self.next_change(&mut looks) {
-                self.over = event.is_err();
+                self.ended = event.is_err();
                 return Poll::Ready(Some(event));
             }
             if looks == 0 {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            looks = looks.saturating_sub(LOOKS_PER_READ);
+            looks = looks.saturating_sub(SCANS_PER_READ);
             self.poll_timer(cx);
-            if self.over {
+            if self.ended {
                 break;
             }
             // Loaded before the read: if nothing is left to read afterwards, the watch has read everything up
             // to this revision.
-            let fresh = self.cache.fresh();
+            let fresh = self.cache.fresh_revision();
             match self.read(cx) {
-                Read::More => {}
-                Read::Idle(revision) => {
+                ReadOutcome::More => {}
+                ReadOutcome::Idle(revision) => {
                     return match self.bookmark(fresh.max(revision)) {
                         Some(bookmark) => Poll::Ready(Some(Ok(bookmark))),
                         None => Poll::Pending,
                     };
                 }
-                Read::Overrun => {
+                ReadOutcome::Overrun => {
                     self.cache.metrics.terminated.increment();
-                    self.over = true;
+                    self.ended = true;
                 }
-                Read::Closed => self.over = true,
+                ReadOutcome::Closed => self.ended = true,
             }
         }
         Poll::Ready(None)
@@ -168,7 +168,7 @@ impl CachedWatch {
             };
             if self.selection.lenient || self.selection.predicate.matches(element) {
                 initial.sent += 1;
-                self.over = initial.sent.is_multiple_of(SENT_PER_CHECK) && Instant::now() >= self.deadline;
+                self.ended = initial.sent.is_multiple_of(SENT_PER_CHECK) && Instant::now() >= self.deadline;
                 return Some(Event::object(EventType::Added, Arc::clone(element), element.revision()));
             }
         }
@@ -184,12 +184,12 @@ impl CachedWatch {
     /// The next event among the changes that were taken.
     fn next_change(&mut self, looks: &mut usize) -> Option<Result<Event, Error>> {
         while *looks > 0 {
-            let change = self.taken.next()?;
+            let change = self.pending.next()?;
             *looks -= 1;
             if change.revision <= self.after {
                 continue;
             }
-            match change.seen_by(&self.selection) {
+            match change.event_for(&self.selection) {
                 Ok(None) => {}
                 Ok(Some((kind, element))) => {
                     let element = Arc::clone(element);
@@ -202,30 +202,30 @@ impl CachedWatch {
     }
 
     /// Takes the next changes from the log.
-    fn read(&mut self, cx: &Context<'_>) -> Read {
-        let mut taken = Taken::new();
+    fn read(&mut self, cx: &Context<'_>) -> ReadOutcome {
+        let mut taken = ChangeBatch::new();
         let read = self.cache.read(&self.selection, &mut self.position, cx.waker(), &mut taken);
-        self.taken = taken.into_iter();
-        self.reached.as_ref().inspect(|reached| reached.set(self.position.mark()));
+        self.pending = taken.into_iter();
+        self.shared_mark.as_ref().inspect(|reached| reached.set(self.position.mark()));
         read
     }
 
     /// Handles an expired timer and resets it.
     fn poll_timer(&mut self, cx: &mut Context<'_>) {
-        while !self.over && self.timer.as_mut().poll(cx).is_ready() {
+        while !self.ended && self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
-            self.over = now >= self.deadline;
-            self.due = !self.over;
+            self.ended = now >= self.deadline;
+            self.bookmark_due = !self.ended;
             self.timer.as_mut().reset(next_timer(self.bookmarks, self.deadline, now));
         }
     }
 
     /// The due bookmark, unless the client requested changes after a later revision.
     fn bookmark(&mut self, revision: Revision) -> Option<Event> {
-        if !self.due || revision < self.after {
+        if !self.bookmark_due || revision < self.after {
             return None;
         }
-        self.due = false;
+        self.bookmark_due = false;
         Some(Event::bookmark(revision, false))
     }
 }
@@ -233,7 +233,7 @@ impl CachedWatch {
 impl Drop for CachedWatch {
     fn drop(&mut self) {
         self.end_initial();
-        self.cache.leave(&mut self.position);
+        self.cache.end_watch(&mut self.position);
     }
 }
 

@@ -21,7 +21,7 @@ pub struct Lag {
 #[derive(Clone)]
 pub struct Progress {
     cache: Arc<Cache>,
-    reached: Arc<SharedMark>,
+    mark: Arc<SharedMark>,
 }
 
 /// The position of a watch at its last read.
@@ -35,15 +35,15 @@ impl SharedMark {
 
 impl Progress {
     pub(super) fn new(cache: Arc<Cache>, mark: Mark) -> Self {
-        Progress { cache, reached: Arc::new(SharedMark(Mutex::new(mark))) }
+        Progress { cache, mark: Arc::new(SharedMark(Mutex::new(mark))) }
     }
 
-    pub(super) fn reached(&self) -> Arc<SharedMark> {
-        Arc::clone(&self.reached)
+    pub(super) fn mark(&self) -> Arc<SharedMark> {
+        Arc::clone(&self.mark)
     }
 
     pub fn lag(&self) -> Lag {
-        let mark = *self.reached.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mark = *self.mark.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.cache.lag(mark, Instant::now())
     }
 }

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use futures::{StreamExt, future};
 use storage::memory::Memory;
 use storage::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions, WatchStream,
-    Written,
+    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchItem, WatchOptions,
+    WatchStream,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -63,7 +63,7 @@ impl Ledger {
         let mut expired = Vec::new();
         for key in keys {
             let Ok(Lookup { kv: Some(kv), .. }) = self.memory.get(key).await else { continue };
-            if let Ok(Written::Done(revision)) = self.memory.delete(key, kv.mod_revision).await {
+            if let Ok(PutResult::Done(revision)) = self.memory.delete(key, kv.mod_revision).await {
                 expired.push((revision, key));
             }
         }
@@ -75,8 +75,8 @@ impl Ledger {
         expired.len()
     }
 
-    fn record(&self, written: &Written, key: &str, value: Option<Bytes>) {
-        if let Written::Done(revision) = written {
+    fn record(&self, written: &PutResult, key: &str, value: Option<Bytes>) {
+        if let PutResult::Done(revision) = written {
             self.history.lock().unwrap().record(*revision, key, value, Instant::now());
         }
     }
@@ -134,13 +134,13 @@ impl Storage for Ledger {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         let written = self.memory.put(key, value.clone(), expected, ttl).await?;
         self.record(&written, key, Some(value));
         Ok(written)
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         let written = self.memory.delete(key, expected).await?;
         self.record(&written, key, None);
         Ok(written)

@@ -9,10 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
-use storage::fault::{Faulty, Plan, Rates};
+use storage::fault::{FaultyStorage, Plan, Rates};
 use storage::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions, WatchStream,
-    Written,
+    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchItem, WatchOptions,
+    WatchStream,
 };
 use tokio::sync::watch;
 use tokio::task::{Id, try_id};
@@ -71,7 +71,7 @@ struct Filling {
 
 /// The store as seen by the system and its clients.
 pub struct Link {
-    store: Faulty<Ledger>,
+    store: FaultyStorage<Ledger>,
     pub ledger: Arc<Ledger>,
     conditions: Arc<Conditions>,
     fillings: Mutex<HashMap<String, Filling>>,
@@ -104,7 +104,7 @@ impl Link {
             delay_max: Duration::from_millis(1500),
             ..Rates::default()
         };
-        let store = Faulty::new(Arc::clone(&ledger), Plan::seeded(random.next(), rates));
+        let store = FaultyStorage::new(Arc::clone(&ledger), Plan::seeded(random.next(), rates));
         let conditions = Conditions {
             storm: Mutex::new(storm),
             random: Mutex::new(random.fork()),
@@ -217,7 +217,7 @@ impl Link {
                 listing.revision = at;
             }
             let revision = if first { listing.revision } else { at };
-            if !listing.more() {
+            if !listing.has_more() {
                 self.conditions.journal.note("link", &format!("fills {prefix} at {revision}"));
                 filling(&|filling| {
                     filling.under_way = false;
@@ -346,13 +346,13 @@ impl Storage for Link {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         let written = self.store.put(key, value, expected, ttl).await;
         self.conditions.dawdle().await;
         written
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         let deleted = self.store.delete(key, expected).await;
         self.conditions.dawdle().await;
         deleted

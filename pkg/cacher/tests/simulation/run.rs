@@ -80,7 +80,7 @@ async fn simulate(seed: u64, bug: Option<Bug>, journal: &Arc<Journal>) -> Result
     let storm = Storm::random(&mut random);
     let options = options(&mut random);
     journal.note("run", &format!("{storm:?} {options:?}"));
-    if options.when_asked {
+    if options.fill_on_demand {
         journal.count("caches that are filled when asked");
     }
     let link = Arc::new(Link::new(storm, random.fork(), Arc::clone(journal), bug));
@@ -122,10 +122,10 @@ fn options(random: &mut Random) -> Options {
         scan_max: random.pick(&[4, 1024]),
         rewind_max: random.pick(&[8, 16_384]),
     };
-    let fills_max = random.pick(&[1, 4]);
-    let held_back_max = random.pick(&[2, 100_000]);
-    let when_asked = random.chance(300);
-    Options { limits, fills_max, held_back_max, when_asked, ..Options::default() }
+    let concurrent_lists_max = random.pick(&[1, 4]);
+    let buffered_changes_max = random.pick(&[2, 100_000]);
+    let fill_on_demand = random.chance(300);
+    Options { limits, concurrent_lists_max, buffered_changes_max, fill_on_demand, ..Options::default() }
 }
 
 fn populate(world: &Arc<World>, random: &mut Random, clients: &mut Tasks, watchers: &mut Tasks) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use storage::{Storage, Written};
+use storage::{PutResult, Storage};
 use tokio::time::sleep;
 
 use super::history::History;
@@ -44,11 +44,11 @@ pub async fn write_one(world: &World, random: &mut Random, name: &str, key: &str
     let what = if deletes { "delete" } else { "put" };
     world.journal.note(name, &format!("{what} {key} after {expected}: {written:?}"));
     match written {
-        Ok(Written::Done(revision)) => {
+        Ok(PutResult::Done(revision)) => {
             world.observe(revision);
             true
         }
-        Ok(Written::Stale { .. }) => {
+        Ok(PutResult::Stale { .. }) => {
             world.journal.count("stale write");
             false
         }

@@ -12,7 +12,7 @@ use crate::arena::{Abort, Arena};
 
 /// A struct or a map inside a tree.
 #[derive(Clone, Copy, Debug)]
-pub struct DescribedMap<'a> {
+pub struct MessageMap<'a> {
     arena: &'a Arena,
     members: Members<'a>,
 }
@@ -26,7 +26,7 @@ enum Members<'a> {
 
 /// A list inside a tree.
 #[derive(Clone, Copy, Debug)]
-pub struct DescribedList<'a> {
+pub struct MessageList<'a> {
     arena: &'a Arena,
     field: &'static Field,
     items: &'a [Json],
@@ -34,7 +34,7 @@ pub struct DescribedList<'a> {
 
 /// Returns an object of a built-in type as a value. Strings that exist only in its JSON are allocated in the
 /// arena.
-pub fn described<'a>(message: &'static Message, object: &'a Object, arena: &'a Arena) -> Value<'a> {
+pub fn message_value<'a>(message: &'static Message, object: &'a Object, arena: &'a Arena) -> Value<'a> {
     Reader { arena }.map(Members::Struct(message, Some(object)))
 }
 
@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
     const IRREGULAR: Value<'a> = Value::Error("the object does not have the shape of its type");
 
     fn map(self, members: Members<'a>) -> Value<'a> {
-        let map = self.arena.keep(DescribedMap { arena: self.arena, members });
+        let map = self.arena.keep(MessageMap { arena: self.arena, members });
         map.map_or(Self::OUT_OF_MEMORY, |map| Value::Map(Map::Described(map)))
     }
 
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
             (Cardinality::One, value) => self.element(field, value.unwrap_or(&Json::Null)),
             (_, None | Some(Json::Null)) => Value::Null,
             (Cardinality::List, Some(Json::Array(items))) => {
-                let list = self.arena.keep(DescribedList { arena: self.arena, field, items });
+                let list = self.arena.keep(MessageList { arena: self.arena, field, items });
                 list.map_or(Self::OUT_OF_MEMORY, |list| Value::List(List::Described(list)))
             }
             (Cardinality::Map, Some(Json::Object(entries))) => self.map(Members::Entries(field, entries)),
@@ -167,7 +167,7 @@ fn head<'a>(message: &Message, object: Option<&'a Object>, name: &str) -> Option
     (message.type_meta && !text.is_empty()).then_some(Value::String(text))
 }
 
-impl<'a> DescribedMap<'a> {
+impl<'a> MessageMap<'a> {
     fn reader(&self) -> Reader<'a> {
         Reader { arena: self.arena }
     }
@@ -236,7 +236,7 @@ impl<'a> DescribedMap<'a> {
     }
 }
 
-impl<'a> DescribedList<'a> {
+impl<'a> MessageList<'a> {
     /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.items.len()

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use bumpalo::collections::Vec as BumpVec;
 use jsontree::Value as Json;
 
-use super::{Constant, ConstantList, DescribedList, StoredList, Typed, Value};
+use super::{Constant, ConstantList, MessageList, StoredList, Typed, Value};
 
 /// A list in one of several representations.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub enum List<'a> {
     /// A list in an object's stored bytes.
     Stored(&'a StoredList<'a>),
     /// A list in the tree of a built-in type.
-    Described(&'a DescribedList<'a>),
+    Described(&'a MessageList<'a>),
     /// The accumulator of a comprehension.
     Growing(&'a Growing<'a>),
 }

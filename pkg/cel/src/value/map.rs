@@ -8,7 +8,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use jsontree::Object as JsonMap;
 
-use super::{ConstantMap, DescribedMap, StoredMap, Typed, Value};
+use super::{ConstantMap, MessageMap, StoredMap, Typed, Value};
 
 /// A map or an object.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub enum Map<'a> {
     /// A struct or a map in an object's stored bytes.
     Stored(&'a StoredMap<'a>),
     /// A struct or a map in the tree of a built-in type.
-    Described(&'a DescribedMap<'a>),
+    Described(&'a MessageMap<'a>),
     /// A map of the host, such as lazily computed variables.
     View(&'a &'a (dyn MapView<'a> + 'a)),
 }

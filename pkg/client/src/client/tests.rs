@@ -66,7 +66,7 @@ async fn ca_bundle_determines_trust() {
     check(trusting(&format!("{}{}", other.authority, keys.certificate)), Ok(())).await;
     check(trusting(&other.authority), Err(&verify("certificate signed by unknown authority"))).await;
     check(Tls::default(), Err(&verify("certificate signed by unknown authority"))).await;
-    check(Tls { trust: Trust::Anyone, ..Tls::default() }, Ok(())).await;
+    check(Tls { trust: Trust::Unverified, ..Tls::default() }, Ok(())).await;
     let wrong = Tls { server_name: Some("a.example".to_owned()), ..trusting(&keys.authority) };
     let named = "certificate is not valid for any names, but wanted to match a.example";
     check(wrong.clone(), Err(&verify(named))).await;
@@ -193,7 +193,7 @@ async fn dedicated_connection_can_be_upgraded() {
     let request = Request::get(format!("https://127.0.0.1:{}/", server.port));
     let request = request.header("connection", "Upgrade").header("upgrade", "echo");
     let client = client(trusting(&keys.authority));
-    let mut answer = client.send_alone(request.body(full("")).unwrap()).await.unwrap();
+    let mut answer = client.send_dedicated(request.body(full("")).unwrap()).await.unwrap();
     assert_eq!(answer.status(), StatusCode::SWITCHING_PROTOCOLS);
     let mut stream = hyper_util::rt::TokioIo::new(hyper::upgrade::on(&mut answer).await.unwrap());
     stream.write_all(b"hello").await.unwrap();

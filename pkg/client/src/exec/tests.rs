@@ -33,7 +33,7 @@ impl World {
     }
 
     async fn token(&self, plugin: &ExecPlugin) -> Result<String, String> {
-        let issued = plugin.issued().await.map_err(|error| error.to_string())?;
+        let issued = plugin.credentials().await.map_err(|error| error.to_string())?;
         Ok(issued.token.clone().unwrap_or_default())
     }
 }
@@ -54,9 +54,9 @@ async fn token_is_cached_until_expiry_or_rejection() {
     assert_eq!(world.token(&plugin).await.unwrap(), "t1");
     world.clock.advance_seconds(60);
     assert_eq!(world.token(&plugin).await.unwrap(), "t1");
-    let shown = plugin.issued().await.unwrap();
-    plugin.refused(&shown).await.unwrap();
-    plugin.refused(&shown).await.unwrap();
+    let shown = plugin.credentials().await.unwrap();
+    plugin.handle_rejection(&shown).await.unwrap();
+    plugin.handle_rejection(&shown).await.unwrap();
     assert_eq!(world.token(&plugin).await.unwrap(), "t2", "asked anew once");
     world.clock.advance_seconds(1);
     assert_eq!(world.token(&plugin).await.unwrap(), "t3");
@@ -66,7 +66,7 @@ async fn token_is_cached_until_expiry_or_rejection() {
 async fn concurrent_requests_share_one_run() {
     let world = saying(r#"{"token":"t$n"}"#);
     let plugin = world.plugin(&json!({}));
-    let (one, other) = tokio::join!(plugin.issued(), plugin.issued());
+    let (one, other) = tokio::join!(plugin.credentials(), plugin.credentials());
     assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
 }
 
@@ -160,12 +160,12 @@ async fn runs_are_counted_by_result() {
         let plugin = world.plugin(&json!({}));
         plugin.count(&metrics);
         plugin.count(&metrics);
-        let _ = plugin.issued().await;
+        let _ = plugin.credentials().await;
     }
     let missing = worlds[0].plugin(&json!({"command": "no-such-program"}));
     missing.count(&metrics);
     for _ in 0..2 {
-        let _ = missing.issued().await;
+        let _ = missing.credentials().await;
     }
     let page = registry.to_string();
     let calls = page.lines().filter(|line| line.starts_with("rest_client_exec_plugin_call_total"));

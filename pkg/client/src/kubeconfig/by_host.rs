@@ -52,11 +52,11 @@ pub struct ServerIdentity {
 pub struct WebhookCredentials {
     users: BTreeMap<String, NamedCredentials>,
     /// User of the current context, if any.
-    current: Option<String>,
+    current_user: Option<String>,
     /// Base directory of relative paths.
     directory: PathBuf,
     /// Credentials for calls to this server itself.
-    itself: Option<Credentials>,
+    own_server: Option<Credentials>,
 }
 
 /// A user with one plugin instance, shared by all webhooks of the user.
@@ -92,24 +92,24 @@ impl WebhookCredentials {
         let users = file.users.unwrap_or_default().into_iter();
         WebhookCredentials {
             users: users.map(|named| (named.name, known(named.user.unwrap_or_default()))).collect(),
-            current: user,
+            current_user: user,
             directory: directory.to_owned(),
-            itself: None,
+            own_server: None,
         }
     }
 
     /// Sets the credentials for `kubernetes.default.svc:443`, which is this server itself. They override the
     /// kubeconfig.
     #[must_use]
-    pub fn with_own_credentials(self, itself: Credentials) -> Self {
-        WebhookCredentials { itself: Some(itself), ..self }
+    pub fn with_own_credentials(self, own_server: Credentials) -> Self {
+        WebhookCredentials { own_server: Some(own_server), ..self }
     }
 
     /// Returns the credentials for a webhook.
     ///
     /// # Errors
     /// As [`WebhookCredentials::of`]; an invalid URL.
-    pub fn at(&self, place: &WebhookAddress) -> Result<Credentials, Error> {
+    pub fn for_webhook(&self, place: &WebhookAddress) -> Result<Credentials, Error> {
         match place {
             WebhookAddress::Service { namespace, name, port, .. } => self.of_service(namespace, name, *port),
             WebhookAddress::Url(url) => {
@@ -132,7 +132,7 @@ impl WebhookCredentials {
     /// # Errors
     /// An unusable user: with invalid or contradictory credentials, or with a plugin of an unknown version.
     pub fn of(&self, host: &str) -> Result<Credentials, Error> {
-        if let Some(itself) = self.itself.as_ref().filter(|_| host == OWN_SERVICE) {
+        if let Some(itself) = self.own_server.as_ref().filter(|_| host == OWN_SERVICE) {
             return Ok(itself.clone());
         }
         let without_port =
@@ -142,7 +142,7 @@ impl WebhookCredentials {
             .named_after(host)
             .or_else(|| self.named_after(without_port?.trim_matches(brackets)))
             .or_else(|| self.users.get_key_value("*"))
-            .or_else(|| self.users.get_key_value(self.current.as_ref()?));
+            .or_else(|| self.users.get_key_value(self.current_user.as_ref()?));
         match found {
             Some((_, known)) => known.credentials(&self.directory),
             None => Ok(Credentials::default()),
@@ -309,9 +309,9 @@ mod tests {
             let name = "kubernetes".to_owned();
             WebhookAddress::Service { namespace, name, port, path: "/p".to_owned() }
         };
-        assert_eq!(credentials.at(&service(443)).unwrap(), itself);
-        assert_eq!(credentials.at(&service(444)).unwrap().bearer, token("t"));
-        let url = |url: &str| credentials.at(&WebhookAddress::Url(url.to_owned())).unwrap().bearer;
+        assert_eq!(credentials.for_webhook(&service(443)).unwrap(), itself);
+        assert_eq!(credentials.for_webhook(&service(444)).unwrap().bearer, token("t"));
+        let url = |url: &str| credentials.for_webhook(&WebhookAddress::Url(url.to_owned())).unwrap().bearer;
         assert_eq!(url("https://kubernetes.default.svc/p"), token("own"));
         assert_eq!(url("https://other.default.svc/p"), token("t"));
     }

@@ -27,10 +27,14 @@ fn certificate(reason: &CertificateError) -> String {
             "certificate signed by unknown authority".to_owned()
         }
         CertificateError::ExpiredContext { time, not_after } => {
-            format!("{OUT_OF_TIME}: current time {} is after {}", written(*time), written(*not_after))
+            format!("{OUT_OF_TIME}: current time {} is after {}", format_time(*time), format_time(*not_after))
         }
         CertificateError::NotValidYetContext { time, not_before } => {
-            format!("{OUT_OF_TIME}: current time {} is before {}", written(*time), written(*not_before))
+            format!(
+                "{OUT_OF_TIME}: current time {} is before {}",
+                format_time(*time),
+                format_time(*not_before)
+            )
         }
         CertificateError::Expired | CertificateError::NotValidYet => OUT_OF_TIME.to_owned(),
         CertificateError::NotValidForNameContext { expected, presented } => names(expected, presented),
@@ -42,7 +46,7 @@ fn certificate(reason: &CertificateError) -> String {
     }
 }
 
-fn written(time: UnixTime) -> String {
+fn format_time(time: UnixTime) -> String {
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     time::UnixTime::from_seconds(seconds).rfc3339().to_string()
 }

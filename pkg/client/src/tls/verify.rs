@@ -14,14 +14,14 @@ use x509_parser::prelude::FromDer;
 /// Accepts a certificate from a trusted CA, or one that is itself in the bundle. As in Go, the latter needs
 /// no signature and may be a CA certificate. Many webhooks are their own CA.
 #[derive(Debug)]
-pub(super) struct Trusted {
+pub(super) struct BundleVerifier {
     /// Chain verifier; `None` without CAs.
     chains: Option<Arc<WebPkiServerVerifier>>,
     certificates: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl Trusted {
+impl BundleVerifier {
     /// # Errors
     /// These CAs are unusable.
     pub(super) fn new(
@@ -35,11 +35,11 @@ impl Trusted {
             let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
             Some(builder.build().map_err(|error| error.to_string()).map_err(crate::Error::Credentials)?)
         };
-        Ok(Trusted { chains, certificates, provider })
+        Ok(BundleVerifier { chains, certificates, provider })
     }
 }
 
-impl ServerCertVerifier for Trusted {
+impl ServerCertVerifier for BundleVerifier {
     fn verify_server_cert(
         &self,
         leaf: &CertificateDer<'_>,
@@ -49,7 +49,7 @@ impl ServerCertVerifier for Trusted {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if self.certificates.iter().any(|known| known.as_ref() == leaf.as_ref()) {
-            return known(leaf, name, now);
+            return verify_bundled(leaf, name, now);
         }
         match &self.chains {
             Some(chains) => chains.verify_server_cert(leaf, intermediates, name, ocsp, now),
@@ -91,7 +91,7 @@ impl ServerCertVerifier for Trusted {
 }
 
 /// Checks a certificate of the bundle: its name, validity and purpose must still match.
-fn known(
+fn verify_bundled(
     leaf: &CertificateDer<'_>,
     name: &ServerName<'_>,
     now: UnixTime,

@@ -64,7 +64,7 @@ impl Webhook {
     ///
     /// # Errors
     /// [`Error::Credentials`], [`Error::Http`] for an invalid URL.
-    pub fn at(
+    pub fn for_webhook(
         place: &WebhookAddress,
         authorities: &[u8],
         credentials: Credentials,
@@ -102,14 +102,15 @@ impl Webhook {
         let client = Client::new(Options { tls, bearer, basic, plugin, impersonate, route, dialer })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
         let initial_wait = Duration::ZERO;
-        let chance = Arc::new(|| 0.0);
-        let webhook = Webhook { client, url, limits, initial_wait, chance, hopes: false, counted: None };
-        Ok(webhook.with_timeout(LIMITS.total))
+        let jitter = Arc::new(|| 0.0);
+        let webhook =
+            Webhook { client, url, limits, initial_wait, jitter, retries_all_failures: false, metrics: None };
+        Ok(webhook.with_attempt_timeout(LIMITS.total))
     }
 
     /// Sets the timeout of an attempt. It is sent to the webhook in whole seconds, rounded up.
     #[must_use]
-    pub fn within(self, timeout: Duration) -> Self {
+    pub fn with_attempt_timeout(self, timeout: Duration) -> Self {
         let seconds = timeout.as_secs().saturating_add(u64::from(timeout.subsec_nanos() > 0));
         let mut webhook = self.with_timeout(Duration::from_secs(seconds));
         webhook.limits.total = timeout;

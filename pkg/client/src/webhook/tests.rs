@@ -35,7 +35,7 @@ fn paths_are_cleaned() {
         ("/a//b/./../c%2F", "/a/c%2F"),
         ("/../..", "/"),
     ] {
-        assert_eq!(cleaned(path), expected, "{path}");
+        assert_eq!(clean_path(path), expected, "{path}");
     }
 }
 
@@ -130,7 +130,7 @@ async fn dialer_depends_on_target() {
         to_urls: Some(Arc::new(Nowhere("controlplane"))),
     };
     let check = async |place: WebhookAddress, credentials: Credentials, expected: &str| {
-        let webhook = Webhook::at(&place, b"", credentials, &ways, 1024).unwrap();
+        let webhook = Webhook::for_webhook(&place, b"", credentials, &ways, 1024).unwrap();
         let told = webhook.call_once(Bytes::new(), &|_| {}).await.unwrap_err().message;
         assert!(told.contains(expected), "{told}");
     };

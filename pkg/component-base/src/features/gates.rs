@@ -109,7 +109,8 @@ impl Gates {
         }
         wanted.sort_unstable_by_key(|(gate, _)| *gate);
         let mut gates = Gates::defaults(effective);
-        for (stage, open) in wanted.iter().filter_map(|(gate, open)| Some((gate.speaks_for()?, *open))) {
+        for (stage, open) in wanted.iter().filter_map(|(gate, open)| Some((gate.controlled_stage()?, *open)))
+        {
             gates.set_stage(stage, open);
         }
         for (gate, open) in wanted {
@@ -144,7 +145,7 @@ impl Gates {
 
     /// Enables or disables all gates of a stage.
     fn set_stage(&mut self, stage: Stage, open: bool) {
-        for &gate in Gate::ALL.iter().filter(|gate| gate.speaks_for().is_none()) {
+        for &gate in Gate::ALL.iter().filter(|gate| gate.controlled_stage().is_none()) {
             if gate.spec_in(self.effective.emulation).is_some_and(|spec| spec.stage == stage) {
                 self.set(gate, open);
             }

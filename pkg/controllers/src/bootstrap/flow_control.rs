@@ -9,12 +9,12 @@ use api::{semantic, tree};
 use apimachinery::status::Reason;
 use component_base::features::Gates;
 use jsontree::json;
-use registry::client::{Client, Read};
+use registry::client::{Client, ReadFreshness};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 
 use super::objects;
-use crate::dangling::Dangling;
+use crate::dangling::DanglingReporter;
 use crate::error::Error;
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
@@ -31,7 +31,7 @@ const FIELD_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 pub struct FlowControl {
     levels: (Client, Vec<Object>),
     schemas: (Client, Vec<Object>),
-    dangling: Dangling,
+    dangling: DanglingReporter,
 }
 
 impl FlowControl {
@@ -41,13 +41,13 @@ impl FlowControl {
     /// The built-in data is invalid.
     pub fn new(registry: &Registry) -> Result<Self, Error> {
         let of = |plural: &str, kind: &str| {
-            let client = Client::find(registry, GROUP, plural)?.managed_by(FIELD_MANAGER);
+            let client = Client::find(registry, GROUP, plural)?.with_field_manager(FIELD_MANAGER);
             Ok::<_, Error>((client, objects::of_kind(GROUP_VERSION, kind)?))
         };
         Ok(FlowControl {
             levels: of("prioritylevelconfigurations", "PriorityLevelConfiguration")?,
             schemas: of("flowschemas", "FlowSchema")?,
-            dangling: Dangling::new(registry)?,
+            dangling: DanglingReporter::new(registry)?,
         })
     }
 
@@ -79,13 +79,13 @@ impl FlowControl {
     pub async fn maintain(&self) -> Result<(), Error> {
         self.ensure().await?;
         for (client, objects) in [&self.schemas, &self.levels] {
-            let present = client.list("", Read::Cached).await?;
+            let present = client.list("", ReadFreshness::Cached).await?;
             for unwanted in present.iter().filter(|object| is_obsolete(object, objects)) {
                 settled(client.delete_exact(unwanted).await)?;
             }
         }
         let (schemas, _) = &self.schemas;
-        for schema in schemas.list("", Read::Cached).await? {
+        for schema in schemas.list("", ReadFreshness::Cached).await? {
             settled(self.dangling.report(&schema).await)?;
         }
         Ok(())

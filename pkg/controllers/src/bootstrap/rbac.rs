@@ -7,7 +7,7 @@ use authorization::rbac::{self, Rule};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 use jsontree::{Value, json};
-use registry::client::{Client, Read, Reconciled};
+use registry::client::{Client, ReadFreshness, Reconciled};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 
@@ -76,10 +76,10 @@ impl Policy {
     async fn migrate_customizations(&self) -> registry::Result<()> {
         let [(roles, _), _] = &self.roles;
         for (from, to) in AGGREGATED {
-            if roles.get("", to, Read::Cached).await?.is_some() {
+            if roles.get("", to, ReadFreshness::Cached).await?.is_some() {
                 continue;
             }
-            match roles.get("", from, Read::Cached).await? {
+            match roles.get("", from, ReadFreshness::Cached).await? {
                 Some(old) if old.contains_key("aggregationRule") => break,
                 Some(old) => keep_missing(roles, to, old).await?,
                 None => {}
@@ -88,7 +88,7 @@ impl Policy {
         let ([(bindings, known), _], (from, to)) = (&self.bindings, SPLIT);
         let template = known.iter().find(|binding| meta::text(binding, "name") == to);
         let Some(template) = template else { return Ok(()) };
-        match bindings.get("", from, Read::Cached).await? {
+        match bindings.get("", from, ReadFreshness::Cached).await? {
             Some(old) => keep_missing(bindings, to, with_subjects_of(template, &old)).await,
             None => Ok(()),
         }
@@ -127,7 +127,7 @@ async fn ensure_role(client: &Client, expected: &Object) -> registry::Result<Rec
 /// checked again.
 async fn ensure_binding(client: &Client, expected: &Object) -> registry::Result<Reconciled> {
     let (namespace, name) = place(expected);
-    let current = client.get(namespace, name, Read::Cached).await?;
+    let current = client.get(namespace, name, ReadFreshness::Cached).await?;
     if let Some(current) = current.filter(|current| !is_protected(current) && !same_role(current, expected)) {
         client.delete_exact(&current).await?;
     }

@@ -20,9 +20,9 @@ const SERVICE_NAME: &str = "kubernetes.io/service-name";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ports {
     /// This server.
-    Ours,
+    OwnPort,
     /// The existing Endpoints.
-    AsTheyAre,
+    Existing,
 }
 
 /// Returns the desired Endpoints: one subset with these addresses; `None` if they are up to date.
@@ -42,8 +42,8 @@ pub(super) fn endpoints(
     let addresses_fine = had.as_ref().is_some_and(|subset| has_exactly(subset, addresses));
     let ports_fine = match (&had, ports) {
         (None, _) => false,
-        (Some(_), Ports::AsTheyAre) => true,
-        (Some(subset), Ports::Ours) => subset.get("ports") == Some(&our_ports),
+        (Some(_), Ports::Existing) => true,
+        (Some(subset), Ports::OwnPort) => subset.get("ports") == Some(&our_ports),
     };
     if labelled && addresses_fine && ports_fine {
         return None;
@@ -76,7 +76,7 @@ pub(super) fn with_address(
 ) -> Option<Object> {
     let own = address.to_string();
     let Some(mut subset) = current.and_then(only_subset) else {
-        return endpoints(current, &[own], port, Ports::Ours);
+        return endpoints(current, &[own], port, Ports::OwnPort);
     };
     let had = tree::list(&subset, "addresses");
     let is_own = |address: &Value| ip(address) == own;

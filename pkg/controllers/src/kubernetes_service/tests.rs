@@ -73,8 +73,8 @@ impl Server {
     /// Returns the addresses of the Endpoints and the slice, which must be equal; `None` if there are none
     /// yet.
     async fn addresses(&self) -> Option<Vec<String>> {
-        let endpoints = self.endpoints.get("default", "kubernetes", Read::Cached).await.unwrap()?;
-        let slice = self.slices.get("default", "kubernetes", Read::Cached).await.unwrap().unwrap();
+        let endpoints = self.endpoints.get("default", "kubernetes", ReadFreshness::Cached).await.unwrap()?;
+        let slice = self.slices.get("default", "kubernetes", ReadFreshness::Cached).await.unwrap().unwrap();
         let subsets = tree::children(&endpoints, "subsets");
         let of_endpoints = subsets.flat_map(|subset| tree::children(subset, "addresses"));
         let of_endpoints: Vec<String> = of_endpoints.map(|a| tree::text(a, "ip").to_owned()).collect();
@@ -89,7 +89,7 @@ impl Server {
 
     async fn stop(&self) {
         self.tasks.finish(A_WHILE).await;
-        self.service.leave().await;
+        self.service.remove_at_shutdown().await;
     }
 }
 
@@ -197,7 +197,7 @@ async fn changed_service_is_kept_and_deleted_one_recreated() {
     assert_eq!(now, revision);
     services.delete("default", "kubernetes", Preconditions::default()).await.unwrap();
     sleep(A_WHILE).await;
-    let service = services.get("default", "kubernetes", Read::Cached).await.unwrap().unwrap();
+    let service = services.get("default", "kubernetes", ReadFreshness::Cached).await.unwrap().unwrap();
     assert_eq!(service["metadata"]["labels"], json!({"component": "apiserver", "provider": "kubernetes"}));
 }
 

@@ -14,9 +14,9 @@ use schema::object::{self, Object};
 use crate::desired::object;
 
 /// Response deadline of a pinged candidate, and validity of a response.
-const ANSWER: Duration = Duration::from_secs(5);
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Lifetime of a candidate without renewal.
-const VALID: Duration = Duration::from_secs(30 * 60);
+const CANDIDATE_LIFETIME: Duration = Duration::from_secs(30 * 60);
 /// Initial duration of an assigned lease in seconds, until its holder renews it.
 const DURATION_SECONDS: i64 = 5;
 /// The only strategy implemented here. Other strategies are left to other controllers.
@@ -63,11 +63,11 @@ impl Candidate {
 
     /// True if the candidate has expired.
     pub(super) fn has_expired(&self, now: UnixTime) -> bool {
-        self.renewed.is_none_or(|renewed| is_past(renewed, VALID, now))
+        self.renewed.is_none_or(|renewed| has_elapsed(renewed, CANDIDATE_LIFETIME, now))
     }
 
     fn responded_recently(&self, now: UnixTime) -> bool {
-        self.renewed.is_some_and(|renewed| is_within(renewed, ANSWER, now))
+        self.renewed.is_some_and(|renewed| is_within(renewed, PING_TIMEOUT, now))
     }
 
     /// Orders candidates: older emulation version first, then older binary version, then older creation time.
@@ -103,7 +103,7 @@ impl Lease {
     /// True if the lease has expired, or if its renewal time or duration is missing.
     fn is_expired(&self, now: UnixTime) -> bool {
         let Some((renewed, seconds)) = self.renewed.zip(self.seconds) else { return true };
-        is_past(renewed, Duration::from_secs(u64::try_from(seconds).unwrap_or(0)), now)
+        has_elapsed(renewed, Duration::from_secs(u64::try_from(seconds).unwrap_or(0)), now)
     }
 }
 
@@ -129,11 +129,11 @@ pub(super) enum ElectionError {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Nothing: there are no candidates, or the right one holds the lease.
-    Rest,
+    Wait,
     /// Pings these candidates, and waits for those pinged earlier.
-    Ask(Vec<String>),
+    Ping(Vec<String>),
     /// Assigns the lease.
-    Elect(ElectionResult),
+    Assign(ElectionResult),
 }
 
 /// Result of an election.
@@ -156,13 +156,13 @@ pub(super) fn step(
     let candidates: Vec<&Candidate> =
         candidates.iter().filter(|candidate| !candidate.has_expired(now)).collect();
     if candidates.is_empty() || !is_election_needed(lease, &candidates, now)? {
-        return Ok(Step::Rest);
+        return Ok(Step::Wait);
     }
     let mut asked = Vec::new();
     let mut waiting = false;
     for candidate in &candidates {
         let asked_at = candidate.pinged.filter(|_| candidate.awaits_ping_response());
-        if asked_at.is_some_and(|asked| is_within(asked, ANSWER, now)) {
+        if asked_at.is_some_and(|asked| is_within(asked, PING_TIMEOUT, now)) {
             waiting = true;
         } else if !candidate.responded_recently(now) && asked_at.is_none() {
             // Candidates that did not respond to an earlier ping are not pinged again.
@@ -170,7 +170,7 @@ pub(super) fn step(
         }
     }
     if waiting || !asked.is_empty() {
-        return Ok(Step::Ask(asked));
+        return Ok(Step::Ping(asked));
     }
     let here: Vec<&Candidate> =
         candidates.into_iter().filter(|candidate| candidate.responded_recently(now)).collect();
@@ -182,7 +182,7 @@ pub(super) fn step(
         OLDEST => Some(oldest(&here).ok_or(ElectionError::NoneSuitable)?.name.clone()),
         _ => None,
     };
-    Ok(Step::Elect(ElectionResult { strategy, holder }))
+    Ok(Step::Assign(ElectionResult { strategy, holder }))
 }
 
 fn is_election_needed(
@@ -194,7 +194,9 @@ fn is_election_needed(
         return Ok(true);
     };
     // All candidates are pinged periodically, to detect dead ones before they expire.
-    let unheard = |candidate: &&&Candidate| candidate.renewed.is_some_and(|it| is_past(it, VALID / 2, now));
+    let unheard = |candidate: &&&Candidate| {
+        candidate.renewed.is_some_and(|it| has_elapsed(it, CANDIDATE_LIFETIME / 2, now))
+    };
     if lease.is_expired(now) || candidates.iter().any(|candidate| unheard(&candidate)) {
         return Ok(true);
     }
@@ -234,7 +236,7 @@ fn oldest<'c>(candidates: &[&'c Candidate]) -> Option<&'c Candidate> {
 /// Returns the Lease with this assignment; `None` if it is up to date.
 ///
 /// A holder to be replaced sees `preferredHolder`, and lets the lease expire.
-pub(super) fn given(
+pub(super) fn assigned_lease(
     current: Option<&Object>,
     namespace: &str,
     name: &str,
@@ -275,7 +277,7 @@ pub(super) fn given(
 }
 
 /// Returns a LeaseCandidate with a ping.
-pub(super) fn asked(candidate: &Object, now: UnixTime) -> Object {
+pub(super) fn pinged_candidate(candidate: &Object, now: UnixTime) -> Object {
     let mut asked = candidate.clone();
     object::set(&mut asked, &["spec", "pingTime"], now.rfc3339_micro().to_string());
     asked
@@ -295,7 +297,7 @@ fn is_within(time: UnixTime, span: Duration, now: UnixTime) -> bool {
 }
 
 /// True if a time span is over.
-fn is_past(time: UnixTime, span: Duration, now: UnixTime) -> bool {
+fn has_elapsed(time: UnixTime, span: Duration, now: UnixTime) -> bool {
     since(time, span, now).is_gt()
 }
 

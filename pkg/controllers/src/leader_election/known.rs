@@ -28,7 +28,7 @@ impl fmt::Display for Name {
 
 /// The view.
 #[derive(Clone, Default)]
-pub(super) struct Known {
+pub(super) struct ElectionProjection {
     /// By namespace and name.
     candidates: BTreeMap<(Box<str>, Box<str>), Candidate>,
     /// Encoded, because most of them are irrelevant here, such as those of nodes.
@@ -38,7 +38,7 @@ pub(super) struct Known {
     changes: u64,
 }
 
-impl Projection for Known {
+impl Projection for ElectionProjection {
     fn apply(&mut self, change: &ObjectChange) {
         if change.row().plural == "leases" {
             let name = Name { namespace: change.namespace().into(), lease: change.name().into() };
@@ -75,7 +75,7 @@ impl Projection for Known {
     }
 }
 
-impl Known {
+impl ElectionProjection {
     fn count(&mut self, name: Name) {
         self.changes += 1;
         self.changed.insert(name, self.changes);
@@ -92,7 +92,7 @@ impl Known {
     }
 
     /// Returns the leases with candidates.
-    pub(super) fn wanted(&self) -> impl Iterator<Item = &Name> {
+    pub(super) fn leases_with_candidates(&self) -> impl Iterator<Item = &Name> {
         self.changed.keys()
     }
 
@@ -111,7 +111,7 @@ impl Known {
     }
 
     /// Returns namespaces and names of expired candidates.
-    pub(super) fn gone(&self, now: UnixTime) -> impl Iterator<Item = (&str, &str)> {
+    pub(super) fn expired_candidates(&self, now: UnixTime) -> impl Iterator<Item = (&str, &str)> {
         let gone = self.candidates.iter().filter(move |(_, candidate)| candidate.has_expired(now));
         gone.map(|((namespace, name), _)| (&**namespace, &**name))
     }

@@ -23,49 +23,49 @@ const NAMESPACE: &str = "kube-system";
 
 /// State of the lease in this server.
 pub(super) struct Lock {
-    itself: LoopbackClient,
+    client: LoopbackClient,
     /// Identity of this server.
     identity: String,
     duration: Duration,
     /// The last observed or written lease, and the local time since which it has not changed. Clocks of other
     /// servers are not used.
-    seen: Option<(Object, Instant)>,
+    observed: Option<(Object, Instant)>,
     metrics: Arc<LeaderElectionMetrics>,
 }
 
 impl Lock {
     /// Creates the lock for an identity and a lease duration.
     pub(super) fn new(
-        itself: LoopbackClient,
+        client: LoopbackClient,
         identity: String,
         duration: Duration,
         metrics: Arc<LeaderElectionMetrics>,
     ) -> Self {
-        Lock { itself, identity, duration, seen: None, metrics }
+        Lock { client, identity, duration, observed: None, metrics }
     }
 
     /// Acquires or renews the lease. Returns true if this server holds it.
     ///
     /// # Errors
     /// A failed read or write.
-    pub(super) async fn try_hold(&mut self, now: UnixTime) -> Result<bool, RequestError> {
-        if let Some((lease, since)) = &self.seen
+    pub(super) async fn try_acquire_or_renew(&mut self, now: UnixTime) -> Result<bool, RequestError> {
+        if let Some((lease, since)) = &self.observed
             && holder(lease) == self.identity
             && is_valid(lease, *since, Instant::now())
-            && let Ok(written) = self.itself.update(LEASE, &self.held(Some(lease), now)).await
+            && let Ok(written) = self.client.update(LEASE, &self.lease_held_by_self(Some(lease), now)).await
         {
-            self.see(written);
+            self.observe(written);
             return Ok(true);
         }
-        let current = self.itself.get(LEASE).await?;
+        let current = self.client.get(LEASE).await?;
         if let Some(current) = current {
-            self.see(current);
+            self.observe(current);
         } else {
-            let created = self.itself.create(LEASES, &self.held(None, now)).await?;
-            self.see(created);
+            let created = self.client.create(LEASES, &self.lease_held_by_self(None, now)).await?;
+            self.observe(created);
             return Ok(true);
         }
-        let Some((lease, since)) = &self.seen else { return Ok(false) };
+        let Some((lease, since)) = &self.observed else { return Ok(false) };
         let holder = holder(lease);
         if !holder.is_empty() && holder != self.identity && is_valid(lease, *since, Instant::now()) {
             return Ok(false);
@@ -73,8 +73,8 @@ impl Lock {
         if holder == self.identity {
             self.metrics.read_again();
         }
-        let written = self.itself.update(LEASE, &self.held(Some(lease), now)).await?;
-        self.see(written);
+        let written = self.client.update(LEASE, &self.lease_held_by_self(Some(lease), now)).await?;
+        self.observe(written);
         Ok(true)
     }
 
@@ -83,22 +83,22 @@ impl Lock {
     /// # Errors
     /// A failed read or write.
     pub(super) async fn release(&mut self, now: UnixTime) -> Result<(), RequestError> {
-        let Some(lease) = self.itself.get(LEASE).await? else { return Ok(()) };
+        let Some(lease) = self.client.get(LEASE).await? else { return Ok(()) };
         if holder(&lease) == self.identity {
-            let released = self.itself.update(LEASE, &released(&lease, now)).await?;
-            self.see(released);
+            let released = self.client.update(LEASE, &released(&lease, now)).await?;
+            self.observe(released);
         }
         Ok(())
     }
 
-    fn see(&mut self, lease: Object) {
-        let same = self.seen.as_ref().is_some_and(|(seen, _)| seen.get("spec") == lease.get("spec"));
-        let since = self.seen.take().map(|(_, since)| since).filter(|_| same);
-        self.seen = Some((lease, since.unwrap_or_else(Instant::now)));
+    fn observe(&mut self, lease: Object) {
+        let same = self.observed.as_ref().is_some_and(|(seen, _)| seen.get("spec") == lease.get("spec"));
+        let since = self.observed.take().map(|(_, since)| since).filter(|_| same);
+        self.observed = Some((lease, since.unwrap_or_else(Instant::now)));
     }
 
     /// Builds the lease with this server as holder.
-    fn held(&self, current: Option<&Object>, now: UnixTime) -> Object {
+    fn lease_held_by_self(&self, current: Option<&Object>, now: UnixTime) -> Object {
         held(current, &self.identity, self.duration, now)
     }
 }

@@ -16,16 +16,16 @@ use crate::endpoint_leases::EndpointLeases;
 use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::identity_lease;
-use crate::tasks::{First, Schedule, Tasks};
+use crate::tasks::{FirstRound, Schedule, Tasks};
 
 /// The label with the server of a lease.
 const IDENTITY: &str = "apiserverIdentity";
 const RENEWAL: Schedule = Schedule {
-    what: "peer endpoint lease",
+    name: "peer endpoint lease",
     period: Duration::from_secs(10),
     jitter: 0.0,
     // Other servers send requests after that.
-    first: First::WhenReady,
+    first: FirstRound::WhenReady,
 };
 /// Timeout of the removal.
 const REMOVAL_MAX: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ pub struct PeerAddress {
     server: String,
     address: Address,
     /// True after the removal at shutdown. Locked during writes.
-    left: Mutex<bool>,
+    removed: Mutex<bool>,
 }
 
 impl PeerAddress {
@@ -51,7 +51,12 @@ impl PeerAddress {
         storage: Arc<dyn Storage>,
     ) -> Result<Self, Error> {
         let leases = EndpointLeases::new(storage, prefix, DIRECTORY)?;
-        Ok(PeerAddress { leases, server: identity_lease::name(host_name), address, left: Mutex::new(false) })
+        Ok(PeerAddress {
+            leases,
+            server: identity_lease::name(host_name),
+            address,
+            removed: Mutex::new(false),
+        })
     }
 
     /// Publishes the address once this server is ready.
@@ -69,18 +74,18 @@ impl PeerAddress {
     }
 
     async fn renew(&self) -> Result<(), Error> {
-        let left = self.left.lock().await;
+        let left = self.removed.lock().await;
         if *left {
             return Ok(());
         }
-        let say = |lease: &mut Object| say(lease, &self.server, &self.address);
+        let say = |lease: &mut Object| set_address(lease, &self.server, &self.address);
         Ok(self.leases.renew(&self.server, say).await?)
     }
 
     /// Removes the lease at shutdown.
-    pub async fn leave(&self) {
+    pub async fn remove_at_shutdown(&self) {
         let taking_back = async {
-            let mut left = self.left.lock().await;
+            let mut left = self.removed.lock().await;
             *left = true;
             self.leases.remove(&self.server).await
         };
@@ -93,7 +98,7 @@ impl PeerAddress {
 }
 
 /// Sets the address of a server in a lease.
-fn say(lease: &mut Object, server: &str, address: &Address) {
+fn set_address(lease: &mut Object, server: &str, address: &Address) {
     let subset = json!({
         "addresses": [{"ip": address.host}],
         "ports": [{"name": "https", "port": address.port, "protocol": "TCP"}],
@@ -123,7 +128,7 @@ mod tests {
         let leases = EndpointLeases::new(storage.clone(), "/registry", DIRECTORY).unwrap();
         let server = "apiserver-wlv32tlttr4jl3gtroqexyxapa";
         let address = Address { host: "192.0.2.10".to_owned(), port: 24_792 };
-        leases.renew(server, |lease| say(lease, server, &address)).await.unwrap();
+        leases.renew(server, |lease| set_address(lease, server, &address)).await.unwrap();
         let key = "/registry/peerserverleases/apiserver-wlv32tlttr4jl3gtroqexyxapa";
         let stored = storage.get(key).await.unwrap().kv.unwrap();
         // Taken from the store of an upstream server.

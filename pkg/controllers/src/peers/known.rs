@@ -13,7 +13,7 @@ const IDENTITY: [&str; 3] = ["metadata", "labels", "apiserver.kubernetes.io/iden
 
 /// The view.
 #[derive(Clone, Default)]
-pub(super) struct Known {
+pub(super) struct PeerProjection {
     /// Holders of identities, by identity name.
     servers: BTreeMap<Box<str>, Box<str>>,
     /// By kind and name.
@@ -21,7 +21,7 @@ pub(super) struct Known {
     changes: u64,
 }
 
-impl Projection for Known {
+impl Projection for PeerProjection {
     fn apply(&mut self, change: &ObjectChange) {
         let name: Box<str> = change.name().into();
         if change.row().plural == "leases" {
@@ -49,7 +49,7 @@ impl Projection for Known {
     }
 }
 
-impl Known {
+impl PeerProjection {
     /// Returns the number of changes.
     pub(super) fn changes(&self) -> u64 {
         self.changes

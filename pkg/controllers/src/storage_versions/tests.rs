@@ -107,13 +107,13 @@ fn condition_shows_whether_servers_agree() {
 #[test]
 fn a_write_waits_until_its_resource_is_registered() {
     let events = entry("core.events");
-    let barrier = Barrier::before(std::slice::from_ref(&events));
+    let barrier = Barrier::pending_for(std::slice::from_ref(&events));
     let pending = |group: &str, resource: &str| barrier.pending(group, resource);
     assert_eq!(pending("", "events"), Some(None));
     assert_eq!(pending("events.k8s.io", "events"), Some(None));
     assert_eq!(pending("", "pods"), None);
-    barrier.note(&events, Err(&Error::Missing("no")));
+    barrier.record(&events, Err(&Error::Missing("no")));
     assert_eq!(pending("events.k8s.io", "events"), Some(Some("no".to_owned())));
-    barrier.note(&events, Ok(()));
+    barrier.record(&events, Ok(()));
     assert_eq!(pending("events.k8s.io", "events"), None);
 }

@@ -12,14 +12,14 @@ use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::webhook::{ClientMetrics, Dialers};
 use component_base::features::Gates;
 use component_base::metrics::MetricsRegistry;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join3};
 use registry::Registry;
 
-use super::Parts;
+use super::PluginDeps;
 use crate::admission_config::{Configurations, ManifestDirectories};
-use crate::admission_manifests::{Compiled, ManifestMetrics, MutatingHooks, Source, ValidatingHooks};
+use crate::admission_manifests::{CompileManifests, ManifestMetrics, MutatingHooks, Source, ValidatingHooks};
 use crate::admission_policies::{self, ConfiguredPolicies};
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls};
 use crate::config::Config;
@@ -38,15 +38,15 @@ pub(crate) struct WebhookClients<'a> {
 }
 
 /// The plugin chain with its metrics and background tasks.
-pub(crate) struct Plugins {
+pub(crate) struct PluginChain {
     pub(crate) chain: Chain,
     /// Task that keeps the plugins' data up to date.
-    pub(crate) followed: BoxFuture<'static, ()>,
+    pub(crate) background: BoxFuture<'static, ()>,
     /// Completes when all objects that existed at start are loaded.
     pub(crate) ready: BoxFuture<'static, ()>,
 }
 
-impl Plugins {
+impl PluginChain {
     /// Builds the configured plugins. `clients` call webhooks.
     ///
     /// # Errors
@@ -54,59 +54,59 @@ impl Plugins {
     pub(crate) fn new(
         config: &Config,
         registry: &Registry,
-        served: &Arc<Served>,
+        served: &Arc<ServedApi>,
         authorizer: &Arc<dyn Authorizer>,
         clients: WebhookClients<'_>,
         metrics_registry: &MetricsRegistry,
     ) -> Result<Self, RunError> {
         let WebhookClients { ways, itself, calls } = clients;
         let (namespaces, following_namespaces) = Namespaces::new(registry);
-        let told = Configurations::read(&config.admission, config.gates)?.counted(calls);
+        let configurations = Configurations::read(&config.admission, config.gates)?.with_metrics(calls);
         let objects = Arc::new(StoredObjects::new(registry.clone()));
         let pod_security = Arc::new(PodSecurityMetrics::new(metrics_registry));
-        let manifests = Manifests::read(&told.manifests, config.gates, metrics_registry)?;
-        let (configured, following) = ConfiguredWebhooks::new(registry);
-        let configured =
-            configured.with(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
+        let manifests = Manifests::read(&configurations.manifests, config.gates, metrics_registry)?;
+        let (source, following) = ConfiguredWebhooks::new(registry);
+        let source =
+            source.with_manifests(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
         let metrics = Arc::new(WebhookMetrics::new(metrics_registry));
-        let around = dynamic_admission(registry, served, authorizer, &objects, metrics_registry);
+        let deps = dynamic_admission(registry, served, authorizer, &objects, metrics_registry);
         let caller = |credentials: &WebhookCredentials| {
             let credentials = credentials.clone().with_own_credentials(itself.clone());
             Arc::new(WebhookCalls::new(ways.clone(), credentials, Arc::clone(calls)))
         };
         let webhooks = |credentials: &WebhookCredentials| Webhooks {
-            configured: Arc::new(configured.clone()),
+            source: Arc::new(source.clone()),
             caller: caller(credentials),
-            around: around.clone(),
+            deps: deps.clone(),
             metrics: Arc::clone(&metrics),
         };
         let (policies, following_policies) = ConfiguredPolicies::new(registry);
-        let policies =
-            policies.with(manifests.mutating_policies.clone(), manifests.validating_policies.clone());
-        let validating = webhooks(&told.validating_webhooks);
+        let policies = policies
+            .with_manifests(manifests.mutating_policies.clone(), manifests.validating_policies.clone());
+        let validating = webhooks(&configurations.validating_webhooks);
         let of_policies =
-            admission_policies::parts(policies.clone(), served, registry, around.clone(), metrics_registry);
-        let parts = Parts {
+            admission_policies::parts(policies.clone(), served, registry, deps.clone(), metrics_registry);
+        let parts = PluginDeps {
             objects: objects.clone(),
             writes: objects.clone(),
-            outside: Arc::new(SystemTimers),
+            environment: Arc::new(SystemTimers),
             namespaces: namespaces.shared(),
             authorizer: Arc::clone(authorizer),
             pod_security,
-            mutating: webhooks(&told.mutating_webhooks),
+            mutating: webhooks(&configurations.mutating_webhooks),
             validating,
             policies: of_policies,
             pods: &config.pods,
             gates: config.gates,
-            told,
+            configurations,
         };
         let (chain, durations) = super::chain(&config.admission, &parts);
         durations.register(metrics_registry);
         let followers = join3(following_namespaces.run(), following.run(), following_policies.run());
-        Ok(Plugins {
+        Ok(PluginChain {
             chain,
-            followed: Box::pin(join(followers, manifests.run()).map(drop)),
-            ready: Box::pin(async move { _ = join(configured.ready(), policies.ready()).await }),
+            background: Box::pin(join(followers, manifests.run()).map(drop)),
+            ready: Box::pin(async move { _ = join(source.ready(), policies.ready()).await }),
         })
     }
 }
@@ -114,7 +114,7 @@ impl Plugins {
 /// Dependencies of webhooks and policies.
 fn dynamic_admission(
     registry: &Registry,
-    served: &Arc<Served>,
+    served: &Arc<ServedApi>,
     authorizer: &Arc<dyn Authorizer>,
     objects: &Arc<StoredObjects>,
     metrics: &MetricsRegistry,
@@ -124,7 +124,7 @@ fn dynamic_admission(
         objects: objects.clone(),
         authorizer: Arc::clone(authorizer),
         now: Arc::new(|| tokio::time::Instant::now().into_std()),
-        aside: Arc::new(|work| system::aside(work)),
+        run_blocking: Arc::new(|work| system::run_blocking(work)),
         conditions: Arc::new(ConditionMetrics::new(metrics)),
     }
 }
@@ -150,12 +150,12 @@ impl Manifests {
 
     /// Watches all manifests.
     async fn run(self) {
-        let policies = join(follow(self.mutating_policies), follow(self.validating_policies));
-        join(policies, join(follow(self.mutating_webhooks), follow(self.validating_webhooks))).await;
+        let policies = join(run_source(self.mutating_policies), run_source(self.validating_policies));
+        join(policies, join(run_source(self.mutating_webhooks), run_source(self.validating_webhooks))).await;
     }
 }
 
-fn source<T: Compiled>(
+fn source<T: CompileManifests>(
     at: Option<&Path>,
     gates: Gates,
     metrics: &Arc<ManifestMetrics>,
@@ -165,7 +165,7 @@ fn source<T: Compiled>(
     read.transpose().map_err(failed)
 }
 
-async fn follow<T: Compiled>(source: Option<Arc<Source<T>>>) {
+async fn run_source<T: CompileManifests>(source: Option<Arc<Source<T>>>) {
     if let Some(source) = source {
         source.run().await;
     }

@@ -6,7 +6,7 @@ use crate::config::AdmissionConfig;
 
 /// Description of an admission plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct PluginInfo {
     /// Upstream's name.
     pub name: &'static str,
     /// True if the plugin runs unless disabled. Otherwise it runs only if enabled.
@@ -15,80 +15,83 @@ pub struct Known {
     pub gate: Option<Gate>,
 }
 
-const fn on(name: &'static str) -> Known {
-    Known { name, on_by_default: true, gate: None }
+const fn default_on(name: &'static str) -> PluginInfo {
+    PluginInfo { name, on_by_default: true, gate: None }
 }
 
-const fn off(name: &'static str) -> Known {
-    Known { name, on_by_default: false, gate: None }
+const fn default_off(name: &'static str) -> PluginInfo {
+    PluginInfo { name, on_by_default: false, gate: None }
 }
 
-const fn behind(gate: Gate, known: Known) -> Known {
-    Known { gate: Some(gate), ..known }
+const fn gated(gate: Gate, known: PluginInfo) -> PluginInfo {
+    PluginInfo { gate: Some(gate), ..known }
 }
 
 /// All of upstream's plugins, in order of execution.
-pub const PLUGINS: [Known; 41] = [
-    off("AlwaysAdmit"),
-    off("NamespaceAutoProvision"),
-    on("NamespaceLifecycle"),
-    off("NamespaceExists"),
-    off("LimitPodHardAntiAffinityTopology"),
-    on("LimitRanger"),
-    on("ServiceAccount"),
-    off("NodeRestriction"),
-    on("TaintNodesByCondition"),
-    off("AlwaysPullImages"),
-    off("ImagePolicyWebhook"),
-    on("PodSecurity"),
-    off("PodNodeSelector"),
-    on("Priority"),
-    on("DefaultTolerationSeconds"),
-    off("PodTolerationRestriction"),
-    off("EventRateLimit"),
-    off("ExtendedResourceToleration"),
-    on("DefaultStorageClass"),
-    on("StorageObjectInUseProtection"),
-    behind(Gate::GenericWorkload, on("PodGroupProtection")),
-    off("OwnerReferencesPermissionEnforcement"),
-    on("PersistentVolumeClaimResize"),
-    on("RuntimeClass"),
-    on("CertificateApproval"),
-    on("CertificateSigning"),
-    behind(Gate::ClusterTrustBundle, on("ClusterTrustBundleAttest")),
-    on("CertificateSubjectRestriction"),
-    on("DefaultIngressClass"),
-    off("DenyServiceExternalIPs"),
-    behind(Gate::PodTopologyLabelsAdmission, on("PodTopologyLabels")),
-    behind(Gate::GenericWorkload, on("PodGroupWorkloadExists")),
-    behind(Gate::NodeDeclaredFeatures, on("NodeDeclaredFeatureValidator")),
-    behind(Gate::GenericWorkload, on("JobValidation")),
-    behind(Gate::InPlacePodVerticalScaling, on("PodResizeValidator")),
-    behind(Gate::MutatingAdmissionPolicy, on("MutatingAdmissionPolicy")),
-    on("MutatingAdmissionWebhook"),
-    on("ValidatingAdmissionPolicy"),
-    on("ValidatingAdmissionWebhook"),
-    on("ResourceQuota"),
-    off("AlwaysDeny"),
+pub const PLUGINS: [PluginInfo; 41] = [
+    default_off("AlwaysAdmit"),
+    default_off("NamespaceAutoProvision"),
+    default_on("NamespaceLifecycle"),
+    default_off("NamespaceExists"),
+    default_off("LimitPodHardAntiAffinityTopology"),
+    default_on("LimitRanger"),
+    default_on("ServiceAccount"),
+    default_off("NodeRestriction"),
+    default_on("TaintNodesByCondition"),
+    default_off("AlwaysPullImages"),
+    default_off("ImagePolicyWebhook"),
+    default_on("PodSecurity"),
+    default_off("PodNodeSelector"),
+    default_on("Priority"),
+    default_on("DefaultTolerationSeconds"),
+    default_off("PodTolerationRestriction"),
+    default_off("EventRateLimit"),
+    default_off("ExtendedResourceToleration"),
+    default_on("DefaultStorageClass"),
+    default_on("StorageObjectInUseProtection"),
+    gated(Gate::GenericWorkload, default_on("PodGroupProtection")),
+    default_off("OwnerReferencesPermissionEnforcement"),
+    default_on("PersistentVolumeClaimResize"),
+    default_on("RuntimeClass"),
+    default_on("CertificateApproval"),
+    default_on("CertificateSigning"),
+    gated(Gate::ClusterTrustBundle, default_on("ClusterTrustBundleAttest")),
+    default_on("CertificateSubjectRestriction"),
+    default_on("DefaultIngressClass"),
+    default_off("DenyServiceExternalIPs"),
+    gated(Gate::PodTopologyLabelsAdmission, default_on("PodTopologyLabels")),
+    gated(Gate::GenericWorkload, default_on("PodGroupWorkloadExists")),
+    gated(Gate::NodeDeclaredFeatures, default_on("NodeDeclaredFeatureValidator")),
+    gated(Gate::GenericWorkload, default_on("JobValidation")),
+    gated(Gate::InPlacePodVerticalScaling, default_on("PodResizeValidator")),
+    gated(Gate::MutatingAdmissionPolicy, default_on("MutatingAdmissionPolicy")),
+    default_on("MutatingAdmissionWebhook"),
+    default_on("ValidatingAdmissionPolicy"),
+    default_on("ValidatingAdmissionWebhook"),
+    default_on("ResourceQuota"),
+    default_off("AlwaysDeny"),
 ];
 
 /// Returns the description of the plugin with this name.
-pub fn known(name: &str) -> Option<&'static Known> {
+pub fn find_plugin(name: &str) -> Option<&'static PluginInfo> {
     PLUGINS.iter().find(|known| known.name == name)
 }
 
 /// Returns the plugins that upstream would run with this configuration, in order.
-pub fn chosen(config: &AdmissionConfig, gates: Gates) -> impl Iterator<Item = &'static Known> + '_ {
-    let has = |names: &[String], known: &Known| names.iter().any(|name| name == known.name);
+pub fn enabled_plugins(
+    config: &AdmissionConfig,
+    gates: Gates,
+) -> impl Iterator<Item = &'static PluginInfo> + '_ {
+    let has = |names: &[String], known: &PluginInfo| names.iter().any(|name| name == known.name);
     PLUGINS.iter().filter(move |known| {
         let wanted = known.on_by_default || has(&config.enabled, known);
-        wanted && !has(&config.disabled, known) && known.is_open(gates)
+        wanted && !has(&config.disabled, known) && known.is_gate_enabled(gates)
     })
 }
 
-impl Known {
+impl PluginInfo {
     /// True if the plugin's feature gate is enabled, or if it has none.
-    pub fn is_open(&self, gates: Gates) -> bool {
+    pub fn is_gate_enabled(&self, gates: Gates) -> bool {
         self.gate.is_none_or(|gate| gates.enabled(gate))
     }
 }

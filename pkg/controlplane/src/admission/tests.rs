@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ::admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
+use ::admission::dynamic::{DynamicAdmissionDeps, EditedObject, VersionConverter};
 use ::admission::webhook::{CallError, Caller, Hooks, Target, WebhookSource};
 use ::admission::{Attributes, ObjectError, Operation, Options, policy};
 use ::api::resources::{Handle, Resource};
@@ -17,7 +17,7 @@ use crate::image_reviews::ImagePolicy;
 fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let config = AdmissionConfig { enabled: owned(enabled), disabled: owned(disabled), config_file: None };
-    chosen(&config, Gates::default()).map(|known| known.name).collect()
+    enabled_plugins(&config, Gates::default()).map(|known| known.name).collect()
 }
 
 #[test]
@@ -53,8 +53,8 @@ impl Objects for Nothing {
     }
 }
 
-impl Namespaces for Nothing {
-    fn stays(&self, _: &str) -> Option<bool> {
+impl NamespaceStates for Nothing {
+    fn is_active(&self, _: &str) -> Option<bool> {
         None
     }
 }
@@ -119,7 +119,7 @@ impl Caller for Nothing {
 }
 
 #[async_trait::async_trait]
-impl Versions for Nothing {
+impl VersionConverter for Nothing {
     fn generation(&self) -> u64 {
         0
     }
@@ -128,15 +128,15 @@ impl Versions for Nothing {
         Vec::new()
     }
 
-    async fn shown(&self, _: &Attributes<'_>, object: &Object, _: &Resource<'_>) -> Answer<Object> {
+    async fn to_version(&self, _: &Attributes<'_>, object: &Object, _: &Resource<'_>) -> Answer<Object> {
         Ok(object.clone())
     }
 
-    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
+    fn to_json(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         Ok(Vec::new())
     }
 
-    async fn read(
+    async fn from_json(
         &self,
         _: &Attributes<'_>,
         _: &[u8],
@@ -151,39 +151,39 @@ type Row = &'static ::api::resources::Resource<'static>;
 
 fn webhooks() -> Webhooks {
     Webhooks {
-        configured: Arc::new(Nothing),
+        source: Arc::new(Nothing),
         caller: Arc::new(Nothing),
-        around: DynamicAdmissionDeps {
+        deps: DynamicAdmissionDeps {
             versions: Arc::new(Nothing),
             objects: Arc::new(Nothing),
             authorizer: Arc::new(authorization::AlwaysAllow),
             now: Arc::new(|| tokio::time::Instant::now().into_std()),
-            aside: Arc::new(|work| work()),
+            run_blocking: Arc::new(|work| work()),
             conditions: Arc::default(),
         },
         metrics: Arc::default(),
     }
 }
 
-fn parts() -> Parts<'static> {
-    Parts {
+fn parts() -> PluginDeps<'static> {
+    PluginDeps {
         objects: Arc::new(Nothing),
         writes: Arc::new(Nothing),
-        outside: Arc::new(crate::system::SystemTimers),
+        environment: Arc::new(crate::system::SystemTimers),
         namespaces: Arc::new(Nothing),
         authorizer: Arc::new(authorization::AlwaysAllow),
         pod_security: Arc::default(),
         mutating: webhooks(),
         validating: webhooks(),
-        policies: PolicyParts {
-            configured: Arc::new(Nothing),
+        policies: PolicyDeps {
+            source: Arc::new(Nothing),
             params: Arc::new(Nothing),
-            around: DynamicAdmissionDeps {
+            deps: DynamicAdmissionDeps {
                 versions: Arc::new(Nothing),
                 objects: Arc::new(Nothing),
                 authorizer: Arc::new(authorization::AlwaysAllow),
                 now: Arc::new(|| tokio::time::Instant::now().into_std()),
-                aside: Arc::new(|work| work()),
+                run_blocking: Arc::new(|work| work()),
                 conditions: Arc::default(),
             },
             metrics: Arc::default(),
@@ -194,7 +194,7 @@ fn parts() -> Parts<'static> {
             unreachable_toleration_seconds: 300,
         },
         gates: Gates::default(),
-        told: Configurations { image_policy: Some(image_policy()), ..Configurations::default() },
+        configurations: Configurations { image_policy: Some(image_policy()), ..Configurations::default() },
     }
 }
 

@@ -39,11 +39,11 @@ pub(super) type Objects = BTreeMap<&'static str, BTreeMap<String, Object>>;
 
 /// Reader of objects from documents.
 pub(super) struct Reader<'w> {
-    wanted: &'w ManifestSpec,
+    spec: &'w ManifestSpec,
     gates: Gates,
     objects: Objects,
     /// File of each object name.
-    seen: BTreeMap<(&'static str, String), String>,
+    files_by_name: BTreeMap<(&'static str, String), String>,
 }
 
 impl<'w> Reader<'w> {
@@ -52,11 +52,11 @@ impl<'w> Reader<'w> {
     /// # Errors
     /// Upstream's message about the first invalid one.
     pub(super) fn read(
-        wanted: &'w ManifestSpec,
+        spec: &'w ManifestSpec,
         documents: &[Document],
         gates: Gates,
     ) -> Result<Objects, ConfigurationError> {
-        let mut reader = Reader { wanted, gates, objects: Objects::new(), seen: BTreeMap::new() };
+        let mut reader = Reader { spec, gates, objects: Objects::new(), files_by_name: BTreeMap::new() };
         for document in documents {
             let path = document.path.as_path();
             let read = reader.decode(&document.text).and_then(|decoded| reader.object(decoded, path, 0));
@@ -87,11 +87,11 @@ impl<'w> Reader<'w> {
             return Err(unsupported());
         }
         let single = |known: &&(&str, &str)| known.0 == kind;
-        if let Some(&(kind, plural)) = self.wanted.kinds.iter().find(single) {
+        if let Some(&(kind, plural)) = self.spec.kinds.iter().find(single) {
             return self.accept(kind, plural, vec![object], path);
         }
         let listed = |known: &&(&str, &str)| kind.strip_suffix("List") == Some(known.0);
-        let Some(&(kind, plural)) = self.wanted.kinds.iter().find(listed) else { return Err(unsupported()) };
+        let Some(&(kind, plural)) = self.spec.kinds.iter().find(listed) else { return Err(unsupported()) };
         let objects = items(&object).iter().filter_map(Value::as_object).cloned().collect();
         self.accept(kind, plural, objects, path)
     }
@@ -117,7 +117,7 @@ impl<'w> Reader<'w> {
         }
         for object in objects {
             let name = self.name(kind, &object, path)?;
-            (self.wanted.check)(kind, &object, path)?;
+            (self.spec.check)(kind, &object, path)?;
             self.objects.entry(kind).or_default().insert(name, object);
         }
         Ok(())
@@ -143,7 +143,7 @@ impl<'w> Reader<'w> {
                 Quoted(name)
             )));
         }
-        if let Some(before) = self.seen.insert((kind, name.to_owned()), path.clone()) {
+        if let Some(before) = self.files_by_name.insert((kind, name.to_owned()), path.clone()) {
             let name = Quoted(name);
             let before = Quoted(&before);
             return Err(ConfigurationError(format!(
@@ -176,7 +176,7 @@ impl<'w> Reader<'w> {
         let message = schema::builtin::kind(&api_version, &kind)
             .filter(|_| of_group || (api_version == "v1" && matches!(&*kind, "List" | "Status")))
             .ok_or_else(|| {
-                ConfigurationError(errors::not_registered(&kind, &api_version, self.wanted.scheme))
+                ConfigurationError(errors::not_registered(&kind, &api_version, self.spec.scheme))
             })?;
         let decoded = json::decode(message, json).map_err(|error| ConfigurationError(error.to_string()))?;
         let strict: Vec<String> =

@@ -33,7 +33,7 @@ pub(super) struct Manifests {
 pub(super) type DirectoryIdentity = Vec<(PathBuf, u64, u64, i64, i64)>;
 
 /// Returns the current identity; empty if the directory is unreadable.
-pub(super) fn sign(directory: &Path) -> DirectoryIdentity {
+pub(super) fn identify(directory: &Path) -> DirectoryIdentity {
     use std::os::unix::fs::MetadataExt;
     let of = |path: PathBuf| {
         let metadata = fs::metadata(&path).ok()?;
@@ -65,7 +65,7 @@ pub(super) fn read(directory: &Path) -> Result<Manifests, ConfigurationError> {
     let mut has_any = false;
     for path in paths {
         let shown = path.display().to_string();
-        let text = bounded(&path, left).map_err(|error| {
+        let text = read_bounded(&path, left).map_err(|error| {
             ConfigurationError(format!(
                 "failed to read file {}: open {shown}: {}",
                 Quoted(&shown),
@@ -84,12 +84,12 @@ pub(super) fn read(directory: &Path) -> Result<Manifests, ConfigurationError> {
         })?;
         documents.extend(split.into_iter().map(|text| Document { path: path.clone(), text }));
     }
-    let hash = if has_any { shown(&hash.finalize()) } else { String::new() };
+    let hash = if has_any { digest_label(&hash.finalize()) } else { String::new() };
     Ok(Manifests { documents, hash })
 }
 
 /// Formats a digest as a label value.
-pub(super) fn shown(digest: &[u8]) -> String {
+pub(super) fn digest_label(digest: &[u8]) -> String {
     digest.iter().fold("sha256:".to_owned(), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
@@ -97,7 +97,7 @@ pub(super) fn shown(digest: &[u8]) -> String {
     })
 }
 
-fn bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     fs::File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut text)?;
     if u64::try_from(text.len()).is_ok_and(|length| length > bytes_max) {
@@ -169,7 +169,7 @@ mod tests {
             read.documents.iter().map(|of| String::from_utf8_lossy(&of.text).into_owned()).collect();
         assert_eq!(texts, ["{}", "b: 1", "c: 2"]);
         assert!(read.hash.starts_with("sha256:") && read.hash.len() == 71);
-        assert_eq!(sign(dir.path()).len(), 3);
+        assert_eq!(identify(dir.path()).len(), 3);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use component_base::clock::Clock;
 use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability};
 use sha2::{Digest, Sha256};
 
-use super::files::shown;
+use super::files::digest_label;
 use crate::identity;
 use crate::system::SystemClock;
 
@@ -60,7 +60,7 @@ pub(crate) struct ManifestMetrics(Arc<Plugins>);
 impl ManifestMetrics {
     /// Creates empty metrics.
     pub(crate) fn new(registry: &MetricsRegistry) -> Self {
-        let server = shown(&Sha256::digest(identity::of_this_machine().as_bytes()));
+        let server = digest_label(&Sha256::digest(identity::of_this_machine().as_bytes()));
         let plugins = Arc::<Plugins>::default();
         let read = Arc::clone(&plugins);
         registry.collect(&[&LAST_TIMESTAMP, &TOTAL, &LAST_CONFIG], move |page| {

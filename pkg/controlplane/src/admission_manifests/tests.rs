@@ -63,9 +63,9 @@ fn invalid_reload_keeps_previous_manifests() {
     fs::write(&file, by_url("a.static.k8s.io").to_string()).unwrap();
     let source = source(directory.path()).unwrap();
     fs::write(&file, "{").unwrap();
-    source.look();
+    source.reload_if_changed();
     assert!(!source.current().0.is_empty());
     fs::remove_file(&file).unwrap();
-    source.look();
+    source.reload_if_changed();
     assert!(source.current().0.is_empty());
 }

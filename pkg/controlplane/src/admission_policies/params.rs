@@ -9,7 +9,7 @@ use ::api::resources::{Handle, Resource};
 use admission::policy::{Param, ParamError, ParamKind, Params};
 use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use endpoints::versions;
 use registry::{Element, Registry, StoredRef, Target, codec};
 use schema::object::Object;
@@ -20,9 +20,9 @@ const WAIT: Duration = Duration::from_secs(1);
 /// Maximum number of cached kinds. A cluster has only a few kinds of params.
 const KINDS_MAX: usize = 1024;
 /// Maximum number of decoded objects in the cache.
-const REMEMBERED_MAX: usize = 2048;
+const CACHE_ENTRIES_MAX: usize = 2048;
 /// Maximum encoded size in bytes of a cached object.
-const REMEMBERED_BYTES_MAX: usize = 16 * 1024;
+const CACHE_BYTES_MAX: usize = 16 * 1024;
 
 /// Endpoints by kind, for one catalog generation.
 #[derive(Default)]
@@ -36,14 +36,14 @@ type DecodedCache = HashMap<(Box<str>, Box<str>), (i64, Arc<Object>)>;
 
 /// Looks up params in the watch cache.
 pub(crate) struct StoredParams {
-    served: Arc<Served>,
+    served: Arc<ServedApi>,
     registry: Registry,
     kinds: Mutex<Kinds>,
     decoded: Mutex<DecodedCache>,
 }
 
 impl StoredParams {
-    pub(crate) fn new(served: Arc<Served>, registry: Registry) -> Self {
+    pub(crate) fn new(served: Arc<ServedApi>, registry: Registry) -> Self {
         StoredParams { served, registry, kinds: Mutex::default(), decoded: Mutex::default() }
     }
 
@@ -82,15 +82,15 @@ impl StoredParams {
         let length = stored.value.len();
         let object = codec::decode(storage, stored)?;
         let object = if row.custom.is_some_and(|custom| custom.kind.converts_by_webhook) {
-            self.registry.in_version(row, object).await?
+            self.registry.to_version(row, object).await?
         } else {
-            versions::shown(object, row, row)
+            versions::to_endpoint_version(object, row, row)
         };
         let object = Arc::new(object);
-        if length <= REMEMBERED_BYTES_MAX {
+        if length <= CACHE_BYTES_MAX {
             let mut decoded = decoded();
             // Clearing the whole cache is good enough, because objects in use return quickly.
-            if decoded.len() >= REMEMBERED_MAX {
+            if decoded.len() >= CACHE_ENTRIES_MAX {
                 decoded.clear();
             }
             decoded.insert(key, (element.revision(), Arc::clone(&object)));
@@ -98,7 +98,7 @@ impl StoredParams {
         Ok(Param { object, message: row.message })
     }
 
-    fn known(&self, kind: &ParamKind) -> Result<Handle, ParamError> {
+    fn resource(&self, kind: &ParamKind) -> Result<Handle, ParamError> {
         self.row(kind).ok_or_else(|| ParamError::Other(format!("paramKind kind `{kind}` not known")))
     }
 }
@@ -118,7 +118,7 @@ impl Params for StoredParams {
     }
 
     async fn get(&self, kind: &ParamKind, namespace: &str, name: &str) -> Result<Option<Param>, ParamError> {
-        let handle = self.known(kind)?;
+        let handle = self.resource(kind)?;
         let row = handle.row();
         let target = Target { resource: row, namespace, name };
         let found = timeout(WAIT, self.registry.get(&target, "0")).await;
@@ -130,7 +130,7 @@ impl Params for StoredParams {
     }
 
     async fn list(&self, kind: &ParamKind, namespace: &str) -> Result<Vec<Param>, ParamError> {
-        let handle = self.known(kind)?;
+        let handle = self.resource(kind)?;
         let row = handle.row();
         let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
         let target = Target { resource: row, namespace, name: "" };

@@ -22,7 +22,7 @@ type LazyWebhook = Arc<OnceCell<Webhook>>;
 
 /// Calls webhooks and maintains their connection pools.
 pub(crate) struct WebhookCalls {
-    ways: Dialers,
+    dialers: Dialers,
     credentials: WebhookCredentials,
     metrics: Arc<ClientMetrics>,
     clients: Mutex<HashMap<Target, LazyWebhook>>,
@@ -31,8 +31,12 @@ pub(crate) struct WebhookCalls {
 impl WebhookCalls {
     /// Creates a caller without connections. `ways` contains the transports and `credentials` the client
     /// credentials by host; `metrics` counts calls.
-    pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, metrics: Arc<ClientMetrics>) -> Self {
-        WebhookCalls { ways, credentials, metrics, clients: Mutex::default() }
+    pub(crate) fn new(
+        dialers: Dialers,
+        credentials: WebhookCredentials,
+        metrics: Arc<ClientMetrics>,
+    ) -> Self {
+        WebhookCalls { dialers, credentials, metrics, clients: Mutex::default() }
     }
 
     fn client(&self, target: &Target) -> LazyWebhook {
@@ -49,22 +53,22 @@ impl WebhookCalls {
     async fn webhook(&self, target: &Target) -> Result<Webhook, client::Error> {
         let cell = self.client(target);
         let made = cell.get_or_try_init(|| async {
-            let place = place(target);
+            let place = address(target);
             let authorities = target.authorities.clone();
-            let credentials = self.credentials.at(&place)?;
-            let ways = self.ways.clone();
+            let credentials = self.credentials.for_webhook(&place)?;
+            let ways = self.dialers.clone();
             let made = tokio::task::spawn_blocking(move || {
-                Webhook::at(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
+                Webhook::for_webhook(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
             });
             // The task fails only if the server stops.
             let made = made.await.map_err(|error| client::Error::Connect(error.to_string()))??;
-            Ok::<_, client::Error>(made.counted(&self.metrics))
+            Ok::<_, client::Error>(made.with_metrics(&self.metrics))
         });
         made.await.cloned()
     }
 }
 
-fn place(target: &Target) -> WebhookAddress {
+fn address(target: &Target) -> WebhookAddress {
     match &target.service {
         None => WebhookAddress::Url(target.url.to_string()),
         Some(ServicePort { namespace, name, port, path }) => WebhookAddress::Service {
@@ -85,7 +89,7 @@ impl Caller for WebhookCalls {
             code: 500,
             misconfigured: true,
         })?;
-        let answer = webhook.within(timeout).call_once(body.into(), &|_| {}).await;
+        let answer = webhook.with_attempt_timeout(timeout).call_once(body.into(), &|_| {}).await;
         answer.map(Vec::from).map_err(|failure| CallError {
             code: failure.code.unwrap_or(503),
             message: failure.message,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use authentication::service_account::{Issuer, OpenIdMetadata, VerificationKeys};
 use endpoints::api::TokenRequests;
 use endpoints::openid::OpenId;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use registry::Registry;
 
 use crate::authenticators::{Authenticators, authenticators};
@@ -14,7 +14,7 @@ use crate::authorizers::Authorizers;
 use crate::config::Config;
 use crate::error::RunError;
 use crate::metrics::ApiMetrics;
-use crate::process::Process;
+use crate::process::ProcessContext;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::system::SystemEntropy;
 
@@ -34,10 +34,10 @@ impl Access {
     pub(super) async fn build(
         config: &Config,
         registry: &Registry,
-        served: &Arc<Served>,
+        served: &Arc<ServedApi>,
         address: &str,
         metrics: &ApiMetrics,
-        process: &Process,
+        process: &ProcessContext,
     ) -> Result<Self, RunError> {
         let keys = service_account_keys::load(config, &process.metrics).await?;
         let authenticators =
@@ -67,9 +67,9 @@ fn openid(config: &Config, address: &str, keys: &ServiceAccountKeys) -> Option<O
 }
 
 /// Refreshes the keys of an external signer.
-pub(super) async fn keep_fresh(keys: VerificationKeys) {
+pub(super) async fn refresh_keys(keys: VerificationKeys) {
     if let VerificationKeys::External(keys) = keys {
-        keys.keep_fresh().await;
+        keys.refresh_periodically().await;
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use aggregator::api_services::ApiServices;
-use apiextensions::{ConversionDeps, CustomKinds, CustomResources, Kinds, Meanwhile};
-use endpoints::routing::served::{ResourceRequests, Served};
+use apiextensions::{ConversionDeps, CustomKinds, CustomResources, DefinitionsHandle, OnDemandDefinitions};
+use endpoints::routing::served::{ResourceRequests, ServedApi};
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use registry::Registry;
@@ -12,19 +12,19 @@ use tokio::sync::oneshot;
 
 use crate::error::RunError;
 use crate::metrics::ApiMetrics;
-use crate::process::Process;
-use controllers::hook::{Awaited, awaited};
+use crate::process::ProcessContext;
+use controllers::hook::{StartEvent, start_event};
 
 /// Serves CRDs and registers the served versions.
 pub(super) struct CustomResourceParts {
     pub(super) run: BoxFuture<'static, ()>,
     /// Completes when all CRDs are loaded.
-    pub(super) known: Awaited,
+    pub(super) known: StartEvent,
     /// Completes when all CRDs that existed at start are served.
-    pub(super) served: Awaited,
+    pub(super) served: StartEvent,
     /// Completes when the APIServices of built-in versions exist.
-    pub(super) registered: Awaited,
-    pub(super) kinds: Kinds,
+    pub(super) registered: StartEvent,
+    pub(super) kinds: DefinitionsHandle,
 }
 
 /// CRDs that are read when a request needs them, or later.
@@ -39,10 +39,10 @@ pub(super) struct OnDemand {
 /// their number. A request for a kind waits until it is served.
 pub(super) fn custom_resources(
     registry: &Registry,
-    served: &Arc<Served>,
+    served: &Arc<ServedApi>,
     metrics: &ApiMetrics,
     webhooks: ConversionDeps,
-    process: &Process,
+    process: &ProcessContext,
     on_demand: Option<OnDemand>,
 ) -> Result<CustomResourceParts, RunError> {
     let watches = Arc::clone(&metrics.watches);
@@ -53,19 +53,19 @@ pub(super) fn custom_resources(
         CustomResources::new(registry, kinds, webhooks, known, Arc::clone(&metrics.definitions))?;
     let (first, all_defined) = oneshot::channel();
     let (services, service_informer) = ApiServices::new(registry, &served.now().catalog, custom.versions())?;
-    let mut known = awaited(custom.known());
-    let registered = awaited(services.registered());
+    let mut known = start_event(custom.loaded());
+    let registered = start_event(services.registered());
     let kinds = custom.kinds();
     // The channel is closed at shutdown.
-    let mut all_served = awaited(async move { _ = all_defined.await });
+    let mut all_served = start_event(async move { _ = all_defined.await });
     let mut start = future::ready(()).boxed();
     let mut lazy = None;
     if let Some(OnDemand { requests, later }) = on_demand {
-        let (everything, needed) = oneshot::channel();
+        let (load_all, needed) = oneshot::channel();
         start = future::select(needed, later).map(drop).boxed();
-        lazy = Some(Meanwhile { asked: requests, everything: Some(everything) });
-        known = awaited(future::ready(()));
-        all_served = awaited(future::ready(()));
+        lazy = Some(OnDemandDefinitions { requests: requests, load_all: Some(load_all) });
+        known = start_event(future::ready(()));
+        all_served = start_event(future::ready(()));
     }
     let run = Box::pin(async move {
         let definitions = start.then(|()| definitions.run());

@@ -7,7 +7,7 @@ use api::catalog::{Catalog, ServedSelection};
 use cacher::{Delegator, Driver, Limits, Options};
 use component_base::metrics::MetricsRegistry;
 use endpoints::discovery::VersionInfo;
-use endpoints::routing::served::{Description, ResourceRequests, Served};
+use endpoints::routing::served::{Description, ResourceRequests, ServedApi};
 use kinds::validation::kinds::Settings;
 use registry::Registry;
 use registry::informer::InformerTask;
@@ -18,7 +18,7 @@ use super::formats;
 use crate::config::{Config, EtcdOverride};
 use crate::error::RunError;
 use crate::memory::Budgets;
-use crate::process::Process;
+use crate::process::ProcessContext;
 use crate::system::{SystemClock, SystemEntropy};
 use controllers::services::{self, RepairTask};
 
@@ -32,7 +32,7 @@ pub(super) struct Objects {
     pub(super) cache_driver: Driver,
     /// Address of this server for members of the cluster.
     pub(super) address: String,
-    pub(super) served: Arc<Served>,
+    pub(super) served: Arc<ServedApi>,
     /// Requests for kinds that are not served yet.
     pub(super) resource_requests: ResourceRequests,
     /// Verbs, with the pools of Service addresses and node ports.
@@ -43,15 +43,15 @@ pub(super) struct Objects {
 }
 
 /// Returns the cache budgets of a process.
-pub(super) fn budgets(process: &Process) -> Budgets {
-    Budgets::under(process.memory_limit, BUDGETS)
+pub(super) fn budgets(process: &ProcessContext) -> Budgets {
+    Budgets::for_limit(process.memory_limit, BUDGETS)
 }
 
 /// Opens the stored objects: the watch cache over the store, the served resources and the verbs.
 pub(super) fn open(
     config: &Config,
     storage: &Arc<dyn Storage>,
-    process: &Process,
+    process: &ProcessContext,
 ) -> Result<Objects, RunError> {
     let catalog = match &process.template {
         Some(template) => template.builtin.clone(),
@@ -63,7 +63,7 @@ pub(super) fn open(
         cache_driver = cache_driver.seeded(seed);
     }
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
-    let (served, resource_requests) = Served::incomplete(catalog, about(config, address.clone()));
+    let (served, resource_requests) = ServedApi::incomplete(catalog, description(config, address.clone()));
     let served = Arc::new(served);
     let registry = registry(config, &delegator, &served);
     let (registry, repairs, ranges) = with_pools(config, registry, &delegator, &process.metrics)?;
@@ -88,7 +88,7 @@ fn with_pools(
 }
 
 /// Builds the registry over `delegator`.
-fn registry(config: &Config, delegator: &Delegator, served: &Arc<Served>) -> Registry {
+fn registry(config: &Config, delegator: &Delegator, served: &Arc<ServedApi>) -> Registry {
     let clock = Arc::new(SystemClock);
     let entropy = Arc::new(SystemEntropy);
     let prefix = config.storage.prefix();
@@ -100,8 +100,8 @@ fn registry(config: &Config, delegator: &Delegator, served: &Arc<Served>) -> Reg
 }
 
 /// Returns the server's data for discovery and OpenAPI documents.
-fn about(config: &Config, server_address: String) -> Description {
-    let version = VersionInfo::behaving_as(config.gates.effective());
+fn description(config: &Config, server_address: String) -> Description {
+    let version = VersionInfo::with_emulation(config.gates.effective());
     let formats = formats(config);
     Description { server_address, version, formats, clock: Arc::new(SystemClock) }
 }
@@ -129,7 +129,7 @@ fn cached(
         forms_bytes_max: budgets.forms,
         frames_bytes_max: budgets.frames,
         limits: Limits { bytes_max: budgets.superseded, ..Limits::default() },
-        when_asked: config.fills_caches_lazily(),
+        fill_on_demand: config.fills_caches_lazily(),
         ..Options::default()
     };
     Delegator::new(storage, prefix, resources, options)

@@ -12,15 +12,15 @@ use client::webhook::Dialers;
 use component_base::features::Gate;
 use egress::Network;
 use endpoints::aggregated::Aggregation;
-use endpoints::routing::served::Served;
+use endpoints::routing::served::ServedApi;
 use futures::future::BoxFuture;
 use registry::Registry;
 
 use crate::config::Config;
 use crate::error::RunError;
-use crate::process::Process;
+use crate::process::ProcessContext;
 use crate::system::SystemEntropy;
-use controllers::hook::{Awaited, PostStartHook, awaited, hook};
+use controllers::hook::{PostStartHook, StartEvent, hook, start_event};
 
 /// Connections to other servers: extension API servers and webhooks.
 pub(super) struct RemoteServers {
@@ -32,16 +32,16 @@ pub(super) struct RemoteServers {
     pub(super) run: BoxFuture<'static, ()>,
     pub(super) hooks: Vec<PostStartHook>,
     /// Completes when the APIServices of built-in versions are available.
-    pub(super) available: Awaited,
+    pub(super) available: StartEvent,
 }
 
 /// Builds the connections to other servers. `own_credentials` are for webhooks that this server itself serves.
 pub(super) fn remote_servers(
     config: &Config,
     registry: &Registry,
-    served: &Arc<Served>,
+    served: &Arc<ServedApi>,
     own_credentials: Credentials,
-    process: &Process,
+    process: &ProcessContext,
 ) -> Result<RemoteServers, RunError> {
     let (services, service_informer) = ServiceAddresses::new(registry, routing(config), loopback(config));
     let to_services = config.egress.dialer(Network::Cluster);
@@ -57,18 +57,18 @@ pub(super) fn remote_servers(
     };
     let credentials = WebhookCredentials::default().with_own_credentials(own_credentials);
     let webhooks = ConversionDeps {
-        ways: Dialers { services: services.of_webhooks(), to_services, to_urls },
+        dialers: Dialers { services: services.of_webhooks(), to_services, to_urls },
         credentials,
         metrics: Arc::new(ConversionMetrics::new(&process.metrics)),
         calls: Arc::clone(&process.webhooks),
         entropy: Arc::new(SystemEntropy),
     };
-    let hooks = aggregator::HOOKS.map(|name| hook(name, awaited(aggregator.settled()))).into();
-    let available = awaited(aggregator.available(api_services::names(&served.now().catalog)));
+    let hooks = aggregator::HOOKS.map(|name| hook(name, start_event(aggregator.settled()))).into();
+    let available = start_event(aggregator.available(api_services::names(&served.now().catalog)));
     let run = Box::pin(async move {
         tokio::join!(service_informer.run(), registrations.run(), aggregator.run());
     });
-    let ways = webhooks.ways.clone();
+    let ways = webhooks.dialers.clone();
     Ok(RemoteServers { aggregation, webhooks, ways, run, hooks, available })
 }
 

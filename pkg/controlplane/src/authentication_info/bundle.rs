@@ -76,13 +76,13 @@ impl Bundle {
     }
 
     /// Appends the certificates of another bundle.
-    pub(super) fn and(mut self, other: Bundle) -> Self {
+    pub(super) fn append(mut self, other: Bundle) -> Self {
         other.0.into_iter().for_each(|certificate| self.push(certificate));
         self
     }
 
     /// Returns the unexpired certificates in PEM; empty if there are none.
-    pub(super) fn valid(&self, now: i64) -> String {
+    pub(super) fn valid_pem(&self, now: i64) -> String {
         let valid = self.0.iter().filter(|certificate| certificate.not_after > now - SLACK_SECONDS);
         valid.map(Certificate::pem).collect()
     }

@@ -13,18 +13,19 @@ fn pem(name: &str) -> String {
     authority(name, NOW).unwrap().certificate
 }
 
-fn known(client_ca: &[&str], header_ca: &[&str], names: &[&str]) -> Known {
-    let bundle =
-        |pems: &[&str]| pems.iter().fold(Bundle::default(), |all, pem| all.and(Bundle::parse(pem).unwrap()));
+fn known(client_ca: &[&str], header_ca: &[&str], names: &[&str]) -> ClusterAuthenticationInfo {
+    let bundle = |pems: &[&str]| {
+        pems.iter().fold(Bundle::default(), |all, pem| all.append(Bundle::parse(pem).unwrap()))
+    };
     let names = names.iter().map(|&name| name.to_owned()).collect();
     let lists = BTreeMap::from([("requestheader-allowed-names", names)]);
-    Known { client_ca: bundle(client_ca), header_ca: bundle(header_ca), lists }
+    ClusterAuthenticationInfo { client_ca: bundle(client_ca), header_ca: bundle(header_ca), lists }
 }
 
 /// Returns the data that is written to the ConfigMap, if any.
-fn data(current: Option<Value>, own: &Known, now: i64) -> Option<Value> {
+fn data(current: Option<Value>, own: &ClusterAuthenticationInfo, now: i64) -> Option<Value> {
     let current = current.map(|data| object(json!({"metadata": {"name": NAME}, "data": data})));
-    let wanted = wanted(current.as_ref(), own, now).unwrap();
+    let wanted = desired_object(current.as_ref(), own, now).unwrap();
     wanted.map(|wanted| wanted["data"].clone())
 }
 
@@ -76,7 +77,7 @@ fn an_expired_certificate_is_taken_out() {
 fn unreadable_config_map_is_unchanged() {
     let check = |current: Value, expected: &str| {
         let current = object(json!({"data": current}));
-        let error = wanted(Some(&current), &known(&[], &[], &[]), NOW).unwrap_err().to_string();
+        let error = desired_object(Some(&current), &known(&[], &[], &[]), NOW).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
     check(json!({"client-ca-file": "x"}), "client-ca-file: there is no certificate");

@@ -60,7 +60,7 @@ impl OpenId {
             algorithms,
             own_issuers: config.service_accounts.issuers.clone(),
             egress,
-            ways: ways(&config.egress),
+            issuer_egress: issuer_egress(&config.egress),
             clock: Arc::clone(clock),
             metrics,
         };
@@ -76,8 +76,8 @@ impl OpenId {
 }
 
 /// Returns the egress proxies that a configuration can select.
-fn ways(egress: &Egress) -> Option<IssuerEgress> {
-    let way = |network| egress.way(network).cloned();
+fn issuer_egress(egress: &Egress) -> Option<IssuerEgress> {
+    let way = |network| egress.dial_path(network).cloned();
     let ways = || IssuerEgress { control_plane: way(Network::ControlPlane), cluster: way(Network::Cluster) };
     egress.is_configured().then(ways)
 }
@@ -121,9 +121,9 @@ fn anonymous(config: &AuthenticationConfig, said: Option<&AnonymousAuth>) -> Res
         Some(said) if said.enabled && !said.conditions.is_empty() => {
             Ok(Anonymous::Paths(said.conditions.iter().map(|condition| condition.path.clone()).collect()))
         }
-        Some(said) if said.enabled => Ok(Anonymous::Everybody),
-        None if config.anonymous => Ok(Anonymous::Everybody),
-        _ => Ok(Anonymous::Nobody),
+        Some(said) if said.enabled => Ok(Anonymous::AllPaths),
+        None if config.anonymous => Ok(Anonymous::AllPaths),
+        _ => Ok(Anonymous::Disabled),
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn connect(
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WAIT_MS), chance)
         .map_err(unusable)?
         .with_timeout(config.timeout)
-        .counted(metrics);
+        .with_metrics(metrics);
     Ok(Arc::new(Service { webhook, calls: Semaphore::new(CALLS_MAX) }))
 }
 
@@ -51,7 +51,7 @@ fn unusable(error: client::Error) -> Error {
 
 #[async_trait]
 impl Caller for Service {
-    async fn ask(
+    async fn post_review(
         &self,
         review: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),

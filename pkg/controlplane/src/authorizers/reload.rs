@@ -10,12 +10,12 @@ use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Stability
 use tokio::time::{Instant, sleep};
 
 use crate::config::ConfigurationFile;
-use crate::reloads::{ReloadFamilies, ReloadMetrics, hash, sign};
+use crate::reloads::{ReloadFamilies, ReloadMetrics, hash, identify};
 
 /// Interval of checks for a changed file.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of unconditional reads.
-const READ_EVERY: Duration = Duration::from_secs(60);
+const READ_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum size of the file in bytes.
 const FILE_BYTES_MAX: u64 = 3 << 20;
 
@@ -41,13 +41,13 @@ const FAMILIES: ReloadFamilies =
     ReloadFamilies { last_timestamp: &LAST_TIMESTAMP, total: &TOTAL, last_config: &LAST_CONFIG };
 
 /// Reload task of an authorizer's file.
-pub(super) struct Follower {
+pub(super) struct FileReloader {
     file: ConfigurationFile,
     authorizer: Arc<Reloadable>,
     metrics: ReloadMetrics,
 }
 
-impl Follower {
+impl FileReloader {
     /// Creates the task for the file of `authorizer`.
     pub(super) fn new(
         file: ConfigurationFile,
@@ -55,7 +55,7 @@ impl Follower {
         metrics: &MetricsRegistry,
     ) -> Self {
         let metrics = ReloadMetrics::new(metrics, &FAMILIES, &file.text);
-        Follower { file, authorizer, metrics }
+        FileReloader { file, authorizer, metrics }
     }
 
     /// Watches the file. Never returns.
@@ -65,21 +65,21 @@ impl Follower {
         let mut seen = None;
         let mut read = None::<Instant>;
         loop {
-            let now = sign(&this.file.path);
-            if now != seen || read.is_none_or(|read| read.elapsed() >= READ_EVERY) {
+            let now = identify(&this.file.path);
+            if now != seen || read.is_none_or(|read| read.elapsed() >= READ_INTERVAL) {
                 (seen, read) = (now, Some(Instant::now()));
                 let this = Arc::clone(&this);
                 // Compiling expressions takes long.
-                if let Err(error) = tokio::task::spawn_blocking(move || this.look()).await {
+                if let Err(error) = tokio::task::spawn_blocking(move || this.reload_if_changed()).await {
                     tracing::error!(%error, "reloading authorization config");
                 }
             }
-            sleep(LOOK_EVERY).await;
+            sleep(CHECK_INTERVAL).await;
         }
     }
 
     /// Reads the file and applies it if it has changed.
-    pub(super) fn look(&self) {
+    pub(super) fn reload_if_changed(&self) {
         let text = match bounded(&self.file.path) {
             Ok(text) => text,
             Err(error) => {

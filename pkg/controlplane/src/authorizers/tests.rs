@@ -127,7 +127,7 @@ async fn response_is_read_with_any_media_type() {
     let note = |attempt: authorization::webhook::Attempt| failed.lock().unwrap().push(attempt.timed_out);
     let answer = calls::connect(config, None, &client_metrics())
         .unwrap()
-        .ask(br#"{"spec":{}}"#.to_vec(), &note)
+        .post_review(br#"{"spec":{}}"#.to_vec(), &note)
         .await
         .unwrap();
     assert_eq!((answer.body.as_slice(), failed.into_inner().unwrap().len()), (&b"an answer"[..], 0));
@@ -165,7 +165,7 @@ async fn valid_file_is_reloaded_and_invalid_ignored() {
     };
     let reloadable = Arc::new(Reloadable::new(means, configuration, file.text.clone()).unwrap());
     let registry = MetricsRegistry::default();
-    let follower = Follower::new(file.clone(), Arc::clone(&reloadable), &registry);
+    let follower = FileReloader::new(file.clone(), Arc::clone(&reloadable), &registry);
     let user = Default::default();
     let allowed = async || {
         matches!(reloadable.decide(authorization::Attributes::of_user(&user)).await, Decision::Allow(_))
@@ -177,13 +177,13 @@ async fn valid_file_is_reloaded_and_invalid_ignored() {
     };
     std::fs::write(&file.path, text(&no, "Deny")).unwrap();
     assert!(allowed().await);
-    follower.look();
+    follower.reload_if_changed();
     assert!(!allowed().await && counted("status=\"success") && !counted("status=\"failure"));
     std::fs::write(&file.path, "authorizers: []").unwrap();
-    follower.look();
+    follower.reload_if_changed();
     assert!(!allowed().await && counted("status=\"failure"));
     std::fs::remove_file(&file.path).unwrap();
-    follower.look();
+    follower.reload_if_changed();
     assert!(!allowed().await && !counted("status=\"failure"));
 }
 

@@ -9,9 +9,9 @@ use api::resources::{self, Resource};
 use cacher::{Delegator, Options};
 use controllers::bootstrap::flow_control::FlowControl;
 use controllers::bootstrap::{SYSTEM_NAMESPACES, objects};
-use controllers::desired::{missing, object};
+use controllers::desired::{create_if_missing, object};
 use jsontree::{Value, json};
-use registry::client::Read;
+use registry::client::ReadFreshness;
 use registry::{Client, meta};
 use schema::object::{self, Object};
 use std::time::Duration;
@@ -44,7 +44,8 @@ impl Cluster {
         let mut config = Config::for_tests(PathBuf::new());
         change(&mut config);
         let tasks = Tasks::new(CancellationToken::new(), &MetricsRegistry::default());
-        let duties = duties(&config, &self.registry, Arc::clone(&self.storage), Vec::new(), &tasks).unwrap();
+        let duties =
+            startup_tasks(&config, &self.registry, Arc::clone(&self.storage), Vec::new(), &tasks).unwrap();
         let mut names = Vec::new();
         for hook in duties.hooks {
             names.push(hook.name);
@@ -60,7 +61,8 @@ impl Cluster {
 
     /// Returns a stored object without its unique metadata.
     async fn object(&self, group: &str, plural: &str, name: &str) -> Value {
-        let mut object = self.client(group, plural).get("", name, Read::Cached).await.unwrap().unwrap();
+        let mut object =
+            self.client(group, plural).get("", name, ReadFreshness::Cached).await.unwrap().unwrap();
         unify(&mut object);
         object.into()
     }
@@ -115,7 +117,7 @@ async fn new_cluster_gets_all_bootstrap_objects() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
     for (row, mut expected) in kinds() {
-        let mut found = cluster.client(row.group, row.plural).list("", Read::Cached).await.unwrap();
+        let mut found = cluster.client(row.group, row.plural).list("", ReadFreshness::Cached).await.unwrap();
         for object in &mut found {
             unify(object);
             meta::set(object, "managedFields", None);
@@ -226,14 +228,14 @@ async fn a_binding_to_another_role_is_replaced() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
     let client = cluster.client("rbac.authorization.k8s.io", "clusterrolebindings");
-    let binding = client.get("", "cluster-admin", Read::Cached).await.unwrap().unwrap();
+    let binding = client.get("", "cluster-admin", ReadFreshness::Cached).await.unwrap().unwrap();
     cluster.delete("/registry/clusterrolebindings/cluster-admin").await;
     let mut wrong = binding.clone();
     unify(&mut wrong);
     object::set(&mut wrong, &["roleRef", "name"], "view");
-    client.reconcile("", "cluster-admin", &|current| missing(current, &wrong)).await.unwrap();
+    client.reconcile("", "cluster-admin", &|current| create_if_missing(current, &wrong)).await.unwrap();
     cluster.start(|_| {}).await;
-    let replaced = client.get("", "cluster-admin", Read::Cached).await.unwrap().unwrap();
+    let replaced = client.get("", "cluster-admin", ReadFreshness::Cached).await.unwrap().unwrap();
     assert_eq!(replaced.get("roleRef"), binding.get("roleRef"));
     assert_eq!(replaced.get("subjects"), binding.get("subjects"));
 }
@@ -254,10 +256,10 @@ async fn obsolete_objects_are_removed_and_others_maintained() {
         );
         object::set(&mut schema, &["spec", "priorityLevelConfiguration", "name"], "none");
         schema.remove("status");
-        client.reconcile("", name, &|current| missing(current, &schema)).await.unwrap();
+        client.reconcile("", name, &|current| create_if_missing(current, &schema)).await.unwrap();
     }
     FlowControl::new(&cluster.registry).unwrap().maintain().await.unwrap();
-    assert!(client.get("", "old", Read::Cached).await.unwrap().is_none());
+    assert!(client.get("", "old", ReadFreshness::Cached).await.unwrap().is_none());
     let dangling = async |name: &str| {
         let schema = cluster.object("flowcontrol.apiserver.k8s.io", "flowschemas", name).await;
         schema["status"]["conditions"][0]["status"].clone()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use server::health::{Check, CheckError};
 
-use super::Current;
+use super::CurrentRules;
 use super::key_rules::EncryptionRules;
 
 /// Name of the common check of all plugins. It exists even without plugins if the configuration is
@@ -13,12 +13,13 @@ use super::key_rules::EncryptionRules;
 const ALL: &str = "kms-providers";
 
 /// Returns one check for all plugins if they are reloadable or all use v2; otherwise one for each.
-pub(super) fn checks(current: &Current, reloaded: bool) -> Vec<Arc<dyn Check>> {
+pub(super) fn checks(current: &CurrentRules, reloaded: bool) -> Vec<Arc<dyn Check>> {
     let covers = current.load();
     if reloaded || covers.rules().has_single_health_check() {
-        return vec![Arc::new(All(Arc::clone(current)))];
+        return vec![Arc::new(AllProviders(Arc::clone(current)))];
     }
-    let one = |index| Arc::new(One { name: name(index), index, current: Arc::clone(current) }) as _;
+    let one =
+        |index| Arc::new(SingleProvider { name: name(index), index, current: Arc::clone(current) }) as _;
     (0..covers.rules().plugins_count()).map(one).collect()
 }
 
@@ -49,10 +50,10 @@ pub(super) async fn all(covers: &EncryptionRules) -> Result<(), UnhealthyError> 
     }
 }
 
-struct All(Current);
+struct AllProviders(CurrentRules);
 
 #[async_trait]
-impl Check for All {
+impl Check for AllProviders {
     fn name(&self) -> &str {
         ALL
     }
@@ -62,14 +63,14 @@ impl Check for All {
     }
 }
 
-struct One {
+struct SingleProvider {
     name: String,
     index: usize,
-    current: Current,
+    current: CurrentRules,
 }
 
 #[async_trait]
-impl Check for One {
+impl Check for SingleProvider {
     fn name(&self) -> &str {
         &self.name
     }

@@ -19,12 +19,12 @@ pub(super) struct EncryptionRules {
     built_in: HashMap<&'static str, Option<Protection>>,
     /// Encryption of custom resources, filled on demand.
     custom: Mutex<HashMap<Box<str>, Option<Protection>>>,
-    doubts: Doubts,
+    stale_values: StaleValues,
 }
 
 /// Values that were decrypted with an earlier configuration, and may not decrypt with this one.
 #[derive(Clone, Copy)]
-enum Doubts {
+enum StaleValues {
     /// None: there was no earlier configuration.
     None,
     /// Values of the covered resources, up to a revision.
@@ -55,22 +55,22 @@ impl EncryptionRules {
             }
         }
         let prefix = format!("/{}/", prefix.trim_matches('/'));
-        EncryptionRules { rules, prefix, built_in, custom: Mutex::default(), doubts: Doubts::None }
+        EncryptionRules { rules, prefix, built_in, custom: Mutex::default(), stale_values: StaleValues::None }
     }
 
     /// Marks this configuration as successor of another. Values up to `revision` may have been decrypted with
     /// the earlier one.
-    pub(super) fn succeed(&mut self, others: &EncryptionRules, revision: Revision) {
-        let all = matches!(others.doubts, Doubts::All(_)) || !self.rules.are_about_all_of(&others.rules);
-        self.doubts = if all { Doubts::All(revision) } else { Doubts::Covered(revision) };
+    pub(super) fn follow_rules(&mut self, others: &EncryptionRules, revision: Revision) {
+        let all = matches!(others.stale_values, StaleValues::All(_)) || !self.rules.cover(&others.rules);
+        self.stale_values = if all { StaleValues::All(revision) } else { StaleValues::Covered(revision) };
     }
 
     /// True if a value read earlier, written at `revision`, may now decrypt differently.
-    pub(super) fn is_doubtful(&self, key: &str, revision: Revision) -> bool {
-        match self.doubts {
-            Doubts::None => false,
-            Doubts::Covered(until) => revision <= until && self.of(key).is_some(),
-            Doubts::All(until) => revision <= until,
+    pub(super) fn needs_reread(&self, key: &str, revision: Revision) -> bool {
+        match self.stale_values {
+            StaleValues::None => false,
+            StaleValues::Covered(until) => revision <= until && self.of(key).is_some(),
+            StaleValues::All(until) => revision <= until,
         }
     }
 

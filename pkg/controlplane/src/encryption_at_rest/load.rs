@@ -65,7 +65,7 @@ impl Loader {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub(super) async fn covers(&self, text: &[u8]) -> Result<EncryptionRules, LoadError> {
+    pub(super) async fn build_rules(&self, text: &[u8]) -> Result<EncryptionRules, LoadError> {
         let configuration = Configuration::read(text, self.reload).map_err(|wrong| {
             let said = match wrong {
                 ConfigurationError::Invalid(text) => text,

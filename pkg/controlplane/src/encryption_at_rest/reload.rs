@@ -7,17 +7,17 @@ use storage::Storage;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::load::{LoadError, Loader};
-use super::{Current, EncryptionRules, health};
-use crate::reloads::{FileIdentity, ReloadMetrics, hash, sign};
+use super::{CurrentRules, EncryptionRules, health};
+use crate::reloads::{FileIdentity, ReloadMetrics, hash, identify};
 
 /// Interval of checks for a changed file.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of unconditional reads.
-const READ_EVERY: Duration = Duration::from_secs(60);
-/// Delay after the first failed reload. It doubles with each further failure, up to `READ_EVERY`.
+const READ_INTERVAL: Duration = Duration::from_secs(60);
+/// Delay after the first failed reload. It doubles with each further failure, up to `READ_INTERVAL`.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 /// Poll interval for unhealthy plugins.
-const HEALTH_EVERY: Duration = Duration::from_millis(100);
+const HEALTH_INTERVAL: Duration = Duration::from_millis(100);
 /// Minimum time for new plugins to become healthy.
 const HEALTH_MIN: Duration = Duration::from_secs(10);
 
@@ -36,25 +36,25 @@ pub(super) enum ReloadError {
 }
 
 /// Reload task of the configuration file.
-pub(super) struct Follower {
+pub(super) struct ConfigReloader {
     loader: Arc<Loader>,
     storage: Arc<dyn Storage>,
-    current: Current,
+    current: CurrentRules,
     metrics: ReloadMetrics,
     /// Hash of the active text. The text itself contains keys, so it is not kept.
     hash: String,
 }
 
-impl Follower {
+impl ConfigReloader {
     /// Creates the task. `current` was built from `text` of the file.
     pub(super) fn new(
         loader: Loader,
         text: &[u8],
         storage: Arc<dyn Storage>,
-        current: Current,
+        current: CurrentRules,
         metrics: ReloadMetrics,
     ) -> Self {
-        Follower { loader: Arc::new(loader), storage, current, metrics, hash: hash(text) }
+        ConfigReloader { loader: Arc::new(loader), storage, current, metrics, hash: hash(text) }
     }
 
     /// Watches the file. Never returns.
@@ -64,19 +64,19 @@ impl Follower {
         let mut next = Instant::now();
         let mut retry = RETRY_FIRST;
         loop {
-            let now = sign(&self.loader.file);
+            let now = identify(&self.loader.file);
             if now != seen || next <= Instant::now() {
                 seen = now;
-                match self.look().await {
-                    Ok(()) => (next, retry) = (Instant::now() + READ_EVERY, RETRY_FIRST),
+                match self.reload_if_changed().await {
+                    Ok(()) => (next, retry) = (Instant::now() + READ_INTERVAL, RETRY_FIRST),
                     Err(error) => {
                         self.metrics.failed();
                         tracing::error!(file = %self.loader.file.display(), %error, "failed to reload the encryption configuration, the previous one remains");
-                        (next, retry) = (Instant::now() + retry, (retry * 2).min(READ_EVERY));
+                        (next, retry) = (Instant::now() + retry, (retry * 2).min(READ_INTERVAL));
                     }
                 }
             }
-            sleep(LOOK_EVERY).await;
+            sleep(CHECK_INTERVAL).await;
         }
     }
 
@@ -85,7 +85,7 @@ impl Follower {
     ///
     /// # Errors
     /// The reason why it is unusable.
-    pub(super) async fn look(&mut self) -> Result<(), ReloadError> {
+    pub(super) async fn reload_if_changed(&mut self) -> Result<(), ReloadError> {
         let loader = Arc::clone(&self.loader);
         let text = tokio::task::spawn_blocking(move || loader.read()).await;
         let text = text??;
@@ -93,10 +93,10 @@ impl Follower {
         if hash == self.hash {
             return Ok(());
         }
-        let mut covers = self.loader.covers(&text).await?;
+        let mut covers = self.loader.build_rules(&text).await?;
         becomes_healthy(&covers).await?;
         let revision = self.storage.current_revision().await?;
-        covers.succeed(&self.current.load(), revision);
+        covers.follow_rules(&self.current.load(), revision);
         self.current.store(Arc::new(covers));
         self.metrics.succeeded(hash.clone());
         self.hash = hash;
@@ -111,7 +111,7 @@ async fn becomes_healthy(covers: &EncryptionRules) -> Result<(), ReloadError> {
     let healthy = async {
         while let Err(error) = health::all(covers).await {
             last = Some(error);
-            sleep(HEALTH_EVERY).await;
+            sleep(HEALTH_INTERVAL).await;
         }
     };
     match timeout(covers.rules().grace().max(HEALTH_MIN), healthy).await {

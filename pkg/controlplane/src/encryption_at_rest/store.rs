@@ -8,55 +8,55 @@ use bytes::Bytes;
 use encryption::Protection;
 use futures::{StreamExt, TryStreamExt, stream};
 use storage::{
-    Deleted, Error, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions,
-    WatchStream, Written,
+    DeleteResult, Error, KeyValue, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchItem,
+    WatchOptions, WatchStream,
 };
 use tokio::sync::watch;
 
-use super::Current;
+use super::CurrentRules;
 use super::key_rules::PrefixEncryption;
-use super::value::{expect_plain, settle};
+use super::value::{expect_plain, set_decrypted};
 use super::watch_decryptor::WatchDecryptor;
 
 /// Number of bytes to decrypt before yielding to other tasks: about a millisecond of work.
 const INLINE_BYTES_MAX: usize = 256 << 10;
 /// Maximum concurrent KMS calls for one list.
-const ASKED_MAX: usize = 16;
+const KMS_CALLS_MAX: usize = 16;
 
 /// The wrapped store and the active configuration.
-pub(super) struct Encrypted {
+pub(super) struct EncryptedStore {
     inner: Arc<dyn Storage>,
-    current: Current,
-    patience: Arc<WatchDecryptor>,
+    current: CurrentRules,
+    watch_decryptor: Arc<WatchDecryptor>,
 }
 
-impl Encrypted {
-    pub(super) fn new(inner: Arc<dyn Storage>, current: Current) -> Self {
-        Encrypted { inner, current, patience: Arc::default() }
+impl EncryptedStore {
+    pub(super) fn new(inner: Arc<dyn Storage>, current: CurrentRules) -> Self {
+        EncryptedStore { inner, current, watch_decryptor: Arc::default() }
     }
 
-    async fn opened(&self, found: Option<KeyValue>) -> Option<KeyValue> {
+    async fn decrypt_found(&self, found: Option<KeyValue>) -> Option<KeyValue> {
         match found {
             Some(kv) => Some(open(&self.current, kv).await),
             None => None,
         }
     }
 
-    async fn decided(&self, written: Written) -> Written {
+    async fn decrypt_written(&self, written: PutResult) -> PutResult {
         match written {
-            Written::Stale { current, revision } => {
-                Written::Stale { current: self.opened(current).await, revision }
+            PutResult::Stale { current, revision } => {
+                PutResult::Stale { current: self.decrypt_found(current).await, revision }
             }
-            Written::Done(revision) => Written::Done(revision),
+            PutResult::Done(revision) => PutResult::Done(revision),
         }
     }
 }
 
 #[async_trait]
-impl Storage for Encrypted {
+impl Storage for EncryptedStore {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
         let Lookup { revision, kv } = self.inner.get(key).await?;
-        Ok(Lookup { revision, kv: self.opened(kv).await })
+        Ok(Lookup { revision, kv: self.decrypt_found(kv).await })
     }
 
     /// An unresponsive plugin fails the list. The client can retry it.
@@ -86,7 +86,7 @@ impl Storage for Encrypted {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         let protection = self.current.load().of(key);
         let sealed = match protection {
             None => value,
@@ -95,18 +95,18 @@ impl Storage for Encrypted {
             })?,
         };
         let written = self.inner.put(key, sealed, expected, ttl).await?;
-        Ok(self.decided(written).await)
+        Ok(self.decrypt_written(written).await)
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         let deleted = self.inner.delete(key, expected).await?;
-        Ok(self.decided(deleted).await)
+        Ok(self.decrypt_written(deleted).await)
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
         let stream = self.inner.watch(prefix, options).await?;
         let current = Arc::clone(&self.current);
-        let patience = Arc::clone(&self.patience);
+        let patience = Arc::clone(&self.watch_decryptor);
         let opened = stream.and_then(move |item| {
             let current = Arc::clone(&current);
             let patience = Arc::clone(&patience);
@@ -141,8 +141,8 @@ impl Storage for Encrypted {
         self.inner.compacted()
     }
 
-    fn is_doubtful(&self, key: &str, revision: Revision) -> bool {
-        self.current.load().is_doubtful(key, revision) || self.inner.is_doubtful(key, revision)
+    fn needs_reread(&self, key: &str, revision: Revision) -> bool {
+        self.current.load().needs_reread(key, revision) || self.inner.needs_reread(key, revision)
     }
 
     async fn healthy(&self) -> Result<(), Error> {
@@ -151,13 +151,13 @@ impl Storage for Encrypted {
 }
 
 /// Decrypts one value. Marks it as unreadable after an error.
-async fn open(current: &Current, mut kv: KeyValue) -> KeyValue {
+async fn open(current: &CurrentRules, mut kv: KeyValue) -> KeyValue {
     let protection = current.load().of(&kv.key);
     match protection {
         None => expect_plain(&mut kv),
         Some(protection) => {
             let opened = protection.open(&kv.value, kv.key.as_bytes()).await;
-            settle(&mut kv, opened);
+            set_decrypted(&mut kv, opened);
         }
     }
     kv
@@ -186,14 +186,14 @@ async fn open_all(protection: Protection, kvs: Vec<KeyValue>) -> Result<Vec<KeyV
     let protection = &protection;
     let mut answers = stream::iter(asked)
         .map(|(at, key, value)| async move { (at, protection.open(&value, key.as_bytes()).await) })
-        .buffer_unordered(ASKED_MAX);
+        .buffer_unordered(KMS_CALLS_MAX);
     while let Some((at, opened)) = answers.next().await {
         let Some(kv) = kvs.get_mut(at) else { continue };
         match opened {
             Err(error) if error.is_transient() => {
                 return Err(Error::Transformation { key: kv.key.clone(), message: error.to_string().into() });
             }
-            opened => settle(kv, opened),
+            opened => set_decrypted(kv, opened),
         }
     }
     Ok(kvs)
@@ -204,7 +204,7 @@ fn open_now(protection: &Protection, mut kvs: Vec<KeyValue>) -> (Vec<KeyValue>, 
     let mut waiting = Vec::new();
     for (at, kv) in kvs.iter_mut().enumerate() {
         match protection.open_now(&kv.value, kv.key.as_bytes()) {
-            Some(opened) => settle(kv, opened),
+            Some(opened) => set_decrypted(kv, opened),
             None => waiting.push(at),
         }
     }

@@ -10,7 +10,8 @@ use encryption::NOT_EXPECTED;
 use futures::StreamExt;
 use storage::memory::Memory;
 use storage::{
-    Error, Form, KeyValue, ListOptions, Update, Updated, WatchItem, WatchOptions, Written, guaranteed_update,
+    Error, Form, KeyValue, ListOptions, PutResult, Update, UpdateResult, WatchItem, WatchOptions,
+    guaranteed_update,
 };
 
 use super::watch_decryptor::WatchDecryptor;
@@ -48,14 +49,14 @@ fn loader(file: &Path, reload: bool) -> Loader {
 }
 
 async fn covers(text: &str) -> EncryptionRules {
-    loader(Path::new("/none"), false).covers(text.as_bytes()).await.unwrap()
+    loader(Path::new("/none"), false).build_rules(text.as_bytes()).await.unwrap()
 }
 
 /// Returns an encrypted store, the wrapped store, and the active configuration.
-async fn store(text: &str) -> (Encrypted, Arc<Memory>, Current) {
+async fn store(text: &str) -> (EncryptedStore, Arc<Memory>, CurrentRules) {
     let memory = Arc::new(Memory::new());
-    let current: Current = Arc::new(ArcSwap::from_pointee(covers(text).await));
-    (Encrypted::new(Arc::clone(&memory) as _, Arc::clone(&current)), memory, current)
+    let current: CurrentRules = Arc::new(ArcSwap::from_pointee(covers(text).await));
+    (EncryptedStore::new(Arc::clone(&memory) as _, Arc::clone(&current)), memory, current)
 }
 
 async fn raw(memory: &Memory, key: &str) -> Bytes {
@@ -64,12 +65,12 @@ async fn raw(memory: &Memory, key: &str) -> Bytes {
 
 async fn write(store: &dyn Storage, key: &str, value: &'static str) -> i64 {
     match store.put(key, Bytes::from_static(value.as_bytes()), 0, None).await.unwrap() {
-        Written::Done(revision) => revision,
+        PutResult::Done(revision) => revision,
         stale => panic!("{stale:?}"),
     }
 }
 
-async fn keep_writing(store: &dyn Storage, value: &'static str) -> Result<Updated, Error> {
+async fn keep_writing(store: &dyn Storage, value: &'static str) -> Result<UpdateResult, Error> {
     let change = |_: Option<&KeyValue>| Ok(Update::Write(Bytes::from_static(value.as_bytes()), None));
     guaranteed_update(store, KEY, None, change).await
 }
@@ -87,7 +88,7 @@ async fn values_are_encrypted_only_in_store() {
     assert_eq!(listed, std::slice::from_ref(&kv));
     let all = store.list("/registry/", ListOptions::default()).await.unwrap().kvs;
     assert_eq!(all.iter().map(|kv| &*kv.value).collect::<Vec<_>>(), [b"text", b"text"]);
-    let Written::Stale { current, .. } = store.put(KEY, Bytes::new(), 0, None).await.unwrap() else {
+    let PutResult::Stale { current, .. } = store.put(KEY, Bytes::new(), 0, None).await.unwrap() else {
         panic!()
     };
     assert_eq!(current, Some(kv));
@@ -124,12 +125,12 @@ async fn watch_decrypts_current_and_previous_values() {
 async fn stale_value_is_rewritten_without_changes() {
     let (store, memory, current) = store(&text("[secrets]", &["old"])).await;
     write(&store, KEY, "text").await;
-    assert!(matches!(keep_writing(&store, "text").await, Ok(Updated::Unchanged(_))));
+    assert!(matches!(keep_writing(&store, "text").await, Ok(UpdateResult::Unchanged(_))));
     current.store(Arc::new(covers(&text("[secrets]", &["new", "old"])).await));
     assert_eq!(store.get(KEY).await.unwrap().kv.unwrap().form, Form::Stale);
-    assert!(matches!(keep_writing(&store, "text").await, Ok(Updated::Written(_))));
+    assert!(matches!(keep_writing(&store, "text").await, Ok(UpdateResult::Written(_))));
     assert!(raw(&memory, KEY).await.starts_with(b"k8s:enc:aesgcm:v1:new:"));
-    assert!(matches!(keep_writing(&store, "text").await, Ok(Updated::Unchanged(_))));
+    assert!(matches!(keep_writing(&store, "text").await, Ok(UpdateResult::Unchanged(_))));
 }
 
 #[tokio::test]
@@ -140,7 +141,7 @@ async fn stale_value_is_rewritten_despite_cached_suggestion() {
     let suggestion = Some(KeyValue::new(KEY, "text", revision));
     let change = |_: Option<&KeyValue>| Ok::<_, Error>(Update::Write("text".into(), None));
     let updated = guaranteed_update(&store, KEY, suggestion, change).await.unwrap();
-    assert!(matches!(updated, Updated::Written(_)));
+    assert!(matches!(updated, UpdateResult::Written(_)));
     assert!(raw(&memory, KEY).await.starts_with(b"k8s:enc:aesgcm:v1:new:"));
 }
 
@@ -253,7 +254,7 @@ async fn invalid_file_prevents_start() {
                 .to_owned(),
         ),
     ] {
-        let error = loader.covers(text.as_bytes()).await.err().unwrap().to_string();
+        let error = loader.build_rules(text.as_bytes()).await.err().unwrap().to_string();
         assert!(error.starts_with(&expected), "{error}");
     }
 }
@@ -263,11 +264,15 @@ struct Mute;
 
 #[async_trait::async_trait]
 impl encryption::Transformer for Mute {
-    fn try_decrypt(&self, _: &[u8], _: &[u8]) -> Option<Result<encryption::Decrypted, encryption::Error>> {
+    fn try_decrypt(
+        &self,
+        _: &[u8],
+        _: &[u8],
+    ) -> Option<Result<encryption::DecryptedValue, encryption::Error>> {
         None
     }
 
-    async fn open(&self, _: &[u8], _: &[u8]) -> Result<encryption::Decrypted, encryption::Error> {
+    async fn open(&self, _: &[u8], _: &[u8]) -> Result<encryption::DecryptedValue, encryption::Error> {
         std::future::pending().await
     }
 
@@ -298,8 +303,8 @@ async fn unresponsive_plugin_delays_watch_only_occasionally() {
     let text = "{kind: EncryptionConfiguration, apiVersion: apiserver.config.k8s.io/v1, resources: [{resources: [secrets], \
                 providers: [{kms: {apiVersion: v2, name: p, endpoint: 'unix:///a'}}]}]}";
     let loader = Loader { factory: Arc::new(Mute), ..loader(Path::new("/none"), false) };
-    let covers = loader.covers(text.as_bytes()).await.unwrap();
-    let current: Current = Arc::new(ArcSwap::from_pointee(covers));
+    let covers = loader.build_rules(text.as_bytes()).await.unwrap();
+    let current: CurrentRules = Arc::new(ArcSwap::from_pointee(covers));
     let patience = WatchDecryptor::default();
     let began = tokio::time::Instant::now();
     for number in 0..1_000 {

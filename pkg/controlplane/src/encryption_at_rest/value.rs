@@ -1,7 +1,7 @@
 //! The value of a stored key, as far as encryption changes it.
 
 use bytes::Bytes;
-use encryption::{Decrypted, NOT_EXPECTED, is_encrypted};
+use encryption::{DecryptedValue, NOT_EXPECTED, is_encrypted};
 use storage::{Form, KeyValue};
 
 /// Marks the value of an unencrypted resource as unreadable if it is encrypted.
@@ -13,10 +13,10 @@ pub(super) fn expect_plain(kv: &mut KeyValue) {
 }
 
 /// Stores the result of a decryption.
-pub(super) fn settle(kv: &mut KeyValue, opened: Result<Decrypted, encryption::Error>) {
+pub(super) fn set_decrypted(kv: &mut KeyValue, opened: Result<DecryptedValue, encryption::Error>) {
     let (value, form) = match opened {
-        Ok(Decrypted { plain, stale: false }) => (plain, Form::Current),
-        Ok(Decrypted { plain, stale: true }) => (plain, Form::Stale),
+        Ok(DecryptedValue { plain, stale: false }) => (plain, Form::Current),
+        Ok(DecryptedValue { plain, stale: true }) => (plain, Form::Stale),
         Err(error) => (Bytes::new(), Form::Unreadable(error.to_string().into())),
     };
     (kv.value, kv.form) = (value, form);

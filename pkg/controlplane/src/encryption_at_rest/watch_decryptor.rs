@@ -7,12 +7,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use encryption::{Decrypted, Error, Protection};
+use encryption::{DecryptedValue, Error, Protection};
 use storage::KeyValue;
 use tokio::time::{Instant, timeout};
 
-use super::Current;
-use super::value::{expect_plain, settle};
+use super::CurrentRules;
+use super::value::{expect_plain, set_decrypted};
 
 /// Maximum wait for one value.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -28,21 +28,25 @@ pub(super) struct WatchDecryptor {
 
 impl WatchDecryptor {
     /// Decrypts a value. Marks it as unreadable after an error or timeout.
-    pub(super) async fn open(&self, current: &Current, mut kv: KeyValue) -> KeyValue {
+    pub(super) async fn open(&self, current: &CurrentRules, mut kv: KeyValue) -> KeyValue {
         let Some(protection) = current.load().of(&kv.key) else {
             expect_plain(&mut kv);
             return kv;
         };
         let opened = match protection.open_now(&kv.value, kv.key.as_bytes()) {
             Some(opened) => opened,
-            None => self.ask(protection, &kv).await,
+            None => self.decrypt_with_retry(protection, &kv).await,
         };
-        settle(&mut kv, opened);
+        set_decrypted(&mut kv, opened);
         kv
     }
 
-    async fn ask(&self, protection: Protection, kv: &KeyValue) -> Result<Decrypted, Error> {
-        let late = || Error::away("the key of the value was not there in time");
+    async fn decrypt_with_retry(
+        &self,
+        protection: Protection,
+        kv: &KeyValue,
+    ) -> Result<DecryptedValue, Error> {
+        let late = || Error::unavailable("the key of the value was not there in time");
         if self.is_exhausted() {
             return Err(late());
         }

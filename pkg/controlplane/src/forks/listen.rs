@@ -24,11 +24,11 @@ use super::Parent;
 use crate::error::{ConfigurationError, RunError};
 
 /// Maximum number of connections beyond one per fork.
-const CONNECTIONS_MORE: usize = 64;
+const EXTRA_CONNECTIONS: usize = 64;
 /// Maximum wait for the command of a client.
-const ASK_MAX: Duration = Duration::from_secs(10);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of a command with its newline, in bytes.
-const WORD_BYTES_MAX: u64 = 16;
+const COMMAND_BYTES_MAX: u64 = 16;
 
 /// Address of the fork server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,12 +68,12 @@ pub async fn serve(
     listening: impl FnOnce(&str),
 ) -> Result<(), RunError> {
     let tracker = TaskTracker::new();
-    let room = parent.room.available_permits() + CONNECTIONS_MORE;
+    let permits = parent.permits.available_permits() + EXTRA_CONNECTIONS;
     let clients = Clients {
         parent,
         stop: stop.clone(),
         tracker: tracker.clone(),
-        room: Arc::new(Semaphore::new(room)),
+        permits: Arc::new(Semaphore::new(permits)),
     };
     match listen {
         Listen::Unix(path) => {
@@ -89,7 +89,7 @@ pub async fn serve(
                         stream.peer_cred().is_ok_and(|peer| is_allowed_peer(peer.uid(), owner))
                     };
                     if accepted.as_ref().map_or(true, is_own) {
-                        clients.take(accepted).await;
+                        clients.serve_connection(accepted).await;
                     }
                 }
             };
@@ -102,7 +102,7 @@ pub async fn serve(
             listening(&listener.local_addr().map_err(failed)?.to_string());
             let accepting = async {
                 loop {
-                    clients.take(listener.accept().await.map(|(stream, _)| stream)).await;
+                    clients.serve_connection(listener.accept().await.map(|(stream, _)| stream)).await;
                 }
             };
             stop.run_until_cancelled(accepting).await;
@@ -135,12 +135,15 @@ struct Clients {
     parent: Arc<Parent>,
     stop: CancellationToken,
     tracker: TaskTracker,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Clients {
     /// Serves a connection in the background. Waits while there are too many.
-    async fn take<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(&self, accepted: io::Result<S>) {
+    async fn serve_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+        &self,
+        accepted: io::Result<S>,
+    ) {
         let stream = match accepted {
             Ok(stream) => stream,
             Err(error) => {
@@ -150,7 +153,7 @@ impl Clients {
             }
         };
         // The semaphore is never closed.
-        let Ok(room) = Arc::clone(&self.room).acquire_owned().await else { return };
+        let Ok(room) = Arc::clone(&self.permits).acquire_owned().await else { return };
         let parent = Arc::clone(&self.parent);
         let stop = self.stop.clone();
         self.tracker.spawn(async move {
@@ -171,18 +174,18 @@ where
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader);
     let mut word = String::new();
-    let mut limited = (&mut reader).take(WORD_BYTES_MAX);
-    timeout(ASK_MAX, limited.read_line(&mut word)).await.map_err(io::Error::from)??;
+    let mut limited = (&mut reader).take(COMMAND_BYTES_MAX);
+    timeout(COMMAND_TIMEOUT, limited.read_line(&mut word)).await.map_err(io::Error::from)??;
     match word.trim_end() {
         "fork" => {}
-        "parent" => return answer(&mut writer, "kubeconfig", &parent.kubeconfig()).await,
-        _ => return answer(&mut writer, "error", "what is wanted is \"fork\" or \"parent\"").await,
+        "parent" => return write_response(&mut writer, "kubeconfig", &parent.kubeconfig()).await,
+        _ => return write_response(&mut writer, "error", "what is wanted is \"fork\" or \"parent\"").await,
     }
     let fork = match parent.fork().await {
         Ok(fork) => fork,
-        Err(error) => return answer(&mut writer, "error", &error.to_string()).await,
+        Err(error) => return write_response(&mut writer, "error", &error.to_string()).await,
     };
-    let told = answer(&mut writer, "kubeconfig", &fork.kubeconfig).await;
+    let told = write_response(&mut writer, "kubeconfig", &fork.kubeconfig).await;
     if told.is_ok() {
         // Further input is discarded.
         let mut nowhere = tokio::io::sink();
@@ -193,7 +196,7 @@ where
     told
 }
 
-async fn answer(writer: &mut (impl AsyncWrite + Unpin), name: &str, text: &str) -> io::Result<()> {
+async fn write_response(writer: &mut (impl AsyncWrite + Unpin), name: &str, text: &str) -> io::Result<()> {
     let mut line = json!({ name: text }).to_string();
     line.push('\n');
     writer.write_all(line.as_bytes()).await?;

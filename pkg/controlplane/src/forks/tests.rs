@@ -27,12 +27,12 @@ fn config(dir: &Path) -> Config {
 /// Returns an administrator client of the parent.
 fn of_parent(parent: &Parent) -> Client {
     let running = parent.running.lock().unwrap();
-    Client::at(running.address, &running.trust, TOKEN)
+    Client::at(running.address, &running.ca_certificates, TOKEN)
 }
 
 /// Returns an administrator client of a fork. It trusts the parent's CA.
 fn of_fork(parent: &Parent, fork: &Fork) -> Client {
-    Client::at(fork.running.address, &parent.running.lock().unwrap().trust, TOKEN)
+    Client::at(fork.running.address, &parent.running.lock().unwrap().ca_certificates, TOKEN)
 }
 
 fn definition() -> Value {
@@ -214,7 +214,7 @@ async fn ended_fork_releases_everything() {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    let ended = timeout(END_MAX, gone).await;
+    let ended = timeout(SHUTDOWN_TIMEOUT, gone).await;
     let left: Vec<_> = stores.iter().map(std::sync::Weak::strong_count).collect();
     assert!(ended.is_ok(), "{left:?} stores, {} tasks of {tasks}", runtime.num_alive_tasks());
     parent.stop().await;

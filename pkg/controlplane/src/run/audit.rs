@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::audit::{
-    AuditMetrics, Batch, BatchOptions, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union,
+    AuditMetrics, Batch, BatchOptions, File, IgnoreFailures, Log, Policy, Sink, Truncate, TruncateOptions,
+    Union,
 };
 use client::Dialer;
 use component_base::clock::Clock;
@@ -41,11 +42,12 @@ pub(super) fn auditor(
     if let Some((log, out)) = out {
         let counted = Arc::clone(metrics);
         let (lines, mode) = match log.mode {
-            AuditMode::Blocking => (Log::waiting(out, log.format, counted), log.mode),
+            AuditMode::Blocking => (Log::with_buffer(out, log.format, counted), log.mode),
             // The batch size is not visible in a file.
-            AuditMode::Batch(BatchOptions { waiting_max, throttle: None, .. }) => {
-                (Log::batched(out, log.format, counted, waiting_max), AuditMode::Blocking)
-            }
+            AuditMode::Batch(BatchOptions { waiting_max, throttle: None, .. }) => (
+                Log::with_background_writer_limit(out, log.format, counted, waiting_max),
+                AuditMode::Blocking,
+            ),
             AuditMode::BlockingStrict | AuditMode::Batch(_) => {
                 (Ok(Log::new(out, log.format, counted)), log.mode)
             }
@@ -102,7 +104,7 @@ fn sink(
     let counted = Arc::clone(metrics);
     let sink: Arc<dyn Sink> = match mode {
         AuditMode::BlockingStrict => sink,
-        AuditMode::Blocking => Arc::new(Lenient(sink)),
+        AuditMode::Blocking => Arc::new(IgnoreFailures(sink)),
         AuditMode::Batch(options) => {
             Arc::new(Batch::new(sink, options, time, counted).map_err(RunError::Threads)?)
         }

@@ -33,7 +33,7 @@ const AUTHORITY: PairNames = PairNames { certificate: "mainstay-ca.crt", key: "m
 pub(super) struct Credentials {
     pub(super) files: TlsFiles,
     /// PEM certificates that a client needs to trust this server.
-    pub(super) trust: String,
+    pub(super) ca_certificates: String,
     authority: Option<CertificatePair>,
 }
 
@@ -71,13 +71,13 @@ pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<
     }
     let served = fs::read_to_string(&default.certificate)
         .map_err(|source| RunError::read(&default.certificate, source))?;
-    let trust =
+    let ca_certificates =
         format!("{}{served}", authority.as_ref().map_or("", |authority| authority.certificate.as_str()));
     let proxy_authorities = config.authentication.request_header.ca_file.iter().cloned().collect();
     let sni = serving.sni.clone();
     let loopback = Some(loopback.certificate());
     let files = TlsFiles { default, sni, client_authorities, proxy_authorities, loopback };
-    Ok(Credentials { files, trust, authority })
+    Ok(Credentials { files, ca_certificates, authority })
 }
 
 /// True if a CA signed a certificate. Both are files and may be missing.
@@ -111,7 +111,7 @@ pub(super) fn write_kubeconfig(
     let encode = |text: &str| STANDARD.encode(text);
     let text = kubeconfig::render(
         &server,
-        &encode(&credentials.trust),
+        &encode(&credentials.ca_certificates),
         &encode(&admin.certificate),
         &encode(&admin.key),
     );

@@ -14,7 +14,7 @@ use crate::error::RunError;
 use crate::loopback::Loopback;
 
 /// The listening socket with its credentials.
-pub(super) struct Front {
+pub(super) struct ServingSocket {
     pub(super) credentials: certificates::Credentials,
     pub(super) contents: TlsContents,
     pub(super) tls: Arc<ArcSwap<Tls>>,
@@ -22,7 +22,7 @@ pub(super) struct Front {
     pub(super) address: SocketAddr,
 }
 
-impl Front {
+impl ServingSocket {
     /// Opens the socket and prepares all credentials, including those for loopback requests. If the system
     /// chooses the port, it is stored in `config`.
     ///
@@ -36,7 +36,7 @@ impl Front {
         let (listener, address) = listen(config.serving.bind)?;
         config.serving.bind.address.set_port(address.port());
         certificates::write_kubeconfig(config, &credentials, address, now)?;
-        Ok((Front { credentials, contents, tls, listener, address }, loopback))
+        Ok((ServingSocket { credentials, contents, tls, listener, address }, loopback))
     }
 }
 

@@ -79,7 +79,7 @@ impl Hooks {
     pub(super) fn new(work: Vec<PostStartHook>) -> Self {
         let storage_readiness = Hook::new(STORAGE_READINESS);
         let state = |name| match name {
-            AUTOREGISTERED => Hook::listed_as(name),
+            AUTOREGISTERED => Hook::with_name(name),
             _ => Hook::new(name),
         };
         let work: Vec<_> = work.into_iter().map(|hook| (state(hook.name), hook)).collect();
@@ -88,7 +88,7 @@ impl Hooks {
         listed.sort_by_key(|(name, _)| position(name));
         Hooks {
             listed: listed.into_iter().map(|(_, state)| state).collect(),
-            informers: Hook::listed_as("informer-sync"),
+            informers: Hook::with_name("informer-sync"),
             storage_readiness,
             work: work.into_iter().map(|(state, hook)| (hook, state)).collect(),
         }

@@ -46,8 +46,8 @@ impl ServiceAccountKeys {
             Some(external) if configured > external => Err(RunError::Credentials(format!(
                 "service-account-max-token-expiration cannot be set longer than the token expiration supported by \
                  service-account-signing-endpoint: {} > {}",
-                printed(configured),
-                printed(external)
+                format_go_duration(configured),
+                format_go_duration(external)
             ))),
             _ => Ok(configured),
         }
@@ -55,7 +55,7 @@ impl ServiceAccountKeys {
 }
 
 /// Formats a duration as Go does.
-fn printed(time: Duration) -> String {
+fn format_go_duration(time: Duration) -> String {
     format_duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 

@@ -12,10 +12,10 @@ use component_base::metrics::MetricsRegistry;
 use server::TakeSnapshot;
 use storage::memory::Memory;
 use storage::mvcc::{Archive, Image};
-use storage::{Routed, Storage};
-use storage_embedded::Embedded;
+use storage::{RoutedStorage, Storage};
+use storage_embedded::EmbeddedStore;
 use storage_embedded::snapshot::{self, Snapshot};
-use storage_etcd3::{Compactor, CustomDialer, Dialing, Etcd, LeaseMetrics, TlsFiles};
+use storage_etcd3::{Compactor, CustomDialer, DialFuture, Etcd, LeaseMetrics, TlsFiles};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -68,7 +68,7 @@ pub(super) struct Store {
     pub(super) times: Arc<StoreTimes>,
     /// Returns the contents, if the whole store is in this process.
     pub(super) image: Option<TakeImage>,
-    embedded: Option<Arc<Embedded>>,
+    embedded: Option<Arc<EmbeddedStore>>,
     /// Background tasks, until the store is closed.
     background: JoinSet<()>,
 }
@@ -93,7 +93,7 @@ impl Store {
                 Ok(Store::of(Arc::clone(memory) as _, Size::Unknown))
             }
             StorageConfig::Memory(config) => {
-                let memory = begin.map_or_else(Memory::new, Memory::over);
+                let memory = begin.map_or_else(Memory::new, Memory::from_archive);
                 Ok(Store::in_memory(memory, config.compaction_interval))
             }
             StorageConfig::Embedded { dir, compaction_interval, .. } => {
@@ -101,7 +101,7 @@ impl Store {
                 let mut options = storage_embedded::Options::new(Arc::new(SystemTime::now));
                 options.compaction_interval = *compaction_interval;
                 options.begin = begin;
-                let embedded = Embedded::open(dir, options)?;
+                let embedded = EmbeddedStore::open(dir, options)?;
                 let held = Arc::clone(&embedded);
                 let mut store = Store::of(Arc::clone(&embedded) as _, Size::Directory(dir.clone()));
                 store.embedded = Some(embedded);
@@ -119,7 +119,7 @@ impl Store {
     }
 
     /// Returns the data for the console. An in-process store has no pending remote calls.
-    pub(super) fn looks(&self) -> StoreConsoleSource {
+    pub(super) fn console_source(&self) -> StoreConsoleSource {
         let times = Arc::clone(&self.times);
         let waiting = Arc::clone(&self.times);
         let name = match *self.size {
@@ -130,16 +130,18 @@ impl Store {
         StoreConsoleSource {
             name,
             durations: Arc::new(move || times.durations()),
-            waiting: Arc::new(move || waiting.waiting()),
+            waiting: Arc::new(move || waiting.active_operations()),
         }
     }
 
     /// Creates the store of a fork from its parent's image.
     pub(super) fn fork(image: &Image, config: &StorageConfig) -> Self {
         match config {
-            StorageConfig::Memory(config) => Store::in_memory(Memory::of(image), config.compaction_interval),
+            StorageConfig::Memory(config) => {
+                Store::in_memory(Memory::from_image(image), config.compaction_interval)
+            }
             StorageConfig::Etcd(_) | StorageConfig::Embedded { .. } => {
-                Store::in_memory(Memory::of(image), None)
+                Store::in_memory(Memory::from_image(image), None)
             }
         }
     }
@@ -172,7 +174,7 @@ impl Store {
         memory.start_expiring();
         let mut store = Store::of(Arc::clone(&memory) as _, Size::Unknown);
         if let Some(every) = compaction_interval {
-            store.background.spawn(forget(Arc::clone(&memory), every));
+            store.background.spawn(compact_history(Arc::clone(&memory), every));
         }
         store.image = Some(Arc::new(move || memory.image()));
         store
@@ -225,12 +227,12 @@ impl Store {
                 elsewhere.push((format!("{}/{directory}/", config.prefix), store));
             }
         }
-        let storage = if elsewhere.is_empty() { main } else { Arc::new(Routed::new(main, elsewhere)) };
+        let storage = if elsewhere.is_empty() { main } else { Arc::new(RoutedStorage::new(main, elsewhere)) };
         let times = Arc::<StoreTimes>::default();
         let storage = Arc::new(MeasuredStore::new(storage, &config.prefix, Arc::clone(&times)));
         let size = Arc::new(Size::of(known.len()));
         for (number, (_, etcd)) in known.iter().enumerate().filter(|_| !config.size_interval.is_zero()) {
-            background.spawn(size::ask(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
+            background.spawn(size::poll(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
         }
         let clusters = known.into_iter().map(|(_, etcd)| etcd as Arc<dyn Storage>).collect();
         Ok(Store { storage, clusters, size, times, image: None, embedded: None, background })
@@ -265,14 +267,14 @@ fn options(
     options.traced = traced;
     options.leases = leases.clone();
     if let Some(dialer) = dialer {
-        options.way = Some(CustomDialer::new(way(dialer)));
+        options.dialer = Some(CustomDialer::new(member_dialer(dialer)));
         options.dial_timeout = PROXIED_DIAL_TIMEOUT;
     }
     options
 }
 
 /// Returns the connector to members through a proxy.
-fn way(dialer: &Dialer) -> impl Fn(String, u16) -> Dialing + Send + Sync + use<> {
+fn member_dialer(dialer: &Dialer) -> impl Fn(String, u16) -> DialFuture + Send + Sync + use<> {
     let dialer = Arc::clone(dialer);
     move |host, port| {
         let dialer = Arc::clone(&dialer);
@@ -284,7 +286,7 @@ fn way(dialer: &Dialer) -> impl Fn(String, u16) -> Dialing + Send + Sync + use<>
 }
 
 /// Compacts history like the embedded store: between one and two intervals remain.
-async fn forget(memory: Arc<Memory>, every: Duration) {
+async fn compact_history(memory: Arc<Memory>, every: Duration) {
     let mut before = None;
     loop {
         tokio::time::sleep(every).await;

@@ -64,12 +64,12 @@ async fn a_server_becomes_ready_serves_and_stops() {
     let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
     let admin = Some(server.token());
     let nobody = Some(server.nobody_token());
-    assert_eq!(get(address, server.trust(), None, "/readyz", admin).await, (200, "ok".to_owned()));
+    assert_eq!(get(address, server.ca_certificates(), None, "/readyz", admin).await, (200, "ok".to_owned()));
     // Health is public, discovery needs any user, and metrics need an administrator.
-    assert_eq!(get(address, server.trust(), None, "/livez", None).await.0, 200);
-    assert_eq!(get(address, server.trust(), None, "/api", None).await.0, 403);
-    assert_eq!(get(address, server.trust(), None, "/api", nobody).await.0, 200);
-    assert_eq!(get(address, server.trust(), None, "/metrics", nobody).await.0, 403);
+    assert_eq!(get(address, server.ca_certificates(), None, "/livez", None).await.0, 200);
+    assert_eq!(get(address, server.ca_certificates(), None, "/api", None).await.0, 403);
+    assert_eq!(get(address, server.ca_certificates(), None, "/api", nobody).await.0, 200);
+    assert_eq!(get(address, server.ca_certificates(), None, "/metrics", nobody).await.0, 403);
     let dir = server.dir().to_owned();
     server.stop().await;
     assert!(TcpStream::connect(address).await.is_err());
@@ -81,7 +81,7 @@ async fn reads_use_watch_cache_unless_disabled() {
     let check = async |change: fn(&mut Config), expected: bool| {
         let server = TestServer::start_with(change).await.unwrap();
         let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
-        let trust = server.trust();
+        let trust = server.ca_certificates();
         let admin = Some(server.token());
         let (code, list) = get(address, trust, None, "/api/v1/namespaces", admin).await;
         assert!(code == 200 && list.contains("kube-system"), "{code} {list}");
@@ -180,7 +180,7 @@ async fn start_errors_have_messages() {
 async fn start_hooks_are_listed_as_upstream_does() {
     let server = TestServer::start().await.unwrap();
     let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
-    let page = get(address, server.trust(), None, "/readyz?verbose", Some(server.token())).await.1;
+    let page = get(address, server.ca_certificates(), None, "/readyz?verbose", Some(server.token())).await.1;
     let hooks: Vec<&str> =
         page.lines().filter_map(|line| line.strip_prefix("[+]poststarthook/")?.strip_suffix(" ok")).collect();
     assert!(page.contains("\n[+]autoregister-completion ok\n"), "{page}");
@@ -236,7 +236,7 @@ async fn server_is_registered_while_ready() {
     {
     }
     let read = async |path: &str| {
-        let page = get(address, server.trust(), None, path, Some(server.token())).await.1;
+        let page = get(address, server.ca_certificates(), None, path, Some(server.token())).await.1;
         serde_json::from_str::<jsontree::Value>(&page).unwrap()
     };
     let ip = "192.0.2.1";

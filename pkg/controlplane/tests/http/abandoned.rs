@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use apimachinery::query::Query;
-use apimachinery::request_context::{Client as WatchDecryptor, RequestContext, Waiting};
+use apimachinery::request_context::{ClientConnection as WatchDecryptor, ConnectedGuard, RequestContext};
 use apimachinery::request_info::request_info;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use async_trait::async_trait;
@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Full};
 
 /// Authorizer that allows everything. Its decision on a create disconnects the given client.
 #[derive(Default)]
-struct Impatient(Mutex<Option<Waiting>>);
+struct Impatient(Mutex<Option<ConnectedGuard>>);
 
 #[async_trait]
 impl Authorizer for Impatient {
@@ -100,8 +100,8 @@ async fn check(write: &Write, goes: Goes, code: u16, found: u16) {
     let patience = WatchDecryptor::default();
     match goes {
         Goes::Never => {}
-        Goes::AtOnce => drop(patience.waiting()),
-        Goes::WhenAdmitted => *authorizer.0.lock().unwrap() = Some(patience.waiting()),
+        Goes::AtOnce => drop(patience.guard()),
+        Goes::WhenAdmitted => *authorizer.0.lock().unwrap() = Some(patience.guard()),
     }
     let answered = send(&server, write.method, write, write.path, &patience).await;
     let read = send(&server, "GET", write, write.object, &WatchDecryptor::default()).await;

@@ -58,7 +58,7 @@ impl Client {
 
     /// Returns the server's CPU pool.
     pub(crate) fn heavy(&self) -> CpuPool {
-        self.server.heavy()
+        self.server.cpu_pool()
     }
 
     /// Sends a request on its own connection, as administrator unless it has other credentials.
@@ -70,7 +70,7 @@ impl Client {
         body: impl Into<Bytes>,
     ) -> http::Response<Incoming> {
         let mut roots = rustls::RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(self.server.trust().as_bytes()) {
+        for certificate in CertificateDer::pem_slice_iter(self.server.ca_certificates().as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
         }
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -74,7 +74,7 @@ fn invalid_files_are_rejected() {
 
 /// Asserts the validation errors of one or two selections.
 fn check(selections: &str, expected: Option<&str>) {
-    assert_eq!(read(selections).unwrap().flaws().as_deref(), expected, "{selections}");
+    assert_eq!(read(selections).unwrap().validate().as_deref(), expected, "{selections}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ async fn answered(answer: &[u8]) -> Result<(), String> {
     far.write_all(answer).await.unwrap();
     far.shutdown().await.unwrap();
     let asked =
-        through(Box::new(near), "proxy:1", "10.0.0.1:443").await.map(drop).map_err(|error| error.to_string());
+        connect(Box::new(near), "proxy:1", "10.0.0.1:443").await.map(drop).map_err(|error| error.to_string());
     let mut request = String::new();
     far.read_to_string(&mut request).await.unwrap();
     assert_eq!(request, "CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
@@ -59,7 +59,7 @@ async fn endless_heads_are_cut_off() {
 #[tokio::test(start_paused = true)]
 async fn silent_proxy_times_out() {
     let (near, _far) = duplex(1024);
-    let error = through(Box::new(near), "p", "t:1").await.err().unwrap();
+    let error = connect(Box::new(near), "p", "t:1").await.err().unwrap();
     assert_eq!(
         error.to_string(),
         "reading HTTP response from CONNECT to t:1 via proxy p failed: i/o timeout"

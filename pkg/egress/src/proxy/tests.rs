@@ -141,11 +141,11 @@ fn addresses_cannot_inject_requests() {
 #[test]
 fn unlisted_and_direct_networks_have_no_proxy() {
     let none = Egress::default();
-    assert!(!none.is_configured() && none.way(Network::Etcd).is_none());
+    assert!(!none.is_configured() && none.dial_path(Network::Etcd).is_none());
     let direct = egress("etcd", "{proxyProtocol: Direct}").unwrap();
     assert!(direct.is_configured() && direct.dialer(Network::Etcd).is_none());
-    assert!(matches!(direct.way(Network::Etcd), Some(DialPath::Direct)));
-    assert!(direct.way(Network::Cluster).is_none());
+    assert!(matches!(direct.dial_path(Network::Etcd), Some(DialPath::Direct)));
+    assert!(direct.dial_path(Network::Cluster).is_none());
 }
 
 #[test]

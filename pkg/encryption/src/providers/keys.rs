@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::cipher::{Cbc, Gcm, Secretbox};
 use crate::configuration::Key;
-use crate::{Decrypted, Error};
+use crate::{DecryptedValue, Error};
 
 /// Algorithm of a provider with local keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Keys {
         stored: &[u8],
         context: &[u8],
         tried: impl Fn(Option<usize>, Result<(), &Error>),
-    ) -> Result<Decrypted, Error> {
+    ) -> Result<DecryptedValue, Error> {
         let mut errors = Vec::new();
         for (at, (name, cipher)) in self.keys.iter().enumerate() {
             let Some(sealed) = stored.strip_prefix(name.as_bytes()) else { continue };
@@ -93,7 +93,7 @@ impl Keys {
             };
             tried(Some(at), opened.as_ref().map(drop));
             match opened {
-                Ok(plain) => return Ok(Decrypted { plain: plain.into(), stale: at > 0 }),
+                Ok(plain) => return Ok(DecryptedValue { plain: plain.into(), stale: at > 0 }),
                 Err(error) => errors.push(error),
             }
         }

@@ -5,11 +5,11 @@ use tokio::time::Instant;
 
 use super::{Inner, ProviderImpl, ProviderMetrics, is_encrypted};
 use crate::metrics::Direction;
-use crate::{Decrypted, Error, KmsProvider};
+use crate::{DecryptedValue, Error, KmsProvider};
 
 /// Next step of decryption.
 pub(super) enum Step<'a> {
-    Done(Result<Decrypted, Error>),
+    Done(Result<DecryptedValue, Error>),
     /// A plugin must be called. Pass its result to [`Decryption::record_result`].
     Ask(&'a dyn KmsProvider, &'a [u8]),
 }
@@ -22,7 +22,7 @@ pub(super) struct Decryption<'a> {
     began: Instant,
     /// Number of providers tried so far.
     tried: usize,
-    opened: Option<Decrypted>,
+    opened: Option<DecryptedValue>,
     errors: Vec<Error>,
 }
 
@@ -44,7 +44,9 @@ impl<'a> Decryption<'a> {
                 // During a migration away from encryption, the identity provider is first and the others
                 // follow.
                 ProviderImpl::Identity if is_encrypted(self.stored) => {}
-                ProviderImpl::Identity => self.record_result(Ok(Decrypted::current(self.stored.clone()))),
+                ProviderImpl::Identity => {
+                    self.record_result(Ok(DecryptedValue::current(self.stored.clone())))
+                }
                 ProviderImpl::Keys(keys) => {
                     let opened =
                         keys.open(sealed, self.context, |key, how| self.record_key_result(part, key, how));
@@ -56,13 +58,13 @@ impl<'a> Decryption<'a> {
     }
 
     /// Records the result of the provider that was just tried.
-    pub(super) fn record_result(&mut self, answer: Result<Decrypted, Error>) {
+    pub(super) fn record_result(&mut self, answer: Result<DecryptedValue, Error>) {
         let Some(part) = self.tried.checked_sub(1).and_then(|at| self.of.parts.get(at)) else { return };
         let how = answer.as_ref().map(drop);
         self.of.metrics.ended(&part.cell, Direction::FromStorage, self.began.elapsed(), how);
         match answer {
-            Ok(Decrypted { plain, stale }) => {
-                self.opened = Some(Decrypted { plain, stale: stale || self.tried > 1 });
+            Ok(DecryptedValue { plain, stale }) => {
+                self.opened = Some(DecryptedValue { plain, stale: stale || self.tried > 1 });
             }
             Err(error) => self.errors.push(error),
         }

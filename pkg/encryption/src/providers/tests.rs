@@ -100,15 +100,15 @@ struct Plugin(Mutex<u32>);
 
 #[async_trait]
 impl Transformer for Plugin {
-    fn try_decrypt(&self, _: &[u8], _: &[u8]) -> Option<Result<Decrypted, Error>> {
+    fn try_decrypt(&self, _: &[u8], _: &[u8]) -> Option<Result<DecryptedValue, Error>> {
         None
     }
 
-    async fn open(&self, stored: &[u8], _: &[u8]) -> Result<Decrypted, Error> {
+    async fn open(&self, stored: &[u8], _: &[u8]) -> Result<DecryptedValue, Error> {
         *self.0.lock().unwrap() += 1;
         match stored {
             b"down" => Err(Error::grpc("no plugin", "Unavailable")),
-            stored => Ok(Decrypted::current(Bytes::copy_from_slice(stored))),
+            stored => Ok(DecryptedValue::current(Bytes::copy_from_slice(stored))),
         }
     }
 
@@ -133,7 +133,7 @@ async fn plugin_is_called_only_by_async_open() {
     assert_eq!(stored, "k8s:enc:kms:v2:p:text");
     assert!(protection.open_now(&stored, CONTEXT).is_none());
     assert_eq!(*plugin.0.lock().unwrap(), 0);
-    assert_eq!(protection.open(&stored, CONTEXT).await.unwrap(), Decrypted::current("text".into()));
+    assert_eq!(protection.open(&stored, CONTEXT).await.unwrap(), DecryptedValue::current("text".into()));
     let down = protection.open(&"k8s:enc:kms:v2:p:down".into(), CONTEXT).await.unwrap_err();
     assert!(down.is_transient());
     assert_eq!((down.to_string().as_str(), down.status()), ("no plugin", "Unavailable"));

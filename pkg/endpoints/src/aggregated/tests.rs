@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::catalog::{Catalog, Proxied, ProxiedVersion};
+use api::catalog::{Catalog, ProxiedApiService, ProxiedVersion};
 use apimachinery::request_info::RequestInfo;
 use http::{Method, Request, Uri};
 use http_body_util::BodyExt;
@@ -16,8 +16,8 @@ use crate::response::full;
 struct One(Result<Arc<dyn Network>, ErrorResponse>);
 
 #[async_trait]
-impl Servers for One {
-    async fn way(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse> {
+impl ServerResolver for One {
+    async fn resolve(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse> {
         assert_eq!(api_service, "v1.example.com");
         Ok(BackendAddress { network: self.0.clone()?, host: "10.0.0.1".to_owned(), port: 443 })
     }
@@ -40,7 +40,7 @@ async fn forward(servers: One, uri: &str, headers: &[(&'static str, &'static str
     let user = UserInfo { name: "jane".to_owned(), uid: "7".to_owned(), ..UserInfo::default() };
     let aggregation = Aggregation { servers: Arc::new(servers), send_uid: false, forward_redirects: false };
     let shutdown = CancellationToken::new();
-    let request = Forwarded {
+    let request = ForwardedRequest {
         parts,
         body: full("hello"),
         context: &context,
@@ -107,7 +107,11 @@ impl Network for Silent {
         std::future::pending().await
     }
 
-    async fn send_alone(&self, _: Trust, _: http::Request<Body>) -> Result<Response, proxy::NetworkError> {
+    async fn send_dedicated(
+        &self,
+        _: Trust,
+        _: http::Request<Body>,
+    ) -> Result<Response, proxy::NetworkError> {
         std::future::pending().await
     }
 
@@ -144,11 +148,14 @@ async fn unavailable_server_is_plain_text_error() {
 
 #[test]
 fn paths_below_proxied_version_are_proxied() {
-    let proxied = Arc::new(Proxied { api_service: "v1.example.com".to_owned(), ..Proxied::default() });
+    let proxied = Arc::new(ProxiedApiService {
+        api_service: "v1.example.com".to_owned(),
+        ..ProxiedApiService::default()
+    });
     let version = ProxiedVersion { name: "v1".to_owned(), group_priority: 1, priority: 1, proxied };
     let catalog = Catalog::builtin(|_| true).with_proxied("example.com", vec![version]);
     let check = |path: &str, expected: bool| {
-        assert_eq!(super::proxied(&catalog, path).is_some(), expected, "{path}");
+        assert_eq!(super::find_proxied(&catalog, path).is_some(), expected, "{path}");
     };
     check("/apis/example.com/v1", true);
     check("/apis/example.com/v1/", true);
@@ -163,11 +170,12 @@ fn paths_below_proxied_version_are_proxied() {
 
 #[test]
 fn proxied_core_group_covers_all_of_api() {
-    let proxied = Arc::new(Proxied { api_service: "v1.".to_owned(), ..Proxied::default() });
+    let proxied =
+        Arc::new(ProxiedApiService { api_service: "v1.".to_owned(), ..ProxiedApiService::default() });
     let version = ProxiedVersion { name: "v1".to_owned(), group_priority: 1, priority: 1, proxied };
     let catalog = Catalog::builtin(|_| true).with_proxied("", vec![version]);
     for path in ["/api", "/api/", "/api/v1", "/api/v1/pods", "/api/v2"] {
-        assert!(super::proxied(&catalog, path).is_some(), "{path}");
+        assert!(super::find_proxied(&catalog, path).is_some(), "{path}");
     }
-    assert!(super::proxied(&catalog, "/apis").is_none());
+    assert!(super::find_proxied(&catalog, "/apis").is_none());
 }

@@ -16,15 +16,15 @@ pub(super) const WAITING_OF_USER_MAX: usize = 16;
 
 pub(super) struct Queue {
     /// Maximum number of running tasks.
-    begun_max: usize,
+    running_max: usize,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    begun: usize,
+    running: usize,
     /// Number of running tasks by user; zero entries are removed.
-    begun_of: HashMap<Arc<str>, usize>,
+    running_by_user: HashMap<Arc<str>, usize>,
     /// In order of arrival.
     waiting: Vec<Waiter>,
     next: u64,
@@ -41,36 +41,36 @@ pub(super) struct QueueSlot {
     queue: Arc<Queue>,
     user: Arc<str>,
     number: u64,
-    turn: oneshot::Receiver<()>,
+    started: oneshot::Receiver<()>,
 }
 
 impl Queue {
-    pub(super) fn new(begun_max: usize) -> Self {
-        Queue { begun_max, state: Mutex::default() }
+    pub(super) fn new(running_max: usize) -> Self {
+        Queue { running_max, state: Mutex::default() }
     }
 
     /// Adds a request of a user to the queue.
-    pub(super) fn enter(self: &Arc<Self>, user: &str) -> Result<QueueSlot, Full> {
+    pub(super) fn enqueue(self: &Arc<Self>, user: &str) -> Result<QueueSlot, Full> {
         let mut state = self.state();
         let of_user = state.waiting.iter().filter(|waiter| *waiter.user == *user).count();
-        let must_wait = state.begun >= self.begun_max;
+        let must_wait = state.running >= self.running_max;
         if must_wait && (state.waiting.len() >= WAITING_MAX || of_user >= WAITING_OF_USER_MAX) {
             return Err(Full);
         }
         let user = Arc::<str>::from(user);
         let number = state.next;
-        let (begin, turn) = oneshot::channel();
+        let (begin, started) = oneshot::channel();
         state.next = number.wrapping_add(1);
         state.waiting.push(Waiter { user: Arc::clone(&user), number, begin });
-        state.begin_next(self.begun_max);
+        state.start_next(self.running_max);
         drop(state);
-        Ok(QueueSlot { queue: Arc::clone(self), user, number, turn })
+        Ok(QueueSlot { queue: Arc::clone(self), user, number, started })
     }
 
     /// Returns the number of running and waiting requests.
     pub(super) fn current(&self) -> (usize, usize) {
         let state = self.state();
-        (state.begun, state.waiting.len())
+        (state.running, state.waiting.len())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -80,15 +80,15 @@ impl Queue {
 
 impl State {
     /// Starts as many tasks as allowed.
-    fn begin_next(&mut self, begun_max: usize) {
-        while self.begun < begun_max {
-            let begun_of = |waiter: &Waiter| self.begun_of.get(&waiter.user).copied().unwrap_or(0);
+    fn start_next(&mut self, begun_max: usize) {
+        while self.running < begun_max {
+            let begun_of = |waiter: &Waiter| self.running_by_user.get(&waiter.user).copied().unwrap_or(0);
             let next = self.waiting.iter().enumerate().min_by_key(|(_, waiter)| begun_of(waiter));
             let Some((at, _)) = next else { return };
             let Waiter { user, begin, .. } = self.waiting.remove(at);
-            let count = self.begun_of.entry(user).or_default();
+            let count = self.running_by_user.entry(user).or_default();
             *count = count.saturating_add(1);
-            self.begun = self.begun.saturating_add(1);
+            self.running = self.running.saturating_add(1);
             // A waiter that has just given up releases its permit when its place is dropped.
             let _ = begin.send(());
         }
@@ -100,11 +100,11 @@ impl State {
             self.waiting.remove(at);
             return;
         }
-        self.begun = self.begun.saturating_sub(1);
-        if let Some(count) = self.begun_of.get_mut(user) {
+        self.running = self.running.saturating_sub(1);
+        if let Some(count) = self.running_by_user.get_mut(user) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                self.begun_of.remove(user);
+                self.running_by_user.remove(user);
             }
         }
     }
@@ -112,9 +112,9 @@ impl State {
 
 impl QueueSlot {
     /// Waits until the task may start.
-    pub(super) async fn turn(&mut self) {
+    pub(super) async fn wait_for_start(&mut self) {
         // The sender is dropped only after sending, or with the place.
-        let _ = (&mut self.turn).await;
+        let _ = (&mut self.started).await;
     }
 }
 
@@ -122,6 +122,6 @@ impl Drop for QueueSlot {
     fn drop(&mut self) {
         let mut state = self.queue.state();
         state.leave(&self.user, self.number);
-        state.begin_next(self.queue.begun_max);
+        state.start_next(self.queue.running_max);
     }
 }

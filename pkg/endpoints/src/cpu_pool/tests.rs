@@ -55,7 +55,7 @@ fn begun(pool: &CpuPool, user: &str) -> (Vec<mpsc::Sender<()>>, Vec<Waiting>) {
         let (gate, work) = busy();
         (gate, waiting(pool, user, work))
     };
-    (0..BEGUN_PER_THREAD).map(begin).unzip()
+    (0..STARTED_PER_THREAD).map(begin).unzip()
 }
 
 type Waiting = futures::future::BoxFuture<'static, Result<(), Full>>;
@@ -107,14 +107,14 @@ async fn queue_share_per_user_is_limited() {
 #[test]
 fn user_with_fewest_tasks_is_next() {
     let queue = Arc::new(Queue::new(2));
-    let mut begun: Vec<_> = (0..2).map(|_| queue.enter("greedy").unwrap()).collect();
-    let mut greedy = queue.enter("greedy").unwrap();
-    let mut other = queue.enter("other").unwrap();
+    let mut begun: Vec<_> = (0..2).map(|_| queue.enqueue("greedy").unwrap()).collect();
+    let mut greedy = queue.enqueue("greedy").unwrap();
+    let mut other = queue.enqueue("other").unwrap();
     begun.pop();
-    assert!(other.turn().now_or_never().is_some());
-    assert!(greedy.turn().now_or_never().is_none());
+    assert!(other.wait_for_start().now_or_never().is_some());
+    assert!(greedy.wait_for_start().now_or_never().is_none());
     drop(other);
-    assert!(greedy.turn().now_or_never().is_some());
+    assert!(greedy.wait_for_start().now_or_never().is_some());
     assert_eq!(queue.current(), (2, 0));
 }
 

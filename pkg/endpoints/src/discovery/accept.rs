@@ -20,16 +20,16 @@ pub(crate) fn header(headers: &HeaderMap) -> Cow<'_, str> {
 
 /// Options of a request for aggregated discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Aggregated {
+pub(crate) struct AggregatedOptions {
     pub(crate) format: Format,
     pub(crate) pretty: bool,
     /// True to leave out resources that only peers serve.
-    pub(crate) alone: bool,
+    pub(crate) local_only: bool,
 }
 
 /// Parses the best clause for aggregated discovery. It wins over clauses for the plain document, whatever
 /// their quality.
-pub(crate) fn aggregated(header: &str) -> Option<Aggregated> {
+pub(crate) fn aggregated(header: &str) -> Option<AggregatedOptions> {
     accept_clauses(header).iter().find_map(|clause| {
         let param = |name| clause.params.iter().rev().find(|(n, _)| *n == name).map(|(_, value)| *value);
         let asked = param("g") == Some("apidiscovery.k8s.io")
@@ -42,13 +42,13 @@ pub(crate) fn aggregated(header: &str) -> Option<Aggregated> {
             Some(stream) if stream == "watch" && format != Format::Yaml => {}
             Some(_) => return None,
         }
-        let alone = param("profile") == Some("nopeer");
-        Some(Aggregated { format, pretty: param("pretty") == Some("1"), alone })
+        let local_only = param("profile") == Some("nopeer");
+        Some(AggregatedOptions { format, pretty: param("pretty") == Some("1"), local_only })
     })
 }
 
 fn format_of(clause: &Clause<'_>) -> Option<Format> {
-    match (clause.main, clause.sub) {
+    match (clause.main, clause.subtype) {
         ("*", "*") | ("application", "*" | "json") => Some(Format::Json),
         ("application", "yaml") => Some(Format::Yaml),
         ("application", "vnd.kubernetes.protobuf") => Some(Format::Protobuf),
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn nopeer_profile_excludes_peers() {
-        let alone = |header: &str| aggregated(header).map(|asked| asked.alone);
+        let alone = |header: &str| aggregated(header).map(|asked| asked.local_only);
         assert_eq!(alone(V2), Some(false));
         assert_eq!(alone(&format!("{V2};profile=nopeer,{V2}")), Some(true));
         assert_eq!(alone(&format!("{V2};profile=other")), Some(false));

@@ -10,32 +10,32 @@ use jsontree::Value;
 use schema::object::Object;
 
 use super::document::Document;
-use super::{Answer, accept, aggregated_answer};
+use super::{DocumentResult, accept, aggregated_answer};
 
 /// Merged document with its encodings.
-pub(crate) struct Merged {
+pub(crate) struct MergedDiscovery {
     document: Document,
     tree: Object,
 }
 
-impl Merged {
+impl MergedDiscovery {
     /// Merges this server's document with those of its peers, by server name.
     pub(crate) fn new(own: (&str, Object), others: &BTreeMap<String, Vec<Object>>) -> Self {
         let (name, mut tree) = own;
         let groups = list(&tree, "items").iter().filter_map(Value::as_object).cloned().collect();
-        let items = merged((name, groups), others).into_iter().map(Value::Object).collect();
+        let items = merge_groups((name, groups), others).into_iter().map(Value::Object).collect();
         tree.insert("items", Value::Array(items));
-        Merged { document: Document::default(), tree }
+        MergedDiscovery { document: Document::default(), tree }
     }
 
-    pub(crate) fn answer(&self, request: &Parts, asked: accept::Aggregated) -> Answer {
+    pub(crate) fn respond(&self, request: &Parts, asked: accept::AggregatedOptions) -> DocumentResult {
         aggregated_answer(request, &self.document, asked, &|| self.tree.clone())
     }
 }
 
 /// Merges the groups of all servers. In the order of server names, each server adds the items that the
 /// earlier ones lack.
-pub(super) fn merged(own: (&str, Vec<Object>), others: &BTreeMap<String, Vec<Object>>) -> Vec<Object> {
+pub(super) fn merge_groups(own: (&str, Vec<Object>), others: &BTreeMap<String, Vec<Object>>) -> Vec<Object> {
     let mut lists: BTreeMap<&str, &[Object]> =
         others.iter().map(|(name, groups)| (name.as_str(), groups.as_slice())).collect();
     lists.insert(own.0, &own.1);
@@ -62,15 +62,15 @@ fn merge<'o>(
 }
 
 fn group(a: &Object, b: &Object) -> Object {
-    with_merged(a, b, "versions", "version", version)
+    merge_member(a, b, "versions", "version", version)
 }
 
 fn version(a: &Object, b: &Object) -> Object {
-    with_merged(a, b, "resources", "resource", resource)
+    merge_member(a, b, "resources", "resource", resource)
 }
 
 /// Returns the first object, with one member merged from both: a list of objects with a key.
-fn with_merged(
+fn merge_member(
     a: &Object,
     b: &Object,
     member: &str,
@@ -206,8 +206,8 @@ mod tests {
             {"metadata": {"name": "batch"}, "versions": [{"version": "v1", "resources": []}]},
         ]));
         let others = |groups: Vec<Object>| BTreeMap::from([("b".to_owned(), groups)]);
-        assert_eq!(merged(("a", own.clone()), &others(other)), expected);
-        assert_eq!(merged(("a", own.clone()), &others(own.clone())), own);
-        assert_eq!(merged(("a", own.clone()), &BTreeMap::new()), own);
+        assert_eq!(merge_groups(("a", own.clone()), &others(other)), expected);
+        assert_eq!(merge_groups(("a", own.clone()), &others(own.clone())), own);
+        assert_eq!(merge_groups(("a", own.clone()), &BTreeMap::new()), own);
     }
 }

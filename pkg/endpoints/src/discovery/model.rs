@@ -67,8 +67,8 @@ pub struct ApiResource {
 impl From<&Handle> for ApiResource {
     fn from(handle: &Handle) -> Self {
         match handle {
-            Handle::Builtin(row) => described(row, Text::Borrowed),
-            Handle::Custom(_) => described(handle.row(), |text| Text::Owned(text.to_owned())),
+            Handle::Builtin(row) => describe(row, Text::Borrowed),
+            Handle::Custom(_) => describe(handle.row(), |text| Text::Owned(text.to_owned())),
         }
     }
 }
@@ -76,12 +76,12 @@ impl From<&Handle> for ApiResource {
 /// Verbs that upstream lists for a custom resource whose CRD is being deleted.
 const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 
-fn is_ending(row: &Resource<'_>) -> bool {
+fn is_terminating(row: &Resource<'_>) -> bool {
     row.subresource.is_empty() && row.custom.is_some_and(|custom| custom.kind.terminating)
 }
 
 /// Describes a row. `text` converts its strings.
-fn described<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResource {
+fn describe<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResource {
     let foreign = (row.kind_group_version != row.group_version)
         .then(|| split_api_version(row.kind_group_version))
         .map(|(group, version)| (text(group), text(version)));
@@ -91,7 +91,7 @@ fn described<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResou
         namespaced: row.namespaced,
         kind_group_version: foreign,
         kind: text(row.kind),
-        verbs: if is_ending(row) { TERMINATING_VERBS.into() } else { row.verbs.into() },
+        verbs: if is_terminating(row) { TERMINATING_VERBS.into() } else { row.verbs.into() },
         short_names: row.short_names.iter().map(|name| text(name)).collect(),
         categories: row.categories.iter().map(|name| text(name)).collect(),
         storage_version_hash: text(row.storage_version_hash),

@@ -37,11 +37,11 @@ pub struct VersionInfo {
 impl VersionInfo {
     /// Version of this build, without emulation.
     pub fn of_this_build() -> Self {
-        VersionInfo::behaving_as(Effective::default())
+        VersionInfo::with_emulation(Effective::default())
     }
 
     /// Version with emulation. Without a build script, everything except the commit and the time is known.
-    pub fn behaving_as(Effective { emulation, min_compatibility }: Effective) -> Self {
+    pub fn with_emulation(Effective { emulation, min_compatibility }: Effective) -> Self {
         VersionInfo {
             major: "1",
             minor: "36",

@@ -4,24 +4,24 @@ use admission::{AdmissionNotes, Annotation, Attributes, Level, Operation, Option
 use api::options::DeleteOptions;
 use api::resources::Builtin;
 use apimachinery::field::ErrorList;
-use apimachinery::request_notes::Least;
+use apimachinery::request_notes::MinimumLevel;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use authorization::rbac::escalation::{self, Grant};
 use authorization::require;
 use futures::future::BoxFuture;
 use kinds::strategy;
-use registry::generic::{Admit, Edits};
+use registry::generic::{AdmissionEffects, Admit};
 use registry::meta;
 use schema::object::Object;
 
 use super::write::{Dedup, dedup_owners};
 use super::{claim_rights, view};
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Admission chain with the attributes of one request.
 pub(super) struct Admission<'a> {
-    call: &'a Call<'a>,
+    call: &'a RequestScope<'a>,
     namespace: &'a str,
     /// Name from the path or the body; empty for a generated name and for a collection.
     name: &'a str,
@@ -30,12 +30,12 @@ pub(super) struct Admission<'a> {
 
 impl<'a> Admission<'a> {
     /// Creates the admission for the path of a request.
-    pub(super) fn of(call: &'a Call<'a>, options: impl Into<Options<'a>>) -> Self {
+    pub(super) fn of(call: &'a RequestScope<'a>, options: impl Into<Options<'a>>) -> Self {
         Admission { call, namespace: &call.info.namespace, name: call.name(), options: options.into() }
     }
 
     /// Returns the same in another namespace, and with this name unless the path has one.
-    pub(super) fn within(self, namespace: &'a str, name: &'a str) -> Self {
+    pub(super) fn in_namespace(self, namespace: &'a str, name: &'a str) -> Self {
         let name = if self.name.is_empty() { name } else { self.name };
         Admission { namespace, name, ..self }
     }
@@ -60,11 +60,11 @@ impl<'a> Admission<'a> {
         &self,
         attributes: &Attributes<'_>,
         object: Option<&mut Object>,
-    ) -> Result<Edits, Box<Status>> {
+    ) -> Result<AdmissionEffects, Box<Status>> {
         let mut notes = AdmissionNotes::default();
         let verdict = self.call.api.admission.mutate(attributes, object, &mut notes).await;
-        let edits = Edits { shares_labels: notes.shares_labels() };
-        self.pass_on(notes);
+        let edits = AdmissionEffects { shares_labels: notes.shares_labels() };
+        self.record_notes(notes);
         verdict.map(|()| edits)
     }
 
@@ -76,16 +76,16 @@ impl<'a> Admission<'a> {
     ) -> Result<(), Box<Status>> {
         let mut notes = AdmissionNotes::default();
         let verdict = self.call.api.admission.validate(attributes, object, &mut notes).await;
-        self.pass_on(notes);
+        self.record_notes(notes);
         verdict
     }
 
-    fn pass_on(&self, notes: AdmissionNotes) {
+    fn record_notes(&self, notes: AdmissionNotes) {
         for Annotation { key, value, level } in notes.annotations() {
             let least = match level {
-                Level::Metadata => Least::Metadata,
-                Level::Request => Least::Request,
-                Level::RequestResponse => Least::RequestResponse,
+                Level::Metadata => MinimumLevel::Metadata,
+                Level::Request => MinimumLevel::Request,
+                Level::RequestResponse => MinimumLevel::RequestResponse,
             };
             self.call.context.notes.annotate_at(least, key.clone(), value.clone());
         }
@@ -131,8 +131,8 @@ impl<'a> Admission<'a> {
 
 /// Aborts a write if its client has disconnected. Called before and after the plugins, which are the slowest
 /// step and the last one before the object is written.
-fn check_client_connected(call: &Call<'_>) -> Result<(), Box<Status>> {
-    if call.context.client.is_gone() {
+fn check_client_connected(call: &RequestScope<'_>) -> Result<(), Box<Status>> {
+    if call.context.client.is_disconnected() {
         Err(Status::timeout("the client has gone before anything was written", 0).into())
     } else {
         Ok(())
@@ -152,11 +152,11 @@ fn operation(old: Option<&Object>) -> Operation {
 
 #[async_trait]
 impl Admit for Admission<'_> {
-    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<Edits, Box<Status>> {
+    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<AdmissionEffects, Box<Status>> {
         check_client_connected(self.call)?;
         let edits = match old {
             // The request body was a Scale, which is already merged into its parent.
-            Some(old) if view::scales(self.call) => {
+            Some(old) if view::is_scale(self.call) => {
                 let mut scale = self.scale_of(new)?;
                 let old = self.scale_of(old)?;
                 let edits = self
@@ -192,7 +192,7 @@ impl Admit for Admission<'_> {
             self.may_create().await?;
         }
         match old {
-            Some(old) if view::scales(self.call) => {
+            Some(old) if view::is_scale(self.call) => {
                 let new = self.scale_of(new)?;
                 let old = self.scale_of(old)?;
                 self.run_validating(&self.attributes(Operation::Update, Some(&old)), Some(&new)).await?;

@@ -15,7 +15,7 @@ use schema::{cbor, json, yaml};
 use super::write::Writer;
 use super::{create, ensure_name, ensure_namespace, update, view};
 use crate::body::{FieldValidation, too_large};
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Format of an apply configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ struct Configuration {
 /// # Errors
 /// 400 for invalid YAML, 409 with all conflicts, 403, and the errors of an update.
 pub(super) async fn apply(
-    call: &mut Call<'_>,
+    call: &mut RequestScope<'_>,
     notation: ApplyFormat,
     body: &[u8],
     options: &PatchOptions,
@@ -80,7 +80,7 @@ pub(super) async fn apply(
 }
 
 /// Upstream's error text names YAML for every format.
-fn failed(text: impl Display) -> Box<Status> {
+fn apply_error(text: impl Display) -> Box<Status> {
     Status::bad_request(format!("error decoding YAML: {text}")).into()
 }
 
@@ -94,7 +94,7 @@ fn read(notation: ApplyFormat, body: &[u8]) -> Result<Configuration, Box<Status>
 fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {
     let decoded = cbor::decode_untyped(body).map_err(|error| match error {
         cbor::Error::NoRoom(error) => too_large(error),
-        error => failed(error),
+        error => apply_error(error),
     })?;
     let value = decoded.map_or(Value::Null, Value::Object);
     Ok(Configuration { value, duplicates: Vec::new(), strict_error: None })
@@ -103,20 +103,20 @@ fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {
 fn from_yaml(body: &[u8]) -> Result<Configuration, Box<Status>> {
     let converted = yaml::to_json(body).map_err(|error| match error {
         yaml::Error::NoRoom(error) => too_large(error),
-        error => failed(format!("error converting YAML to JSON: {error}")),
+        error => apply_error(format!("error converting YAML to JSON: {error}")),
     })?;
     let strict_error =
         converted.strict_error().map(|error| format!("error converting YAML to JSON: {error}"));
     let room = DecodeBudget::of_body(body.len());
     let decoded = json::decode_untyped_within(&converted.json, room).map_err(|error| match error {
         json::Error::NoRoom(error) => too_large(error),
-        error => failed(error),
+        error => apply_error(error),
     })?;
     Ok(Configuration { value: decoded.value, duplicates: converted.duplicates, strict_error })
 }
 
 /// Checks that apply to the result of every patch.
-fn check(call: &Call<'_>, old: Option<&Object>, new: &mut Object) -> Result<(), Box<Status>> {
+fn check(call: &RequestScope<'_>, old: Option<&Object>, new: &mut Object) -> Result<(), Box<Status>> {
     let uid = meta::text(new, "uid");
     if old.is_none() && !uid.is_empty() {
         let cause = format!(

@@ -5,21 +5,21 @@
 
 use std::borrow::Cow;
 
-use apimachinery::request_notes::{Least, Sent, SentObject};
+use apimachinery::request_notes::{MinimumLevel, RequestContent, SentObject};
 use bytes::Bytes;
 use registry::meta;
 use schema::object::{Object, get_str};
 use schema::{builtin, json_write};
 
 use crate::response::encode;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Records an object that came in `version`, after [`to_storage_version`](super::to_storage_version).
-pub(super) fn object(call: &Call<'_>, object: &Object, version: &str) {
-    let Some(recorded) = call.context.notes.wants_sent() else { return };
+pub(super) fn object(call: &RequestScope<'_>, object: &Object, version: &str) {
+    let Some(recorded) = call.context.notes.is_content_required() else { return };
     let text = |name| meta::text(object, name).to_owned();
-    let json = (recorded >= Least::Request).then(|| json(call, object, version)).flatten();
-    call.context.notes.sent(Sent::Object(SentObject {
+    let json = (recorded >= MinimumLevel::Request).then(|| json(call, object, version)).flatten();
+    call.context.notes.set_content(RequestContent::Object(SentObject {
         namespace: text("namespace"),
         name: text("name"),
         uid: text("uid"),
@@ -30,8 +30,8 @@ pub(super) fn object(call: &Call<'_>, object: &Object, version: &str) {
 
 /// Records the options of a deletion. Upstream records its internal version, whatever version the request
 /// has.
-pub(super) fn options(call: &Call<'_>, options: &Object) {
-    let Some(recorded) = call.context.notes.wants_sent() else { return };
+pub(super) fn options(call: &RequestScope<'_>, options: &Object) {
+    let Some(recorded) = call.context.notes.is_content_required() else { return };
     let json = || {
         let mut options = options.clone();
         options.insert("kind".to_owned(), "DeleteOptions".into());
@@ -40,18 +40,18 @@ pub(super) fn options(call: &Call<'_>, options: &Object) {
         let mut out = Vec::new();
         json_write::encode(message, &options, &mut out).ok().map(|()| Bytes::from(out))
     };
-    let json = if recorded >= Least::Request { json() } else { None };
-    call.context.notes.sent(Sent::Object(SentObject { json, ..SentObject::default() }));
+    let json = if recorded >= MinimumLevel::Request { json() } else { None };
+    call.context.notes.set_content(RequestContent::Object(SentObject { json, ..SentObject::default() }));
 }
 
 /// Records a patch unchanged.
-pub(super) fn patch(call: &Call<'_>, bytes: &Bytes) {
-    if call.context.notes.wants_sent().is_some_and(|recorded| recorded >= Least::Request) {
-        call.context.notes.sent(Sent::Patch(bytes.clone()));
+pub(super) fn patch(call: &RequestScope<'_>, bytes: &Bytes) {
+    if call.context.notes.is_content_required().is_some_and(|recorded| recorded >= MinimumLevel::Request) {
+        call.context.notes.set_content(RequestContent::Patch(bytes.clone()));
     }
 }
 
-fn json(call: &Call<'_>, object: &Object, version: &str) -> Option<Bytes> {
+fn json(call: &RequestScope<'_>, object: &Object, version: &str) -> Option<Bytes> {
     let endpoint = call.endpoint();
     let message = if endpoint.kind_group_version == version {
         endpoint.message
@@ -64,7 +64,7 @@ fn json(call: &Call<'_>, object: &Object, version: &str) -> Option<Bytes> {
 }
 
 /// Returns the object in a version. An object of another kind than its resource has no defaults yet.
-fn shown<'o>(call: &Call<'_>, object: &'o Object, version: &str) -> Cow<'o, Object> {
+fn shown<'o>(call: &RequestScope<'_>, object: &'o Object, version: &str) -> Cow<'o, Object> {
     let endpoint = call.endpoint();
     let row = call.resource();
     if endpoint.kind != row.kind {

@@ -15,9 +15,9 @@ use registry::{Target, meta};
 use schema::object::{self, Object};
 
 use super::admission::Admission;
-use super::done;
+use super::success_status;
 use crate::routing::dispatch::Response;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Assigns the pod. `uid` is the pod's uid that the client expects.
 ///
@@ -25,7 +25,7 @@ use crate::scope::Call;
 /// 400 for another pod's Binding, 409 for a pod that cannot be bound now, 500 without a node. Upstream
 /// returns 500 here too, although 422 would be correct.
 pub(super) async fn bind(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     admit: &Admission<'_>,
     mut binding: Object,
     uid: &str,
@@ -52,7 +52,7 @@ pub(super) async fn bind(
     let now = call.api.registry.now();
     let mut edit = |pod: &mut Object| assign(pod, &binding, now);
     call.api.registry.edit(&target, &preconditions, dry_run, &mut edit).await?;
-    Ok(call.reply()?.success(&done()))
+    Ok(call.reply()?.success(&success_status()))
 }
 
 /// Validates a Binding (upstream's `ValidatePodBinding`).

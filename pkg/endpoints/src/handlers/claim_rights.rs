@@ -23,7 +23,7 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
@@ -34,22 +34,22 @@ const DRIVERS_MAX: usize = 256;
 /// Returns the changes of a claim or claim template that the user may not make. Objects are in the storage
 /// version.
 pub(super) fn permission_errors<'f>(
-    call: &'f Call<'f>,
+    call: &'f RequestScope<'f>,
     new: &'f Object,
     old: Option<&'f Object>,
 ) -> Option<BoxFuture<'f, ErrorList>> {
     match (call.resource().builtin, call.endpoint().subresource, old) {
-        (Some(Builtin::ResourceClaim), "", None) => Some(of_spec(call, child(new, "spec")).boxed()),
+        (Some(Builtin::ResourceClaim), "", None) => Some(check_spec(call, child(new, "spec")).boxed()),
         (Some(Builtin::ResourceClaimTemplate), "", None) => {
-            Some(of_spec(call, child(new, "spec").and_then(|spec| child(spec, "spec"))).boxed())
+            Some(check_spec(call, child(new, "spec").and_then(|spec| child(spec, "spec"))).boxed())
         }
-        (Some(Builtin::ResourceClaim), "status", Some(old)) => Some(of_status(call, new, old).boxed()),
+        (Some(Builtin::ResourceClaim), "status", Some(old)) => Some(check_status(call, new, old).boxed()),
         _ => None,
     }
 }
 
 /// Specs are immutable, so updates of them need no check.
-async fn of_spec(call: &Call<'_>, spec: Option<&Object>) -> ErrorList {
+async fn check_spec(call: &RequestScope<'_>, spec: Option<&Object>) -> ErrorList {
     let requests = spec.and_then(|spec| child(spec, "devices"));
     let mut requests = requests.into_iter().flat_map(|devices| list(devices, "requests"));
     let wanted = requests.position(|request| {
@@ -59,7 +59,7 @@ async fn of_spec(call: &Call<'_>, spec: Option<&Object>) -> ErrorList {
     admin_access(call, &Path::root("spec.devices.requests").index(index).child("adminAccess")).await
 }
 
-async fn of_status(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
+async fn check_status(call: &RequestScope<'_>, new: &Object, old: &Object) -> ErrorList {
     let empty = Object::new();
     let status = |claim| child(claim, "status").unwrap_or(&empty);
     let new = status(new);
@@ -76,7 +76,7 @@ async fn of_status(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
     errors.append(binding(call, new, old).await);
     // Without an allocation, a claim has no device reports.
     if gates.enabled(Gate::DRAResourceClaimDeviceStatus) && child(new, "allocation").is_some() {
-        errors.append(reports(call, new, old).await);
+        errors.append(check_device_reports(call, new, old).await);
     }
     errors
 }
@@ -90,7 +90,7 @@ fn granted_admin(status: &Object) -> Option<usize> {
 }
 
 /// Checks that the namespace has the label for admin access.
-async fn admin_access(call: &Call<'_>, path: &Path<'_>) -> ErrorList {
+async fn admin_access(call: &RequestScope<'_>, path: &Path<'_>) -> ErrorList {
     let name = call.info.namespace.as_str();
     let refused = match resources::find("", "v1", "namespaces", "") {
         None => return ErrorList::new(),
@@ -118,7 +118,7 @@ fn same(name: &str, new: &Object, old: &Object) -> bool {
 }
 
 /// Checks the permission to bind, which the scheduler has for all claims.
-async fn binding(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
+async fn binding(call: &RequestScope<'_>, new: &Object, old: &Object) -> ErrorList {
     if same("allocation", new, old) && same("reservedFor", new, old) {
         return ErrorList::new();
     }
@@ -139,7 +139,7 @@ async fn binding(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
 
 /// Checks the permissions to report devices. They are per driver, and for claims of one's own node or of any
 /// node.
-async fn reports(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
+async fn check_device_reports(call: &RequestScope<'_>, new: &Object, old: &Object) -> ErrorList {
     let drivers = changed_drivers(new, old);
     let asked = Attributes::of_request(call.user, call.info);
     let everywhere = format!("arbitrary-node:{}", asked.verb);

@@ -15,7 +15,7 @@ use crate::proxy::url::Url;
 use crate::proxy::{NetworkError, Trust};
 use crate::response;
 use crate::routing::dispatch::Response;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Components that are assumed to run on this machine, with their ports.
 const LOCAL: [(&str, &str); 2] = [("controller-manager", "10257"), ("scheduler", "10259")];
@@ -34,7 +34,7 @@ struct Health {
 ///
 /// # Errors
 /// 404.
-pub(super) async fn get(call: &Call<'_>) -> Result<Response, Box<Status>> {
+pub(super) async fn get(call: &RequestScope<'_>) -> Result<Response, Box<Status>> {
     let name = call.name();
     let unknown = || Status::not_found(&GroupResource::new("", "componentstatus"), name);
     let found = names().find(|known| *known == name).ok_or_else(unknown)?;
@@ -45,7 +45,7 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response, Box<Status>> {
 ///
 /// # Errors
 /// 400 for invalid options.
-pub(super) async fn list(call: &Call<'_>) -> Result<Response, Box<Status>> {
+pub(super) async fn list(call: &RequestScope<'_>) -> Result<Response, Box<Status>> {
     let options = list_options(call)?;
     let selected = names().filter(|name| {
         options.label_selector.matches(|_| None)
@@ -59,7 +59,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     LOCAL.into_iter().map(|(name, _)| name).chain([STORE])
 }
 
-async fn status(call: &Call<'_>, name: &str) -> Object {
+async fn status(call: &RequestScope<'_>, name: &str) -> Object {
     let port = LOCAL.iter().find(|(local, _)| *local == name).map(|(_, port)| *port);
     let health = match port {
         Some(port) => local(call, port).await,
@@ -72,7 +72,7 @@ async fn status(call: &Call<'_>, name: &str) -> Object {
 }
 
 /// Checks a component on this machine. Its certificate is not verified, because the response has no effect.
-async fn local(call: &Call<'_>, port: &str) -> Health {
+async fn local(call: &RequestScope<'_>, port: &str) -> Health {
     let url = Url {
         tls: Some(Trust::Anyone),
         host: "127.0.0.1".to_owned(),
@@ -80,7 +80,7 @@ async fn local(call: &Call<'_>, port: &str) -> Health {
         path: "/healthz".to_owned(),
         query: String::new(),
     };
-    let asked = timeout(PROBE_TIMEOUT, ask(call, &url)).await;
+    let asked = timeout(PROBE_TIMEOUT, fetch(call, &url)).await;
     let (healthy, message) = match asked {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => (false, format!("Get \"{url}\": {error}")),
@@ -89,7 +89,7 @@ async fn local(call: &Call<'_>, port: &str) -> Health {
     Health { healthy, message, error: String::new() }
 }
 
-async fn ask(call: &Call<'_>, url: &Url) -> Result<(bool, String), NetworkError> {
+async fn fetch(call: &RequestScope<'_>, url: &Url) -> Result<(bool, String), NetworkError> {
     let mut request = http::Request::new(response::full(bytes::Bytes::new()));
     *request.uri_mut() = url.uri().map_err(NetworkError::Url)?;
     let answer = call.api.backends.network.send(url.trust(), request).await?;

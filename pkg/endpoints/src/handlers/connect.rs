@@ -19,9 +19,9 @@ use schema::object::Object;
 use super::admission::Admission;
 use super::read;
 use crate::proxy::url::{Url, clean_keeping_slash};
-use crate::proxy::{self, Incoming, Trust};
+use crate::proxy::{self, ProxyRequest, Trust};
 use crate::routing::dispatch::Response;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 use location::{Kubelet, ProxyName};
 pub(super) use log::{log, text};
 
@@ -29,7 +29,10 @@ pub(super) use log::{log, text};
 ///
 /// # Errors
 /// 400 for invalid options and forbidden addresses, 404, 503 when the backend does not respond.
-pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<Response, Box<Status>> {
+pub(crate) async fn connect(
+    call: &RequestScope<'_>,
+    incoming: ProxyRequest<'_>,
+) -> Result<Response, Box<Status>> {
     if call.query.first("dryRun").is_some() {
         return Err(Status::bad_request("dryRun is not supported").into());
     }
@@ -39,15 +42,15 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
     let mut options = options.map_err(|error| Status::bad_request(error.to_string()))?;
     Admission::of(call, admission::Options::None).connect(&mut options).await?;
     let network = call.api.backends.network.as_ref();
-    match call.endpoint().act {
+    match call.endpoint().operation {
         EndpointOperation::Proxy(backend) => {
             let mut url = match backend {
                 Backend::Node => node(call).await?,
                 Backend::Service => service(call).await?,
-                Backend::Pod => location::of_pod(&named(call, "pod")?, &pod_at(call).await?)?,
+                Backend::Pod => location::of_pod(&parse_proxy_name(call, "pod")?, &pod_at(call).await?)?,
             };
             url.path = clean_keeping_slash(tree::text(&options, "path"));
-            proxy::pass_on(network, url, incoming).await
+            proxy::proxy_request(network, url, incoming).await
         }
         EndpointOperation::Stream(kind) => {
             let url = stream(call, kind, &options).await?;
@@ -61,7 +64,7 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
 }
 
 /// Returns the kubelet's URL for a stream.
-async fn stream(call: &Call<'_>, kind: Stream, options: &Object) -> Result<Url, Box<Status>> {
+async fn stream(call: &RequestScope<'_>, kind: Stream, options: &Object) -> Result<Url, Box<Status>> {
     may_create(call).await?;
     let pod = pod_named(call, call.name()).await?;
     let container = match kind {
@@ -80,7 +83,7 @@ async fn stream(call: &Call<'_>, kind: Stream, options: &Object) -> Result<Url, 
 
 /// Checks `create` for a client that streams by GET. WebSocket uses GET and SPDY uses POST, so a user with
 /// only `get` must not stream by WebSocket (kubernetes/kubernetes#133515).
-async fn may_create(call: &Call<'_>) -> Result<(), Box<Status>> {
+async fn may_create(call: &RequestScope<'_>) -> Result<(), Box<Status>> {
     if call.info.verb == "create" {
         return Ok(());
     }
@@ -105,7 +108,7 @@ fn subpath(info: &RequestInfo) -> String {
 }
 
 /// Parses the name in the path, which may contain a scheme and a port.
-fn named<'c>(call: &'c Call<'_>, what: &str) -> Result<ProxyName<'c>, Box<Status>> {
+fn parse_proxy_name<'c>(call: &'c RequestScope<'_>, what: &str) -> Result<ProxyName<'c>, Box<Status>> {
     let id = call.name();
     ProxyName::parse(id).ok_or_else(|| {
         let id = apimachinery::go_quote::quote(id);
@@ -113,28 +116,28 @@ fn named<'c>(call: &'c Call<'_>, what: &str) -> Result<ProxyName<'c>, Box<Status
     })
 }
 
-fn core(plural: &str) -> Result<&'static Resource<'static>, Box<Status>> {
+fn core_resource(plural: &str) -> Result<&'static Resource<'static>, Box<Status>> {
     resources::find("", "v1", plural, "").ok_or_else(|| Status::unknown_path().into())
 }
 
-async fn pod_at(call: &Call<'_>) -> Result<Object, Box<Status>> {
-    pod_named(call, named(call, "pod")?.name).await
+async fn pod_at(call: &RequestScope<'_>) -> Result<Object, Box<Status>> {
+    pod_named(call, parse_proxy_name(call, "pod")?.name).await
 }
 
-async fn pod_named(call: &Call<'_>, name: &str) -> Result<Object, Box<Status>> {
-    read::newest(call, core("pods")?, name).await
+async fn pod_named(call: &RequestScope<'_>, name: &str) -> Result<Object, Box<Status>> {
+    read::newest(call, core_resource("pods")?, name).await
 }
 
-async fn kubelet_of(call: &Call<'_>, node: &str) -> Result<Kubelet, Box<Status>> {
-    let node = read::newest(call, core("nodes")?, node).await?;
+async fn kubelet_of(call: &RequestScope<'_>, node: &str) -> Result<Kubelet, Box<Status>> {
+    let node = read::newest(call, core_resource("nodes")?, node).await?;
     let backends = &call.api.backends;
     Kubelet::of(&node, &backends.address_types, backends.kubelet_port)
         .map_err(|error| Status::unmapped(error.to_string()).into())
 }
 
 /// Returns the URL of a node's kubelet, or of another port of the node.
-async fn node(call: &Call<'_>) -> Result<Url, Box<Status>> {
-    let named = named(call, "node")?;
+async fn node(call: &RequestScope<'_>) -> Result<Url, Box<Status>> {
+    let named = parse_proxy_name(call, "node")?;
     let kubelet = kubelet_of(call, named.name).await?;
     let addresses = call.api.backends.network.addresses(&kubelet.host).await;
     let addresses = addresses.map_err(|error| Status::bad_request(error.to_string()))?;
@@ -151,14 +154,14 @@ async fn node(call: &Call<'_>) -> Result<Url, Box<Status>> {
 }
 
 /// Returns the URL of one pod behind a Service.
-async fn service(call: &Call<'_>) -> Result<Url, Box<Status>> {
-    let named = named(call, "service")?;
+async fn service(call: &RequestScope<'_>) -> Result<Url, Box<Status>> {
+    let named = parse_proxy_name(call, "service")?;
     let mut port = named.port.to_owned();
     if let Ok(number) = port.parse::<i64>() {
-        let service = read::newest(call, core("services")?, named.name).await?;
+        let service = read::newest(call, core_resource("services")?, named.name).await?;
         port = location::port_name(&service, number, named.name)?;
     }
-    let endpoints = read::newest(call, core("endpoints")?, named.name).await;
+    let endpoints = read::newest(call, core_resource("endpoints")?, named.name).await;
     let endpoints = endpoints.map_err(|status| match status.code {
         // Upstream's store of endpoints reports Services in this error.
         404 => Status::not_found(&GroupResource::new("", "services"), named.name).into(),
@@ -172,7 +175,7 @@ async fn service(call: &Call<'_>) -> Result<Url, Box<Status>> {
     if !location::has_subsets(&endpoints) {
         return Err(unavailable(named.name));
     }
-    for place in location::places(&endpoints, &port, || (call.api.jitter)()) {
+    for place in location::backends(&endpoints, &port, || (call.api.jitter)()) {
         // Endpoints are easy to write by hand. Only pods of the namespace are allowed as targets.
         let Some(pod) = place.pod(&call.info.namespace) else { continue };
         match pod_named(call, pod).await {

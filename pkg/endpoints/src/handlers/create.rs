@@ -11,14 +11,14 @@ use schema::object::Object;
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
 use super::{audit_object, binding, ensure_namespace, eviction, review, to_storage_version, token};
-use crate::body::{self, Expected, FieldValidation};
+use crate::body::{self, ExpectedType, FieldValidation};
 use crate::negotiation;
 use crate::routing::dispatch::{Body, Response};
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
-pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
-    let format = negotiation::input(call.headers, call.formats)?;
-    let bytes = call.read(&mut body).await?;
+pub(crate) async fn create(call: &mut RequestScope<'_>, mut body: Body) -> Result<Response, Box<Status>> {
+    let format = negotiation::negotiate_input(call.headers, call.formats)?;
+    let bytes = call.read_body(&mut body).await?;
     let options = CreateOptions::from_query(call.query);
     let errors = kinds::validation::validate_create_options(&options);
     if !errors.is_empty() {
@@ -32,7 +32,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
     call.trace.span.event("Conversion done");
     audit_object::object(call, &object, &decoded.api_version);
-    if call.endpoint().act == EndpointOperation::IssueToken {
+    if call.endpoint().operation == EndpointOperation::IssueToken {
         return token::create(call, object, &options).await;
     }
     let uid = meta::text(&object, "uid").to_owned();
@@ -43,7 +43,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
     let object = with_managed_fields(call, object, &options.field_manager).await?;
-    let admit = Admission::of(call, &options).within(&namespace, &own_name);
+    let admit = Admission::of(call, &options).in_namespace(&namespace, &own_name);
     if let Some(answer) = run_action(call, &admit, &object, &uid, &options).await {
         return answer;
     }
@@ -54,18 +54,18 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let dry_run = !options.dry_run.is_empty();
     let request = CreateRequest { user: call.user, dry_run, shares_labels, admit: &admit };
     let target = Target { resource: row, namespace: &call.info.namespace, name: "" };
-    let created = call.stored(call.api.registry.create(&target, object, request)).await?;
+    let created = call.time_storage(call.api.registry.create(&target, object, request)).await?;
     call.reply()?.stored(201, storage, created.as_ref())
 }
 
 /// Builds the new object with its managed fields.
 async fn with_managed_fields(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     sent: Object,
     field_manager: &str,
 ) -> Result<Object, Box<Status>> {
     let writer = Writer::of(call, field_manager);
-    let Some(outside) = writer.outside() else {
+    let Some(outside) = writer.pending_conversions() else {
         let mut object = sent;
         writer.track(None, &mut object);
         return Ok(object);
@@ -81,10 +81,10 @@ async fn with_managed_fields(
 }
 
 /// Returns the accepted type of the body. Evictions are also accepted in a version that is no longer served.
-fn expected<'c>(call: &Call<'c>) -> Expected<'c> {
-    let expected = Expected::of(call.endpoint());
-    match call.endpoint().act {
-        EndpointOperation::Evict => Expected { other_versions: &["policy/v1beta1"], ..expected },
+fn expected<'c>(call: &RequestScope<'c>) -> ExpectedType<'c> {
+    let expected = ExpectedType::of(call.endpoint());
+    match call.endpoint().operation {
+        EndpointOperation::Evict => ExpectedType { other_versions: &["policy/v1beta1"], ..expected },
         _ => expected,
     }
 }
@@ -92,13 +92,13 @@ fn expected<'c>(call: &Call<'c>) -> Expected<'c> {
 /// Handles a POST that creates no object of its resource, for example a binding; `None` for any other. `uid`
 /// is the body's uid before it was wiped.
 async fn run_action(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     admit: &Admission<'_>,
     object: &Object,
     uid: &str,
     options: &CreateOptions,
 ) -> Option<Result<Response, Box<Status>>> {
-    match call.endpoint().act {
+    match call.endpoint().operation {
         EndpointOperation::Bind => {
             // Only a binding at the pod's subresource may specify the pod's uid.
             let uid = if call.endpoint().subresource.is_empty() { "" } else { uid };
@@ -121,7 +121,7 @@ fn wipe_system_fields(object: &mut Object) {
 }
 
 /// Namespace for admission. A namespace object is "in" itself.
-fn namespace_of(call: &Call<'_>, name: &str) -> String {
+fn namespace_of(call: &RequestScope<'_>, name: &str) -> String {
     match call.resource().builtin {
         Some(Builtin::Namespace) => name.to_owned(),
         _ => call.info.namespace.clone(),

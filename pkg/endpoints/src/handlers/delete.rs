@@ -14,16 +14,16 @@ use schema::builtin;
 
 use super::admission::Admission;
 use super::audit_object;
-use super::list::answer;
+use super::list::respond;
 use super::list_options::list_options;
 use crate::routing::dispatch::{Body, Response};
-use crate::scope::Call;
+use crate::scope::RequestScope;
 use crate::{body, negotiation};
 
 /// Verb for deleting objects that cannot be decoded.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 
-pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
+pub(crate) async fn delete(call: &mut RequestScope<'_>, body: Body) -> Result<Response, Box<Status>> {
     let options = delete_options(call, body).await?;
     let storage = call.storage()?;
     if options.ignore_store_read_error {
@@ -51,7 +51,7 @@ pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, 
 }
 
 /// Checks the permission to delete an object that cannot be decoded.
-async fn may_delete_corrupt(call: &Call<'_>) -> Result<(), Box<Status>> {
+async fn may_delete_corrupt(call: &RequestScope<'_>) -> Result<(), Box<Status>> {
     let wanted = Attributes { verb: UNSAFE_DELETE, ..Attributes::of_request(call.user, call.info) };
     let refuse = |why: &str| Status::forbidden(&call.target().group_resource(), call.name(), why).into();
     if !wanted.subresource.is_empty() {
@@ -67,7 +67,10 @@ async fn may_delete_corrupt(call: &Call<'_>) -> Result<(), Box<Status>> {
     }))
 }
 
-pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
+pub(crate) async fn delete_collection(
+    call: &mut RequestScope<'_>,
+    body: Body,
+) -> Result<Response, Box<Status>> {
     let list = list_options(call)?;
     let options = delete_options(call, body).await?;
     if options.ignore_store_read_error {
@@ -79,16 +82,16 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
     let admit = Admission::of(call, Options::Delete(&options));
     let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &admit };
     let page = call.api.registry.delete_collection(&call.target(), &list, &request).await?;
-    answer(call, &call.reply()?, page, None).await
+    respond(call, &call.reply()?, page, None).await
 }
 
 /// Options come from the body if there is one, otherwise from the query.
-async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions, Box<Status>> {
-    let bytes = call.read(&mut body).await?;
+async fn delete_options(call: &RequestScope<'_>, mut body: Body) -> Result<DeleteOptions, Box<Status>> {
+    let bytes = call.read_body(&mut body).await?;
     let mut options = if bytes.is_empty() {
         DeleteOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?
     } else {
-        let format = negotiation::input(call.headers, call.formats)?;
+        let format = negotiation::negotiate_input(call.headers, call.formats)?;
         let object = body::decode_options(
             &bytes,
             format,

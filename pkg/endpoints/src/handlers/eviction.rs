@@ -20,9 +20,9 @@ use registry::{StoredRef, Target, codec, meta};
 use schema::object::{self, Object};
 
 use super::admission::Admission;
-use super::{done, read};
+use super::{read, success_status};
 use crate::routing::dispatch::Response;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Maximum number of attempts for a pod that changes before it is deleted. `RETRY_PAUSE` is the pause between them,
 /// before jitter (upstream's `EvictionsRetry`).
@@ -30,7 +30,7 @@ const ATTEMPTS_MAX: u32 = 20;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 const RETRY_JITTER: f64 = 0.1;
 /// Field manager of budget updates.
-const MANAGER: &str = "kube-apiserver";
+const FIELD_MANAGER: &str = "kube-apiserver";
 
 /// Evicts the pod.
 ///
@@ -38,7 +38,7 @@ const MANAGER: &str = "kube-apiserver";
 /// 400 for another pod's Eviction, 404, 409 for failed preconditions, 429 when a budget does not allow it,
 /// 500 if two budgets cover the pod.
 pub(super) async fn evict(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     admit: &Admission<'_>,
     mut eviction: Object,
     options: &CreateOptions,
@@ -53,7 +53,7 @@ pub(super) async fn evict(
     if let Some(pod) = delete_unprotected(call, &options).await? {
         delete_protected(call, &pod, &options).await?;
     }
-    Ok(call.reply()?.success(&done()))
+    Ok(call.reply()?.success(&success_status()))
 }
 
 /// Checks the options of an Eviction beyond those of deletions.
@@ -86,7 +86,10 @@ fn propagate(eviction: &Object, options: &CreateOptions) -> Result<DeleteOptions
 
 /// Deletes a pod that no budget protects: one that has ended, is pending, or is terminating. Returns any
 /// other pod.
-async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<Option<Object>, Box<Status>> {
+async fn delete_unprotected(
+    call: &RequestScope<'_>,
+    options: &DeleteOptions,
+) -> Result<Option<Object>, Box<Status>> {
     let insists = version_of(options).is_some();
     for attempt in 1.. {
         let pod = read::newest(call, call.resource(), call.name()).await?;
@@ -96,7 +99,8 @@ async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<
             return Ok(Some(pod));
         }
         // A pending pod must not start to count between the check and the deletion.
-        let pinned = if gone || insists { options.clone() } else { pinned(options, &pod) };
+        let pinned =
+            if gone || insists { options.clone() } else { with_version_preconditions(options, &pod) };
         match mark_and_delete(call, &pinned).await {
             Ok(()) => return Ok(None),
             Err(status) if status.reason == Reason::Conflict && !insists && attempt < ATTEMPTS_MAX => {
@@ -110,7 +114,11 @@ async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<
 }
 
 /// Deletes a pod if its budget allows it.
-async fn delete_protected(call: &Call<'_>, pod: &Object, options: &DeleteOptions) -> Result<(), Box<Status>> {
+async fn delete_protected(
+    call: &RequestScope<'_>,
+    pod: &Object,
+    options: &DeleteOptions,
+) -> Result<(), Box<Status>> {
     let row = resources::find("policy", "v1", "poddisruptionbudgets", "").ok_or_else(Status::unknown_path)?;
     let budgets = budgets_of(call, row, pod).await?;
     if budgets.len() > 1 {
@@ -127,8 +135,8 @@ async fn delete_protected(call: &Call<'_>, pod: &Object, options: &DeleteOptions
     // The pod may be deleted because it is not ready. The precondition fails if it has become ready
     // meanwhile.
     let unversioned = version_of(options).is_none();
-    match mark_and_delete(call, &pinned(options, pod)).await {
-        Err(status) if status.reason == Reason::Conflict && unversioned => Err(budget::busy(name)),
+    match mark_and_delete(call, &with_version_preconditions(options, pod)).await {
+        Err(status) if status.reason == Reason::Conflict && unversioned => Err(budget::retry_soon(name)),
         done => done,
     }
 }
@@ -145,21 +153,25 @@ fn version_of(options: &DeleteOptions) -> Option<&str> {
 }
 
 /// Adds preconditions for exactly this version of the pod.
-fn pinned(options: &DeleteOptions, pod: &Object) -> DeleteOptions {
+fn with_version_preconditions(options: &DeleteOptions, pod: &Object) -> DeleteOptions {
     let version = meta::text(pod, "resourceVersion").to_owned();
     let uid = options.preconditions.as_ref().and_then(|preconditions| preconditions.uid.clone());
     let preconditions = Some(Preconditions { uid, resource_version: Some(version) });
     DeleteOptions { preconditions, ..options.clone() }
 }
 
-async fn budgets_of(call: &Call<'_>, row: &Resource<'_>, pod: &Object) -> Result<Vec<Object>, Box<Status>> {
+async fn budgets_of(
+    call: &RequestScope<'_>,
+    row: &Resource<'_>,
+    pod: &Object,
+) -> Result<Vec<Object>, Box<Status>> {
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
     let target = Target { resource: row, namespace: &call.info.namespace, name: "" };
     let page = call.api.registry.list(&target, &ListOptions::default()).await?;
     let mut found = Vec::new();
     for element in page.items.iter() {
-        let budget =
-            codec::decode(storage, StoredRef::element(&element)).map_err(crate::response::encode::failed)?;
+        let budget = codec::decode(storage, StoredRef::element(&element))
+            .map_err(crate::response::encode::encoding_error)?;
         if budget::covers(&budget, pod) {
             found.push(budget);
         }
@@ -169,7 +181,7 @@ async fn budgets_of(call: &Call<'_>, row: &Resource<'_>, pod: &Object) -> Result
 
 /// Takes a disruption from a budget and records the pod for the disruption controller.
 async fn take_disruption(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     row: &Resource<'_>,
     seen: &Object,
     pod: &str,
@@ -177,7 +189,7 @@ async fn take_disruption(
 ) -> Result<(), Box<Status>> {
     let now = call.api.registry.now();
     if dry_run {
-        return budget::take(&mut seen.clone(), pod, now);
+        return budget::consume_disruption(&mut seen.clone(), pod, now);
     }
     let name = meta::text(seen, "name");
     let status = resources::find(row.group, row.version, row.plural, "status").unwrap_or(row);
@@ -188,8 +200,9 @@ async fn take_disruption(
     let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Box::new(Status::not_found(&target.group_resource(), name)))?;
         let mut new = old.clone();
-        budget::take(&mut new, pod, now)?;
-        if let Some(Err(error)) = fields.map(|fields| fields.update(Some(old), &mut new, MANAGER, now)) {
+        budget::consume_disruption(&mut new, pod, now)?;
+        if let Some(Err(error)) = fields.map(|fields| fields.update(Some(old), &mut new, FIELD_MANAGER, now))
+        {
             tracing::error!(error = error.to_string(), "cannot update managed fields of PodDisruptionBudget");
         }
         Ok(new)
@@ -199,7 +212,7 @@ async fn take_disruption(
     Ok(())
 }
 
-fn update_of<'r>(call: &'r Call<'_>, endpoint: &'r Resource<'r>) -> UpdateRequest<'r> {
+fn update_of<'r>(call: &'r RequestScope<'_>, endpoint: &'r Resource<'r>) -> UpdateRequest<'r> {
     UpdateRequest {
         endpoint,
         uid: String::new(),
@@ -207,13 +220,13 @@ fn update_of<'r>(call: &'r Call<'_>, endpoint: &'r Resource<'r>) -> UpdateReques
         dry_run: false,
         force_allow_create: false,
         keeps_managers: false,
-        outside: None,
+        pending_conversions: None,
         admit: &AdmitAll,
     }
 }
 
 /// Deletes the pod. First sets the reason in its status, for its watchers.
-async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(), Box<Status>> {
+async fn mark_and_delete(call: &RequestScope<'_>, options: &DeleteOptions) -> Result<(), Box<Status>> {
     let target = call.target();
     let now = call.api.registry.now();
     let dry_run = !options.dry_run.is_empty();

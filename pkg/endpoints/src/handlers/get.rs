@@ -12,10 +12,10 @@ use registry::{StoredRef, codec};
 use super::{componentstatus, connect};
 use crate::cpu_pool::HEAVY_READ_BYTES;
 use crate::routing::dispatch::Response;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
-pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
-    match call.endpoint().act {
+pub(crate) async fn get(call: &mut RequestScope<'_>) -> Result<Response, Box<Status>> {
+    match call.endpoint().operation {
         EndpointOperation::Log => return connect::log(call).await,
         EndpointOperation::ComponentStatus => return componentstatus::get(call).await,
         _ => {}
@@ -29,10 +29,10 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     call.trace.span.event("About to Get from storage");
     let element = call.api.registry.get(&call.target(), &options.resource_version).await?;
     let endpoint = call.endpoint();
-    match endpoint.act {
+    match endpoint.operation {
         EndpointOperation::Scale => {
             let object = codec::decode(storage, StoredRef::element(&element))
-                .map_err(crate::response::encode::failed)?;
+                .map_err(crate::response::encode::encoding_error)?;
             if let Some(path) = strategy::missing_replicas(call.resource(), &object) {
                 let text = format!("the spec replicas field {path:?} does not exist");
                 return Err(Status::internal_error(text).into());
@@ -46,7 +46,7 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
         _ if element.size() > HEAVY_READ_BYTES => {
             let main = Arc::clone(&call.route.resource);
             call.reply()?
-                .respond_in_pool(&call.api.heavy, call.user, move |reply| {
+                .respond_in_pool(&call.api.cpu_pool, call.user, move |reply| {
                     async move {
                         let storage = main.row.row().storage.as_ref().ok_or_else(Status::unknown_path)?;
                         reply.element(200, storage, &element)

@@ -8,17 +8,17 @@ use registry::generic::ListPage;
 
 use super::list_options::list_options;
 use super::{componentstatus, watch};
-use crate::response::{CacheName, Reply};
+use crate::response::{CacheName, Responder};
 use crate::routing::dispatch::Response;
 use crate::routing::route::Action;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
-pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
+pub(crate) async fn list_or_watch(call: &mut RequestScope<'_>) -> Result<Response, Box<Status>> {
     let options = list_options(call)?;
     if options.watch || call.route.action == Action::Watch {
         return watch::watch(call, options).await;
     }
-    if call.endpoint().act == EndpointOperation::ComponentStatus {
+    if call.endpoint().operation == EndpointOperation::ComponentStatus {
         return componentstatus::list(call).await;
     }
     call.storage()?;
@@ -26,21 +26,21 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     let page = call.api.registry.list(&call.target(), &options).await?;
     let name = options.continue_token.is_empty().then(|| CacheName {
         lists: &call.api.compressed_lists,
-        selection: selection(&call.info.namespace, &options, &page),
+        selection: cache_key(&call.info.namespace, &options, &page),
     });
-    answer(call, &reply, page, name).await
+    respond(call, &reply, page, name).await
 }
 
 /// Encodes a page. If the page must be complete before it is sent, the CPU pool encodes it.
-pub(super) async fn answer(
-    call: &Call<'_>,
-    reply: &Reply<'_>,
+pub(super) async fn respond(
+    call: &RequestScope<'_>,
+    reply: &Responder<'_>,
     page: ListPage,
     name: Option<CacheName<'_>>,
 ) -> Result<Response, Box<Status>> {
-    if reply.whole() {
+    if reply.needs_whole_list() {
         return reply
-            .respond_in_pool(&call.api.heavy, call.user, |reply| {
+            .respond_in_pool(&call.api.cpu_pool, call.user, |reply| {
                 async move { reply.list(page, None).await }.boxed()
             })
             .await;
@@ -49,7 +49,7 @@ pub(super) async fn answer(
 }
 
 /// Cache key of a list within its resource.
-fn selection(namespace: &str, options: &ListOptions, page: &ListPage) -> String {
+fn cache_key(namespace: &str, options: &ListOptions, page: &ListPage) -> String {
     let ListOptions { label_selector, field_selector, .. } = options;
     format!("{namespace}?{label_selector}&{field_selector}&{}", page.shard_selector)
 }

@@ -6,13 +6,13 @@ use apimachinery::fields;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Returns the options of a collection request: decoded, defaulted, validated, with converted field labels.
 ///
 /// # Errors
 /// 400 and 422.
-pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> {
+pub(crate) fn list_options(call: &RequestScope<'_>) -> Result<ListOptions, Box<Status>> {
     let mut options = ListOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?;
     options.set_watch_list_defaults();
     let errors = kinds::validation::validate_list_options(&options);

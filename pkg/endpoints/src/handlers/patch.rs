@@ -16,9 +16,9 @@ use schema::patch::{self, strategic, typed};
 use super::apply::ApplyFormat;
 use super::write::Writer;
 use super::{apply, audit_object, ensure_name, ensure_namespace, to_storage_version, update, view};
-use crate::body::{self, Decoded, Expected, FieldValidation};
+use crate::body::{self, DecodedBody, ExpectedType, FieldValidation};
 use crate::routing::dispatch::{Body, Response};
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -48,9 +48,9 @@ enum Patch<'t> {
     StrategicMerge(Object),
 }
 
-pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
-    let wish = wish(call)?;
-    let bytes = call.read(&mut body).await?;
+pub(crate) async fn patch(call: &mut RequestScope<'_>, mut body: Body) -> Result<Response, Box<Status>> {
+    let wish = patch_request(call)?;
+    let bytes = call.read_body(&mut body).await?;
     let options = PatchOptions::from_query(call.query);
     let errors = kinds::validation::validate_patch_options(&options, matches!(wish, PatchRequest::Apply(_)));
     if !errors.is_empty() {
@@ -59,15 +59,15 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
     audit_object::patch(call, &bytes);
     let outcome = match wish {
         PatchRequest::Apply(notation) => apply::apply(call, notation, &bytes, &options).await?,
-        PatchRequest::Patch(kind) => change(call, kind, &bytes, &options).await?,
+        PatchRequest::Patch(kind) => patch_stored(call, kind, &bytes, &options).await?,
     };
     call.trace.span.event("Object stored in database");
-    update::answer(call, outcome)
+    update::respond(call, outcome)
 }
 
 /// Patches the stored object.
-async fn change(
-    call: &mut Call<'_>,
+async fn patch_stored(
+    call: &mut RequestScope<'_>,
     kind: PatchType,
     bytes: &[u8],
     options: &PatchOptions,
@@ -96,7 +96,7 @@ fn media_type(text: &str) -> &str {
     text.split(';').next().unwrap_or("").trim()
 }
 
-fn wish(call: &Call<'_>) -> Result<PatchRequest, Box<Status>> {
+fn patch_request(call: &RequestScope<'_>) -> Result<PatchRequest, Box<Status>> {
     let header = crate::header::text_or_empty(call.headers, CONTENT_TYPE);
     // Also true for the scale of a custom resource, although Scale has a type.
     let custom = call.resource().message.open;
@@ -150,7 +150,7 @@ fn parse(
 /// Applies the patch to `live` and returns the result in the storage version. Adds strict-validation warnings
 /// of the result to those of the patch.
 fn patched(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     patch: Patch<'_>,
     strict: &mut Vec<String>,
     validation: FieldValidation,
@@ -169,7 +169,7 @@ fn patched(
         FieldValidation::Strict => {
             let unknown: Vec<String> = unknown.collect();
             if !unknown.is_empty() {
-                return Err(does_not_decode(quoted, &strict_decoding_error(&unknown)));
+                return Err(undecodable_error(quoted, &strict_decoding_error(&unknown)));
             }
         }
     }
@@ -181,7 +181,11 @@ fn patched(
 
 /// Applies a JSON patch or merge patch: encodes the object, patches the text, decodes the result. Also
 /// returns the text, which errors quote.
-fn edit(call: &Call<'_>, patch: &Patch<'_>, current: &Object) -> Result<(Decoded, String), Box<Status>> {
+fn edit(
+    call: &RequestScope<'_>,
+    patch: &Patch<'_>,
+    current: &Object,
+) -> Result<(DecodedBody, String), Box<Status>> {
     let endpoint = call.endpoint();
     let text = patch::text(endpoint.message, current).map_err(error_response)?;
     let patched = match patch {
@@ -189,18 +193,22 @@ fn edit(call: &Call<'_>, patch: &Patch<'_>, current: &Object) -> Result<(Decoded
         Patch::Merge(patch) => patch.apply(&text),
         Patch::StrategicMerge(_) => text,
     };
-    let decoded = body::decode_patched(&patched, Expected::of(endpoint));
+    let decoded = body::decode_patched(&patched, ExpectedType::of(endpoint));
     let quoted = String::from_utf8(patched)
         .unwrap_or_else(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
     match decoded {
         Ok(decoded) => Ok((decoded, quoted)),
-        Err(error) => Err(does_not_decode(quoted, &error.to_string())),
+        Err(error) => Err(undecodable_error(quoted, &error.to_string())),
     }
 }
 
 /// Applies a strategic merge patch: merges the trees and converts the result. Also returns the patch, which
 /// errors quote. The kind never changes.
-fn merge(call: &Call<'_>, mut patch: Object, current: &Object) -> Result<(Decoded, String), Box<Status>> {
+fn merge(
+    call: &RequestScope<'_>,
+    mut patch: Object,
+    current: &Object,
+) -> Result<(DecodedBody, String), Box<Status>> {
     let endpoint = call.endpoint();
     let mut value = match patch::expand(endpoint.message, current).map_err(error_response)? {
         Value::Object(value) => value,
@@ -213,9 +221,9 @@ fn merge(call: &Call<'_>, mut patch: Object, current: &Object) -> Result<(Decode
             let api_version = endpoint.kind_group_version.to_owned();
             object.insert("kind", endpoint.kind.into());
             object.insert("apiVersion", api_version.clone().into());
-            Ok((Decoded { object, api_version, warnings }, quoted))
+            Ok((DecodedBody { object, api_version, warnings }, quoted))
         }
-        Err(error) => Err(does_not_decode(quoted, &error.to_string())),
+        Err(error) => Err(undecodable_error(quoted, &error.to_string())),
     }
 }
 
@@ -236,7 +244,7 @@ fn error_response(error: patch::Error) -> Box<Status> {
 }
 
 /// 422 for a patch whose result does not decode as the kind.
-fn does_not_decode(quoted: String, cause: &str) -> Box<Status> {
+fn undecodable_error(quoted: String, cause: &str) -> Box<Status> {
     let path = field::Path::root("patch");
     let error = field::Error::invalid(&path, quoted, cause);
     Status::invalid(&GroupKind::new("", ""), "", &[error].into()).into()

@@ -14,7 +14,7 @@ use schema::object::{Object, get, get_str};
 
 use super::admission::Admission;
 use crate::routing::dispatch::Response;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 use access::ReviewSubject;
 
 /// Evaluates a decoded review.
@@ -22,7 +22,7 @@ use access::ReviewSubject;
 /// # Errors
 /// Rejection by admission, or an invalid review.
 pub(super) async fn review(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     admit: &Admission<'_>,
     question: Review,
     mut object: Object,
@@ -32,8 +32,10 @@ pub(super) async fn review(
     let status = match question {
         Review::SelfSubject => sender(call, admit, &mut object).await,
         Review::Token => token(call, admit, &object).await,
-        Review::SubjectAccess => access::review(call, admit, &object, ReviewSubject::Anyone).await,
-        Review::LocalSubjectAccess => access::review(call, admit, &object, ReviewSubject::AnyoneHere).await,
+        Review::SubjectAccess => access::review(call, admit, &object, ReviewSubject::NamedUser).await,
+        Review::LocalSubjectAccess => {
+            access::review(call, admit, &object, ReviewSubject::NamedUserInNamespace).await
+        }
         Review::SelfSubjectRules => rules::review(call, admit, &mut object).await,
         Review::SelfSubjectAccess => access::review(call, admit, &object, ReviewSubject::Sender).await,
     }?;
@@ -44,7 +46,11 @@ pub(super) async fn review(
 }
 
 /// `SelfSubjectReview`: returns the user of the request. The response contains nothing of the request object.
-async fn sender(call: &Call<'_>, admit: &Admission<'_>, object: &mut Object) -> Result<Value, Box<Status>> {
+async fn sender(
+    call: &RequestScope<'_>,
+    admit: &Admission<'_>,
+    object: &mut Object,
+) -> Result<Value, Box<Status>> {
     admit.validate(object, None).await?;
     object.clear();
     meta::set_text(object, "creationTimestamp", &call.api.registry.now().rfc3339().to_string());
@@ -67,7 +73,11 @@ fn user_value(user: &UserInfo) -> Value {
 
 /// `TokenReview`: authenticates a token with the server's own authenticator. The token may have other
 /// audiences than this API.
-async fn token(call: &Call<'_>, admit: &Admission<'_>, object: &Object) -> Result<Value, Box<Status>> {
+async fn token(
+    call: &RequestScope<'_>,
+    admit: &Admission<'_>,
+    object: &Object,
+) -> Result<Value, Box<Status>> {
     let token = get_str(object, &["spec", "token"]).unwrap_or("");
     if token.is_empty() {
         return Err(Status::bad_request("token is required for TokenReview in authentication").into());

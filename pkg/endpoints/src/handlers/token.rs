@@ -20,7 +20,7 @@ use super::ensure_namespace;
 use super::write::{Dedup, Writer, dedup_owners};
 use crate::api::TokenRequests;
 use crate::routing::dispatch::Response;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -38,7 +38,7 @@ const EXTENDED_LIFETIME: i64 = 365 * 24 * 60 * 60;
 /// # Errors
 /// 400, 404, 409 and 422 for a request that does not match the stored objects; rejections by admission.
 pub(super) async fn create(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     mut request: Object,
     options: &CreateOptions,
 ) -> Result<Response, Box<Status>> {
@@ -67,7 +67,7 @@ pub(super) async fn create(
         return Err(Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors).into());
     }
     admit.validate(&request, None).await?;
-    let bound = bound(call, &request).await?;
+    let bound = find_bound_object(call, &request).await?;
     let asked = get_i64(&request, &["spec", "expirationSeconds"]).unwrap_or_default();
     let audiences = audiences(&request);
     let lifetime = requests.lifetime(asked, bound.pod.is_some(), &audiences);
@@ -82,19 +82,19 @@ pub(super) async fn create(
         node: bound.node,
         audiences,
         now: now.seconds,
-        seconds: lifetime.actual,
+        seconds: lifetime.token_seconds,
         warn_after: lifetime.warn_after,
     });
     let token = requests.issuer.issue(claims).await;
     let token =
         token.map_err(|error| Status::internal_error(format!("failed to generate token: {error}")))?;
     call.context.notes.annotate("authentication.kubernetes.io/issued-credential-id", credential);
-    if lifetime.said != asked {
-        let said = lifetime.said;
+    if lifetime.reported_seconds != asked {
+        let said = lifetime.reported_seconds;
         call.warnings.push(format!("requested expiration of {asked} seconds shortened to {said} seconds"));
         object::set(&mut request, &["spec", "expirationSeconds"], said);
     }
-    let end = UnixTime::from_seconds(now.seconds.saturating_add(lifetime.said));
+    let end = UnixTime::from_seconds(now.seconds.saturating_add(lifetime.reported_seconds));
     object::set(&mut request, &["status", "token"], token);
     object::set(&mut request, &["status", "expirationTimestamp"], end.rfc3339().to_string());
     request.insert("kind", KIND.into());
@@ -106,22 +106,22 @@ pub(super) async fn create(
 #[derive(Debug, PartialEq, Eq)]
 struct Lifetime {
     /// Lifetime in the response.
-    said: i64,
+    reported_seconds: i64,
     /// Lifetime in the token.
-    actual: i64,
+    token_seconds: i64,
     /// Age after which its use causes a warning.
     warn_after: Option<i64>,
 }
 
 impl TokenRequests {
     fn lifetime(&self, asked: i64, of_pod: bool, audiences: &[String]) -> Lifetime {
-        let said = if self.lifetime_max > 0 { asked.min(self.lifetime_max) } else { asked };
+        let reported_seconds = if self.lifetime_max > 0 { asked.min(self.lifetime_max) } else { asked };
         let for_us = audiences.iter().all(|audience| self.api_audiences.contains(audience));
-        if self.extend && of_pod && said == WARN_AFTER_SECONDS && for_us {
-            let actual = EXTENDED_LIFETIME.min(self.extended_max);
-            Lifetime { said, actual, warn_after: Some(said) }
+        if self.extend && of_pod && reported_seconds == WARN_AFTER_SECONDS && for_us {
+            let token_seconds = EXTENDED_LIFETIME.min(self.extended_max);
+            Lifetime { reported_seconds, token_seconds, warn_after: Some(reported_seconds) }
         } else {
-            Lifetime { said, actual: said, warn_after: None }
+            Lifetime { reported_seconds, token_seconds: reported_seconds, warn_after: None }
         }
     }
 }
@@ -197,7 +197,7 @@ struct BoundObject {
 }
 
 /// Looks up the object that the token is bound to.
-async fn bound(call: &Call<'_>, request: &Object) -> Result<BoundObject, Box<Status>> {
+async fn find_bound_object(call: &RequestScope<'_>, request: &Object) -> Result<BoundObject, Box<Status>> {
     if get_object(request, &["spec", "boundObjectRef"]).is_none() {
         return Ok(BoundObject::default());
     }
@@ -254,7 +254,7 @@ fn check_pod(pod: &Object, account: &str) -> Result<(), Box<Status>> {
 }
 
 /// Returns the node of a pod. The uid is omitted if the node does not exist.
-async fn node_of(call: &Call<'_>, pod: &Object) -> Result<Option<Reference>, Box<Status>> {
+async fn node_of(call: &RequestScope<'_>, pod: &Object) -> Result<Option<Reference>, Box<Status>> {
     let name = get_str(pod, &["spec", "nodeName"]).unwrap_or("");
     if name.is_empty() {
         return Ok(None);
@@ -273,7 +273,12 @@ async fn node_of(call: &Call<'_>, pod: &Object) -> Result<Option<Reference>, Box
 }
 
 /// Reads an object of the core group, in the request's namespace if it is namespaced.
-async fn find(call: &Call<'_>, plural: &str, name: &str, version: &str) -> Result<Object, Box<Status>> {
+async fn find(
+    call: &RequestScope<'_>,
+    plural: &str,
+    name: &str,
+    version: &str,
+) -> Result<Object, Box<Status>> {
     if name.is_empty() {
         return Err(Status::bad_request("Name parameter required.").into());
     }

@@ -13,39 +13,39 @@ use schema::object::Object;
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
 use super::{audit_object, ensure_namespace, to_storage_version, view};
-use crate::body::{self, Expected, FieldValidation};
+use crate::body::{self, ExpectedType, FieldValidation};
 use crate::negotiation::{self, Format};
 use crate::routing::dispatch::{Body, Response};
-use crate::scope::Call;
+use crate::scope::RequestScope;
 use crate::warning::Warnings;
 
-pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
-    let bytes = call.read(&mut body).await?;
+pub(crate) async fn update(call: &mut RequestScope<'_>, mut body: Body) -> Result<Response, Box<Status>> {
+    let bytes = call.read_body(&mut body).await?;
     let options = UpdateOptions::from_query(call.query);
     let errors = kinds::validation::validate_update_options(&options);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "UpdateOptions"), "", &errors).into());
     }
-    let format = negotiation::input(call.headers, call.formats)?;
+    let format = negotiation::negotiate_input(call.headers, call.formats)?;
     let validation = FieldValidation::parse(&options.field_validation);
     call.trace.span.event("About to convert to expected version");
     let object = read(call, &bytes, format, validation, &call.warnings)?;
     call.trace.span.event("Conversion done");
     // The first decode has already recorded the warnings.
     let again = || read(call, &bytes, format, validation, &Warnings::default());
-    let outcome = call.stored(replace(call, object, &again, &options)).await?;
-    answer(call, outcome)
+    let outcome = call.time_storage(replace(call, object, &again, &options)).await?;
+    respond(call, outcome)
 }
 
 /// Decodes the object of a body in the storage version. Adds warnings to `warnings`.
 fn read(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     bytes: &[u8],
     format: Format,
     validation: FieldValidation,
     warnings: &Warnings,
 ) -> Result<Object, Box<Status>> {
-    let decoded = body::decode(bytes, format, Expected::of(call.endpoint()), validation, warnings)?;
+    let decoded = body::decode(bytes, format, ExpectedType::of(call.endpoint()), validation, warnings)?;
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
     audit_object::object(call, &object, &decoded.api_version);
     ensure_namespace(call.resource(), &call.info.namespace, &mut object)?;
@@ -55,7 +55,7 @@ fn read(
 }
 
 /// The name in the body must be the one in the path.
-fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
+fn check_name(call: &RequestScope<'_>, object: &Object) -> Result<(), Box<Status>> {
     let given = meta::text(object, "name");
     let name = call.name();
     if given.is_empty() {
@@ -72,7 +72,7 @@ fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
 
 /// Replaces the object. The first attempt consumes the decoded body; a retry calls `again` to decode it.
 async fn replace(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     object: Object,
     again: &(dyn Fn() -> Result<Object, Box<Status>> + Sync),
     options: &UpdateOptions,
@@ -113,7 +113,7 @@ impl<'o> WriteRequest<'o> {
 
 /// Runs an update through the registry, as `writer`.
 pub(super) async fn write(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     writer: &Writer<'_>,
     write: WriteRequest<'_>,
     change: &mut Change<'_>,
@@ -126,19 +126,19 @@ pub(super) async fn write(
         dry_run: options.dry_run(),
         force_allow_create: creates,
         keeps_managers: applies,
-        outside: writer.outside(),
+        pending_conversions: writer.pending_conversions(),
         admit: &Admission::of(call, options),
     };
     call.api.registry.update(&call.target(), &request, change).await
 }
 
 /// Returns the updated object in the endpoint's version.
-pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Response, Box<Status>> {
+pub(super) fn respond(call: &mut RequestScope<'_>, outcome: UpdateOutcome) -> Result<Response, Box<Status>> {
     let storage = call.storage()?;
     let code = if outcome.created { 201 } else { 200 };
-    if call.endpoint().act == EndpointOperation::Scale {
-        let object =
-            codec::decode(storage, outcome.stored.as_ref()).map_err(crate::response::encode::failed)?;
+    if call.endpoint().operation == EndpointOperation::Scale {
+        let object = codec::decode(storage, outcome.stored.as_ref())
+            .map_err(crate::response::encode::encoding_error)?;
         let scale = strategy::scale_of(call.resource(), &object)
             .map_err(|error| Status::bad_request(error.to_string()))?;
         return call.reply()?.tree(code, &scale);

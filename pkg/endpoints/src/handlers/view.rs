@@ -13,10 +13,10 @@ use registry::meta;
 use schema::object::Object;
 
 use crate::response::encode;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
-pub(super) fn scales(call: &Call<'_>) -> bool {
-    call.endpoint().act == EndpointOperation::Scale
+pub(super) fn is_scale(call: &RequestScope<'_>) -> bool {
+    call.endpoint().operation == EndpointOperation::Scale
 }
 
 /// Returns the view of an object in the storage version. A view other than a Scale is also in the storage
@@ -24,8 +24,8 @@ pub(super) fn scales(call: &Call<'_>) -> bool {
 ///
 /// # Errors
 /// 500 when the managed fields of an object with a Scale cannot be decoded.
-pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Object>, Box<Status>> {
-    if !scales(call) {
+pub(super) fn of<'o>(call: &RequestScope<'_>, object: &'o Object) -> Result<Cow<'o, Object>, Box<Status>> {
+    if !is_scale(call) {
         return Ok(Cow::Borrowed(object));
     }
     let mut view =
@@ -39,9 +39,9 @@ pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Obje
 }
 
 /// Converts a view to the endpoint's version.
-pub(super) fn served<'o>(call: &Call<'_>, view: &'o Object) -> Cow<'o, Object> {
+pub(super) fn served<'o>(call: &RequestScope<'_>, view: &'o Object) -> Cow<'o, Object> {
     match &call.resource().storage {
-        Some(storage) if !scales(call) && storage.group_version != call.endpoint().kind_group_version => {
+        Some(storage) if !is_scale(call) && storage.group_version != call.endpoint().kind_group_version => {
             Cow::Owned(encode::served(view.clone(), storage, call.endpoint()))
         }
         _ => Cow::Borrowed(view),
@@ -52,8 +52,12 @@ pub(super) fn served<'o>(call: &Call<'_>, view: &'o Object) -> Cow<'o, Object> {
 ///
 /// # Errors
 /// 422 for an invalid Scale, 404 for the Scale of a missing object.
-pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Result<Object, Box<Status>> {
-    if !scales(call) {
+pub(super) fn merge(
+    call: &RequestScope<'_>,
+    old: Option<&Object>,
+    edited: Object,
+) -> Result<Object, Box<Status>> {
+    if !is_scale(call) {
         return Ok(edited);
     }
     let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;

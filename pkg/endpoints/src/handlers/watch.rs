@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::negotiation::{CBOR_SEQUENCE, Format, not_acceptable};
 use crate::routing::dispatch::Response;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 use crate::warning;
 use crate::watch::body::{Listing, WatchBody};
 use crate::watch::frame::Encoder;
@@ -19,7 +19,10 @@ use crate::watch::metrics::Scope;
 /// Upper bound of a timeout: a hundred years.
 const TIMEOUT_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<Response, Box<Status>> {
+pub(crate) async fn watch(
+    call: &mut RequestScope<'_>,
+    options: ListOptions,
+) -> Result<Response, Box<Status>> {
     call.storage()?;
     if !call.endpoint().serves("watch") {
         return Err(Status::method_not_supported(&call.target().group_resource(), "watch").into());
@@ -40,7 +43,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
     warning::add(&mut head.headers, &call.warnings.texts());
     let spans = call.trace.streamed(&head, call.endpoint().group_version);
     let listing = Listing { scope: Scope::of(call.info, call.name()), begun, spans };
-    let body = WatchBody::new(events, encoder, call.api.watch_drain.turn(), counters, listing);
+    let body = WatchBody::new(events, encoder, call.api.watch_drain.register_watch(), counters, listing);
     head.extensions.insert(body.initialized());
     progress.map(|progress| head.extensions.insert(progress));
     Ok(http::Response::from_parts(head, body.boxed_unsync()))
@@ -56,7 +59,7 @@ fn content_type(format: Format) -> &'static str {
 
 /// Returns the requested timeout. The default is random between one and two times the minimum, so that
 /// watches do not all end together.
-fn timeout(call: &Call<'_>, options: &ListOptions) -> Duration {
+fn timeout(call: &RequestScope<'_>, options: &ListOptions) -> Duration {
     match options.timeout_seconds {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
         _ => call.api.watch_timeout_min.mul_f64(1.0 + (call.api.jitter)()),

@@ -13,7 +13,7 @@ use jsontree::Value;
 use schema::object::Object;
 
 use crate::body;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Field manager, endpoint and time of a write.
 pub(super) struct Writer<'c> {
@@ -22,19 +22,19 @@ pub(super) struct Writer<'c> {
     manager: String,
     now: UnixTime,
     gates: &'c Gates,
-    outside: Option<PendingConversions>,
+    pending_conversions: Option<PendingConversions>,
 }
 
 impl<'c> Writer<'c> {
     /// Returns the writer of a request, with the `fieldManager` of the client if present.
-    pub(super) fn of(call: &Call<'c>, field_manager: &str) -> Self {
+    pub(super) fn of(call: &RequestScope<'c>, field_manager: &str) -> Self {
         Writer {
             fields: call.route.endpoint.fields.as_ref(),
             endpoint: call.endpoint(),
             manager: manager_or_user_agent(field_manager, &call.context.user_agent),
             now: call.api.registry.now(),
             gates: call.api.registry.gates(),
-            outside: call
+            pending_conversions: call
                 .resource()
                 .custom
                 .filter(|it| it.kind.converts_by_webhook)
@@ -44,8 +44,8 @@ impl<'c> Writer<'c> {
 
     /// Pending conversions to other versions, for kinds with a conversion webhook. While conversions are
     /// pending, the object is built again.
-    pub(super) fn outside(&self) -> Option<&PendingConversions> {
-        self.outside.as_ref()
+    pub(super) fn pending_conversions(&self) -> Option<&PendingConversions> {
+        self.pending_conversions.as_ref()
     }
 
     /// Updates the managed fields of an object that replaces `live` (`None` for a create). Both are in the
@@ -53,8 +53,9 @@ impl<'c> Writer<'c> {
     pub(super) fn track(&self, live: Option<&Object>, new: &mut Object) {
         let Some(fields) = self.fields else { return };
         // As in upstream, the write succeeds even if managed fields cannot be updated.
-        if let Err(error) = fields.update_through(live, new, &self.manager, self.now, self.outside())
-            && !self.outside().is_some_and(PendingConversions::is_open)
+        if let Err(error) =
+            fields.update_through(live, new, &self.manager, self.now, self.pending_conversions())
+            && !self.pending_conversions().is_some_and(PendingConversions::is_open)
             && fields.should_log_failure(self.now)
         {
             tracing::error!(
@@ -77,7 +78,12 @@ impl<'c> Writer<'c> {
     ) -> Result<Object, Box<Status>> {
         let unsupported = || Status::unmapped("the object has no metadata");
         let fields = self.fields.ok_or_else(unsupported)?;
-        let options = ApplyOptions { manager: &self.manager, force, now: self.now, outside: self.outside() };
+        let options = ApplyOptions {
+            manager: &self.manager,
+            force,
+            now: self.now,
+            outside: self.pending_conversions(),
+        };
         let row = self.endpoint;
         fields.apply(live, configuration, options, |object| {
             if let Some(custom) = row.custom.filter(|_| row.message.open) {
@@ -107,7 +113,8 @@ pub(super) fn dedup_owners(object: &mut Object, when: Dedup) -> Option<String> {
         return None;
     }
     let mut seen = HashSet::new();
-    let mut repeats = owners.iter().map(|owner| !seen.insert(said(owner))).collect::<Vec<_>>().into_iter();
+    let mut repeats =
+        owners.iter().map(|owner| !seen.insert(owner_key(owner))).collect::<Vec<_>>().into_iter();
     let mut duplicates = Vec::new();
     owners.retain(|owner| {
         let repeats = repeats.next() == Some(true);
@@ -131,7 +138,7 @@ pub(super) fn dedup_owners(object: &mut Object, when: Dedup) -> Option<String> {
 }
 
 /// Comparison key of an owner reference. An empty string equals an absent one, but a flag can be unset.
-fn said(owner: &Value) -> ([&str; 4], [Option<bool>; 2]) {
+fn owner_key(owner: &Value) -> ([&str; 4], [Option<bool>; 2]) {
     let text = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or("");
     let flag = |name: &str| owner.get(name).and_then(Value::as_bool);
     (["uid", "name", "kind", "apiVersion"].map(text), ["controller", "blockOwnerDeletion"].map(flag))

@@ -13,7 +13,7 @@ use schema::openapi::{Dialect, Gvk, Writer, closure, definition};
 use schema::table::Message;
 
 use super::custom::{self, Definition};
-use super::foreign::Foreign;
+use super::foreign::AggregatedParts;
 use super::model::{Answer, Operation, PathItem, Queries};
 use super::subject::Subject;
 use super::{media_types, paths};
@@ -30,7 +30,7 @@ pub(super) struct Content<'a> {
     pub(super) definitions: BTreeMap<&'static str, &'static Message>,
     pub(super) custom: BTreeMap<String, Definition<'a>>,
     /// Definitions of aggregated servers.
-    pub(super) foreign: Foreign,
+    pub(super) aggregated_parts: AggregatedParts,
     pub(super) info: Info,
     /// True if the document describes authentication.
     pub(super) security: bool,
@@ -41,11 +41,11 @@ pub(super) struct Content<'a> {
 /// Group versions that are listed for a kind that every group has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SharedKindVersions {
-    Everywhere,
+    AllGroups,
     /// Group versions in the scheme of client-go, which upstream uses for custom resources.
-    InClients,
+    ClientGroups,
     /// `v1` and this group version.
-    In(&'static str),
+    SingleGroup(&'static str),
 }
 
 /// Groups that are not in the scheme of client-go.
@@ -61,22 +61,27 @@ impl<'a> Content<'a> {
             }
             _ => None,
         };
-        Content::new(&[subject], catalog, formats, SharedKindVersions::In(group_version.unwrap_or("v1")))
+        Content::new(
+            &[subject],
+            catalog,
+            formats,
+            SharedKindVersions::SingleGroup(group_version.unwrap_or("v1")),
+        )
     }
 
     /// Content of the Swagger 2.0 document. Built-in definitions win over CRDs that use the same name.
     pub(super) fn of_everything(catalog: &'a Catalog, formats: Formats) -> Self {
         let mut content =
-            Content::new(&Subject::all(catalog), catalog, formats, SharedKindVersions::Everywhere);
+            Content::new(&Subject::all(catalog), catalog, formats, SharedKindVersions::AllGroups);
         let (paths, custom) = of_versions(custom::versions(catalog).map(|(_, version)| version));
         content.definitions.extend(definitions_of(&paths));
         content.paths.extend(paths);
         content.paths.sort_by(|a, b| a.path.cmp(&b.path));
         content.paths.dedup_by(|later, first| later.path == first.path);
         content.custom = custom;
-        content.foreign = Foreign::of(catalog, |name| content.own_definition(name));
+        content.aggregated_parts = AggregatedParts::of(catalog, |name| content.own_definition(name));
         content
-            .foreign
+            .aggregated_parts
             .paths
             .retain(|path, _| content.paths.binary_search_by(|item| item.path.as_str().cmp(path)).is_err());
         content
@@ -100,7 +105,7 @@ impl<'a> Content<'a> {
         Content {
             definitions: definitions_of(&paths),
             custom: BTreeMap::new(),
-            foreign: Foreign::default(),
+            aggregated_parts: AggregatedParts::default(),
             info: Info { title: "Kubernetes", version: catalog.release().to_string() },
             security: true,
             paths,
@@ -121,20 +126,23 @@ impl<'a> Content<'a> {
         Content {
             definitions,
             custom,
-            foreign: Foreign::default(),
+            aggregated_parts: AggregatedParts::default(),
             info: Info { title: "Kubernetes CRD Swagger", version: "v0.1.0".to_owned() },
             security: false,
             paths,
-            listed: SharedKindVersions::InClients,
+            listed: SharedKindVersions::ClientGroups,
         }
     }
 
     pub(super) fn definitions(&self, dialect: Dialect, w: &mut Writer) {
-        let builtin = self.definitions.iter().map(|(name, message)| (*name, Either::Builtin(message)));
-        let custom = self.custom.iter().map(|(name, custom)| (name.as_str(), Either::Custom(custom)));
-        let foreign =
-            self.foreign.definitions.iter().map(|(name, value)| (name.as_str(), Either::Foreign(value)));
-        let all: BTreeMap<&str, Either<'_>> = foreign.chain(custom).chain(builtin).collect();
+        let builtin = self.definitions.iter().map(|(name, message)| (*name, AnyDefinition::Builtin(message)));
+        let custom = self.custom.iter().map(|(name, custom)| (name.as_str(), AnyDefinition::Custom(custom)));
+        let foreign = self
+            .aggregated_parts
+            .definitions
+            .iter()
+            .map(|(name, value)| (name.as_str(), AnyDefinition::Foreign(value)));
+        let all: BTreeMap<&str, AnyDefinition<'_>> = foreign.chain(custom).chain(builtin).collect();
         w.object(|w| {
             for (name, either) in all {
                 w.key(name);
@@ -143,18 +151,20 @@ impl<'a> Content<'a> {
         });
     }
 
-    fn definition(&self, either: &Either<'_>, dialect: Dialect, w: &mut Writer) {
+    fn definition(&self, either: &AnyDefinition<'_>, dialect: Dialect, w: &mut Writer) {
         match either {
-            Either::Builtin(message) => definition(message, dialect, &self.kinds(message), description, w),
-            Either::Custom(custom) => custom.write(dialect, w),
-            Either::Foreign(value) => w.raw(&value.to_string()),
+            AnyDefinition::Builtin(message) => {
+                definition(message, dialect, &self.kinds(message), description, w)
+            }
+            AnyDefinition::Custom(custom) => custom.write(dialect, w),
+            AnyDefinition::Foreign(value) => w.raw(&value.to_string()),
         }
     }
 
     /// Returns the Swagger 2.0 definition of a built-in or custom type.
     fn own_definition(&self, name: &str) -> Option<Value> {
-        let builtin = self.definitions.get(name).map(|message| Either::Builtin(message));
-        let either = builtin.or_else(|| self.custom.get(name).map(Either::Custom))?;
+        let builtin = self.definitions.get(name).map(|message| AnyDefinition::Builtin(message));
+        let either = builtin.or_else(|| self.custom.get(name).map(AnyDefinition::Custom))?;
         let mut w = Writer::new();
         self.definition(&either, Dialect::V2, &mut w);
         serde_json::from_slice(&w.into_bytes()).ok()
@@ -167,20 +177,20 @@ impl<'a> Content<'a> {
             let Some((version, kind)) = full.rsplit_once('/') else { continue };
             match (version, self.listed) {
                 ("*", _) if UNVERSIONED.contains(&kind) => kinds.push(gvk("v1", kind)),
-                ("*", SharedKindVersions::In(own)) => {
+                ("*", SharedKindVersions::SingleGroup(own)) => {
                     kinds.extend(["v1", own].map(|version| gvk(version, kind)))
                 }
                 ("*", listed) => {
                     let all = group_versions().map(|version| gvk(version, kind));
                     let known = |gvk: &Gvk<'_>| {
-                        listed == SharedKindVersions::Everywhere || !NOT_IN_CLIENTS.contains(&gvk.group)
+                        listed == SharedKindVersions::AllGroups || !NOT_IN_CLIENTS.contains(&gvk.group)
                     };
                     kinds.extend(all.filter(known));
                 }
                 (version, _) => kinds.push(gvk(version, kind)),
             }
         }
-        let elsewhere = self.foreign.kinds.get(message.name).into_iter().flatten();
+        let elsewhere = self.aggregated_parts.kinds.get(message.name).into_iter().flatten();
         kinds.extend(elsewhere.map(|[group, version, kind]| Gvk { group, version, kind }));
         kinds.sort_unstable();
         kinds.dedup();
@@ -189,7 +199,7 @@ impl<'a> Content<'a> {
 }
 
 /// Definition of a built-in or custom type.
-enum Either<'a> {
+enum AnyDefinition<'a> {
     Builtin(&'static Message),
     Custom(&'a Definition<'a>),
     Foreign(&'a Value),

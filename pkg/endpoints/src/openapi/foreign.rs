@@ -75,7 +75,7 @@ fn references(value: &Value, found: &mut Vec<String>) {
 
 /// Parts of `/openapi/v2` from aggregated servers.
 #[derive(Debug, Default)]
-pub(super) struct Foreign {
+pub(super) struct AggregatedParts {
     /// By path.
     pub(super) paths: Named,
     /// By name; distinct from this server's names.
@@ -86,10 +86,10 @@ pub(super) struct Foreign {
     pub(super) kinds: BTreeMap<String, Vec<[String; 3]>>,
 }
 
-impl Foreign {
+impl AggregatedParts {
     /// Merges all documents in a catalog. `own` returns this server's definition of a name.
     pub(super) fn of(catalog: &Catalog, own: impl Fn(&str) -> Option<Value>) -> Self {
-        let mut foreign = Foreign::default();
+        let mut foreign = AggregatedParts::default();
         let versions = catalog.groups().filter(|_| catalog.has_proxied()).flat_map(|group| &group.versions);
         for version in versions {
             if let Owner::Proxied(proxied) = &version.owner
@@ -106,7 +106,7 @@ impl Foreign {
     fn add(&mut self, mut part: Value, own: &impl Fn(&str) -> Option<Value>) {
         let mut renamed = BTreeMap::new();
         let mut added = Vec::new();
-        for (name, definition) in take(&mut part, "definitions") {
+        for (name, definition) in take_object(&mut part, "definitions") {
             let known = |name: &str| self.definitions.get(name).cloned().or_else(|| own(name));
             match free_name(&name, &definition, known) {
                 Name::Known(same) => {
@@ -127,11 +127,11 @@ impl Foreign {
         for name in &added {
             self.definitions.get_mut(name).into_iter().for_each(|definition| rename(definition, &renamed));
         }
-        for (path, mut item) in take(&mut part, "paths") {
+        for (path, mut item) in take_object(&mut part, "paths") {
             rename(&mut item, &renamed);
             self.paths.entry(path.into()).or_insert(item);
         }
-        for (name, mut parameter) in take(&mut part, "parameters") {
+        for (name, mut parameter) in take_object(&mut part, "parameters") {
             rename(&mut parameter, &renamed);
             self.parameters.entry(name.into()).or_insert(parameter);
         }
@@ -146,7 +146,7 @@ fn kinds_of(definition: &Value) -> impl Iterator<Item = [String; 3]> {
     })
 }
 
-fn take(part: &mut Value, name: &str) -> Object {
+fn take_object(part: &mut Value, name: &str) -> Object {
     match part.get_mut(name).map(Value::take) {
         Some(Value::Object(members)) => members,
         _ => Object::new(),
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn conflicting_definition_is_renamed() {
         let own = |name: &str| (name == "Spec").then(|| json!({"type": "string"}));
-        let mut foreign = Foreign::default();
+        let mut foreign = AggregatedParts::default();
         foreign.add(document(), &own);
         let definitions: Vec<&str> = foreign.definitions.keys().map(String::as_str).collect();
         assert_eq!(definitions, ["Spec_v2", "Thing", "Unrelated"]);
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn equal_definition_is_shared() {
         let own = |name: &str| (name == "Unrelated").then(|| json!({KINDS: [{"kind": "A"}]}));
-        let mut foreign = Foreign::default();
+        let mut foreign = AggregatedParts::default();
         let mut document = document();
         document["definitions"]["Unrelated"] =
             json!({KINDS: [{"group": "example.com", "version": "v1", "kind": "B"}]});

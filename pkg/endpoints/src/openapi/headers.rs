@@ -43,11 +43,11 @@ pub(super) fn hash_parameter(request: &Parts) -> Option<&str> {
 
 /// Returns the first of the `application` subtypes that the best clause accepts. Without a header, every type
 /// is accepted.
-pub(super) fn accepted(headers: &HeaderMap, subtypes: &[&'static str]) -> Option<&'static str> {
+pub(super) fn accepted_subtype(headers: &HeaderMap, subtypes: &[&'static str]) -> Option<&'static str> {
     let header = crate::discovery::accept_header(headers);
     let header = if header.is_empty() { "*/*" } else { &header };
     accept_clauses(header).iter().find_map(|clause| {
-        let takes = |subtype: &&&'static str| clause.sub == "*" || clause.sub == **subtype;
+        let takes = |subtype: &&&'static str| clause.subtype == "*" || clause.subtype == **subtype;
         let found = matches!(clause.main, "application" | "*").then(|| subtypes.iter().find(takes))?;
         found.copied()
     })
@@ -85,7 +85,7 @@ pub(super) fn conditional_response(
             Body::Gzip(body) => (body, Some((CONTENT_ENCODING, HeaderValue::from_static("gzip")))),
         };
         let mut response = Response::new(body);
-        let made = HeaderValue::from_str(&http_date(tag.made)).ok().map(|date| (LAST_MODIFIED, date));
+        let made = HeaderValue::from_str(&http_date(tag.built_at)).ok().map(|date| (LAST_MODIFIED, date));
         response.headers_mut().extend(coding.into_iter().chain(made));
         response
     };
@@ -94,7 +94,7 @@ pub(super) fn conditional_response(
 }
 
 /// 301 to a document's current address.
-pub(super) fn moved(location: &str, tag: &Tag) -> Response<Bytes> {
+pub(super) fn redirect(location: &str, tag: &Tag) -> Response<Bytes> {
     let mut response = empty(StatusCode::MOVED_PERMANENTLY);
     response.headers_mut().extend(HeaderValue::from_str(location).ok().map(|value| (LOCATION, value)));
     etag(&mut response, tag);

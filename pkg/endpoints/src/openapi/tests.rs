@@ -11,7 +11,7 @@ mod custom;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use api::catalog::{Document, Proxied, ProxiedVersion};
+use api::catalog::{Document, ProxiedApiService, ProxiedVersion};
 use api::resources::Resource;
 use component_base::clock::TestClock;
 use component_base::features::Release;
@@ -189,7 +189,7 @@ fn as_published(value: &mut Value) {
 #[test]
 fn documents_equal_published_ones() {
     let api = OpenApi::new(Arc::new(Catalog::builtin(is_of_this_release)), clock());
-    let api = api.in_formats(Formats { cbor: true, ..Formats::default() });
+    let api = api.with_formats(Formats { cbor: true, ..Formats::default() });
     let differs = |path: &str, digest: &str| {
         let mut document = body(&get(&api, &format!("/openapi/{path}"), &[]).unwrap());
         document["info"]["version"] = "unversioned".into();
@@ -434,10 +434,10 @@ fn aggregated_documents_are_merged() {
         "definitions": {"io.k8s.api.core.v1.Pod": {"type": "string"}},
         "parameters": {"pretty-0": {}},
     });
-    let proxied = Proxied {
+    let proxied = ProxiedApiService {
         documents: vec![Document { path: "apis/example.com/v1".to_owned(), json: Bytes::from_static(b"{}") }],
         swagger: Some(part.to_string().into()),
-        ..Proxied::default()
+        ..ProxiedApiService::default()
     };
     let version =
         ProxiedVersion { name: "v1".to_owned(), group_priority: 1, priority: 1, proxied: Arc::new(proxied) };

@@ -32,7 +32,7 @@ pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
 
 /// Writes the paths of this server and of aggregated servers, sorted.
 fn paths(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
-    let mut foreign = content.foreign.paths.iter().peekable();
+    let mut foreign = content.aggregated_parts.paths.iter().peekable();
     for item in &content.paths {
         while let Some((path, other)) = foreign.next_if(|(path, _)| **path < item.path) {
             w.key(path);
@@ -50,11 +50,11 @@ fn paths(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
 /// Writes the shared parameters of this server and of aggregated servers, sorted. Their names are digests of
 /// their content.
 fn parameters(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
-    let foreign = content.foreign.parameters.keys().map(String::as_str);
+    let foreign = content.aggregated_parts.parameters.keys().map(String::as_str);
     let names: BTreeSet<&str> = shared.by_name.keys().map(String::as_str).chain(foreign).collect();
     for name in names {
         w.key(name);
-        match (shared.by_name.get(name), content.foreign.parameters.get(name)) {
+        match (shared.by_name.get(name), content.aggregated_parts.parameters.get(name)) {
             (Some(parameter), _) => parameter.write(w),
             (None, other) => w.raw(&other.map(ToString::to_string).unwrap_or_default()),
         }

@@ -61,7 +61,7 @@ impl Network for TestNetwork {
         Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 
-    async fn send_alone(
+    async fn send_dedicated(
         &self,
         trust: Trust,
         request: Request<Body>,

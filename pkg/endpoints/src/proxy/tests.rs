@@ -33,7 +33,7 @@ async fn pass(
     body: &'static str,
 ) -> Result<Response, Box<Status>> {
     let shutdown = CancellationToken::new();
-    let incoming = Incoming {
+    let incoming = ProxyRequest {
         parts,
         path: parts.uri.path(),
         body: full(body),
@@ -41,7 +41,7 @@ async fn pass(
         peer: Some("192.0.2.7:5".parse().unwrap()),
         shutdown: &shutdown,
     };
-    pass_on(network, url, incoming).await
+    proxy_request(network, url, incoming).await
 }
 
 async fn text(response: Response) -> String {

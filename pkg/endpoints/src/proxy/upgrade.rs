@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::url::Url;
-use super::{Incoming, Network, NetworkError, answer_of, headers};
+use super::{Network, NetworkError, ProxyRequest, headers, into_response};
 use crate::routing::dispatch::{Response, Tunnel};
 
 /// Timeout of the final shutdown of both connections.
@@ -25,9 +25,9 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) async fn upgrade(
     network: &dyn Network,
     url: &Url,
-    incoming: Incoming<'_>,
+    incoming: ProxyRequest<'_>,
 ) -> Result<Response, Box<Status>> {
-    let Incoming { parts, body, connection, peer, shutdown, .. } = incoming;
+    let ProxyRequest { parts, body, connection, peer, shutdown, .. } = incoming;
     let mut head = parts.headers.clone();
     head.remove(TRANSFER_ENCODING);
     headers::add_host(&mut head, parts, url);
@@ -38,7 +38,7 @@ pub(crate) async fn upgrade(
     };
     let request = headers::request(&parts.method, url, head, body);
     let request = request.map_err(|error| failed(NetworkError::Url(error)))?;
-    let mut answer = network.send_alone(url.trust(), request).await.map_err(failed)?;
+    let mut answer = network.send_dedicated(url.trust(), request).await.map_err(failed)?;
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
         let backend = hyper::upgrade::on(&mut answer);
@@ -51,7 +51,7 @@ pub(crate) async fn upgrade(
         });
         let head = answer.into_parts().0.headers;
         let nothing = crate::response::full(bytes::Bytes::new());
-        let mut answer = answer_of(StatusCode::SWITCHING_PROTOCOLS, head, nothing);
+        let mut answer = into_response(StatusCode::SWITCHING_PROTOCOLS, head, nothing);
         answer.extensions_mut().insert(tunnel);
         return Ok(answer);
     }
@@ -64,7 +64,7 @@ pub(crate) async fn upgrade(
     if parts.version < http::Version::HTTP_2 {
         kept.insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    Ok(answer_of(head.status, kept, body))
+    Ok(into_response(head.status, kept, body))
 }
 
 /// Copies in both directions until one side ends or the server stops.

@@ -45,21 +45,21 @@ pub(crate) trait Source: Send + 'static {
 }
 
 /// Source that indents the compact JSON of another source.
-pub(crate) struct Indented<S> {
+pub(crate) struct IndentedSource<S> {
     source: S,
     indenter: Indenter,
     /// One piece before it is indented.
     compact: Vec<u8>,
 }
 
-impl<S: Source> Indented<S> {
+impl<S: Source> IndentedSource<S> {
     /// Indents the output of `source` (`?pretty=true`).
     pub(crate) fn new(source: S) -> Self {
-        Indented { source, indenter: Indenter::default(), compact: Vec::new() }
+        IndentedSource { source, indenter: Indenter::default(), compact: Vec::new() }
     }
 }
 
-impl<S: Source> Source for Indented<S> {
+impl<S: Source> Source for IndentedSource<S> {
     fn prepare(&mut self) -> Result<bool, Box<Status>> {
         self.source.prepare()
     }
@@ -86,14 +86,14 @@ impl<S: Source> Source for Indented<S> {
 
 /// Body that sends bytes that are already encoded and then the rest of its source.
 pub(crate) struct Chunks<S> {
-    made: Option<Bytes>,
+    output: Option<Bytes>,
     source: Option<S>,
 }
 
 impl<S: Source> Chunks<S> {
     /// Body of `made` and the remaining bytes of `source`.
-    pub(crate) fn new(made: Vec<u8>, source: S) -> Self {
-        Chunks { made: Some(made.into()), source: Some(source) }
+    pub(crate) fn new(output: Vec<u8>, source: S) -> Self {
+        Chunks { output: Some(output.into()), source: Some(source) }
     }
 }
 
@@ -105,7 +105,7 @@ impl<S: Source + Unpin> Body for Chunks<S> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if let Some(made) = self.made.take() {
+        if let Some(made) = self.output.take() {
             return Poll::Ready(Some(Ok(Frame::data(made))));
         }
         let Some(source) = &mut self.source else { return Poll::Ready(None) };
@@ -116,14 +116,14 @@ impl<S: Source + Unpin> Body for Chunks<S> {
             Ok(false) => self.source = None,
             Err(status) => {
                 self.source = None;
-                return Poll::Ready(Some(Err(cut(&status))));
+                return Poll::Ready(Some(Err(abort_body(&status))));
             }
         }
         Poll::Ready(Some(Ok(Frame::data(out.into()))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.made.is_none() && self.source.is_none()
+        self.output.is_none() && self.source.is_none()
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn yield_now<T>(context: &Context<'_>) -> Poll<T> {
 }
 
 /// Error for a body that has started. The stream is cut off, because its status is already on the wire.
-pub(crate) fn cut(status: &Status) -> BoxError {
+pub(crate) fn abort_body(status: &Status) -> BoxError {
     tracing::error!(message = %status.message, "an answer is cut because it cannot be encoded");
     status.message.clone().into()
 }
@@ -192,7 +192,7 @@ mod tests {
         // The body wakes itself.
         let rest = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
         assert_eq!(rest, "x");
-        let indented = Chunks::new(Vec::new(), Indented::new(Sparse(2)));
+        let indented = Chunks::new(Vec::new(), IndentedSource::new(Sparse(2)));
         let all = http_body_util::BodyExt::collect(indented).await.unwrap().to_bytes();
         assert_eq!(all, "x");
     }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn body_is_indented_in_pieces() {
         const COUNT: usize = 100_000;
-        let mut source = Indented::new(Numbers(COUNT));
+        let mut source = IndentedSource::new(Numbers(COUNT));
         let mut made = Vec::new();
         let mut pieces = 0;
         source.head(None, &mut made).unwrap();

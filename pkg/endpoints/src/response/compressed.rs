@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::response::chunks::{CHUNK_BYTES, Source, cut, yield_now};
+use crate::response::chunks::{CHUNK_BYTES, Source, abort_body, yield_now};
 use crate::response::gzip::{Deflate, HEADER, Plain, trailer};
 use crate::routing::dispatch::BoxError;
 
@@ -41,15 +41,15 @@ struct Lists {
     bytes_max: usize,
     bytes: usize,
     /// Request counter, for the eviction order.
-    asked: u64,
+    request_count: u64,
     lists: HashMap<String, List>,
 }
 
 struct List {
     version: i64,
-    last_asked: u64,
+    last_request: u64,
     /// True while a request fills in `rest`.
-    taken: bool,
+    filling: bool,
     rest: Option<DeflatedItems>,
 }
 
@@ -72,7 +72,7 @@ impl CompressedLists {
 
     /// Creates a cache with a limit in bytes.
     pub fn new(bytes_max: usize) -> Self {
-        let lists = Lists { bytes_max, bytes: 0, asked: 0, lists: HashMap::new() };
+        let lists = Lists { bytes_max, bytes: 0, request_count: 0, lists: HashMap::new() };
         CompressedLists(Arc::new(Mutex::new(lists)))
     }
 
@@ -85,10 +85,10 @@ impl ListKey {
     /// Returns the cached items of the list.
     pub(crate) fn rest(&self) -> Option<DeflatedItems> {
         self.lists.with(|lists| {
-            lists.asked += 1;
-            let asked = lists.asked;
+            lists.request_count += 1;
+            let asked = lists.request_count;
             let list = lists.lists.get_mut(&self.name).filter(|list| list.version == self.version)?;
-            list.last_asked = asked;
+            list.last_request = asked;
             list.rest.clone()
         })
     }
@@ -97,22 +97,22 @@ impl ListKey {
     pub(crate) fn miss(self) -> Option<CacheFill> {
         let again = self.lists.with(|lists| {
             let version = self.version;
-            let last_asked = lists.asked;
+            let last_request = lists.request_count;
             match lists.lists.get_mut(&self.name) {
                 Some(list) if list.version == version => {
-                    let free = !list.taken && list.rest.is_none();
-                    list.taken |= free;
+                    let free = !list.filling && list.rest.is_none();
+                    list.filling |= free;
                     free
                 }
                 // A version older than the cached one is not cached.
                 Some(list) if list.version > version => false,
                 _ => {
-                    lists.insert(&self.name, List { version, last_asked, taken: false, rest: None });
+                    lists.insert(&self.name, List { version, last_request, filling: false, rest: None });
                     false
                 }
             }
         });
-        again.then(|| CacheFill { wanted: self, deflated: Vec::new() })
+        again.then(|| CacheFill { key: self, deflated: Vec::new() })
     }
 }
 
@@ -130,7 +130,7 @@ impl Lists {
 
     /// Evicts the least recently requested list. Returns false if there was none.
     fn evict(&mut self) -> bool {
-        let oldest = self.lists.iter().min_by_key(|(_, list)| list.last_asked);
+        let oldest = self.lists.iter().min_by_key(|(_, list)| list.last_request);
         let Some(name) = oldest.map(|(name, _)| name.clone()) else { return false };
         self.remove(&name);
         true
@@ -143,17 +143,17 @@ impl Lists {
         if len > self.bytes_max || list.rest.is_some() {
             return;
         }
-        let last_asked = list.last_asked;
+        let last_request = list.last_request;
         self.remove(name);
         while self.bytes + len > self.bytes_max && self.evict() {}
         self.bytes += len;
-        self.lists.insert(name.to_owned(), List { version, last_asked, taken: false, rest: Some(rest) });
+        self.lists.insert(name.to_owned(), List { version, last_request, filling: false, rest: Some(rest) });
     }
 }
 
 /// Right to fill the cache for a list, with the bytes so far.
 pub(crate) struct CacheFill {
-    wanted: ListKey,
+    key: ListKey,
     deflated: Vec<u8>,
 }
 
@@ -161,29 +161,29 @@ impl CacheFill {
     /// Adds a piece. Returns false if the list is too large.
     fn add(&mut self, piece: &[u8]) -> bool {
         self.deflated.extend_from_slice(piece);
-        self.deflated.len() <= self.wanted.lists.with(|lists| lists.bytes_max)
+        self.deflated.len() <= self.key.lists.with(|lists| lists.bytes_max)
     }
 
     fn keep(&mut self, plain: Plain) {
         let rest = DeflatedItems { deflated: std::mem::take(&mut self.deflated).into(), plain };
-        let ListKey { lists, name, version } = &self.wanted;
+        let ListKey { lists, name, version } = &self.key;
         lists.with(|lists| lists.keep(name, *version, rest));
     }
 }
 
 impl Drop for CacheFill {
     fn drop(&mut self) {
-        let ListKey { lists, name, version } = &self.wanted;
+        let ListKey { lists, name, version } = &self.key;
         lists.with(|lists| {
             if let Some(list) = lists.lists.get_mut(name).filter(|list| list.version == *version) {
-                list.taken = false;
+                list.filling = false;
             }
         });
     }
 }
 
 /// Body that is compressed while it is sent.
-pub(crate) struct Compressed<S> {
+pub(crate) struct CompressedSource<S> {
     /// Uncompressed bytes that were encoded to check that the body is large enough for compression.
     made: Vec<u8>,
     source: Option<S>,
@@ -191,20 +191,20 @@ pub(crate) struct Compressed<S> {
     begin: Vec<u8>,
     head: Plain,
     rest: Option<Deflate>,
-    remembering: Option<CacheFill>,
+    cache_fill: Option<CacheFill>,
 }
 
-impl<S: Source> Compressed<S> {
+impl<S: Source> CompressedSource<S> {
     /// Body of `made` and the remaining bytes of `source`. The first `head` bytes of `made` are the head.
     pub(crate) fn new(
         mut made: Vec<u8>,
         head: usize,
         source: Option<S>,
-        remembering: Option<CacheFill>,
+        cache_fill: Option<CacheFill>,
     ) -> Self {
         let rest = made.split_off(head);
         let (begin, head) = begin(&made);
-        Compressed { made: rest, source, begin, head, rest: Some(Deflate::new()), remembering }
+        CompressedSource { made: rest, source, begin, head, rest: Some(Deflate::new()), cache_fill }
     }
 
     /// Compresses the next piece.
@@ -220,7 +220,7 @@ impl<S: Source> Compressed<S> {
                 Ok(false) => self.source = None,
                 Err(status) => {
                     self.rest = None;
-                    return Some(Err(cut(&status)));
+                    return Some(Err(abort_body(&status)));
                 }
             }
         }
@@ -231,14 +231,14 @@ impl<S: Source> Compressed<S> {
         }
         let end = self.source.is_none().then(|| self.rest.take()).flatten();
         let end = end.map(|rest| rest.finish(&mut out));
-        if let Some(remembering) = &mut self.remembering
+        if let Some(remembering) = &mut self.cache_fill
             && !remembering.add(out.get(begin..).unwrap_or_default())
         {
-            self.remembering = None;
+            self.cache_fill = None;
         }
         if let Some(plain) = end {
             out.extend_from_slice(&trailer(&self.head, &plain));
-            if let Some(mut remembering) = self.remembering.take() {
+            if let Some(mut remembering) = self.cache_fill.take() {
                 remembering.keep(plain);
             }
         }
@@ -255,7 +255,7 @@ fn begin(head: &[u8]) -> (Vec<u8>, Plain) {
     (out, plain)
 }
 
-impl<S: Source + Unpin> Body for Compressed<S> {
+impl<S: Source + Unpin> Body for CompressedSource<S> {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -23,21 +23,21 @@ pub(crate) const PARTIAL_KIND: &str = "PartialObjectMetadata";
 
 /// A stored object that an endpoint encodes for a response.
 #[derive(Clone, Copy)]
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct ResponseObject<'a> {
     /// Row of the endpoint; determines the served version.
     pub(crate) endpoint: &'a Resource<'a>,
     pub(crate) storage: &'a StorageSpec<'a>,
     pub(crate) stored: StoredRef<'a>,
     /// Memo for encoded forms, with its memory budget. `None` for objects that only one request reads.
-    pub(crate) kept: Option<(&'a Memo, &'a Arc<Budget>)>,
+    pub(crate) memo: Option<(&'a Memo, &'a Arc<Budget>)>,
 }
 
 /// Status for an object that cannot be decoded or encoded.
-pub(crate) fn failed(message: impl std::fmt::Display) -> Box<Status> {
+pub(crate) fn encoding_error(message: impl std::fmt::Display) -> Box<Status> {
     Status::internal_error(message.to_string()).into()
 }
 
-impl<'a> Outgoing<'a> {
+impl<'a> ResponseObject<'a> {
     /// Creates an object that many requests read. `revision` is the one to report; for deletions it differs
     /// from the element's own.
     pub(crate) fn element(
@@ -49,7 +49,7 @@ impl<'a> Outgoing<'a> {
     ) -> Self {
         let own = revision == element.revision();
         let stored = StoredRef { revision, ..StoredRef::element(element) };
-        Outgoing { endpoint, storage, stored, kept: own.then(|| (element.memo(), budget)) }
+        ResponseObject { endpoint, storage, stored, memo: own.then(|| (element.memo(), budget)) }
     }
 
     /// Returns the message inside the stored envelope if it can be served unchanged.
@@ -106,7 +106,7 @@ impl<'a> Outgoing<'a> {
     fn unreadable(&self, message: impl std::fmt::Display) -> Box<Status> {
         let StoredRef { key, revision, .. } = self.stored;
         tracing::error!(key, revision, error = %message, "a stored object cannot be decoded");
-        failed(format_args!("unable to decode an object from storage: {message}"))
+        encoding_error(format_args!("unable to decode an object from storage: {message}"))
     }
 
     /// Appends the object as JSON. List items have no `kind` and `apiVersion`, unless they are custom
@@ -115,9 +115,9 @@ impl<'a> Outgoing<'a> {
         if self.endpoint.message.open {
             let form = forms::of(self.endpoint, self.storage, forms::Form::JsonItem);
             let write = |out: &mut Vec<u8>| {
-                json_write::encode(self.endpoint.message, &self.tree()?, out).map_err(failed)
+                json_write::encode(self.endpoint.message, &self.tree()?, out).map_err(encoding_error)
             };
-            return match self.kept {
+            return match self.memo {
                 Some((memo, budget)) => memo.append(form, budget, out, write),
                 None => write(out),
             };
@@ -131,7 +131,7 @@ impl<'a> Outgoing<'a> {
         }
         let item = out.len();
         let form = forms::of(self.endpoint, self.storage, forms::Form::JsonItem);
-        let written = match self.kept {
+        let written = match self.memo {
             Some((memo, budget)) => memo.append(form, budget, out, |out| self.json_item(out)),
             None => self.json_item(out),
         };
@@ -157,18 +157,19 @@ impl<'a> Outgoing<'a> {
         let mut object = self.tree()?;
         object.remove("kind");
         object.remove("apiVersion");
-        json_write::encode(self.endpoint.message, &object, out).map_err(failed)
+        json_write::encode(self.endpoint.message, &object, out).map_err(encoding_error)
     }
 
     /// Appends the bare protobuf message, with its resource version.
     pub(crate) fn protobuf(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         if let Some(raw) = self.raw() {
             let revision = codec::revision_text(self.stored.revision);
-            return proto::with_resource_version(raw, &revision, out).map_err(failed);
+            return proto::with_resource_version(raw, &revision, out).map_err(encoding_error);
         }
-        let encode =
-            |out: &mut Vec<u8>| proto::encode(self.endpoint.message, &self.tree()?, out).map_err(failed);
-        match self.kept {
+        let encode = |out: &mut Vec<u8>| {
+            proto::encode(self.endpoint.message, &self.tree()?, out).map_err(encoding_error)
+        };
+        match self.memo {
             Some((memo, budget)) => {
                 let form = forms::of(self.endpoint, self.storage, forms::Form::Protobuf);
                 memo.append(form, budget, out, encode)
@@ -179,7 +180,7 @@ impl<'a> Outgoing<'a> {
 
     /// Appends the object's `PartialObjectMetadata` as JSON.
     pub(crate) fn partial_json(&self, version: &str, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
-        let Some((memo, budget)) = self.kept else { return self.partial_item(version, out) };
+        let Some((memo, budget)) = self.memo else { return self.partial_item(version, out) };
         let form = match version {
             "v1beta1" => forms::Form::MetadataV1beta1,
             _ => forms::Form::MetadataV1,
@@ -197,7 +198,7 @@ impl<'a> Outgoing<'a> {
                 let written = transcode::to_json(&PARTIAL, raw, Some(head), revision, out);
                 written.map_err(|error| self.unreadable(error))
             }
-            None => json_write::encode(&PARTIAL, &self.partial_tree(version)?, out).map_err(failed),
+            None => json_write::encode(&PARTIAL, &self.partial_tree(version)?, out).map_err(encoding_error),
         }
     }
 
@@ -206,9 +207,9 @@ impl<'a> Outgoing<'a> {
         match self.raw_partial()? {
             Some(raw) => {
                 let revision = codec::revision_text(self.stored.revision);
-                proto::with_resource_version(raw, &revision, out).map_err(failed)
+                proto::with_resource_version(raw, &revision, out).map_err(encoding_error)
             }
-            None => proto::encode(&PARTIAL, &self.partial_tree("")?, out).map_err(failed),
+            None => proto::encode(&PARTIAL, &self.partial_tree("")?, out).map_err(encoding_error),
         }
     }
 }
@@ -242,8 +243,8 @@ pub(crate) fn partial(mut object: Object, version: &str) -> Object {
     out
 }
 
-/// Size in bytes of the output of [`Outgoing::protobuf`] or [`Outgoing::partial_protobuf`].
-pub(crate) fn protobuf_len(outgoing: &Outgoing<'_>, shape: Shape) -> Result<usize, Box<Status>> {
+/// Size in bytes of the output of [`ResponseObject::protobuf`] or [`ResponseObject::partial_protobuf`].
+pub(crate) fn protobuf_len(outgoing: &ResponseObject<'_>, shape: Shape) -> Result<usize, Box<Status>> {
     let raw = match shape {
         Shape::Whole => outgoing.raw(),
         Shape::Metadata(_) => outgoing.raw_partial()?,
@@ -261,7 +262,11 @@ pub(crate) fn protobuf_len(outgoing: &Outgoing<'_>, shape: Shape) -> Result<usiz
 }
 
 /// Appends a list item: a bare message.
-pub(crate) fn protobuf(outgoing: &Outgoing<'_>, shape: Shape, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+pub(crate) fn protobuf(
+    outgoing: &ResponseObject<'_>,
+    shape: Shape,
+    out: &mut Vec<u8>,
+) -> Result<(), Box<Status>> {
     match shape {
         Shape::Whole => outgoing.protobuf(out),
         Shape::Metadata(_) => outgoing.partial_protobuf(out),
@@ -290,21 +295,21 @@ pub(crate) fn tree(
 ) -> Result<(), Box<Status>> {
     match format {
         Format::Json => {
-            json_write::encode(message, object, out).map_err(failed)?;
+            json_write::encode(message, object, out).map_err(encoding_error)?;
             out.push(b'\n');
         }
         Format::Yaml => {
             let mut json = Vec::new();
-            json_write::encode(message, object, &mut json).map_err(failed)?;
-            yaml::from_json(&json, out).map_err(failed)?;
+            json_write::encode(message, object, &mut json).map_err(encoding_error)?;
+            yaml::from_json(&json, out).map_err(encoding_error)?;
         }
         Format::Protobuf => {
             let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("");
             let mut raw = Vec::new();
-            proto::encode(message, object, &mut raw).map_err(failed)?;
+            proto::encode(message, object, &mut raw).map_err(encoding_error)?;
             proto::wrap(text("apiVersion"), text("kind"), &raw, out);
         }
-        Format::Cbor => cbor::encode(message, object, out).map_err(failed)?,
+        Format::Cbor => cbor::encode(message, object, out).map_err(encoding_error)?,
     }
     Ok(())
 }
@@ -327,7 +332,7 @@ pub(crate) enum Shape {
 
 /// Encodes one object in a format, with its envelope and without a final newline.
 pub(crate) fn object(
-    outgoing: &Outgoing<'_>,
+    outgoing: &ResponseObject<'_>,
     shape: Shape,
     format: Format,
     out: &mut Vec<u8>,
@@ -341,7 +346,7 @@ pub(crate) fn object(
         Format::Yaml => {
             let mut text = Vec::new();
             json(&mut text)?;
-            yaml::from_json(&text, out).map_err(failed)
+            yaml::from_json(&text, out).map_err(encoding_error)
         }
         Format::Protobuf => {
             let (raw, api_version, kind) = match shape {
@@ -364,19 +369,23 @@ pub(crate) fn object(
         }
         Format::Cbor => {
             let (message, object) = outgoing.with_shape(shape)?;
-            cbor::encode(message, &object, out).map_err(failed)
+            cbor::encode(message, &object, out).map_err(encoding_error)
         }
     }
 }
 
 /// Appends a list item in CBOR. Whole items have no `kind` and `apiVersion`.
-pub(crate) fn cbor_item(outgoing: &Outgoing<'_>, shape: Shape, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+pub(crate) fn cbor_item(
+    outgoing: &ResponseObject<'_>,
+    shape: Shape,
+    out: &mut Vec<u8>,
+) -> Result<(), Box<Status>> {
     let (message, mut object) = outgoing.with_shape(shape)?;
     if shape == Shape::Whole && !message.open {
         object.remove("kind");
         object.remove("apiVersion");
     }
-    cbor::item(message, &object, out).map_err(failed)
+    cbor::item(message, &object, out).map_err(encoding_error)
 }
 
 pub(crate) fn status_message() -> &'static Message {

@@ -11,10 +11,10 @@ use schema::object::Object;
 use schema::yaml;
 use tokio::task::yield_now;
 
-use super::{GZIP_ABOVE_BYTES, Reply, full, takes_gzip, wrong_shape};
+use super::{GZIP_ABOVE_BYTES, Responder, accepts_gzip, full, wrong_shape_error};
 use crate::negotiation::{Format, Representation, Transform};
-use crate::response::chunks::{CHUNK_BYTES, Chunks, Indented, Source};
-use crate::response::compressed::{CachedBody, Compressed, CompressedLists, ListKey};
+use crate::response::chunks::{CHUNK_BYTES, Chunks, IndentedSource, Source};
+use crate::response::compressed::{CachedBody, CompressedLists, CompressedSource, ListKey};
 use crate::response::encode::{self, Shape};
 use crate::response::list_body::{Cbor, Json, Listing, Protobuf, Table};
 use crate::routing::dispatch::Response;
@@ -26,7 +26,7 @@ pub(crate) struct CacheName<'n> {
     pub(crate) selection: String,
 }
 
-impl Reply<'_> {
+impl Responder<'_> {
     /// Encodes a list. `name` is `None` for partial lists, which are not cached. Yields while encoding.
     pub(crate) async fn list(
         &self,
@@ -43,10 +43,10 @@ impl Reply<'_> {
             Transform::None | Transform::Table => Shape::Whole,
             Transform::PartialList => Shape::Metadata(transform_version),
             Transform::PartialObject => {
-                return Err(wrong_shape("PartialObjectMetadata", "is a list", self.endpoint.row()));
+                return Err(wrong_shape_error("PartialObjectMetadata", "is a list", self.endpoint.row()));
             }
         };
-        let wanted = name.and_then(|name| self.wanted(&page, name));
+        let wanted = name.and_then(|name| self.cache_key(&page, name));
         let listing = Listing { endpoint: self.endpoint.clone(), shape, budget: self.budget.clone() };
         match (transform, format) {
             // Tables contain ages, which change every second.
@@ -61,14 +61,14 @@ impl Reply<'_> {
 
     /// Encodes a list of objects that are not stored.
     pub(crate) fn trees(&self, items: Vec<Object>) -> Result<Response, Box<Status>> {
-        self.traced(|| self.of_trees(items))
+        self.build_in_span(|| self.of_trees(items))
     }
 
     fn of_trees(&self, items: Vec<Object>) -> Result<Response, Box<Status>> {
         let version = self.representation.transform_version;
         let (message, kind, api_version, items) = match self.representation.transform {
             Transform::PartialObject => {
-                return Err(wrong_shape("PartialObjectMetadata", "is a list", self.endpoint.row()));
+                return Err(wrong_shape_error("PartialObjectMetadata", "is a list", self.endpoint.row()));
             }
             Transform::Table => return self.table(items),
             Transform::PartialList => {
@@ -101,9 +101,9 @@ impl Reply<'_> {
     }
 
     /// Returns the cache key of the response, if it can be cached.
-    fn wanted(&self, page: &ListPage, name: CacheName<'_>) -> Option<ListKey> {
+    fn cache_key(&self, page: &ListPage, name: CacheName<'_>) -> Option<ListKey> {
         let version = page.items.version().filter(|_| page.continue_token.is_empty())?;
-        if !takes_gzip(self.headers) || self.whole() || self.representation.pretty {
+        if !accepts_gzip(self.headers) || self.needs_whole_list() || self.representation.pretty {
             return None;
         }
         let Representation { format, transform, transform_version, .. } = self.representation;
@@ -117,7 +117,7 @@ impl Reply<'_> {
     }
 
     /// True if the response must be complete before it can be encoded, because YAML needs a tree.
-    pub(crate) fn whole(&self) -> bool {
+    pub(crate) fn needs_whole_list(&self) -> bool {
         self.representation.format == Format::Yaml
     }
 
@@ -129,7 +129,7 @@ impl Reply<'_> {
         wanted: Option<ListKey>,
     ) -> Result<Response, Box<Status>> {
         if self.representation.pretty {
-            self.send_as_is(Indented::new(source), None).await
+            self.send_as_is(IndentedSource::new(source), None).await
         } else {
             self.send_as_is(source, wanted).await
         }
@@ -149,17 +149,17 @@ impl Reply<'_> {
             yield_now().await;
         }
         source.head(None, &mut made)?;
-        if self.whole() {
+        if self.needs_whole_list() {
             while source.fill(&mut made, usize::MAX)? {}
             return self.yaml(&made);
         }
         let head = made.len();
-        let gzip = takes_gzip(self.headers);
+        let gzip = accepts_gzip(self.headers);
         let more = source.fill(&mut made, if gzip { GZIP_ABOVE_BYTES + 1 } else { CHUNK_BYTES })?;
         let source = more.then_some(source);
         if gzip && made.len() > GZIP_ABOVE_BYTES {
             let remembering = wanted.and_then(ListKey::miss);
-            let body = Compressed::new(made, head, source, remembering);
+            let body = CompressedSource::new(made, head, source, remembering);
             return Ok(self.response(200, body.boxed_unsync(), true));
         }
         let body = match source {
@@ -172,7 +172,7 @@ impl Reply<'_> {
     /// Converts a complete JSON list to YAML.
     fn yaml(&self, json: &[u8]) -> Result<Response, Box<Status>> {
         let mut out = Vec::with_capacity(json.len());
-        yaml::from_json(json, &mut out).map_err(encode::failed)?;
+        yaml::from_json(json, &mut out).map_err(encode::encoding_error)?;
         Ok(self.bytes(200, out))
     }
 }

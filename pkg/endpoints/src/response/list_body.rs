@@ -13,7 +13,9 @@ use schema::object::Object;
 use schema::{cbor, json_write, proto};
 
 use crate::response::chunks::{CHUNK_BYTES, Source};
-use crate::response::encode::{self, Outgoing, Shape, failed, protobuf_len, put_varint, varint_len};
+use crate::response::encode::{
+    self, ResponseObject, Shape, encoding_error, protobuf_len, put_varint, varint_len,
+};
 use crate::response::table::{self, TableRequest};
 
 /// Encoding options of the items of a list.
@@ -27,9 +29,9 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    fn outgoing<'a>(&'a self, element: &'a Element) -> Outgoing<'a> {
+    fn outgoing<'a>(&'a self, element: &'a Element) -> ResponseObject<'a> {
         let row = self.endpoint.row();
-        Outgoing::element(row, row.stored_form(), element, element.revision(), &self.budget)
+        ResponseObject::element(row, row.stored_form(), element, element.revision(), &self.budget)
     }
 
     /// Appends an item as a field of a protobuf list. `part` is a scratch buffer.
@@ -154,7 +156,7 @@ impl Source for Json {
         for part in ["{\"kind\":\"", &kind, "\",\"apiVersion\":\"", api_version, "\",\"metadata\":"] {
             out.extend_from_slice(part.as_bytes());
         }
-        json_write::encode(&LIST_META, &self.meta, out).map_err(failed)
+        json_write::encode(&LIST_META, &self.meta, out).map_err(encoding_error)
     }
 
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
@@ -211,7 +213,7 @@ impl Source for Cbor {
         }
         match (self.count, self.listing.shape) {
             // Nil, as in JSON.
-            (0, Shape::Metadata(_)) => cbor::untyped(&Value::Null, out).map_err(failed)?,
+            (0, Shape::Metadata(_)) => cbor::untyped(&Value::Null, out).map_err(encoding_error)?,
             (count, _) => cbor::put_array(count, out),
         }
         Ok(())
@@ -224,7 +226,7 @@ impl Source for Cbor {
         })?;
         if !more {
             cbor::put_text("metadata", out);
-            cbor::item(&LIST_META, meta, out).map_err(failed)?;
+            cbor::item(&LIST_META, meta, out).map_err(encoding_error)?;
             cbor::put_text("apiVersion", out);
             cbor::put_text(listing.type_meta().0, out);
         }
@@ -332,7 +334,7 @@ impl Source for Protobuf {
         let mut meta = Vec::new();
         proto::put_bytes(1, api_version.as_bytes(), &mut type_meta);
         proto::put_bytes(2, kind.as_bytes(), &mut type_meta);
-        proto::encode(&LIST_META, &self.listing.meta(&self.page), &mut meta).map_err(failed)?;
+        proto::encode(&LIST_META, &self.listing.meta(&self.page), &mut meta).map_err(encoding_error)?;
         out.extend_from_slice(&proto::PREFIX);
         proto::put_bytes(1, &type_meta, out);
         out.push(0x12);
@@ -360,7 +362,7 @@ impl Source for Protobuf {
 
 /// Status for a list whose length on the wire would differ from the announced length.
 fn length_mismatch() -> Box<Status> {
-    failed("an item of a list is not as long as it was measured")
+    encoding_error("an item of a list is not as long as it was measured")
 }
 
 /// Size of a length-delimited field with a low field number.

@@ -9,7 +9,7 @@ use apimachinery::time::UnixTime;
 use registry::{codec, meta};
 use schema::object::Object;
 
-use crate::response::encode::Outgoing;
+use crate::response::encode::ResponseObject;
 
 pub(crate) use writer::{Item, Writer};
 
@@ -57,7 +57,7 @@ pub(crate) struct TableRequest {
 /// 500 if one of the objects cannot be decoded.
 pub(crate) fn write(
     endpoint: &Handle,
-    objects: &[Outgoing<'_>],
+    objects: &[ResponseObject<'_>],
     metadata: &Object,
     request: TableRequest,
     columns: bool,
@@ -95,7 +95,11 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Writer::row`].
-    pub(crate) fn stored(&mut self, outgoing: &Outgoing<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+    pub(crate) fn stored(
+        &mut self,
+        outgoing: &ResponseObject<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Box<Status>> {
         let version = codec::revision_text(outgoing.stored.revision);
         let item = match outgoing.raw() {
             Some(raw) => Item::Message { raw, version: &version, outgoing: Some(outgoing) },
@@ -110,7 +114,7 @@ impl Writer {
 }
 
 /// Returns the list metadata for a table of one object.
-pub(crate) fn metadata_of(outgoing: &Outgoing<'_>) -> Object {
+pub(crate) fn metadata_of(outgoing: &ResponseObject<'_>) -> Object {
     list_metadata(codec::revision_text(outgoing.stored.revision))
 }
 

@@ -50,9 +50,9 @@ impl Tunnel {
 /// Flag that a watch has sent its initial state; stored in the extensions of the response. Clones share one
 /// state.
 #[derive(Debug, Clone, Default)]
-pub struct Initialized(Arc<AtomicBool>);
+pub struct InitializedFlag(Arc<AtomicBool>);
 
-impl Initialized {
+impl InitializedFlag {
     pub fn set(&self) {
         self.0.store(true, Relaxed);
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use api::catalog::{Catalog, Owner, Proxied};
+use api::catalog::{Catalog, Owner, ProxiedApiService};
 
 /// Returns the proxied group version that contains the decoded path. As in upstream, the server of core `v1`
 /// serves all of `/api`.
-pub(crate) fn proxied<'c>(catalog: &'c Catalog, path: &str) -> Option<&'c Arc<Proxied>> {
+pub(crate) fn find_proxied<'c>(catalog: &'c Catalog, path: &str) -> Option<&'c Arc<ProxiedApiService>> {
     if !catalog.has_proxied() {
         return None;
     }

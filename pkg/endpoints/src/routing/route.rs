@@ -9,7 +9,7 @@ use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 
 pub(crate) use super::action::Action;
-use super::proxied::proxied;
+use super::proxied::find_proxied;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
@@ -38,7 +38,7 @@ pub(crate) fn depends_on_definitions(catalog: &Catalog, info: &RequestInfo) -> b
     if info.is_resource {
         return !info.group.is_empty()
             && catalog.find(&info.group, &info.version, &info.resource, "").is_none()
-            && proxied(catalog, &info.path).is_none();
+            && find_proxied(catalog, &info.path).is_none();
     }
     ["/apis", "/openapi"]
         .into_iter()

@@ -4,7 +4,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use api::catalog::{Catalog, Proxied};
+use api::catalog::{Catalog, ProxiedApiService};
 use api::resources::Resource;
 use apimachinery::query::Query;
 use apimachinery::request_context::RequestContext;
@@ -20,12 +20,12 @@ use registry::Target;
 use super::dispatch::{Dispatch, Extent, Request, Response};
 use super::route::{Action, Route, RouteError, route};
 use super::served::Generation;
-use crate::aggregated::{self, Forwarded};
+use crate::aggregated::{self, ForwardedRequest};
 use crate::api::Api;
 use crate::negotiation::{self, Formats, Offer, Representation};
 use crate::peers::PeerProxy;
-use crate::proxy::Incoming;
-use crate::scope::Call;
+use crate::proxy::ProxyRequest;
+use crate::scope::RequestScope;
 use crate::trace::Trace;
 use crate::warning::Warnings;
 use crate::{handlers, response, write_barrier};
@@ -46,10 +46,10 @@ impl Dispatch for Api {
         if let Some(elsewhere) = self.remote_server(&generation.catalog, info, &parts) {
             let connection = parts.extensions.remove::<OnUpgrade>();
             let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
-            let request = Forwarded { parts, body, context, user, connection, shutdown };
+            let request = ForwardedRequest { parts, body, context, user, connection, shutdown };
             return match elsewhere {
                 RemoteServer::Peer(peers) => peers.forward(request).await,
-                RemoteServer::Behind(proxied) => {
+                RemoteServer::Aggregated(proxied) => {
                     self.aggregation.forward(&proxied.api_service, request).await
                 }
             };
@@ -68,12 +68,12 @@ impl Dispatch for Api {
         let trace = Trace::begin(route.action, &parts, &context);
         let deprecation: Vec<String> = route.endpoint.row.row().deprecation_warning().into_iter().collect();
         if !deprecation.is_empty() {
-            self.deprecated_requests.note(route.endpoint.row.row(), &context.notes);
+            self.deprecated_requests.record(route.endpoint.row.row(), &context.notes);
         }
         let formats = self.formats.of(route.endpoint.row.row());
-        let (answer, warnings) = match negotiated(&parts, query, &route, formats) {
+        let (answer, warnings) = match negotiate(&parts, query, &route, formats) {
             Ok(representation) => {
-                let mut call = Call {
+                let mut call = RequestScope {
                     api: self,
                     route: &route,
                     context: &context,
@@ -88,7 +88,7 @@ impl Dispatch for Api {
                 };
                 call.warnings.extend(deprecation);
                 let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
-                let incoming = Incoming { parts, path, body, connection, peer: *peer, shutdown };
+                let incoming = ProxyRequest { parts, path, body, connection, peer: *peer, shutdown };
                 let answer = trace.span.clone().within(pin!(run(&mut call, incoming))).await;
                 (answer, call.warnings.texts())
             }
@@ -103,8 +103,8 @@ impl Dispatch for Api {
 
     fn is_forwarded(&self, info: &RequestInfo) -> bool {
         let generation = self.served.now();
-        aggregated::proxied(&generation.catalog, &info.path).is_some()
-            || self.peers.as_ref().is_some_and(|peers| peers.serve(&generation.catalog, info))
+        aggregated::find_proxied(&generation.catalog, &info.path).is_some()
+            || self.peers.as_ref().is_some_and(|peers| peers.is_served_by_peer(&generation.catalog, info))
     }
 
     fn stored_bytes(&self, info: &RequestInfo) -> usize {
@@ -140,7 +140,7 @@ enum RemoteServer<'a> {
     /// Another API server of the cluster.
     Peer(&'a PeerProxy),
     /// An aggregated API server.
-    Behind(&'a Proxied),
+    Aggregated(&'a ProxiedApiService),
 }
 
 impl Api {
@@ -151,16 +151,16 @@ impl Api {
         info: &RequestInfo,
         parts: &http::request::Parts,
     ) -> Option<RemoteServer<'a>> {
-        if let Some(proxied) = aggregated::proxied(catalog, &info.path) {
-            return Some(RemoteServer::Behind(proxied));
+        if let Some(proxied) = aggregated::find_proxied(catalog, &info.path) {
+            return Some(RemoteServer::Aggregated(proxied));
         }
-        let peers = self.peers.as_deref().filter(|peers| peers.serve(catalog, info));
+        let peers = self.peers.as_deref().filter(|peers| peers.is_served_by_peer(catalog, info));
         // A request that a peer has forwarded is not forwarded again.
         peers.filter(|_| !PeerProxy::is_peer_proxied(parts)).map(RemoteServer::Peer)
     }
 
     fn may_write(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Box<Status>> {
-        self.write_barrier.as_ref().map_or(Ok(()), |barrier| write_barrier::pass(&**barrier, info, user))
+        self.write_barrier.as_ref().map_or(Ok(()), |barrier| write_barrier::check(&**barrier, info, user))
     }
 
     async fn document(
@@ -172,18 +172,21 @@ impl Api {
         if parts.uri.path().starts_with("/openapi/") {
             // These documents are large and rendered for every request.
             let headers = parts.headers.clone();
-            let described = self.heavy.run(&user.name, async move { generation.document(&parts) }).await;
-            return described_in(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
+            let described = self.cpu_pool.run(&user.name, async move { generation.document(&parts) }).await;
+            return document_response(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
         }
         let merged = self.peers.as_ref().and_then(|peers| peers.discovery(&generation, &parts));
         let described = merged.or_else(|| generation.document(&parts));
         let described = described.or_else(|| self.documents.iter().find_map(|d| d.respond(&parts)));
-        described_in(described, &parts.headers)
+        document_response(described, &parts.headers)
     }
 }
 
 /// Converts a document or its error into a response.
-fn described_in(document: Option<Result<http::Response<Bytes>, Status>>, headers: &HeaderMap) -> Response {
+fn document_response(
+    document: Option<Result<http::Response<Bytes>, Status>>,
+    headers: &HeaderMap,
+) -> Response {
     match document {
         Some(Ok(document)) => document.map(response::full),
         Some(Err(status)) => response::status_response(headers, None, &status, &[]),
@@ -191,7 +194,7 @@ fn described_in(document: Option<Result<http::Response<Bytes>, Status>>, headers
     }
 }
 
-fn negotiated(
+fn negotiate(
     parts: &http::request::Parts,
     query: &Query,
     route: &Route,
@@ -205,10 +208,10 @@ fn negotiated(
         matches!(route.action, Action::List | Action::Watch) && route.resource.row.row().serves("watch");
     let endpoint = route.endpoint.row.row();
     if endpoint.produces.is_empty() {
-        negotiation::produces(&parts.headers, streams, formats)?;
+        negotiation::check_accept(&parts.headers, streams, formats)?;
     }
     let offer = offer(endpoint);
-    negotiation::output(&parts.headers, query.first("pretty"), offer, formats)
+    negotiation::negotiate_output(&parts.headers, query.first("pretty"), offer, formats)
 }
 
 /// Returns the media types that an endpoint offers. Tables are not available for subresources other than
@@ -219,7 +222,7 @@ pub(crate) fn offer(endpoint: &Resource) -> Offer {
     if tables { Offer::Tables } else { Offer::Metadata }
 }
 
-async fn run(call: &mut Call<'_>, incoming: Incoming<'_>) -> Result<Response, Box<Status>> {
+async fn run(call: &mut RequestScope<'_>, incoming: ProxyRequest<'_>) -> Result<Response, Box<Status>> {
     match call.route.action {
         Action::Get => handlers::get::get(call).await,
         Action::List | Action::Watch => handlers::list::list_or_watch(call).await,

@@ -22,7 +22,7 @@ use crate::routing::route::depends_on_definitions;
 /// Maximum time that a request waits for a resource that is not served yet.
 const INCOMPLETE_MAX: Duration = Duration::from_secs(10);
 /// Maximum number of queued notifications from waiting requests.
-const ASKED_MAX: usize = 64;
+const REQUEST_QUEUE_MAX: usize = 64;
 
 /// Static data of the documents.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ pub struct Generation {
 impl Generation {
     fn first(catalog: Arc<Catalog>, about: &Description) -> Self {
         let open_api = OpenApi::new(Arc::clone(&catalog), Arc::clone(&about.clock));
-        Generation::new(catalog, 0, open_api.in_formats(about.formats), about)
+        Generation::new(catalog, 0, open_api.with_formats(about.formats), about)
     }
 
     /// Creates the next generation. Documents of unchanged groups are reused.
@@ -53,14 +53,14 @@ impl Generation {
         let number = self.number.wrapping_add(1);
         let open_api = self.open_api.with_catalog(Arc::clone(&catalog));
         let next = Generation::new(catalog, number, open_api, about);
-        Generation { discovery: next.discovery.after(&self.discovery), ..next }
+        Generation { discovery: next.discovery.continuing(&self.discovery), ..next }
     }
 
     fn new(catalog: Arc<Catalog>, number: u64, open_api: OpenApi, about: &Description) -> Self {
         let described = Arc::clone(&catalog);
         let groups = move || discovery::groups_of(&described);
         let discovery = Discovery::new(groups, about.server_address.clone(), &about.version);
-        Generation { discovery: discovery.in_formats(about.formats), open_api, catalog, number }
+        Generation { discovery: discovery.with_formats(about.formats), open_api, catalog, number }
     }
 
     /// Generation number. A cache that is derived from the catalog must be rebuilt when it changes.
@@ -99,25 +99,25 @@ impl Generation {
 pub type ResourceRequests = mpsc::Receiver<Option<GroupResource>>;
 
 /// Holder of the current generation. A request takes one generation and uses it throughout.
-pub struct Served {
+pub struct ServedApi {
     current: ArcSwap<Generation>,
-    about: Description,
+    description: Description,
     /// Notified of each generation.
     changed: watch::Sender<()>,
     /// Set when all resources are served that were stored at startup.
     complete: SetOnce<()>,
-    asked: mpsc::Sender<Option<GroupResource>>,
+    requests: mpsc::Sender<Option<GroupResource>>,
 }
 
-impl Served {
+impl ServedApi {
     /// Creates an API whose stored resources are added later, until it is [complete](Self::complete). The
     /// receiver gets the resources that requests wait for meanwhile.
-    pub fn incomplete(catalog: Catalog, about: Description) -> (Self, ResourceRequests) {
-        let current = ArcSwap::from_pointee(Generation::first(Arc::new(catalog), &about));
-        let (sender, asked) = mpsc::channel(ASKED_MAX);
+    pub fn incomplete(catalog: Catalog, description: Description) -> (Self, ResourceRequests) {
+        let current = ArcSwap::from_pointee(Generation::first(Arc::new(catalog), &description));
+        let (sender, asked) = mpsc::channel(REQUEST_QUEUE_MAX);
         let changed = watch::Sender::new(());
         let complete = SetOnce::new();
-        (Served { current, about, changed, complete, asked: sender }, asked)
+        (ServedApi { current, description, changed, complete, requests: sender }, asked)
     }
 
     pub fn now(&self) -> Arc<Generation> {
@@ -139,15 +139,15 @@ impl Served {
         let text =
             "the request has been made before all known HTTP paths have been installed, please try again";
         let unknown = || Status::failure(503, Reason::ServiceUnavailable, text).with_retry_after(5);
-        let known = Box::pin(timeout(INCOMPLETE_MAX, self.knowing(info)));
+        let known = Box::pin(timeout(INCOMPLETE_MAX, self.wait_for_resource(info)));
         known.await.map_err(|_| unknown().into())
     }
 
-    async fn knowing(&self, info: &RequestInfo) -> Arc<Generation> {
+    async fn wait_for_resource(&self, info: &RequestInfo) -> Arc<Generation> {
         let mut changed = self.changed.subscribe();
         let resource = info.is_resource.then(|| GroupResource::new(&*info.group, &*info.resource));
         // If the queue is full, the request waits until the catalog is complete.
-        _ = self.asked.try_send(resource);
+        _ = self.requests.try_send(resource);
         loop {
             let now = self.now();
             if !depends_on_definitions(&now.catalog, info) {
@@ -173,7 +173,8 @@ impl Served {
 
     /// Replaces the catalog with the result of `change`, which is called again after a concurrent change.
     pub fn change(&self, change: impl Fn(&Catalog) -> Catalog) {
-        self.current.rcu(|generation| Arc::new(generation.next(change(&generation.catalog), &self.about)));
+        self.current
+            .rcu(|generation| Arc::new(generation.next(change(&generation.catalog), &self.description)));
         self.changed.send_replace(());
     }
 }

@@ -29,7 +29,7 @@ use storage::memory::Memory;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::aggregated::{Aggregation, BackendAddress, ErrorResponse, Servers};
+use crate::aggregated::{Aggregation, BackendAddress, ErrorResponse, ServerResolver};
 use crate::api::{Api, Backends, CompressedLists, DeprecatedRequests};
 use crate::cpu_pool::CpuPool;
 use crate::discovery::VersionInfo;
@@ -37,7 +37,7 @@ use crate::negotiation::Formats;
 use crate::proxy::{LogMetrics, Network, NetworkError, Trust};
 use crate::response;
 use crate::routing::dispatch::{Body, Dispatch, Request, Response};
-use crate::routing::served::{Description, Served};
+use crate::routing::served::{Description, ServedApi};
 use crate::watch::drain::WatchDrain;
 
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -203,11 +203,11 @@ fn user(parts: &http::request::Parts) -> UserInfo {
 fn api(registry: Registry, settings: Settings) -> Api {
     let about = Description {
         server_address: "127.0.0.1:6443".to_owned(),
-        version: VersionInfo::behaving_as(Effective::default()),
+        version: VersionInfo::with_emulation(Effective::default()),
         formats: settings.formats,
         clock: Arc::new(TestClock::at(NOW)),
     };
-    let (served, _) = Served::incomplete(Catalog::builtin(|row| !row.off_by_default), about);
+    let (served, _) = ServedApi::incomplete(Catalog::builtin(|row| !row.off_by_default), about);
     served.complete();
     let authenticator = Authenticator {
         tokens: Vec::new(),
@@ -240,7 +240,7 @@ fn api(registry: Registry, settings: Settings) -> Api {
         aggregation: Aggregation { servers: Arc::new(NoNetwork), send_uid: false, forward_redirects: false },
         peers: None,
         write_barrier: None,
-        heavy: CpuPool::start(NonZeroUsize::MIN, &Handle::current(), || {}).unwrap(),
+        cpu_pool: CpuPool::start(NonZeroUsize::MIN, &Handle::current(), || {}).unwrap(),
         storage_health: Arc::new(|| Box::pin(async { Ok(()) })),
         watch_drain: WatchDrain::default(),
         shutdown: Default::default(),
@@ -270,7 +270,7 @@ impl Network for NoNetwork {
         Err(NetworkError::Dial("no network".to_owned()))
     }
 
-    async fn send_alone(&self, _: Trust, _: http::Request<Body>) -> Result<Response, NetworkError> {
+    async fn send_dedicated(&self, _: Trust, _: http::Request<Body>) -> Result<Response, NetworkError> {
         Err(NetworkError::Dial("no network".to_owned()))
     }
 
@@ -280,8 +280,8 @@ impl Network for NoNetwork {
 }
 
 #[async_trait]
-impl Servers for NoNetwork {
-    async fn way(&self, _: &str) -> Result<BackendAddress, ErrorResponse> {
+impl ServerResolver for NoNetwork {
+    async fn resolve(&self, _: &str) -> Result<BackendAddress, ErrorResponse> {
         Err(ErrorResponse { code: 503, message: "no network".to_owned() })
     }
 }

@@ -13,7 +13,7 @@ use registry::generic::{Event, WatchEvent, WatchEvents};
 use tokio::time::Instant;
 
 use crate::response::chunks::CHUNK_BYTES;
-use crate::routing::dispatch::{BoxError, Initialized};
+use crate::routing::dispatch::{BoxError, InitializedFlag};
 use crate::watch::drain::TerminationSignal;
 use crate::watch::frame::{Encoder, Frame};
 use crate::watch::metrics::{Counters, Scope};
@@ -41,30 +41,30 @@ impl Events for WatchEvents {
 pub(crate) struct WatchBody<E> {
     events: E,
     encoder: Encoder,
-    turn: TerminationSignal,
-    over: bool,
+    termination: TerminationSignal,
+    ended: bool,
     counters: Arc<Counters>,
     /// Present until the initial state is sent. Boxed, because most watches are idle and have none.
     listing: Option<Box<Listing>>,
     /// Flag to set when the initial state is sent.
-    initialized: Option<Initialized>,
+    initialized: Option<InitializedFlag>,
 }
 
 impl<E: Events> WatchBody<E> {
     pub(crate) fn new(
         events: E,
         encoder: Encoder,
-        turn: TerminationSignal,
+        termination: TerminationSignal,
         counters: Arc<Counters>,
         listing: Listing,
     ) -> Self {
         let listing = Some(Box::new(listing));
-        let initialized = Some(Initialized::default());
-        WatchBody { events, encoder, turn, over: false, counters, listing, initialized }
+        let initialized = Some(InitializedFlag::default());
+        WatchBody { events, encoder, termination, ended: false, counters, listing, initialized }
     }
 
     /// Returns the flag that is set when the initial state is sent.
-    pub(crate) fn initialized(&self) -> Initialized {
+    pub(crate) fn initialized(&self) -> InitializedFlag {
         self.initialized.clone().unwrap_or_default()
     }
 
@@ -81,7 +81,7 @@ impl<E: Events> WatchBody<E> {
                 } else {
                     tracing::debug!(error, "a watch ends because it asks for what there is not")
                 }
-                self.over = true;
+                self.ended = true;
                 return;
             }
         }
@@ -94,7 +94,7 @@ impl<E: Events> WatchBody<E> {
                 }
             }
             WatchEvent::Event(_) => {}
-            WatchEvent::Error(_) => self.over = true,
+            WatchEvent::Error(_) => self.ended = true,
         }
     }
 }
@@ -108,22 +108,22 @@ impl<E: Events> Body for WatchBody<E> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<HttpFrame<Bytes>, BoxError>>> {
         let this = &mut *self;
-        if this.over || this.turn.poll_unpin(cx).is_ready() {
-            this.over = true;
+        if this.ended || this.termination.poll_unpin(cx).is_ready() {
+            this.ended = true;
             return Poll::Ready(None);
         }
         let mut piece = FrameBatch::default();
-        while !this.over && piece.len() < CHUNK_BYTES {
+        while !this.ended && piece.len() < CHUNK_BYTES {
             match this.events.poll_next_unpin(cx) {
                 Poll::Pending => break,
-                Poll::Ready(None) => this.over = true,
+                Poll::Ready(None) => this.ended = true,
                 Poll::Ready(Some(event)) => this.add(&event, &mut piece),
             }
         }
-        if this.over || this.events.is_current() {
-            this.initialized.take().inspect(Initialized::set);
+        if this.ended || this.events.is_current() {
+            this.initialized.take().inspect(InitializedFlag::set);
         }
-        match (piece.finish(), this.over) {
+        match (piece.finish(), this.ended) {
             (Some(bytes), _) => Poll::Ready(Some(Ok(HttpFrame::data(bytes)))),
             (None, true) => Poll::Ready(None),
             (None, false) => Poll::Pending,
@@ -131,7 +131,7 @@ impl<E: Events> Body for WatchBody<E> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.over
+        self.ended
     }
 }
 

@@ -20,10 +20,10 @@ pub struct WatchDrain(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    begun: CancellationToken,
+    started: CancellationToken,
     watches: AtomicU32,
     /// Number of watches that have got the signal to end.
-    told: AtomicU32,
+    signalled: AtomicU32,
     /// Pause between two ends.
     pause: OnceLock<Duration>,
 }
@@ -32,7 +32,7 @@ impl WatchDrain {
     /// Starts to end the watches, all of them within `grace`.
     pub fn begin(&self, grace: Duration) {
         self.0.pause.get_or_init(|| pause(grace, self.watches()));
-        self.0.begun.cancel();
+        self.0.started.cancel();
     }
 
     pub fn watches(&self) -> u32 {
@@ -40,9 +40,9 @@ impl WatchDrain {
     }
 
     /// Registers a watch. The future is ready when the watch must end.
-    pub(crate) fn turn(&self) -> TerminationSignal {
+    pub(crate) fn register_watch(&self) -> TerminationSignal {
         self.0.watches.fetch_add(1, Ordering::Relaxed);
-        let begun = Box::pin(self.0.begun.clone().cancelled_owned());
+        let begun = Box::pin(self.0.started.clone().cancelled_owned());
         TerminationSignal { begun, waiting: None, wait: None, shared: self.0.clone() }
     }
 }
@@ -76,7 +76,7 @@ impl Future for TerminationSignal {
                 }
                 this.waiting = Some(cx.waker().clone());
                 ready!(this.begun.as_mut().poll(cx));
-                let before = this.shared.told.fetch_add(1, Ordering::Relaxed);
+                let before = this.shared.signalled.fetch_add(1, Ordering::Relaxed);
                 let pause = this.shared.pause.get().copied().unwrap_or_default();
                 let wait = pause.saturating_mul(before);
                 if wait.is_zero() {
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn last_waker_is_woken() {
         let drain = WatchDrain::default();
-        let mut turn = drain.turn();
+        let mut turn = drain.register_watch();
         let polled = [(); 2].map(|()| Arc::new(Flag::default()));
         for flag in [0, 0, 1, 1] {
             let waker = Waker::from(Arc::clone(&polled[flag]));
@@ -141,7 +141,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn watches_end_in_sequence() {
         let drain = WatchDrain::default();
-        let turns: Vec<TerminationSignal> = (0..100).map(|_| drain.turn()).collect();
+        let turns: Vec<TerminationSignal> = (0..100).map(|_| drain.register_watch()).collect();
         assert_eq!(drain.watches(), 100);
         drain.begin(Duration::from_secs(60));
         let begun = Instant::now();

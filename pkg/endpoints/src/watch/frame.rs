@@ -14,9 +14,9 @@ use schema::table::Message;
 use schema::{cbor, proto};
 
 use crate::negotiation::{Format, Representation, Transform};
-use crate::response::encode::{self, Outgoing, PARTIAL_KIND, Shape, varint_len};
+use crate::response::encode::{self, PARTIAL_KIND, ResponseObject, Shape, varint_len};
 use crate::response::table::{self, IncludeObject, TableRequest};
-use crate::response::{forms, not_a_list};
+use crate::response::{forms, not_a_list_error};
 
 /// Encodes the events of one watch.
 pub(crate) struct Encoder {
@@ -81,7 +81,7 @@ impl Encoder {
     /// The event cannot be encoded; `out` is unchanged.
     pub(crate) fn frame(&mut self, event: &WatchEvent, out: &mut Vec<u8>) -> Result<Frame, Box<Status>> {
         match event {
-            WatchEvent::Event(_) if self.lists => Err(not_a_list(self.endpoint.row())),
+            WatchEvent::Event(_) if self.lists => Err(not_a_list_error(self.endpoint.row())),
             WatchEvent::Event(event) if event.is_shared() && self.table.is_none() => {
                 let encode = || {
                     let mut out = Vec::new();
@@ -93,7 +93,7 @@ impl Encoder {
             WatchEvent::Error(status) => {
                 let tree = encode::status_tree(status);
                 let write = |out: &mut Vec<u8>| self.tree(encode::status_message(), &tree, out);
-                enframe(self.format, "ERROR", out, write).map(|()| Frame::Appended)
+                append_framed(self.format, "ERROR", out, write).map(|()| Frame::Appended)
             }
         }
     }
@@ -126,10 +126,10 @@ impl Encoder {
     fn append(&self, event: &Event, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let Event { kind, revision, initial_events_end, .. } = *event;
         let endpoint = self.endpoint.row();
-        enframe(self.format, type_name(kind), out, |out| match &event.element {
+        append_framed(self.format, type_name(kind), out, |out| match &event.element {
             Some(element) => {
                 let outgoing =
-                    Outgoing::element(endpoint, endpoint.stored_form(), element, revision, &self.forms);
+                    ResponseObject::element(endpoint, endpoint.stored_form(), element, revision, &self.forms);
                 encode::object(&outgoing, self.shape, self.format, out)
             }
             None => {
@@ -152,10 +152,10 @@ impl Encoder {
     ) -> Result<(), Box<Status>> {
         let Event { kind, revision, initial_events_end, .. } = *event;
         let endpoint = self.endpoint.row();
-        enframe(self.format, type_name(kind), out, |out| match &event.element {
+        append_framed(self.format, type_name(kind), out, |out| match &event.element {
             Some(element) => {
                 let outgoing =
-                    Outgoing::element(endpoint, endpoint.stored_form(), element, revision, &self.forms);
+                    ResponseObject::element(endpoint, endpoint.stored_form(), element, revision, &self.forms);
                 let meta = table::metadata_of(&outgoing);
                 table::write(&self.endpoint, &[outgoing], &meta, request, columns, out)
             }
@@ -211,7 +211,7 @@ fn type_name(kind: EventType) -> &'static str {
 }
 
 /// Appends a frame around the object that `write` appends.
-fn enframe(
+fn append_framed(
     format: Format,
     name: &str,
     out: &mut Vec<u8>,

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use super::*;
 use crate::config::{LevelKind, PriorityLevel};
-use crate::level::{Seat, Waiting};
+use crate::level::{QueuedRequest, Seat};
 use crate::request::{Rejection, WorkEstimate};
 use crate::testing::{
     ManualClock, WakeRecorder, class, level, list_by, one_level, queuing, request, schema, wide,
@@ -23,14 +23,14 @@ fn seated(asked: Admission) -> Seat {
     }
 }
 
-fn waits(asked: Admission) -> Waiting {
+fn waits(asked: Admission) -> QueuedRequest {
     match asked {
-        Admission::Waits(waiting) => waiting,
+        Admission::Queued(waiting) => waiting,
         other => panic!("{other:?}"),
     }
 }
 
-fn poll(waiting: &mut Waiting, bell: &WakeRecorder) -> Option<Seat> {
+fn poll(waiting: &mut QueuedRequest, bell: &WakeRecorder) -> Option<Seat> {
     match Pin::new(waiting).poll(&mut Context::from_waker(&bell.waker(0))) {
         Poll::Ready(seat) => Some(seat),
         Poll::Pending => None,
@@ -51,10 +51,11 @@ fn default_configuration_exempts_administrators() {
         );
     }
     let ann = class(&flow, "ann");
-    let _seats: Vec<Seat> = (0..3).map(|_| seated(flow.ask(&ann, request(WorkEstimate::ONE)))).collect();
-    let rejected = flow.ask(&ann, request(WorkEstimate::ONE));
+    let _seats: Vec<Seat> =
+        (0..3).map(|_| seated(flow.request_seats(&ann, request(WorkEstimate::ONE)))).collect();
+    let rejected = flow.request_seats(&ann, request(WorkEstimate::ONE));
     assert!(matches!(rejected, Admission::Rejected(Rejection::ConcurrencyLimit)));
-    drop(seated(flow.ask(&root, request(wide(100)))));
+    drop(seated(flow.request_seats(&root, request(wide(100)))));
 }
 
 #[test]
@@ -114,8 +115,8 @@ fn estimate_is_bounded_by_level_and_hand() {
 fn removed_level_drains() {
     let (flow, _clock) = one_level(1, queuing(4, 1, 10));
     let ann = class(&flow, "ann");
-    let seat = seated(flow.ask(&ann, request(WorkEstimate::ONE)));
-    let mut waiting = waits(flow.ask(&ann, request(WorkEstimate::ONE)));
+    let seat = seated(flow.request_seats(&ann, request(WorkEstimate::ONE)));
+    let mut waiting = waits(flow.request_seats(&ann, request(WorkEstimate::ONE)));
     let bell = WakeRecorder::default();
     assert!(poll(&mut waiting, &bell).is_none());
     flow.configure(Configuration::mandatory(1));
@@ -131,11 +132,11 @@ fn removed_level_drains() {
 #[test]
 fn restored_level_keeps_its_state() {
     let (flow, _clock) = one_level(1, queuing(4, 1, 10));
-    let seat = seated(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
+    let seat = seated(flow.request_seats(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     flow.configure(Configuration::mandatory(1));
     let schemas = vec![schema("all", "only", 5, &[])];
     flow.configure(Configuration::new(schemas, vec![level("only", 1_000_000, queuing(4, 1, 10))], 1));
-    let _waiting = waits(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
+    let _waiting = waits(flow.request_seats(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     drop(seat);
 }
 
@@ -158,14 +159,15 @@ fn seats_follow_demand() {
     let levels = vec![level("busy", 10, queuing(4, 1, 100)), level("idle", 85, queuing(4, 1, 100))];
     let (flow, clock) = with(Configuration::new(schemas, levels, 100));
     let ann = class(&flow, "ann");
-    let mut asked: Vec<Admission> = (0..50).map(|_| flow.ask(&ann, request(WorkEstimate::ONE))).collect();
+    let mut asked: Vec<Admission> =
+        (0..50).map(|_| flow.request_seats(&ann, request(WorkEstimate::ONE))).collect();
     let waiting =
-        |asked: &[Admission]| asked.iter().filter(|asked| matches!(asked, Admission::Waits(_))).count();
+        |asked: &[Admission]| asked.iter().filter(|asked| matches!(asked, Admission::Queued(_))).count();
     let before = waiting(&asked);
     assert!(before > 0, "the level has fewer seats than are asked for");
     let bell = WakeRecorder::default();
     for asked in &mut asked {
-        if let Admission::Waits(waiting) = asked {
+        if let Admission::Queued(waiting) = asked {
             assert!(poll(waiting, &bell).is_none());
         }
     }
@@ -175,7 +177,8 @@ fn seats_follow_demand() {
     // The lender gets its seats back as soon as they are free.
     drop(asked);
     let bob = class(&flow, "bob");
-    let _asked: Vec<Admission> = (0..85).map(|_| flow.ask(&bob, request(WorkEstimate::ONE))).collect();
+    let _asked: Vec<Admission> =
+        (0..85).map(|_| flow.request_seats(&bob, request(WorkEstimate::ONE))).collect();
     clock.set(2 * FlowControl::ADJUSTMENT_PERIOD);
     flow.adjust();
     let page = crate::testing::metrics_page(&flow);
@@ -192,7 +195,10 @@ fn driver_wakes_only_for_earlier_release() {
     let ann = class(&flow, "ann");
     let lingering = |millis| {
         let additional_latency = Duration::from_millis(millis);
-        seated(flow.ask(&ann, request(WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency })))
+        seated(flow.request_seats(
+            &ann,
+            request(WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency }),
+        ))
     };
     let bell = WakeRecorder::default();
     let driver = bell.waker(9);
@@ -217,10 +223,10 @@ fn seats_come_and_go_on_many_threads() {
             scope.spawn(move || {
                 let class = class(flow, user);
                 for turn in 0..2_000 {
-                    match flow.ask(&class, request(WorkEstimate::ONE)) {
+                    match flow.request_seats(&class, request(WorkEstimate::ONE)) {
                         Admission::Seated(seat) => drop(seat),
-                        Admission::Waits(waiting) if turn % 3 == 0 => drop(waiting),
-                        Admission::Waits(mut waiting) => {
+                        Admission::Queued(waiting) if turn % 3 == 0 => drop(waiting),
+                        Admission::Queued(mut waiting) => {
                             let waker = std::thread::current();
                             let waker = Waker::from(Arc::new(Unpark(waker)));
                             while Pin::new(&mut waiting).poll(&mut Context::from_waker(&waker)).is_pending() {
@@ -250,8 +256,8 @@ impl std::task::Wake for Unpark {
 fn snapshot_contains_the_longest_queues() {
     let (flow, _clock) = one_level(1, queuing(4, 1, 10));
     let ann = class(&flow, "ann");
-    let _seat = seated(flow.ask(&ann, request(WorkEstimate::ONE)));
-    let _waiting = [(); 2].map(|()| waits(flow.ask(&ann, request(WorkEstimate::ONE))));
+    let _seat = seated(flow.request_seats(&ann, request(WorkEstimate::ONE)));
+    let _waiting = [(); 2].map(|()| waits(flow.request_seats(&ann, request(WorkEstimate::ONE))));
     let levels = flow.levels(1);
     let only = levels.iter().find(|level| level.name == "only").unwrap();
     assert_eq!((only.seats, only.seats_in_use, only.executing, only.waiting), (1, 1, 1, 2));

@@ -11,10 +11,10 @@ fn busy() -> (FlowControl, Vec<Admission>) {
     clock.set(Duration::from_millis(1_500));
     let work =
         WorkEstimate { initial_seats: 1, final_seats: 3, additional_latency: Duration::from_millis(5) };
-    let ask = |work| flow.ask(&class(&flow, "ann"), request(work));
+    let ask = |work| flow.request_seats(&class(&flow, "ann"), request(work));
     let mut asked = vec![ask(WorkEstimate::ONE), ask(work)];
     let masters = flow.classify(&list_by("root", &["system:masters".to_owned()]));
-    asked.push(flow.ask(&masters, request(WorkEstimate::ONE)));
+    asked.push(flow.request_seats(&masters, request(WorkEstimate::ONE)));
     (flow, asked)
 }
 

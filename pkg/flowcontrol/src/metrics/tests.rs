@@ -49,7 +49,7 @@ const FAMILIES: [(&str, &str); 33] = [
 fn page_has_upstreams_families() {
     let (flow, clock) = one_level(2, queuing(4, 1, 1));
     let asked: Vec<Admission> =
-        (0..4).map(|_| flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE))).collect();
+        (0..4).map(|_| flow.request_seats(&class(&flow, "ann"), request(WorkEstimate::ONE))).collect();
     class(&flow, "ann").observe_watchers(5);
     clock.set(Duration::from_secs(1));
     drop(asked);
@@ -89,7 +89,7 @@ fn page_has_upstreams_families() {
 fn series_of_removed_objects_disappear() {
     let (flow, _clock) = one_level(2, queuing(4, 1, 1));
     let page = || crate::testing::metrics_page(&flow);
-    let seat = flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE));
+    let seat = flow.request_seats(&class(&flow, "ann"), request(WorkEstimate::ONE));
     assert!(page().contains("flow_schema=\"all\"") && page().contains("priority_level=\"only\""));
     let schemas = vec![schema("other", "other", 5, &[])];
     flow.configure(Configuration::new(schemas, vec![level("other", 5, None)], 2));
@@ -103,10 +103,10 @@ fn series_of_removed_objects_disappear() {
 #[test]
 fn unchanged_schema_keeps_its_counts() {
     let (flow, _clock) = one_level(2, queuing(4, 1, 1));
-    drop(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
+    drop(flow.request_seats(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     let schemas = vec![schema("all", "only", 5, &[])];
     flow.configure(Configuration::new(schemas, vec![level("only", 7, None)], 20));
-    drop(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
+    drop(flow.request_seats(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     let page = crate::testing::metrics_page(&flow);
     let sample = "dispatched_requests_total{flow_schema=\"all\",priority_level=\"only\"} 2\n";
     assert!(page.contains(sample), "{page}");

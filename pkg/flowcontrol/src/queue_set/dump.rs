@@ -156,7 +156,7 @@ impl QueueSet {
             current: self.virtual_time.as_f64(),
             last_dispatch: self.load.last_dispatch.map(|(at, due)| (at.as_f64(), due.as_f64())),
             starts: bounds(&|queue| queue.next_dispatch),
-            discounted: bounds(&|queue| queue.next_dispatch.less(under_way(queue.seats_in_use))),
+            discounted: bounds(&|queue| queue.next_dispatch.saturating_sub(under_way(queue.seats_in_use))),
         }
     }
 }

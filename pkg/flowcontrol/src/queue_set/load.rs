@@ -41,11 +41,11 @@ pub(crate) struct LevelLoad {
     demand: TimeIntegrator,
     /// True if the level is exempt.
     exempt: bool,
-    kinds: Arc<RequestCounter>,
+    request_counter: Arc<RequestCounter>,
 }
 
 impl LevelLoad {
-    pub(super) fn new(exempt: bool, kinds: Arc<RequestCounter>, now: Duration) -> Self {
+    pub(super) fn new(exempt: bool, request_counter: Arc<RequestCounter>, now: Duration) -> Self {
         LevelLoad {
             waiting: 0,
             executing: 0,
@@ -63,7 +63,7 @@ impl LevelLoad {
             },
             demand: TimeIntegrator::new(now),
             exempt,
-            kinds,
+            request_counter,
         }
     }
 
@@ -98,7 +98,7 @@ impl LevelLoad {
         let metrics = &entry.schema.metrics;
         metrics.waiting(1, width as i64);
         metrics.queue_length.observe(length.into());
-        self.kinds.moved(entry.request.mutating, None, Some(Phase::Waiting), now);
+        self.request_counter.move_request(entry.request.mutating, None, Some(Phase::Waiting), now);
     }
 
     fn unqueued(&mut self, entry: &Entry) {
@@ -108,28 +108,33 @@ impl LevelLoad {
         entry.schema.metrics.waiting(-1, -(width as i64));
     }
 
-    pub(super) fn gave_up(&mut self, entry: &Entry, now: Duration) {
+    pub(super) fn record_timeout(&mut self, entry: &Entry, now: Duration) {
         self.unqueued(entry);
         self.rejected += 1;
         self.cancelled += 1;
         entry.schema.metrics.rejected(RejectReason::TimeOut);
         // Upstream counts these as dispatched.
         entry.schema.metrics.observe_wait(true, now.saturating_sub(entry.arrived));
-        self.kinds.moved(entry.request.mutating, Some(Phase::Waiting), None, now);
+        self.request_counter.move_request(entry.request.mutating, Some(Phase::Waiting), None, now);
     }
 
     /// Records that the first request of a queue leaves it to execute.
     pub(super) fn dispatched(&mut self, entry: &Entry, now: Duration) {
         self.unqueued(entry);
-        self.kinds.moved(entry.request.mutating, Some(Phase::Waiting), Some(Phase::Executing), now);
+        self.request_counter.move_request(
+            entry.request.mutating,
+            Some(Phase::Waiting),
+            Some(Phase::Executing),
+            now,
+        );
     }
 
     /// Records that a request executes without having been queued.
     pub(super) fn admitted(&mut self, entry: &Entry, now: Duration) {
-        self.kinds.moved(entry.request.mutating, None, Some(Phase::Executing), now);
+        self.request_counter.move_request(entry.request.mutating, None, Some(Phase::Executing), now);
     }
 
-    pub(super) fn began(&mut self, entry: &mut Entry, now: Duration) {
+    pub(super) fn record_start(&mut self, entry: &mut Entry, now: Duration) {
         entry.state = State::Executing;
         entry.started = now;
         let width = entry.width();
@@ -149,10 +154,10 @@ impl LevelLoad {
         self.executing -= 1;
         entry.schema.metrics.executing_requests.add(-1);
         entry.schema.metrics.observe_execution(entry.request.watch, took);
-        self.kinds.moved(entry.request.mutating, Some(Phase::Executing), None, now);
+        self.request_counter.move_request(entry.request.mutating, Some(Phase::Executing), None, now);
     }
 
-    pub(super) fn freed(&mut self, entry: &Entry) {
+    pub(super) fn record_freed(&mut self, entry: &Entry) {
         let width = entry.width();
         self.seats_in_use -= width;
         entry.schema.metrics.executing_seats.add(-(width as i64));

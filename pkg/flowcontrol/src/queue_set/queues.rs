@@ -216,7 +216,7 @@ impl Queues {
         queue.length -= 1;
         queue.initial_seats -= initial;
         queue.seats_waiting -= width;
-        queue.work_waiting = queue.work_waiting.less(work);
+        queue.work_waiting = queue.work_waiting.saturating_sub(work);
         self.seats_wanted -= width;
         Some(index)
     }
@@ -232,7 +232,7 @@ impl Queues {
     ) {
         let Some(queue) = self.get_mut(index) else { return };
         queue.executing -= 1;
-        queue.next_dispatch = (queue.next_dispatch + actual).less(guessed);
+        queue.next_dispatch = (queue.next_dispatch + actual).saturating_sub(guessed);
         if !queue.is_active() {
             self.active -= 1;
         }

@@ -55,7 +55,7 @@ fn dispatch_times_equal_upstreams() {
             "leave" => {
                 let [id] = words(arguments);
                 waiting.remove(&id);
-                set.leave(keys.remove(&id).unwrap(), now, after);
+                set.remove(keys.remove(&id).unwrap(), now, after);
             }
             _ => {
                 let (arguments, verdict) = arguments.rsplit_once(' ').unwrap();
@@ -65,9 +65,9 @@ fn dispatch_times_equal_upstreams() {
                     final_seats: last as u32,
                     additional_latency: Duration::from_nanos(latency),
                 };
-                let placed = set.ask(&schema, hash, request(work), now, after);
+                let placed = set.request_seats(&schema, hash, request(work), now, after);
                 assert_eq!(matches!(placed, SeatResult::Rejected(_)), verdict == "out", "{line}");
-                if let SeatResult::Seated(key) | SeatResult::Waits(key) = placed {
+                if let SeatResult::Seated(key) | SeatResult::Queued(key) = placed {
                     waiting.insert(id, key);
                     keys.insert(id, key);
                 }
@@ -91,12 +91,18 @@ fn dispatch_times_equal_upstreams() {
 
 /// Requests seats for the flow `hash`.
 fn ask(set: &mut QueueSet, hash: u64, work: WorkEstimate, millis: u64) -> SeatResult {
-    set.ask(&schema(), hash, request(work), Duration::from_millis(millis), &mut DeferredWork::default())
+    set.request_seats(
+        &schema(),
+        hash,
+        request(work),
+        Duration::from_millis(millis),
+        &mut DeferredWork::default(),
+    )
 }
 
 fn leave(set: &mut QueueSet, placed: SeatResult, millis: u64) {
-    let (SeatResult::Seated(key) | SeatResult::Waits(key)) = placed else { panic!("{placed:?}") };
-    set.leave(key, Duration::from_millis(millis), &mut DeferredWork::default());
+    let (SeatResult::Seated(key) | SeatResult::Queued(key)) = placed else { panic!("{placed:?}") };
+    set.remove(key, Duration::from_millis(millis), &mut DeferredWork::default());
 }
 
 #[test]
@@ -107,7 +113,7 @@ fn oversized_request_executes_alone() {
     let behind = ask(&mut set, 0, WorkEstimate::ONE, 2);
     assert!(matches!(
         (first, giant, behind),
-        (SeatResult::Seated(_), SeatResult::Waits(_), SeatResult::Waits(_))
+        (SeatResult::Seated(_), SeatResult::Queued(_), SeatResult::Queued(_))
     ));
     leave(&mut set, first, 3);
     assert_eq!((set.load.executing, set.load.seats_in_use), (1, 50));
@@ -134,7 +140,7 @@ fn full_queue_rejects_without_free_seats() {
     ask(&mut set, 0, WorkEstimate::ONE, 2);
     assert_eq!(ask(&mut set, 0, WorkEstimate::ONE, 3), SeatResult::Rejected(Rejection::QueueFull));
     leave(&mut set, first, 4);
-    assert!(matches!(ask(&mut set, 0, WorkEstimate::ONE, 5), SeatResult::Waits(_)));
+    assert!(matches!(ask(&mut set, 0, WorkEstimate::ONE, 5), SeatResult::Queued(_)));
 }
 
 #[test]
@@ -174,7 +180,7 @@ fn requests_in_removed_queues_are_served() {
 #[test]
 fn level_without_seats_waits_for_seats() {
     let mut set = queues(4, 1, 10, 0);
-    let SeatResult::Waits(key) = ask(&mut set, 0, WorkEstimate::ONE, 0) else { panic!("no seats") };
+    let SeatResult::Queued(key) = ask(&mut set, 0, WorkEstimate::ONE, 0) else { panic!("no seats") };
     let bell = WakeRecorder::default();
     assert!(set.poll(key, &bell.waker(7)).is_err());
     let mut after = DeferredWork::default();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::config::Queuing;
 use crate::control::FlowControl;
-use crate::level::{Admission, Seat, Waiting};
+use crate::level::{Admission, QueuedRequest, Seat};
 use crate::request::WorkEstimate;
 use crate::shuffle_sharding::Dealer;
 use crate::testing::{ManualClock, Rng, WakeRecorder, class, one_level, queuing, request, wide};
@@ -40,7 +40,7 @@ struct FairnessSimulation {
     wishes: Vec<FlowDemand>,
     rng: Rng,
     bell: WakeRecorder,
-    waiting: BTreeMap<u64, (usize, Waiting)>,
+    waiting: BTreeMap<u64, (usize, QueuedRequest)>,
     /// End of executions and arrivals, by time.
     events: BinaryHeap<Reverse<(Duration, u64, usize)>>,
     served: BTreeMap<u64, Seat>,
@@ -120,9 +120,9 @@ impl FairnessSimulation {
         let class = class(&self.flow, &self.users[flow]);
         let id = self.next;
         self.next += 1;
-        match self.flow.ask(&class, request(wide(self.wishes[flow].width))) {
+        match self.flow.request_seats(&class, request(wide(self.wishes[flow].width))) {
             Admission::Seated(seat) => self.serve(id, flow, seat),
-            Admission::Waits(waiting) => {
+            Admission::Queued(waiting) => {
                 self.waiting.insert(id, (flow, waiting));
                 self.poll(id);
             }
@@ -215,10 +215,12 @@ fn final_seats_count_for_their_flow() {
     let work =
         WorkEstimate { initial_seats: 1, final_seats: 4, additional_latency: Duration::from_millis(10) };
     let class = class(&flow, "ann");
-    let Admission::Seated(seat) = flow.ask(&class, request(work)) else { panic!("there are seats") };
+    let Admission::Seated(seat) = flow.request_seats(&class, request(work)) else {
+        panic!("there are seats")
+    };
     clock.set(Duration::from_millis(5));
     drop(seat);
-    let Admission::Waits(mut waiting) = flow.ask(&class, request(WorkEstimate::ONE)) else {
+    let Admission::Queued(mut waiting) = flow.request_seats(&class, request(WorkEstimate::ONE)) else {
         panic!("all seats linger")
     };
     let bell = WakeRecorder::default();

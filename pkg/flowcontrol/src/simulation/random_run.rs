@@ -13,7 +13,7 @@ use apimachinery::time::UnixTime;
 use crate::clock::Monotonic;
 use crate::config::Configuration;
 use crate::control::FlowControl;
-use crate::level::{Admission, Level, Seat, Waiting};
+use crate::level::{Admission, Level, QueuedRequest, Seat};
 use crate::request::WorkEstimate;
 use crate::testing::{ManualClock, Rng, WakeRecorder, class, level, queuing, request, schema};
 
@@ -42,7 +42,7 @@ enum Event {
 
 /// State of a request.
 enum Held {
-    Waiting(Waiting),
+    Waiting(QueuedRequest),
     Served(#[allow(dead_code, reason = "it is held")] Seat),
 }
 
@@ -142,10 +142,10 @@ impl Simulation {
         let user = USERS[self.rng.below(USERS.len() as u64) as usize];
         let class = class(&self.flow, user);
         let work = self.work();
-        match self.flow.ask(&class, request(work)) {
+        match self.flow.request_seats(&class, request(work)) {
             Admission::Rejected(_) => self.rejected += 1,
             Admission::Seated(seat) => self.serve(id, &class.route.level, seat),
-            Admission::Waits(waiting) => {
+            Admission::Queued(waiting) => {
                 self.count(&class.route.level).1 += 1;
                 self.held.insert(id, (Arc::clone(&class.route.level), Held::Waiting(waiting)));
                 // A few requests cancel before their first poll, with or without a seat.

@@ -31,11 +31,11 @@ async fn keys_and_calls_are_counted() {
     let (provider, key): (Arc<str>, Arc<str>) = ("p".into(), hash("key-1").into());
     let now = UnixTime { seconds: 12, nanos: 5 };
     metrics.record_call(&provider, "/v2.KeyManagementService/Status", "OK", Duration::from_millis(3));
-    metrics.used(Direction::FromStorage, &provider, &key, now);
-    metrics.told(&provider, "key-1", now);
+    metrics.record_use(Direction::FromStorage, &provider, &key, now);
+    metrics.record_status_key(&provider, "key-1", now);
     metrics.invalid_key_id(&provider, "too_long");
     metrics.sources(&provider, 3);
-    metrics.filled(1, 4);
+    metrics.set_cache_fill(1, 4);
     metrics.record_cache_miss();
     metrics.record_transformation(Direction::ToStorage);
     tokio::time::advance(Duration::from_secs(61)).await;

@@ -71,7 +71,7 @@ impl SocketPlugin {
         let agreed = tokio::time::timeout_at(end, self.version.get_or_try_init(|| self.request_version(end)));
         match agreed.await {
             Ok(agreed) => agreed.copied(),
-            Err(_) => Err(Error::away(
+            Err(_) => Err(Error::unavailable(
                 "failed get version from remote KMS provider: rpc error: code = DeadlineExceeded desc = context deadline exceeded",
             )),
         }
@@ -87,7 +87,7 @@ impl SocketPlugin {
             ))),
             Err(status) => {
                 let status = worded(&status);
-                Err(Error::away(format!("failed get version from remote KMS provider: {status}")))
+                Err(Error::unavailable(format!("failed get version from remote KMS provider: {status}")))
             }
         }
     }

@@ -16,7 +16,7 @@ async fn upstream_values_open() {
         for (plain, stored) in vectors(name) {
             let provider = provider(&FakePlugin::with_key(""), Some(1));
             assert_eq!(provider.try_decrypt(&stored, CONTEXT), None);
-            let opened = Decrypted { plain: plain.into(), stale };
+            let opened = DecryptedValue { plain: plain.into(), stale };
             assert_eq!(provider.open(&stored, CONTEXT).await, Ok(opened.clone()), "{name}");
             assert_eq!(provider.try_decrypt(&stored, CONTEXT), Some(Ok(opened)), "{name}");
         }
@@ -28,10 +28,10 @@ async fn written_values_open_without_a_call() {
     let plugin = FakePlugin::with_key("");
     let here = provider(&plugin, Some(2));
     let stored = here.seal(b"secret", b"/a").await.unwrap();
-    assert_eq!(here.try_decrypt(&stored, b"/a"), Some(Ok(Decrypted::current("secret".into()))));
+    assert_eq!(here.try_decrypt(&stored, b"/a"), Some(Ok(DecryptedValue::current("secret".into()))));
     assert_eq!(plugin.opened.load(SeqCst), 0);
     let elsewhere = provider(&plugin, Some(2));
-    assert_eq!(elsewhere.open(&stored, b"/a").await, Ok(Decrypted::current("secret".into())));
+    assert_eq!(elsewhere.open(&stored, b"/a").await, Ok(DecryptedValue::current("secret".into())));
     assert_eq!(plugin.opened.load(SeqCst), 1);
 }
 

@@ -84,7 +84,7 @@ impl Probe {
     /// # Errors
     /// The plugin has never provided one.
     pub(super) fn state(&self) -> Result<Arc<State>, Error> {
-        self.state.load_full().ok_or_else(|| Error::away(NO_STATE))
+        self.state.load_full().ok_or_else(|| Error::unavailable(NO_STATE))
     }
 
     /// Returns the current seed if it can still be used for writes.
@@ -110,7 +110,7 @@ impl Probe {
     /// The reason why the plugin is unhealthy.
     pub(super) async fn check(self: &Arc<Self>) -> Result<(), Error> {
         let probe = Arc::clone(self);
-        self.health.check(async move { probe.look().await }).await
+        self.health.check(async move { probe.check_status().await }).await
     }
 
     /// Checks the plugin periodically. The interval depends on the last result.
@@ -123,9 +123,9 @@ impl Probe {
         }
     }
 
-    async fn look(&self) -> Result<(), Unhealthy> {
+    async fn check_status(&self) -> Result<(), Unhealthy> {
         match self.plugin.status().await {
-            Ok(status) => self.validate_status(&status).await.map_err(Unhealthy::reported),
+            Ok(status) => self.validate_status(&status).await.map_err(Unhealthy::from_plugin),
             Err(error) => Err(Unhealthy::of("status", error)),
         }
     }
@@ -135,7 +135,7 @@ impl Probe {
         let StatusResponse { version, healthz, key_id } = status;
         let mut errors = Vec::new();
         if healthz != "ok" {
-            errors.push(format!("got unexpected healthz status: {}", said(healthz)));
+            errors.push(format!("got unexpected healthz status: {}", truncate_text(healthz)));
         }
         errors.extend(self.version_error(version));
         if let Some((code, error)) = key_id_errors(key_id) {
@@ -143,7 +143,7 @@ impl Probe {
             let hash = hash_if_any(key_id);
             errors.push(format!("got invalid KMSv2 KeyID hash {hash:?}: {error}"));
         } else {
-            self.metrics.told(&self.name, key_id, self.clock.now());
+            self.metrics.record_status_key(&self.name, key_id, self.clock.now());
             let confirmed = self.confirm_or_replace_seed(key_id).await;
             errors.extend(confirmed.err().map(|error| error.to_string()));
         }
@@ -157,7 +157,7 @@ impl Probe {
 
     fn version_error(&self, version: &str) -> Option<String> {
         if !matches!(version, "v2" | "v2beta1") {
-            return Some(format!("expected KMSv2 API version v2, got {}", said(version)));
+            return Some(format!("expected KMSv2 API version v2, got {}", truncate_text(version)));
         }
         let first = self.version.get_or_init(|| version.to_owned());
         (first != version).then(|| {
@@ -183,7 +183,7 @@ impl Probe {
             return Ok(());
         }
         let uid = self.uid();
-        let made = self.make(uid.clone()).await;
+        let made = self.generate_seed(uid.clone()).await;
         let (error, sealed_with) = match made {
             Ok(source) if source.key_id == key_id => {
                 tracing::info!(provider = &*self.name, uid, "KMS provider uses a new write seed");
@@ -205,9 +205,9 @@ impl Probe {
     }
 
     /// Generates a seed and seals it with the plugin.
-    async fn make(&self, uid: String) -> Result<WriteSource, Error> {
+    async fn generate_seed(&self, uid: String) -> Result<WriteSource, Error> {
         let mut seed = [0; ExtendedGcm::SEED_LENGTH_MIN];
-        self.metrics.key_made(|| (self.random)(&mut seed));
+        self.metrics.time_key_generation(|| (self.random)(&mut seed));
         let request = EncryptRequest { plaintext: seed.to_vec(), uid };
         let sealed = self.plugin.encrypt(request).await;
         let sealed = sealed.map_err(|error| error.within("failed to encrypt DEK, error"))?;
@@ -233,7 +233,7 @@ impl Probe {
 const NO_STATE: &str = "got unexpected nil transformer";
 
 /// Truncates a plugin's text.
-fn said(text: &str) -> &str {
+fn truncate_text(text: &str) -> &str {
     text.get(..text.floor_char_boundary(STATUS_TEXT_BYTES_MAX)).unwrap_or_default()
 }
 

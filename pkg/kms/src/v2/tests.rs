@@ -18,7 +18,7 @@ async fn upstream_values_open() {
         for (plain, stored) in vectors(name) {
             let provider = provider(&FakePlugin::with_key("key-1")).await;
             assert_eq!(provider.try_decrypt(&stored, CONTEXT), None);
-            let opened = Decrypted { plain: plain.into(), stale };
+            let opened = DecryptedValue { plain: plain.into(), stale };
             assert_eq!(provider.open(&stored, CONTEXT).await, Ok(opened.clone()), "{name}");
             assert_eq!(provider.try_decrypt(&stored, CONTEXT), Some(Ok(opened)), "{name}");
         }
@@ -43,14 +43,14 @@ async fn key_rotation_makes_values_stale() {
     let plugin = FakePlugin::with_key("key-1");
     let provider = provider(&plugin).await;
     let stored = provider.seal(b"secret", b"/a").await.unwrap();
-    assert_eq!(provider.try_decrypt(&stored, b"/a"), Some(Ok(Decrypted::current("secret".into()))));
+    assert_eq!(provider.try_decrypt(&stored, b"/a"), Some(Ok(DecryptedValue::current("secret".into()))));
     plugin.change_key("key-2");
     tokio::time::advance(Duration::from_secs(20)).await;
     provider.healthy().await.unwrap();
-    let stale = Decrypted { plain: "secret".into(), stale: true };
+    let stale = DecryptedValue { plain: "secret".into(), stale: true };
     assert_eq!(provider.try_decrypt(&stored, b"/a"), Some(Ok(stale)));
     let anew = provider.seal(b"secret", b"/a").await.unwrap();
-    assert_eq!(provider.try_decrypt(&anew, b"/a"), Some(Ok(Decrypted::current("secret".into()))));
+    assert_eq!(provider.try_decrypt(&anew, b"/a"), Some(Ok(DecryptedValue::current("secret".into()))));
     assert_eq!(plugin.opened.load(SeqCst), 0);
 }
 
@@ -66,7 +66,7 @@ async fn concurrent_reads_share_one_call() {
         drop(permit);
     };
     let (opened, ()) = tokio::join!(opens, release);
-    assert!(opened.into_iter().all(|opened| opened == Ok(Decrypted::current("secret".into()))));
+    assert!(opened.into_iter().all(|opened| opened == Ok(DecryptedValue::current("secret".into()))));
     assert_eq!(plugin.opened.load(SeqCst), 1);
 }
 
@@ -80,7 +80,7 @@ async fn failed_decrypt_is_retried() {
     assert_eq!(failed, Err(away().within("failed to decrypt DEK, error")));
     assert_eq!(failed.unwrap_err().status(), "Unavailable");
     plugin.come_back("key-1");
-    assert_eq!(provider.open(&stored, b"/a").await, Ok(Decrypted::current("secret".into())));
+    assert_eq!(provider.open(&stored, b"/a").await, Ok(DecryptedValue::current("secret".into())));
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn never_healthy_plugin_blocks_reads_and_writes() {
     let stored = provider(&plugin).await.seal(b"secret", b"/a").await.unwrap();
     plugin.go_away();
     let provider = provider(&plugin).await;
-    let error = Error::away("got unexpected nil transformer");
+    let error = Error::unavailable("got unexpected nil transformer");
     assert_eq!(provider.try_decrypt(&stored, b"/a"), Some(Err(error.clone())));
     assert_eq!(provider.open(&stored, b"/a").await, Err(error.clone()));
     assert_eq!(provider.seal(b"secret", b"/a").await, Err(error));

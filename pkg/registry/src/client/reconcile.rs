@@ -6,7 +6,7 @@ use schema::object::Object;
 
 use storage::Revision;
 
-use super::{Client, Read};
+use super::{Client, ReadFreshness};
 use crate::generic::UpdateOutcome;
 use crate::{Result, meta};
 
@@ -14,19 +14,19 @@ use crate::{Result, meta};
 /// times, each time with a newer state.
 pub type DesiredState<'w> = dyn Fn(Option<&Object>) -> Option<Object> + Send + Sync + 'w;
 
-/// Result of [`Client::amend`].
+/// Result of [`Client::reconcile_existing`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Amended {
+pub struct ReconcileOutcome {
     /// True if the current state differed from the desired one.
     pub written: bool,
     /// Resource version of the object after the call; 0 if there is no object.
     pub revision: Revision,
 }
 
-impl From<Reconciled> for Amended {
+impl From<Reconciled> for ReconcileOutcome {
     fn from(kept: Reconciled) -> Self {
         let revision = kept.object.as_ref().map_or("", |object| meta::text(object, "resourceVersion"));
-        Amended { written: kept.written, revision: revision.parse().unwrap_or_default() }
+        ReconcileOutcome { written: kept.written, revision: revision.parse().unwrap_or_default() }
     }
 }
 
@@ -50,7 +50,7 @@ impl Client {
         name: &str,
         wanted: &DesiredState<'_>,
     ) -> Result<Reconciled> {
-        let current = self.get(namespace, name, Read::Cached).await?;
+        let current = self.get(namespace, name, ReadFreshness::Cached).await?;
         if wanted(current.as_ref()).is_none() {
             return Ok(Reconciled { object: current, written: false });
         }
@@ -77,9 +77,14 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::update`]; the object does not exist.
-    pub async fn amend(&self, namespace: &str, name: &str, wanted: &DesiredState<'_>) -> Result<Amended> {
-        let (outcome, written) = self.amended(namespace, name, wanted).await?;
-        Ok(Amended { written, revision: outcome.stored.revision })
+    pub async fn reconcile_existing(
+        &self,
+        namespace: &str,
+        name: &str,
+        wanted: &DesiredState<'_>,
+    ) -> Result<ReconcileOutcome> {
+        let (outcome, written) = self.update_existing_if_different(namespace, name, wanted).await?;
+        Ok(ReconcileOutcome { written, revision: outcome.stored.revision })
     }
 
     /// Creates a missing object.
@@ -107,13 +112,13 @@ impl Client {
         name: &str,
         wanted: &DesiredState<'_>,
     ) -> Result<Reconciled> {
-        let (outcome, written) = self.amended(namespace, name, wanted).await?;
+        let (outcome, written) = self.update_existing_if_different(namespace, name, wanted).await?;
         let object = self.decoded(outcome.stored.as_ref())?;
         Ok(Reconciled { object: Some(object), written })
     }
 
     /// Updates an existing object. Returns true if it was written.
-    async fn amended(
+    async fn update_existing_if_different(
         &self,
         namespace: &str,
         name: &str,

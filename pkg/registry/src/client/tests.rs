@@ -38,13 +38,13 @@ fn failure<T>(result: Result<T>) -> (u16, Reason) {
 async fn created_object_has_managed_fields() {
     for cached in [true, false] {
         let cluster = Cluster::empty(cached).await;
-        let client = cluster.client("configmaps").managed_by("keeper");
-        assert_eq!(client.get("ns", "a", Read::Latest).await.unwrap(), None);
+        let client = cluster.client("configmaps").with_field_manager("keeper");
+        assert_eq!(client.get("ns", "a", ReadFreshness::Latest).await.unwrap(), None);
         let created = client.create(config_map("a", "1")).await.unwrap();
         assert_eq!(managers(&created), [entry("keeper", "Update", "")]);
-        assert_eq!(client.get("ns", "a", Read::Latest).await.unwrap().as_ref(), Some(&created));
-        assert_eq!(client.list("ns", Read::Latest).await.unwrap(), [created]);
-        assert_eq!(client.list("other", Read::Latest).await.unwrap(), []);
+        assert_eq!(client.get("ns", "a", ReadFreshness::Latest).await.unwrap().as_ref(), Some(&created));
+        assert_eq!(client.list("ns", ReadFreshness::Latest).await.unwrap(), [created]);
+        assert_eq!(client.list("other", ReadFreshness::Latest).await.unwrap(), []);
         assert_eq!(failure(client.create(config_map("a", "1")).await), (409, Reason::AlreadyExists));
     }
 }
@@ -90,7 +90,7 @@ async fn status_is_updated_through_subresource() {
     let client = cluster.client("resourcequotas");
     let quota = json!({"metadata": {"name": "q", "namespace": "ns"}, "spec": {"hard": {"pods": "1"}}});
     client.create(object(quota)).await.unwrap();
-    let status = client.clone().through("status").unwrap();
+    let status = client.clone().with_subresource("status").unwrap();
     let mut change = |old: &Object| {
         let mut new = old.clone();
         object::set(&mut new, &["spec", "hard", "pods"], "2");
@@ -108,7 +108,7 @@ async fn status_is_updated_through_subresource() {
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
         "status": {"used": {"pods": "0"}},
     });
-    let applied = status.managed_by("counter").apply("ns", "q", &configuration).await.unwrap();
+    let applied = status.with_field_manager("counter").apply("ns", "q", &configuration).await.unwrap();
     assert_eq!(pods(&applied, &["status", "used", "pods"]), Some("0".to_owned()));
     assert!(managers(&applied).contains(&entry("counter", "Apply", "status")), "{:?}", managers(&applied));
     assert!(managers(&applied).contains(&entry(FIELD_MANAGER, "Update", "")));
@@ -128,7 +128,7 @@ async fn reconcile_writes_only_differences() {
     assert_eq!((kept.written, datum(&kept.object.unwrap())), (false, "1"));
     assert_eq!(cluster.memory.current_revision().await.unwrap(), revision);
     client.update("ns", "a", &mut |old| Ok(with_datum(old, "2"))).await.unwrap();
-    client.list("ns", Read::Latest).await.unwrap();
+    client.list("ns", ReadFreshness::Latest).await.unwrap();
     let kept = client.reconcile("ns", "a", &wanted).await.unwrap();
     assert_eq!((kept.written, datum(&kept.object.unwrap())), (true, "1"));
     let kept = client.reconcile("ns", "b", &|_| None).await.unwrap();
@@ -145,7 +145,7 @@ async fn object_missing_from_store_is_recreated() {
     };
     for _ in 0..50 {
         client.create(config_map("a", "old")).await.unwrap();
-        client.list("ns", Read::Latest).await.unwrap();
+        client.list("ns", ReadFreshness::Latest).await.unwrap();
         client.delete("ns", "a", Preconditions::default()).await.unwrap();
         let kept = client.reconcile("ns", "a", &wanted).await.unwrap();
         assert_eq!((kept.written, datum(&kept.object.unwrap())), (true, "new"));

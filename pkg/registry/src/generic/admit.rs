@@ -13,7 +13,7 @@ use super::Result;
 #[async_trait]
 pub trait Admit: Send + Sync {
     /// Mutates an object before its kind's strategy, or rejects it.
-    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<Edits>;
+    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<AdmissionEffects>;
 
     /// Validates the parts of a prepared object that depend on the user. The errors are returned with those
     /// of the validation. `None` for the many kinds without such rules.
@@ -37,7 +37,7 @@ pub trait Admit: Send + Sync {
 
 /// Effects of admission besides the changes of fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Edits {
+pub struct AdmissionEffects {
     /// True if its labels are those of its pod template ([`kinds::defaults::shares_labels`]); `None` if nothing was edited
     /// that could change that.
     pub shares_labels: Option<bool>,
@@ -48,8 +48,8 @@ pub struct AdmitAll;
 
 #[async_trait]
 impl Admit for AdmitAll {
-    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<Edits> {
-        Ok(Edits::default())
+    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<AdmissionEffects> {
+        Ok(AdmissionEffects::default())
     }
 
     async fn validate(&self, _: &Object, _: Option<&Object>) -> Result<()> {

@@ -63,7 +63,7 @@ impl WriteResult {
 }
 
 /// Completes an optional claim.
-pub(super) async fn settle(claim: Option<Box<dyn Claim>>, ending: WriteResult) {
+pub(super) async fn finish_claim(claim: Option<Box<dyn Claim>>, ending: WriteResult) {
     match (claim, ending) {
         (Some(claim), WriteResult::Written) => claim.commit().await,
         (Some(claim), WriteResult::NotWritten) => claim.revert().await,

@@ -35,9 +35,9 @@ const BATCH_OBJECTS: usize = 500;
 /// Maximum size of their stored bytes, without the last object.
 const BATCH_BYTES: usize = 2 << 20;
 /// Maximum wait of a watch for the conversions of other watches.
-const TURN_MAX: Duration = Duration::from_secs(5);
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Marks the memo keys of converted forms.
-const CONVERTED: Representation = 1 << 31;
+const CONVERTED_FLAG: Representation = 1 << 31;
 
 /// Converts the objects of one resource between its versions.
 #[async_trait]
@@ -74,12 +74,12 @@ impl From<ConversionError> for Box<Status> {
 
 /// Conversion data of a resource with a conversion webhook.
 pub(super) struct Converter {
-    pub(super) outside: Arc<dyn Convert>,
+    pub(super) converter: Arc<dyn Convert>,
     /// Rows of all request versions and of the storage version.
     pub(super) versions: Vec<Handle>,
     /// Lock that serializes the conversions of watches. Most need the same conversions and find the cached
     /// results of the first one.
-    pub(super) watches: Arc<Mutex<()>>,
+    pub(super) watch_lock: Arc<Mutex<()>>,
 }
 
 /// Conversion of stored objects to one version. Cheap to clone.
@@ -110,10 +110,10 @@ impl Registry {
         let found = converter.and_then(|converter| {
             let mut versions = converter.versions.iter();
             let row = versions.find(|version| version.row().group_version == row.group_version)?.clone();
-            let outside = Arc::clone(&converter.outside);
+            let outside = Arc::clone(&converter.converter);
             let fields = stored.fields.clone();
             let budget = Arc::clone(self.budget());
-            let watches = Arc::clone(&converter.watches);
+            let watches = Arc::clone(&converter.watch_lock);
             Some(Conversion { outside, row, fields, budget, watches })
         });
         let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));
@@ -125,7 +125,7 @@ impl Registry {
     ///
     /// # Errors
     /// 500 if no webhook is known.
-    pub(super) async fn answer(
+    pub(super) async fn resolve_pending(
         &self,
         target: &Target<'_>,
         storage: &StorageSpec<'_>,
@@ -134,7 +134,7 @@ impl Registry {
         let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));
         let conversion = self.conversion(target.resource, storage)?.ok_or_else(unknown)?;
         for question in open.open() {
-            let answer = conversion.one(question.object.clone(), &question.to).await;
+            let answer = conversion.convert_one(question.object.clone(), &question.to).await;
             open.answer(question, answer.map_err(|status| ConvertError::Failed(status.message)));
         }
         Ok(())
@@ -145,16 +145,16 @@ impl Registry {
     /// # Errors
     /// 500 if no webhook is known.
     pub async fn run_conversions(&self, target: &Target<'_>, open: &PendingConversions) -> Result<()> {
-        self.answer(target, self.storage_of(target, "create")?, open).await
+        self.resolve_pending(target, self.storage_of(target, "create")?, open).await
     }
 
     /// Converts an object to the version of `row`, if it has a conversion webhook.
     ///
     /// # Errors
     /// 500 for an object that cannot be converted.
-    pub async fn in_version(&self, row: &Resource<'_>, object: Object) -> Result<Object> {
+    pub async fn to_version(&self, row: &Resource<'_>, object: Object) -> Result<Object> {
         match self.conversion(row, row.stored_form())? {
-            Some(conversion) => conversion.object(object).await,
+            Some(conversion) => conversion.convert_object(object).await,
             None => Ok(object),
         }
     }
@@ -163,7 +163,7 @@ impl Registry {
     ///
     /// # Errors
     /// 500 for an object that cannot be decoded or converted.
-    pub(super) async fn current(
+    pub(super) async fn decode_current(
         &self,
         target: &Target<'_>,
         storage: &StorageSpec<'_>,
@@ -171,7 +171,7 @@ impl Registry {
     ) -> Result<Object> {
         let object = self.decode(storage, &kv.key, StoredRef::of(kv))?;
         match self.conversion(target.resource, storage)? {
-            Some(conversion) => conversion.object(object).await,
+            Some(conversion) => conversion.convert_object(object).await,
             None => Ok(object),
         }
     }
@@ -189,7 +189,7 @@ impl Registry {
     ) -> Result<Bytes> {
         let converted = match self.conversion(target.resource, storage)? {
             Some(conversion) => conversion.to_store(object).await?,
-            None if storage.custom.is_none() => return self.older.bytes(storage, value),
+            None if storage.custom.is_none() => return self.emulated_storage.convert(storage, value),
             None => Cow::Borrowed(object),
         };
         let encoded = match (self.stores_cbor(), converted) {
@@ -210,7 +210,7 @@ impl Registry {
     ///
     /// # Errors
     /// 500 for an object that cannot be converted.
-    pub(super) async fn as_read(
+    pub(super) async fn reader_form(
         &self,
         target: &Target<'_>,
         storage: &StorageSpec<'_>,
@@ -227,14 +227,14 @@ impl Registry {
             return if storage.custom.is_some_and(is_completed) {
                 codec::custom_reader_form(storage, &value, self.gates())
             } else {
-                Ok(codec::as_read(storage, value, self.gates()))
+                Ok(codec::reader_form(storage, value, self.gates()))
             };
         };
         if conversion.is_of(written) {
             return Ok(written.clone());
         }
         let object = codec::decode_stored(storage, written, self.gates())?;
-        let object = conversion.object(object).await?;
+        let object = conversion.convert_object(object).await?;
         Ok(codec::encode(storage, &object)?)
     }
 }
@@ -260,7 +260,7 @@ impl Conversion {
 
     /// Converts objects of any version to this one. The webhook gets no resource version, because upstream's
     /// call precedes it too.
-    async fn ask(&self, mut objects: Vec<Object>, to: &str) -> Result<Vec<Object>> {
+    async fn call_converter(&self, mut objects: Vec<Object>, to: &str) -> Result<Vec<Object>> {
         let revisions: Vec<_> =
             objects.iter_mut().map(|object| meta::metadata_mut(object).remove("resourceVersion")).collect();
         let mut converted = self.outside.convert(objects, to).await?;
@@ -280,15 +280,15 @@ impl Conversion {
     ///
     /// # Errors
     /// 500 for an object that cannot be converted.
-    pub(super) async fn object(&self, object: Object) -> Result<Object> {
-        self.one(object, self.to()).await
+    pub(super) async fn convert_object(&self, object: Object) -> Result<Object> {
+        self.convert_one(object, self.to()).await
     }
 
-    async fn one(&self, object: Object, to: &str) -> Result<Object> {
+    async fn convert_one(&self, object: Object, to: &str) -> Result<Object> {
         if object.get("apiVersion").and_then(|version| version.as_str()) == Some(to) {
             return Ok(object);
         }
-        let converted = self.ask(vec![object], to).await?.pop();
+        let converted = self.call_converter(vec![object], to).await?.pop();
         Ok(converted.ok_or_else(|| Status::unmapped("a conversion without an object"))?)
     }
 
@@ -298,7 +298,7 @@ impl Conversion {
             return Ok(Cow::Borrowed(object));
         }
         let stored = self.storage().custom.map_or("", |kind| kind.storage_version());
-        Ok(Cow::Owned(self.one(object.clone(), stored).await?))
+        Ok(Cow::Owned(self.convert_one(object.clone(), stored).await?))
     }
 
     /// Converts an element to this version.
@@ -322,7 +322,7 @@ impl Conversion {
     ) -> Result<Vec<Arc<Element>>> {
         // If the webhook does not respond, a waiting watch continues on its own after a timeout.
         let turn = if elements.iter().any(|element| self.needs_webhook(element)) {
-            timeout(TURN_MAX, self.watches.lock()).await.ok()
+            timeout(LOCK_WAIT_MAX, self.watches.lock()).await.ok()
         } else {
             None
         };
@@ -351,10 +351,10 @@ impl Conversion {
         while begin < elements.len() {
             let batch = self.next_batch(&mut elements, begin, selected)?;
             if !batch.objects.is_empty() {
-                let converted = self.ask(batch.objects, self.to()).await?;
-                for (at, object) in batch.places.iter().zip(converted) {
+                let converted = self.call_converter(batch.objects, self.to()).await?;
+                for (at, object) in batch.positions.iter().zip(converted) {
                     if let Some(element) = elements.get_mut(*at) {
-                        *element = self.keep(element, &object)?;
+                        *element = self.cache_converted(element, &object)?;
                     }
                 }
             }
@@ -378,23 +378,23 @@ impl Conversion {
                 continue;
             }
             if let Some(kept) = element.memo().get(self.representation(), &self.budget) {
-                *element = self.kept(element, kept, selected);
+                *element = self.converted_element(element, kept, selected);
                 continue;
             }
             bytes = bytes.saturating_add(value.len());
             let object = codec::decode_value(self.storage(), value)?;
             batch.objects.push(object);
-            batch.places.push(at);
+            batch.positions.push(at);
         }
         Ok(batch)
     }
 
     fn representation(&self) -> Representation {
-        CONVERTED | u32::from(self.row.row().custom_version)
+        CONVERTED_FLAG | u32::from(self.row.row().custom_version)
     }
 
     /// Creates an element of a converted object. Its bytes are cached with the original.
-    fn keep(&self, element: &Element, object: &Object) -> Result<Arc<Element>> {
+    fn cache_converted(&self, element: &Element, object: &Object) -> Result<Arc<Element>> {
         let value = codec::encode(self.storage(), object)?;
         let kept = element.memo().shared(self.representation(), &self.budget, || Ok::<_, ()>(value.clone()));
         let value = kept.unwrap_or(value);
@@ -403,7 +403,7 @@ impl Conversion {
     }
 
     /// Creates an element of cached bytes.
-    fn kept(&self, element: &Element, value: Bytes, selected: bool) -> Arc<Element> {
+    fn converted_element(&self, element: &Element, value: Bytes, selected: bool) -> Arc<Element> {
         let object = if selected { codec::decode_value(self.storage(), &value).ok() } else { None };
         let header = object.map(|object| self.header(&object)).unwrap_or_default();
         Element::with_header(element.key(), value, element.revision(), header)
@@ -420,7 +420,7 @@ impl Conversion {
 struct Batch {
     objects: Vec<Object>,
     /// Positions of the batch's elements.
-    places: Vec<usize>,
+    positions: Vec<usize>,
     /// Start of the next batch.
     end: usize,
 }

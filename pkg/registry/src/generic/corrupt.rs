@@ -8,7 +8,7 @@ use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Cause, Details, Reason, Status};
 use cacher::{Damage, Element, Scope};
 use component_base::features::Gate;
-use storage::Written;
+use storage::PutResult;
 
 use super::{Registry, Result, StoredResource, Target, error};
 use crate::codec::StoredRef;
@@ -17,7 +17,7 @@ use crate::codec::StoredRef;
 /// again, because it may have become readable.
 const ATTEMPTS_MAX: usize = 100;
 /// Maximum number of objects in the error of one list (upstream's value).
-const NAMED_MAX: usize = 100;
+const LISTED_MAX: usize = 100;
 
 impl Registry {
     /// Returns the error for an object that could not be read. With the gate enabled, the text states that
@@ -62,14 +62,14 @@ impl Registry {
         if !matches!(failure, cacher::Error::Corrupt { .. }) || !self.marks_corrupt() {
             return error::read(&resource, "list", failure);
         }
-        let found = self.delegator.unreadable(&stored.resource, &scope.prefix, NAMED_MAX + 1).await;
+        let found = self.delegator.unreadable(&stored.resource, &scope.prefix, LISTED_MAX + 1).await;
         let mut causes: Vec<Cause> = match &found {
             // The objects have become readable meanwhile.
             Ok(found) if found.is_empty() => return error::read(&resource, "list", failure),
-            Ok(found) => found.iter().take(NAMED_MAX).filter_map(|element| cause(element)).collect(),
+            Ok(found) => found.iter().take(LISTED_MAX).filter_map(|element| cause(element)).collect(),
             Err(_) => return error::read(&resource, "list", failure),
         };
-        if found.is_ok_and(|found| found.len() > NAMED_MAX) {
+        if found.is_ok_and(|found| found.len() > LISTED_MAX) {
             let message = "too many errors, the list is truncated".to_owned();
             causes.push(Cause { reason: "FieldValueTooMany".to_owned(), message, ..Cause::default() });
         }
@@ -96,11 +96,13 @@ impl Registry {
             let corrupt = found.filter(|kv| {
                 kv.readable().is_err() || self.decode(storage, &key, StoredRef::of(kv)).is_err()
             });
-            let Some(corrupt) = corrupt else { return Err(refused(target)) };
+            let Some(corrupt) = corrupt else { return Err(option_error(target)) };
             tracing::warn!(key, "deleting an object that cannot be read");
             match store.delete(&key, corrupt.mod_revision).await.map_err(failed)? {
-                Written::Done(_) | Written::Stale { current: None, .. } => return Ok(removed(target)),
-                Written::Stale { .. } => {}
+                PutResult::Done(_) | PutResult::Stale { current: None, .. } => {
+                    return Ok(deleted_status(target));
+                }
+                PutResult::Stale { .. } => {}
             }
         }
         Err(failed(storage::Error::Unavailable(format!("{key} changed on every attempt"))))
@@ -114,7 +116,7 @@ impl Registry {
 /// Describes the damage of an object in the wording of upstream's storage errors.
 fn damage_text(key: &str, damage: Damage, revision: i64, message: &str) -> String {
     let (what, revision) = match damage {
-        Damage::Sealed => ("data from the storage is not transformable", 0),
+        Damage::Undecryptable => ("data from the storage is not transformable", 0),
         Damage::Malformed => ("object not decodable", revision),
     };
     format!(
@@ -133,7 +135,7 @@ fn cause(element: &Element) -> Option<Cause> {
     })
 }
 
-fn refused(target: &Target<'_>) -> Box<Status> {
+fn option_error(target: &Target<'_>) -> Box<Status> {
     let detail = "is exclusively used to delete corrupt object(s), try again by removing this option";
     let error = Error::invalid(&Path::root(IGNORE_STORE_READ_ERROR), true, detail);
     // Upstream has the resource in place of the kind here.
@@ -142,7 +144,7 @@ fn refused(target: &Target<'_>) -> Box<Status> {
 }
 
 /// Only the name of the object is known.
-fn removed(target: &Target<'_>) -> Status {
+fn deleted_status(target: &Target<'_>) -> Status {
     let name = target.name.to_owned();
     let kind = target.resource.kind.to_owned();
     Status::success(Details { name, kind, ..Details::default() })

@@ -9,12 +9,12 @@ use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
 use jsontree::Value;
 use schema::object::Object;
-use storage::{Revision, Written};
+use storage::{PutResult, Revision};
 
-use super::allocate::{WriteResult, settle};
+use super::allocate::{WriteResult, finish_claim};
 use super::dryrun::DryRun;
 use super::{Admit, Registry, Result, Target, error, trace};
-use crate::{Stored, StoredRef, codec, meta};
+use crate::{StoredObject, StoredRef, codec, meta};
 use kinds::strategy;
 
 /// Maximum number of generated names to try.
@@ -45,7 +45,7 @@ impl Registry {
         target: &Target<'_>,
         mut object: Object,
         mut request: CreateRequest<'_>,
-    ) -> Result<Stored> {
+    ) -> Result<StoredObject> {
         let edits = request.admit.mutate(&mut object, None).await?;
         request.shares_labels = edits.shares_labels.unwrap_or(request.shares_labels);
         let generates =
@@ -69,15 +69,15 @@ impl Registry {
         target: &Target<'_>,
         mut object: Object,
         request: CreateRequest<'_>,
-    ) -> Result<Stored> {
+    ) -> Result<StoredObject> {
         let storage = self.storage_of(target, "create")?;
-        self.begin_create(&mut object);
+        self.fill_system_metadata(&mut object);
         let claim = match self.allocator(storage.prefix) {
             Some(allocator) => allocator.allocate(&mut object, None, request.dry_run).await?,
             None => None,
         };
         let created = self.write_new(target, storage, object, request).await;
-        settle(claim, WriteResult::of(&created)).await;
+        finish_claim(claim, WriteResult::of(&created)).await;
         created
     }
 
@@ -87,7 +87,7 @@ impl Registry {
         storage: &StorageSpec<'_>,
         mut object: Object,
         request: CreateRequest<'_>,
-    ) -> Result<Stored> {
+    ) -> Result<StoredObject> {
         let CreateRequest { dry_run, admit, .. } = request;
         self.prepare_create(target, &mut object, &request).await?;
         admit.validate(&object, None).await?;
@@ -110,15 +110,15 @@ impl Registry {
             put => put?,
         };
         match written {
-            Written::Done(revision) => {
+            PutResult::Done(revision) => {
                 // Only storage rejects an object with a version, and a dry run does not reach it. So the sent
                 // version is returned.
                 let revision =
                     if dry_run { Revision::try_from(sent).unwrap_or(Revision::MAX) } else { revision };
-                let value = self.as_read(target, storage, value, &stored).await?;
-                Ok(Stored { key, value, revision })
+                let value = self.reader_form(target, storage, value, &stored).await?;
+                Ok(StoredObject { key, value, revision })
             }
-            Written::Stale { current, .. } => {
+            PutResult::Stale { current, .. } => {
                 let mut status = match meta::text(&object, "generateName") {
                     "" => Status::already_exists(&target.group_resource(), &name),
                     _ => Status::generate_name_conflict(&target.group_resource(), &name),
@@ -140,7 +140,7 @@ impl Registry {
         key: &str,
         object: &Object,
         dry_run: bool,
-    ) -> Result<(Bytes, Bytes, Written)> {
+    ) -> Result<(Bytes, Bytes, PutResult)> {
         let span = trace::write("Create etcd3", target, key);
         span.event("About to Encode");
         let object = codec::stored_form(target.resource, storage, object)
@@ -155,14 +155,14 @@ impl Registry {
         let written = span.clone().within(put).await;
         span.event(if written.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
         let written = written.map_err(|e| error::storage(&target.group_resource(), "create", e))?;
-        if matches!(written, Written::Done(_)) {
+        if matches!(written, PutResult::Done(_)) {
             span.event_with("decode succeeded", "len", value.len());
         }
         Ok((value, stored, written))
     }
 
     /// Fills in the system metadata, including a generated name.
-    pub(super) fn begin_create(&self, object: &mut Object) {
+    pub(super) fn fill_system_metadata(&self, object: &mut Object) {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         meta::set_text(object, "creationTimestamp", &now.rfc3339().to_string());
         meta::set_text(object, "uid", &self.entropy.uid());

@@ -9,12 +9,12 @@ use api::resources::StorageSpec;
 use apimachinery::status::{Details, Status};
 use bytes::Bytes;
 use schema::object::Object;
-use storage::{KeyValue, Update, Updated, Written};
+use storage::{KeyValue, PutResult, Update, UpdateResult};
 
 use super::dryrun::DryRun;
 use super::update::AttemptError;
 use super::{Admit, Registry, Result, Target, error};
-use crate::{Stored, codec, meta};
+use crate::{StoredObject, codec, meta};
 use step::{Stage, Step};
 
 /// Maximum number of conflicts between marking and removing; after each one, another writer has made
@@ -36,7 +36,7 @@ pub enum DeleteOutcome {
     /// The object is removed or terminating.
     Object {
         /// The removed object, or its current state.
-        stored: Stored,
+        stored: StoredObject,
         /// True if the object is removed.
         gone: bool,
     },
@@ -50,17 +50,17 @@ struct DeletePlan {
     uid: String,
     /// Bytes of the response; if the object is marked, the marked state.
     value: Bytes,
-    then: DeleteContinuation,
+    continuation: DeleteContinuation,
 }
 
 /// Continuation of a deletion after the write of [`DeletePlan`].
 enum DeleteContinuation {
     /// The object was unchanged or removed; respond as its kind does.
-    Answer,
+    Respond,
     /// The object remains and is the response.
-    Stays,
+    RespondWithObject,
     /// The object was marked as given here and can be removed now.
-    Removable(Object),
+    Remove(Object),
 }
 
 /// Deletion, which may need several attempts.
@@ -72,7 +72,7 @@ struct Deletion<'a> {
     /// True if admission gets the options with the kind's grace period. For a collection it gets the original
     /// options.
     fills_options: bool,
-    planned: Option<DeletePlan>,
+    plan: Option<DeletePlan>,
 }
 
 impl Registry {
@@ -101,28 +101,30 @@ impl Registry {
         let key = self.key(storage, target)?;
         let dry = DryRun::of(&self.delegator);
         let (store, turns) = if request.dry_run { dry.writer() } else { self.writer() };
-        let mut deletion =
-            Deletion { registry: self, target, storage, request, fills_options, planned: None };
+        let mut deletion = Deletion { registry: self, target, storage, request, fills_options, plan: None };
         for _ in 0..ATTEMPTS_MAX {
             let updated = turns.guaranteed_update(store, &key, suggestion.take(), &mut deletion);
             let updated = updated.await.map_err(|error: AttemptError| error.status(target, "delete"))?;
-            let Some(DeletePlan { name, uid, value, then }) = deletion.planned.take() else { break };
-            let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =
-                updated;
-            let mut stored = Stored { key: key.clone(), value, revision };
-            let gone = match then {
-                DeleteContinuation::Stays => return Ok(DeleteOutcome::Object { stored, gone: false }),
-                DeleteContinuation::Answer => matches!(updated, Updated::Deleted(_)),
-                DeleteContinuation::Removable(marked) => {
+            let Some(DeletePlan { name, uid, value, continuation }) = deletion.plan.take() else { break };
+            let (UpdateResult::Written(revision)
+            | UpdateResult::Deleted(revision)
+            | UpdateResult::Unchanged(revision)) = updated;
+            let mut stored = StoredObject { key: key.clone(), value, revision };
+            let gone = match continuation {
+                DeleteContinuation::RespondWithObject => {
+                    return Ok(DeleteOutcome::Object { stored, gone: false });
+                }
+                DeleteContinuation::Respond => matches!(updated, UpdateResult::Deleted(_)),
+                DeleteContinuation::Remove(marked) => {
                     deletion.admit_removal(marked, revision).await?;
                     match store.delete(&key, revision).await {
-                        Ok(Written::Done(revision)) => {
+                        Ok(PutResult::Done(revision)) => {
                             stored.revision = revision;
                             true
                         }
                         // Another client was faster, which counts as success (kubernetes/kubernetes#19403).
-                        Ok(Written::Stale { current: None, .. }) => true,
-                        Ok(Written::Stale { current, .. }) => {
+                        Ok(PutResult::Stale { current: None, .. }) => true,
+                        Ok(PutResult::Stale { current, .. }) => {
                             suggestion = current;
                             continue;
                         }
@@ -133,14 +135,14 @@ impl Registry {
             if gone {
                 self.release(storage, &stored, request.dry_run).await;
             }
-            return Ok(answer(target, name, uid, stored, gone));
+            return Ok(outcome(target, name, uid, stored, gone));
         }
         let error = storage::Error::Unavailable(format!("{key} changed on every attempt"));
         Err(error::storage(&target.group_resource(), "delete", error))
     }
 
     /// Releases the allocations of a removed object.
-    pub(super) async fn release(&self, storage: &StorageSpec<'_>, gone: &Stored, dry_run: bool) {
+    pub(super) async fn release(&self, storage: &StorageSpec<'_>, gone: &StoredObject, dry_run: bool) {
         let Some(allocator) = self.allocator(storage.prefix) else { return };
         // Repair controllers handle an object that cannot be decoded.
         if let Ok(object) = self.decode(storage, &gone.key, gone.as_ref()) {
@@ -158,28 +160,32 @@ impl storage::Change<AttemptError> for &mut Deletion<'_> {
         let Some(kv) = current else {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         };
-        let existing = self.registry.current(target, self.storage, kv).await?;
+        let existing = self.registry.decode_current(target, self.storage, kv).await?;
         step::check_preconditions(target, options, &existing)?;
         let now = self.registry.now();
         let stage = Stage::of(target, &existing, options, now);
         let name = meta::text(&existing, "name").to_owned();
         let uid = meta::text(&existing, "uid").to_owned();
-        let shown = self.shown(kv, &existing)?;
+        let shown = self.requested_form(kv, &existing)?;
         let step = match stage {
-            Stage::Going => return Ok(self.keep(shown, name, uid, DeleteContinuation::Answer)),
-            Stage::GoingItsOwnWay => return Ok(self.keep(shown, name, uid, DeleteContinuation::Stays)),
-            Stage::BeginsItsOwnWay => {
-                self.admit(&existing, stage).await?;
-                step::begin_special(target, existing, options, now)
+            Stage::Terminating => {
+                return Ok(self.plan_unchanged(shown, name, uid, DeleteContinuation::Respond));
             }
-            Stage::Due(grace) => {
+            Stage::TerminatingSpecially => {
+                return Ok(self.plan_unchanged(shown, name, uid, DeleteContinuation::RespondWithObject));
+            }
+            Stage::StartSpecial => {
+                self.admit(&existing, stage).await?;
+                step::start_special(target, existing, options, now)
+            }
+            Stage::Continue(grace) => {
                 self.admit(&existing, stage).await?;
                 step::step(target, existing, grace, options, now)
             }
         };
         let (mut marked, is_last) = match step {
             Step::Remove => {
-                self.keep(shown, name, uid, DeleteContinuation::Answer);
+                self.plan_unchanged(shown, name, uid, DeleteContinuation::Respond);
                 return Ok(Update::Delete);
             }
             Step::Mark(marked) => (marked, false),
@@ -188,23 +194,30 @@ impl storage::Change<AttemptError> for &mut Deletion<'_> {
         codec::strip_revision(&mut marked);
         let value = codec::encode(self.storage, &marked)?;
         let written = self.registry.to_store(target, self.storage, &marked, &value).await?;
-        let then = if is_last { DeleteContinuation::Removable(marked) } else { DeleteContinuation::Stays };
-        self.planned = Some(DeletePlan { name, uid, value, then });
+        let continuation =
+            if is_last { DeleteContinuation::Remove(marked) } else { DeleteContinuation::RespondWithObject };
+        self.plan = Some(DeletePlan { name, uid, value, continuation });
         Ok(Update::Write(written, self.registry.ttl(target.resource)))
     }
 }
 
 impl Deletion<'_> {
     /// Plans a response with the object as it was read.
-    fn keep(&mut self, value: Bytes, name: String, uid: String, then: DeleteContinuation) -> Update {
-        self.planned = Some(DeletePlan { name, uid, value, then });
+    fn plan_unchanged(
+        &mut self,
+        value: Bytes,
+        name: String,
+        uid: String,
+        continuation: DeleteContinuation,
+    ) -> Update {
+        self.plan = Some(DeletePlan { name, uid, value, continuation });
         Update::Keep
     }
 
     /// Returns the bytes of the object as it was read, in the version of the request.
-    fn shown(&self, kv: &KeyValue, existing: &Object) -> Result<Bytes> {
+    fn requested_form(&self, kv: &KeyValue, existing: &Object) -> Result<Bytes> {
         if !self.storage.custom.is_some_and(|kind| kind.converts_by_webhook) {
-            return Ok(codec::as_read(self.storage, kv.value.clone(), self.registry.gates()));
+            return Ok(codec::reader_form(self.storage, kv.value.clone(), self.registry.gates()));
         }
         let mut object = existing.clone();
         codec::strip_revision(&mut object);
@@ -215,7 +228,7 @@ impl Deletion<'_> {
     async fn admit(&self, existing: &Object, stage: Stage) -> Result<()> {
         let DeleteRequest { options, admit, .. } = self.request;
         let options = if self.fills_options {
-            Cow::Owned(stage.fill(self.target, existing, options))
+            Cow::Owned(stage.complete_options(self.target, existing, options))
         } else {
             Cow::Borrowed(*options)
         };
@@ -229,12 +242,18 @@ impl Deletion<'_> {
             return Ok(());
         }
         meta::set_text(&mut marked, "resourceVersion", &codec::revision_text(revision));
-        self.admit(&marked, Stage::Due(step::Grace::Begins(0))).await
+        self.admit(&marked, Stage::Continue(step::Grace::Start(0))).await
     }
 }
 
 /// Returns the object or a Status, as its kind does.
-fn answer(target: &Target<'_>, name: String, uid: String, stored: Stored, gone: bool) -> DeleteOutcome {
+fn outcome(
+    target: &Target<'_>,
+    name: String,
+    uid: String,
+    stored: StoredObject,
+    gone: bool,
+) -> DeleteOutcome {
     if target.resource.returns_deleted_object {
         return DeleteOutcome::Object { stored, gone };
     }

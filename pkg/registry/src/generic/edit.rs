@@ -5,12 +5,12 @@ use api::options::Preconditions;
 use api::resources::StorageSpec;
 use apimachinery::status::Status;
 use schema::object::Object;
-use storage::{KeyValue, Update, Updated};
+use storage::{KeyValue, Update, UpdateResult};
 
 use super::dryrun::DryRun;
 use super::update::AttemptError;
 use super::{Registry, Result, Target};
-use crate::{Stored, StoredRef, codec, meta};
+use crate::{StoredObject, StoredRef, codec, meta};
 
 /// Edits the current object in place. May run several times, each time with a newer state.
 pub type Edit<'e> = dyn FnMut(&mut Object) -> Result<()> + Send + 'e;
@@ -27,7 +27,7 @@ impl Registry {
         preconditions: &Preconditions,
         dry_run: bool,
         edit: &mut Edit<'_>,
-    ) -> Result<Stored> {
+    ) -> Result<StoredObject> {
         let storage = self.storage_of(target, "update")?;
         let key = self.key(storage, target)?;
         let dry = DryRun::of(&self.delegator);
@@ -36,12 +36,13 @@ impl Registry {
         let mut value = bytes::Bytes::new();
         let outcome = turns.guaranteed_update(store, &key, suggestion, |current: Option<&KeyValue>| {
             value = self.edited(target, storage, preconditions, current, edit)?;
-            Ok(Update::Write(self.older.bytes(storage, &value)?, self.ttl(target.resource)))
+            Ok(Update::Write(self.emulated_storage.convert(storage, &value)?, self.ttl(target.resource)))
         });
         let updated = outcome.await.map_err(|error: AttemptError| error.status(target, "update"))?;
-        let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =
-            updated;
-        Ok(Stored { key, value, revision })
+        let (UpdateResult::Written(revision)
+        | UpdateResult::Deleted(revision)
+        | UpdateResult::Unchanged(revision)) = updated;
+        Ok(StoredObject { key, value, revision })
     }
 
     /// Applies an edit to the current object.

@@ -54,7 +54,7 @@ pub(crate) fn read(resource: &GroupResource, operation: &str, error: cacher::Err
             not_ready(retry_after_seconds, reason).into()
         }
         cacher::Error::Corrupt { key, message, damage: Damage::Malformed, .. } => corrupt(&key, &message),
-        cacher::Error::Corrupt { key, message, damage: Damage::Sealed, .. } => {
+        cacher::Error::Corrupt { key, message, damage: Damage::Undecryptable, .. } => {
             sealed(operation, &key, &message)
         }
     }
@@ -136,7 +136,7 @@ mod tests {
         let message = "Internal error occurred: unable to decode an object from storage: m";
         check(corrupt(Damage::Malformed), 500, Reason::InternalError, message, 0);
         let message = "Internal error occurred: unable to transform key \"k\": m";
-        check(corrupt(Damage::Sealed), 500, Reason::InternalError, message, 0);
+        check(corrupt(Damage::Undecryptable), 500, Reason::InternalError, message, 0);
         // A KMS plugin that did not respond during a list.
         let unanswered = storage::Error::Transformation { key: "k".to_owned(), message: "m".into() };
         check(cacher::Error::Storage(unanswered), 500, Reason::InternalError, message, 0);

@@ -20,12 +20,12 @@ pub(super) struct EmulatedStorage(HashMap<&'static str, StorageSpec<'static>>);
 
 impl EmulatedStorage {
     /// Returns the specs that servers of the `oldest` release can read.
-    pub(super) fn beside(oldest: Release) -> Self {
-        EmulatedStorage(resources::all().filter_map(|row| older(row, oldest)).collect())
+    pub(super) fn for_release(oldest: Release) -> Self {
+        EmulatedStorage(resources::all().filter_map(|row| emulated_spec(row, oldest)).collect())
     }
 
     /// True if the stored form differs from the row's.
-    pub(super) fn is_of(&self, storage: &StorageSpec) -> bool {
+    pub(super) fn differs(&self, storage: &StorageSpec) -> bool {
         self.0.contains_key(storage.prefix)
     }
 
@@ -33,16 +33,16 @@ impl EmulatedStorage {
     ///
     /// # Errors
     /// 500 for bytes in another form.
-    pub(super) fn bytes(&self, storage: &StorageSpec, value: &Bytes) -> Result<Bytes> {
+    pub(super) fn convert(&self, storage: &StorageSpec, value: &Bytes) -> Result<Bytes> {
         let Some(older) = self.0.get(storage.prefix) else { return Ok(value.clone()) };
         let object = codec::decode_value(storage, value)?;
-        let object = codec::in_row_version(older, object, storage.group_version);
+        let object = codec::to_row_version(older, object, storage.group_version);
         Ok(codec::encode(older, &object)?)
     }
 }
 
 /// Returns the spec of a resource for servers of the `oldest` release, if it differs from the row's.
-fn older(row: &Resource<'static>, oldest: Release) -> Option<(&'static str, StorageSpec<'static>)> {
+fn emulated_spec(row: &Resource<'static>, oldest: Release) -> Option<(&'static str, StorageSpec<'static>)> {
     let storage = row.storage.filter(|storage| storage.group_version == row.group_version)?;
     let group = resources::groups().iter().find(|group| group.name == row.group)?;
     let readable = resources::storage_version(group, row.plural, oldest)?;

@@ -59,7 +59,7 @@ impl Registry {
 
     /// Returns the store and queues for a write.
     pub(super) fn writer(&self) -> (&dyn Storage, &KeyQueues) {
-        (&**self.delegator.storage(), &self.turns)
+        (&**self.delegator.storage(), &self.write_queues)
     }
 
     /// Returns the cached object as the probable current state for the first attempt of a write. Returns none
@@ -69,7 +69,7 @@ impl Registry {
     /// # Errors
     /// As [`stored`](Self::stored).
     pub(super) fn suggestion(&self, storage: &StorageSpec, key: &str) -> Result<Option<KeyValue>> {
-        if self.older.is_of(storage) || storage.custom.is_some() && self.stores_cbor() {
+        if self.emulated_storage.differs(storage) || storage.custom.is_some() && self.stores_cbor() {
             return Ok(None);
         }
         let cached = self.delegator.peek(&self.stored(storage)?.resource, key);

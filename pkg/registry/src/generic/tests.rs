@@ -194,7 +194,7 @@ impl World {
             dry_run: false,
             force_allow_create: false,
             keeps_managers: false,
-            outside: None,
+            pending_conversions: None,
             admit: &AdmitAll,
         }
     }

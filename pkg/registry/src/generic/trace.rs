@@ -2,7 +2,7 @@
 //! that slow writes have the same spans everywhere.
 
 use component_base::trace::Span;
-use storage::Updated;
+use storage::UpdateResult;
 
 use super::Target;
 
@@ -27,8 +27,8 @@ pub(super) fn write(name: &'static str, target: &Target<'_>, key: &str) -> Span 
 }
 
 /// Records the result of an update with `len` bytes.
-pub(super) fn written(span: &Span, updated: &Updated, len: usize) {
-    if !matches!(updated, Updated::Unchanged(_)) {
+pub(super) fn record_update(span: &Span, updated: &UpdateResult, len: usize) {
+    if !matches!(updated, UpdateResult::Unchanged(_)) {
         span.event("Txn call completed");
         span.event("Transaction committed");
     }

@@ -12,13 +12,13 @@ use component_base::trace::Span;
 use fieldmanager::{PendingConversions, ignore_timestamps};
 use kinds::warnings;
 use schema::object::Object;
-use storage::{KeyValue, Update, Updated};
+use storage::{KeyValue, Update, UpdateResult};
 
-use super::allocate::{Claim, WriteResult, settle};
+use super::allocate::{Claim, WriteResult, finish_claim};
 use super::dryrun::DryRun;
 use super::{Admit, CreateRequest, Registry, Result, Target, error, trace};
 use crate::codec::{self, CodecError};
-use crate::{Stored, meta};
+use crate::{StoredObject, meta};
 use kinds::strategy;
 
 /// Computes the new object from the current one, which is `None` if it does not exist. May run several times,
@@ -38,7 +38,7 @@ pub struct UpdateRequest<'a> {
     /// True to create a missing object even if its kind does not normally allow that.
     pub force_allow_create: bool,
     /// Pending conversions of the change to other versions. The change is repeated until none is pending.
-    pub outside: Option<&'a PendingConversions>,
+    pub pending_conversions: Option<&'a PendingConversions>,
     /// True to never drop the managed fields of an object that is too large, because it is an apply.
     pub keeps_managers: bool,
     /// Admission of the request, also for the create of a missing object.
@@ -48,7 +48,7 @@ pub struct UpdateRequest<'a> {
 /// Result of an update.
 pub struct UpdateOutcome {
     /// Current object. If the update removed the last finalizer of a terminating object, its last state.
-    pub stored: Stored,
+    pub stored: StoredObject,
     /// True if the object did not exist before.
     pub created: bool,
 }
@@ -63,7 +63,7 @@ struct Attempts<'a, 'c> {
     change: &'a mut Change<'c>,
     /// Bytes of the result, and their stored form.
     value: bytes::Bytes,
-    written: bytes::Bytes,
+    stored_bytes: bytes::Bytes,
     created: bool,
     existing_revision: i64,
     claim: Option<Box<dyn Claim>>,
@@ -98,7 +98,7 @@ impl Registry {
             request,
             change,
             value: bytes::Bytes::new(),
-            written: bytes::Bytes::new(),
+            stored_bytes: bytes::Bytes::new(),
             created: false,
             existing_revision: 0,
             claim: None,
@@ -111,7 +111,7 @@ impl Registry {
             let outcome =
                 span.within(pin!(turns.guaranteed_update(store, &key, suggestion, &mut attempts))).await;
             let outcome = outcome.map_err(|error: AttemptError| error.status(target, "update"));
-            settle(attempts.claim.take(), WriteResult::of(&outcome)).await;
+            finish_claim(attempts.claim.take(), WriteResult::of(&outcome)).await;
             match outcome {
                 Err(status)
                     if error::is_too_large(&status)
@@ -123,18 +123,18 @@ impl Registry {
                 outcome => break outcome?,
             }
         };
-        let Attempts { value, written, created, existing_revision, span, .. } = attempts;
-        trace::written(&span, &updated, value.len());
+        let Attempts { value, stored_bytes, created, existing_revision, span, .. } = attempts;
+        trace::record_update(&span, &updated, value.len());
         let revision = match updated {
-            Updated::Written(revision) | Updated::Unchanged(revision) => revision,
-            Updated::Deleted(_) => existing_revision,
+            UpdateResult::Written(revision) | UpdateResult::Unchanged(revision) => revision,
+            UpdateResult::Deleted(_) => existing_revision,
         };
         let value = match updated {
-            Updated::Deleted(_) => codec::as_read(storage, value, self.gates()),
-            _ => self.as_read(target, storage, value, &written).await?,
+            UpdateResult::Deleted(_) => codec::reader_form(storage, value, self.gates()),
+            _ => self.reader_form(target, storage, value, &stored_bytes).await?,
         };
-        let stored = Stored { key, value, revision };
-        if matches!(updated, Updated::Deleted(_)) {
+        let stored = StoredObject { key, value, revision };
+        if matches!(updated, UpdateResult::Deleted(_)) {
             self.release(storage, &stored, request.dry_run).await;
         }
         Ok(UpdateOutcome { stored, created })
@@ -143,14 +143,14 @@ impl Registry {
 
 impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
     async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, AttemptError> {
-        settle(self.claim.take(), WriteResult::NotWritten).await;
+        finish_claim(self.claim.take(), WriteResult::NotWritten).await;
         self.span.event("initial value restored");
         let target = self.target;
         let storage = self.storage;
         let request = self.request;
         let existing = match current {
             None => None,
-            Some(kv) => Some(self.registry.current(target, storage, kv).await?),
+            Some(kv) => Some(self.registry.decode_current(target, storage, kv).await?),
         };
         let old = existing.as_ref();
         if old.is_none() && !target.resource.allow_create_on_update && !request.force_allow_create {
@@ -159,8 +159,8 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
         check_uid(target, self.key, request, old)?;
         let mut object = loop {
             let made = (self.change)(old);
-            match request.outside.filter(|outside| outside.is_open()) {
-                Some(outside) => self.registry.answer(target, storage, outside).await?,
+            match request.pending_conversions.filter(|outside| outside.is_open()) {
+                Some(outside) => self.registry.resolve_pending(target, storage, outside).await?,
                 None => break made?,
             }
         };
@@ -174,8 +174,8 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
             Some(old) => check_version(target, &mut object, old)?,
             None => {
                 // The value is not compared, but it must be valid.
-                given_version(&object)?;
-                self.registry.begin_create(&mut object);
+                body_resource_version(&object)?;
+                self.registry.fill_system_metadata(&mut object);
             }
         }
         // Changes through a subresource need no allocation.
@@ -206,8 +206,8 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
         Ok(if deletes {
             Update::Delete
         } else {
-            self.written = self.registry.to_store(target, storage, &object, &self.value).await?;
-            Update::Write(self.written.clone(), self.registry.ttl(target.resource))
+            self.stored_bytes = self.registry.to_store(target, storage, &object, &self.value).await?;
+            Update::Write(self.stored_bytes.clone(), self.registry.ttl(target.resource))
         })
     }
 }
@@ -258,14 +258,14 @@ fn check_uid(
 }
 
 /// Resource version in the body; 0 for none.
-fn given_version(object: &Object) -> Result<i64> {
+fn body_resource_version(object: &Object) -> Result<i64> {
     let given = super::revision(meta::text(object, "resourceVersion"));
     Ok(given.map_err(|e| Status::unmapped(e.detail().to_owned()))?)
 }
 
 /// The resource version in the body must be the object's, or absent if the kind allows that.
 fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Result<()> {
-    let given = given_version(object)?;
+    let given = body_resource_version(object)?;
     if given == 0 {
         if target.resource.allow_unconditional_update {
             meta::set_text(object, "resourceVersion", meta::text(old, "resourceVersion"));

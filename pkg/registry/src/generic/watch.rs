@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::filter::{self, Selection};
 use super::{Registry, Result, Target, error};
-use converted::Converted;
+use converted::ConvertedEvents;
 
 /// Item of a client's watch.
 #[derive(Debug)]
@@ -32,16 +32,16 @@ pub enum WatchEvent {
 pub struct WatchEvents {
     resource: GroupResource,
     /// True to mark the end of the initial events.
-    marks_end: bool,
+    with_end_bookmark: bool,
     state: State,
 }
 
 #[allow(clippy::large_enum_variant, reason = "nearly every watch is running")]
 enum State {
     Running(Watch),
-    Converted(Converted),
+    Converted(ConvertedEvents),
     Failed(Box<Status>),
-    Over,
+    Ended,
 }
 
 impl Registry {
@@ -77,26 +77,29 @@ impl Registry {
         let state = match self.delegator.watch(&stored.resource, query).await {
             Ok(events) => match conversion {
                 None => State::Running(events),
-                Some(conversion) => {
-                    State::Converted(Converted::new(events, conversion, selected, target.group_resource()))
-                }
+                Some(conversion) => State::Converted(ConvertedEvents::new(
+                    events,
+                    conversion,
+                    selected,
+                    target.group_resource(),
+                )),
             },
             Err(e @ cacher::Error::NotReady { .. }) => {
                 return Err(error::read(&target.group_resource(), "watch", e));
             }
             Err(e) => State::Failed(failed(&target.group_resource(), e)),
         };
-        let marks_end = options.send_initial_events == Some(true);
-        Ok(WatchEvents { resource: target.group_resource(), marks_end, state })
+        let with_end_bookmark = options.send_initial_events == Some(true);
+        Ok(WatchEvents { resource: target.group_resource(), with_end_bookmark, state })
     }
 }
 
 impl Registry {
-    /// Watches all objects of a resource: see [`cacher::Delegator::follow`].
+    /// Watches all objects of a resource: see [`cacher::Delegator::watch_internal`].
     ///
     /// # Errors
-    /// As [`cacher::Delegator::follow`].
-    pub(crate) async fn follow(
+    /// As [`cacher::Delegator::watch_internal`].
+    pub(crate) async fn watch_internal(
         &self,
         row: &Resource<'_>,
         start: WatchStart,
@@ -104,7 +107,7 @@ impl Registry {
         let resource = self
             .resource_of(row)
             .map_err(|status| cacher::Error::Storage(storage::Error::Internal(status.message)))?;
-        self.delegator.follow(&resource, start).await
+        self.delegator.watch_internal(&resource, start).await
     }
 
     /// Returns the delegator's resource of a row.
@@ -124,7 +127,7 @@ impl WatchEvents {
         match &mut self.state {
             State::Running(events) => events.progress(),
             State::Converted(events) => events.progress(),
-            State::Failed(_) | State::Over => None,
+            State::Failed(_) | State::Ended => None,
         }
     }
 
@@ -134,7 +137,7 @@ impl WatchEvents {
             State::Running(events) => events.is_current(),
             State::Converted(events) => events.is_current(),
             State::Failed(_) => false,
-            State::Over => true,
+            State::Ended => true,
         }
     }
 }
@@ -147,7 +150,7 @@ impl Stream for WatchEvents {
         let next = match &mut this.state {
             State::Running(events) => loop {
                 match ready!(events.poll_next_unpin(cx)) {
-                    Some(Ok(event)) if event.initial_events_end && !this.marks_end => {}
+                    Some(Ok(event)) if event.initial_events_end && !this.with_end_bookmark => {}
                     Some(Ok(event)) => return Poll::Ready(Some(WatchEvent::Event(event))),
                     Some(Err(e)) => break Some(WatchEvent::Error(failed(&this.resource, e))),
                     None => break None,
@@ -155,18 +158,19 @@ impl Stream for WatchEvents {
             },
             State::Converted(events) => loop {
                 match ready!(events.poll_next_unpin(cx)) {
-                    Some(WatchEvent::Event(event)) if event.initial_events_end && !this.marks_end => {}
+                    Some(WatchEvent::Event(event)) if event.initial_events_end && !this.with_end_bookmark => {
+                    }
                     Some(WatchEvent::Event(event)) => return Poll::Ready(Some(WatchEvent::Event(event))),
                     over => break over,
                 }
             },
-            State::Failed(_) => match std::mem::replace(&mut this.state, State::Over) {
+            State::Failed(_) => match std::mem::replace(&mut this.state, State::Ended) {
                 State::Failed(status) => Some(WatchEvent::Error(status)),
                 _ => None,
             },
-            State::Over => None,
+            State::Ended => None,
         };
-        this.state = State::Over;
+        this.state = State::Ended;
         Poll::Ready(next)
     }
 }

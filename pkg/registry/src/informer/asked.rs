@@ -11,18 +11,18 @@ use tokio::time::timeout;
 use super::{Informer, InformerTask, Projection};
 
 /// Maximum wait for a view that is being compiled. After it, callers use the current state.
-const FILLING_MAX: Duration = Duration::from_secs(10);
+const LOAD_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Reader of a view that may be compiled on demand, so that startup does not wait for it. Cheap to clone.
 pub struct OnDemandInformer<V> {
-    follower: Informer<V>,
+    informer: Informer<V>,
     /// Set by the first request; `None` for a view that is compiled at once.
-    asked: Option<Arc<SetOnce<()>>>,
+    requested: Option<Arc<SetOnce<()>>>,
 }
 
 impl<V> Clone for OnDemandInformer<V> {
     fn clone(&self) -> Self {
-        OnDemandInformer { follower: self.follower.clone(), asked: self.asked.clone() }
+        OnDemandInformer { informer: self.informer.clone(), requested: self.requested.clone() }
     }
 }
 
@@ -30,16 +30,16 @@ impl<V: Projection> OnDemandInformer<V> {
     /// Creates a view and the task that keeps it up to date. With `later`, it is compiled when `later`
     /// completes or at the first request.
     pub fn new(
-        follower: Informer<V>,
+        informer: Informer<V>,
         following: InformerTask<V>,
         later: Option<BoxFuture<'static, ()>>,
     ) -> (Self, BoxFuture<'static, ()>) {
-        let asked = later.is_some().then(|| Arc::new(SetOnce::new()));
-        let view = OnDemandInformer { follower, asked: asked.clone() };
+        let requested = later.is_some().then(|| Arc::new(SetOnce::new()));
+        let view = OnDemandInformer { informer, requested: requested.clone() };
         let followed = async move {
-            if let Some((asked, later)) = asked.zip(later) {
+            if let Some((requested, later)) = requested.zip(later) {
                 tokio::select! {
-                    _ = asked.wait() => {}
+                    _ = requested.wait() => {}
                     () = later => {}
                 }
             }
@@ -50,22 +50,22 @@ impl<V: Projection> OnDemandInformer<V> {
 
     /// Requests the view. The future completes when the view is complete, or after ten seconds. Returns
     /// `None` if no wait is needed: the view is complete, or the server is not ready before it is.
-    pub fn filling(&self) -> Option<BoxFuture<'_, ()>> {
-        let asked = self.asked.as_ref().filter(|_| !self.follower.is_ready())?;
+    pub fn start_loading(&self) -> Option<BoxFuture<'_, ()>> {
+        let asked = self.requested.as_ref().filter(|_| !self.informer.is_ready())?;
         // Another request may have set it.
         _ = asked.set(());
-        Some(timeout(FILLING_MAX, self.follower.ready()).map(drop).boxed())
+        Some(timeout(LOAD_WAIT_MAX, self.informer.ready()).map(drop).boxed())
     }
 
     /// Waits until the view is complete. Returns at once if the view is compiled on demand.
     pub async fn ready(&self) {
-        if self.asked.is_none() {
-            self.follower.ready().await;
+        if self.requested.is_none() {
+            self.informer.ready().await;
         }
     }
 
     /// Calls `look` with the view, like [`Informer::read`].
     pub fn read<T>(&self, look: impl FnOnce(&V) -> T) -> T {
-        self.follower.read(look)
+        self.informer.read(look)
     }
 }

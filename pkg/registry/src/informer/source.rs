@@ -13,7 +13,7 @@ use super::ObjectChange;
 use crate::Registry;
 
 /// First and longest pause after a failure.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+const BACKOFF_RANGE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
 pub(super) enum Item {
     /// Object of the initial state, or a later change.
@@ -39,7 +39,7 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(registry: Registry, row: Handle) -> Self {
-        Source { registry, row, watch: None, seen: None, pause: PAUSES.0 }
+        Source { registry, row, watch: None, seen: None, pause: BACKOFF_RANGE.0 }
     }
 
     /// Returns all items, up to a gap.
@@ -64,7 +64,7 @@ impl Source {
             };
             match watch.next().await {
                 Some(Ok(event)) => {
-                    self.pause = PAUSES.0;
+                    self.pause = BACKOFF_RANGE.0;
                     if let Some(item) = self.item(event) {
                         return item;
                     }
@@ -80,7 +80,7 @@ impl Source {
                         return Item::Gap(reason);
                     }
                     tracing::debug!(resource = self.row.row().plural, reason, "a view goes on where it was");
-                    self.rest().await;
+                    self.back_off().await;
                 }
             }
         }
@@ -96,14 +96,14 @@ impl Source {
                 None => WatchStart::State(Freshness::NotOlderThan(0)),
                 Some(revision) => WatchStart::After(revision),
             };
-            match self.registry.follow(self.row.row(), start).await {
+            match self.registry.watch_internal(self.row.row(), start).await {
                 Ok(watch) => return Ok(watch),
                 Err(Error::NotReady { .. }) => {
                     let resource = self.registry.resource_of(self.row.row());
                     let resource: Option<Arc<cacher::Resource>> = resource.ok();
                     let filled = async { resource.as_ref()?.ready().await.then_some(()) };
                     if filled.await.is_none() {
-                        self.rest().await;
+                        self.back_off().await;
                     }
                 }
                 Err(error) if is_gap(&error) && self.seen.is_some() => return Err(GapError(reason(&error))),
@@ -113,16 +113,16 @@ impl Source {
                         reason = reason(&error),
                         "not followed yet"
                     );
-                    self.rest().await;
+                    self.back_off().await;
                 }
             }
         }
     }
 
     /// Pauses with back-off, which ends when an item arrives.
-    async fn rest(&mut self) {
+    async fn back_off(&mut self) {
         sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(PAUSES.1);
+        self.pause = (self.pause * 2).min(BACKOFF_RANGE.1);
     }
 
     /// Converts an event to an item.

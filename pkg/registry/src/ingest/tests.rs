@@ -96,9 +96,9 @@ fn selectable_field_paths_exist() {
         })
     }
     for (_, storage) in stored_rows() {
-        for path in Fields::of(storage.prefix).filed() {
+        for path in Fields::of(storage.prefix).header_fields() {
             let split = [&path.split('.').collect::<Vec<_>>()[..]];
-            let known = places(storage.kind, path);
+            let known = field_paths(storage.kind, path);
             let places = if known.is_empty() { &split[..] } else { known };
             for place in places {
                 assert!(leads(storage.message, place), "{} has no {place:?}", storage.kind);

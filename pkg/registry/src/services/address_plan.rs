@@ -11,9 +11,9 @@ use kinds::strategy::service_fields::{has_cluster_ip, push};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct AddressPlan {
     /// Addresses to allocate, in order: index in `clusterIPs`, family, and the address; empty for any.
-    pub(super) take: Vec<(usize, Family, String)>,
+    pub(super) to_allocate: Vec<(usize, Family, String)>,
     /// Addresses of the old service that the new one does not have.
-    pub(super) let_go: Vec<String>,
+    pub(super) to_release: Vec<String>,
 }
 
 fn is_headless(spec: &Object) -> bool {
@@ -31,39 +31,43 @@ fn families(spec: &Object) -> Vec<Family> {
 /// Computes the changes for writing `new`, with its families set, over `old`. Extends `clusterIPs` for the
 /// new addresses.
 pub(super) fn plan(new: &mut Object, old: Option<&Object>) -> AddressPlan {
-    let Some(old) = old else { return all(new) };
+    let Some(old) = old else { return allocate_all(new) };
     if keeps_prefer_dual_stack(new, old) {
         return AddressPlan::default();
     }
     match (has_cluster_ip(old), has_cluster_ip(new)) {
-        (false, _) => return all(new),
+        (false, _) => return allocate_all(new),
         _ if is_headless(old) => return AddressPlan::default(),
-        (true, false) => return AddressPlan { take: Vec::new(), let_go: texts(old, "clusterIPs") },
+        (true, false) => {
+            return AddressPlan { to_allocate: Vec::new(), to_release: texts(old, "clusterIPs") };
+        }
         (true, true) => {}
     }
     match (families(old).len(), families(new).as_slice()) {
-        (1, [_, second]) => {
-            AddressPlan { take: take(new, 1, *second).into_iter().collect(), let_go: Vec::new() }
-        }
-        (2, [_]) => {
-            AddressPlan { take: Vec::new(), let_go: texts(old, "clusterIPs").into_iter().skip(1).collect() }
-        }
+        (1, [_, second]) => AddressPlan {
+            to_allocate: allocation(new, 1, *second).into_iter().collect(),
+            to_release: Vec::new(),
+        },
+        (2, [_]) => AddressPlan {
+            to_allocate: Vec::new(),
+            to_release: texts(old, "clusterIPs").into_iter().skip(1).collect(),
+        },
         _ => AddressPlan::default(),
     }
 }
 
 /// Allocates one address for each family.
-fn all(new: &mut Object) -> AddressPlan {
+fn allocate_all(new: &mut Object) -> AddressPlan {
     if !has_cluster_ip(new) || is_headless(new) {
         return AddressPlan::default();
     }
     let families = families(new).into_iter().enumerate();
-    let take = families.filter_map(|(index, family)| take(new, index, family)).collect();
-    AddressPlan { take, let_go: Vec::new() }
+    let to_allocate = families.filter_map(|(index, family)| allocation(new, index, family)).collect();
+    AddressPlan { to_allocate, to_release: Vec::new() }
 }
 
 /// One address to allocate.
-fn take(new: &mut Object, index: usize, family: Family) -> Option<(usize, Family, String)> {
+fn allocation(new: &mut Object, index: usize, family: Family) -> Option<(usize, Family, String)> {
     if tree::list(new, "clusterIPs").len() == index {
         push(new, "clusterIPs", "");
     }
@@ -72,7 +76,7 @@ fn take(new: &mut Object, index: usize, family: Family) -> Option<(usize, Family
 }
 
 /// Sets an allocated address in the service.
-pub(super) fn set(spec: &mut Object, index: usize, address: &str) {
+pub(super) fn set_cluster_ip(spec: &mut Object, index: usize, address: &str) {
     if let Some(item) = tree::list_mut(spec, "clusterIPs").get_mut(index) {
         *item = address.into();
     }
@@ -82,6 +86,6 @@ pub(super) fn set(spec: &mut Object, index: usize, address: &str) {
 }
 
 /// Returns the addresses of a service.
-pub(super) fn held(spec: &Object) -> Vec<String> {
+pub(super) fn cluster_ips(spec: &Object) -> Vec<String> {
     if has_cluster_ip(spec) && !is_headless(spec) { texts(spec, "clusterIPs") } else { Vec::new() }
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 use super::metrics::{AllocatorMetrics, Scope};
 use super::range::{AddressRange, Family, parse_address};
 use crate::client::LookupError;
-use crate::client::{Client, Read};
+use crate::client::{Client, ReadFreshness};
 use crate::generic::{Entropy, Registry, Result};
 use crate::informer::{Informer, InformerTask, ObjectChange, Projection};
 use crate::meta;
@@ -142,16 +142,16 @@ impl Addresses {
 
     /// Returns all IPAddress objects from the store.
     pub(super) async fn all(&self) -> Result<Vec<Object>> {
-        self.addresses.list("", Read::Latest).await
+        self.addresses.list("", ReadFreshness::Latest).await
     }
 
     /// Returns one IPAddress object from the cache; `None` if it does not exist.
     pub(super) async fn cached(&self, name: &str) -> Result<Option<Object>> {
-        self.addresses.get("", name, Read::Cached).await
+        self.addresses.get("", name, ReadFreshness::Cached).await
     }
 
     /// Returns the ranges of the informer; none after a timeout.
-    async fn followed_ranges(&self) -> Vec<RangeState> {
+    async fn informer_ranges(&self) -> Vec<RangeState> {
         _ = timeout(RANGES_TIMEOUT, self.ranges.ready()).await;
         self.ranges.read(Ranges::known)
     }
@@ -159,7 +159,7 @@ impl Addresses {
     /// Returns the ranges from the store.
     pub(super) async fn ranges(&self) -> Result<Vec<RangeState>> {
         let mut ranges = Ranges::default();
-        self.cidrs.list("", Read::Latest).await?.iter().for_each(|object| ranges.insert(object));
+        self.cidrs.list("", ReadFreshness::Latest).await?.iter().for_each(|object| ranges.insert(object));
         Ok(ranges.known())
     }
 
@@ -174,16 +174,16 @@ impl Addresses {
     /// would do.
     ///
     /// A range in the store is always considered, even if it was just created, or by another server.
-    pub(super) async fn take(
+    pub(super) async fn allocate(
         &self,
         service: &Object,
         family: Family,
         wanted: Option<IpAddr>,
         dry_run: bool,
     ) -> std::result::Result<IpAddr, AddressError> {
-        let mut known = self.followed_ranges().await;
+        let mut known = self.informer_ranges().await;
         known.retain(|known| known.range.family == family);
-        let missing = match self.take_of(service, &known, wanted, dry_run).await {
+        let missing = match self.allocate_in_ranges(service, &known, wanted, dry_run).await {
             Err(error @ (AddressError::NoRange | AddressError::NotReady | AddressError::Full)) => error,
             outcome => return outcome,
         };
@@ -192,11 +192,15 @@ impl Addresses {
             known.iter().any(|known| known.ready && known.range.text == other.range.text)
         };
         others.retain(|other| other.range.family == family && other.ready && !seen(other));
-        if others.is_empty() { Err(missing) } else { self.take_of(service, &others, wanted, dry_run).await }
+        if others.is_empty() {
+            Err(missing)
+        } else {
+            self.allocate_in_ranges(service, &others, wanted, dry_run).await
+        }
     }
 
     /// Allocates an address from one of these ranges.
-    async fn take_of(
+    async fn allocate_in_ranges(
         &self,
         service: &Object,
         known: &[RangeState],
@@ -206,25 +210,25 @@ impl Addresses {
         match wanted {
             _ if dry_run => dry_run_address(known, wanted),
             Some(address) => {
-                let range = known.iter().find(|known| known.ready && known.range.offers(address));
+                let range = known.iter().find(|known| known.ready && known.range.is_usable(address));
                 let Some(RangeState { range, .. }) = range else { return Err(AddressError::NoRange) };
                 let began = Instant::now();
                 let created = self.create(service, address).await;
                 self.metrics.address(range, Scope::Static, created.is_ok(), began.elapsed());
                 created.map(|()| address)
             }
-            None => self.take_any(service, known).await,
+            None => self.allocate_any(service, known).await,
         }
     }
 
-    async fn take_any(
+    async fn allocate_any(
         &self,
         service: &Object,
         known: &[RangeState],
     ) -> std::result::Result<IpAddr, AddressError> {
         for RangeState { range, .. } in known.iter().filter(|known| known.ready) {
             let began = Instant::now();
-            let taken = self.take_from(service, range).await;
+            let taken = self.allocate_in_range(service, range).await;
             self.metrics.address(range, Scope::Dynamic, taken.is_ok(), began.elapsed());
             match taken {
                 Err(AddressError::Full) => {}
@@ -235,7 +239,7 @@ impl Addresses {
     }
 
     /// Allocates any address of a range.
-    async fn take_from(
+    async fn allocate_in_range(
         &self,
         service: &Object,
         range: &AddressRange,
@@ -259,7 +263,7 @@ impl Addresses {
     }
 
     /// Returns the current ranges and all allocated addresses, from the cache.
-    pub(super) fn now(&self) -> (Vec<AddressRange>, Vec<IpAddr>) {
+    pub(super) fn snapshot(&self) -> (Vec<AddressRange>, Vec<IpAddr>) {
         let ranges = self.ranges.read(Ranges::known).into_iter().map(|known| known.range).collect();
         let mut taken = Vec::new();
         self.addresses.visit_cached_names(|name| taken.extend(parse_address(name)));
@@ -273,7 +277,7 @@ impl Addresses {
         address: IpAddr,
     ) -> std::result::Result<(), AddressError> {
         let name = address.to_string();
-        match self.addresses.create(object_of(service, &name, Family::of(address))).await {
+        match self.addresses.create(ip_address_object(service, &name, Family::of(address))).await {
             Ok(_) => Ok(()),
             Err(status) if status.reason == Reason::AlreadyExists => Err(AddressError::Allocated),
             Err(status) => Err(status.into()),
@@ -309,7 +313,7 @@ fn dry_run_address(
     };
     match wanted {
         None => Ok(range.network()),
-        Some(address) if range.offers(address) => Ok(address),
+        Some(address) if range.is_usable(address) => Ok(address),
         Some(address) => Err(AddressError::NotInRange { address, range: range.text.clone() }),
     }
 }
@@ -323,7 +327,7 @@ fn is_ready(range: &Object) -> bool {
 }
 
 /// Returns the IPAddress object for an address of a service.
-fn object_of(service: &Object, name: &str, family: Family) -> Object {
+fn ip_address_object(service: &Object, name: &str, family: Family) -> Object {
     let object = json!({
         "apiVersion": "networking.k8s.io/v1",
         "kind": "IPAddress",

@@ -98,7 +98,7 @@ pub(super) fn fill_in(
         return Ok(());
     }
     choose_policy(spec, before);
-    none_of(validate_cluster_ips(service, old, spelling))?;
+    fail_if_any(validate_cluster_ips(service, old, spelling))?;
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
     let mut errors = ErrorList::new();
     if let Some(before) = before {
@@ -106,7 +106,7 @@ pub(super) fn fill_in(
     }
     too_many_for_policy(spec, &mut errors);
     infer_families(spec, cluster, &mut errors);
-    none_of(errors)?;
+    fail_if_any(errors)?;
     if is_selectorless(spec) {
         if count(spec, "ipFamilies") == 0 {
             push(spec, "ipFamilies", cluster.primary.name());
@@ -116,7 +116,7 @@ pub(super) fn fill_in(
         }
         return Ok(());
     }
-    none_of(not_configured(spec, cluster))?;
+    fail_if_any(not_configured(spec, cluster))?;
     if count(spec, "ipFamilies") == 0 {
         push(spec, "ipFamilies", cluster.primary.name());
     }
@@ -126,7 +126,7 @@ pub(super) fn fill_in(
     Ok(())
 }
 
-fn none_of(errors: ErrorList) -> Result<(), ErrorList> {
+fn fail_if_any(errors: ErrorList) -> Result<(), ErrorList> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 

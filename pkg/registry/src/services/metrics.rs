@@ -159,7 +159,7 @@ impl AllocatorMetrics {
 fn write_addresses(page: &mut Page<'_>, ranges: &[AddressRange], addresses: &[IpAddr]) {
     let in_range: Vec<(&AddressRange, u128)> = ranges
         .iter()
-        .map(|range| (range, addresses.iter().filter(|address| range.offers(**address)).count() as u128))
+        .map(|range| (range, addresses.iter().filter(|address| range.is_usable(**address)).count() as u128))
         .collect();
     let mut samples = page.family(&TAKEN);
     in_range.iter().for_each(|(range, count)| samples.add([&range.text], *count));
@@ -167,7 +167,7 @@ fn write_addresses(page: &mut Page<'_>, ranges: &[AddressRange], addresses: &[Ip
     let mut samples = page.family(&FREE);
     in_range
         .iter()
-        .for_each(|(range, count)| samples.add([&range.text], range.offered().saturating_sub(*count)));
+        .for_each(|(range, count)| samples.add([&range.text], range.usable_count().saturating_sub(*count)));
 }
 
 #[cfg(test)]

@@ -28,14 +28,14 @@ const RESOURCE: &str = "servicenodeportallocations";
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Allocation {
     pub(super) range: String,
-    pub(super) taken: Bitmap,
+    pub(super) allocated: Bitmap,
     /// Metadata; empty unless another writer has set it.
     metadata: Object,
 }
 
 impl Allocation {
-    pub(super) fn new(range: String, taken: Bitmap) -> Self {
-        Allocation { range, taken, metadata: Object::new() }
+    pub(super) fn new(range: String, allocated: Bitmap) -> Self {
+        Allocation { range, allocated, metadata: Object::new() }
     }
 
     /// Decodes stored bytes.
@@ -62,7 +62,7 @@ impl Allocation {
             Some(Value::Object(metadata)) => metadata,
             _ => Object::new(),
         };
-        Ok(Allocation { range: range.into_string(), taken: Bitmap::from_stored(&data), metadata })
+        Ok(Allocation { range: range.into_string(), allocated: Bitmap::from_stored(&data), metadata })
     }
 
     /// Encodes for storage.
@@ -73,7 +73,7 @@ impl Allocation {
         let object: Object = [
             ("metadata".to_owned(), Value::Object(self.metadata.clone())),
             ("range".to_owned(), Value::from(&*self.range)),
-            ("data".to_owned(), Value::from(BASE64_STANDARD.encode(self.taken.to_stored()))),
+            ("data".to_owned(), Value::from(BASE64_STANDARD.encode(self.allocated.to_stored()))),
         ]
         .into_iter()
         .collect();
@@ -110,7 +110,7 @@ impl PortStoreError {
 /// Node ports of a cluster.
 pub(super) struct PortStore {
     storage: Arc<dyn Storage>,
-    turns: KeyQueues,
+    write_queues: KeyQueues,
     key: String,
     range: PortRange,
     entropy: Arc<dyn Entropy>,
@@ -127,7 +127,7 @@ impl PortStore {
         metrics: Arc<AllocatorMetrics>,
     ) -> Self {
         let key = format!("/{}/ranges/servicenodeports", prefix.trim_matches('/'));
-        PortStore { storage, turns: KeyQueues::default(), key, range, entropy, metrics }
+        PortStore { storage, write_queues: KeyQueues::default(), key, range, entropy, metrics }
     }
 
     pub(super) fn range(&self) -> PortRange {
@@ -143,9 +143,9 @@ impl PortStore {
         let bitmap = match stored {
             None => Err(PortError::NotReady),
             Some(stored) if stored.range != self.range.to_string() => Err(PortError::OtherRange),
-            Some(stored) => Ok(stored.taken.clone()),
+            Some(stored) => Ok(stored.allocated.clone()),
         };
-        Pool { range: self.range, bitmap, taken: BTreeSet::new(), dry_run, random, chosen: Vec::new() }
+        Pool { range: self.range, bitmap, allocated: BTreeSet::new(), dry_run, random, origins: Vec::new() }
     }
 
     fn decode(&self, current: Option<&KeyValue>) -> std::result::Result<Option<Allocation>, PortStoreError> {
@@ -157,7 +157,7 @@ impl PortStore {
     ///
     /// # Errors
     /// As [`ports::assign`]; then nothing stays allocated, and the service must be discarded.
-    pub(super) async fn take(
+    pub(super) async fn allocate(
         &self,
         service: &mut Object,
         old: Option<&Object>,
@@ -168,16 +168,16 @@ impl PortStore {
         let mut taken = Vec::new();
         let mut chosen = Vec::new();
         let updated = self
-            .turns
+            .write_queues
             .guaranteed_update(&*self.storage, &self.key, None, |current: Option<&KeyValue>| {
                 let stored = self.decode(current)?;
                 let mut pool = self.pool(stored.as_ref(), dry_run, &random);
                 let mut attempt = service.clone();
                 let outcome = ports::assign(&mut attempt, old, &mut pool);
-                chosen = std::mem::take(&mut pool.chosen);
+                chosen = std::mem::take(&mut pool.origins);
                 outcome.map_err(PortStoreError::Status)?;
                 assigned = Some(attempt);
-                taken = pool.taken.into_iter().collect();
+                taken = pool.allocated.into_iter().collect();
                 match (stored, pool.bitmap) {
                     (Some(stored), Ok(bitmap)) if !dry_run => self.write(stored, bitmap),
                     _ => Ok(Update::Keep),
@@ -194,9 +194,9 @@ impl PortStore {
         Ok(if dry_run { Vec::new() } else { taken })
     }
 
-    fn write(&self, stored: Allocation, taken: Bitmap) -> std::result::Result<Update, PortStoreError> {
-        self.metrics.ports_taken(taken.len());
-        let replaced = Allocation { taken, ..stored };
+    fn write(&self, stored: Allocation, allocated: Bitmap) -> std::result::Result<Update, PortStoreError> {
+        self.metrics.ports_taken(allocated.len());
+        let replaced = Allocation { allocated, ..stored };
         let value = replaced.encode().map_err(|error| PortStoreError::corrupt(&self.key, &error))?;
         Ok(Update::Write(value, None))
     }
@@ -208,12 +208,12 @@ impl PortStore {
             return;
         }
         let updated = self
-            .turns
+            .write_queues
             .guaranteed_update(&*self.storage, &self.key, None, |current: Option<&KeyValue>| {
                 match self.decode(current)? {
                     Some(mut stored) if stored.range == self.range.to_string() => {
-                        positions.iter().for_each(|position| stored.taken.remove(*position));
-                        let taken = std::mem::take(&mut stored.taken);
+                        positions.iter().for_each(|position| stored.allocated.remove(*position));
+                        let taken = std::mem::take(&mut stored.allocated);
                         self.write(stored, taken)
                     }
                     _ => Ok(Update::Keep),
@@ -234,7 +234,7 @@ impl PortStore {
         let found = self.storage.get(&self.key).await?.kv;
         let revision = found.as_ref().map_or(0, |kv| kv.mod_revision);
         let stored = found.map(|kv| Allocation::decode(&kv.value)).transpose()?;
-        stored.as_ref().inspect(|stored| self.metrics.ports_taken(stored.taken.len()));
+        stored.as_ref().inspect(|stored| self.metrics.ports_taken(stored.allocated.len()));
         Ok((stored, revision))
     }
 
@@ -249,8 +249,8 @@ impl PortStore {
     ) -> std::result::Result<bool, RepairError> {
         let written = self.storage.put(&self.key, allocation.encode()?, revision, None).await;
         match written? {
-            storage::Written::Done(_) => Ok(true),
-            storage::Written::Stale { .. } => Ok(false),
+            storage::PutResult::Done(_) => Ok(true),
+            storage::PutResult::Stale { .. } => Ok(false),
         }
     }
 }

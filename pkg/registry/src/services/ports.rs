@@ -42,31 +42,31 @@ pub(super) struct Pool<'a> {
     /// Allocated ports, including those of this write.
     pub(super) bitmap: std::result::Result<Bitmap, PortError>,
     /// Ports of this write.
-    pub(super) taken: BTreeSet<i64>,
+    pub(super) allocated: BTreeSet<i64>,
     pub(super) dry_run: bool,
     pub(super) random: &'a (dyn Fn() -> u32 + Sync),
     /// Origin of each port of this write, with success or failure.
-    pub(super) chosen: Vec<(Scope, bool)>,
+    pub(super) origins: Vec<(Scope, bool)>,
 }
 
 impl Pool<'_> {
-    fn take(&mut self, port: i64) -> std::result::Result<(), PortError> {
-        let taken = self.take_chosen(port);
-        self.chosen.push((Scope::Static, taken.is_ok()));
+    fn allocate_requested(&mut self, port: i64) -> std::result::Result<(), PortError> {
+        let taken = self.reserve_port(port);
+        self.origins.push((Scope::Static, taken.is_ok()));
         taken
     }
 
-    fn take_any(&mut self) -> std::result::Result<i64, PortError> {
-        let taken = self.take_free();
-        self.chosen.push((Scope::Dynamic, taken.is_ok()));
+    fn allocate_dynamic(&mut self) -> std::result::Result<i64, PortError> {
+        let taken = self.reserve_free_port();
+        self.origins.push((Scope::Dynamic, taken.is_ok()));
         taken
     }
 
-    fn take_chosen(&mut self, port: i64) -> std::result::Result<(), PortError> {
+    fn reserve_port(&mut self, port: i64) -> std::result::Result<(), PortError> {
         if self.dry_run {
             let position = self.range.position(port);
             let stored = self.bitmap.as_ref().ok().zip(position).is_some_and(|(all, at)| all.has(at));
-            if stored || self.taken.contains(&port) {
+            if stored || self.allocated.contains(&port) {
                 return Err(PortError::Allocated);
             }
         } else {
@@ -75,33 +75,33 @@ impl Pool<'_> {
                 return Err(PortError::Allocated);
             }
         }
-        self.taken.insert(port);
+        self.allocated.insert(port);
         Ok(())
     }
 
-    fn take_free(&mut self) -> std::result::Result<i64, PortError> {
+    fn reserve_free_port(&mut self) -> std::result::Result<i64, PortError> {
         let port = if self.dry_run {
-            self.taken.last().unwrap_or(&DRY_RUN_BASE).saturating_add(1)
+            self.allocated.last().unwrap_or(&DRY_RUN_BASE).saturating_add(1)
         } else {
             let bitmap = self.bitmap.as_mut().map_err(|e| e.clone())?;
             let position = bitmap.free(&self.range, self.random).ok_or(PortError::Full)?;
             bitmap.insert(position);
             self.range.port(position)
         };
-        self.taken.insert(port);
+        self.allocated.insert(port);
         Ok(port)
     }
 }
 
 /// Returns the allocated node ports of a service. Validation allows node ports of an ExternalName service,
 /// but they are not allocated. Upstream treats them as allocated and releases them nevertheless.
-fn held_node_ports(spec: &Object) -> impl Iterator<Item = i64> + use<'_> {
+fn allocated_node_ports(spec: &Object) -> impl Iterator<Item = i64> + use<'_> {
     node_ports(spec).filter(|_| may_have_node_ports(spec))
 }
 
 /// True if a write allocates ports. Most do not, and need not read the allocation.
-pub(super) fn takes_any(new: &Object, old: Option<&Object>) -> bool {
-    let before: HashSet<i64> = old.into_iter().flat_map(held_node_ports).collect();
+pub(super) fn needs_allocation(new: &Object, old: Option<&Object>) -> bool {
+    let before: HashSet<i64> = old.into_iter().flat_map(allocated_node_ports).collect();
     let wanting = |port: &Object| match tree::integer(port, "nodePort") {
         0 => wants_node_ports(new),
         port => !before.contains(&port),
@@ -131,18 +131,18 @@ pub(super) fn assign(service: &mut Object, old: Option<&Object>, pool: &mut Pool
     Ok(())
 }
 
-fn refused(name: &str, index: usize, port: i64, reason: &PortError) -> Box<Status> {
+fn allocation_error(name: &str, index: usize, port: i64, reason: &PortError) -> Box<Status> {
     let path = Path::root("spec.ports");
     let path = path.index(index);
     invalid(name, &[Error::invalid(&path.child("nodePort"), port, reason.to_string())].into())
 }
 
-fn none_left(reason: &PortError) -> Box<Status> {
+fn exhausted_error(reason: &PortError) -> Box<Status> {
     Status::internal_error(format!("failed to allocate a nodePort: {reason}")).into()
 }
 
 /// Sets the node port of an item of `ports`.
-fn set(spec: &mut Object, index: usize, node_port: i64) {
+fn set_node_port(spec: &mut Object, index: usize, node_port: i64) {
     let port = tree::list_mut(spec, "ports").get_mut(index).and_then(|port| port.as_object_mut());
     if let Some(port) = port {
         port.insert("nodePort", node_port.into());
@@ -177,17 +177,20 @@ fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> 
             None => {
                 let port = match asked_first.get(number).copied() {
                     Some(port) => {
-                        pool.take(port).map_err(|reason| refused(name, index, port, &reason))?;
+                        pool.allocate_requested(port)
+                            .map_err(|reason| allocation_error(name, index, port, &reason))?;
                         port
                     }
-                    None => pool.take_any().map_err(|reason| none_left(&reason))?,
+                    None => pool.allocate_dynamic().map_err(|reason| exhausted_error(&reason))?,
                 };
-                set(spec, index, port);
+                set_node_port(spec, index, port);
                 shared.insert(*number, port);
             }
-            Some(port) if *asked == 0 => set(spec, index, port),
+            Some(port) if *asked == 0 => set_node_port(spec, index, port),
             Some(port) if port == *asked => {}
-            Some(_) => pool.take(*asked).map_err(|reason| refused(name, index, *asked, &reason))?,
+            Some(_) => pool
+                .allocate_requested(*asked)
+                .map_err(|reason| allocation_error(name, index, *asked, &reason))?,
         }
     }
     Ok(())
@@ -196,20 +199,21 @@ fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> 
 /// Allocates the ports that the old service did not have.
 fn assign_changed(name: &str, spec: &mut Object, old: &Object, pool: &mut Pool<'_>) -> Result<()> {
     let wants = wants_node_ports(spec);
-    let mut known: HashSet<i64> = held_node_ports(old).collect();
+    let mut known: HashSet<i64> = allocated_node_ports(old).collect();
     let mut seen: HashSet<(String, i64)> = HashSet::new();
     for (index, (_, protocol, asked)) in ports(spec).into_iter().enumerate() {
         let port = match asked {
             0 if !wants => continue,
-            0 => pool.take_any().map_err(|reason| none_left(&reason))?,
+            0 => pool.allocate_dynamic().map_err(|reason| exhausted_error(&reason))?,
             port if known.contains(&port) => port,
             port => {
-                pool.take(port).map_err(|reason| refused(name, index, port, &reason))?;
+                pool.allocate_requested(port)
+                    .map_err(|reason| allocation_error(name, index, port, &reason))?;
                 known.insert(port);
                 port
             }
         };
-        set(spec, index, port);
+        set_node_port(spec, index, port);
         if let Some((protocol, port)) = seen.replace((protocol, port)) {
             return Err(Status::unmapped(format!("duplicate nodePort: {{{protocol} {port}}}")).into());
         }
@@ -220,13 +224,13 @@ fn assign_changed(name: &str, spec: &mut Object, old: &Object, pool: &mut Pool<'
 fn assign_health_check(spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
     match tree::integer(spec, "healthCheckNodePort") {
         0 => {
-            let port = pool.take_any().map_err(|reason| {
+            let port = pool.allocate_dynamic().map_err(|reason| {
                 let text = reason.to_string();
                 Status::internal_error(format!("failed to allocate a HealthCheck NodePort 0: {text}"))
             })?;
             spec.insert("healthCheckNodePort", port.into());
         }
-        port => pool.take(port).map_err(|reason| {
+        port => pool.allocate_requested(port).map_err(|reason| {
             let text = reason.to_string();
             Status::internal_error(format!(
                 "failed to allocate requested HealthCheck NodePort {port}: {text}"
@@ -237,9 +241,9 @@ fn assign_health_check(spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
 }
 
 /// Returns the ports of the old service that the new one does not have.
-pub(super) fn released(new: &Object, old: &Object) -> Vec<i64> {
-    let kept: HashSet<i64> = held_node_ports(new).collect();
-    let mut gone: Vec<i64> = held_node_ports(old).filter(|port| !kept.contains(port)).collect();
+pub(super) fn ports_to_release(new: &Object, old: &Object) -> Vec<i64> {
+    let kept: HashSet<i64> = allocated_node_ports(new).collect();
+    let mut gone: Vec<i64> = allocated_node_ports(old).filter(|port| !kept.contains(port)).collect();
     if has_health_check_port(old) && !has_health_check_port(new) {
         gone.extend(Some(tree::integer(old, "healthCheckNodePort")).filter(|port| *port != 0));
     }
@@ -247,7 +251,7 @@ pub(super) fn released(new: &Object, old: &Object) -> Vec<i64> {
 }
 
 /// Returns the ports of a service.
-pub(super) fn held(spec: &Object) -> Vec<i64> {
+pub(super) fn allocated_ports(spec: &Object) -> Vec<i64> {
     let check = has_health_check_port(spec).then(|| tree::integer(spec, "healthCheckNodePort"));
-    held_node_ports(spec).chain(check.filter(|port| *port > 0)).collect()
+    allocated_node_ports(spec).chain(check.filter(|port| *port > 0)).collect()
 }

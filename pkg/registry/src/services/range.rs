@@ -123,13 +123,13 @@ impl AddressRange {
     }
 
     /// Number of usable addresses.
-    pub(super) fn offered(&self) -> u128 {
+    pub(super) fn usable_count(&self) -> u128 {
         let (first, behind) = self.usable();
         behind - first
     }
 
     /// True if a service may have the address.
-    pub(super) fn offers(&self, address: IpAddr) -> bool {
+    pub(super) fn is_usable(&self, address: IpAddr) -> bool {
         let (first, behind) = self.usable();
         Family::of(address) == self.family && (first..behind).contains(&number(address))
     }

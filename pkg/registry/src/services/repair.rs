@@ -17,13 +17,13 @@ use super::families::default_on_read;
 use super::port_store::Allocation;
 use super::range::{Family, parse_address};
 use super::{Services, address_plan};
-use crate::client::Read;
+use crate::client::ReadFreshness;
 use crate::generic::{EventType, WatchEvent, WatchEvents};
 use crate::{Element, StoredRef, codec, meta};
 
 /// A port must be found without a service this many times before it is released. It may be allocated for a
 /// service that is being written.
-const SIGHTINGS_OF_A_LEAK: u8 = 3;
+const LEAK_SIGHTINGS_MIN: u8 = 3;
 /// Grace period for an address without a service, in seconds, for the same reason: the maximum duration of a
 /// request, as in upstream.
 const ADDRESS_GRACE: i64 = 60;
@@ -42,10 +42,10 @@ impl Services {
     /// # Errors
     /// A message if the store cannot be read.
     pub async fn repair_ports(&self, leaks: &mut Leaks) -> Result<(), RepairError> {
-        self.try_to_repair_ports(leaks).await.inspect_err(|_| self.metrics.repair_failed())
+        self.run_port_repair(leaks).await.inspect_err(|_| self.metrics.repair_failed())
     }
 
-    async fn try_to_repair_ports(&self, leaks: &mut Leaks) -> Result<(), RepairError> {
+    async fn run_port_repair(&self, leaks: &mut Leaks) -> Result<(), RepairError> {
         let range = self.pools.ports.range();
         for _ in 0..ATTEMPTS {
             // Ports are allocated before their service is written, so they must be read first.
@@ -58,12 +58,12 @@ impl Services {
                 Some(stored) => {
                     let range = PortRange::parse(&stored.range)
                         .ok_or_else(|| RepairError::Range(stored.range.clone()))?;
-                    stored.taken.members().map(|position| range.port(position)).collect()
+                    stored.allocated.members().map(|position| range.port(position)).collect()
                 }
             };
             let (taken, seen) = rebuild(range, &found, &services, leaks);
             let rebuilt = Allocation::new(range.to_string(), taken);
-            let same = before.is_some_and(|b| b.range == rebuilt.range && b.taken == rebuilt.taken);
+            let same = before.is_some_and(|b| b.range == rebuilt.range && b.allocated == rebuilt.allocated);
             if same || self.pools.ports.replace(&rebuilt, revision).await? {
                 *leaks = seen;
                 return Ok(());
@@ -84,11 +84,11 @@ impl Services {
         let ranges = self.pools.addresses.ranges().await?;
         let by_name: HashMap<&str, &Object> =
             addresses.iter().map(|address| (meta::text(address, "name"), address)).collect();
-        let holders: HashSet<ServiceAddress> = services.iter().flat_map(holdings).collect();
+        let holders: HashSet<ServiceAddress> = services.iter().flat_map(service_addresses).collect();
         for service in &services {
-            for holding in holdings(service) {
+            for holding in service_addresses(service) {
                 let found = by_name.get(&*holding.address).copied();
-                self.repair_holding(service, &holding, found, &holders, &ranges).await?;
+                self.repair_address(service, &holding, found, &holders, &ranges).await?;
             }
         }
         let now = self.services.now();
@@ -105,18 +105,18 @@ impl Services {
     ///
     /// # Errors
     /// A message if the store cannot be read.
-    pub async fn lacks_ranges(&self) -> Result<bool, RepairError> {
+    pub async fn has_unallocated_addresses(&self) -> Result<bool, RepairError> {
         let ranges = self.pools.addresses.ranges().await?;
         Ok(ranges.is_empty()
-            && self.all_services().await?.iter().any(|service| !holdings(service).is_empty()))
+            && self.all_services().await?.iter().any(|service| !service_addresses(service).is_empty()))
     }
 
     /// Watches the services from now on, until `deadline`.
     ///
     /// # Errors
     /// A message if the watch fails.
-    pub async fn changes(&self, deadline: Instant) -> Result<WatchEvents, RepairError> {
-        Ok(self.services.changes(deadline).await?)
+    pub async fn watch(&self, deadline: Instant) -> Result<WatchEvents, RepairError> {
+        Ok(self.services.watch(deadline).await?)
     }
 
     /// Waits for a write of a service with an address but without a matching IPAddress object. Returns false
@@ -125,7 +125,7 @@ impl Services {
         while let Some(WatchEvent::Event(event)) = changes.next().await {
             let written = matches!(event.kind, EventType::Added | EventType::Modified);
             if let Some(element) = event.element.filter(|_| written)
-                && !self.has_its_addresses(&element).await
+                && !self.has_allocated_addresses(&element).await
             {
                 return true;
             }
@@ -134,16 +134,16 @@ impl Services {
     }
 
     /// True if the addresses of a service are allocated. Errors are left to the next repair.
-    async fn has_its_addresses(&self, service: &Element) -> bool {
+    async fn has_allocated_addresses(&self, service: &Element) -> bool {
         let storage = self.services.row().stored_form();
         let Ok(mut service) = codec::decode(storage, StoredRef::element(service)) else { return true };
         default_on_read(&mut service, self.families);
-        for holding in holdings(&service) {
+        for holding in service_addresses(&service) {
             let found = match self.pools.addresses.cached(&holding.address).await {
                 Ok(found) => found,
                 Err(_) => continue,
             };
-            if finding(&holding, found.as_ref(), &HashSet::new()) != AddressState::Right {
+            if address_state(&holding, found.as_ref(), &HashSet::new()) != AddressState::Correct {
                 return false;
             }
         }
@@ -152,14 +152,14 @@ impl Services {
 
     /// Returns all services. Families are filled in for services from before they existed.
     async fn all_services(&self) -> Result<Vec<Object>, RepairError> {
-        let services = self.services.list("", Read::Latest).await;
+        let services = self.services.list("", ReadFreshness::Latest).await;
         let mut services = services?;
         services.iter_mut().for_each(|service| default_on_read(service, self.families));
         Ok(services)
     }
 
     /// Repairs the IPAddress object for one address of a service.
-    async fn repair_holding(
+    async fn repair_address(
         &self,
         service: &Object,
         holding: &ServiceAddress,
@@ -169,14 +169,14 @@ impl Services {
     ) -> Result<(), RepairError> {
         let ServiceAddress { namespace, name, address } = holding;
         let Some(number) = parse_address(address) else { return Ok(()) };
-        if !ranges.iter().any(|known| known.range.offers(number)) {
+        if !ranges.iter().any(|known| known.range.is_usable(number)) {
             tracing::warn!(namespace, name, address, "service address is in no range");
             return Ok(());
         }
-        match finding(holding, found, holders) {
-            AddressState::Right => return Ok(()),
+        match address_state(holding, found, holders) {
+            AddressState::Correct => return Ok(()),
             AddressState::Missing => {}
-            AddressState::Twice => {
+            AddressState::Duplicate => {
                 tracing::warn!(
                     namespace,
                     name,
@@ -208,8 +208,8 @@ struct ServiceAddress {
     address: String,
 }
 
-fn holdings(service: &Object) -> Vec<ServiceAddress> {
-    let held = tree::child(service, "spec").map(address_plan::held).unwrap_or_default();
+fn service_addresses(service: &Object) -> Vec<ServiceAddress> {
+    let held = tree::child(service, "spec").map(address_plan::cluster_ips).unwrap_or_default();
     let holding = |address: String| ServiceAddress {
         namespace: meta::text(service, "namespace").to_owned(),
         name: meta::text(service, "name").to_owned(),
@@ -238,16 +238,16 @@ fn label<'o>(address: &'o Object, name: &str) -> &'o str {
 #[derive(Debug, PartialEq, Eq)]
 enum AddressState {
     /// The IPAddress object refers to the service.
-    Right,
+    Correct,
     /// There is no IPAddress object.
     Missing,
     /// The IPAddress object has other content.
     Wrong,
     /// The IPAddress object refers to another service with the same address.
-    Twice,
+    Duplicate,
 }
 
-fn finding(
+fn address_state(
     holding: &ServiceAddress,
     found: Option<&Object>,
     holders: &HashSet<ServiceAddress>,
@@ -255,13 +255,13 @@ fn finding(
     let Some(object) = found else { return AddressState::Missing };
     match owner(object) {
         None => AddressState::Wrong,
-        Some(owner) if owner != *holding && holders.contains(&owner) => AddressState::Twice,
+        Some(owner) if owner != *holding && holders.contains(&owner) => AddressState::Duplicate,
         Some(owner) if owner != *holding => AddressState::Wrong,
         Some(_) => {
             let family = Family::of_text(&holding.address).map_or("", Family::name);
             let labelled =
                 label(object, MANAGED_BY_LABEL) == MANAGED_BY && label(object, FAMILY_LABEL) == family;
-            if labelled { AddressState::Right } else { AddressState::Wrong }
+            if labelled { AddressState::Correct } else { AddressState::Wrong }
         }
     }
 }
@@ -307,7 +307,7 @@ fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) 
     for port in found {
         let Some(position) = range.position(*port).filter(|position| !taken.has(*position)) else { continue };
         let sightings = leaks.0.get(port).unwrap_or(&0) + 1;
-        if sightings >= SIGHTINGS_OF_A_LEAK {
+        if sightings >= LEAK_SIGHTINGS_MIN {
             tracing::warn!(port, "releasing a node port without a service");
             continue;
         }

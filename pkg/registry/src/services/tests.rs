@@ -30,7 +30,7 @@ use tokio::task::AbortHandle;
 
 use super::range::AddressRange;
 use super::*;
-use crate::client::Read;
+use crate::client::ReadFreshness;
 use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, Target, UpdateRequest};
 use crate::{StoredRef, codec};
 
@@ -185,7 +185,7 @@ impl Server {
             dry_run,
             force_allow_create: false,
             keeps_managers: false,
-            outside: None,
+            pending_conversions: None,
             admit: &AdmitAll,
         };
         let mut change = |old: Option<&Object>| {
@@ -241,19 +241,19 @@ impl Server {
     pub(super) async fn ports(&self) -> BTreeSet<i64> {
         let ports = &self.services.pools.ports;
         let stored = ports.read().await.unwrap().0.unwrap();
-        stored.taken.members().map(|position| ports.range().port(position)).collect()
+        stored.allocated.members().map(|position| ports.range().port(position)).collect()
     }
 
     /// Asserts that the allocations match the services.
     async fn assert_settled(&self, after: &str) {
-        let services = self.services.services.list("", Read::Latest).await.unwrap();
+        let services = self.services.services.list("", ReadFreshness::Latest).await.unwrap();
         let specs: Vec<&Object> =
             services.iter().filter_map(|service| tree::child(service, "spec")).collect();
-        let addresses: Vec<String> = specs.iter().flat_map(|spec| address_plan::held(spec)).collect();
+        let addresses: Vec<String> = specs.iter().flat_map(|spec| address_plan::cluster_ips(spec)).collect();
         let held: BTreeSet<String> = addresses.iter().cloned().collect();
         assert_eq!(held.len(), addresses.len(), "an address twice after {after}");
         assert_eq!(held, self.addresses().await, "addresses after {after}");
-        let held: BTreeSet<i64> = specs.iter().flat_map(|spec| ports::held(spec)).collect();
+        let held: BTreeSet<i64> = specs.iter().flat_map(|spec| ports::allocated_ports(spec)).collect();
         assert_eq!(held, self.ports().await, "ports after {after}");
     }
 }

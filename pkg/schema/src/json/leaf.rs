@@ -106,7 +106,7 @@ impl Decoder<'_> {
             }
             _ => {
                 let raw = self.scan.skip()?;
-                Ok(if raw == b"null" { slot.leave() } else { slot.put(Value::from(go_text(raw))) })
+                Ok(if raw == b"null" { slot.keep_old() } else { slot.put(Value::from(go_text(raw))) })
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::object::Object;
 #[derive(Default)]
 pub(super) struct SeenMembers {
     /// Members in the text.
-    pub(super) met: Bits,
+    pub(super) seen: Bits,
     /// Members in the object, without `kind` and `apiVersion`.
     held: Bits,
     /// Number of members in `held`.
@@ -50,14 +50,14 @@ impl SeenMembers {
 
     /// Records that the object contains the member.
     #[inline]
-    pub(super) fn hold(&mut self, index: usize) {
+    pub(super) fn record(&mut self, index: usize) {
         self.held.set(index);
         self.count += 1;
         self.end = self.end.max(index + 1);
     }
 
     /// Records that positions must be found by name from now on.
-    pub(super) fn lose(&mut self) {
+    pub(super) fn invalidate(&mut self) {
         // Larger than any object's number of members, and can be incremented without an overflow.
         self.count = usize::MAX / 2;
     }
@@ -106,12 +106,12 @@ mod tests {
         let mut object = Object::new();
         let mut seen = SeenMembers::of(&object);
         for at in [2, 0, 3] {
-            assert!(!seen.met.set(at));
+            assert!(!seen.seen.set(at));
             seen.place(&mut object, at, &NAMES[at], || at.into());
-            seen.hold(at);
+            seen.record(at);
         }
-        assert!(seen.met.set(0));
-        seen.lose();
+        assert!(seen.seen.set(0));
+        seen.invalidate();
         seen.place(&mut object, 1, &NAMES[1], || 1.into());
         assert!(object.keys().eq(&NAMES));
     }

@@ -18,7 +18,7 @@ impl<'s> Slot<'s> {
     }
 
     /// A place with the value of an earlier occurrence.
-    pub(super) fn again(value: &'s mut Value) -> Self {
+    pub(super) fn existing(value: &'s mut Value) -> Self {
         Slot { value, prior: true }
     }
 
@@ -35,7 +35,7 @@ impl<'s> Slot<'s> {
 
     /// Keeps the old value; returns true if there is one.
     #[inline]
-    pub(super) fn leave(self) -> bool {
+    pub(super) fn keep_old(self) -> bool {
         self.prior
     }
 

@@ -139,7 +139,7 @@ impl<'a> Decoder<'a> {
         object: &mut Object,
         seen: &mut SeenMembers,
     ) -> Result<(), Error> {
-        let again = seen.met.set(at);
+        let again = seen.seen.set(at);
         if again || seen.inherited {
             return self.member_again(message, member, again, object, seen);
         }
@@ -147,12 +147,12 @@ impl<'a> Decoder<'a> {
         if let Some(text) = self.plain_text(member)? {
             // Most members are such strings.
             seen.place(object, at, name, || Value::from(text));
-            seen.hold(at);
+            seen.record(at);
             return Ok(());
         }
         let slot = seen.place(object, at, name, || Value::Null);
         if self.member_value(message, member, Slot::new(slot))? {
-            seen.hold(at);
+            seen.record(at);
         } else {
             object.remove(member.name);
         }
@@ -179,9 +179,9 @@ impl<'a> Decoder<'a> {
         if again {
             self.report(StrictKind::DuplicateField, member.name);
         }
-        seen.lose();
+        seen.invalidate();
         let (slot, there) = object.slot(member.field.member.clone());
-        let slot = if there { Slot::again(slot) } else { Slot::new(slot) };
+        let slot = if there { Slot::existing(slot) } else { Slot::new(slot) };
         if !self.member_value(message, member, slot)? {
             object.remove(member.name);
         }
@@ -244,7 +244,7 @@ impl<'a> Decoder<'a> {
         object: &mut Object,
         seen: &mut SeenMembers,
     ) -> Result<(), Error> {
-        if seen.met.set(index) {
+        if seen.seen.set(index) {
             self.report(StrictKind::DuplicateField, name);
         }
         self.path.push(Step::Field(message, name));
@@ -274,7 +274,7 @@ impl<'a> Decoder<'a> {
             (_, c) => {
                 self.mismatch(kind_of(c), go_type(field, Place::Field));
                 self.scan.skip()?;
-                Ok(slot.leave())
+                Ok(slot.keep_old())
             }
         }
     }
@@ -295,7 +295,7 @@ impl<'a> Decoder<'a> {
             self.path.push(Step::Index(count));
             let start = self.scan.value_start()?;
             let there = match items.get_mut(count) {
-                Some(item) if count < prior => self.one(field, Place::Item, start, Slot::again(item))?,
+                Some(item) if count < prior => self.one(field, Place::Item, start, Slot::existing(item))?,
                 _ => self.one(field, Place::Item, start, Slot::new(push_null(&mut items)))?,
             };
             if !there && let Some(item) = items.get_mut(count) {
@@ -340,7 +340,7 @@ impl<'a> Decoder<'a> {
         if start == b'n' && (field.pointer || !matches!(field.ty, Type::Message(_))) {
             self.scan.word()?;
             let kept = !field.pointer && !matches!(field.ty, Type::Bytes | Type::Any);
-            return Ok(kept && slot.leave());
+            return Ok(kept && slot.keep_old());
         }
         match (field.ty, start) {
             (Type::String, b'"') => Ok(slot.put(Value::String(self.scan.string()?.into_text()))),
@@ -355,7 +355,7 @@ impl<'a> Decoder<'a> {
             (_, c) => {
                 self.mismatch(kind_of(c), go_type(field, place));
                 self.scan.skip()?;
-                Ok(slot.leave())
+                Ok(slot.keep_old())
             }
         }
     }
@@ -379,13 +379,13 @@ impl<'a> Decoder<'a> {
             },
             (Shape::Struct, b'n') => {
                 self.scan.word()?;
-                Ok(slot.leave())
+                Ok(slot.keep_old())
             }
             (Shape::Wrapper, b'n') => self.scan.word().map(|()| false),
             (Shape::Struct | Shape::Wrapper, c) => {
                 self.mismatch(kind_of(c), go_type(field, place));
                 self.scan.skip()?;
-                Ok(slot.leave())
+                Ok(slot.keep_old())
             }
             _ => self.shaped(message, field, start, slot),
         }

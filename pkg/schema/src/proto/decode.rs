@@ -41,7 +41,7 @@ fn fields(
     object: &mut Object,
     slots: &mut Slots,
 ) -> Result<(), Error> {
-    slots.room.structure()?;
+    slots.budget.structure()?;
     let frame = slots.enter(message, raw)?;
     for (at, field) in message.fields.iter().enumerate() {
         let slot = slots.get(frame, at);
@@ -106,7 +106,7 @@ fn is_zero(field: &Field, value: &Value) -> bool {
 }
 
 fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Result<Value, Error> {
-    slots.room.items(slot.count())?;
+    slots.budget.items(slot.count())?;
     let mut values = Vec::with_capacity(slot.count());
     each(field, slot.region(raw), |reader, wire_type| {
         match field.ty {
@@ -125,7 +125,7 @@ fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Res
             ty if wire_type == BYTES => {
                 let mut packed = Reader::new(reader.bytes()?);
                 while !packed.done() {
-                    slots.room.items(1)?;
+                    slots.budget.items(1)?;
                     one(ty, &mut packed, &[], push_null(&mut values))?;
                 }
             }
@@ -140,7 +140,7 @@ fn map(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Resu
     let mut members = Object::new();
     each(field, slot.region(raw), |reader, _| {
         let (name, value) = entry(reader.bytes()?)?;
-        slots.room.entry(members.len())?;
+        slots.budget.entry(members.len())?;
         let (place, _) = members.slot(go_text(name));
         match field.ty {
             Type::Message(inner) => element(inner, value, slots, place)?,

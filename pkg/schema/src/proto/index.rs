@@ -90,7 +90,7 @@ pub(crate) struct Slots {
     stack: SmallVec<[Slot; 160]>,
     depth: usize,
     /// The remaining memory budget of the tree.
-    pub(super) room: DecodeBudget,
+    pub(super) budget: DecodeBudget,
 }
 
 /// A message's slots in [`Slots`].
@@ -106,8 +106,8 @@ pub(crate) struct Mark {
 
 impl Slots {
     /// Slots for a walk that builds a tree.
-    pub(super) fn within(room: DecodeBudget) -> Self {
-        Slots { room, ..Slots::default() }
+    pub(super) fn within(budget: DecodeBudget) -> Self {
+        Slots { budget, ..Slots::default() }
     }
 
     /// Scans a message and keeps its slots until [`Slots::leave`].

@@ -50,7 +50,7 @@ impl Count {
             room.take(more.saturating_mul(TOKEN_BYTES))?;
             self.peak.set(tokens);
         }
-        self.tokens_max.set(self.peak.get().saturating_add(room.left() / TOKEN_BYTES));
+        self.tokens_max.set(self.peak.get().saturating_add(room.remaining() / TOKEN_BYTES));
         Ok(())
     }
 
@@ -64,19 +64,19 @@ impl Count {
 }
 
 /// A text whose tokens are counted.
-pub(super) struct Counted<'t> {
+pub(super) struct CountedInput<'t> {
     input: StrInput<'t>,
     count: Rc<Count>,
 }
 
-impl<'t> Counted<'t> {
+impl<'t> CountedInput<'t> {
     pub(super) fn new(text: &'t str, count: &Rc<Count>) -> Self {
-        Counted { input: StrInput::new(text), count: Rc::clone(count) }
+        CountedInput { input: StrInput::new(text), count: Rc::clone(count) }
     }
 }
 
 /// Delegates all methods that [`StrInput`] optimizes.
-impl Input for Counted<'_> {
+impl Input for CountedInput<'_> {
     #[inline]
     fn next_char_is(&self, c: char) -> bool {
         if c == BYTE_ORDER_MARK && !self.count.token(self.input.peek()) {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::Error;
-use super::counted::{Count, Counted};
+use super::counted::{Count, CountedInput};
 use super::upstream_error::{anchor_name, translate};
 use crate::memory::DecodeBudget;
 
@@ -115,7 +115,7 @@ pub(super) fn document<'t>(text: &'t str, room: &mut DecodeBudget) -> Result<Doc
     let mut slashes = EscapedSlashes::find_in(text);
     let count = Rc::<Count>::default();
     count.next(room)?;
-    for event in Parser::new(Counted::new(text, &count)) {
+    for event in Parser::new(CountedInput::new(text, &count)) {
         count.next(room)?;
         let (event, span) = event.map_err(|error| translate(text, &error))?;
         if let Some(slashes) = &mut slashes {

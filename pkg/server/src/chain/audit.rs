@@ -2,7 +2,7 @@
 //! filters for requests that fail before authentication).
 //!
 //! A handler that decodes the request object records it (`RequestContext::notes`). Response bytes are
-//! collected until the response is complete, and decoded only then. A body longer than [`ANSWER_BYTES_MAX`]
+//! collected until the response is complete, and decoded only then. A body longer than [`RESPONSE_BYTES_MAX`]
 //! is not recorded.
 
 mod body;
@@ -18,7 +18,7 @@ use http::request::Parts;
 use http::{HeaderMap, Uri};
 
 use apimachinery::request_context::RequestContext;
-use apimachinery::request_notes::{Least, Sent};
+use apimachinery::request_notes::{MinimumLevel, RequestContent};
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use audit::{
@@ -34,26 +34,26 @@ use body::{BodyBuffer, MemoryBudget, MemoryPermit};
 use form::Encoding;
 
 /// Maximum size of a recorded response in bytes, compressed and decompressed.
-pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const RESPONSE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Annotation of an event whose objects were dropped because of their size.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
 /// Memory limit in bytes for recorded objects of all requests. Objects above the limit are not recorded.
-pub const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub const RECORDED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Audit policy with its sink.
 pub struct Auditor {
     policy: Policy,
     sink: Arc<dyn Sink>,
     metrics: Arc<AuditMetrics>,
-    room: Arc<MemoryBudget>,
+    memory: Arc<MemoryBudget>,
 }
 
 impl Auditor {
     /// Creates an auditor that applies `policy`, writes to `sink` and counts in `metrics`.
     pub fn new(policy: Policy, sink: Arc<dyn Sink>, metrics: Arc<AuditMetrics>) -> Self {
-        Auditor { policy, sink, metrics, room: Arc::new(MemoryBudget::of(KEPT_BYTES_MAX)) }
+        Auditor { policy, sink, metrics, memory: Arc::new(MemoryBudget::of(RECORDED_BYTES_MAX)) }
     }
 
     pub fn sink(&self) -> &Arc<dyn Sink> {
@@ -69,11 +69,11 @@ pub(crate) struct AuditRecord {
     uri: Uri,
     long_running: bool,
     /// True for requests for objects that this server handles itself.
-    of_objects: bool,
+    is_object_request: bool,
     /// Latencies of the request's steps.
     latencies: Arc<Latencies>,
     /// `None` for a request that is not audited, or is already completed.
-    open: Mutex<Option<Box<OpenRecord>>>,
+    active: Mutex<Option<Box<OpenRecord>>>,
 }
 
 /// State of an audited request.
@@ -81,14 +81,14 @@ struct OpenRecord {
     verdict: Verdict,
     event: Event,
     /// True if authentication failed. Then there is a single event, at the response.
-    is_refused: bool,
+    is_rejected: bool,
     patch: Encoding,
     /// Memory permit for the request object.
-    kept: Option<MemoryPermit>,
+    object_permit: Option<MemoryPermit>,
     /// Time until the response started; `None` before.
-    answering: Option<Duration>,
+    response_started_after: Option<Duration>,
     /// Encoding of the response, compression flag, and body.
-    answer: Option<(Encoding, bool, BodyBuffer)>,
+    response_body: Option<(Encoding, bool, BodyBuffer)>,
 }
 
 /// A request at the start of its recording.
@@ -97,7 +97,7 @@ pub(crate) struct RecordedRequest<'a> {
     pub(crate) context: &'a Arc<RequestContext>,
     pub(crate) long_running: bool,
     /// True if it is about objects, and this server answers it.
-    pub(crate) of_objects: bool,
+    pub(crate) is_object_request: bool,
 }
 
 impl AuditRecord {
@@ -108,26 +108,26 @@ impl AuditRecord {
         uri: &Uri,
         request: RecordedRequest<'_>,
     ) -> Self {
-        let RecordedRequest { context, long_running, of_objects } = request;
+        let RecordedRequest { context, long_running, is_object_request } = request;
         AuditRecord {
             auditor: Arc::clone(auditor),
             clock: Arc::clone(clock),
             context: Arc::clone(context),
             uri: uri.clone(),
             long_running,
-            of_objects: of_objects && !long_running,
+            is_object_request: is_object_request && !long_running,
             latencies: Arc::default(),
-            open: Mutex::new(None),
+            active: Mutex::new(None),
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Option<Box<OpenRecord>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn active(&self) -> MutexGuard<'_, Option<Box<OpenRecord>>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records the authenticated user; `None` if authentication failed. Returns false if the request must be
     /// rejected because its audit event could not be stored.
-    pub(crate) fn received(&self, user: Option<&UserInfo>) -> bool {
+    pub(crate) fn record_received(&self, user: Option<&UserInfo>) -> bool {
         let info = &self.context.info;
         let nobody = UserInfo::default();
         let attributes = Attributes::of_request(user.unwrap_or(&nobody), info);
@@ -137,28 +137,36 @@ impl AuditRecord {
             return true;
         }
         let event = self.event(verdict, user);
-        let is_refused = user.is_none();
+        let is_rejected = user.is_none();
         let patch = Encoding::Other;
-        let kept = None;
-        let answering = None;
-        let answer = None;
-        let mut open = Box::new(OpenRecord { verdict, event, is_refused, patch, kept, answering, answer });
-        let recorded = is_refused || self.emit(&mut open, Stage::RequestReceived);
+        let object_permit = None;
+        let response_started_after = None;
+        let response_body = None;
+        let mut open = Box::new(OpenRecord {
+            verdict,
+            event,
+            is_rejected,
+            patch,
+            object_permit,
+            response_started_after,
+            response_body,
+        });
+        let recorded = is_rejected || self.emit(&mut open, Stage::RequestReceived);
         if !recorded {
             self.auditor.metrics.rejected();
         } else {
-            *self.open() = Some(open);
+            *self.active() = Some(open);
         }
         recorded
     }
 
-    pub(crate) fn authenticated(&self, took: Duration) {
+    pub(crate) fn record_authentication(&self, took: Duration) {
         self.latencies.took(Step::Authentication, took);
     }
 
     /// Returns the span of the handler, in which the steps of an audited request are timed.
-    pub(crate) fn timed(&self, span: Span) -> Span {
-        if self.open().is_some() { span.timed(&self.latencies) } else { span }
+    pub(crate) fn wrap_span(&self, span: Span) -> Span {
+        if self.active().is_some() { span.timed(&self.latencies) } else { span }
     }
 
     fn event(&self, verdict: Verdict, user: Option<&UserInfo>) -> Event {
@@ -168,7 +176,7 @@ impl AuditRecord {
             level: verdict.level,
             audit_id: context.audit_id.clone(),
             stage: Stage::RequestReceived,
-            asked: RequestRecord::new(
+            request_record: RequestRecord::new(
                 uri,
                 &context.info.verb,
                 user,
@@ -186,40 +194,40 @@ impl AuditRecord {
     }
 
     fn reference(&self) -> ObjectReference {
-        ObjectReference { request: Arc::clone(&self.context), brought: None }
+        ObjectReference { request: Arc::clone(&self.context), body_meta: None }
     }
 
     /// Records the impersonated user. `constraint` is the verb of the permission; empty for unconstrained
     /// impersonation.
-    pub(crate) fn impersonated(&self, user: &UserInfo, constraint: &'static str) {
-        if let Some(open) = &mut *self.open() {
-            open.event.asked.impersonated(user, constraint);
+    pub(crate) fn record_impersonation(&self, user: &UserInfo, constraint: &'static str) {
+        if let Some(open) = &mut *self.active() {
+            open.event.request_record.impersonated(user, constraint);
         }
     }
 
     /// Requests the object of the request from the handler.
-    pub(crate) fn want_object(&self, parts: &Parts) {
+    pub(crate) fn require_object(&self, parts: &Parts) {
         let verb = self.context.info.verb.as_str();
         let writes = matches!(verb, "create" | "update" | "patch" | "delete" | "deletecollection");
-        let mut open = self.open();
-        let Some(open) = open.as_mut().filter(|_| self.of_objects && writes) else { return };
+        let mut open = self.active();
+        let Some(open) = open.as_mut().filter(|_| self.is_object_request && writes) else { return };
         if verb == "patch" {
             open.patch = Encoding::of(parts.headers.get(CONTENT_TYPE));
         }
-        self.context.notes.want_sent(least(open.verdict.level));
+        self.context.notes.require_content(minimum_level(open.verdict.level));
     }
 
     /// Records a Status that rejected the request.
-    pub(crate) fn refused(&self, status: &Status) {
-        if let Some(open) = &mut *self.open() {
+    pub(crate) fn record_rejection(&self, status: &Status) {
+        if let Some(open) = &mut *self.active() {
             let json = serde_json::to_vec(status).unwrap_or_default();
             open.event.response_status = Content::json(&json).and_then(|status| status.status());
         }
     }
 
     /// Records a panic of the handler.
-    pub(crate) fn panicked(&self, text: &str) {
-        let Some(mut open) = self.open().take() else { return };
+    pub(crate) fn record_panic(&self, text: &str) {
+        let Some(mut open) = self.active().take() else { return };
         open.event.response_status = Some(ResponseStatus {
             status: "Failure".to_owned(),
             message: format!("APIServer panic'd: {text}"),
@@ -231,36 +239,36 @@ impl AuditRecord {
     }
 
     /// Records the start of the response, with the time since the request was received.
-    pub(crate) fn answered(&self, response: &Response, answering: Duration) {
-        let mut slot = self.open();
+    pub(crate) fn record_response(&self, response: &Response, answering: Duration) {
+        let mut slot = self.active();
         let Some(open) = slot.as_mut() else { return };
-        open.answering = Some(answering);
-        self.look_into_request(open);
+        open.response_started_after = Some(answering);
+        self.add_request_object(open);
         let code = response.status().as_u16();
         open.event.response_status.get_or_insert_default().code = code;
-        if self.long_running || open.is_refused {
+        if self.long_running || open.is_rejected {
             self.emit(open, Stage::ResponseStarted);
         }
-        if open.is_refused {
+        if open.is_rejected {
             *slot = None;
             return;
         }
         let may_be_status = code >= 400 || !matches!(self.context.info.verb.as_str(), "get" | "list");
         let wanted = open.verdict.level >= Level::RequestResponse || may_be_status;
         let form = Encoding::of(response.headers().get(CONTENT_TYPE));
-        if self.of_objects && wanted && form != Encoding::Other {
-            open.answer = Some((
+        if self.is_object_request && wanted && form != Encoding::Other {
+            open.response_body = Some((
                 form,
-                is_packed(response.headers()),
-                BodyBuffer::new(ANSWER_BYTES_MAX, &self.auditor.room),
+                is_compressed(response.headers()),
+                BodyBuffer::new(RESPONSE_BYTES_MAX, &self.auditor.memory),
             ));
         }
     }
 
     /// Records a piece of the response.
-    pub(crate) fn sent(&self, piece: &Bytes) {
-        if let Some(open) = &mut *self.open()
-            && let Some((_, _, kept)) = &mut open.answer
+    pub(crate) fn record_sent(&self, piece: &Bytes) {
+        if let Some(open) = &mut *self.active()
+            && let Some((_, _, kept)) = &mut open.response_body
         {
             kept.push(piece);
         }
@@ -273,41 +281,41 @@ impl AuditRecord {
         }
         open.event.stage = stage;
         if stage != Stage::RequestReceived {
-            self.look_into_request(open);
+            self.add_request_object(open);
             open.event.stage_time = self.clock.now();
         }
         if stage == Stage::ResponseComplete {
             let total = open.event.stage_time.nanos_since(open.event.received);
-            let answering = open.answering.filter(|_| !self.long_running);
+            let answering = open.response_started_after.filter(|_| !self.long_running);
             for (key, value) in slow::annotations(total, &self.latencies, answering) {
                 open.event.annotate(key, value);
             }
         }
-        let recorded = least(open.verdict.level);
+        let recorded = minimum_level(open.verdict.level);
         self.context.notes.each_annotation(recorded, |key, value| open.event.annotate(key.clone(), value));
         self.auditor.metrics.event();
         self.auditor.sink.process(std::slice::from_ref(&open.event))
     }
 
     /// Adds the request object, once it is available.
-    fn look_into_request(&self, open: &mut OpenRecord) {
-        let Some(sent) = self.context.notes.take_sent() else { return };
+    fn add_request_object(&self, open: &mut OpenRecord) {
+        let Some(sent) = self.context.notes.take_content() else { return };
         let content = match sent {
-            Sent::Patch(bytes) => open.patch.json(&bytes),
-            Sent::Object(sent) => {
+            RequestContent::Patch(bytes) => open.patch.json(&bytes),
+            RequestContent::Object(sent) => {
                 let brought = BodyObjectMeta {
                     namespace: sent.namespace,
                     name: sent.name,
                     uid: sent.uid,
                     resource_version: sent.resource_version,
                 };
-                open.event.object.get_or_insert_with(|| self.reference()).brought = Some(Box::new(brought));
-                sent.json.map(|json| open.trimmed(Content::written(json)))
+                open.event.object.get_or_insert_with(|| self.reference()).body_meta = Some(Box::new(brought));
+                sent.json.map(|json| open.apply_omissions(Content::from_json(json)))
             }
         };
         let Some(content) = content.filter(|_| open.verdict.level >= Level::Request) else { return };
-        open.kept = MemoryPermit::of(&self.auditor.room, content.bytes().len());
-        match open.kept {
+        open.object_permit = MemoryPermit::of(&self.auditor.memory, content.bytes().len());
+        match open.object_permit {
             Some(_) => open.event.request_object = Some(content),
             None => open.event.annotate(TRUNCATED, "true"),
         }
@@ -321,20 +329,20 @@ impl AuditRecord {
                 code: 200,
                 ..ResponseStatus::default()
             });
-            if self.long_running && !open.is_refused {
+            if self.long_running && !open.is_rejected {
                 self.emit(&mut open, Stage::ResponseStarted);
             }
         }
-        if open.is_refused || open.verdict.omit_stages.contains(Stage::ResponseComplete) {
+        if open.is_rejected || open.verdict.omit_stages.contains(Stage::ResponseComplete) {
             return;
         }
-        open.look_into_answer();
+        open.add_response_object();
         self.emit(&mut open, Stage::ResponseComplete);
     }
 }
 
 /// Delays the end of the request until a tunnel is closed.
-pub(crate) fn until_closed(
+pub(crate) fn defer_until_closed(
     recording: Option<Box<AuditRecord>>,
     response: &mut Response,
 ) -> Option<Box<AuditRecord>> {
@@ -349,7 +357,7 @@ pub(crate) fn until_closed(
 
 impl Drop for AuditRecord {
     fn drop(&mut self) {
-        let open = self.open().take();
+        let open = self.active().take();
         if let Some(open) = open {
             self.finish(open);
         }
@@ -357,14 +365,14 @@ impl Drop for AuditRecord {
 }
 
 impl OpenRecord {
-    fn trimmed(&self, content: Content) -> Content {
+    fn apply_omissions(&self, content: Content) -> Content {
         if self.verdict.omit_managed_fields { content.without_managed_fields() } else { content }
     }
 
-    fn look_into_answer(&mut self) {
-        let Some((form, packed, mut kept)) = self.answer.take() else { return };
+    fn add_response_object(&mut self) {
+        let Some((form, packed, mut kept)) = self.response_body.take() else { return };
         let bytes = match kept.take() {
-            Some(bytes) if packed => form::gunzip(&bytes, ANSWER_BYTES_MAX).map(Bytes::from),
+            Some(bytes) if packed => form::gunzip(&bytes, RESPONSE_BYTES_MAX).map(Bytes::from),
             bytes => bytes,
         };
         let Some(bytes) = bytes else { return self.event.annotate(TRUNCATED, "true") };
@@ -375,20 +383,20 @@ impl OpenRecord {
             self.event.response_status = Some(ResponseStatus { code, ..status });
         }
         if self.verdict.level >= Level::RequestResponse {
-            self.event.response_object = Some(self.trimmed(content));
+            self.event.response_object = Some(self.apply_omissions(content));
         }
     }
 }
 
-fn least(level: Level) -> Least {
+fn minimum_level(level: Level) -> MinimumLevel {
     match level {
-        Level::None | Level::Metadata => Least::Metadata,
-        Level::Request => Least::Request,
-        Level::RequestResponse => Least::RequestResponse,
+        Level::None | Level::Metadata => MinimumLevel::Metadata,
+        Level::Request => MinimumLevel::Request,
+        Level::RequestResponse => MinimumLevel::RequestResponse,
     }
 }
 
-fn is_packed(headers: &HeaderMap) -> bool {
+fn is_compressed(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding == "gzip")
 }
 

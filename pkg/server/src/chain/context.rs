@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use apimachinery::go_quote::Quoted;
 use apimachinery::query::{Query, decode_path};
-use apimachinery::request_context::{AuditId, BodyLength, Client, RequestContext};
+use apimachinery::request_context::{AuditId, BodyLength, ClientConnection, RequestContext};
 use apimachinery::request_info::{RequestInfo, request_info};
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
@@ -57,22 +57,22 @@ pub(super) fn context(
         audit_id: audit_id(&parts.headers, env),
         received: env.clock.now(),
         deadline: deadline.map(Instant::into_std),
-        client: Client::default(),
+        client: ClientConnection::default(),
         user_agent: user_agent.unwrap_or_default().into_owned(),
         peer: Some(peer.remote),
         forwarded_for: forwarded_for(&parts.headers),
         notes: Notes::default(),
         body: BodyLength::default(),
     };
-    let garbled = garbled(&context);
+    let garbled = check_query(&context);
     let rejection = rejection.or(garbled).or(late);
     ContextOutcome { context, rejection }
 }
 
 /// Rejects a write with an unparseable query. A read may ignore such parameters, as in upstream. But a
 /// collection must not be deleted without its selector.
-fn garbled(context: &RequestContext) -> Option<Rejection> {
-    let flaw = context.query.flaw().filter(|_| is_mutating(&context.info))?;
+fn check_query(context: &RequestContext) -> Option<Rejection> {
+    let flaw = context.query.error().filter(|_| is_mutating(&context.info))?;
     Some(Box::new(Status::bad_request(flaw.to_string())).into())
 }
 
@@ -84,7 +84,7 @@ fn info(parts: &Parts, query: &Query) -> Result<RequestInfo, Rejection> {
         let text =
             format!("Internal Server Error: {}: failed to create RequestInfo: {error}, {uri}\n", Quoted(uri));
         // Escaped, so that browsers do not interpret the text as markup.
-        Rejection::Unreadable(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+        Rejection::PlainText(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
     })
 }
 

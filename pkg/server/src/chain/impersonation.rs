@@ -27,7 +27,7 @@ pub(crate) use mode::Mode;
 use requested_user::RequestedUser;
 
 /// Size of the table of last used modes, at 4 bytes per user.
-const REMEMBERED: usize = 4096;
+const CACHE_SLOTS: usize = 4096;
 
 /// Effective user of a request: the authenticated user or an impersonated one.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Impersonation {
     pub(crate) fn new(gates: &Gates) -> Self {
         let modes: &'static [Mode] =
             if gates.enabled(Gate::ConstrainedImpersonation) { &Mode::ALL } else { &[Mode::Legacy] };
-        Impersonation { modes, last: (0..REMEMBERED).map(|_| AtomicU32::new(0)).collect() }
+        Impersonation { modes, last: (0..CACHE_SLOTS).map(|_| AtomicU32::new(0)).collect() }
     }
 
     /// Name of the step in metrics.
@@ -95,18 +95,18 @@ impl Impersonation {
         authorizer: &dyn Authorizer,
         metrics: &Impersonations,
     ) -> Result<EffectiveUser, Box<Status>> {
-        let Some(wanted) = RequestedUser::take(headers)? else { return Ok(EffectiveUser::Sender(sender)) };
+        let Some(requested) = RequestedUser::take(headers)? else { return Ok(EffectiveUser::Sender(sender)) };
         let attempt =
-            ImpersonationRequest { sender: sender.user(), wanted: &wanted, info, authorizer, metrics };
+            ImpersonationRequest { sender: sender.user(), requested: &requested, info, authorizer, metrics };
         let began = Instant::now();
-        let last = self.recall(&sender.user().name);
+        let last = self.cached_mode(&sender.user().name);
         let others = self.modes.iter().copied().filter(|mode| Some(*mode) != last);
         let mut rejection = None;
         for mode in last.into_iter().chain(others) {
             match mode.check(&attempt).await {
                 Ok(None) => {}
                 Ok(Some(user)) => {
-                    self.remember(&sender.user().name, mode);
+                    self.cache_mode(&sender.user().name, mode);
                     metrics.attempt(Some(mode), began.elapsed());
                     tracing::debug!(sender = sender.user().name, user = user.name, "impersonation");
                     return Ok(EffectiveUser::Other { user, constraint: mode.constraint() });
@@ -120,14 +120,14 @@ impl Impersonation {
     }
 
     /// Returns the cached mode of `name`.
-    fn recall(&self, name: &str) -> Option<Mode> {
+    fn cached_mode(&self, name: &str) -> Option<Mode> {
         let (slot, tag) = self.slot(name)?;
         let value = slot.load(Relaxed);
         let mode = Mode::ALL.get((value & 0xff).checked_sub(1)? as usize)?;
         (value & !0xff == tag).then_some(*mode)
     }
 
-    fn remember(&self, name: &str, mode: Mode) {
+    fn cache_mode(&self, name: &str, mode: Mode) {
         let index = (1_u32..).zip(Mode::ALL).find(|(_, other)| *other == mode);
         if let (Some((slot, tag)), Some((index, _))) = (self.slot(name), index) {
             slot.store(tag | index, Relaxed);
@@ -139,7 +139,7 @@ impl Impersonation {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         let hash = hasher.finish();
-        let slot = self.last.get(hash as usize % REMEMBERED)?;
+        let slot = self.last.get(hash as usize % CACHE_SLOTS)?;
         Some((slot, (hash >> 32) as u32 & !0xff))
     }
 }

@@ -20,15 +20,15 @@ use component_base::clock::Clock;
 use component_base::trace::{Span, Step};
 use endpoints::routing::dispatch::{Progress, Response};
 
-use super::Dispatched;
-use super::audit::{AuditRecord, Auditor, RecordedRequest, until_closed};
+use super::DispatchedResponse;
+use super::audit::{AuditRecord, Auditor, RecordedRequest, defer_until_closed};
 use super::impersonation::EffectiveUser;
 use super::rejection::{Rejection, note_decision};
 use super::trace::{self, Traces};
 use crate::env::Env;
-use crate::limits::seat::Seat;
-use crate::metrics::{Answered, Filter, Metrics};
-use crate::pages::console::{Requests, Stage, Tracked};
+use crate::limits::seat::RequestPermit;
+use crate::metrics::{Filter, Metrics, ResponseRecord};
+use crate::pages::console::{RequestTracker, Requests, Stage};
 
 /// The destinations of what is observed.
 pub(super) struct Observability {
@@ -50,9 +50,9 @@ impl Observability {
 /// Observes one request, until its response is sent.
 pub(crate) struct Observer {
     /// Boxed, because most responses are not audited and many can be active.
-    recording: Option<Box<AuditRecord>>,
-    answered: Answered,
-    tracked: Option<Tracked>,
+    audit_record: Option<Box<AuditRecord>>,
+    response: ResponseRecord,
+    console_entry: Option<RequestTracker>,
 }
 
 impl Observer {
@@ -64,23 +64,24 @@ impl Observer {
         received: Instant,
         long_running: bool,
     ) -> Self {
-        let answered = Answered::begin(&to.metrics, parts, context, long_running, received);
-        Observer { recording: None, answered, tracked: None }
+        let response = ResponseRecord::begin(&to.metrics, parts, context, long_running, received);
+        Observer { audit_record: None, response, console_entry: None }
     }
 
     /// Opens the request's entry in the console and its audit record.
-    pub(super) fn admitted(&mut self, to: &Observability, uri: &Uri, request: RecordedRequest<'_>) {
+    pub(super) fn open_record(&mut self, to: &Observability, uri: &Uri, request: RecordedRequest<'_>) {
         let RecordedRequest { context, long_running, .. } = request;
-        let received = self.answered.received();
-        self.tracked = to.requests.as_ref().map(|requests| requests.enter(context, received, long_running));
+        let received = self.response.received();
+        self.console_entry =
+            to.requests.as_ref().map(|requests| requests.enter(context, received, long_running));
         let recording = |auditor| Box::new(AuditRecord::new(auditor, &to.clock, uri, request));
-        self.recording = to.auditor.as_ref().map(recording);
+        self.audit_record = to.auditor.as_ref().map(recording);
     }
 
     /// The head of the request is not valid, so that it is rejected without a user.
     pub(super) fn invalid(&self, context: &RequestContext) {
-        let recording = self.recording.as_ref().filter(|_| !context.info.verb.is_empty());
-        recording.inspect(|recording| _ = recording.received(None));
+        let recording = self.audit_record.as_ref().filter(|_| !context.info.verb.is_empty());
+        recording.inspect(|recording| _ = recording.record_received(None));
     }
 
     /// The client certificate is valid for so many more seconds.
@@ -89,20 +90,24 @@ impl Observer {
     }
 
     /// Authentication, which `began` then, has ended.
-    pub(super) fn authenticated(&self, outcome: Result<&Authenticated, &Unauthenticated>, began: Instant) {
-        let took = self.metrics().filters.passed(Filter::Authentication, began) - began;
+    pub(super) fn record_authentication(
+        &self,
+        outcome: Result<&Authenticated, &Unauthenticated>,
+        began: Instant,
+    ) {
+        let took = self.metrics().filters.observe_since(Filter::Authentication, began) - began;
         self.metrics().authentications.count(outcome, took);
-        self.recording.as_ref().inspect(|recording| recording.authenticated(took));
+        self.audit_record.as_ref().inspect(|recording| recording.record_authentication(took));
     }
 
     /// Records that the request was received, if it is audited. False if the record is required and failed: then the
     /// request must not go on.
-    pub(super) fn received(&self, sender: Option<&Authenticated>) -> bool {
-        let Some(recording) = &self.recording else { return true };
+    pub(super) fn record_received(&self, sender: Option<&Authenticated>) -> bool {
+        let Some(recording) = &self.audit_record else { return true };
         let began = Instant::now();
-        let recorded = recording.received(sender.map(Authenticated::user));
+        let recorded = recording.record_received(sender.map(Authenticated::user));
         if recorded {
-            self.metrics().filters.passed(Filter::Audit, began);
+            self.metrics().filters.observe_since(Filter::Audit, began);
         }
         recorded
     }
@@ -118,147 +123,147 @@ impl Observer {
     ) -> Option<Span> {
         let traces = to.traces.as_ref();
         let span = traces.map_or(Span::none(), |traces| traces.begin(parts, context, sender.user(), env));
-        match &self.recording {
-            Some(recording) => Some(recording.timed(span)),
+        match &self.audit_record {
+            Some(recording) => Some(recording.wrap_span(span)),
             None => Some(span).filter(|span| !span.is_none()),
         }
     }
 
     /// Starts the clock for the steps after authentication.
-    pub(super) fn steps(&self, sender: &Authenticated) -> StepTimer<'_> {
-        self.tracked.as_ref().inspect(|tracked| tracked.sent_by(&sender.user().name));
-        StepTimer { observer: self, since: Instant::now() }
+    pub(super) fn start_step_timer(&self, sender: &Authenticated) -> StepTimer<'_> {
+        self.console_entry.as_ref().inspect(|tracked| tracked.set_user(&sender.user().name));
+        StepTimer { observer: self, started: Instant::now() }
     }
 
     /// The request is handed to the API, which notes the object that it brings if audit wants that.
-    pub(super) fn dispatching(&self, parts: &Parts) {
-        self.recording.as_ref().inspect(|recording| recording.want_object(parts));
+    pub(super) fn record_dispatch(&self, parts: &Parts) {
+        self.audit_record.as_ref().inspect(|recording| recording.require_object(parts));
     }
 
     /// A handler or a step panicked with this text.
-    pub(super) fn panicked(&self, text: &str) {
-        self.recording.as_ref().inspect(|recording| recording.panicked(text));
+    pub(super) fn record_panic(&self, text: &str) {
+        self.audit_record.as_ref().inspect(|recording| recording.record_panic(text));
     }
 
     /// The request is rejected with this status.
     pub(super) fn rejected(&self, status: &Status) {
-        self.recording.as_ref().inspect(|recording| recording.refused(status));
+        self.audit_record.as_ref().inspect(|recording| recording.record_rejection(status));
     }
 
     /// The server gave the request up to protect itself.
-    pub(super) fn terminated(&self, code: StatusCode) {
-        self.answered.terminated(code);
+    pub(super) fn record_termination(&self, code: StatusCode) {
+        self.response.terminated(code);
     }
 
     /// There is a response, whose body is still to be sent. Returns the time since the request was received. `waited`
     /// is the time that the request was queued.
-    pub(super) fn answered(&mut self, response: &mut Response, waited: Duration) -> Duration {
-        let took = self.answered.received().elapsed();
-        self.recording.as_ref().inspect(|recording| recording.answered(response, took));
-        self.recording = until_closed(self.recording.take(), response);
+    pub(super) fn record_response(&mut self, response: &mut Response, waited: Duration) -> Duration {
+        let took = self.response.received().elapsed();
+        self.audit_record.as_ref().inspect(|recording| recording.record_response(response, took));
+        self.audit_record = defer_until_closed(self.audit_record.take(), response);
         let progress = response.extensions_mut().remove::<Progress>();
-        if let Some(tracked) = &mut self.tracked {
-            tracked.answered(response.status(), progress);
+        if let Some(tracked) = &mut self.console_entry {
+            tracked.set_response(response.status(), progress);
         }
-        self.answered.answered(response.status(), waited, took);
+        self.response.record_response(response.status(), waited, took);
         took
     }
 
     /// A request is turned away before anything but the metrics observes it.
-    pub(super) fn turned_away(&mut self, code: StatusCode) {
-        self.answered.answered(code, Duration::ZERO, Duration::ZERO);
+    pub(super) fn record_turned_away(&mut self, code: StatusCode) {
+        self.response.record_response(code, Duration::ZERO, Duration::ZERO);
     }
 
     /// A part of the body is sent; `None` for a frame without data.
-    pub(super) fn sent(&mut self, data: Option<&Bytes>) {
+    pub(super) fn record_sent(&mut self, data: Option<&Bytes>) {
         let bytes = data.map_or(0, Bytes::len);
-        self.answered.add_bytes(bytes);
-        self.tracked.as_ref().inspect(|tracked| tracked.sent(bytes));
-        if let (Some(recording), Some(data)) = (&self.recording, data) {
-            recording.sent(data);
+        self.response.add_bytes(bytes);
+        self.console_entry.as_ref().inspect(|tracked| tracked.count_sent(bytes));
+        if let (Some(recording), Some(data)) = (&self.audit_record, data) {
+            recording.record_sent(data);
         }
     }
 
     /// The body is complete. The audit event is written now: a client with the whole response finds it in the log.
-    pub(super) fn completed(&mut self) {
-        self.recording = None;
+    pub(super) fn record_completion(&mut self) {
+        self.audit_record = None;
     }
 
     /// The deadline passed while the body was sent.
-    pub(super) fn timed_out_sending(&self) {
+    pub(super) fn record_send_timeout(&self) {
         self.metrics().timeouts.increment();
-        self.answered.aborted();
+        self.response.aborted();
     }
 
     /// Making the body panicked.
-    pub(super) fn panicked_sending(&self) {
+    pub(super) fn record_send_panic(&self) {
         self.metrics().panics.increment();
-        self.answered.aborted();
+        self.response.aborted();
         tracing::error!("panic while an answer was sent");
-        self.panicked("while an answer was sent");
+        self.record_panic("while an answer was sent");
     }
 
     fn metrics(&self) -> &Metrics {
-        self.answered.metrics()
+        self.response.metrics()
     }
 }
 
 /// Times the steps after authentication, each from the end of the one before.
 pub(super) struct StepTimer<'o> {
     observer: &'o Observer,
-    since: Instant,
+    started: Instant,
 }
 
 impl StepTimer<'_> {
     /// The user that the request runs as is known.
-    pub(super) fn impersonated(&mut self, filter: Filter, actor: &EffectiveUser) {
-        let Observer { recording, tracked, .. } = self.observer;
-        if let (Some(recording), EffectiveUser::Other { user, constraint }) = (recording, actor) {
-            recording.impersonated(user, constraint);
+    pub(super) fn record_impersonation(&mut self, filter: Filter, actor: &EffectiveUser) {
+        let Observer { audit_record, console_entry, .. } = self.observer;
+        if let (Some(audit_record), EffectiveUser::Other { user, constraint }) = (audit_record, actor) {
+            audit_record.record_impersonation(user, constraint);
         }
-        let took = self.passed(filter);
+        let took = self.record_step(filter);
         if matches!(actor, EffectiveUser::Other { .. }) {
-            Span::took(Step::Impersonation, took);
+            Span::record_step(Step::Impersonation, took);
         }
-        tracked.as_ref().inspect(|tracked| tracked.reaches(Stage::Queue));
+        console_entry.as_ref().inspect(|console_entry| console_entry.set_stage(Stage::Queue));
     }
 
     /// Flow control has let the request pass.
-    pub(super) fn seated(&mut self, filter: Filter, seat: &Seat) {
-        self.passed(filter);
-        Span::took(Step::Queue, seat.waited());
-        self.observer.tracked.as_ref().inspect(|tracked| tracked.reaches(Stage::Authorization));
+    pub(super) fn record_seat(&mut self, filter: Filter, seat: &RequestPermit) {
+        self.record_step(filter);
+        Span::record_step(Step::Queue, seat.queue_time());
+        self.observer.console_entry.as_ref().inspect(|tracked| tracked.set_stage(Stage::Authorization));
     }
 
     /// The authorizer has decided.
-    pub(super) fn authorized(&mut self, outcome: &Result<Authorized, Unauthorized>, notes: &Notes) {
-        let took = self.passed(Filter::Authorization);
-        Span::took(Step::Authorization, took);
+    pub(super) fn record_authorization(&mut self, outcome: &Result<Authorized, Unauthorized>, notes: &Notes) {
+        let took = self.record_step(Filter::Authorization);
+        Span::record_step(Step::Authorization, took);
         self.observer.metrics().authorizations.count(outcome, took);
-        self.observer.recording.as_ref().inspect(|_| note_decision(notes, outcome));
+        self.observer.audit_record.as_ref().inspect(|_| note_decision(notes, outcome));
         if outcome.is_ok() {
-            self.observer.tracked.as_ref().inspect(|tracked| tracked.reaches(Stage::Work));
+            self.observer.console_entry.as_ref().inspect(|tracked| tracked.set_stage(Stage::Work));
         }
     }
 
     /// Counts a step, and returns how long it took.
-    fn passed(&mut self, filter: Filter) -> Duration {
-        let now = self.observer.metrics().filters.passed(filter, self.since);
-        now - std::mem::replace(&mut self.since, now)
+    fn record_step(&mut self, filter: Filter) -> Duration {
+        let now = self.observer.metrics().filters.observe_since(filter, self.started);
+        now - std::mem::replace(&mut self.started, now)
     }
 }
 
 /// Runs `steps` within the span and ends the span with the response.
 pub(super) async fn within_span(
     span: Span,
-    steps: Pin<&mut impl Future<Output = Result<Dispatched, Rejection>>>,
-) -> Result<Dispatched, Rejection> {
+    steps: Pin<&mut impl Future<Output = Result<DispatchedResponse, Rejection>>>,
+) -> Result<DispatchedResponse, Rejection> {
     match span.clone().within(steps).await {
-        Ok(Dispatched { response, grant }) => {
-            Ok(Dispatched { response: trace::until_sent(span, response), grant })
+        Ok(DispatchedResponse { response, grant }) => {
+            Ok(DispatchedResponse { response: trace::end_span_when_sent(span, response), grant })
         }
         Err(rejection) => {
-            trace::refused(&span, &rejection);
+            trace::record_rejection(&span, &rejection);
             Err(rejection)
         }
     }

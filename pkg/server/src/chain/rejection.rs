@@ -19,9 +19,9 @@ pub(super) enum Rejection {
     },
     /// The deadline has passed. Upstream's filter writes this Status without its kind, and clients handle
     /// that text specially.
-    TooLate(Box<Status>),
+    DeadlineExceeded(Box<Status>),
     /// 500 with this text, not as a Status, as in upstream.
-    Unreadable(String),
+    PlainText(String),
     Panicked(String),
 }
 
@@ -38,7 +38,7 @@ impl Rejection {
         let target = uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let text = format!("Internal Server Error: {}: {cause}", quote(target));
         let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        Rejection::Unreadable(format!("{text}\n"))
+        Rejection::PlainText(format!("{text}\n"))
     }
 
     /// Rejection for a panic, with its message if it is a text.

@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 use endpoints::routing::dispatch::{Body, BoxError};
 
 use crate::chain::RequestResources;
-use crate::limits::seats::Lease;
+use crate::limits::seats::ResponseGrant;
 
 /// Passes frames through. A panic or an expired deadline ends the body with an error. This cuts the stream,
 /// so that the client does not mistake it for complete.
@@ -19,15 +19,19 @@ pub(crate) struct ResponseBody {
     inner: Body,
     deadline: Option<Pin<Box<Sleep>>>,
     /// Resources of the request, released when the body is dropped.
-    held: RequestResources,
+    resources: RequestResources,
 }
 
 impl ResponseBody {
-    pub(crate) fn new(inner: Body, deadline: Option<Pin<Box<Sleep>>>, mut held: RequestResources) -> Self {
+    pub(crate) fn new(
+        inner: Body,
+        deadline: Option<Pin<Box<Sleep>>>,
+        mut resources: RequestResources,
+    ) -> Self {
         if inner.is_end_stream() {
-            held.observer.completed();
+            resources.observer.record_completion();
         }
-        ResponseBody { inner, deadline, held }
+        ResponseBody { inner, deadline, resources }
     }
 }
 
@@ -41,27 +45,27 @@ impl http_body::Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         let frame = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut this.inner).poll_frame(cx)));
-        if this.held.lease.as_deref().is_some_and(Lease::is_over) {
-            this.held.lease = None;
+        if this.resources.response_grant.as_deref().is_some_and(ResponseGrant::is_finished) {
+            this.resources.response_grant = None;
         }
         match frame {
             Ok(Poll::Ready(frame)) => {
                 let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-                this.held.observer.sent(data);
+                this.resources.observer.record_sent(data);
                 if frame.is_none() || this.inner.is_end_stream() {
-                    this.held.observer.completed();
+                    this.resources.observer.record_completion();
                 }
                 Poll::Ready(frame)
             }
             Ok(Poll::Pending) => match this.deadline.as_mut().map(|deadline| deadline.as_mut().poll(cx)) {
                 Some(Poll::Ready(())) => {
-                    this.held.observer.timed_out_sending();
+                    this.resources.observer.record_send_timeout();
                     Poll::Ready(Some(Err("the request ran out of time while its answer was sent".into())))
                 }
                 _ => Poll::Pending,
             },
             Err(_) => {
-                this.held.observer.panicked_sending();
+                this.resources.observer.record_send_panic();
                 Poll::Ready(Some(Err("panic while the answer was made".into())))
             }
         }

@@ -28,7 +28,7 @@ pub struct Services {
     /// Handler of authorized requests.
     pub dispatch: Arc<dyn Dispatch>,
     /// CPU pool for expensive writes.
-    pub heavy: CpuPool,
+    pub cpu_pool: CpuPool,
     /// Returns the paths that `dispatch` serves, to be listed at `/`.
     pub api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     pub health: Arc<Health>,

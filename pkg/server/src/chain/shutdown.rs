@@ -7,23 +7,23 @@ use http::request::Parts;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::observer::Observer;
-use super::{Answer, Chain, RequestResources};
+use super::{Chain, RequestResources, SentResponse};
 use crate::chain::response_body::ResponseBody;
 use crate::connection::peer::{ActiveRequest, Peer};
 use crate::respond;
 
 /// Active request that delays the end of the server until it is dropped; `None` for exempt requests.
-pub(crate) type UnderWay = Option<TaskTrackerToken>;
+pub(crate) type ActiveToken = Option<TaskTrackerToken>;
 
 impl Chain {
     /// Waits until no request is active, except long-running ones. Call it after new requests are rejected.
-    pub async fn answered(&self) {
+    pub async fn wait_for_responses(&self) {
         self.under_way.close();
         self.under_way.wait().await;
     }
 
     /// Counts a request as active, unless it must be rejected.
-    pub(super) fn admitted(&self, parts: &Parts, long_running: bool) -> Option<UnderWay> {
+    pub(super) fn admit(&self, parts: &Parts, long_running: bool) -> Option<ActiveToken> {
         let exempt = is_exempt(parts);
         // Counted before the check, so that a waiter for the last request misses none.
         let under_way = (!long_running && !exempt).then(|| self.under_way.token());
@@ -32,11 +32,11 @@ impl Chain {
 }
 
 /// Rejection of a late request: retry on another server.
-pub(super) fn turned_away(peer: &Peer, mut observer: Observer, active: ActiveRequest) -> Answer {
+pub(super) fn reject_late(peer: &Peer, mut observer: Observer, active: ActiveRequest) -> SentResponse {
     let mut response = respond::shutting_down();
     peer.close_after_response(response.headers_mut());
-    observer.turned_away(response.status());
-    let held = RequestResources { observer, _active: active, _under_way: None, lease: None };
+    observer.record_turned_away(response.status());
+    let held = RequestResources { observer, _active: active, _active_token: None, response_grant: None };
     response.map(|body| ResponseBody::new(body, None, held))
 }
 

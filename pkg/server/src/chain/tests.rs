@@ -158,7 +158,7 @@ async fn watch_path_without_resource_is_unreadable() {
 #[tokio::test]
 async fn optional_pages_are_off_by_default() {
     let flags = Some([("v".to_owned(), "0".to_owned())].into());
-    let debugging = Some(crate::Debugging::new(Arc::new(|_| {})));
+    let debugging = Some(crate::DebugPages::new(Arc::new(|_| {})));
     let pages = PageOptions { flags, statusz: true, debugging, ..PageOptions::default() };
     let all = setup_with(&[Mode::AlwaysAllow], ChainOptions { pages, ..ChainOptions::default() });
     for path in ["/flagz", "/statusz", "/debug/flags"] {
@@ -285,7 +285,7 @@ async fn write_continues_after_disconnect_but_read_stops() {
             () = setup.script.entered.notified() => {}
         }
         setup.script.release.notify_one();
-        timeout(PATIENCE, setup.chain.drained()).await.unwrap();
+        timeout(PATIENCE, setup.chain.wait_for_writes()).await.unwrap();
         assert_eq!(setup.script.finished.load(SeqCst) - before, finished, "{method}");
         setup.chain.writes.reopen();
     }
@@ -312,7 +312,7 @@ async fn full_limit_returns_429_until_seat_is_free() {
 async fn expensive_writes_run_in_cpu_pool() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
-    let pool = setup.chain.heavy.clone();
+    let pool = setup.chain.cpu_pool.clone();
     let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
     tokio::task::yield_now().await;
     let long = "x".repeat(HEAVY_WRITE_BYTES + 1);
@@ -341,7 +341,7 @@ async fn expensive_writes_run_in_cpu_pool() {
 async fn pool_task_never_waits_for_pool() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
-    let pool = setup.chain.heavy.clone();
+    let pool = setup.chain.cpu_pool.clone();
     let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
     tokio::task::yield_now().await;
     let long = "x".repeat(HEAVY_WRITE_BYTES + 1);
@@ -356,7 +356,7 @@ async fn pool_task_never_waits_for_pool() {
 async fn expensive_writes_beyond_queue_are_rejected() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
-    let pool = setup.chain.heavy.clone();
+    let pool = setup.chain.cpu_pool.clone();
     let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
     tokio::task::yield_now().await;
     let send = || {

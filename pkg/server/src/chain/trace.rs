@@ -36,8 +36,8 @@ impl Traces {
         let trusted = user.in_group(GROUP_MASTERS) || user.in_group(GROUP_MONITORING);
         let (sampled, origin) = match remote(parts) {
             Some(remote) if trusted => (remote.sampled, Origin::Continued(remote)),
-            Some(remote) => (env.happens(self.sampling_rate), Origin::Linked(remote)),
-            None => (env.happens(self.sampling_rate), Origin::New),
+            Some(remote) => (env.random_bool(self.sampling_rate), Origin::Linked(remote)),
+            None => (env.random_bool(self.sampling_rate), Origin::New),
         };
         if !sampled {
             return Span::none();
@@ -117,11 +117,11 @@ fn version(parts: &Parts) -> &'static str {
 }
 
 /// Ends the span when the response is complete.
-pub(super) fn until_sent(span: Span, response: Response) -> Response {
+pub(super) fn end_span_when_sent(span: Span, response: Response) -> Response {
     if span.is_none() {
         return response;
     }
-    note_code(&span, response.status().as_u16());
+    record_code(&span, response.status().as_u16());
     response.map(|body| {
         ObservedBody::body(body, move |sent: SendResult| {
             if sent.bytes > 0 {
@@ -132,21 +132,21 @@ pub(super) fn until_sent(span: Span, response: Response) -> Response {
 }
 
 /// Records a rejection in the span.
-pub(super) fn refused(span: &Span, rejection: &Rejection) {
+pub(super) fn record_rejection(span: &Span, rejection: &Rejection) {
     if span.is_none() {
         return;
     }
-    note_code(
+    record_code(
         span,
         match rejection {
-            Rejection::Status(status) | Rejection::TooLate(status) => status.code,
+            Rejection::Status(status) | Rejection::DeadlineExceeded(status) => status.code,
             Rejection::TooMany { .. } => 429,
-            Rejection::Unreadable(_) | Rejection::Panicked(_) => 500,
+            Rejection::PlainText(_) | Rejection::Panicked(_) => 500,
         },
     );
 }
 
-fn note_code(span: &Span, code: u16) {
+fn record_code(span: &Span, code: u16) {
     span.set("http.response.status_code", i64::from(code));
     if code >= 500 {
         span.failed("");

@@ -12,7 +12,7 @@ use endpoints::routing::dispatch::{BODY_BYTES_MAX, Body, BoxError, Dispatch, Req
 
 /// True if a write is expensive. Reads the available body if it is or may be large, so that a pool thread
 /// never waits for input. The handler gets the unchanged body.
-pub(super) async fn is_heavy(request: Request, dispatch: &dyn Dispatch) -> (Request, bool) {
+pub(super) async fn is_expensive(request: Request, dispatch: &dyn Dispatch) -> (Request, bool) {
     if !request.context.info.is_resource {
         // Documents do not read a body. The pool builds them, so their request must not run in the pool.
         return (request, false);
@@ -28,11 +28,11 @@ pub(super) async fn is_heavy(request: Request, dispatch: &dyn Dispatch) -> (Requ
 
 /// Reads a body to its end, its error, or just beyond the maximum size. Returns the whole body again with the
 /// number of bytes read.
-async fn read_ahead(mut rest: Body) -> (Body, usize) {
+async fn read_ahead(mut unread_body: Body) -> (Body, usize) {
     let mut read = BytesMut::new();
     let mut failure = None;
     while read.len() <= BODY_BYTES_MAX {
-        match rest.frame().await {
+        match unread_body.frame().await {
             None => break,
             Some(Ok(frame)) => read.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
             Some(Err(error)) => {
@@ -43,14 +43,14 @@ async fn read_ahead(mut rest: Body) -> (Body, usize) {
     }
     let bytes = read.len();
     let read = Some(read.freeze()).filter(|read| !read.is_empty());
-    (ReadAhead { read, failure, rest }.boxed_unsync(), bytes)
+    (ReadAhead { read, failure, unread_body }.boxed_unsync(), bytes)
 }
 
 /// Body whose start was already read.
 struct ReadAhead {
     read: Option<Bytes>,
     failure: Option<BoxError>,
-    rest: Body,
+    unread_body: Body,
 }
 
 impl http_body::Body for ReadAhead {
@@ -66,12 +66,12 @@ impl http_body::Body for ReadAhead {
         }
         match self.failure.take() {
             Some(failure) => Poll::Ready(Some(Err(failure))),
-            None => Pin::new(&mut self.rest).poll_frame(cx),
+            None => Pin::new(&mut self.unread_body).poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.read.is_none() && self.failure.is_none() && self.rest.is_end_stream()
+        self.read.is_none() && self.failure.is_none() && self.unread_body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -17,38 +17,38 @@ pub(crate) const STALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Activity of one connection. Requests and reads update it without locks or timers; one timer per connection
 /// checks it periodically.
 pub(crate) struct Activity {
-    origin: Instant,
+    epoch: Instant,
     /// True if the first byte of a request starts the head timeout (HTTP/1.1). In HTTP/2 a frame may arrive
     /// at any time, and a slow one only counts as idle.
-    heads: bool,
+    times_out_heads: bool,
     in_flight: AtomicUsize,
     /// Number of requests whose response has not started.
-    pondered: AtomicUsize,
-    /// Milliseconds since `origin`.
+    pending_responses: AtomicUsize,
+    /// Milliseconds since `epoch`.
     written_at: AtomicU64,
-    /// Milliseconds since `origin`.
+    /// Milliseconds since `epoch`.
     idle_since: AtomicU64,
-    /// Milliseconds since `origin`, plus one; 0 when no head is under way.
+    /// Milliseconds since `epoch`, plus one; 0 when no head is under way.
     head_since: AtomicU64,
 }
 
 impl Activity {
     /// Activity of a new connection. The timeout for the first request's head is already running.
-    pub(crate) fn new(heads: bool) -> Self {
+    pub(crate) fn new(times_out_heads: bool) -> Self {
         Activity {
-            origin: Instant::now(),
-            heads,
+            epoch: Instant::now(),
+            times_out_heads,
             in_flight: AtomicUsize::new(0),
-            pondered: AtomicUsize::new(0),
+            pending_responses: AtomicUsize::new(0),
             written_at: AtomicU64::new(0),
             idle_since: AtomicU64::new(0),
-            head_since: AtomicU64::new(u64::from(heads)),
+            head_since: AtomicU64::new(u64::from(times_out_heads)),
         }
     }
 
     /// Records that bytes were received.
     pub(crate) fn read(&self) {
-        if self.heads && self.in_flight.load(Relaxed) == 0 && self.head_since.load(Relaxed) == 0 {
+        if self.times_out_heads && self.in_flight.load(Relaxed) == 0 && self.head_since.load(Relaxed) == 0 {
             self.head_since.store(self.elapsed() + 1, Relaxed);
         }
     }
@@ -61,20 +61,20 @@ impl Activity {
     /// Waits for the response head. Meanwhile the server causes the delay, so the connection does not count
     /// as stalled.
     pub(crate) async fn prepare_response<A>(&self, answer: impl Future<Output = A>) -> A {
-        self.pondered.fetch_add(1, Relaxed);
-        let _done = PreparingResponse(&self.pondered);
+        self.pending_responses.fetch_add(1, Relaxed);
+        let _done = PreparingResponse(&self.pending_responses);
         answer.await
     }
 
     /// Waits until the client has stalled the connection for [`STALL_TIMEOUT`]: every response has started
     /// and no byte of the rest was read.
-    pub(crate) async fn stalled(&self) {
+    pub(crate) async fn wait_until_stalled(&self) {
         let mut since = Instant::now();
         loop {
             let now = Instant::now();
-            let written = self.origin + Duration::from_millis(self.written_at.load(Relaxed));
+            let written = self.epoch + Duration::from_millis(self.written_at.load(Relaxed));
             since = since.max(written);
-            if self.pondered.load(Relaxed) > 0 {
+            if self.pending_responses.load(Relaxed) > 0 {
                 since = now;
             }
             match since + STALL_TIMEOUT {
@@ -118,11 +118,11 @@ impl Activity {
             0 => (self.idle_since.load(Relaxed), IDLE_TIMEOUT),
             head => (head - 1, HEAD_TIMEOUT),
         };
-        Some(self.origin + Duration::from_millis(since) + timeout)
+        Some(self.epoch + Duration::from_millis(since) + timeout)
     }
 
     fn elapsed(&self) -> u64 {
-        u64::try_from(self.origin.elapsed().as_millis()).unwrap_or(u64::MAX - 1)
+        u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX - 1)
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(3)).await;
             activity.written();
         };
-        tokio::join!(activity.stalled(), work);
+        tokio::join!(activity.wait_until_stalled(), work);
         assert_eq!(start.elapsed().as_secs(), 25 + 3 + 10);
     }
 

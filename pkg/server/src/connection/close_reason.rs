@@ -5,22 +5,22 @@ use std::pin::Pin;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::GOODBYE_MAX;
+use super::SHUTDOWN_TIMEOUT;
 use super::peer::Peer;
 use crate::lifecycle::Lifecycle;
 
 /// State of the end of a connection.
 #[derive(Default)]
-pub(super) struct Endings {
+pub(super) struct CloseState {
     /// The server shuts down.
     draining: bool,
     /// The active requests are the last ones.
-    leaving: bool,
+    disconnecting: bool,
     /// Deadline of the connection, even with active requests.
-    gone_by: Option<Instant>,
+    close_deadline: Option<Instant>,
 }
 
-impl Endings {
+impl CloseState {
     /// Waits until the client must disconnect. Returns true when the connection must end without further
     /// waiting.
     pub(super) async fn next(
@@ -30,20 +30,20 @@ impl Endings {
         expired: Pin<&mut impl Future<Output = ()>>,
         stalled: Pin<&mut impl Future<Output = ()>>,
     ) -> bool {
-        let Endings { draining, leaving, gone_by } = self;
+        let CloseState { draining, disconnecting, close_deadline } = self;
         tokio::select! {
             biased;
             () = lifecycle.draining().cancelled(), if !*draining => *draining = true,
-            () = peer.retire.cancelled(), if !*leaving => {}
-            () = expired, if gone_by.is_none() => *gone_by = Some(Instant::now() + GOODBYE_MAX),
+            () = peer.retire.cancelled(), if !*disconnecting => {}
+            () = expired, if close_deadline.is_none() => *close_deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT),
             // A client that does not read must not delay the shutdown.
             () = stalled, if *draining => {
                 tracing::debug!(remote = %peer.remote, "cut off: it does not read its answers");
                 return true;
             }
-            () = sleep_until(gone_by.unwrap_or_else(Instant::now)), if gone_by.is_some() => return true,
+            () = sleep_until(close_deadline.unwrap_or_else(Instant::now)), if close_deadline.is_some() => return true,
         }
-        *leaving = true;
+        *disconnecting = true;
         false
     }
 }

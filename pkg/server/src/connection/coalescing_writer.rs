@@ -20,10 +20,10 @@ use crate::connection::wake_gate::WakeFlag;
 
 /// Buffer size: at this size, output is sent without waiting for more. No more output is accepted while the
 /// client does not read. Equals four TLS records.
-const GATHERED_BYTES_MAX: usize = 64 * 1024;
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 /// Output of one connection before it yields: the work of a fraction of a millisecond.
-const YIELD_AFTER_BYTES: usize = 4 * GATHERED_BYTES_MAX;
+const YIELD_AFTER_BYTES: usize = 4 * BUFFER_BYTES_MAX;
 
 /// Stream with coalesced output. Clones share the stream: the connection writes to one, and
 /// [`CoalescingWriter::poll_driving`] sends from the other. Both live in one task, so the lock is never contended.
@@ -33,17 +33,17 @@ pub(crate) struct CoalescingWriter<S>(Arc<Mutex<Output<S>>>);
 struct Output<S> {
     stream: S,
     /// Freed after sending, because most connections are idle.
-    waiting: Vec<u8>,
-    /// Number of bytes of `waiting` that the stream has accepted.
-    taken: usize,
+    buffer: Vec<u8>,
+    /// Number of bytes of `buffer` that the stream has accepted.
+    sent_len: usize,
     /// Size of the previous output, as the expected size of the next.
-    last: usize,
+    last_len: usize,
     /// True if a flush may be delayed to collect more output.
-    gathers: bool,
+    coalescing: bool,
     /// True if the stream may have buffered bytes.
     unflushed: bool,
     /// True if the connection has yielded since it was woken.
-    waited: bool,
+    yielded: bool,
     /// Number of bytes sent since the connection last yielded.
     sent: usize,
     /// Set when input from the client is available.
@@ -59,19 +59,29 @@ impl<S> Clone for CoalescingWriter<S> {
 }
 
 impl<S> CoalescingWriter<S> {
-    /// Creates a stream without buffered output. Without `gathers` each flush is passed on: HTTP/1.1 flushes
+    /// Creates a stream without buffered output. Without `coalescing` each flush is passed on: HTTP/1.1 flushes
     /// at the right time, and may give its stream to code that does not call [`CoalescingWriter::poll_driving`].
-    pub(crate) fn new(stream: S, gathers: bool) -> Self {
-        let waiting = Vec::new();
-        let taken = 0;
-        let last = 0;
+    pub(crate) fn new(stream: S, coalescing: bool) -> Self {
+        let buffer = Vec::new();
+        let sent_len = 0;
+        let last_len = 0;
         let unflushed = false;
-        let waited = false;
+        let yielded = false;
         let sent = 0;
         let reads = WakeFlag::new(true);
         let read_waker = Waker::from(Arc::clone(&reads));
-        let output =
-            Output { stream, waiting, taken, last, gathers, unflushed, waited, sent, reads, read_waker };
+        let output = Output {
+            stream,
+            buffer,
+            sent_len,
+            last_len,
+            coalescing,
+            unflushed,
+            yielded,
+            sent,
+            reads,
+            read_waker,
+        };
         CoalescingWriter(Arc::new(Mutex::new(output)))
     }
 
@@ -81,8 +91,8 @@ impl<S> CoalescingWriter<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Output<S> {
-    fn room(&self) -> usize {
-        GATHERED_BYTES_MAX.saturating_sub(self.waiting.len())
+    fn remaining_capacity(&self) -> usize {
+        BUFFER_BYTES_MAX.saturating_sub(self.buffer.len())
     }
 
     /// Writes the buffer to the stream and flushes it. Yields after enough output.
@@ -92,18 +102,18 @@ impl<S: AsyncWrite + Unpin> Output<S> {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        while let Some(rest @ [_, ..]) = self.waiting.get(self.taken..) {
+        while let Some(rest @ [_, ..]) = self.buffer.get(self.sent_len..) {
             let taken = ready!(Pin::new(&mut self.stream).poll_write(cx, rest))?;
             if taken == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            self.taken += taken;
+            self.sent_len += taken;
         }
-        if !self.waiting.is_empty() {
-            self.last = self.waiting.len();
-            self.sent = self.sent.saturating_add(self.last);
+        if !self.buffer.is_empty() {
+            self.last_len = self.buffer.len();
+            self.sent = self.sent.saturating_add(self.last_len);
         }
-        (self.waiting, self.taken) = (Vec::new(), 0);
+        (self.buffer, self.sent_len) = (Vec::new(), 0);
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
         self.unflushed = false;
         Poll::Ready(Ok(()))
@@ -122,8 +132,8 @@ impl<S: AsyncWrite + Unpin> CoalescingWriter<S> {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<C::Output>> {
         let mut output = self.lock();
-        output.waited = output.gathers && !output.reads.take() && !output.waited;
-        if output.waited {
+        output.yielded = output.coalescing && !output.reads.take() && !output.yielded;
+        if output.yielded {
             // Moves to the end of the run queue.
             cx.waker().wake_by_ref();
             return Poll::Pending;
@@ -160,21 +170,21 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CoalescingWriter<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let mut output = self.lock();
-        if output.room() == 0 {
+        if output.remaining_capacity() == 0 {
             ready!(output.poll_send(cx))?;
         }
-        let before = output.waiting.len();
+        let before = output.buffer.len();
         if before == 0 {
             let written = bufs.iter().map(|buf| buf.len()).sum::<usize>();
-            let expected = written.max(output.last).min(GATHERED_BYTES_MAX);
-            output.waiting.reserve_exact(expected);
+            let expected = written.max(output.last_len).min(BUFFER_BYTES_MAX);
+            output.buffer.reserve_exact(expected);
         }
         for buf in bufs {
-            let fits = buf.len().min(output.room());
-            output.waiting.extend_from_slice(buf.get(..fits).unwrap_or_default());
+            let fits = buf.len().min(output.remaining_capacity());
+            output.buffer.extend_from_slice(buf.get(..fits).unwrap_or_default());
         }
         output.unflushed = true;
-        Poll::Ready(Ok(output.waiting.len() - before))
+        Poll::Ready(Ok(output.buffer.len() - before))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -184,7 +194,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CoalescingWriter<S> {
     /// Does nothing for coalesced output; [`CoalescingWriter::poll_driving`] sends it.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut output = self.lock();
-        if output.gathers { Poll::Ready(Ok(())) } else { output.poll_send(cx) }
+        if output.coalescing { Poll::Ready(Ok(())) } else { output.poll_send(cx) }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -59,7 +59,7 @@ impl Peer {
     }
 
     /// Client certificates of the peer.
-    pub(crate) fn shown(&self) -> Option<&ClientCertificates> {
+    pub(crate) fn client_certificates(&self) -> Option<&ClientCertificates> {
         self.shown.as_ref()
     }
 
@@ -85,12 +85,12 @@ impl Peer {
     }
 
     /// True if the strict HTTP/1.1 reader does not apply: for HTTP/2, and after a 101 response.
-    pub(crate) fn is_opaque(&self) -> bool {
+    pub(crate) fn is_not_http1(&self) -> bool {
         self.opaque.load(Relaxed)
     }
 
     /// Ready when this many requests are completed.
-    pub(crate) fn poll_answered(&self, cx: &Context<'_>, requests: u64) -> Poll<()> {
+    pub(crate) fn poll_response(&self, cx: &Context<'_>, requests: u64) -> Poll<()> {
         self.waiting.register(cx.waker());
         if self.answered.load(Relaxed) == requests { Poll::Ready(()) } else { Poll::Pending }
     }

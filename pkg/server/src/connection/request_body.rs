@@ -17,14 +17,14 @@ use hyper::body::Incoming;
 use tokio::time::timeout;
 
 /// Maximum length of the discarded rest in bytes.
-const REST_BYTES_MAX: u64 = 256 * 1024;
+const DISCARD_BYTES_MAX: u64 = 256 * 1024;
 /// Maximum wait for the rest.
-const REST_TIME_MAX: Duration = Duration::from_secs(5);
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Body that leaves its unread part in a [`UnreadBody`] when it is dropped.
 pub(crate) struct RequestBody {
     inner: Option<Incoming>,
-    rest: UnreadBody,
+    unread: UnreadBody,
 }
 
 /// Unread part of a body.
@@ -34,15 +34,15 @@ pub(crate) struct UnreadBody(Arc<Mutex<Option<Incoming>>>);
 impl RequestBody {
     /// Splits a body into a readable body and its later rest.
     pub(crate) fn new(body: Incoming) -> (Self, UnreadBody) {
-        let rest = UnreadBody::default();
-        (RequestBody { inner: Some(body), rest: rest.clone() }, rest)
+        let unread = UnreadBody::default();
+        (RequestBody { inner: Some(body), unread: unread.clone() }, unread)
     }
 }
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
         if let Some(body) = self.inner.take().filter(|body| !body.is_end_stream()) {
-            *self.rest.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
+            *self.unread.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(body);
         }
     }
 }
@@ -61,13 +61,13 @@ impl UnreadBody {
             let mut read = 0_u64;
             while let Some(frame) = body.frame().await {
                 read += frame.ok()?.data_ref().map_or(0, |data| data.len() as u64);
-                if read > REST_BYTES_MAX {
+                if read > DISCARD_BYTES_MAX {
                     return None;
                 }
             }
             Some(())
         };
-        timeout(REST_TIME_MAX, read_all).await.is_ok_and(|done| done.is_some())
+        timeout(DISCARD_TIMEOUT, read_all).await.is_ok_and(|done| done.is_some())
     }
 }
 

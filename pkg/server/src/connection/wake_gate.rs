@@ -49,15 +49,15 @@ impl Wake for WakeFlag {
 /// Future that skips polls, except the first one, unless its own waker was called.
 pub(crate) struct WakeGated<F> {
     future: F,
-    wakes: Arc<WakeFlag>,
-    /// Wakes `wakes`.
+    flag: Arc<WakeFlag>,
+    /// Wakes `flag`.
     waker: Waker,
 }
 
 impl<F> WakeGated<F> {
     pub(crate) fn new(future: F) -> Self {
-        let wakes = WakeFlag::new(true);
-        WakeGated { future, waker: Waker::from(Arc::clone(&wakes)), wakes }
+        let flag = WakeFlag::new(true);
+        WakeGated { future, waker: Waker::from(Arc::clone(&flag)), flag }
     }
 }
 
@@ -67,8 +67,8 @@ impl<F: Future + Unpin> Future for WakeGated<F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
         // Registered before the flag is read, so that a later wake-up reaches the task.
-        this.wakes.register(cx);
-        if !this.wakes.take() {
+        this.flag.register(cx);
+        if !this.flag.take() {
             return Poll::Pending;
         }
         Pin::new(&mut this.future).poll(&mut Context::from_waker(&this.waker))

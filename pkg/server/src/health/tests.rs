@@ -41,7 +41,7 @@ async fn answer(health: &Arc<Health>, path: &str, query: &str) -> Response {
     let info = RequestInfo { path: path.to_owned(), ..RequestInfo::default() };
     let context = RequestContext { info, query: Query::parse(query), ..RequestContext::default() };
     let parts = http::Request::new(()).into_parts().0;
-    health.pages().answer(parts, respond::empty(), Arc::new(context)).await
+    health.pages().handle(parts, respond::empty(), Arc::new(context)).await
 }
 
 async fn check(target: &str, expected: Option<(u16, &str)>) {
@@ -115,7 +115,7 @@ async fn hook_fails_until_done_and_shutdown_afterwards() {
 
 #[tokio::test(start_paused = true)]
 async fn grace_period_ignores_failures() {
-    let grace = Grace::new(Arc::new(Sick), Duration::from_secs(5));
+    let grace = GracePeriodCheck::new(Arc::new(Sick), Duration::from_secs(5));
     assert_eq!(text(grace.check().await), None);
     tokio::time::advance(Duration::from_secs(5)).await;
     assert_eq!(text(grace.check().await).as_deref(), Some("no leader"));
@@ -166,7 +166,7 @@ impl Check for Moody {
 #[tokio::test(start_paused = true)]
 async fn check_runs_once_per_interval() {
     let moody = Arc::new(Moody::default());
-    let seldom = Throttled::new(moody.clone(), Duration::from_secs(3));
+    let seldom = ThrottledCheck::new(moody.clone(), Duration::from_secs(3));
     let ask = async |times: u32| {
         let asked = futures::future::join_all((0..times).map(|_| seldom.check())).await;
         (asked.iter().filter(|result| result.is_ok()).count(), moody.0.load(Relaxed))

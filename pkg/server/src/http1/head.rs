@@ -35,7 +35,7 @@ pub(crate) enum HeadRejection {
 
 impl HeadRejection {
     /// Returns the response. The connection ends with it.
-    pub(crate) fn answer(self) -> String {
+    pub(crate) fn response(self) -> String {
         let (status, body) = match self {
             HeadRejection::Malformed => ("400 Bad Request".to_owned(), None),
             HeadRejection::Invalid(text) => (format!("400 Bad Request: {text}"), None),
@@ -94,7 +94,7 @@ pub(crate) fn read(head: &[u8]) -> Result<Framing, HeadRejection> {
         if line.is_empty() {
             return fields.framing(http11);
         }
-        fields.note(line)?;
+        fields.record_field(line)?;
         rest = behind;
     }
     Err(HeadRejection::TooLarge)
@@ -155,7 +155,7 @@ struct Fields<'h> {
 }
 
 impl<'h> Fields<'h> {
-    fn note(&mut self, line: &'h [u8]) -> Result<(), HeadRejection> {
+    fn record_field(&mut self, line: &'h [u8]) -> Result<(), HeadRejection> {
         let colon = memchr(b':', line).and_then(|colon| line.split_at_checked(colon));
         let Some((name, [b':', value @ ..])) = colon else { return Err(HeadRejection::Malformed) };
         if !is_token(name) {

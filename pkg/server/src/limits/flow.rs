@@ -35,7 +35,7 @@ use dropped::DroppedRequestsTracker;
 /// Maximum time in a queue.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// A request may wait in a queue for this fraction of its timeout (1/n).
-const WAIT_PART: u32 = 4;
+const WAIT_DIVISOR: u32 = 4;
 
 const SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
 const LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
@@ -54,7 +54,7 @@ pub struct Fairness {
     control: FlowControl,
     start: Instant,
     /// Wall-clock time at the start.
-    zero: UnixTime,
+    start_time: UnixTime,
 }
 
 impl Fairness {
@@ -62,7 +62,7 @@ impl Fairness {
     pub fn new(configuration: Configuration, now: UnixTime) -> Arc<Self> {
         let start = Instant::now();
         let control = FlowControl::new(configuration, Arc::new(Timer(start)));
-        Arc::new(Fairness { control, start, zero: now })
+        Arc::new(Fairness { control, start, start_time: now })
     }
 
     /// Registers the metrics of flow control.
@@ -119,25 +119,25 @@ pub(crate) fn pages(fairness: &Arc<Fairness>) -> Pages {
     let queues = async move || respond::dump(queues.control.dump_queues());
     let requests = async move |context: Context| {
         let details = context.query.first("includeRequestDetails").is_some_and(|value| !value.is_empty());
-        respond::dump(requests.control.dump_requests(details, requests.zero))
+        respond::dump(requests.control.dump_requests(details, requests.start_time))
     };
     Pages::default()
-        .unlisted(&format!("{root}/dump_priority_levels"), levels)
-        .unlisted(&format!("{root}/dump_queues"), queues)
-        .unlisted(&format!("{root}/dump_requests"), requests)
+        .add_unlisted(&format!("{root}/dump_priority_levels"), levels)
+        .add_unlisted(&format!("{root}/dump_queues"), queues)
+        .add_unlisted(&format!("{root}/dump_requests"), requests)
 }
 
 /// Flow schema and priority level of a request, once classified. Every response carries them.
-pub(crate) type Classified = OnceLock<Class>;
+pub(crate) type ClassifiedRequest = OnceLock<Class>;
 
 /// True if the request is exempt from flow control; false without flow control.
-pub(crate) fn is_exempt(classified: &Classified) -> bool {
+pub(crate) fn is_exempt(classified: &ClassifiedRequest) -> bool {
     classified.get().is_some_and(Class::is_exempt)
 }
 
 /// Adds headers with the uids of the matching flow schema and priority level. Names would reveal the
 /// importance of other clients.
-pub(crate) fn put_headers(classified: &Classified, headers: &mut HeaderMap) {
+pub(crate) fn put_headers(classified: &ClassifiedRequest, headers: &mut HeaderMap) {
     let Some(class) = classified.get() else { return };
     for (name, uid) in [(LEVEL_UID, class.level_uid()), (SCHEMA_UID, class.schema_uid())] {
         if let Ok(value) = HeaderValue::from_maybe_shared(uid.clone()) {
@@ -147,7 +147,7 @@ pub(crate) fn put_headers(classified: &Classified, headers: &mut HeaderMap) {
 }
 
 /// Assigns seats to requests.
-pub(crate) struct Fair {
+pub(crate) struct FairQueuing {
     fairness: Arc<Fairness>,
     dispatch: Arc<dyn Dispatch>,
     dropped: DroppedRequestsTracker,
@@ -156,33 +156,33 @@ pub(crate) struct Fair {
     env: Env,
 }
 
-impl Fair {
+impl FairQueuing {
     pub(crate) fn new(
         fairness: Arc<Fairness>,
         dispatch: Arc<dyn Dispatch>,
         request_timeout: Duration,
         env: Env,
     ) -> Self {
-        Fair { fairness, dispatch, dropped: DroppedRequestsTracker::default(), request_timeout, env }
+        FairQueuing { fairness, dispatch, dropped: DroppedRequestsTracker::default(), request_timeout, env }
     }
 
     /// Waits for a seat. Dropping the future leaves the queue.
     ///
     /// # Errors
     /// The request is rejected, with the seconds until a retry.
-    pub(crate) async fn seat(
+    pub(crate) async fn acquire_seat(
         &self,
         context: &Arc<RequestContext>,
         user: &UserInfo,
         received: Instant,
-        classified: &Classified,
+        classified: &ClassifiedRequest,
     ) -> Result<flowcontrol::Seat, u64> {
         let control = &self.fairness.control;
         let class = classified.get_or_init(|| control.classify(&digest(context, user)));
         let work = if class.is_exempt() {
             WorkEstimate::ONE
         } else {
-            estimate::work(context, class, &*self.dispatch)
+            estimate::estimate(context, class, &*self.dispatch)
         };
         let request = Request {
             work,
@@ -191,9 +191,9 @@ impl Fair {
             context: Arc::clone(context),
             user: user.name.as_str().into(),
         };
-        let seat = match control.ask(class, request) {
+        let seat = match control.request_seats(class, request) {
             Admission::Seated(seat) => Some(seat),
-            Admission::Waits(waiting) => timeout_at(self.wait_until(context, received), waiting).await.ok(),
+            Admission::Queued(waiting) => timeout_at(self.wait_until(context, received), waiting).await.ok(),
             Admission::Rejected(_) => None,
         };
         seat.ok_or_else(|| self.dropped.retry_after(class.level(), self.env.clock.now().seconds))
@@ -210,7 +210,7 @@ impl Fair {
             Some(deadline) => deadline.saturating_duration_since(received),
             None => self.request_timeout,
         };
-        received + (allowed / WAIT_PART).min(WAIT_MAX)
+        received + (allowed / WAIT_DIVISOR).min(WAIT_MAX)
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 
-use crate::limits::seat::Seat;
+use crate::limits::seat::RequestPermit;
 
 /// Limits on requests that are not long-running. 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,18 +38,18 @@ impl Inflight {
     }
 
     /// Returns a permit for a request without waiting. Requests of `system:masters` always get one.
-    pub(crate) fn seat(&self, info: &RequestInfo, user: &UserInfo) -> Option<Seat> {
+    pub(crate) fn acquire(&self, info: &RequestInfo, user: &UserInfo) -> Option<RequestPermit> {
         let (max, seats) = if is_mutating(info) {
             (self.limits.mutating_max, &self.mutating)
         } else {
             (self.limits.reading_max, &self.reading)
         };
         if max == 0 {
-            return Some(Seat::Free);
+            return Some(RequestPermit::Unlimited);
         }
         match Arc::clone(seats).try_acquire_owned() {
-            Ok(permit) => Some(Seat::MaxInFlight(permit)),
-            Err(_) => user.in_group(GROUP_MASTERS).then_some(Seat::Free),
+            Ok(permit) => Some(RequestPermit::MaxInFlight(permit)),
+            Err(_) => user.in_group(GROUP_MASTERS).then_some(RequestPermit::Unlimited),
         }
     }
 
@@ -90,20 +90,21 @@ mod tests {
         let inflight = Inflight::new(InflightLimits { reading_max: 1, mutating_max: 1 });
         let anyone = UserInfo::default();
         let master = UserInfo { groups: vec![GROUP_MASTERS.to_owned()], ..UserInfo::default() };
-        let first = inflight.seat(&info("list", ""), &anyone);
+        let first = inflight.acquire(&info("list", ""), &anyone);
         assert!(first.is_some());
-        assert!(inflight.seat(&info("get", ""), &anyone).is_none());
-        assert!(inflight.seat(&info("get", ""), &master).is_some());
-        assert!(inflight.seat(&info("create", ""), &anyone).is_some());
+        assert!(inflight.acquire(&info("get", ""), &anyone).is_none());
+        assert!(inflight.acquire(&info("get", ""), &master).is_some());
+        assert!(inflight.acquire(&info("create", ""), &anyone).is_some());
         assert_eq!(inflight.current(), (1, 0));
         drop(first);
-        assert!(inflight.seat(&info("get", ""), &anyone).is_some());
+        assert!(inflight.acquire(&info("get", ""), &anyone).is_some());
     }
 
     #[test]
     fn zero_is_no_limit() {
         let inflight = Inflight::new(InflightLimits { reading_max: 0, mutating_max: 0 });
-        let seats: Vec<_> = (0..10).map(|_| inflight.seat(&info("list", ""), &UserInfo::default())).collect();
+        let seats: Vec<_> =
+            (0..10).map(|_| inflight.acquire(&info("list", ""), &UserInfo::default())).collect();
         assert!(seats.iter().all(Option::is_some));
         assert_eq!(inflight.current(), (0, 0));
     }

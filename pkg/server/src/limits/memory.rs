@@ -29,7 +29,7 @@ use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Sta
 use endpoints::routing::dispatch::{BODY_BYTES_MAX, Dispatch, Extent};
 
 /// Interval between two readings of the meter.
-const READ_EVERY: Duration = Duration::from_millis(50);
+const METER_INTERVAL: Duration = Duration::from_millis(50);
 /// Memory of a full list while it is sent: pieces of the response, and old object versions that it
 /// references.
 const LIST_BYTES: u64 = 2 << 20;
@@ -128,7 +128,7 @@ impl Demand {
             return None;
         }
         let (rank, bytes) = match info.verb.as_str() {
-            "list" if is_made_whole(parts) => (SheddingRank::Bulk, whole_bytes(dispatch.extent(info))),
+            "list" if is_buffered(parts) => (SheddingRank::Bulk, buffered_bytes(dispatch.extent(info))),
             "list" if context.query.first("limit").is_none() => (SheddingRank::Bulk, LIST_BYTES),
             "list" | "watch" | "deletecollection" => (SheddingRank::Bulk, REQUEST_BYTES),
             "delete" => (SheddingRank::Vital, REQUEST_BYTES),
@@ -140,13 +140,13 @@ impl Demand {
 }
 
 /// True if a list may need to be complete before it is sent, as for YAML.
-fn is_made_whole(parts: &Parts) -> bool {
+fn is_buffered(parts: &Parts) -> bool {
     endpoints::header::texts(&parts.headers, ACCEPT)
         .any(|accepted| accepted.to_ascii_lowercase().contains("yaml"))
 }
 
 /// Memory of such a list, allocated at once. The size of a page is unknown, so the whole list counts.
-fn whole_bytes(extent: Option<Extent>) -> u64 {
+fn buffered_bytes(extent: Option<Extent>) -> u64 {
     let stored = extent.map_or(0, |extent| extent.bytes as u64);
     stored.saturating_mul(WHOLE_PER_BYTE).saturating_add(LIST_BYTES)
 }
@@ -165,7 +165,7 @@ struct Shared {
     limit: u64,
     meter: Arc<dyn Meter>,
     /// Memory of the process at the last reading.
-    taken: AtomicU64,
+    resident: AtomicU64,
     reserved: AtomicU64,
     refused: [AtomicU64; 3],
 }
@@ -173,7 +173,7 @@ struct Shared {
 impl Shared {
     fn write(&self, page: &mut Page<'_>) {
         page.family(&LIMIT).add([], self.limit);
-        page.family(&TAKEN).add([], self.taken.load(Relaxed));
+        page.family(&TAKEN).add([], self.resident.load(Relaxed));
         page.family(&RESERVED).add([], self.reserved.load(Relaxed));
         let mut samples = page.family(&REFUSED);
         let ranks = [SheddingRank::Bulk, SheddingRank::Object, SheddingRank::Vital];
@@ -192,10 +192,10 @@ impl std::fmt::Debug for MemoryBudget {
 impl MemoryBudget {
     /// Creates a budget with a limit in bytes.
     pub fn new(limit: u64, meter: Arc<dyn Meter>) -> Self {
-        let taken = AtomicU64::new(meter.bytes().unwrap_or_default());
+        let resident = AtomicU64::new(meter.bytes().unwrap_or_default());
         let reserved = AtomicU64::new(0);
         let refused = Default::default();
-        MemoryBudget(Some(Arc::new(Shared { limit, meter, taken, reserved, refused })))
+        MemoryBudget(Some(Arc::new(Shared { limit, meter, resident, reserved, refused })))
     }
 
     /// Limit in bytes, if any.
@@ -206,9 +206,9 @@ impl MemoryBudget {
     /// Returns the limit, the memory of the process at the last reading, the reserved memory (all in bytes),
     /// and the number of rejected requests. `None` without a limit.
     pub fn usage(&self) -> Option<[u64; 4]> {
-        let Shared { limit, taken, reserved, refused, .. } = &**self.0.as_ref()?;
+        let Shared { limit, resident, reserved, refused, .. } = &**self.0.as_ref()?;
         let refused = refused.iter().map(|count| count.load(Relaxed)).sum();
-        Some([*limit, taken.load(Relaxed), reserved.load(Relaxed), refused])
+        Some([*limit, resident.load(Relaxed), reserved.load(Relaxed), refused])
     }
 
     /// Registers the metrics of the budget, if it has a limit.
@@ -218,13 +218,13 @@ impl MemoryBudget {
     }
 
     /// Reads the meter periodically; never returns.
-    pub async fn keep_reading(&self) {
+    pub async fn poll_meter(&self) {
         let Some(shared) = &self.0 else { return std::future::pending().await };
         loop {
             if let Some(bytes) = shared.meter.bytes() {
-                shared.taken.store(bytes, Relaxed);
+                shared.resident.store(bytes, Relaxed);
             }
-            sleep(READ_EVERY).await;
+            sleep(METER_INTERVAL).await;
         }
     }
 
@@ -234,14 +234,14 @@ impl MemoryBudget {
         let (Some(shared), Some(Demand { rank, bytes })) = (&self.0, demand) else {
             return Some(Reservation(None));
         };
-        let room = Room { shared: Arc::clone(shared), rank, bytes: AtomicU64::new(0) };
-        room.grow(bytes).then(|| Reservation(Some(Arc::new(room))))
+        let room = BodyReservation { shared: Arc::clone(shared), rank, bytes: AtomicU64::new(0) };
+        room.reserve_more(bytes).then(|| Reservation(Some(Arc::new(room))))
     }
 }
 
 /// Memory reservation, released when dropped. The default is empty.
 #[derive(Default)]
-pub(crate) struct Reservation(Option<Arc<Room>>);
+pub(crate) struct Reservation(Option<Arc<BodyReservation>>);
 
 impl Reservation {
     /// True for an empty reservation.
@@ -250,18 +250,18 @@ impl Reservation {
     }
 }
 
-struct Room {
+struct BodyReservation {
     shared: Arc<Shared>,
     rank: SheddingRank,
     bytes: AtomicU64,
 }
 
-impl Room {
+impl BodyReservation {
     /// Adds bytes to the reservation. On failure, adds nothing and counts a rejection.
-    fn grow(&self, bytes: u64) -> bool {
-        let Shared { limit, taken, reserved, refused, .. } = &*self.shared;
+    fn reserve_more(&self, bytes: u64) -> bool {
+        let Shared { limit, resident, reserved, refused, .. } = &*self.shared;
         let most = (limit / 100).saturating_mul(self.rank.percent());
-        let room = most.saturating_sub(taken.load(Relaxed));
+        let room = most.saturating_sub(resident.load(Relaxed));
         let fits = reserved.fetch_update(Relaxed, Relaxed, |reserved| {
             let after = reserved.saturating_add(bytes);
             (after <= room).then_some(after)
@@ -274,7 +274,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for BodyReservation {
     fn drop(&mut self) {
         self.shared.reserved.fetch_sub(*self.bytes.get_mut(), Relaxed);
     }

@@ -6,21 +6,21 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// Permit to handle a request, released when dropped.
 #[derive(Debug, Default)]
-pub(crate) enum Seat {
+pub(crate) enum RequestPermit {
     /// Occupies no seat: long-running requests, no limit configured, or system:masters beyond the limit.
     #[default]
-    Free,
+    Unlimited,
     /// One of a fixed number of permits.
     MaxInFlight(#[allow(dead_code)] OwnedSemaphorePermit),
     /// Seat of a priority level.
     Fair(flowcontrol::Seat),
 }
 
-impl Seat {
+impl RequestPermit {
     /// Time that the request waited for the seat.
-    pub(crate) fn waited(&self) -> Duration {
+    pub(crate) fn queue_time(&self) -> Duration {
         match self {
-            Seat::Fair(seat) => seat.waited(),
+            RequestPermit::Fair(seat) => seat.waited(),
             _ => Duration::ZERO,
         }
     }

@@ -44,7 +44,7 @@ const USERS: [&str; 7] = [
     "email_id",
     "other",
 ];
-const MAIL: usize = 5;
+const EMAIL_LABEL: usize = 5;
 const OTHER: usize = 6;
 
 pub(crate) struct Authentications {
@@ -74,8 +74,8 @@ impl Authentications {
         let result = match outcome {
             Ok(sender) => {
                 let name = &sender.user().name;
-                let known = USERS.iter().take(MAIL).position(|user| user == name);
-                let user = known.unwrap_or(if name.contains('@') { MAIL } else { OTHER });
+                let known = USERS.iter().take(EMAIL_LABEL).position(|user| user == name);
+                let user = known.unwrap_or(if name.contains('@') { EMAIL_LABEL } else { OTHER });
                 self.users.get(user).inspect(|count| count.increment());
                 0
             }

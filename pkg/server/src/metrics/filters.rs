@@ -49,14 +49,14 @@ impl Filters {
     }
 
     /// Records a step that started at `since`. Returns the current time.
-    pub(crate) fn passed(&self, filter: Filter, since: Instant) -> Instant {
+    pub(crate) fn observe_since(&self, filter: Filter, since: Instant) -> Instant {
         let now = Instant::now();
-        self.took(filter, now.saturating_duration_since(since));
+        self.observe(filter, now.saturating_duration_since(since));
         now
     }
 
     /// Records the duration of a step.
-    pub(crate) fn took(&self, filter: Filter, took: Duration) {
+    pub(crate) fn observe(&self, filter: Filter, took: Duration) {
         if let Some(times) = self.0.get(filter as usize) {
             times.observe_duration(took);
         }
@@ -72,7 +72,7 @@ mod tests {
         assert!(Filter::ALL.iter().enumerate().all(|(at, (filter, _))| *filter as usize == at));
         let registry = MetricsRegistry::default();
         let filters = Filters::new(&registry);
-        filters.took(Filter::MaxInFlight, Duration::from_millis(2));
+        filters.observe(Filter::MaxInFlight, Duration::from_millis(2));
         let page = registry.to_string();
         let name = "apiserver_request_filter_duration_seconds";
         assert!(

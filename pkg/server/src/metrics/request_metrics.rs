@@ -17,7 +17,7 @@ pub(crate) const SLOW: Duration = Duration::from_millis(500);
 
 /// Request that is counted when its response is complete or its client disconnects. A request whose client
 /// disconnects before the response starts is not counted.
-pub(crate) struct Answered {
+pub(crate) struct ResponseRecord {
     metrics: Arc<Metrics>,
     labels: Labels,
     /// Labels of the gauge while the request is long-running.
@@ -28,14 +28,14 @@ pub(crate) struct Answered {
     /// Context for the log; `None` for a long-running request, which never counts as slow.
     context: Option<Arc<RequestContext>>,
     /// Time that the request waited for its seat.
-    waited_micros: u32,
+    queue_micros: u32,
     /// Time until the response started, if its body is streamed.
-    answering_micros: u32,
+    response_start_micros: u32,
     received: Instant,
     bytes: u64,
 }
 
-impl Answered {
+impl ResponseRecord {
     /// Starts the metrics of a request that was `received` at this time.
     pub(crate) fn begin(
         metrics: &Arc<Metrics>,
@@ -49,15 +49,15 @@ impl Answered {
         if let Some(labels) = long_running {
             metrics.requests.add_long_running(labels, 1);
         }
-        Answered {
+        ResponseRecord {
             metrics: Arc::clone(metrics),
             labels,
             long_running,
             code: None,
             directive: labels.directive(&context.query),
             context: long_running.is_none().then(|| Arc::clone(context)),
-            waited_micros: 0,
-            answering_micros: 0,
+            queue_micros: 0,
+            response_start_micros: 0,
             received,
             bytes: 0,
         }
@@ -65,11 +65,11 @@ impl Answered {
 
     /// Records the start of a response after this time, with a body that is still to be sent. `waited` is the
     /// time in the queue.
-    pub(crate) fn answered(&mut self, code: StatusCode, waited: Duration, answering: Duration) {
+    pub(crate) fn record_response(&mut self, code: StatusCode, waited: Duration, answering: Duration) {
         let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         self.code = Some(code);
-        self.waited_micros = micros(waited);
-        self.answering_micros = micros(answering);
+        self.queue_micros = micros(waited);
+        self.response_start_micros = micros(answering);
     }
 
     /// Time at which the request was received.
@@ -97,11 +97,11 @@ impl Answered {
     }
 }
 
-impl Answered {
+impl ResponseRecord {
     /// Logs a slow request with the duration of its steps.
     fn log(&self, context: &RequestContext, code: StatusCode, took: Duration) {
         let RequestContext { info, user_agent, audit_id, .. } = context;
-        let answering = Duration::from_micros(self.answering_micros.into());
+        let answering = Duration::from_micros(self.response_start_micros.into());
         tracing::info!(
             verb = info.verb,
             path = info.path,
@@ -118,7 +118,7 @@ impl Answered {
     }
 }
 
-impl Drop for Answered {
+impl Drop for ResponseRecord {
     fn drop(&mut self) {
         let requests = &self.metrics.requests;
         if let Some(labels) = self.long_running {
@@ -126,8 +126,8 @@ impl Drop for Answered {
         }
         if let Some(code) = self.code {
             let took = self.received.elapsed();
-            let waited = Duration::from_micros(self.waited_micros.into());
-            requests.answered(self.labels, code.as_u16(), [took, waited], self.bytes);
+            let waited = Duration::from_micros(self.queue_micros.into());
+            requests.count_response(self.labels, code.as_u16(), [took, waited], self.bytes);
             self.directive.inspect(|directive| self.metrics.validated.count(*directive, took));
             let Some(context) = self.context.as_deref() else { return };
             context.body.bytes().inspect(|bytes| requests.read(self.labels, *bytes));

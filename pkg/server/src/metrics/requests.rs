@@ -27,8 +27,8 @@ use component_base::metrics::{
 };
 use jsontree::same;
 
-pub(crate) use field_validation::{Directive, Validated};
-use terminated::Terminated;
+pub(crate) use field_validation::{Directive, FieldValidationHistograms};
+use terminated::TerminationCounts;
 
 /// Labels of a known resource or subresource.
 #[derive(Debug, Clone, Copy, Eq, PartialOrd, Ord)]
@@ -123,10 +123,10 @@ struct Series {
     sizes: Histogram,
     long_running: AtomicI64,
     /// True if `long_running` was ever nonzero. A gauge that fell back to 0 is still shown.
-    runs_long: AtomicBool,
+    was_long_running: AtomicBool,
     /// Body sizes, if any request had a body.
     bodies: OnceLock<Histogram>,
-    terminated: Terminated,
+    terminated: TerminationCounts,
     aborted: AtomicU64,
 }
 
@@ -138,9 +138,9 @@ impl Default for Series {
             sli: Histogram::new(SLI.buckets()),
             sizes: Histogram::new(RESPONSES.buckets()),
             long_running: AtomicI64::new(0),
-            runs_long: AtomicBool::new(false),
+            was_long_running: AtomicBool::new(false),
             bodies: OnceLock::new(),
-            terminated: Terminated::default(),
+            terminated: TerminationCounts::default(),
             aborted: AtomicU64::new(0),
         }
     }
@@ -197,7 +197,13 @@ impl Requests {
 
     /// Counts a request with its response code and the `bytes` of its body. `took` is its duration; `waited`
     /// is the part spent in the queue.
-    pub(crate) fn answered(&self, labels: Labels, code: u16, [took, waited]: [Duration; 2], bytes: u64) {
+    pub(crate) fn count_response(
+        &self,
+        labels: Labels,
+        code: u16,
+        [took, waited]: [Duration; 2],
+        bytes: u64,
+    ) {
         let Some(series) = self.series(labels) else { return };
         if let Some(count) = series.codes.get(code_index(code)) {
             count.fetch_add(1, Relaxed);
@@ -214,7 +220,7 @@ impl Requests {
     /// Records the start (`by` is 1) or end (-1) of a long-running request.
     pub(crate) fn add_long_running(&self, labels: Labels, by: i64) {
         if let Some(series) = self.series(labels) {
-            series.runs_long.store(true, Relaxed);
+            series.was_long_running.store(true, Relaxed);
             series.long_running.fetch_add(by, Relaxed);
         }
     }
@@ -254,7 +260,8 @@ impl Requests {
 
     fn write(&self, page: &mut Page<'_>) {
         let mut samples = page.family(&LONG_RUNNING);
-        for (labels, row, series) in self.all().filter(|(_, _, series)| series.runs_long.load(Relaxed)) {
+        for (labels, row, series) in self.all().filter(|(_, _, series)| series.was_long_running.load(Relaxed))
+        {
             samples.add(labels.by_component(row), series.long_running.load(Relaxed));
         }
         drop(samples);

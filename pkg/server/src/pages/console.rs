@@ -22,12 +22,12 @@ use endpoints::routing::dispatch::Response;
 
 use crate::env::Env;
 use crate::limits::flow::Fairness;
-use crate::limits::seats::Seats;
+use crate::limits::seats::RequestLimiter;
 use crate::metrics::Metrics;
 use crate::pages::{Context, Pages};
 use crate::{process, respond};
 pub use families::histograms;
-pub(crate) use requests::{Requests, Stage, Tracked};
+pub(crate) use requests::{RequestTracker, Requests, Stage};
 
 /// Maximum number of rows of a list in a section.
 pub const ROWS_MAX: usize = 50;
@@ -45,7 +45,7 @@ pub struct Section {
     /// Name in the document and in paths.
     pub name: &'static str,
     /// Returns the state.
-    pub look: StateFn,
+    pub state: StateFn,
 }
 
 pub(crate) struct Console {
@@ -53,49 +53,49 @@ pub(crate) struct Console {
     env: Env,
     /// Permits for concurrent state streams.
     watchers: Arc<Semaphore>,
-    leaving: CancellationToken,
+    disconnecting: CancellationToken,
 }
 
 /// Data sources of the built-in sections.
 pub(crate) struct Sources<'a> {
     pub(crate) requests: &'a Arc<Requests>,
     pub(crate) metrics: &'a Arc<Metrics>,
-    pub(crate) seats: &'a Arc<Seats>,
+    pub(crate) limiter: &'a Arc<RequestLimiter>,
     pub(crate) fairness: Option<&'a Arc<Fairness>>,
-    pub(crate) leaving: CancellationToken,
+    pub(crate) disconnecting: CancellationToken,
 }
 
 impl Console {
     /// Creates a console with the sources and with the sections in `others`.
     pub(crate) fn new(sources: Sources<'_>, others: &[Section], env: &Env) -> Arc<Self> {
-        let Sources { requests, metrics, seats, fairness, leaving } = sources;
-        let of = |name, look: StateFn| Section { name, look };
+        let Sources { requests, metrics, limiter, fairness, disconnecting } = sources;
+        let of = |name, state: StateFn| Section { name, state };
         let counted = Arc::clone(metrics);
         let clock = Arc::clone(&env.clock);
-        let going = leaving.clone();
+        let going = disconnecting.clone();
         let entered = Arc::clone(requests);
         let server: StateFn =
             Arc::new(move || server(&counted, &entered, clock.now().seconds, going.is_cancelled()));
         let [under_way, watchers, failed] = [(); 3].map(|()| Arc::clone(requests));
-        let seats = Arc::clone(seats);
+        let limiter = Arc::clone(limiter);
         let fairness = fairness.cloned();
         let mut sections = vec![
             of("server", server),
-            of("requests", Arc::new(move || under_way.under_way())),
+            of("requests", Arc::new(move || under_way.active())),
             of("watchers", Arc::new(move || watchers.watchers())),
-            of("flowControl", Arc::new(move || flow_control(&seats, fairness.as_deref()))),
+            of("flowControl", Arc::new(move || flow_control(&limiter, fairness.as_deref()))),
             of("failures", Arc::new(move || failed.failures())),
         ];
         sections.extend(others.iter().cloned());
         let watchers = Arc::new(Semaphore::new(stream::STREAMS_MAX));
-        Arc::new(Console { sections, env: env.clone(), watchers, leaving })
+        Arc::new(Console { sections, env: env.clone(), watchers, disconnecting })
     }
 
     /// Returns all sections as one document.
     fn state(&self) -> Value {
         let time = Value::from(self.env.clock.now().rfc3339());
         let mut state = Object::from_iter([("time".to_owned(), time)]);
-        state.extend(self.sections.iter().map(|section| (section.name.to_owned(), (section.look)())));
+        state.extend(self.sections.iter().map(|section| (section.name.to_owned(), (section.state)())));
         Value::Object(state)
     }
 }
@@ -110,22 +110,22 @@ pub(crate) fn pages(console: &Arc<Console>) -> Pages {
         .iter()
         .find(|section| section.name == name)
     {
-        Some(section) => document(&(section.look)(), &context, &headers),
+        Some(section) => document(&(section.state)(), &context, &headers),
         None => respond::not_found(),
     };
     Pages::default()
-        .unlisted("/debug/console", async || {
+        .add_unlisted("/debug/console", async || {
             asset("text/html; charset=utf-8", include_str!("console/page.html"))
         })
-        .unlisted("/debug/console/page.css", async || {
+        .add_unlisted("/debug/console/page.css", async || {
             asset("text/css; charset=utf-8", include_str!("console/page.css"))
         })
-        .unlisted("/debug/console/page.js", async || {
+        .add_unlisted("/debug/console/page.js", async || {
             asset("text/javascript; charset=utf-8", include_str!("console/page.js"))
         })
-        .unlisted("/debug/console/state", state)
-        .unlisted("/debug/console/state/{section}", section)
-        .unlisted("/debug/console/stream", async move || stream::answer(&live))
+        .add_unlisted("/debug/console/state", state)
+        .add_unlisted("/debug/console/state/{section}", section)
+        .add_unlisted("/debug/console/stream", async move || stream::handle(&live))
 }
 
 /// Asset of the page. Its policy allows only the page's own assets and no framing.
@@ -161,7 +161,7 @@ fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Va
         "uptimeSeconds": now.saturating_sub(started).max(0),
         "leaving": leaving,
         "connections": metrics.connections.get(),
-        "requests": requests.entered(),
+        "requests": requests.started_count(),
         "cpuSeconds": process::cpu_seconds_so_far(),
         "dropped": metrics.dropped.get(),
         "timeouts": metrics.timeouts.get(),
@@ -172,7 +172,7 @@ fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Va
 
 /// Section for seats and queues by priority level, fullest first. Without priority and fairness, the number
 /// of requests.
-fn flow_control(seats: &Seats, fairness: Option<&Fairness>) -> Value {
+fn flow_control(seats: &RequestLimiter, fairness: Option<&Fairness>) -> Value {
     let lately = seats.watermarks();
     let lately = json!({
         "executing": { "readOnly": lately.executing.reading, "mutating": lately.executing.mutating },

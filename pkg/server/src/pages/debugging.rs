@@ -26,30 +26,30 @@ const FLAGS: &str = "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<bod
                      </html>\n";
 /// Configuration of `/debug`.
 #[derive(Clone)]
-pub struct Debugging {
+pub struct DebugPages {
     pub set_verbosity: SetVerbosity,
     /// Console sections of other components.
     pub sections: Vec<Section>,
 }
 
-impl Debugging {
+impl DebugPages {
     /// Creates a configuration without additional sections.
     pub fn new(set_verbosity: SetVerbosity) -> Self {
-        Debugging { set_verbosity, sections: Vec::new() }
+        DebugPages { set_verbosity, sections: Vec::new() }
     }
 }
 
 /// Pages for `--profiling`; none is listed at `/`.
-pub(crate) fn pages(debugging: &Debugging) -> Pages {
+pub(crate) fn pages(debugging: &DebugPages) -> Pages {
     let set_verbosity = Arc::clone(&debugging.set_verbosity);
     let flags = async || html(FLAGS);
     let verbosity = async move |request: axum::extract::Request| verbosity(request, &set_verbosity).await;
     Pages::default()
-        .unlisted("/debug/flags", flags)
-        .unlisted("/debug/flags/", flags)
-        .unlisted("/debug/flags/{*flag}", flags)
-        .unlisted("/debug/flags/v", verbosity)
-        .and(profiles::pages())
+        .add_unlisted("/debug/flags", flags)
+        .add_unlisted("/debug/flags/", flags)
+        .add_unlisted("/debug/flags/{*flag}", flags)
+        .add_unlisted("/debug/flags/v", verbosity)
+        .merge(profiles::pages())
 }
 
 /// PUT of a number sets the log verbosity.
@@ -100,12 +100,12 @@ mod tests {
     async fn check(line: &str, body: &'static str, code: u16, text: &str) -> i32 {
         let level = Arc::new(AtomicI32::new(-1));
         let set = Arc::clone(&level);
-        let pages = pages(&Debugging::new(Arc::new(move |v| set.store(v, SeqCst)))).complete();
+        let pages = pages(&DebugPages::new(Arc::new(move |v| set.store(v, SeqCst)))).with_fallback();
         let (method, path) = line.split_once(' ').unwrap();
         let info = RequestInfo { path: path.to_owned(), ..RequestInfo::default() };
         let context = Arc::new(RequestContext { info, ..RequestContext::default() });
         let parts = http::Request::builder().method(method).body(()).unwrap().into_parts().0;
-        let response = pages.answer(parts, respond::full(body), context).await;
+        let response = pages.handle(parts, respond::full(body), context).await;
         let got = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         assert_eq!((got, String::from_utf8(body.to_vec()).unwrap().as_str()), (code, text), "{line}");

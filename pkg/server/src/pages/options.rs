@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use component_base::metrics::Selection;
 
-use crate::pages::debugging::Debugging;
+use crate::pages::debugging::DebugPages;
 use crate::pages::snapshots::TakeSnapshot;
 use crate::pages::zpages::FlagValue;
 
@@ -18,7 +18,7 @@ pub struct PageOptions {
     /// True if both pages support CBOR (`CBORServingAndStorage`).
     pub cbor: bool,
     /// Configuration of `/debug`; `None` disables it (`--profiling`).
-    pub debugging: Option<Debugging>,
+    pub debugging: Option<DebugPages>,
     pub metrics: Selection,
     /// Takes store snapshots; `None` disables `/debug/snapshot`.
     pub snapshot: Option<TakeSnapshot>,

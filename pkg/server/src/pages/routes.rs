@@ -15,7 +15,7 @@ use endpoints::routing::dispatch::Response;
 use crate::chain::services::{ChainOptions, Services};
 use crate::env::Env;
 use crate::limits::flow;
-use crate::limits::seats::Seats;
+use crate::limits::seats::RequestLimiter;
 use crate::metrics::{Metrics, register_watermarks};
 use crate::pages::Pages;
 use crate::pages::console::{self, Console, Requests, Sources};
@@ -42,25 +42,25 @@ const METRICS_TYPE: HeaderValue =
 /// All pages of a server. The page at `/` lists the others and the paths of the API.
 pub(crate) fn pages(
     services: &Services,
-    seats: &Arc<Seats>,
+    seats: &Arc<RequestLimiter>,
     requests: Option<&Arc<Requests>>,
     chain: &ChainOptions,
     env: &Env,
 ) -> Pages {
     let options = &chain.pages;
     let Services { health, metrics, registry, api_paths, fairness, .. } = services;
-    let mut pages = Pages::default().and(health.pages());
+    let mut pages = Pages::default().merge(health.pages());
     let watched = Arc::clone(seats);
     register_watermarks(registry, move || watched.watermarks());
     let selection = Arc::new(options.metrics.clone());
     let rendered = registry.clone();
     let selected = Arc::clone(&selection);
-    pages = pages.listed("/metrics", async move |headers: HeaderMap| {
+    pages = pages.add_listed("/metrics", async move |headers: HeaderMap| {
         page_of_metrics(rendered.render(&selected), &headers)
     });
     let checked = Arc::clone(health);
     let (started, _) = metrics.started();
-    pages = pages.listed("/metrics/slis", async move |headers: HeaderMap| {
+    pages = pages.add_listed("/metrics/slis", async move |headers: HeaderMap| {
         let mut page = Page::new(&selection);
         checked.write_slis(&mut page);
         page.family(&process::START).add([], started);
@@ -69,24 +69,24 @@ pub(crate) fn pages(
     if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
         let fairness = fairness.as_ref();
         let leaving = chain.leaving.clone();
-        let sources = Sources { requests, metrics, seats, fairness, leaving };
+        let sources = Sources { requests, metrics, limiter: seats, fairness, disconnecting: leaving };
         let console = Console::new(sources, &debugging.sections, env);
-        pages = pages.and(debugging::pages(debugging)).and(console::pages(&console));
+        pages = pages.merge(debugging::pages(debugging)).merge(console::pages(&console));
     }
     if let Some(snapshot) = &options.snapshot {
-        pages = pages.and(snapshots::pages(Arc::clone(snapshot)));
+        pages = pages.merge(snapshots::pages(Arc::clone(snapshot)));
     }
     if let Some(fairness) = fairness {
-        pages = pages.and(flow::pages(fairness));
+        pages = pages.merge(flow::pages(fairness));
     }
     if let Some(flags) = &options.flags {
-        pages = pages.and(zpages::flagz(Arc::clone(flags), options.cbor, env));
+        pages = pages.merge(zpages::flagz(Arc::clone(flags), options.cbor, env));
     }
     if options.statusz {
         // The page lists itself too.
         let own = pages.paths().iter().cloned().chain(["/statusz".to_owned()]);
         let paths = own.chain(api_paths()).collect();
-        pages = pages.and(zpages::statusz(Statusz::of(metrics, paths, options.cbor, env.clone())));
+        pages = pages.merge(zpages::statusz(Statusz::of(metrics, paths, options.cbor, env.clone())));
     }
     with_index(pages, Arc::clone(api_paths))
 }
@@ -101,7 +101,7 @@ fn with_index(pages: Pages, api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync
         paths.dedup();
         respond::json(200, serde_json::to_vec_pretty(&json!({ "paths": paths })).unwrap_or_default())
     };
-    pages.unlisted("/", index.clone()).unlisted("/index.html", index).complete()
+    pages.add_unlisted("/", index.clone()).add_unlisted("/index.html", index).with_fallback()
 }
 
 fn page_of_metrics(page: String, headers: &HeaderMap) -> Response {

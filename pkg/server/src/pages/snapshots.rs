@@ -25,7 +25,7 @@ pub type TakeSnapshot = Arc<dyn Fn() -> Result<Pieces, BoxError> + Send + Sync>;
 
 /// The page, which is not listed at `/`.
 pub(crate) fn pages(take: TakeSnapshot) -> Pages {
-    Pages::default().unlisted(PATH, async move || {
+    Pages::default().add_unlisted(PATH, async move || {
         let take = Arc::clone(&take);
         let taken = tokio::task::spawn_blocking(move || take()).await;
         match taken.unwrap_or_else(|error| Err(error.into())) {

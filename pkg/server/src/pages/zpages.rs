@@ -37,15 +37,15 @@ pub type FlagValue = (String, String);
 
 pub(crate) fn flagz(flags: Arc<[FlagValue]>, cbor: bool, env: &Env) -> Pages {
     let delimiter = delimiter(env);
-    Pages::default().listed("/flagz", async move |context: Context, headers: HeaderMap| {
-        match wanted("Flagz", cbor, &headers) {
+    Pages::default().add_listed("/flagz", async move |context: Context, headers: HeaderMap| {
+        match requested_format("Flagz", cbor, &headers) {
             Some(ResponseFormat::Text) => text("flagz", &flag_lines(&flags, delimiter)),
             Some(ResponseFormat::Structured { format, version }) => {
                 let flags = flags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
                 let members = FlagzMembers { flags };
                 structured(Object::of("Flagz", version, members), format, &context, &headers)
             }
-            None => refused(cbor, &headers),
+            None => not_acceptable_response(cbor, &headers),
         }
     })
 }
@@ -72,13 +72,13 @@ pub(crate) struct Statusz {
 
 pub(crate) fn statusz(status: Statusz) -> Pages {
     let status = Arc::new(status);
-    Pages::default().listed("/statusz", async move |context: Context, headers: HeaderMap| {
-        match wanted("Statusz", status.cbor, &headers) {
+    Pages::default().add_listed("/statusz", async move |context: Context, headers: HeaderMap| {
+        match requested_format("Statusz", status.cbor, &headers) {
             Some(ResponseFormat::Text) => text("statusz", &status.lines(delimiter(&status.env))),
             Some(ResponseFormat::Structured { format, version }) => {
                 structured(Object::of("Statusz", version, status.members()), format, &context, &headers)
             }
-            None => refused(status.cbor, &headers),
+            None => not_acceptable_response(status.cbor, &headers),
         }
     })
 }
@@ -178,15 +178,15 @@ enum ResponseFormat {
 
 /// Returns the format that a request accepts: text, or an object of the named kind and version. The default
 /// is text.
-fn wanted(kind: &str, cbor: bool, headers: &HeaderMap) -> Option<ResponseFormat> {
+fn requested_format(kind: &str, cbor: bool, headers: &HeaderMap) -> Option<ResponseFormat> {
     let header = endpoints::header::text_or_empty(headers, ACCEPT);
     if header.trim().is_empty() {
         return Some(ResponseFormat::Text);
     }
-    accept_clauses(&header).iter().find_map(|clause| accepted(clause, kind, cbor))
+    accept_clauses(&header).iter().find_map(|clause| clause_format(clause, kind, cbor))
 }
 
-fn accepted(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<ResponseFormat> {
+fn clause_format(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<ResponseFormat> {
     let param =
         |name: &str| clause.params.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value);
     if ["stream", "sv"].into_iter().any(|name| param(name).is_some_and(|value| !value.is_empty())) {
@@ -196,7 +196,7 @@ fn accepted(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<ResponseForma
     let group = param("g");
     let version = param("v");
     let takes = |main: &str, sub: &str| {
-        (clause.main == "*" || clause.main == main) && (clause.sub == "*" || clause.sub == sub)
+        (clause.main == "*" || clause.main == main) && (clause.subtype == "*" || clause.subtype == sub)
     };
     if as_kind.is_none() && group.is_none() && version.is_none() {
         return takes("text", "plain").then_some(ResponseFormat::Text);
@@ -303,7 +303,7 @@ fn structured<M: Serialize>(
     response
 }
 
-fn refused(cbor: bool, headers: &HeaderMap) -> Response {
+fn not_acceptable_response(cbor: bool, headers: &HeaderMap) -> Response {
     let known =
         [Format::Json.media_type(), Format::Yaml.media_type(), "text/plain", Format::Cbor.media_type()];
     let spoken = known.len() - usize::from(!cbor);

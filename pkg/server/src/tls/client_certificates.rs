@@ -22,7 +22,7 @@ pub(crate) struct ClientCertificates {
     tls: Arc<ArcSwap<Tls>>,
     verdict: ArcSwapOption<Verdict>,
     /// Concurrent requests share one verification.
-    verifying: Mutex<()>,
+    verification_lock: Mutex<()>,
 }
 
 /// Verification result with a period of validity.
@@ -32,14 +32,14 @@ pub(crate) struct Verdict {
     /// Last second since 1970 in which the client's certificate is valid, if the client CAs apply to it.
     pub(crate) last: Option<i64>,
     /// The CA bundle behind this verdict. Weak, so that a cached verdict does not keep the bundle alive.
-    by: Weak<ClientAuthorities>,
+    authorities: Weak<ClientAuthorities>,
     period: Period,
 }
 
 impl Verdict {
-    fn holds(&self, present: &Arc<ClientAuthorities>, now: i64) -> bool {
+    fn is_valid(&self, present: &Arc<ClientAuthorities>, now: i64) -> bool {
         // The memory of an old generation is not reused while it has a weak reference.
-        std::ptr::eq(self.by.as_ptr(), Arc::as_ptr(present)) && self.period.includes(now)
+        std::ptr::eq(self.authorities.as_ptr(), Arc::as_ptr(present)) && self.period.includes(now)
     }
 }
 
@@ -48,24 +48,29 @@ impl ClientCertificates {
     pub(crate) fn new(chain: &[CertificateDer<'_>], tls: Arc<ArcSwap<Tls>>) -> Option<Self> {
         let chain: Box<[_]> = chain.iter().map(|der| der.clone().into_owned()).collect();
         let verdict = ArcSwapOption::empty();
-        (!chain.is_empty()).then(|| ClientCertificates { chain, tls, verdict, verifying: Mutex::new(()) })
+        (!chain.is_empty()).then(|| ClientCertificates {
+            chain,
+            tls,
+            verdict,
+            verification_lock: Mutex::new(()),
+        })
     }
 
     /// Returns the verdict at `now`, in seconds since 1970.
     pub(crate) fn verdict(&self, now: i64) -> Arc<Verdict> {
         let tls = self.tls.load();
-        let present = &tls.vouching;
-        let known = || self.verdict.load_full().filter(|verdict| verdict.holds(present, now));
+        let present = &tls.authorities;
+        let known = || self.verdict.load_full().filter(|verdict| verdict.is_valid(present, now));
         if let Some(verdict) = known() {
             return verdict;
         }
-        let _turn = self.verifying.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.verification_lock.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(verdict) = known() {
             return verdict;
         }
-        let (certificates, period) = present.judge(&self.chain, now);
+        let (certificates, period) = present.verify_chain(&self.chain, now);
         let last = self.last(&certificates);
-        let verdict = Arc::new(Verdict { certificates, last, by: Arc::downgrade(present), period });
+        let verdict = Arc::new(Verdict { certificates, last, authorities: Arc::downgrade(present), period });
         self.verdict.store(Some(Arc::clone(&verdict)));
         verdict
     }

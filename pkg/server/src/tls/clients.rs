@@ -49,7 +49,7 @@ pub(super) struct Period {
 
 impl Period {
     /// Longest period around `now`.
-    fn around(now: i64, validities: impl Iterator<Item = Validity>) -> Self {
+    fn containing(now: i64, validities: impl Iterator<Item = Validity>) -> Self {
         let mut period = Period { from: i64::MIN, until: i64::MAX };
         for boundary in validities.flat_map(|valid| [valid.first, valid.last.saturating_add(1)]) {
             if boundary <= now {
@@ -71,7 +71,7 @@ impl Period {
 pub(super) struct Authorities {
     certificates: Vec<(CertificateDer<'static>, Validity)>,
     provider: Arc<CryptoProvider>,
-    judge: Arc<dyn ClientCertVerifier>,
+    verifier: Arc<dyn ClientCertVerifier>,
 }
 
 impl Authorities {
@@ -97,12 +97,12 @@ impl Authorities {
             return Ok(None);
         }
         let judge = verifier(found.iter().map(|(certificate, _)| certificate), provider)?;
-        Ok(Some(Authorities { certificates: found, provider: Arc::clone(provider), judge }))
+        Ok(Some(Authorities { certificates: found, provider: Arc::clone(provider), verifier: judge }))
     }
 
     /// Verifier for handshake signatures.
-    pub(super) fn judge(&self) -> &Arc<dyn ClientCertVerifier> {
-        &self.judge
+    pub(super) fn signature_verifier(&self) -> &Arc<dyn ClientCertVerifier> {
+        &self.verifier
     }
 
     /// Verifies a chain and returns its subject. Like in Go, but unlike in the verifier, a CA must be within
@@ -114,8 +114,9 @@ impl Authorities {
         now: i64,
     ) -> PresentedCertificate {
         let time = UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(now).unwrap_or(0)));
-        let verified =
-            self.judge_at(now).and_then(|judge| Ok(judge.verify_client_cert(leaf, intermediates, time)?));
+        let verified = self
+            .verifier_at(now)
+            .and_then(|judge| Ok(judge.verify_client_cert(leaf, intermediates, time)?));
         if let Err(error) = verified {
             return PresentedCertificate::Refused(format!(
                 "verifying the client certificate failed: {error}"
@@ -128,11 +129,11 @@ impl Authorities {
     }
 
     /// Verifier that trusts the CAs that are valid at this time.
-    fn judge_at(&self, now: i64) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+    fn verifier_at(&self, now: i64) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
         let valid = |(_, validity): &&(CertificateDer<'static>, Validity)| validity.includes(now);
         let count = self.certificates.iter().filter(valid).count();
         if count == self.certificates.len() {
-            return Ok(Arc::clone(&self.judge));
+            return Ok(Arc::clone(&self.verifier));
         }
         if count == 0 {
             return Err(TlsError::NoValidAuthority);
@@ -175,16 +176,20 @@ impl ClientAuthorities {
 
     /// Verifies a chain, leaf first, and returns the period for which the result is valid. `now` is in
     /// seconds since 1970.
-    pub(super) fn judge(&self, chain: &[CertificateDer<'_>], now: i64) -> (PresentedCertificates, Period) {
+    pub(super) fn verify_chain(
+        &self,
+        chain: &[CertificateDer<'_>],
+        now: i64,
+    ) -> (PresentedCertificates, Period) {
         let Some((leaf, intermediates)) = chain.split_first() else {
-            return (PresentedCertificates::default(), Period::around(now, std::iter::empty()));
+            return (PresentedCertificates::default(), Period::containing(now, std::iter::empty()));
         };
         let by =
             |authorities: &Option<Authorities>| Some(authorities.as_ref()?.verdict(leaf, intermediates, now));
         let certificates = PresentedCertificates { client: by(&self.clients), proxy: by(&self.proxies) };
         // An unparseable certificate is in no chain that verifies.
         let shown = chain.iter().filter_map(|der| Validity::of(der).ok());
-        let period = Period::around(now, shown.chain(self.all().flat_map(Authorities::validities)));
+        let period = Period::containing(now, shown.chain(self.all().flat_map(Authorities::validities)));
         (certificates, period)
     }
 }
@@ -283,8 +288,8 @@ mod tests {
         ] {
             let (authority, leaf, key) = issued(algorithm);
             let clients = Authorities::of(&[PathBuf::new()], &[authority.into_bytes()], &provider).unwrap();
-            let (judged, _) =
-                ClientAuthorities { clients, proxies: None }.judge(&[leaf.der().clone()], 1_700_000_000);
+            let (judged, _) = ClientAuthorities { clients, proxies: None }
+                .verify_chain(&[leaf.der().clone()], 1_700_000_000);
             assert!(matches!(judged.client, Some(PresentedCertificate::Verified(_))), "{algorithm:?}");
             let certificate = PathBuf::new();
             let key_path = PathBuf::new();

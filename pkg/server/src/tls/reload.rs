@@ -11,15 +11,15 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::{Tls, TlsContents, TlsError, TlsFiles, TlsOptions};
 
 /// Interval of metadata checks. Upstream uses file notifications; this is fast enough for operators.
-const GLANCE_PERIOD: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of checks between two reads of files with unchanged metadata: a minute, as in upstream.
-const GLANCES: u32 = 60;
+const CHECKS_PER_READ: u32 = 60;
 
 /// Metadata of a file: inode, length and write time. `None` if it does not exist.
 type FileMetadata = Option<(u64, u64, u64, i64, i64)>;
 
 impl TlsFiles {
-    fn looks(&self) -> Vec<FileMetadata> {
+    fn file_metadata(&self) -> Vec<FileMetadata> {
         let pairs = std::iter::once(&self.default).chain(self.sni.iter().map(|(files, _)| files));
         let paths = pairs.flat_map(|files| [&files.certificate, &files.key]);
         let paths = paths.chain(&self.client_authorities).chain(&self.proxy_authorities);
@@ -32,13 +32,13 @@ impl TlsFiles {
 /// Updates `tls` from the files for as long as it is polled. Invalid files leave the last valid state in
 /// place, with a warning. Open connections keep the keys of their handshake; their client certificates are
 /// checked against the current CAs for every request.
-pub async fn keep_fresh(
+pub async fn reload_files(
     tls: Arc<ArcSwap<Tls>>,
     files: TlsFiles,
     options: TlsOptions,
     mut loaded: TlsContents,
 ) {
-    let mut ticks = interval(GLANCE_PERIOD);
+    let mut ticks = interval(CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut known = None;
     let mut glances = 0_u32;
@@ -47,9 +47,9 @@ pub async fn keep_fresh(
         glances = glances.saturating_add(1);
         let files = files.clone();
         let last = known.clone();
-        let overdue = glances >= GLANCES;
+        let overdue = glances >= CHECKS_PER_READ;
         let look = move || {
-            let looks = files.looks();
+            let looks = files.file_metadata();
             let read = (overdue || last.as_ref() != Some(&looks)).then(|| files.read());
             (looks, read)
         };
@@ -57,12 +57,12 @@ pub async fn keep_fresh(
         known = Some(looks);
         if let Some(read) = read {
             glances = 0;
-            renew(&tls, &options, &mut loaded, read);
+            apply_contents(&tls, &options, &mut loaded, read);
         }
     }
 }
 
-fn renew(
+fn apply_contents(
     tls: &ArcSwap<Tls>,
     options: &TlsOptions,
     loaded: &mut TlsContents,
@@ -80,7 +80,7 @@ fn renew(
         Ok(mut fresh) => {
             if read.has_authorities_of(loaded) {
                 // Verdicts of the previous CAs are still valid.
-                fresh.vouching = Arc::clone(&tls.load().vouching);
+                fresh.authorities = Arc::clone(&tls.load().authorities);
             }
             tls.store(Arc::new(fresh));
             *loaded = read;
@@ -121,7 +121,7 @@ mod tests {
         let contents = files.read().unwrap();
         let first = Arc::new(Tls::new(&contents, &options).unwrap());
         let tls = Arc::new(ArcSwap::new(Arc::clone(&first)));
-        let fresh = keep_fresh(Arc::clone(&tls), files, options, contents);
+        let fresh = reload_files(Arc::clone(&tls), files, options, contents);
         let changes = async {
             let changed = async |than: &Arc<Tls>| {
                 let began = Instant::now();
@@ -135,10 +135,10 @@ mod tests {
             assert!(Arc::ptr_eq(&tls.load(), &first), "nothing has changed");
             write("s.crt", &format!("{}\n", server.certificate));
             let second = changed(&first).await;
-            assert!(Arc::ptr_eq(&first.vouching, &second.vouching), "the authorities are the same");
+            assert!(Arc::ptr_eq(&first.authorities, &second.authorities), "the authorities are the same");
             write("c.crt", &server.certificate);
             let third = changed(&second).await;
-            assert!(!Arc::ptr_eq(&second.vouching, &third.vouching));
+            assert!(!Arc::ptr_eq(&second.authorities, &third.authorities));
             write("c.crt", "no certificate");
             tokio::time::sleep(Duration::from_secs(5)).await;
             assert!(Arc::ptr_eq(&tls.load(), &third), "what cannot be used is not");

@@ -196,18 +196,18 @@ impl Snapshot {
                 follows && !record.deletion && (REVISION_EMPTY + 1..=self.revision).contains(revision)
             });
             let (mod_revision, record) = record.ok_or_else(|| damaged("a record is unreadable"))?;
-            let left = (record.expires_at != 0).then_some(record.expires_at);
+            let ttl = (record.expires_at != 0).then_some(record.expires_at);
             kept.push(ArchivedKey {
                 key: record.key.into(),
                 mod_revision,
                 value: bytes.slice_ref(record.value),
-                left,
+                ttl,
             });
         }
         let next = self.parts.get(number + 1);
         let ends = next.zip(kept.last()).is_none_or(|(next, last)| *last.key < *next.first);
-        let soonest = kept.iter().filter_map(|kept| kept.left).min();
-        if kept.len() as u64 != part.keys || soonest != part.soonest || !ends {
+        let soonest = kept.iter().filter_map(|kept| kept.ttl).min();
+        if kept.len() as u64 != part.keys || soonest != part.first_expiry || !ends {
             return Err(damaged("a part is not what the index says"));
         }
         Ok(kept)
@@ -237,15 +237,15 @@ fn record_of<'a>(bytes: &mut &'a [u8]) -> Option<(Revision, Record<'a>)> {
 fn part_of(index: &mut &[u8], at: u64) -> Option<(Part, Place)> {
     let length = usize::try_from(index.try_get_u64_le().ok()?).ok()?;
     let keys = index.try_get_u64_le().ok()?;
-    let soonest = index.try_get_u64_le().ok()?;
+    let first_expiry = index.try_get_u64_le().ok()?;
     let checksum = index.try_get_u32_le().ok()?;
     let key = index.try_get_u32_le().ok()?;
     let (first, rest) = index.split_at_checked(usize::try_from(key).ok()?)?;
     *index = rest;
     // A record has more than one byte, and no file is large enough for an overflow of their sums.
     let first = str::from_utf8(first).ok().filter(|_| keys > 0 && keys <= length as u64)?;
-    let soonest = (soonest != 0).then_some(soonest);
-    Some((Part { first: first.into(), keys, soonest }, Place { at, length, checksum }))
+    let first_expiry = (first_expiry != 0).then_some(first_expiry);
+    Some((Part { first: first.into(), keys, first_expiry }, Place { at, length, checksum }))
 }
 
 impl Archive for Snapshot {

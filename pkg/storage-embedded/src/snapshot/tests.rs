@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use storage::memory::Memory;
 use storage::mvcc::{Archive, ArchiveError};
-use storage::{ListOptions, Storage, WatchItem, WatchOptions, Written};
+use storage::{ListOptions, PutResult, Storage, WatchItem, WatchOptions};
 
 use super::*;
-use crate::{Embedded, Options};
+use crate::{EmbeddedStore, Options};
 
 /// A store with some keys, an expiring one, and a deleted one.
 async fn store() -> Memory {
@@ -17,8 +17,8 @@ async fn store() -> Memory {
     for (key, ttl) in [("/a", None), ("/leased", Some(Duration::from_secs(3600))), ("/gone", None)] {
         store.put(key, Bytes::from(key.repeat(9)), 0, ttl).await.unwrap();
     }
-    assert_eq!(store.put("/a", Bytes::from_static(b"again"), 2, None).await.unwrap(), Written::Done(5));
-    assert_eq!(store.delete("/gone", 4).await.unwrap(), Written::Done(6));
+    assert_eq!(store.put("/a", Bytes::from_static(b"again"), 2, None).await.unwrap(), PutResult::Done(5));
+    assert_eq!(store.delete("/gone", 4).await.unwrap(), PutResult::Done(6));
     store
 }
 
@@ -46,7 +46,7 @@ async fn contents(store: &dyn Storage) -> Vec<(String, Bytes, Revision)> {
 async fn assert_continues(store: &dyn Storage) {
     let options = WatchOptions { start: 6, ..WatchOptions::default() };
     let mut watch = store.watch("/", options).await.unwrap();
-    assert_eq!(store.put("/b", Bytes::new(), 0, None).await.unwrap(), Written::Done(7));
+    assert_eq!(store.put("/b", Bytes::new(), 0, None).await.unwrap(), PutResult::Done(7));
     for expected in ["/gone", "/b"] {
         let Some(Ok(WatchItem::Event(event))) = futures::StreamExt::next(&mut watch).await else {
             panic!("no event")
@@ -63,10 +63,13 @@ async fn memory_store_continues_from_snapshot() {
     write(&before.image().unwrap(), &path).unwrap();
     let snapshot = Snapshot::open(&path).unwrap();
     let parts = snapshot.parts();
-    assert_eq!((parts.len(), parts[0].keys, parts[0].soonest.map(|left| left / 3_601_000)), (1, 2, Some(0)));
+    assert_eq!(
+        (parts.len(), parts[0].keys, parts[0].first_expiry.map(|left| left / 3_601_000)),
+        (1, 2, Some(0))
+    );
     // Replacing the file does not affect the open snapshot.
     write(&Image::default(), &path).unwrap();
-    let after = Memory::over(Arc::new(snapshot));
+    let after = Memory::from_archive(Arc::new(snapshot));
     assert_eq!(contents(&after).await, contents(&before).await);
     assert_continues(&after).await;
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left behind");
@@ -79,9 +82,10 @@ async fn a_durable_store_is_filled_once() {
     let open = || {
         let mut options = Options::new(Arc::new(|| SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30)));
         options.begin = Some(opened(&whole(&before)));
-        Embedded::open(dir.path(), options).unwrap()
+        EmbeddedStore::open(dir.path(), options).unwrap()
     };
-    let of = |store: &Embedded| Bytes::from(pieces(&store.image()).unwrap().collect::<Vec<Bytes>>().concat());
+    let of =
+        |store: &EmbeddedStore| Bytes::from(pieces(&store.image()).unwrap().collect::<Vec<Bytes>>().concat());
     let first = open();
     assert_eq!(contents(&*first).await, contents(&before).await);
     assert_continues(&*first).await;
@@ -98,7 +102,10 @@ async fn a_durable_store_is_filled_once() {
 async fn an_empty_store_has_a_snapshot() {
     let empty = opened(&whole(&Memory::new()));
     assert!(empty.parts().is_empty() && empty.last().is_none());
-    assert_eq!(Memory::over(empty).put("/a", Bytes::new(), 0, None).await.unwrap(), Written::Done(2));
+    assert_eq!(
+        Memory::from_archive(empty).put("/a", Bytes::new(), 0, None).await.unwrap(),
+        PutResult::Done(2)
+    );
 }
 
 /// A store whose values fill several parts, with one value that is larger than a part.
@@ -120,7 +127,7 @@ async fn values_are_divided_into_parts() {
     write(&before.image().unwrap(), &path).unwrap();
     let snapshot = Snapshot::open(&path).unwrap();
     assert_eq!(snapshot.parts().iter().map(|part| part.keys).collect::<Vec<_>>(), [63, 63, 63, 63, 16, 32]);
-    let after = Memory::over(Arc::new(snapshot));
+    let after = Memory::from_archive(Arc::new(snapshot));
     assert_eq!(after.count("/large/").await.unwrap(), 300);
     assert_eq!(contents(&after).await, contents(&before).await);
     assert!(whole(&after) == whole(&before), "it has the same snapshot");
@@ -137,7 +144,7 @@ async fn long_index_is_read() {
     }
     let path = dir.path().join("seed");
     write(&before.image().unwrap(), &path).unwrap();
-    let after = Memory::over(Arc::new(Snapshot::open(&path).unwrap()));
+    let after = Memory::from_archive(Arc::new(Snapshot::open(&path).unwrap()));
     assert_eq!(contents(&after).await, contents(&before).await);
 }
 
@@ -176,14 +183,14 @@ async fn forged_snapshots_are_rejected_or_consistent() {
             bad[good.len() - CHECKSUM..].copy_from_slice(&of_index);
             let bad = Bytes::from(bad);
             let Ok(snapshot) = Snapshot::decode(&bad) else { continue };
-            let store = Memory::over(Arc::new(snapshot));
+            let store = Memory::from_archive(Arc::new(snapshot));
             let counted = store.count("/").await;
             let listed = store.list("/", ListOptions::default()).await;
             let listed = listed.map(|list| (list.kvs.len() as u64, list.count)).ok();
             assert_eq!(counted.ok().map(|count| (count, count)), listed, "byte {at} + {by}");
             if let Some((count, _)) = listed {
                 let written = store.put("/new", Bytes::new(), 0, None).await.unwrap();
-                let Written::Done(revision) = written else { panic!("there is no such key") };
+                let PutResult::Done(revision) = written else { panic!("there is no such key") };
                 assert!(revision > 2 && count <= 2);
             }
         }

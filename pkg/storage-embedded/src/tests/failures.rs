@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use storage::{Error, ListOptions, Storage, Written};
+use storage::{Error, ListOptions, PutResult, Storage};
 
 use super::ledger::{Ledger, Random, write_until_failure};
 use super::sim_disk::SimDisk;
 use super::{options, put};
-use crate::{Embedded, Options};
+use crate::{EmbeddedStore, Options};
 
 /// The store on a simulated disk. Compaction runs only explicitly.
-fn open(disk: &SimDisk) -> Result<Arc<Embedded>, Error> {
+fn open(disk: &SimDisk) -> Result<Arc<EmbeddedStore>, Error> {
     open_at(disk, &Arc::new(AtomicU64::new(1_700_000_000)))
 }
 
 /// The same with a clock that is set by the test, in seconds.
-fn open_at(disk: &SimDisk, now: &Arc<AtomicU64>) -> Result<Arc<Embedded>, Error> {
+fn open_at(disk: &SimDisk, now: &Arc<AtomicU64>) -> Result<Arc<EmbeddedStore>, Error> {
     let now = now.clone();
     let clock = move || UNIX_EPOCH + Duration::from_secs(now.load(Ordering::Relaxed));
     let options = Options {
@@ -27,7 +27,7 @@ fn open_at(disk: &SimDisk, now: &Arc<AtomicU64>) -> Result<Arc<Embedded>, Error>
         history_bytes_max: 1 << 16,
         ..options()
     };
-    Embedded::open_on(disk.file()?, options)
+    EmbeddedStore::open_on(disk.file()?, options)
 }
 
 /// Lets the pause after a failure pass, in which writes are rejected.
@@ -91,7 +91,7 @@ async fn fill_a_disk(blocks: usize, value: &str) {
     while refusals < 5 {
         let key = format!("/a/{:04}", acknowledged.len());
         match put(&*store, &key, value, 0).await {
-            Ok(Written::Done(revision)) => acknowledged.push((key, revision)),
+            Ok(PutResult::Done(revision)) => acknowledged.push((key, revision)),
             Err(Error::Refused(_)) => {
                 refusals += 1;
                 assert_eq!(store.get(&key).await.unwrap().kv, None);
@@ -110,7 +110,7 @@ async fn fill_a_disk(blocks: usize, value: &str) {
     store.healthy().await.unwrap();
     let last = store.current_revision().await.unwrap();
     let next = put(&*store, "/a/next", value, 0).await.unwrap();
-    assert_eq!(next, Written::Done(last + 1));
+    assert_eq!(next, PutResult::Done(last + 1));
     assert_eq!(last, acknowledged.last().unwrap().1, "what was refused made no revision");
 
     store.close().await;
@@ -128,7 +128,7 @@ async fn failing_disk_loses_no_acknowledged_writes() {
     let mut watch = store.watch("/", Default::default()).await.unwrap();
     let mut revision = 0;
     for round in 0..5 {
-        let Written::Done(written) = put(&*store, "/a", &round.to_string(), revision).await.unwrap() else {
+        let PutResult::Done(written) = put(&*store, "/a", &round.to_string(), revision).await.unwrap() else {
             panic!("stale")
         };
         disk.set_broken(true);

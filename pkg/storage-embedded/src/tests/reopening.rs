@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
-use storage::{Error, ListOptions, Storage, WatchOptions, Written};
+use storage::{Error, ListOptions, PutResult, Storage, WatchOptions};
 
 use super::{expect_revision, must_put, options, put};
 use crate::disk::{Commit, Disk};
-use crate::{Embedded, Options};
+use crate::{EmbeddedStore, Options};
 
-fn open(dir: &Path) -> Arc<Embedded> {
-    Embedded::open(dir, options()).unwrap()
+fn open(dir: &Path) -> Arc<EmbeddedStore> {
+    EmbeddedStore::open(dir, options()).unwrap()
 }
 
 fn refused(dir: &Path) -> Error {
-    Embedded::open(dir, options()).err().expect("the store does not open")
+    EmbeddedStore::open(dir, options()).err().expect("the store does not open")
 }
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn state_history_and_compaction_are_durable() {
     let second = must_put(&*store, "/a", "2", first).await;
     let b = must_put(&*store, "/b", "1", 0).await;
     let third = must_put(&*store, "/a", "3", second).await;
-    let Written::Done(gone) = store.delete("/b", b).await.unwrap() else { panic!("stale") };
+    let PutResult::Done(gone) = store.delete("/b", b).await.unwrap() else { panic!("stale") };
     store.compact(second).await.unwrap();
     store.close().await;
 
@@ -67,7 +67,7 @@ async fn an_empty_store_stays_empty() {
         store.close().await;
     }
     let store = open(dir.path());
-    assert_eq!(put(&*store, "/a", "1", 0).await.unwrap(), Written::Done(2));
+    assert_eq!(put(&*store, "/a", "1", 0).await.unwrap(), PutResult::Done(2));
     store.close().await;
 }
 
@@ -83,12 +83,12 @@ async fn ttls_are_durable() {
     };
     let open = || {
         let options = Options { clock: Arc::new(clock.clone()), ..options() };
-        Embedded::open(dir.path(), options).unwrap()
+        EmbeddedStore::open(dir.path(), options).unwrap()
     };
     let store = open();
     for (key, ttl) in [("/short", Some(10)), ("/long", Some(1_000)), ("/none", None)] {
         let ttl = ttl.map(Duration::from_secs);
-        assert!(matches!(store.put(key, "v".into(), 0, ttl).await, Ok(Written::Done(_))));
+        assert!(matches!(store.put(key, "v".into(), 0, ttl).await, Ok(PutResult::Done(_))));
     }
     let last = store.current_revision().await.unwrap();
     store.close().await;
@@ -129,7 +129,7 @@ async fn dropped_store_releases_its_file() {
     must_put(&*store, "/a", "1", 0).await;
     drop(store);
     let store = loop {
-        match Embedded::open(dir.path(), options()) {
+        match EmbeddedStore::open(dir.path(), options()) {
             Ok(store) => break store,
             Err(Error::Refused(_)) => tokio::task::yield_now().await,
             Err(error) => panic!("{error}"),
@@ -156,7 +156,7 @@ async fn damaged_file_is_reported_with_path() {
         let at = step * good.len() / 60 + step;
         bytes[at] ^= 0x55;
         std::fs::write(&path, &bytes).unwrap();
-        match Embedded::open(dir.path(), options()) {
+        match EmbeddedStore::open(dir.path(), options()) {
             Err(error) => {
                 assert!(matches!(error, Error::Internal(_)), "{error:?}");
                 assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
@@ -199,7 +199,7 @@ async fn a_missing_revision_is_an_error() {
 #[tokio::test]
 async fn oversized_values_are_rejected() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Embedded::open(dir.path(), Options { value_bytes_max: 10, ..options() }).unwrap();
+    let store = EmbeddedStore::open(dir.path(), Options { value_bytes_max: 10, ..options() }).unwrap();
     let error = put(&*store, "/a", "12345678901", 0).await.unwrap_err();
     assert!(matches!(&error, Error::Refused(text) if text == "etcdserver: request is too large"));
     must_put(&*store, "/a", "1234567890", 0).await;
@@ -219,7 +219,7 @@ async fn closing_answers_all_commands() {
         tokio::spawn(async move {
             for i in 0.. {
                 match put(&*store, &format!("/{writer}/{i}"), "v", 0).await {
-                    Ok(Written::Done(revision)) => acknowledged.lock().unwrap().push(revision),
+                    Ok(PutResult::Done(revision)) => acknowledged.lock().unwrap().push(revision),
                     Ok(stale) => panic!("{stale:?}"),
                     Err(Error::Unavailable(text)) => return assert_eq!(text, "the store is closed"),
                     Err(error) => panic!("{error}"),
@@ -268,7 +268,7 @@ async fn space_of_compacted_history_is_reused() {
 #[tokio::test]
 async fn watch_overtaken_by_compaction_fails() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Embedded::open(dir.path(), Options { history_bytes_max: 1_000, ..options() }).unwrap();
+    let store = EmbeddedStore::open(dir.path(), Options { history_bytes_max: 1_000, ..options() }).unwrap();
     let mut watch = store.watch("/", Default::default()).await.unwrap();
     let mut revision = 0;
     for _ in 0..50 {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use bytes::Bytes;
 use futures::StreamExt;
 use storage::{
-    Error, EventKind, ListOptions, Revision, Storage, WatchItem, WatchOptions, WatchStream, Written,
+    Error, EventKind, ListOptions, PutResult, Revision, Storage, WatchItem, WatchOptions, WatchStream,
 };
 
 /// A reproducible source of numbers.
@@ -74,7 +74,7 @@ pub(crate) async fn write_until_failure(
             } else {
                 store.put(&key, content(stamp), expected, None).await?
             };
-            let Written::Done(revision) = written else { panic!("{key}: {written:?}, wanted Done") };
+            let PutResult::Done(revision) = written else { panic!("{key}: {written:?}, wanted Done") };
             say(Entry::Done { key: key.clone(), stamp, revision });
             if random.below(100) == 0 {
                 let revision = revision - 200;
@@ -136,7 +136,7 @@ impl Ledger {
         self.settle_history(store, revision).await;
         let expected = store.get("/probe").await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
         let probe = store.put("/probe", content(1), expected, None).await.unwrap();
-        assert_eq!(probe, Written::Done(revision + 1));
+        assert_eq!(probe, PutResult::Done(revision + 1));
         self.revision = revision + 1;
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use etcd_client::{LeaseTimeToLiveOptions, PutOptions, Txn, TxnOp};
 use futures::StreamExt;
-use storage::{Error, ListOptions, Storage, WatchItem, WatchOptions, WatchStream, Written};
+use storage::{Error, ListOptions, PutResult, Storage, WatchItem, WatchOptions, WatchStream};
 use storage_etcd3::{COMPACT_REV_KEY, Compacted, Compactor, Etcd, Options};
 
 use tokio::time::timeout;
@@ -15,7 +15,7 @@ use crate::server::{Cluster, free_port, shared};
 const HOUR: Duration = Duration::from_secs(3600);
 const PATIENCE: Duration = Duration::from_secs(60);
 
-async fn create(store: &Etcd, key: &str, ttl: Option<Duration>) -> Result<Written, Error> {
+async fn create(store: &Etcd, key: &str, ttl: Option<Duration>) -> Result<PutResult, Error> {
     store.put(key, Bytes::from_static(b"x"), 0, ttl).await
 }
 
@@ -26,7 +26,7 @@ async fn client(cluster: &Cluster) -> etcd_client::Client {
 /// Creates a key that did not exist.
 async fn create_next(store: &Etcd) {
     let key = format!("/registry/{}", store.current_revision().await.unwrap());
-    assert!(matches!(create(store, &key, None).await, Ok(Written::Done(_))));
+    assert!(matches!(create(store, &key, None).await, Ok(PutResult::Done(_))));
 }
 
 async fn lease_of(client: &mut etcd_client::Client, key: &str) -> i64 {
@@ -145,7 +145,7 @@ async fn watches_may_exceed_default_grpc_message_size() {
     let mut last = 0;
     for n in 0..3 {
         let written = store.put("/large/a", Bytes::from(vec![n; BYTES]), last, None).await.unwrap();
-        let Written::Done(revision) = written else { panic!("{written:?}") };
+        let PutResult::Done(revision) = written else { panic!("{written:?}") };
         last = revision;
     }
     let mut late = store.watch("/large/", options).await.unwrap();
@@ -227,12 +227,14 @@ async fn replicas_coordinate_compaction_by_shared_key() {
     let store = cluster.store().await;
     let mut first = Compactor::default();
     let mut second = Compactor::default();
-    assert_eq!(first.round(&store).await.unwrap(), Compacted::Nothing);
-    assert_eq!(second.round(&store).await.unwrap(), Compacted::Nothing);
+    assert_eq!(first.round(&store).await.unwrap(), Compacted::NotYet);
+    assert_eq!(second.round(&store).await.unwrap(), Compacted::NotYet);
     let seen = store.current_revision().await.unwrap();
     create(&store, "/registry/a", None).await.unwrap();
-    let Compacted::Here(compacted) = first.round(&store).await.unwrap() else { panic!("the first compacts") };
-    assert_eq!(second.round(&store).await.unwrap(), Compacted::Elsewhere(compacted));
+    let Compacted::ThisServer(compacted) = first.round(&store).await.unwrap() else {
+        panic!("the first compacts")
+    };
+    assert_eq!(second.round(&store).await.unwrap(), Compacted::OtherServer(compacted));
     assert_eq!(compacted, seen);
     let options = ListOptions { revision: compacted - 1, ..ListOptions::default() };
     assert!(matches!(store.list("/registry/", options).await, Err(Error::Compacted { .. })));
@@ -254,10 +256,12 @@ async fn replicas_observe_compactions_of_others() {
     let early = cluster.store().await;
     let first = early.compacted();
     let mut compactor = Compactor::default();
-    assert_eq!(compactor.round(&store).await.unwrap(), Compacted::Nothing);
+    assert_eq!(compactor.round(&store).await.unwrap(), Compacted::NotYet);
     for _ in 0..3 {
         create_next(&store).await;
-        let Compacted::Here(revision) = compactor.round(&store).await.unwrap() else { panic!("it compacts") };
+        let Compacted::ThisServer(revision) = compactor.round(&store).await.unwrap() else {
+            panic!("it compacts")
+        };
         hears(&store, revision).await;
         hears(&early, revision).await;
         // A store that starts later reads the key's value.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use storage::{Error, ListOptions, Storage, WatchItem, WatchOptions, WatchStream, Written};
+use storage::{Error, ListOptions, PutResult, Storage, WatchItem, WatchOptions, WatchStream};
 use storage_etcd3::{Compacted, Compactor, Etcd, Options};
 use tokio::time::timeout;
 
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn create(store: &Etcd, key: &str) -> i64 {
     match store.put(key, Bytes::from_static(b"x"), 0, None).await.unwrap() {
-        Written::Done(revision) => revision,
+        PutResult::Done(revision) => revision,
         stale => panic!("{stale:?}"),
     }
 }
@@ -74,7 +74,7 @@ fn patiently(urls: impl Iterator<Item = String>) -> Options {
 async fn update(store: &Etcd, key: &str, value: &'static str, expected: i64) -> i64 {
     let write = store.put(key, Bytes::from_static(value.as_bytes()), expected, None);
     match timeout(PATIENCE, write).await.expect("a write ends").unwrap() {
-        Written::Done(revision) => revision,
+        PutResult::Done(revision) => revision,
         stale => panic!("{stale:?}"),
     }
 }
@@ -243,7 +243,7 @@ async fn compaction_during_disconnect_is_observed_later() {
         }
         for unheard in 0..=rounds_unheard {
             create(&direct, &format!("/registry/{round}/{unheard}")).await;
-            let Compacted::Here(revision) = compactor.round(&direct).await.unwrap() else { panic!() };
+            let Compacted::ThisServer(revision) = compactor.round(&direct).await.unwrap() else { panic!() };
             assert!(revision > told);
             told = revision;
         }
@@ -333,7 +333,7 @@ async fn lost_race_with_lost_response_is_stale() {
     let second = update(&direct, "/registry/a", "theirs", first).await;
     let write = store.put("/registry/a", Bytes::from_static(b"ours"), first, None);
     match timeout(PATIENCE, write).await.expect("it ends").unwrap() {
-        Written::Stale { current: Some(kv), .. } => assert_eq!(kv.mod_revision, second),
+        PutResult::Stale { current: Some(kv), .. } => assert_eq!(kv.mod_revision, second),
         other => panic!("{other:?}"),
     }
 }

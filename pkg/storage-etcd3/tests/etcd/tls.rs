@@ -102,7 +102,7 @@ async fn custom_dialer_uses_mutual_tls() {
     let count = Arc::clone(&asked);
     let port = cluster.members[0].client_port;
     // The name is resolved at the end of the tunnel only.
-    let way = CustomDialer::new(move |host, at| {
+    let dialer = CustomDialer::new(move |host, at| {
         assert_eq!((host.as_str(), at), ("localhost", port));
         count.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { Ok(Box::new(TcpStream::connect(("127.0.0.1", at)).await?) as Box<dyn Io>) })
@@ -111,8 +111,8 @@ async fn custom_dialer_uses_mutual_tls() {
     let health = async |identity: &str| {
         let tls = Some(files(dir.path(), "ca", Some(identity)));
         let endpoints = endpoints.clone();
-        let way = Some(way.clone());
-        Etcd::new(Options { tls, endpoints, way, ..cluster.options.clone() }).await?.healthy().await
+        let dialer = Some(dialer.clone());
+        Etcd::new(Options { tls, endpoints, dialer, ..cluster.options.clone() }).await?.healthy().await
     };
     health("client").await.unwrap();
     assert!(asked.load(Ordering::SeqCst) > 0);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use storage::{Error, EventKind, ListOptions, Revision, Storage, WatchItem, WatchOptions, Written};
+use storage::{Error, EventKind, ListOptions, PutResult, Revision, Storage, WatchItem, WatchOptions};
 use storage_etcd3::Etcd;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -78,8 +78,10 @@ impl Workload {
 /// Creates a key; returns the revision if the write was acknowledged.
 async fn create(store: &Etcd, key: &str) -> Option<Revision> {
     match store.put(key, Bytes::from_static(b"x"), 0, None).await {
-        Ok(Written::Done(revision)) => Some(revision),
-        Ok(Written::Stale { current, .. }) => panic!("{key} was never written before, but holds {current:?}"),
+        Ok(PutResult::Done(revision)) => Some(revision),
+        Ok(PutResult::Stale { current, .. }) => {
+            panic!("{key} was never written before, but holds {current:?}")
+        }
         Err(Error::Unavailable(_)) => None,
         Err(error) => panic!("{key}: {error}"),
     }

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use super::{TestPrefix, all_at_once, text};
-use crate::{Error, KeyValue, Revision, Update, Updated, guaranteed_update};
+use crate::{Error, KeyValue, Revision, Update, UpdateResult, guaranteed_update};
 
 /// Error of a closure under test.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ async fn update(
     corner: &TestPrefix,
     suggestion: Option<KeyValue>,
     change: impl FnMut(Option<&KeyValue>) -> Result<Update, Failure> + Send,
-) -> Result<Updated, Failure> {
+) -> Result<UpdateResult, Failure> {
     guaranteed_update(&*corner.store, &corner.key("a"), suggestion, change).await
 }
 
@@ -52,7 +52,7 @@ pub async fn lost_races_converge(corner: TestPrefix) {
                     write((text(kv.unwrap()).parse::<usize>().unwrap() + 1).to_string())
                 };
                 let updated = update(&corner, suggestion.take(), increment).await.unwrap();
-                assert!(matches!(updated, Updated::Written(_)), "{updated:?}");
+                assert!(matches!(updated, UpdateResult::Written(_)), "{updated:?}");
                 suggestion = corner.get("a").await;
             }
         }
@@ -67,7 +67,7 @@ pub async fn a_missing_key_is_created(corner: TestPrefix) {
         assert_eq!(kv, None);
         write("new")
     });
-    let Updated::Written(revision) = updated.await.unwrap() else { panic!("wanted a write") };
+    let UpdateResult::Written(revision) = updated.await.unwrap() else { panic!("wanted a write") };
     assert_eq!(corner.get("a").await.unwrap().mod_revision, revision);
 }
 
@@ -77,7 +77,7 @@ pub async fn equal_bytes_are_not_written(corner: TestPrefix) {
     let suggestion = corner.get("a").await;
     for suggestion in [None, suggestion] {
         let updated = update(&corner, suggestion, |_| write("same")).await.unwrap();
-        assert_eq!(updated, Updated::Unchanged(created));
+        assert_eq!(updated, UpdateResult::Unchanged(created));
     }
     assert_eq!(corner.get("a").await.unwrap().mod_revision, created);
 }
@@ -85,10 +85,10 @@ pub async fn equal_bytes_are_not_written(corner: TestPrefix) {
 /// Keeping the value, or its absence, creates no revision.
 pub async fn a_kept_value_is_not_written(corner: TestPrefix) {
     let updated = update(&corner, None, |_| Ok(Update::Keep)).await.unwrap();
-    assert_eq!(updated, Updated::Unchanged(0));
+    assert_eq!(updated, UpdateResult::Unchanged(0));
     let created = corner.create("a", "1").await;
     let updated = update(&corner, None, |_| Ok(Update::Keep)).await.unwrap();
-    assert_eq!(updated, Updated::Unchanged(created));
+    assert_eq!(updated, UpdateResult::Unchanged(created));
     assert_eq!(corner.get("a").await.unwrap().mod_revision, created);
 }
 
@@ -98,7 +98,7 @@ pub async fn a_deletion_is_carried_out(corner: TestPrefix) {
         let created = corner.create("a", "1").await;
         let suggestion = if suggest { corner.get("a").await } else { None };
         let updated = update(&corner, suggestion, |_| Ok(Update::Delete)).await.unwrap();
-        assert!(matches!(updated, Updated::Deleted(revision) if revision > created), "{updated:?}");
+        assert!(matches!(updated, UpdateResult::Deleted(revision) if revision > created), "{updated:?}");
         assert_eq!(corner.get("a").await, None);
     }
 }
@@ -109,7 +109,7 @@ pub async fn deleting_a_missing_key_changes_nothing(corner: TestPrefix) {
     corner.delete("a", revision).await;
     for suggestion in [None, Some(suggestion)] {
         let updated = update(&corner, suggestion, |_| Ok(Update::Delete)).await.unwrap();
-        assert_eq!(updated, Updated::Unchanged(0));
+        assert_eq!(updated, UpdateResult::Unchanged(0));
     }
 }
 
@@ -117,7 +117,7 @@ pub async fn deleting_a_missing_key_changes_nothing(corner: TestPrefix) {
 pub async fn no_op_on_stale_suggestion_is_verified(corner: TestPrefix) {
     let (suggestion, before) = outdated(&corner).await;
     let updated = update(&corner, Some(suggestion), |_| write("old")).await.unwrap();
-    assert!(matches!(updated, Updated::Written(revision) if revision > before), "{updated:?}");
+    assert!(matches!(updated, UpdateResult::Written(revision) if revision > before), "{updated:?}");
     assert_eq!(corner.value("a").await.as_deref(), Some("old"));
 }
 
@@ -128,7 +128,7 @@ pub async fn error_on_stale_suggestion_is_verified(corner: TestPrefix) {
         Some("current") => write("new"),
         _ => Err(Failure::Rejected(kv.map_or(0, |kv| kv.mod_revision))),
     });
-    assert!(matches!(updated.await, Ok(Updated::Written(_))));
+    assert!(matches!(updated.await, Ok(UpdateResult::Written(_))));
     assert_eq!(corner.value("a").await.as_deref(), Some("new"));
 }
 

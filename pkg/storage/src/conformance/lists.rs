@@ -46,7 +46,7 @@ pub async fn limit_cuts_page_and_count_includes_rest(corner: TestPrefix) {
     for (limit, wanted, more) in [(2, "ab", true), (5, "abcde", false), (9, "abcde", false)] {
         let listing = corner.list(page(&corner, None, limit)).await;
         assert_eq!(names(&corner, &listing).concat(), wanted, "limit {limit}");
-        assert_eq!((listing.count, listing.more()), (5, more), "limit {limit}");
+        assert_eq!((listing.count, listing.has_more()), (5, more), "limit {limit}");
     }
 }
 
@@ -75,7 +75,7 @@ pub async fn uncounted_page_reports_remaining_keys(corner: TestPrefix) {
         for revision in [0, all.revision] {
             let options = ListOptions { revision, uncounted: true, ..page(&corner, start, limit) };
             let listing = corner.list(options).await;
-            assert_eq!((&*names(&corner, &listing).concat(), listing.more()), (wanted, more));
+            assert_eq!((&*names(&corner, &listing).concat(), listing.has_more()), (wanted, more));
             assert!(listing.count <= 5, "there are no more keys than that");
         }
     }
@@ -144,7 +144,7 @@ pub async fn pages_of_one_revision_are_consistent(corner: TestPrefix) {
         }
         seen.extend(pairs(&corner, &listing));
         assert_eq!(listing.count as usize + seen.len() - listing.kvs.len(), 10);
-        if !listing.more() {
+        if !listing.has_more() {
             break;
         }
         options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
@@ -191,7 +191,7 @@ pub async fn many_keys_are_listed_and_counted(corner: TestPrefix) {
         seen.extend(names(&corner, &listing));
         options.revision = all.revision;
         options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
-        if !listing.more() {
+        if !listing.has_more() {
             break;
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 
 use super::{TestPrefix, all_at_once, done, stale};
-use crate::{KeyValue, Written};
+use crate::{KeyValue, PutResult};
 
 /// After a create, the key has the value at the revision of the write.
 pub async fn a_create_makes_the_key_readable(corner: TestPrefix) {
@@ -39,7 +39,7 @@ pub async fn a_stale_put_changes_nothing(corner: TestPrefix) {
     let updated = corner.update("a", "2", created).await;
     for expected in [created, updated + 1_000_000] {
         let written = corner.put("a", "3", expected).await;
-        let Written::Stale { current: Some(current), revision } = written else {
+        let PutResult::Stale { current: Some(current), revision } = written else {
             panic!("wanted Stale with a current state, got {written:?}");
         };
         assert_eq!((current.mod_revision, &current.value[..]), (updated, &b"2"[..]));
@@ -147,13 +147,13 @@ pub async fn one_of_many_creators_wins(corner: TestPrefix) {
         async move { corner.put("a", &creator.to_string(), 0).await }
     });
     let outcomes = all_at_once(creators).await;
-    let won = outcomes.iter().filter(|written| matches!(written, Written::Done(_))).count();
+    let won = outcomes.iter().filter(|written| matches!(written, PutResult::Done(_))).count();
     assert_eq!(won, 1, "{outcomes:?}");
     let current = corner.get("a").await;
     for written in outcomes {
         match written {
-            Written::Done(revision) => assert_eq!(current.as_ref().unwrap().mod_revision, revision),
-            Written::Stale { current: shown, .. } => assert_eq!(shown, current),
+            PutResult::Done(revision) => assert_eq!(current.as_ref().unwrap().mod_revision, revision),
+            PutResult::Stale { current: shown, .. } => assert_eq!(shown, current),
         }
     }
 }

@@ -64,7 +64,7 @@ pub struct Plan(Kind);
 #[derive(Debug, Clone)]
 enum Kind {
     Script(Vec<(Operation, u64, Fault)>),
-    Lot { seed: u64, rates: Rates },
+    Random { seed: u64, rates: Rates },
 }
 
 impl Plan {
@@ -80,7 +80,7 @@ impl Plan {
 
     /// Random faults. The same seed and rates always produce the same plan.
     pub fn seeded(seed: u64, rates: Rates) -> Self {
-        Plan(Kind::Lot { seed, rates })
+        Plan(Kind::Random { seed, rates })
     }
 
     /// The fault of call `nth` of `operation`.
@@ -90,7 +90,9 @@ impl Plan {
                 .iter()
                 .find(|(of, at, _)| (*of, *at) == (operation, nth))
                 .map_or(Fault::None, |(_, _, fault)| *fault),
-            Kind::Lot { seed, rates } => rates.draw(operation, mix(mix(mix(*seed) ^ operation as u64) ^ nth)),
+            Kind::Random { seed, rates } => {
+                rates.draw(operation, mix(mix(mix(*seed) ^ operation as u64) ^ nth))
+            }
         }
     }
 }

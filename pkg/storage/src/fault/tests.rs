@@ -3,26 +3,26 @@
 
 use super::*;
 use crate::memory::Memory;
-use crate::{KeyValue, Update, Updated, WatchItem, guaranteed_update};
+use crate::{KeyValue, Update, UpdateResult, WatchItem, guaranteed_update};
 
 mod keeps_the_contract_when_nothing_fails {
     use std::sync::Arc;
 
-    use crate::fault::{Faulty, Plan};
+    use crate::fault::{FaultyStorage, Plan};
     use crate::memory::Memory;
 
     crate::conformance_suite!(
-        crate::conformance::Fixture::new(Faulty::new(Arc::new(Memory::new()), Plan::none())),
+        crate::conformance::Fixture::new(FaultyStorage::new(Arc::new(Memory::new()), Plan::none())),
         start_paused = true
     );
 }
 
-fn faulty(faults: &[(Operation, u64, Fault)]) -> (Arc<Memory>, Faulty<Memory>) {
+fn faulty(faults: &[(Operation, u64, Fault)]) -> (Arc<Memory>, FaultyStorage<Memory>) {
     let inner = Arc::new(Memory::new());
-    (inner.clone(), Faulty::new(inner, Plan::script(faults.iter().copied())))
+    (inner.clone(), FaultyStorage::new(inner, Plan::script(faults.iter().copied())))
 }
 
-async fn put(store: &dyn Storage, value: &'static str, expected: Revision) -> Result<Written, Error> {
+async fn put(store: &dyn Storage, value: &'static str, expected: Revision) -> Result<PutResult, Error> {
     store.put("/a", Bytes::from_static(value.as_bytes()), expected, None).await
 }
 
@@ -35,7 +35,7 @@ async fn fail_before_writes_nothing() {
     let (inner, store) = faulty(&[(Operation::Put, 0, Fault::FailBefore)]);
     assert!(matches!(put(&store, "1", 0).await, Err(Error::Unavailable(_))));
     assert_eq!(stored(&*inner).await, None);
-    assert!(matches!(put(&store, "1", 0).await, Ok(Written::Done(_))));
+    assert!(matches!(put(&store, "1", 0).await, Ok(PutResult::Done(_))));
     assert_eq!((store.calls(Operation::Put), store.injected()), (2, 1));
 }
 
@@ -51,7 +51,7 @@ async fn a_delayed_call_is_carried_out_later() {
     let wait = Duration::from_secs(7);
     let (_, store) = faulty(&[(Operation::Put, 0, Fault::Delay(wait))]);
     let start = tokio::time::Instant::now();
-    assert!(matches!(put(&store, "1", 0).await, Ok(Written::Done(_))));
+    assert!(matches!(put(&store, "1", 0).await, Ok(PutResult::Done(_))));
     assert_eq!(start.elapsed(), wait);
 }
 
@@ -62,7 +62,7 @@ async fn broken_watch_fails_and_can_be_resumed() {
     let mut revisions = vec![];
     for value in ["1", "2", "3"] {
         let last = revisions.last().copied().unwrap_or(0);
-        let Written::Done(revision) = put(&store, value, last).await.unwrap() else { panic!("stale") };
+        let PutResult::Done(revision) = put(&store, value, last).await.unwrap() else { panic!("stale") };
         revisions.push(revision);
     }
     let mut seen = vec![];
@@ -84,7 +84,7 @@ async fn guaranteed_update_reads_and_writes_once() {
     let (_, store) = faulty(&[]);
     let change = |_: Option<&KeyValue>| Ok(Update::Write(Bytes::from_static(b"1"), None));
     let updated = guaranteed_update::<Error>(&store, "/a", None, change).await.unwrap();
-    assert!(matches!(updated, Updated::Written(_)));
+    assert!(matches!(updated, UpdateResult::Written(_)));
     assert_eq!((store.calls(Operation::Get), store.calls(Operation::Put)), (1, 1));
 }
 
@@ -146,7 +146,7 @@ async fn acknowledged_updates_count_once_whatever_fails() {
     };
     for seed in 0..50 {
         let inner = Arc::new(Memory::new());
-        let store = Faulty::new(inner.clone(), Plan::seeded(seed, rates));
+        let store = FaultyStorage::new(inner.clone(), Plan::seeded(seed, rates));
         let increment = |kv: Option<&KeyValue>| {
             let count = kv.map_or(0, |kv| u64::from_le_bytes(*kv.value.first_chunk().unwrap()));
             Ok(Update::Write(Bytes::copy_from_slice(&(count + 1).to_le_bytes()), None))

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 
 use super::Memory;
-use crate::{Error, Storage, WatchItem, WatchOptions, Written};
+use crate::{Error, PutResult, Storage, WatchItem, WatchOptions};
 
 mod keeps_the_contract {
     crate::conformance_suite!(
@@ -34,7 +34,7 @@ async fn watch_overtaken_by_compaction_fails() {
     let mut revision = 0;
     for _ in 0..10 {
         let written = store.put("/a", Bytes::new(), revision, None).await.unwrap();
-        let Written::Done(done) = written else { panic!("stale") };
+        let PutResult::Done(done) = written else { panic!("stale") };
         revision = done;
     }
     store.compact(revision).await.unwrap();
@@ -53,7 +53,7 @@ async fn early_watch_waits_for_the_first_write() {
         assert_eq!(watch.next().await.unwrap().unwrap(), WatchItem::Progress(1), "from {start}");
         let written = store.put("/a", Bytes::new(), 0, None).await.unwrap();
         let Some(Ok(WatchItem::Event(event))) = watch.next().await else { panic!("no event") };
-        assert_eq!(Written::Done(event.kv.mod_revision), written, "from {start}");
+        assert_eq!(PutResult::Done(event.kv.mod_revision), written, "from {start}");
     }
 }
 
@@ -107,15 +107,15 @@ async fn forks_of_an_image_are_independent() {
     let parent = Memory::new();
     let mut revision = 0;
     for name in ["/a", "/b", "/gone"] {
-        let Written::Done(done) = parent.put(name, Bytes::from_static(b"1"), 0, None).await.unwrap() else {
+        let PutResult::Done(done) = parent.put(name, Bytes::from_static(b"1"), 0, None).await.unwrap() else {
             panic!("stale")
         };
         revision = done;
     }
-    let Written::Done(revision) = parent.delete("/gone", revision).await.unwrap() else { panic!("stale") };
+    let PutResult::Done(revision) = parent.delete("/gone", revision).await.unwrap() else { panic!("stale") };
     let image = parent.image().unwrap();
     assert_eq!(image.revision(), revision);
-    let forks = [Memory::of(&image), Memory::of(&image)];
+    let forks = [Memory::from_image(&image), Memory::from_image(&image)];
     for (number, fork) in forks.iter().enumerate() {
         let list = fork.list("/", Default::default()).await.unwrap();
         let keys: Vec<_> = list.kvs.iter().map(|kv| (&*kv.key, kv.mod_revision)).collect();
@@ -129,7 +129,7 @@ async fn forks_of_an_image_are_independent() {
         let options = WatchOptions { start: revision, ..WatchOptions::default() };
         let mut watch = fork.watch("/", options).await.unwrap();
         let own = Bytes::from(number.to_string());
-        assert_eq!(fork.put("/a", own.clone(), 2, None).await.unwrap(), Written::Done(revision + 1));
+        assert_eq!(fork.put("/a", own.clone(), 2, None).await.unwrap(), PutResult::Done(revision + 1));
         for expected in [("/gone", revision), ("/a", revision + 1)] {
             let Some(Ok(WatchItem::Event(event))) = watch.next().await else { panic!("no event") };
             assert_eq!((&*event.kv.key, event.kv.mod_revision), expected);
@@ -148,7 +148,7 @@ async fn forks_keep_remaining_ttls() {
     let ttl = std::time::Duration::from_secs(100);
     parent.put("/a", Bytes::new(), 0, Some(ttl)).await.unwrap();
     tokio::time::sleep(ttl / 2).await;
-    let fork = Memory::of(&parent.image().unwrap());
+    let fork = Memory::from_image(&parent.image().unwrap());
     fork.start_expiring();
     tokio::time::sleep(ttl * 4 / 10).await;
     assert!(fork.get("/a").await.unwrap().kv.is_some());
@@ -158,7 +158,7 @@ async fn forks_keep_remaining_ttls() {
 
 mod a_fork_keeps_the_contract {
     crate::conformance_suite!(
-        crate::conformance::Fixture::new(crate::memory::Memory::of(&crate::mvcc::Image::default())),
+        crate::conformance::Fixture::new(crate::memory::Memory::from_image(&crate::mvcc::Image::default())),
         start_paused = true
     );
 }

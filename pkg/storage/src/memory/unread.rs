@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::mvcc::{Archive, Found, Millis, Part, Scan};
+use crate::mvcc::{Archive, FoundKey, Millis, Part, Scan};
 
 /// The parts that are not yet read. The in-memory state lacks their keys, so lookups must first check here
 /// which parts to read.
@@ -20,7 +20,7 @@ impl UnreadParts {
     /// All parts of an archive; its time base is 0.
     pub(super) fn of(archive: Arc<dyn Archive>) -> Self {
         let parts = archive.parts();
-        let expiring = |(number, part): (usize, &Part)| part.soonest.map(|at| (at, number));
+        let expiring = |(number, part): (usize, &Part)| part.first_expiry.map(|at| (at, number));
         UnreadParts {
             parts: (0..parts.len()).collect(),
             expiring: parts.iter().enumerate().filter_map(expiring).collect(),
@@ -41,7 +41,7 @@ impl UnreadParts {
 
     /// Drops the deadlines of a part.
     pub(super) fn forget_deadlines(&mut self, part: usize) {
-        let soonest = self.all().get(part).and_then(|part| part.soonest);
+        let soonest = self.all().get(part).and_then(|part| part.first_expiry);
         soonest.iter().for_each(|at| _ = self.expiring.remove(&(*at, part)));
     }
 
@@ -54,7 +54,7 @@ impl UnreadParts {
         self.expiring.iter().take_while(|(at, _)| *at <= now).map(|(_, part)| *part).collect()
     }
 
-    pub(super) fn whole(&self) -> Vec<usize> {
+    pub(super) fn all_parts(&self) -> Vec<usize> {
         self.parts.iter().copied().collect()
     }
 
@@ -66,13 +66,13 @@ impl UnreadParts {
 
     /// The parts that a scan must read, as far as this can be determined in advance: those with keys that it
     /// returns, and those at the ends of its range, which may have keys outside of it.
-    pub(super) fn within(&self, scan: &Scan<'_>) -> Vec<usize> {
+    pub(super) fn parts_of_scan(&self, scan: &Scan<'_>) -> Vec<usize> {
         let range = self.range(scan);
         let mut sure = 0;
         let needed = |part: &usize| {
             let is_begin = *part == range.start;
             let is_end = *part + 1 == range.end && !scan.uncounted;
-            let needed = is_begin || is_end || sure < scan.take as u64;
+            let needed = is_begin || is_end || sure < scan.limit as u64;
             if needed && !is_begin {
                 sure += self.all().get(*part).map_or(0, |part| part.keys);
             }
@@ -83,11 +83,11 @@ impl UnreadParts {
 
     /// The parts that a scan passed without reading them, because keys that it had counted on were deleted
     /// concurrently.
-    pub(super) fn passed_over(&self, scan: &Scan<'_>, found: &[Found]) -> Vec<usize> {
+    pub(super) fn skipped_parts(&self, scan: &Scan<'_>, found: &[FoundKey]) -> Vec<usize> {
         let range = self.range(scan);
-        let end = match found.last().filter(|_| found.len() >= scan.take) {
+        let end = match found.last().filter(|_| found.len() >= scan.limit) {
             Some(last) => self.before(|first| first <= &*last.key).min(range.end),
-            None if scan.take == 0 => range.start,
+            None if scan.limit == 0 => range.start,
             None => range.end,
         };
         self.parts.range(range.start.min(end)..end).copied().collect()

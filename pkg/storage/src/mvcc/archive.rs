@@ -43,7 +43,7 @@ pub struct Part {
     /// Number of keys, at least 1.
     pub keys: u64,
     /// Remaining time of the key that expires first.
-    pub soonest: Option<Millis>,
+    pub first_expiry: Option<Millis>,
 }
 
 /// A key in an archive.
@@ -56,5 +56,5 @@ pub struct ArchivedKey {
     /// The stored bytes.
     pub value: Bytes,
     /// Remaining time, if the key expires.
-    pub left: Option<Millis>,
+    pub ttl: Option<Millis>,
 }

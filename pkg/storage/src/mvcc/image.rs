@@ -16,12 +16,12 @@ pub struct Image {
     /// The change at the revision, which a watch from there delivers; `None` if nothing was ever written.
     last: Option<Change>,
     /// The remaining times of expiring keys.
-    left: Arc<[(Arc<str>, Millis)]>,
+    ttls: Arc<[(Arc<str>, Millis)]>,
 }
 
 impl Default for Image {
     fn default() -> Self {
-        Image { revision: REVISION_EMPTY, keys: Tree::default(), last: None, left: Arc::default() }
+        Image { revision: REVISION_EMPTY, keys: Tree::default(), last: None, ttls: Arc::default() }
     }
 }
 
@@ -42,8 +42,8 @@ impl Image {
     }
 
     /// The remaining times of expiring keys, the soonest first.
-    pub fn left(&self) -> &[(Arc<str>, Millis)] {
-        &self.left
+    pub fn ttls(&self) -> &[(Arc<str>, Millis)] {
+        &self.ttls
     }
 
     /// The change at the revision, possibly a deletion; `None` if nothing was ever written.
@@ -73,7 +73,7 @@ impl Image {
         for part in 0..archive.parts().len() {
             let kept = archive.read(part)?;
             revisions.extend(kept.iter().map(|kept| kept.mod_revision));
-            mvcc.adopt(kept, 0);
+            mvcc.insert_initial(kept, 0);
         }
         revisions.sort_unstable();
         if revisions.windows(2).any(|pair| pair.first() == pair.last()) {
@@ -92,9 +92,9 @@ impl Mvcc {
         for (_, key) in &self.unswept {
             super::forget_before(&mut keys, key, self.revision, &mut dead);
         }
-        let left = self.deadlines.all().map(|(at, key)| (key.clone(), at.saturating_sub(now)));
+        let ttls = self.deadlines.all().map(|(at, key)| (key.clone(), at.saturating_sub(now)));
         let last = self.log.back().cloned().or_else(|| self.last_of(&keys));
-        Image { revision: self.revision, last, left: left.collect(), keys }
+        Image { revision: self.revision, last, ttls: ttls.collect(), keys }
     }
 
     /// The last change, reconstructed from the remaining state. A store without a log in memory searches its
@@ -103,7 +103,7 @@ impl Mvcc {
         let entry = keys.iter().find(|entry| entry.versions.newest().revision == self.revision)?;
         let value = match &entry.versions.newest().value {
             VersionValue::Live(value) => Some(value.clone()),
-            VersionValue::Elsewhere | VersionValue::Deleted => None,
+            VersionValue::InLog | VersionValue::Deleted => None,
         };
         Some(Change {
             revision: self.revision,
@@ -117,7 +117,7 @@ impl Mvcc {
     /// An independent store with the contents of an image, compacted to its revision, at the time `now`.
     pub fn of(image: &Image, now: Millis) -> Self {
         let mut deadlines = Deadlines::default();
-        for (key, left) in image.left.iter() {
+        for (key, left) in image.ttls.iter() {
             deadlines.set(key, Some(now.saturating_add(*left)));
         }
         let begun = Mvcc::beginning(image.revision, image.last.clone());
@@ -143,9 +143,9 @@ impl Mvcc {
 
     /// Adds initial keys after [`beginning`](Self::beginning), which must not have been accessed or changed
     /// before, at the time `now`.
-    pub fn adopt(&mut self, kept: Vec<ArchivedKey>, now: Millis) {
-        for ArchivedKey { key, mod_revision, value, left } in kept {
-            self.deadlines.set(&key, left.map(|left| now.saturating_add(left)));
+    pub fn insert_initial(&mut self, kept: Vec<ArchivedKey>, now: Millis) {
+        for ArchivedKey { key, mod_revision, value, ttl } in kept {
+            self.deadlines.set(&key, ttl.map(|ttl| now.saturating_add(ttl)));
             let version = Version { revision: mod_revision, value: VersionValue::Live(value) };
             self.keys.insert(Arc::new(Entry::new(key, version)));
         }

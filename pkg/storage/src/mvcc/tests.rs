@@ -43,16 +43,16 @@ fn apply(mvcc: &mut Mvcc, key: &str, value: Option<&str>) -> Revision {
     mvcc.revision()
 }
 
-fn scan(mvcc: &Mvcc, at: Revision) -> Scanned {
+fn scan(mvcc: &Mvcc, at: Revision) -> ScanPage {
     let all = Bound::Unbounded;
-    let take = usize::MAX;
+    let limit = usize::MAX;
     let visit_max = usize::MAX;
-    mvcc.scan(&Scan { prefix: "", start: all, at, take, visit_max, uncounted: false })
+    mvcc.scan(&Scan { prefix: "", start: all, at, limit, visit_max, uncounted: false })
 }
 
 /// Dropped values are looked up in `log`, as in a durable store.
 fn state(mvcc: &Mvcc, at: Revision, log: &BTreeMap<Revision, Change>) -> State {
-    let value = |found: &Found| match &found.value {
+    let value = |found: &FoundKey| match &found.value {
         Some(value) => value.clone(),
         None => log[&found.mod_revision].value.clone().unwrap(),
     };
@@ -197,7 +197,7 @@ fn scan_stops_at_limits_and_resumes() {
     loop {
         let bound = start.as_ref().map(|key: &Arc<str>| &**key);
         let out =
-            mvcc.scan(&Scan { prefix: "a/", start: bound, at, take: 9, visit_max: 2, uncounted: false });
+            mvcc.scan(&Scan { prefix: "a/", start: bound, at, limit: 9, visit_max: 2, uncounted: false });
         count += out.count;
         keys.extend(out.found.into_iter().map(|found| found.key.to_string()));
         match out.resume_after {
@@ -217,11 +217,11 @@ fn uncounted_scan_stops_early() {
     apply(&mut mvcc, "a/3", None);
     let at = mvcc.revision();
     // A scan that visits more keys than needed is truncated and reports it.
-    let check = |take, visit_max, found: &str, count, cut| {
+    let check = |limit, visit_max, found: &str, count, cut| {
         let start = Bound::Unbounded;
-        let out = mvcc.scan(&Scan { prefix: "a/", start, at, take, visit_max, uncounted: true });
+        let out = mvcc.scan(&Scan { prefix: "a/", start, at, limit, visit_max, uncounted: true });
         let keys: String = out.found.iter().map(|found| &*found.key).collect();
-        assert_eq!((&*keys, out.count, out.resume_after.is_some()), (found, count, cut), "take {take}");
+        assert_eq!((&*keys, out.count, out.resume_after.is_some()), (found, count, cut), "take {limit}");
     };
     check(0, 2, "", 1, false);
     check(1, 3, "a/1", 2, false);

@@ -12,7 +12,7 @@ use crate::tree::Keyed;
 pub(super) enum VersionValue {
     Live(Bytes),
     /// The value is only in the durable log.
-    Elsewhere,
+    InLog,
     Deleted,
 }
 
@@ -20,7 +20,7 @@ impl VersionValue {
     pub(super) fn live(&self) -> Option<&Bytes> {
         match self {
             VersionValue::Live(value) => Some(value),
-            VersionValue::Elsewhere | VersionValue::Deleted => None,
+            VersionValue::InLog | VersionValue::Deleted => None,
         }
     }
 }
@@ -95,7 +95,7 @@ impl Versions {
     }
 
     /// Drops the value of the superseded version at `revision`.
-    pub(super) fn give_up(&mut self, revision: Revision) {
+    pub(super) fn drop_value(&mut self, revision: Revision) {
         if let Ok(at) = self.older.binary_search_by_key(&revision, |v| v.revision)
             && let Some(version) = self.older.get_mut(at)
         {
@@ -144,6 +144,6 @@ impl Versions {
 
 fn give_up(version: &mut Version) {
     if matches!(version.value, VersionValue::Live(_)) {
-        version.value = VersionValue::Elsewhere;
+        version.value = VersionValue::InLog;
     }
 }

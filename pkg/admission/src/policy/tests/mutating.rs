@@ -12,7 +12,7 @@ fn patch(expression: &str) -> Value {
     json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}})
 }
 
-fn mutate(parts: &PolicyParts, pod: &mut Object, notes: &mut AdmissionNotes) -> Verdict {
+fn mutate(parts: &PolicyDeps, pod: &mut Object, notes: &mut AdmissionNotes) -> Verdict {
     let write = Write::default();
     let plugin = MutatingAdmissionPolicy::new(parts.clone());
     let a = write.attributes("p");
@@ -20,7 +20,7 @@ fn mutate(parts: &PolicyParts, pod: &mut Object, notes: &mut AdmissionNotes) -> 
     plugin.mutate(&a, Some(pod), notes).now_or_never().unwrap()
 }
 
-fn bound(spec: Value) -> PolicyParts {
+fn bound(spec: Value) -> PolicyDeps {
     mutating(&[policy("pol", spec)], &[binding("bind", "pol", json!({}))])
 }
 

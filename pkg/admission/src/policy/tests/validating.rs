@@ -5,7 +5,7 @@ use super::*;
 const HEAD: &str =
     "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'pol' with binding 'bind' denied request: ";
 
-fn one(spec: Value) -> PolicyParts {
+fn one(spec: Value) -> PolicyDeps {
     validating(&[policy("pol", spec)], &[binding("bind", "pol", json!({}))])
 }
 
@@ -55,7 +55,7 @@ fn errors_reject_unless_failures_are_ignored() {
     let mut ignoring = spec;
     merge(&mut ignoring, json!({"failurePolicy": "Ignore"}));
     let registry = component_base::metrics::MetricsRegistry::default();
-    let parts = PolicyParts { metrics: Arc::new(PolicyMetrics::new(&registry)), ..one(ignoring) };
+    let parts = PolicyDeps { metrics: Arc::new(PolicyMetrics::new(&registry)), ..one(ignoring) };
     assert_eq!(refusal(&parts, &pod(json!({}))), "");
     let page = registry.to_string();
     let labels =

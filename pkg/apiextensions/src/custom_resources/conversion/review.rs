@@ -46,7 +46,7 @@ impl Review {
     }
 
     /// Builds the body of a review that requests conversion of objects to `to`.
-    pub(super) fn question(self, uid: &str, objects: &[Object], to: &str) -> Vec<u8> {
+    pub(super) fn build_review(self, uid: &str, objects: &[Object], to: &str) -> Vec<u8> {
         let mut body = Vec::new();
         let head = json!({"desiredAPIVersion": to, "uid": uid});
         let head = head.to_string();
@@ -72,7 +72,7 @@ impl Review {
     ///
     /// # Errors
     /// The response is invalid or a failure.
-    pub(super) fn answer(self, body: &[u8], uid: &str) -> Result<Vec<Value>, ReviewError> {
+    pub(super) fn parse_review(self, body: &[u8], uid: &str) -> Result<Vec<Value>, ReviewError> {
         let read = json::decode_untyped_within(body, DecodeBudget::of_body(body.len()));
         let mut answer = read?.value;
         let empty = Object::new();
@@ -80,7 +80,7 @@ impl Review {
         let found = (text(members, "apiVersion"), text(members, "kind"));
         if self == Review::V1 && found != ("apiextensions.k8s.io/v1", "ConversionReview") {
             let wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview";
-            let found = named(found.0, found.1);
+            let found = format_kind(found.0, found.1);
             return Err(ReviewError::Response(format!("expected webhook response of {wanted}, got {found}")));
         }
         let response = child(members, "response")
@@ -109,7 +109,7 @@ impl Review {
 }
 
 /// Formats version and kind as Go does.
-fn named(api_version: &str, kind: &str) -> String {
+fn format_kind(api_version: &str, kind: &str) -> String {
     match api_version.split_once('/') {
         Some(_) => format!("{api_version}, Kind={kind}"),
         None => format!("/{api_version}, Kind={kind}"),
@@ -118,7 +118,9 @@ fn named(api_version: &str, kind: &str) -> String {
 
 /// Returns version and kind of the first object, for messages.
 pub(super) fn kind_of(objects: &[Object]) -> String {
-    objects.first().map_or_else(String::new, |first| named(text(first, "apiVersion"), text(first, "kind")))
+    objects
+        .first()
+        .map_or_else(String::new, |first| format_kind(text(first, "apiVersion"), text(first, "kind")))
 }
 
 /// Checks a converted object. The webhook may change everything except the object's identity. Of the

@@ -109,7 +109,7 @@ async fn unknown_key_is_fetched() {
 async fn concurrent_callers_share_one_fetch() {
     let fake = fake(vec![key("one", P256_PUBLIC)]);
     let keys = keys_of(&fake).await;
-    let waiting = (0..50).map(|_| keys.holding("unknown"));
+    let waiting = (0..50).map(|_| keys.keys_with_id("unknown"));
     futures::future::join_all(waiting).await;
     assert_eq!(fake.fetches.load(Ordering::SeqCst), 2, "the first one, and one for all who wait");
 }
@@ -122,7 +122,7 @@ async fn failed_refresh_keeps_keys() {
     *fake.keys.lock().unwrap() = Err(SignerError::local("gone".to_owned()));
     assert!(keys.refresh().await.is_err());
     assert_eq!(verify(&keys, &token).await, Ok(true));
-    assert!(keys.holding("unknown").await.with_id("").next().is_none());
+    assert!(keys.keys_with_id("unknown").await.with_id("").next().is_none());
 }
 
 #[tokio::test]

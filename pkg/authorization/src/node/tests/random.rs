@@ -29,7 +29,7 @@ type Volume = (Name, BTreeSet<Name>);
 struct Plain {
     pods: BTreeMap<Name, Pod>,
     volumes: BTreeMap<&'static str, Volume>,
-    owned: BTreeMap<(&'static str, Name), (Owned, &'static str)>,
+    owned: BTreeMap<(&'static str, Name), (NodeOwnedKind, &'static str)>,
 }
 
 const NAMES: [&str; 4] = ["a", "b", "c", "n1"];
@@ -37,7 +37,7 @@ const NAMESPACES: [&str; 2] = ["a", "ns"];
 const NODES: [&str; 3] = ["n1", "n2", "a"];
 const KINDS: [Kind; 5] =
     [Kind::ConfigMap, Kind::Secret, Kind::Claim, Kind::ResourceClaim, Kind::ServiceAccount];
-const OWNED: [Owned; 2] = [Owned::VolumeAttachment, Owned::PodCertificateRequest];
+const OWNED: [NodeOwnedKind; 2] = [NodeOwnedKind::VolumeAttachment, NodeOwnedKind::PodCertificateRequest];
 
 impl Plain {
     fn reaches(&self, node: &str, vertex: Vertex, key: (&str, &str)) -> bool {
@@ -133,5 +133,5 @@ fn graph_matches_full_scan_after_every_change() {
         graph.set_volume(name, None);
         OWNED.iter().for_each(|&owned| graph.set_owned(owned, namespace, name, None));
     }
-    assert_eq!(graph.remembered(), 0, "what is gone is forgotten");
+    assert_eq!(graph.entry_count(), 0, "what is gone is forgotten");
 }

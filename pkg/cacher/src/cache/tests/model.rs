@@ -51,7 +51,7 @@ impl World {
         let elements = self.history.at(revision).into_values().collect();
         let later = self.history.happen(&mut self.dice, &self.keys);
         self.cache.fill(elements, revision, later, Instant::now());
-        self.cache.config.fresh.store(self.history.revision, SeqCst);
+        self.cache.config.fresh_revision.store(self.history.revision, SeqCst);
     }
 
     fn change(&mut self) {
@@ -59,7 +59,7 @@ impl World {
         self.cache.apply(batch, Instant::now());
         // Unrelated writes may have advanced the revision, too.
         self.history.revision += self.dice.roll(2) as Revision;
-        self.cache.config.fresh.store(self.history.revision, SeqCst);
+        self.cache.config.fresh_revision.store(self.history.revision, SeqCst);
     }
 
     fn selection(&mut self) -> Selection {

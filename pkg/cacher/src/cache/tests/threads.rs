@@ -50,7 +50,7 @@ fn lists_are_complete_up_to_loaded_freshness() {
             threads.spawn(|| {
                 let mut fresh = 0;
                 while fresh < 10 + CHANGES {
-                    fresh = cache.fresh();
+                    fresh = cache.fresh_revision();
                     let snapshot = cache.snapshot().unwrap();
                     let revision = fresh.max(snapshot.revision());
                     let page = list(&snapshot, &query, revision).unwrap();

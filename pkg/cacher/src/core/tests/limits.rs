@@ -59,10 +59,10 @@ fn tidy_drops_old_changes() {
     let limits = Limits { events_min: 1, ..Limits::default() };
     let mut fixture = Fixture::new("/r/pods/", false, limits, 10);
     fixture.puts(KEY, [11, 12, 13]);
-    let (effects, _) = fixture.state.tidy(fixture.now + Duration::from_secs(75));
+    let (effects, _) = fixture.state.sweep(fixture.now + Duration::from_secs(75));
     effects.run();
     assert_eq!(fixture.state.sizes().log_length, 3);
-    let (effects, _) = fixture.state.tidy(fixture.now + Duration::from_secs(76));
+    let (effects, _) = fixture.state.sweep(fixture.now + Duration::from_secs(76));
     effects.run();
     assert_eq!(fixture.state.sizes().log_length, 1);
 }
@@ -72,7 +72,7 @@ fn memory_is_released_after_a_burst() {
     let limits = Limits { events_min: 1, ..Limits::default() };
     let mut fixture = Fixture::new("/r/pods/", false, limits, 10);
     fixture.puts(KEY, 11..3000);
-    fixture.state.tidy(fixture.now + Duration::from_secs(76)).0.run();
+    fixture.state.sweep(fixture.now + Duration::from_secs(76)).0.run();
     let sizes = fixture.state.sizes();
     assert_eq!(sizes.log_length, 1);
     assert!(sizes.log_capacity < 300, "{}", sizes.log_capacity);
@@ -98,11 +98,11 @@ fn oldest_frames_are_dropped_and_stay_dropped() {
     changes.iter().for_each(|change| drop(frame(change)));
     assert_eq!(fixture.frames.used(), 15);
     let end = fixture.state.end();
-    let oldest = fixture.state.framed(end - 1);
+    let oldest = fixture.state.take_changes_with_frames(end - 1);
     assert_eq!(oldest.iter().map(|change| change.revision).collect::<Vec<_>>(), [11, 12]);
     oldest.iter().for_each(|change| change.frames.close());
     oldest.iter().for_each(|change| drop(frame(change)));
     assert_eq!(fixture.frames.used(), 5);
-    assert!(fixture.state.framed(end - 1).is_empty());
-    assert_eq!(fixture.state.framed(end).len(), 1);
+    assert!(fixture.state.take_changes_with_frames(end - 1).is_empty());
+    assert_eq!(fixture.state.take_changes_with_frames(end).len(), 1);
 }

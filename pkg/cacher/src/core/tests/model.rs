@@ -90,16 +90,16 @@ impl World {
         };
         let all = history.events(&reader.selection, *after);
         match end {
-            Read::More => assert!(all.starts_with(&reader.got)),
-            Read::Idle(revision) => {
+            ReadOutcome::More => assert!(all.starts_with(&reader.got)),
+            ReadOutcome::Idle(revision) => {
                 *waits = true;
                 assert_eq!((&reader.got, revision), (&all, fixture.snapshot.revision()));
             }
-            Read::Overrun => {
+            ReadOutcome::Overrun => {
                 assert!(all.starts_with(&reader.got));
                 self.overrun(at);
             }
-            Read::Closed => panic!("nobody closed"),
+            ReadOutcome::Closed => panic!("nobody closed"),
         }
     }
 
@@ -113,8 +113,8 @@ impl World {
         let first = nth(fixture.state.first());
         let concerned = history.concerned(&reader.selection, self.index, next);
         let lost = &concerned[..first - next];
-        assert!(lost.contains(&true) || !reader.position.is_seated(), "{:?}", reader.selection);
-        fixture.state.leave(&mut reader.position);
+        assert!(lost.contains(&true) || !reader.position.is_subscribed(), "{:?}", reader.selection);
+        fixture.state.end_watch(&mut reader.position);
         self.overruns += 1;
     }
 
@@ -125,7 +125,7 @@ impl World {
             5 if !self.watchers.is_empty() && self.dice.roll(4) == 0 => {
                 let at = self.dice.roll(self.watchers.len());
                 let mut watcher = self.watchers.swap_remove(at);
-                self.fixture.state.leave(&mut watcher.reader.position);
+                self.fixture.state.end_watch(&mut watcher.reader.position);
             }
             _ if !self.watchers.is_empty() => {
                 let at = self.dice.roll(self.watchers.len());
@@ -145,7 +145,7 @@ fn watches_match_the_model() {
         while !world.watchers.is_empty() {
             world.read(0);
             if let Some(watcher) = world.watchers.first_mut().filter(|watcher| watcher.waits) {
-                world.fixture.state.leave(&mut watcher.reader.position);
+                world.fixture.state.end_watch(&mut watcher.reader.position);
                 world.watchers.swap_remove(0);
             }
         }

@@ -17,7 +17,7 @@ fn changes_wake_only_concerned_watches() {
         let mut reader = fixture.follow(select(scope, node, ""));
         let changes = [put("/r/pods/a/1", 11, "n1"), put("/r/pods/a/1", 12, "n2"), delete("/r/pods/a/1", 13)];
         let wakes = changes.map(|change| {
-            assert!(matches!(reader.drain(&mut fixture.state), Read::Idle(_)));
+            assert!(matches!(reader.drain(&mut fixture.state), ReadOutcome::Idle(_)));
             fixture.apply(vec![change]);
             reader.wakes.take()
         });
@@ -55,7 +55,7 @@ fn dropped_watches_are_not_woken() {
     for scope in [PODS, "/r/pods/a/", "/r/pods/a/1"] {
         let mut reader = fixture.follow(select(scope, "", ""));
         reader.drain(&mut fixture.state);
-        fixture.state.leave(&mut reader.position);
+        fixture.state.end_watch(&mut reader.position);
         fixture.puts("/r/pods/a/1", [fixture.snapshot.revision() + 1]);
         assert_eq!((reader.wakes.take(), fixture.state.sizes().watches), (0, 0), "{scope}");
     }
@@ -68,7 +68,7 @@ fn reused_subscription_has_no_old_waker() {
     let mut stays = fixture.follow(select("/r/pods/a/", "", ""));
     let mut leaves = fixture.follow(select("/r/pods/a/", "", ""));
     leaves.drain(&mut fixture.state);
-    fixture.state.leave(&mut leaves.position);
+    fixture.state.end_watch(&mut leaves.position);
     let comes = fixture.follow(select("/r/pods/a/", "", ""));
     stays.drain(&mut fixture.state);
     fixture.puts("/r/pods/a/1", [11]);
@@ -82,7 +82,7 @@ fn only_lost_changes_of_own_topic_overrun() {
         let mut reader = fixture.follow(select(scope, node, ""));
         fixture.puts("/r/pods/a/1", [11]);
         fixture.puts("/r/pods/b/1", 12..20);
-        let expected = if overrun { Read::Overrun } else { Read::Idle(19) };
+        let expected = if overrun { ReadOutcome::Overrun } else { ReadOutcome::Idle(19) };
         assert_eq!(reader.drain(&mut fixture.state), expected, "{scope} {node}");
         assert!(reader.got.is_empty());
     };
@@ -102,7 +102,7 @@ fn quiet_topics_never_overrun() {
     fixture.puts("/r/pods/b/1", 11..50);
     fixture.puts("/r/pods/a/1", [50]);
     fixture.puts("/r/pods/b/1", [51]);
-    assert_eq!(reader.drain(&mut fixture.state), Read::Idle(51));
+    assert_eq!(reader.drain(&mut fixture.state), ReadOutcome::Idle(51));
     assert_eq!(reader.revisions(), [50]);
 }
 
@@ -114,7 +114,7 @@ fn resumed_watch_joins_newer_topic() {
     let mut early = fixture.resume(select("/r/pods/a/", "", ""), 11).unwrap();
     fixture.puts("/r/pods/a/1", [15]);
     for (reader, expected) in [(&mut late, &[14, 15][..]), (&mut early, &[12, 13, 14, 15])] {
-        assert_eq!(reader.drain(&mut fixture.state), Read::Idle(15));
+        assert_eq!(reader.drain(&mut fixture.state), ReadOutcome::Idle(15));
         assert_eq!(reader.revisions(), expected);
     }
 }
@@ -128,7 +128,7 @@ fn late_watches_catch_up_in_bounded_scans() {
     fixture.puts("/r/pods/a/1", [71]);
     let mut reader = fixture.resume(select("/r/pods/a/", "", ""), 20).unwrap();
     let mut steps = 0;
-    while reader.read(&mut fixture.state) == Read::More {
+    while reader.read(&mut fixture.state) == ReadOutcome::More {
         steps += 1;
     }
     assert!(steps >= 5, "{steps}");
@@ -157,16 +157,16 @@ fn reset_ends_all_watches() {
     next.drain(&mut fixture.state);
     readers.push(unread);
     for reader in &mut readers {
-        assert_eq!(reader.drain(&mut fixture.state), Read::Closed);
-        fixture.state.leave(&mut reader.position);
+        assert_eq!(reader.drain(&mut fixture.state), ReadOutcome::Closed);
+        fixture.state.end_watch(&mut reader.position);
     }
     assert!(readers.iter().take(3).all(|reader| reader.wakes.take() == 1));
     // Dropped watches did not free the subscription of a later one.
-    fixture.snapshot = Snapshot::filled(Vec::new(), 20, Some(0));
+    fixture.snapshot = Snapshot::from_elements(Vec::new(), 20, Some(0));
     fixture.puts("/r/pods/a/1", [21]);
     assert_eq!((next.wakes.take(), fixture.state.sizes().watches), (1, 1));
     unread = next;
-    assert_eq!(unread.drain(&mut fixture.state), Read::Idle(21));
+    assert_eq!(unread.drain(&mut fixture.state), ReadOutcome::Idle(21));
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn named(query: ListQuery) -> ListQuery {
 #[test]
 fn lists_follow_the_table() {
     use Freshness::{Consistent, Exact, NotOlderThan};
-    use ListRoute::{At, Current, NotReady, Storage};
-    use Need::{Latest, Nothing, Revision};
+    use ListRoute::{AtRevision, Current, NotReady, Storage};
+    use RequiredFreshness::{Latest, Nothing, Revision};
     let check = |query: ListQuery, when_ready: ListRoute, when_not: ListRoute| {
         assert_eq!(list(&query, true), when_ready, "{query:?}");
         assert_eq!(list(&query, false), when_not, "{query:?}");
@@ -40,10 +40,10 @@ fn lists_follow_the_table() {
     check(query(Consistent, None, 5), Current(Latest), Storage);
     check(query(Consistent, FIVE, 5), Current(Latest), Storage);
     // A continued list, and resourceVersion N with a limit or with match Exact.
-    check(query(Exact(7), FIVE, 5), At(7), Storage);
-    check(query(Exact(7), FIVE, 0), At(7), NotReady);
-    check(query(Exact(7), None, 5), At(7), Storage);
-    check(query(Exact(7), None, 0), At(7), NotReady);
+    check(query(Exact(7), FIVE, 5), AtRevision(7), Storage);
+    check(query(Exact(7), FIVE, 0), AtRevision(7), NotReady);
+    check(query(Exact(7), None, 5), AtRevision(7), Storage);
+    check(query(Exact(7), None, 0), AtRevision(7), NotReady);
     // resourceVersion "0", and N without a limit or with match NotOlderThan.
     check(query(NotOlderThan(0), None, 0), Current(Nothing), NotReady);
     check(query(NotOlderThan(0), None, 5), Current(Nothing), Storage);
@@ -51,7 +51,7 @@ fn lists_follow_the_table() {
     check(query(NotOlderThan(7), None, 5), Current(Revision(7)), Storage);
     // Lists with selectors never go to storage.
     check(selective(query(Consistent, None, 5)), Current(Latest), NotReady);
-    check(selective(query(Exact(7), FIVE, 5)), At(7), NotReady);
+    check(selective(query(Exact(7), FIVE, 5)), AtRevision(7), NotReady);
     check(selective(query(NotOlderThan(0), None, 5)), Current(Nothing), NotReady);
     // One object by name: past states come from storage, even if the cache is ready.
     check(named(query(Consistent, None, 5)), Current(Latest), NotReady);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use futures::{FutureExt, StreamExt};
 
 use super::*;
-use crate::cache::{CacheConfig, Incoming, Limits};
+use crate::cache::{CacheConfig, KeyChange, Limits};
 use crate::core::testing::*;
 use crate::{Freshness, Lag, Scope, Watch, WatchQuery, WatchStart};
 
@@ -22,7 +22,7 @@ impl Fixture {
     /// Pods `a/1` and `a/2`, on different nodes, at revision 10.
     fn new(limits: Limits) -> Self {
         let config = CacheConfig { limits, ..CacheConfig::new(PODS, Some(0)) };
-        let fresh = Arc::clone(&config.fresh);
+        let fresh = Arc::clone(&config.fresh_revision);
         let cache = Arc::new(Cache::new(config, Instant::now()));
         let elements = vec![element("/r/pods/a/1", 5, "n1 x"), element("/r/pods/a/2", 4, "n2 x")];
         cache.fill(elements, 10, Vec::new(), Instant::now());
@@ -31,7 +31,7 @@ impl Fixture {
     }
 
     /// Applies a change and advances the freshness revision.
-    fn apply(&self, change: Incoming) {
+    fn apply(&self, change: KeyChange) {
         let revision = change.revision();
         self.cache.apply(vec![change], Instant::now());
         self.fresh.store(revision, SeqCst);
@@ -235,7 +235,7 @@ async fn long_scan_without_match_yields() {
         polls += 1;
         assert_eq!(wakes.take(), 1);
     }
-    assert_eq!(polls, 5000 / LOOKS_PER_POLL);
+    assert_eq!(polls, 5000 / SCANS_PER_POLL);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use crate::env::Environment;
 use crate::eval::{PER_CALL_LIMIT, evaluate};
 use crate::plan::Plan;
 use crate::types::Type;
-use crate::value::{described, text};
+use crate::value::{message_value, text};
 use jsontree::{Value as Json, json};
 use schema::builtin;
 use schema::proto::encode;
@@ -28,7 +28,7 @@ fn all(api_version: &str, kind: &str, object: &Json, expression: &str) -> [Strin
     let plan = Plan::new(&compile(&env, expression).unwrap(), &["object"]).unwrap();
     let arena = Arena::new();
     let stored = Stored::new(MessageRef::new(message, &raw), api_version, kind, &arena);
-    let as_tree = described(message, typed.as_object().unwrap(), &arena);
+    let as_tree = message_value(message, typed.as_object().unwrap(), &arena);
     let outcomes = [stored.value(), Value::tree(&tree), as_tree].map(|value| {
         let evaluation = evaluate(&plan, &[Some(value)], &arena, PER_CALL_LIMIT, None);
         format!("{:?} for {}", evaluation.result().map(text), evaluation.cost)
@@ -135,7 +135,7 @@ fn trees_parse_verbatim_json() {
     let env = Environment::of_release(36).variable("object", Type::DYN);
     let plan = Plan::new(&compile(&env, expression).unwrap(), &["object"]).unwrap();
     let arena = Arena::new();
-    let value = described(message, object.as_object().unwrap(), &arena);
+    let value = message_value(message, object.as_object().unwrap(), &arena);
     let evaluation = evaluate(&plan, &[Some(value)], &arena, PER_CALL_LIMIT, None);
     assert_eq!(evaluation.result().map(text), Ok("true".to_owned()));
 }

@@ -28,8 +28,8 @@ fn endpoints_are_lease_holders() {
         let wanted = endpoints(Some(&stored(before.clone())), &texts(leases), 6443, ports);
         assert_eq!(wanted, after.map(stored), "{before} {leases:?}");
     };
-    let ours = Ports::Ours;
-    let any = Ports::AsTheyAre;
+    let ours = Ports::OwnPort;
+    let any = Ports::Existing;
     let a = "192.0.2.1";
     let b = "192.0.2.2";
     let one = json!([subset(&[a], 6443)]);
@@ -58,10 +58,10 @@ fn endpoints_are_lease_holders() {
 fn endpoints_that_are_missing_or_mirrored_are_written() {
     let leases = texts(&["192.0.2.1"]);
     let expected = stored(json!([subset(&["192.0.2.1"], 6443)]));
-    assert_eq!(endpoints(None, &leases, 6443, Ports::AsTheyAre), Some(expected.clone()));
+    assert_eq!(endpoints(None, &leases, 6443, Ports::Existing), Some(expected.clone()));
     let mut mirrored = expected.clone();
     object::remove(&mut mirrored, &["metadata", "labels"]);
-    assert_eq!(endpoints(Some(&mirrored), &leases, 6443, Ports::AsTheyAre), Some(expected));
+    assert_eq!(endpoints(Some(&mirrored), &leases, 6443, Ports::Existing), Some(expected));
 }
 
 fn slice_of(subset: Value) -> Object {

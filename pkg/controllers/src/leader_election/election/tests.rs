@@ -50,11 +50,11 @@ fn elected(holder: Option<&str>) -> ElectionResult {
 }
 
 fn elect(holder: Option<&str>) -> Step {
-    Step::Elect(elected(holder))
+    Step::Assign(elected(holder))
 }
 
 fn ask(names: &[&str]) -> Step {
-    Step::Ask(names.iter().map(|name| (*name).to_owned()).collect())
+    Step::Ping(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn candidates_are_pinged_before_election() {
     let lost = lease("new", 6);
     let fresh = candidate("new", NEW, Some(1), None);
     let stale = candidate("new", NEW, Some(60), None);
-    check(None, &[], Step::Rest);
+    check(None, &[], Step::Wait);
     // No holder: all candidates without a recent response are pinged.
     check(None, std::slice::from_ref(&stale), ask(&["new"]));
     check(None, &[candidate("a", NEW, Some(60), Some(70)), fresh.clone()], ask(&["a"]));
@@ -79,11 +79,11 @@ fn candidates_are_pinged_before_election() {
     check(None, &late, elect(Some("b")));
     check(None, &[candidate("a", NEW, Some(1), Some(4))], elect(Some("a")));
     // A candidate expires after half an hour.
-    check(None, &[candidate("a", NEW, Some(1801), None), candidate("b", NEW, None, None)], Step::Rest);
+    check(None, &[candidate("a", NEW, Some(1801), None), candidate("b", NEW, None, None)], Step::Wait);
     // The lease has a holder.
     check(Some(&held), &[stale.clone(), candidate("old", OLD, Some(60), None)], ask(&["new", "old"]));
     check(Some(&held), &[fresh.clone(), candidate("old", OLD, Some(1), None)], elect(Some("old")));
-    check(Some(&held), std::slice::from_ref(&stale), Step::Rest);
+    check(Some(&held), std::slice::from_ref(&stale), Step::Wait);
     check(Some(&lost), std::slice::from_ref(&stale), ask(&["new"]));
     check(Some(&lease("", 1)), &[fresh], elect(Some("new")));
     // All candidates are pinged periodically.
@@ -140,13 +140,13 @@ fn unknown_strategy_elects_no_holder() {
     let other = [with_strategy("foo.com/bar", candidate("a", NEW, Some(1), None))];
     assert_eq!(step(None, &other, NOW).unwrap(), elect(None));
     let held = Lease::of(&lease("b", 1));
-    assert_eq!(step(Some(&held), &other, NOW).unwrap(), Step::Rest);
+    assert_eq!(step(Some(&held), &other, NOW).unwrap(), Step::Wait);
 }
 
 #[test]
 fn lease_is_assigned_to_elected_candidate() {
     let check = |current: Option<&Object>, holder: Option<&str>, expected: Option<jsontree::Value>| {
-        let given = given(current, "ns", "l", &elected(holder), NOW);
+        let given = assigned_lease(current, "ns", "l", &elected(holder), NOW);
         assert_eq!(given.map(|lease| lease.get("spec").unwrap().clone()), expected, "{current:?} {holder:?}");
     };
     let now = ago(0);

@@ -279,7 +279,7 @@ fn event() -> Event {
         level: Level::Metadata,
         audit_id: AuditId::new(b"id"),
         stage: Stage::RequestReceived,
-        asked: RequestRecord::new("/", "get", None, std::iter::empty(), ""),
+        request_record: RequestRecord::new("/", "get", None, std::iter::empty(), ""),
         object: None,
         response_status: None,
         request_object: None,

@@ -16,7 +16,7 @@ use client::webhook::Webhook;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::system::{self, aside};
+use crate::system::{self, run_blocking};
 
 /// Maximum concurrent calls in batch mode. Further batches wait.
 const CALLS_MAX: usize = 64;
@@ -34,7 +34,7 @@ pub(super) struct WebhookSink {
 #[derive(Default)]
 struct InFlightCalls {
     calls: Mutex<Calls>,
-    fewer: Condvar,
+    calls_finished: Condvar,
 }
 
 #[derive(Default)]
@@ -44,7 +44,7 @@ struct Calls {
 }
 
 impl Calls {
-    fn are_too_many(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.count >= CALLS_MAX || self.bytes >= BYTES_MAX
     }
 }
@@ -52,10 +52,10 @@ impl Calls {
 /// A call and the receiver of its result.
 struct Job {
     events: Vec<Event>,
-    done: Done,
+    done: Completion,
 }
 
-enum Done {
+enum Completion {
     Waits(SyncSender<bool>),
     Counts(Arc<InFlightCalls>),
 }
@@ -88,14 +88,14 @@ impl WebhookSink {
         kubeconfig.options.dialer = dialer;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
         let webhook = Webhook::new(kubeconfig, initial_wait, chance)?;
-        let webhook = webhook.counted(calls);
+        let webhook = webhook.with_metrics(calls);
         let (jobs, waiting) = unbounded_channel();
         let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(metrics))?;
         let under_way = detached.then(Arc::default);
         Ok(WebhookSink { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)), under_way })
     }
 
-    fn send(&self, events: &[Event], done: Done) -> bool {
+    fn send(&self, events: &[Event], done: Completion) -> bool {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         jobs.as_ref().is_some_and(|jobs| jobs.send(Job { events: events.to_vec(), done }).is_ok())
     }
@@ -127,33 +127,34 @@ async fn call(webhook: Webhook, job: Job, metrics: Arc<AuditMetrics>) {
         metrics.lost("webhook", failure, job.events.iter().map(Event::legacy));
     }
     match job.done {
-        Done::Waits(waiting) => _ = waiting.send(outcome.is_ok()),
-        Done::Counts(under_way) => {
+        Completion::Waits(waiting) => _ = waiting.send(outcome.is_ok()),
+        Completion::Counts(under_way) => {
             let mut calls = under_way.calls.lock().unwrap_or_else(PoisonError::into_inner);
             calls.count = calls.count.saturating_sub(1);
             calls.bytes = calls.bytes.saturating_sub(weight(&job.events));
-            under_way.fewer.notify_one();
+            under_way.calls_finished.notify_one();
         }
     }
 }
 
 fn weight(events: &[Event]) -> usize {
-    events.iter().map(Event::weight).fold(0, usize::saturating_add)
+    events.iter().map(Event::memory_bytes).fold(0, usize::saturating_add)
 }
 
 impl Sink for WebhookSink {
     fn process(&self, events: &[Event]) -> bool {
         let Some(under_way) = &self.under_way else {
             let (waits, done) = sync_channel(1);
-            return self.send(events, Done::Waits(waits)) && aside(|| done.recv().unwrap_or(false));
+            return self.send(events, Completion::Waits(waits))
+                && run_blocking(|| done.recv().unwrap_or(false));
         };
         let calls = under_way.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = under_way.fewer.wait_while(calls, |calls| calls.are_too_many());
+        let calls = under_way.calls_finished.wait_while(calls, |calls| calls.is_full());
         let mut calls = calls.unwrap_or_else(PoisonError::into_inner);
         calls.count = calls.count.saturating_add(1);
         calls.bytes = calls.bytes.saturating_add(weight(events));
         drop(calls);
-        self.send(events, Done::Counts(Arc::clone(under_way)))
+        self.send(events, Completion::Counts(Arc::clone(under_way)))
     }
 
     fn finish(&self) {

@@ -13,7 +13,8 @@ use component_base::metrics::{
 use component_base::trace::{Span, Step};
 use slab::Slab;
 use storage::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchOptions,
+    WatchStream,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -55,13 +56,13 @@ type Labels = (String, String);
 
 /// Metrics of one operation on one resource.
 struct Calls {
-    took: Histogram,
+    durations: Histogram,
     failed: Counter,
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        Calls { took: Histogram::new(SECONDS.buckets()), failed: Counter::default() }
+        Calls { durations: Histogram::new(SECONDS.buckets()), failed: Counter::default() }
     }
 }
 
@@ -70,18 +71,18 @@ pub(in super::super) struct StoreTimes {
     directories: HashMap<&'static str, Labels>,
     calls: RwLock<BTreeMap<Labels, Arc<[Calls; OPERATIONS.len()]>>>,
     /// Calls in progress, with operation and start.
-    under_way: Mutex<Slab<(usize, Instant)>>,
+    active_calls: Mutex<Slab<(usize, Instant)>>,
 }
 
 /// Guard of a call in progress.
-struct Calling<'t> {
+struct CallGuard<'t> {
     times: &'t StoreTimes,
     key: usize,
 }
 
-impl Drop for Calling<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
-        self.times.under_way().try_remove(self.key);
+        self.times.active_calls().try_remove(self.key);
     }
 }
 
@@ -95,8 +96,8 @@ impl Default for StoreTimes {
             (group == row.group).then(|| (stored.prefix, (row.group.to_owned(), row.plural.to_owned())))
         });
         let calls = RwLock::default();
-        let under_way = Mutex::default();
-        StoreTimes { directories: directories.collect(), calls, under_way }
+        let active_calls = Mutex::default();
+        StoreTimes { directories: directories.collect(), calls, active_calls }
     }
 }
 
@@ -114,19 +115,19 @@ impl StoreTimes {
         })
     }
 
-    fn under_way(&self) -> MutexGuard<'_, Slab<(usize, Instant)>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn active_calls(&self) -> MutexGuard<'_, Slab<(usize, Instant)>> {
+        self.active_calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records the start of a call.
-    fn begin(&self, operation: usize, at: Instant) -> Calling<'_> {
-        let key = self.under_way().insert((operation, at));
-        Calling { times: self, key }
+    fn begin(&self, operation: usize, at: Instant) -> CallGuard<'_> {
+        let key = self.active_calls().insert((operation, at));
+        CallGuard { times: self, key }
     }
 
     /// Returns the operations with calls in progress: their count and the start of the oldest.
-    pub(in super::super) fn waiting(&self) -> Vec<(&'static str, usize, Instant)> {
-        let under_way = self.under_way();
+    pub(in super::super) fn active_operations(&self) -> Vec<(&'static str, usize, Instant)> {
+        let under_way = self.active_calls();
         let row = |(number, name): (usize, &'static str)| {
             let calls = under_way.iter().filter(|(_, (operation, _))| *operation == number);
             let oldest = calls.clone().map(|(_, (_, at))| *at).min()?;
@@ -147,10 +148,10 @@ impl StoreTimes {
         Some(Arc::clone(calls.entry(labels).or_default()))
     }
 
-    fn note(&self, key: &str, operation: usize, took: Duration, failed: bool) {
+    fn record(&self, key: &str, operation: usize, took: Duration, failed: bool) {
         let Some(calls) = self.of(key) else { return };
         let Some(calls) = calls.get(operation) else { return };
-        calls.took.observe_duration(took);
+        calls.durations.observe_duration(took);
         calls.failed.add(failed.into());
     }
 
@@ -169,13 +170,13 @@ impl StoreTimes {
             })
         };
         let mut samples = page.family(&SECONDS);
-        all().for_each(|(labels, calls)| samples.used(labels, &calls.took));
+        all().for_each(|(labels, calls)| samples.used(labels, &calls.durations));
         drop(samples);
         let mut samples = page.family(&ERRORS);
         all().for_each(|(labels, calls)| samples.used(labels, &calls.failed));
         drop(samples);
         let mut samples = page.family(&REQUESTS);
-        all().for_each(|(labels, calls)| samples.counted(labels, calls.took.count()));
+        all().for_each(|(labels, calls)| samples.counted(labels, calls.durations.count()));
     }
 
     /// Returns the durations of calls by operation.
@@ -183,7 +184,9 @@ impl StoreTimes {
         let rows = self.calls.read().unwrap_or_else(PoisonError::into_inner).clone();
         let sum = |(number, operation): (usize, &&str)| {
             let all = Histogram::new(SECONDS.buckets());
-            rows.values().filter_map(|calls| calls.get(number)).for_each(|calls| all.absorb(&calls.took));
+            rows.values()
+                .filter_map(|calls| calls.get(number))
+                .for_each(|calls| all.absorb(&calls.durations));
             ((*operation).to_owned(), all.distribution())
         };
         OPERATIONS.iter().enumerate().map(sum).collect()
@@ -215,9 +218,9 @@ impl MeasuredStore {
         let answer = call.await;
         drop(under_way);
         let took = began.elapsed();
-        Span::took(Step::Storage, took);
+        Span::record_step(Step::Storage, took);
         if let Some(key) = key.strip_prefix(&self.prefix) {
-            self.times.note(key, operation, took, answer.is_err());
+            self.times.record(key, operation, took, answer.is_err());
         }
         answer
     }
@@ -243,12 +246,12 @@ impl Storage for MeasuredStore {
         value: Bytes,
         expected: Revision,
         ttl: Option<Duration>,
-    ) -> Result<Written, Error> {
+    ) -> Result<PutResult, Error> {
         let operation = if expected == 0 { CREATE } else { UPDATE };
         self.time(key, operation, self.inner.put(key, value, expected, ttl)).await
     }
 
-    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+    async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
         self.time(key, DELETE, self.inner.delete(key, expected)).await
     }
 
@@ -272,8 +275,8 @@ impl Storage for MeasuredStore {
         self.inner.compacted()
     }
 
-    fn is_doubtful(&self, key: &str, revision: Revision) -> bool {
-        self.inner.is_doubtful(key, revision)
+    fn needs_reread(&self, key: &str, revision: Revision) -> bool {
+        self.inner.needs_reread(key, revision)
     }
 
     async fn healthy(&self) -> Result<(), Error> {
@@ -323,11 +326,11 @@ mod tests {
         let times = Arc::new(StoreTimes::default());
         let store = MeasuredStore::new(Arc::new(Memory::new()), "/registry", Arc::clone(&times));
         let key = "/registry/pods/default/a";
-        let Written::Done(first) = store.put(key, Bytes::from_static(b"1"), 0, None).await? else {
+        let PutResult::Done(first) = store.put(key, Bytes::from_static(b"1"), 0, None).await? else {
             return Err(Error::Internal("it was not there".to_owned()));
         };
-        assert!(matches!(store.put(key, Bytes::new(), 0, None).await?, Written::Stale { .. }));
-        assert!(matches!(store.put(key, Bytes::from_static(b"2"), first, None).await?, Written::Done(_)));
+        assert!(matches!(store.put(key, Bytes::new(), 0, None).await?, PutResult::Stale { .. }));
+        assert!(matches!(store.put(key, Bytes::from_static(b"2"), first, None).await?, PutResult::Done(_)));
         store.get(key).await?;
         store.get("/elsewhere/pods/default/a").await?;
         store.count("/registry/pods/").await?;
@@ -359,11 +362,11 @@ mod tests {
         let began = Instant::now();
         let first = times.begin(LIST, began);
         let second = times.begin(LIST, began + Duration::from_secs(1));
-        assert_eq!(times.waiting(), [("list", 2, began)]);
+        assert_eq!(times.active_operations(), [("list", 2, began)]);
         drop(first);
-        assert_eq!(times.waiting(), [("list", 1, began + Duration::from_secs(1))]);
+        assert_eq!(times.active_operations(), [("list", 1, began + Duration::from_secs(1))]);
         drop(second);
-        assert!(times.waiting().is_empty());
+        assert!(times.active_operations().is_empty());
     }
 
     #[test]
@@ -371,7 +374,7 @@ mod tests {
         let times = StoreTimes::default();
         assert_eq!(page(&times), "");
         for number in 0..2 * CUSTOM_MAX + times.directories.len() {
-            times.note(&format!("g{number}.example.com/widgets/a"), GET, Duration::ZERO, false);
+            times.record(&format!("g{number}.example.com/widgets/a"), GET, Duration::ZERO, false);
         }
         assert_eq!(
             times.calls.read().unwrap_or_else(PoisonError::into_inner).len(),

@@ -22,13 +22,13 @@ pub(in super::super) enum Size {
     /// Size of the files in a directory.
     Directory(PathBuf),
     /// Last reported size of each etcd cluster in bytes; 0 before the first report.
-    Told(Vec<AtomicI64>),
+    Reported(Vec<AtomicI64>),
 }
 
 impl Size {
     /// Creates the sizes of `clusters` clusters without reports.
     pub(super) fn of(clusters: usize) -> Self {
-        Size::Told((0..clusters).map(|_| AtomicI64::new(0)).collect())
+        Size::Reported((0..clusters).map(|_| AtomicI64::new(0)).collect())
     }
 
     /// Returns label values, numbered like etcd clusters in upstream, with sizes in bytes.
@@ -41,7 +41,7 @@ impl Size {
                     files.flatten().filter_map(|file| i64::try_from(file.metadata().ok()?.len()).ok());
                 vec![("embedded".to_owned(), sizes.sum())]
             }
-            Size::Told(clusters) => {
+            Size::Reported(clusters) => {
                 let told = clusters.iter().enumerate();
                 let told = told.map(|(number, bytes)| (format!("etcd-{number}"), bytes.load(Relaxed)));
                 told.filter(|(_, bytes)| *bytes > 0).collect()
@@ -62,8 +62,8 @@ impl Size {
 }
 
 /// Periodically fetches the size of cluster `number`.
-pub(super) async fn ask(etcd: Arc<Etcd>, size: Arc<Size>, number: usize, every: Duration) {
-    let Size::Told(clusters) = &*size else { return };
+pub(super) async fn poll(etcd: Arc<Etcd>, size: Arc<Size>, number: usize, every: Duration) {
+    let Size::Reported(clusters) = &*size else { return };
     let Some(told) = clusters.get(number) else { return };
     loop {
         match etcd.size_bytes().await {

@@ -218,17 +218,17 @@ impl<'e> BackendEndpoint<'e> {
 
 /// Returns the backends of a port in a simple random order: starts at a random subset, and in each subset at
 /// a random address. `random` is uniformly distributed in `0..1`.
-pub(super) fn places<'e>(
+pub(super) fn backends<'e>(
     endpoints: &'e Object,
     port: &str,
     mut random: impl FnMut() -> f64,
 ) -> Vec<BackendEndpoint<'e>> {
     let subsets = object::get_list(endpoints, &["subsets"]);
     let mut places = Vec::new();
-    for subset in rotated(subsets, random()).filter_map(Value::as_object) {
+    for subset in rotate(subsets, random()).filter_map(Value::as_object) {
         for found in tree::children(subset, "ports").filter(|found| tree::text(found, "name") == port) {
             let number = tree::integer(found, "port").to_string();
-            let all = rotated(tree::list(subset, "addresses"), random()).filter_map(Value::as_object);
+            let all = rotate(tree::list(subset, "addresses"), random()).filter_map(Value::as_object);
             places.extend(all.map(|address| {
                 BackendEndpoint {
                     address: tree::text(address, "ip"),
@@ -244,7 +244,7 @@ pub(super) fn places<'e>(
 
 /// Iterates over all items from a random start.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-fn rotated(items: &[Value], random: f64) -> impl Iterator<Item = &Value> {
+fn rotate(items: &[Value], random: f64) -> impl Iterator<Item = &Value> {
     let start = ((items.len() as f64 * random) as usize).min(items.len());
     let (before, after) = items.split_at(start);
     after.iter().chain(before)

@@ -15,7 +15,7 @@ use super::{kubelet_of, location, options, pod_named};
 use crate::proxy::{Trust, url::Url};
 use crate::response;
 use crate::routing::dispatch::{Body, BoxError, Response};
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Maximum number of bytes of an error response that are read (upstream's `maxReadLength`).
 const ERROR_BYTES_MAX: usize = 50_000;
@@ -24,7 +24,7 @@ const ERROR_BYTES_MAX: usize = 50_000;
 ///
 /// # Errors
 /// 400 and 422 for invalid options, the kubelet's error, 500 when it does not respond.
-pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<Status>> {
+pub(in crate::handlers) async fn log(call: &RequestScope<'_>) -> Result<Response, Box<Status>> {
     let splits = call.api.registry.gates().enabled(Gate::PodLogsQuerySplitStreams);
     let wanted =
         options::Log::parse(call.query, splits).map_err(|error| Status::bad_request(error.to_string()))?;
@@ -43,14 +43,14 @@ pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<St
     call.api.backends.logs.asked(wanted.insecure);
     let path = location::log_path(&pod, container);
     let url = kubelet_of(call, node).await?.url(trust, path, wanted.query());
-    let answer = ask(call, &url).await?;
+    let answer = fetch_log(call, &url).await?;
     let mut response = http::Response::new(answer.into_body());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Ok(response)
 }
 
 /// Requests the log from the kubelet. Returns its response if it is a log.
-async fn ask(call: &Call<'_>, url: &Url) -> Result<Response, Box<Status>> {
+async fn fetch_log(call: &RequestScope<'_>, url: &Url) -> Result<Response, Box<Status>> {
     let failed = |error: &dyn Display| Box::new(Status::unmapped(format!("Get \"{url}\": {error}")));
     let mut request = http::Request::new(response::full(bytes::Bytes::new()));
     *request.uri_mut() = url.uri().map_err(|error| failed(&error))?;

@@ -35,7 +35,7 @@ pub(super) fn allows_unready_eviction(budget: &Object) -> bool {
 }
 
 /// 429 with a short retry.
-pub(super) fn busy(budget: &str) -> Box<Status> {
+pub(super) fn retry_soon(budget: &str) -> Box<Status> {
     let message = format!("The disruption budget {budget} is still being processed by the server.");
     refused(RETRY_SECONDS, message)
 }
@@ -52,11 +52,11 @@ fn refused(retry_after: i32, cause: String) -> Box<Status> {
 ///
 /// # Errors
 /// 429 when none is left, 403 for a budget that no controller seems to process.
-pub(super) fn take(budget: &mut Object, pod: &str, now: UnixTime) -> Result<(), Box<Status>> {
+pub(super) fn consume_disruption(budget: &mut Object, pod: &str, now: UnixTime) -> Result<(), Box<Status>> {
     let name = meta::text(budget, "name").to_owned();
     let number = |budget: &Object, name: &str| object::get_i64(budget, &["status", name]).unwrap_or(0);
     if number(budget, "observedGeneration") < meta::generation(budget) {
-        return Err(busy(&name));
+        return Err(retry_soon(&name));
     }
     let forbidden = |cause: &str| -> Result<(), Box<Status>> {
         Err(Status::forbidden(&GroupResource::new("policy", "poddisruptionbudget"), &name, cause).into())

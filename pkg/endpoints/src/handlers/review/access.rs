@@ -15,15 +15,15 @@ use schema::object::{Object, get_object, get_str};
 
 use super::super::admission::Admission;
 use super::texts;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Subject of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReviewSubject {
     /// The named user.
-    Anyone,
+    NamedUser,
     /// The named user, in the namespace of the request.
-    AnyoneHere,
+    NamedUserInNamespace,
     /// The user of the request.
     Sender,
 }
@@ -33,7 +33,7 @@ pub(super) enum ReviewSubject {
 /// # Errors
 /// 422 for an incomplete or ambiguous review.
 pub(super) async fn review(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     admit: &Admission<'_>,
     object: &Object,
     about: ReviewSubject,
@@ -139,7 +139,7 @@ fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
         }
     }
     metadata_errors(object, about, &mut errors);
-    if about == ReviewSubject::AnyoneHere {
+    if about == ReviewSubject::NamedUserInNamespace {
         let here = get_str(object, &["metadata", "namespace"]).unwrap_or("");
         if let Some(asked) = resource.map(|resource| member(resource, "namespace"))
             && asked != here
@@ -157,7 +157,7 @@ fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
 /// A review has no name or other metadata.
 fn metadata_errors(object: &Object, about: ReviewSubject, errors: &mut ErrorList) {
     let Some(given) = get_object(object, &["metadata"]) else { return };
-    let local = about == ReviewSubject::AnyoneHere;
+    let local = about == ReviewSubject::NamedUserInNamespace;
     let may_be_there = |name: &str| name == "managedFields" || local && name == "namespace";
     let is_nothing = |value: &Value| matches!(value, Value::Null) || value.as_str() == Some("");
     if given.iter().any(|(name, value)| !may_be_there(name) && !is_nothing(value)) {
@@ -234,7 +234,7 @@ mod tests {
         }
         let review = object(json!({"metadata": {"namespace": "ns"}, "spec": spec}));
         let review = match about {
-            ReviewSubject::AnyoneHere => review,
+            ReviewSubject::NamedUserInNamespace => review,
             _ => object(json!({"spec": review["spec"]})),
         };
         let got: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
@@ -248,20 +248,20 @@ mod tests {
         let neither = "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
         let both = "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: cannot be specified in combination with resourceAttributes";
         let nobody = "spec.user: Invalid value: \"\": at least one of user or group must be specified";
-        for about in [ReviewSubject::Anyone, ReviewSubject::AnyoneHere, ReviewSubject::Sender] {
+        for about in [ReviewSubject::NamedUser, ReviewSubject::NamedUserInNamespace, ReviewSubject::Sender] {
             check(about, json!({"resourceAttributes": resource}), &[]);
             check(about, json!({}), &[neither]);
         }
-        for about in [ReviewSubject::Anyone, ReviewSubject::Sender] {
+        for about in [ReviewSubject::NamedUser, ReviewSubject::Sender] {
             check(about, json!({"nonResourceAttributes": path}), &[]);
             check(about, json!({"resourceAttributes": resource, "nonResourceAttributes": path}), &[both]);
         }
         check(
-            ReviewSubject::Anyone,
+            ReviewSubject::NamedUser,
             json!({"user": "", "groups": ["g"], "nonResourceAttributes": path}),
             &[],
         );
-        check(ReviewSubject::Anyone, json!({"user": ""}), &[neither, nobody]);
+        check(ReviewSubject::NamedUser, json!({"user": ""}), &[neither, nobody]);
     }
 
     #[test]
@@ -269,11 +269,11 @@ mod tests {
         let elsewhere = json!({"resourceAttributes": {"namespace": "other"}});
         let mismatch =
             "spec.resourceAttributes.namespace: Invalid value: \"other\": must match metadata.namespace";
-        check(ReviewSubject::AnyoneHere, elsewhere.clone(), &[mismatch]);
-        check(ReviewSubject::Anyone, elsewhere, &[]);
+        check(ReviewSubject::NamedUserInNamespace, elsewhere.clone(), &[mismatch]);
+        check(ReviewSubject::NamedUser, elsewhere, &[]);
         let path = json!({"nonResourceAttributes": {"verb": "get", "path": "/"}});
         let disallowed = "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: disallowed on this kind of request";
-        check(ReviewSubject::AnyoneHere, path, &[disallowed]);
+        check(ReviewSubject::NamedUserInNamespace, path, &[disallowed]);
     }
 
     #[test]
@@ -284,15 +284,15 @@ mod tests {
             let got: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
             assert_eq!(got, expected, "{review:?}");
         };
-        check(ReviewSubject::Anyone, json!({"managedFields": []}), &[]);
-        check(ReviewSubject::Anyone, json!({"name": "", "creationTimestamp": null}), &[]);
+        check(ReviewSubject::NamedUser, json!({"managedFields": []}), &[]);
+        check(ReviewSubject::NamedUser, json!({"name": "", "creationTimestamp": null}), &[]);
         check(
-            ReviewSubject::Anyone,
+            ReviewSubject::NamedUser,
             json!({"name": "x"}),
             &["metadata: Invalid value: {\"name\":\"x\"}: must be empty"],
         );
         let local = "metadata: Invalid value: {\"name\":\"x\"}: must be empty except for namespace";
-        check(ReviewSubject::AnyoneHere, json!({"name": "x"}), &[local]);
+        check(ReviewSubject::NamedUserInNamespace, json!({"name": "x"}), &[local]);
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
             let prefix = format!("spec.resourceAttributes.{name}");
             let expected: Vec<String> = expected.iter().map(|text| text.replace('@', &prefix)).collect();
             let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
-            check(ReviewSubject::Anyone, json!({"resourceAttributes": {name: selector}}), &expected);
+            check(ReviewSubject::NamedUser, json!({"resourceAttributes": {name: selector}}), &expected);
         };
         let one = json!([{"key": "a", "operator": "In", "values": ["b"]}]);
         for name in ["fieldSelector", "labelSelector"] {

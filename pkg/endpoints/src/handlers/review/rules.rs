@@ -7,7 +7,7 @@ use registry::generic::Admit;
 use schema::object::{Object, get_str};
 
 use super::super::admission::Admission;
-use crate::scope::Call;
+use crate::scope::RequestScope;
 
 /// Lists the permissions of the user from the server's own authorizer. As in upstream, the response contains
 /// nothing of the request object.
@@ -15,7 +15,7 @@ use crate::scope::Call;
 /// # Errors
 /// 400 for a review without a namespace.
 pub(super) async fn review(
-    call: &Call<'_>,
+    call: &RequestScope<'_>,
     admit: &Admission<'_>,
     object: &mut Object,
 ) -> Result<Value, Box<Status>> {

@@ -39,9 +39,9 @@ fn object(value: Value) -> Object {
 
 #[test]
 fn requested_lifetime_is_limited() {
-    let check = |max: i64, asked: i64, said: i64| {
-        let expected = Lifetime { said, actual: said, warn_after: None };
-        assert_eq!(requests(max, true).lifetime(asked, false, &[]), expected);
+    let check = |max: i64, requested: i64, reported_seconds: i64| {
+        let expected = Lifetime { reported_seconds, token_seconds: reported_seconds, warn_after: None };
+        assert_eq!(requests(max, true).lifetime(requested, false, &[]), expected);
     };
     check(0, 1 << 32, 1 << 32);
     check(7200, 7200, 7200);
@@ -52,8 +52,8 @@ fn requested_lifetime_is_limited() {
 fn kubelet_style_pod_token_is_extended() {
     let check = |max: i64, extend: bool, asked: i64, of_pod: bool, audience: &str, extended: bool| {
         let got = requests(max, extend).lifetime(asked, of_pod, &[audience.to_owned()]);
-        assert_eq!((got.warn_after, got.actual == 31_536_000), (extended.then_some(3607), extended));
-        assert_eq!(got.said, asked.min(3607));
+        assert_eq!((got.warn_after, got.token_seconds == 31_536_000), (extended.then_some(3607), extended));
+        assert_eq!(got.reported_seconds, asked.min(3607));
     };
     check(0, true, 3607, true, "api", true);
     check(0, true, 3607, true, "too", true);

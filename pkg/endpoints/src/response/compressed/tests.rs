@@ -68,7 +68,7 @@ fn make(end: usize, remembering: Option<CacheFill>) -> Vec<Bytes> {
     source.head(None, &mut made).unwrap();
     let head = made.len();
     let more = source.fill(&mut made, 1000).unwrap();
-    frames(Compressed::new(made, head, more.then_some(source), remembering))
+    frames(CompressedSource::new(made, head, more.then_some(source), remembering))
 }
 
 fn wanted(lists: &CompressedLists, name: &str, version: i64) -> ListKey {

@@ -9,7 +9,7 @@ fn object_is_item_with_type_metadata() {
     for testing::Stored { endpoint, storage, elements } in testing::all() {
         for element in &elements {
             let budget = Budget::new(1 << 20);
-            let kept = Outgoing::element(endpoint, storage, element, element.revision(), &budget);
+            let kept = ResponseObject::element(endpoint, storage, element, element.revision(), &budget);
             let mut expected = Vec::new();
             json_write::encode(endpoint.message, &kept.tree().unwrap(), &mut expected).unwrap();
             for time in ["made", "made again", "kept"] {
@@ -27,7 +27,7 @@ fn stored_and_tree_protobuf_are_equal() {
     let budget = Budget::new(0);
     for testing::Stored { endpoint, storage, elements } in testing::all() {
         for element in &elements {
-            let outgoing = Outgoing::element(endpoint, storage, element, element.revision(), &budget);
+            let outgoing = ResponseObject::element(endpoint, storage, element, element.revision(), &budget);
             for shape in [Shape::Whole, Shape::Metadata("v1")] {
                 let mut got = Vec::new();
                 let mut expected = Vec::new();
@@ -50,7 +50,7 @@ fn deletion_has_own_version_and_no_memo() {
     let testing::Stored { endpoint, storage, elements } = testing::of("", "v1", "pods");
     let element = elements.first().unwrap();
     for _ in 0..3 {
-        let deleted = Outgoing::element(endpoint, storage, element, 9, &budget);
+        let deleted = ResponseObject::element(endpoint, storage, element, 9, &budget);
         let mut out = Vec::new();
         deleted.json(false, &mut out).unwrap();
         let object: Value = serde_json::from_slice(&out).unwrap();
@@ -79,7 +79,7 @@ fn partial_metadata_omits_hidden_annotations() {
         let Value::Object(object) = object else { return };
         let value = codec::encode(storage, &object).unwrap();
         let stored = StoredRef { key: "/d", value: &value, revision: 5 };
-        let outgoing = Outgoing { endpoint, storage, stored, kept: None };
+        let outgoing = ResponseObject { endpoint, storage, stored, memo: None };
         for shape in [Shape::Whole, Shape::Metadata("v1")] {
             let mut out = Vec::new();
             super::object(&outgoing, shape, Format::Json, &mut out).unwrap();

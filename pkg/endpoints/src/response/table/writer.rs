@@ -17,7 +17,7 @@ use schema::proto::{self, TypeMetaHead};
 use schema::{json_write, transcode};
 
 use super::{IncludeObject, TableRequest};
-use crate::response::encode::{Outgoing, PARTIAL_KIND, failed, meta_api_version, partial};
+use crate::response::encode::{PARTIAL_KIND, ResponseObject, encoding_error, meta_api_version, partial};
 
 /// Object for a table row.
 pub(crate) enum Item<'a> {
@@ -27,7 +27,7 @@ pub(crate) enum Item<'a> {
         /// Text of the resource version; may be empty.
         version: &'a str,
         /// The object, if the encoded part of the row can be cached for other requests.
-        outgoing: Option<&'a Outgoing<'a>>,
+        outgoing: Option<&'a ResponseObject<'a>>,
     },
     /// Tree in the served version, with its resource version, for objects stored in another form.
     Tree(Object),
@@ -72,7 +72,7 @@ impl Writer {
         out.extend_from_slice(b"{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/");
         out.extend_from_slice(self.request.version.as_bytes());
         out.extend_from_slice(b"\",\"metadata\":");
-        json_write::encode(&LIST_META, metadata, out).map_err(failed)?;
+        json_write::encode(&LIST_META, metadata, out).map_err(encoding_error)?;
         out.extend_from_slice(b",\"columnDefinitions\":");
         if columns {
             self.columns(out)?
@@ -170,7 +170,7 @@ impl Writer {
             return Ok(());
         }
         let mut written = Vec::new();
-        json_write::encode(message, object, &mut written).map_err(failed)?;
+        json_write::encode(message, object, &mut written).map_err(encoding_error)?;
         let written = serde_json::from_slice(&written).map_err(unreadable)?;
         cells(&printer.cells(&written, self.request.now), out);
         Ok(())
@@ -199,12 +199,13 @@ impl Writer {
                 transcode::to_json(message, raw, Some(head), version, out).map_err(unreadable)
             }
             (Item::Tree(object), IncludeObject::Object) => {
-                json_write::encode(self.endpoint.row().message, object, out).map_err(failed)
+                json_write::encode(self.endpoint.row().message, object, out).map_err(encoding_error)
             }
             (Item::Tree(object), IncludeObject::Metadata) => {
                 let metadata = object.get_key_value("metadata");
                 let bare = metadata.map(|(name, value)| (name.clone(), value.clone())).into_iter().collect();
-                json_write::encode(&PARTIAL, &partial(bare, self.request.version), out).map_err(failed)
+                json_write::encode(&PARTIAL, &partial(bare, self.request.version), out)
+                    .map_err(encoding_error)
             }
         }
     }
@@ -220,7 +221,7 @@ impl Writer {
 }
 
 fn unreadable(error: impl std::fmt::Display) -> Box<Status> {
-    failed(format_args!("unable to decode an object from storage: {error}"))
+    encoding_error(format_args!("unable to decode an object from storage: {error}"))
 }
 
 fn definitions<'a>(
@@ -238,7 +239,7 @@ fn definitions<'a>(
         definition.insert("format", column.format.into());
         definition.insert("description", column.description.into());
         definition.insert("priority", json!(column.priority));
-        json_write::encode(&COLUMN, &definition, out).map_err(failed)?;
+        json_write::encode(&COLUMN, &definition, out).map_err(encoding_error)?;
     }
     out.push(b']');
     Ok(())

@@ -14,13 +14,13 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::testing::custom_group;
 
-fn served() -> (Arc<Served>, ResourceRequests) {
+fn served() -> (Arc<ServedApi>, ResourceRequests) {
     let catalog = Catalog::builtin(|row| !row.off_by_default);
     let clock = Arc::new(TestClock::at(UnixTime::default()));
     let server_address = "localhost:6443".to_owned();
     let version = VersionInfo::of_this_build();
     let about = Description { server_address, version, formats: Formats::default(), clock };
-    let (served, asked) = Served::incomplete(catalog, about);
+    let (served, asked) = ServedApi::incomplete(catalog, about);
     (Arc::new(served), asked)
 }
 
@@ -29,7 +29,7 @@ fn request(path: &str) -> RequestInfo {
 }
 
 /// Generation number that a request uses.
-fn ask(served: &Arc<Served>, path: &str) -> JoinHandle<u64> {
+fn ask(served: &Arc<ServedApi>, path: &str) -> JoinHandle<u64> {
     let served = Arc::clone(served);
     let info = request(path);
     tokio::spawn(async move { served.for_request(&info).await.unwrap().number() })
@@ -86,8 +86,9 @@ async fn long_wait_returns_503() {
 #[tokio::test]
 async fn requests_wait_without_receiver() {
     let (served, mut asked) = served();
-    let waiting: Vec<_> = (0..2 * ASKED_MAX).map(|n| ask(&served, &format!("/apis/g{n}/v1/foos"))).collect();
-    for n in 0..ASKED_MAX {
+    let waiting: Vec<_> =
+        (0..2 * REQUEST_QUEUE_MAX).map(|n| ask(&served, &format!("/apis/g{n}/v1/foos"))).collect();
+    for n in 0..REQUEST_QUEUE_MAX {
         assert_eq!(asked.recv().await, Some(Some(GroupResource::new(format!("g{n}"), "foos"))));
     }
     drop(asked);

@@ -47,7 +47,7 @@ fn body(events: Vec<WatchEvent>, ends: bool, drain: &WatchDrain) -> WatchBody<Sc
     WatchBody::new(
         Script { events: events.into(), ends },
         Encoder::of(stored.endpoint, Format::Json, Shape::Whole),
-        drain.turn(),
+        drain.register_watch(),
         Arc::default(),
         Listing { scope: Scope::Cluster, begun: Instant::now(), spans: None },
     )

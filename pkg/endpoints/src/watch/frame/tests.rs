@@ -62,8 +62,9 @@ fn frames_hold_the_object_at_the_events_version() {
                     let budget = Budget::new(0);
                     let endpoint = stored.endpoint;
                     let storage = stored.storage;
-                    let tree =
-                        Outgoing::element(endpoint, storage, element, revision, &budget).tree().unwrap();
+                    let tree = ResponseObject::element(endpoint, storage, element, revision, &budget)
+                        .tree()
+                        .unwrap();
                     let (message, object) = match shape {
                         Shape::Whole => (endpoint.message, tree),
                         Shape::Metadata(version) => (&PARTIAL, encode::partial(tree, version)),

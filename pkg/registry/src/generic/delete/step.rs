@@ -20,13 +20,13 @@ const FOREGROUND: &str = "foregroundDeletion";
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Stage {
     /// The object is terminating, and this deletion changes nothing. Respond as its kind does.
-    Going,
+    Terminating,
     /// The object is in a kind-specific deletion. The response is the object.
-    GoingItsOwnWay,
+    TerminatingSpecially,
     /// A kind-specific deletion starts.
-    BeginsItsOwnWay,
+    StartSpecial,
     /// The deletion must continue.
-    Due(Grace),
+    Continue(Grace),
 }
 
 /// Change of an object's remaining grace period.
@@ -35,9 +35,9 @@ pub(super) enum Grace {
     /// No grace period, or it has expired.
     None,
     /// A grace period of this many seconds starts.
-    Begins(i64),
+    Start(i64),
     /// The grace period is shortened to `seconds` and ends at `end` in Unix seconds.
-    Cut { end: i64, seconds: i64 },
+    Shorten { end: i64, seconds: i64 },
 }
 
 pub(super) enum Step {
@@ -51,22 +51,27 @@ pub(super) enum Step {
 impl Stage {
     pub(super) fn of(target: &Target<'_>, object: &Object, options: &DeleteOptions, now: UnixTime) -> Self {
         match strategy::special_delete(target.resource, object) {
-            Some(strategy::SpecialDelete::Begin) => return Stage::BeginsItsOwnWay,
-            Some(strategy::SpecialDelete::Leave) => return Stage::GoingItsOwnWay,
+            Some(strategy::SpecialDelete::Begin) => return Stage::StartSpecial,
+            Some(strategy::SpecialDelete::Leave) => return Stage::TerminatingSpecially,
             None => {}
         }
         match (strategy::grace_period(target.resource, object, options), meta::is_deleting(object)) {
-            (None, _) => Stage::Due(Grace::None),
-            (Some(seconds), false) => Stage::Due(Grace::Begins(seconds)),
-            (Some(_), true) => cut(object, now.seconds, options.grace_period_seconds),
+            (None, _) => Stage::Continue(Grace::None),
+            (Some(seconds), false) => Stage::Continue(Grace::Start(seconds)),
+            (Some(_), true) => shorten_grace(object, now.seconds, options.grace_period_seconds),
         }
     }
 
     /// Returns the options for admission, with the kind's grace period.
-    pub(super) fn fill(self, target: &Target<'_>, object: &Object, options: &DeleteOptions) -> DeleteOptions {
+    pub(super) fn complete_options(
+        self,
+        target: &Target<'_>,
+        object: &Object,
+        options: &DeleteOptions,
+    ) -> DeleteOptions {
         let mut filled = options.clone();
         filled.grace_period_seconds = match self {
-            Stage::Due(Grace::Begins(seconds)) => Some(seconds),
+            Stage::Continue(Grace::Start(seconds)) => Some(seconds),
             _ => options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds }),
         };
         if strategy::checks_preconditions_early(target.resource) {
@@ -78,37 +83,37 @@ impl Stage {
 }
 
 /// A second deletion can only shorten the grace period of the first.
-fn cut(object: &Object, now: i64, wanted: Option<i64>) -> Stage {
+fn shorten_grace(object: &Object, now: i64, wanted: Option<i64>) -> Stage {
     let current = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
     if current == 0 {
-        return Stage::Due(Grace::None);
+        return Stage::Continue(Grace::None);
     }
     let wanted = match wanted {
         Some(seconds) if seconds < 0 => 1,
         Some(seconds) => seconds,
-        None => return Stage::Going,
+        None => return Stage::Terminating,
     };
     if wanted >= current {
-        return Stage::Going;
+        return Stage::Terminating;
     }
     let begun = meta::deletion_seconds(object).unwrap_or(now).saturating_sub(current);
     let end = begun.saturating_add(wanted);
-    Stage::Due(if end < now {
-        Grace::Cut { end: now, seconds: i64::from(wanted != 0) }
+    Stage::Continue(if end < now {
+        Grace::Shorten { end: now, seconds: i64::from(wanted != 0) }
     } else {
-        Grace::Cut { end, seconds: wanted }
+        Grace::Shorten { end, seconds: wanted }
     })
 }
 
 /// First step of a kind-specific deletion.
-pub(super) fn begin_special(
+pub(super) fn start_special(
     target: &Target<'_>,
     mut object: Object,
     options: &DeleteOptions,
     now: UnixTime,
 ) -> Step {
     strategy::begin_special_delete(target.resource, &mut object, now);
-    collect(target, &mut object, options);
+    set_gc_finalizers(target, &mut object, options);
     Step::Mark(object)
 }
 
@@ -122,20 +127,20 @@ pub(super) fn step(
 ) -> Step {
     let left = match grace {
         Grace::None => None,
-        Grace::Begins(seconds) => {
+        Grace::Start(seconds) => {
             let generation = meta::generation(&object);
             if generation > 0 {
                 meta::set_generation(&mut object, generation + 1);
             }
             Some((now.seconds.saturating_add(seconds), seconds))
         }
-        Grace::Cut { end, seconds } => Some((end, seconds)),
+        Grace::Shorten { end, seconds } => Some((end, seconds)),
     };
     if let Some((end, seconds)) = left {
         meta::set_deletion_seconds(&mut object, end);
         meta::set(&mut object, "deletionGracePeriodSeconds", Some(seconds.into()));
     }
-    collect(target, &mut object, options);
+    set_gc_finalizers(target, &mut object, options);
     let pending = !meta::finalizers(&object).is_empty();
     match (left, pending) {
         (None, false) => Step::Remove,
@@ -150,7 +155,7 @@ pub(super) fn step(
 }
 
 /// Sets the finalizers for the garbage collector.
-fn collect(target: &Target<'_>, object: &mut Object, options: &DeleteOptions) {
+fn set_gc_finalizers(target: &Target<'_>, object: &mut Object, options: &DeleteOptions) {
     if let Some(finalizers) = gc_finalizers(target.resource.default_gc, object, options) {
         meta::set_finalizers(object, finalizers);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::super::{Admit, Allocator, Claim, Edits};
+use super::super::{AdmissionEffects, Admit, Allocator, Claim};
 use super::*;
 
 /// Pool of numbers for config maps: one each, and a new one whenever `data.k` changes.
@@ -80,10 +80,10 @@ struct Meddler<'w> {
 
 #[async_trait]
 impl Admit for Meddler<'_> {
-    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<Edits> {
+    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<AdmissionEffects> {
         self.warn("mutating".to_owned());
         new["data"]["mutated"] = "yes".into();
-        let Some(old) = old else { return Ok(Edits::default()) };
+        let Some(old) = old else { return Ok(AdmissionEffects::default()) };
         let first = self.seen.lock().unwrap().is_empty();
         self.seen.lock().unwrap().push(crate::meta::text(old, "resourceVersion").to_owned());
         if first {
@@ -91,7 +91,7 @@ impl Admit for Meddler<'_> {
             other["data"]["other"] = "writer".into();
             self.world.put("configmaps", Value::Object(other)).await?;
         }
-        Ok(Edits::default())
+        Ok(AdmissionEffects::default())
     }
 
     async fn validate(&self, new: &Object, _: Option<&Object>) -> Result<()> {
@@ -199,11 +199,11 @@ struct Editor {
 
 #[async_trait]
 impl Admit for Editor {
-    async fn mutate(&self, new: &mut Object, _: Option<&Object>) -> Result<Edits> {
+    async fn mutate(&self, new: &mut Object, _: Option<&Object>) -> Result<AdmissionEffects> {
         if let Some(key) = self.annotation {
             new["metadata"]["annotations"] = json!({key: "runtime/default"});
         }
-        Ok(Edits { shares_labels: self.shares_labels })
+        Ok(AdmissionEffects { shares_labels: self.shares_labels })
     }
 
     async fn validate(&self, _: &Object, _: Option<&Object>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use api::options::{ListOptions, Preconditions};
 
-use super::super::{Admit, Edits};
+use super::super::{AdmissionEffects, Admit};
 use super::*;
 
 /// Admission that records its calls, rejects objects with `refuse` in their data, and once changes an object
@@ -20,8 +20,8 @@ struct Asked {
 
 #[async_trait]
 impl Admit for Record<'_> {
-    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<Edits> {
-        Ok(Edits::default())
+    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<AdmissionEffects> {
+        Ok(AdmissionEffects::default())
     }
 
     async fn validate(&self, _: &Object, _: Option<&Object>) -> Result<()> {

@@ -1,14 +1,14 @@
 //! Tests of concurrent writers of one object: no update is lost, and the load on the store is limited.
 
-use storage::fault::{Faulty, Operation, Plan, Rates};
+use storage::fault::{FaultyStorage, Operation, Plan, Rates};
 
 use super::*;
 
 /// World with a store that takes up to 3 ms per write.
-fn slow() -> (World, Arc<Faulty<Memory>>) {
+fn slow() -> (World, Arc<FaultyStorage<Memory>>) {
     let rates = Rates { delay: 1000, delay_max: Duration::from_millis(3), ..Rates::default() };
     let store = Arc::new(Memory::new());
-    let faulty = Arc::new(Faulty::new(store.clone(), Plan::seeded(1, rates)));
+    let faulty = Arc::new(FaultyStorage::new(store.clone(), Plan::seeded(1, rates)));
     let resources = crate::ingest::resources("/registry", Gates::default(), |_| true);
     (World::with(store, Delegator::uncached(faulty.clone(), resources)), faulty)
 }

@@ -2,7 +2,7 @@
 
 use api::options::{ListOptions, Preconditions};
 use apimachinery::labels;
-use storage::fault::{Fault, Faulty, Operation, Plan};
+use storage::fault::{Fault, FaultyStorage, Operation, Plan};
 
 use super::*;
 
@@ -203,7 +203,7 @@ async fn pod_changed_between_mark_and_removal_is_removed() {
     for vanishes in [true, false] {
         let store = Arc::new(Memory::new());
         let late = (Operation::Delete, 0, Fault::Delay(Duration::from_millis(10)));
-        let faulty = Arc::new(Faulty::new(store.clone(), Plan::script([late])));
+        let faulty = Arc::new(FaultyStorage::new(store.clone(), Plan::script([late])));
         let resources = crate::ingest::resources("/registry", Gates::default(), |_| true);
         let world = World::with(store, Delegator::uncached(faulty, resources));
         world.given("pods", "a", json!({"spec": {}})).await;
@@ -218,7 +218,7 @@ async fn pod_changed_between_mark_and_removal_is_removed() {
         };
         let options = DeleteOptions::default();
         let (outcome, other) = tokio::join!(world.delete("pods", "a", &options), other);
-        assert!(matches!(other.unwrap(), storage::Written::Done(_)));
+        assert!(matches!(other.unwrap(), storage::PutResult::Done(_)));
         assert!(matches!(outcome.unwrap(), DeleteOutcome::Object { gone: true, .. }), "{vanishes}");
         assert_eq!(failure(world.get("pods", "a").await).0, 404);
     }

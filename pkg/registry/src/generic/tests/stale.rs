@@ -2,7 +2,7 @@
 //! update nor causes a wrong response.
 
 use api::options::{ListOptions, Preconditions};
-use storage::fault::{Faulty, Operation, Plan};
+use storage::fault::{FaultyStorage, Operation, Plan};
 
 use super::*;
 
@@ -12,12 +12,12 @@ pub(super) struct Frozen {
     outside: World,
     /// World with the frozen cache.
     pub(super) world: World,
-    faulty: Arc<Faulty<Memory>>,
+    faulty: Arc<FaultyStorage<Memory>>,
 }
 
 impl Frozen {
     pub(super) async fn after(outside: World) -> Self {
-        let faulty = Arc::new(Faulty::new(outside.store.clone(), Plan::none()));
+        let faulty = Arc::new(FaultyStorage::new(outside.store.clone(), Plan::none()));
         let resources = crate::ingest::resources("/registry", Gates::default(), |row| row.plural != "events");
         let options = cacher::Options::default();
         let (delegator, driver) = Delegator::new(faulty.clone(), "/registry", resources, options);

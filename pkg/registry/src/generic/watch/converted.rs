@@ -17,23 +17,23 @@ use super::{WatchEvent, failed};
 const EVENTS_AT_ONCE: usize = 500;
 
 /// Events of a watch, converted to a version.
-pub(super) struct Converted {
+pub(super) struct ConvertedEvents {
     events: BoxStream<'static, WatchEvent>,
-    stage: Arc<Stage>,
+    stage: Arc<ConversionProgress>,
     current: bool,
     progress: Option<Progress>,
 }
 
 /// Progress of a converted watch.
 #[derive(Default)]
-struct Stage {
+struct ConversionProgress {
     /// The cache has delivered the initial state.
-    taken: AtomicBool,
+    initial_state_read: AtomicBool,
     /// Events are being converted.
-    asking: AtomicBool,
+    converting: AtomicBool,
 }
 
-impl Converted {
+impl ConvertedEvents {
     /// Converts the events of a watch that match `selected`. Selectors apply to converted objects.
     pub(super) fn new(
         events: Watch,
@@ -42,27 +42,27 @@ impl Converted {
         resource: GroupResource,
     ) -> Self {
         let how = Arc::new((conversion, selected, resource));
-        let stage = Arc::<Stage>::default();
+        let stage = Arc::<ConversionProgress>::default();
         let taking = Arc::clone(&stage);
         let asking = Arc::clone(&stage);
         let mut events = events;
         let progress = events.progress();
         let taken = stream::poll_fn(move |cx| {
             let next = events.poll_next_unpin(cx);
-            taking.taken.store(events.is_current(), Relaxed);
+            taking.initial_state_read.store(events.is_current(), Relaxed);
             next
         });
         let converted = taken.ready_chunks(EVENTS_AT_ONCE).then(move |events| {
             let how = Arc::clone(&how);
             let stage = Arc::clone(&asking);
             async move {
-                stage.asking.store(true, Relaxed);
+                stage.converting.store(true, Relaxed);
                 let converted = convert(events, how).await;
-                stage.asking.store(false, Relaxed);
+                stage.converting.store(false, Relaxed);
                 converted
             }
         });
-        Converted { events: converted.flatten().boxed(), stage, current: false, progress }
+        ConvertedEvents { events: converted.flatten().boxed(), stage, current: false, progress }
     }
 
     /// Returns the progress of the watch in the cache.
@@ -76,15 +76,15 @@ impl Converted {
     }
 }
 
-impl Stream for Converted {
+impl Stream for ConvertedEvents {
     type Item = WatchEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<WatchEvent>> {
         let next = self.events.poll_next_unpin(cx);
-        let Stage { taken, asking } = &*self.stage;
+        let ConversionProgress { initial_state_read, converting } = &*self.stage;
         // If no event is ready and no conversion is pending, all received events were delivered.
-        let all_said = next.is_pending() && !asking.load(Relaxed);
-        self.current |= all_said && taken.load(Relaxed);
+        let all_said = next.is_pending() && !converting.load(Relaxed);
+        self.current |= all_said && initial_state_read.load(Relaxed);
         next
     }
 }
@@ -100,7 +100,7 @@ async fn convert(
     let mut elements = Vec::new();
     for event in events.iter().flatten() {
         elements.extend(event.element.clone());
-        elements.extend(before(event, selects).cloned());
+        elements.extend(previous_object(event, selects).cloned());
     }
     let converted = match conversion.watched(elements, selects).await {
         Ok(converted) => converted,
@@ -116,21 +116,21 @@ async fn convert(
                 break;
             }
         };
-        let was_there = before(&event, selects).is_some();
+        let was_there = previous_object(&event, selects).is_some();
         let now = event.element.as_ref().and_then(|_| converted.next());
         let was = if was_there { converted.next() } else { None };
-        out.extend(seen(event, now, was, selected).map(WatchEvent::Event));
+        out.extend(client_event(event, now, was, selected).map(WatchEvent::Event));
     }
     stream::iter(out)
 }
 
 /// Returns the previous object of an event, if selectors need it.
-fn before(event: &Event, selects: bool) -> Option<&Arc<Element>> {
+fn previous_object(event: &Event, selects: bool) -> Option<&Arc<Element>> {
     event.before().filter(|_| selects && event.kind == EventType::Modified)
 }
 
 /// Returns the event for the client, with the converted object `now` and its previous state `was`.
-fn seen(
+fn client_event(
     event: Event,
     now: Option<Arc<Element>>,
     was: Option<Arc<Element>>,

@@ -23,9 +23,9 @@ async fn request_waits_until_view_is_complete() {
     assert!(view.ready().now_or_never().is_some(), "nobody else waits for it");
     sleep(SLOW).await;
     assert!(view.read(|view| view.data.is_empty()), "nobody has asked");
-    view.filling().unwrap().await;
+    view.start_loading().unwrap().await;
     assert_eq!(view.read(|view| view.data.len()), 1);
-    assert!(view.filling().is_none());
+    assert!(view.start_loading().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -40,7 +40,7 @@ async fn unrequested_view_is_compiled_later() {
         }
     };
     timeout(SLOW, compiled).await.unwrap();
-    assert!(view.filling().is_none());
+    assert!(view.start_loading().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,7 +49,7 @@ async fn wait_for_view_times_out() {
     let (view, _later, task) = when_asked(&cluster);
     task.abort();
     let began = tokio::time::Instant::now();
-    view.filling().unwrap().await;
+    view.start_loading().unwrap().await;
     assert_eq!(began.elapsed(), Duration::from_secs(10));
 }
 
@@ -60,7 +60,7 @@ async fn eager_view_delays_readiness() {
     let row = Handle::from(resources::find("", "v1", "configmaps", "").unwrap());
     let (informer, task) = Informer::new(&cluster.registry, "test", vec![row]);
     let (view, followed): (OnDemandInformer<Data>, _) = OnDemandInformer::new(informer, task, None);
-    assert!(view.filling().is_none());
+    assert!(view.start_loading().is_none());
     assert!(view.ready().now_or_never().is_none());
     tokio::spawn(followed);
     view.ready().await;

@@ -14,7 +14,7 @@ fn all_inner_addresses_are_candidates_once() {
         assert_eq!((all.len(), distinct.len()), (count, count), "{range}");
         assert_eq!(all.first().map_or("", |address| address), first, "{range}");
         let parsed = AddressRange::parse(range).unwrap();
-        assert!(all.iter().all(|address| parsed.offers(address.parse().unwrap())));
+        assert!(all.iter().all(|address| parsed.is_usable(address.parse().unwrap())));
     };
     check("10.0.0.0/28", [0, 0], "10.0.0.1", 14);
     check("10.0.0.0/28", [13, 0], "10.0.0.14", 14);

@@ -1,6 +1,6 @@
 //! Tests with a store that fails while a service is written.
 
-use storage::fault::{Fault, Faulty, Operation, Plan};
+use storage::fault::{Fault, FaultyStorage, Operation, Plan};
 
 use super::*;
 
@@ -17,7 +17,7 @@ async fn possible_allocations_are_kept_until_repair() {
         (2, Fault::FailBefore, false),
         (2, Fault::FailAfter, true),
     ] {
-        let faulty = Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::none()));
+        let faulty = Arc::new(FaultyStorage::new(Arc::new(Memory::new()), Plan::none()));
         let store: Arc<dyn Storage> = faulty.clone();
         let families = Families { primary: Family::V4, dual: false };
         let server = Server::of(&store, 1, families, 30_000..=30_099);

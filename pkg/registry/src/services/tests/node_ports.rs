@@ -26,7 +26,8 @@ fn assigned(new: &Object, old: Option<&Object>, dry_run: bool) -> std::result::R
     let mut bitmap = Bitmap::default();
     let range = PortRange::new(&(30_000..=30_099));
     assert!(bitmap.insert(0));
-    let before: Vec<i64> = old.map(|old| ports::held(tree::child(old, "spec").unwrap())).unwrap_or_default();
+    let before: Vec<i64> =
+        old.map(|old| ports::allocated_ports(tree::child(old, "spec").unwrap())).unwrap_or_default();
     for position in before.iter().filter_map(|port| range.position(*port)) {
         assert!(bitmap.insert(position));
     }
@@ -34,10 +35,10 @@ fn assigned(new: &Object, old: Option<&Object>, dry_run: bool) -> std::result::R
     let mut pool = Pool {
         range,
         bitmap: Ok(bitmap),
-        taken: BTreeSet::new(),
+        allocated: BTreeSet::new(),
         dry_run,
         random: &random,
-        chosen: Vec::new(),
+        origins: Vec::new(),
     };
     let mut new = new.clone();
     ports::assign(&mut new, old, &mut pool)
@@ -81,7 +82,7 @@ fn update_allocates_new_and_releases_removed_ports() {
                 item["nodePort"] = (*port).into();
             }
         });
-        assert_eq!(ports::released(spec_of(&held), spec_of(old)), let_go);
+        assert_eq!(ports::ports_to_release(spec_of(&held), spec_of(old)), let_go);
     };
     let node_port = |ports| spec("NodePort", ports, json!({}));
     let old = node_port(&[(80, "TCP", 30_050), (81, "TCP", 30_051)]);
@@ -131,10 +132,10 @@ fn full_or_uninitialized_pool_is_an_error() {
         let mut pool = Pool {
             range,
             bitmap,
-            taken: BTreeSet::new(),
+            allocated: BTreeSet::new(),
             dry_run: false,
             random: &random,
-            chosen: Vec::new(),
+            origins: Vec::new(),
         };
         let mut new = spec("NodePort", &[(80, "TCP", asked)], json!({}));
         assert_eq!(ports::assign(&mut new, None, &mut pool).unwrap_err().message, expected);
@@ -168,7 +169,7 @@ fn dry_run_simulates_ports() {
 fn most_writes_skip_reading_allocation() {
     let check = |new: &Object, old: Option<&Object>, expected: bool| {
         let spec_of = |service| tree::child(service, "spec").unwrap();
-        assert_eq!(ports::takes_any(spec_of(new), old.map(spec_of)), expected);
+        assert_eq!(ports::needs_allocation(spec_of(new), old.map(spec_of)), expected);
     };
     let inner = spec("ClusterIP", &[(80, "TCP", 0)], json!({}));
     let node_port = spec("NodePort", &[(80, "TCP", 30_005)], json!({}));

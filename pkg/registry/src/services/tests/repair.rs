@@ -127,7 +127,7 @@ async fn service_without_families_gets_address_object() {
 async fn service_without_address_object_is_detected() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     let deadline = Instant::now() + std::time::Duration::from_secs(1);
-    let mut changes = server.services.changes(deadline).await.unwrap();
+    let mut changes = server.services.watch(deadline).await.unwrap();
     server.post("fine", json!({"ports": [{"port": 80}]})).await;
     given_old_service(&server).await;
     assert!(server.services.next_without_address(&mut changes).await);
@@ -157,10 +157,10 @@ async fn leaked_address_is_released_after_grace_period() {
 #[tokio::test]
 async fn missing_ranges_are_detected() {
     let server = Server::with_ranges(&[]).await;
-    assert!(!server.services.lacks_ranges().await.unwrap());
+    assert!(!server.services.has_unallocated_addresses().await.unwrap());
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     server.post("a", json!({"ports": [{"port": 80}]})).await;
-    assert!(!server.services.lacks_ranges().await.unwrap());
+    assert!(!server.services.has_unallocated_addresses().await.unwrap());
     server.delete("servicecidrs", "kubernetes", false).await;
-    assert!(server.services.lacks_ranges().await.unwrap());
+    assert!(server.services.has_unallocated_addresses().await.unwrap());
 }

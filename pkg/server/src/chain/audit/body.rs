@@ -15,11 +15,11 @@ impl MemoryBudget {
         MemoryBudget(AtomicUsize::new(bytes))
     }
 
-    fn take(&self, bytes: usize) -> bool {
+    fn acquire(&self, bytes: usize) -> bool {
         self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
         self.0.fetch_add(bytes, Relaxed);
     }
 }
@@ -27,19 +27,19 @@ impl MemoryBudget {
 /// Memory permit, released when dropped.
 pub(super) struct MemoryPermit {
     bytes: usize,
-    room: Arc<MemoryBudget>,
+    memory: Arc<MemoryBudget>,
 }
 
 impl MemoryPermit {
     /// Acquires a permit for this many bytes, if available.
-    pub(super) fn of(room: &Arc<MemoryBudget>, bytes: usize) -> Option<Self> {
-        room.take(bytes).then(|| MemoryPermit { bytes, room: Arc::clone(room) })
+    pub(super) fn of(memory: &Arc<MemoryBudget>, bytes: usize) -> Option<Self> {
+        memory.acquire(bytes).then(|| MemoryPermit { bytes, memory: Arc::clone(memory) })
     }
 }
 
 impl Drop for MemoryPermit {
     fn drop(&mut self) {
-        self.room.give_back(self.bytes);
+        self.memory.release(self.bytes);
     }
 }
 
@@ -47,7 +47,7 @@ impl Drop for MemoryPermit {
 pub(super) struct BodyBuffer {
     pieces: Vec<Bytes>,
     /// Remaining size limit in bytes; `None` if the body has exceeded it.
-    left: Option<usize>,
+    remaining: Option<usize>,
     /// Number of collected bytes.
     bytes: usize,
     room: Arc<MemoryBudget>,
@@ -56,15 +56,15 @@ pub(super) struct BodyBuffer {
 impl BodyBuffer {
     /// Creates a buffer with a size limit and a memory budget. If either is exceeded, nothing is kept.
     pub(super) fn new(bytes_max: usize, room: &Arc<MemoryBudget>) -> Self {
-        BodyBuffer { pieces: Vec::new(), left: Some(bytes_max), bytes: 0, room: Arc::clone(room) }
+        BodyBuffer { pieces: Vec::new(), remaining: Some(bytes_max), bytes: 0, room: Arc::clone(room) }
     }
 
     pub(super) fn push(&mut self, piece: &Bytes) {
-        self.left = self.left.and_then(|left| left.checked_sub(piece.len()));
-        if self.left.is_none() || !self.room.take(piece.len()) {
-            self.left = None;
+        self.remaining = self.remaining.and_then(|left| left.checked_sub(piece.len()));
+        if self.remaining.is_none() || !self.room.acquire(piece.len()) {
+            self.remaining = None;
             self.pieces.clear();
-            self.room.give_back(std::mem::take(&mut self.bytes));
+            self.room.release(std::mem::take(&mut self.bytes));
             return;
         }
         self.bytes = self.bytes.saturating_add(piece.len());
@@ -73,7 +73,7 @@ impl BodyBuffer {
 
     /// Takes the whole body; `None` if it exceeded a limit.
     pub(super) fn take(&mut self) -> Option<Bytes> {
-        self.left?;
+        self.remaining?;
         let mut pieces = std::mem::take(&mut self.pieces);
         match pieces.len() {
             1 => pieces.pop(),
@@ -84,7 +84,7 @@ impl BodyBuffer {
 
 impl Drop for BodyBuffer {
     fn drop(&mut self) {
-        self.room.give_back(self.bytes);
+        self.room.release(self.bytes);
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn annotations(
         return Vec::new();
     }
     let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let of_steps = latencies.all().map(|(step, time)| (part(step), nanos(time)));
+    let of_steps = latencies.all().map(|(step, time)| (annotation_name(step), nanos(time)));
     // Large responses are encoded while they are sent, as in upstream.
     let sending =
         answering.map(|answering| total.saturating_sub(nanos(answering))).filter(|nanos| *nanos > 0);
@@ -30,7 +30,7 @@ pub(super) fn annotations(
     all.map(|(part, nanos)| (format!("apiserver.latency.k8s.io/{part}"), format_duration(nanos))).collect()
 }
 
-fn part(step: Step) -> &'static str {
+fn annotation_name(step: Step) -> &'static str {
     match step {
         Step::Authentication => "authentication",
         Step::Impersonation => "impersonation",

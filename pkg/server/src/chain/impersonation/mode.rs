@@ -19,7 +19,7 @@ use super::requested_user::{RequestedUser, Subject, service_account};
 /// API group of the permissions to impersonate, except the older ones for users, groups and service accounts.
 const GROUP: &str = "authentication.k8s.io";
 /// From this number of groups or extra values, permission for all of them is checked first.
-const MANY: usize = 4;
+const BULK_CHECK_MIN: usize = 4;
 /// Extra key for the node on which a service account's token is used.
 const NODE_NAME_KEY: &str = "authentication.kubernetes.io/node-name";
 /// Extra key that replaces all extras of the user in the associated-node mode.
@@ -27,7 +27,7 @@ const NODE_KEYS_KEY: &str = "authentication.kubernetes.io/associated-node-keys";
 
 /// Upstream's pattern for the path of an extra key.
 const PATH_REGEX: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
-const PATH_MARKS: &[u8] = b"/-._~%!$&'()*+,;=:";
+const PATH_PUNCTUATION: &[u8] = b"/-._~%!$&'()*+,;=:";
 
 /// Kind of permission to impersonate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(crate) enum Mode {
 /// Impersonation attempt of a request.
 pub(super) struct ImpersonationRequest<'a> {
     pub(super) sender: &'a UserInfo,
-    pub(super) wanted: &'a RequestedUser,
+    pub(super) requested: &'a RequestedUser,
     pub(super) info: &'a RequestInfo,
     pub(super) authorizer: &'a dyn Authorizer,
     /// Counters of authorization checks.
@@ -74,13 +74,15 @@ impl Mode {
         let rights = PermissionChecks { mode: self, verb: &verb, sender: &sender, authorizer, metrics };
         if let Some(name) = self.name() {
             let verb = format!("impersonate-on:{name}:{}", attempt.info.verb);
-            rights.ask(Attributes { verb: &verb, ..Attributes::of_request(&sender, attempt.info) }).await?;
+            rights
+                .authorize(Attributes { verb: &verb, ..Attributes::of_request(&sender, attempt.info) })
+                .await?;
         }
-        let wanted = attempt.wanted;
-        rights.to_name(wanted).await?;
-        rights.to_uid(&wanted.uid).await?;
-        rights.to_groups(&wanted.groups).await?;
-        rights.to_extra(&wanted.extra).await?;
+        let wanted = attempt.requested;
+        rights.check_name(wanted).await?;
+        rights.check_uid(&wanted.uid).await?;
+        rights.check_groups(&wanted.groups).await?;
+        rights.check_extra(&wanted.extra).await?;
         Ok(Some(UserInfo {
             name: wanted.name.clone(),
             uid: wanted.uid.clone(),
@@ -129,7 +131,7 @@ impl Mode {
     }
 
     fn applies(self, attempt: &ImpersonationRequest<'_>) -> bool {
-        let wanted = attempt.wanted;
+        let wanted = attempt.requested;
         match (self, wanted.subject()) {
             (Mode::AssociatedNode, Subject::Node(node)) => {
                 wanted.is_name_only() && is_on_node(attempt.sender, node)
@@ -190,7 +192,7 @@ struct PermissionChecks<'a> {
 }
 
 impl<'a> PermissionChecks<'a> {
-    async fn ask(&self, wanted: Attributes<'_>) -> Result<(), Box<Status>> {
+    async fn authorize(&self, wanted: Attributes<'_>) -> Result<(), Box<Status>> {
         let began = Instant::now();
         let outcome = self.authorizer.decide(wanted).await.outcome();
         self.metrics.check(self.mode, outcome.is_ok(), began.elapsed());
@@ -199,12 +201,12 @@ impl<'a> PermissionChecks<'a> {
             Err(refused) => refused,
         };
         // The legacy mode does not return the authorizer's error.
-        let why = if self.is_constrained() { refused.explained() } else { refused.reason };
-        Err(self.refuse(wanted, &why))
+        let why = if self.is_constrained() { refused.message() } else { refused.reason };
+        Err(self.deny(wanted, &why))
     }
 
     /// Denial without an authorization check.
-    fn refuse(&self, wanted: Attributes<'_>, reason: &str) -> Box<Status> {
+    fn deny(&self, wanted: Attributes<'_>, reason: &str) -> Box<Status> {
         Box::new(forbidden(wanted, reason))
     }
 
@@ -213,7 +215,7 @@ impl<'a> PermissionChecks<'a> {
     }
 
     /// Permission to impersonate one name of a resource.
-    fn right<'r>(&self, resource: &'r str, name: &'r str) -> Attributes<'r>
+    fn permission<'r>(&self, resource: &'r str, name: &'r str) -> Attributes<'r>
     where
         'a: 'r,
     {
@@ -229,38 +231,39 @@ impl<'a> PermissionChecks<'a> {
         }
     }
 
-    async fn to_name(&self, wanted: &RequestedUser) -> Result<(), Box<Status>> {
+    async fn check_name(&self, wanted: &RequestedUser) -> Result<(), Box<Status>> {
         let right = match wanted.subject() {
-            Subject::Node(_) if self.mode == Mode::AssociatedNode => self.right("nodes", "*"),
-            Subject::Node(name) if self.is_constrained() => self.right("nodes", name),
+            Subject::Node(_) if self.mode == Mode::AssociatedNode => self.permission("nodes", "*"),
+            Subject::Node(name) if self.is_constrained() => self.permission("nodes", name),
             Subject::ServiceAccount { namespace, name } => {
-                Attributes { namespace, ..self.right("serviceaccounts", name) }
+                Attributes { namespace, ..self.permission("serviceaccounts", name) }
             }
-            _ => self.right("users", &wanted.name),
+            _ => self.permission("users", &wanted.name),
         };
-        self.ask(right).await
+        self.authorize(right).await
     }
 
-    async fn to_uid(&self, uid: &str) -> Result<(), Box<Status>> {
-        if uid.is_empty() { Ok(()) } else { self.ask(self.right("uids", uid)).await }
+    async fn check_uid(&self, uid: &str) -> Result<(), Box<Status>> {
+        if uid.is_empty() { Ok(()) } else { self.authorize(self.permission("uids", uid)).await }
     }
 
-    async fn to_groups(&self, groups: &[String]) -> Result<(), Box<Status>> {
+    async fn check_groups(&self, groups: &[String]) -> Result<(), Box<Status>> {
         if self.is_constrained() {
             if groups.iter().any(String::is_empty) {
                 let reason = "impersonating the empty string group is not allowed";
-                return Err(self.refuse(self.right("groups", ""), reason));
+                return Err(self.deny(self.permission("groups", ""), reason));
             }
             if groups.iter().any(|group| group == GROUP_MASTERS) {
                 let reason = "impersonating the system:masters group is not allowed";
-                return Err(self.refuse(self.right("groups", GROUP_MASTERS), reason));
+                return Err(self.deny(self.permission("groups", GROUP_MASTERS), reason));
             }
-            if groups.len() >= MANY && self.ask(self.right("groups", "*")).await.is_ok() {
+            if groups.len() >= BULK_CHECK_MIN && self.authorize(self.permission("groups", "*")).await.is_ok()
+            {
                 return Ok(());
             }
         }
         for group in groups {
-            self.ask(self.right("groups", group)).await?;
+            self.authorize(self.permission("groups", group)).await?;
         }
         Ok(())
     }
@@ -270,22 +273,22 @@ impl<'a> PermissionChecks<'a> {
     where
         'a: 'r,
     {
-        Attributes { subresource: key, ..self.right("userextras", value) }
+        Attributes { subresource: key, ..self.permission("userextras", value) }
     }
 
-    async fn to_extra(&self, extra: &BTreeMap<String, Vec<String>>) -> Result<(), Box<Status>> {
+    async fn check_extra(&self, extra: &BTreeMap<String, Vec<String>>) -> Result<(), Box<Status>> {
         if self.is_constrained() {
             if let Some(reason) = extra.iter().find_map(|(key, values)| extra_error(key, values)) {
-                return Err(self.refuse(self.extra("", ""), &reason));
+                return Err(self.deny(self.extra("", ""), &reason));
             }
-            let many = extra.values().map(Vec::len).sum::<usize>() >= MANY;
-            if many && self.ask(self.extra("*", "*")).await.is_ok() {
+            let many = extra.values().map(Vec::len).sum::<usize>() >= BULK_CHECK_MIN;
+            if many && self.authorize(self.extra("*", "*")).await.is_ok() {
                 return Ok(());
             }
         }
         for (key, values) in extra {
             for value in values {
-                self.ask(self.extra(key, value)).await?;
+                self.authorize(self.extra(key, value)).await?;
             }
         }
         Ok(())
@@ -319,7 +322,7 @@ fn key_error(key: &str) -> Option<String> {
     };
     let mut errors: Vec<Error> =
         is_dns1123_subdomain(host).into_iter().map(|detail| Error::invalid(&path, host, detail)).collect();
-    if !rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || PATH_MARKS.contains(&byte)) {
+    if !rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || PATH_PUNCTUATION.contains(&byte)) {
         errors.push(Error::invalid(&path, rest, regex_error("Invalid path", PATH_REGEX, &[])));
     }
     aggregate(&errors)

@@ -106,7 +106,7 @@ fn frames_of_one_poll_are_sent_together() {
     assert!(output.poll_driving(Pin::new(&mut connection), &mut cx).is_pending());
     assert_eq!((sizes(&output), wakes.0.load(SeqCst)), (vec![7 + 5], 1));
     let output = output.lock();
-    assert_eq!((output.stream.flushes, output.waiting.capacity()), (1, 0));
+    assert_eq!((output.stream.flushes, output.buffer.capacity()), (1, 0));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn idle_connection_is_not_polled() {
 fn unread_output_blocks_writer() {
     let mut output = gathered(true, 1000);
     let mut cx = Context::from_waker(Waker::noop());
-    let bytes: Vec<u8> = (0..GATHERED_BYTES_MAX).map(|at| at as u8).collect();
+    let bytes: Vec<u8> = (0..BUFFER_BYTES_MAX).map(|at| at as u8).collect();
     assert!(frame(&mut output, &mut cx, &bytes));
     assert!(!frame(&mut output, &mut cx, b"more"));
     assert!(output.poll_driving(pin!(std::future::pending::<()>()), &mut cx).is_pending());
@@ -155,9 +155,9 @@ fn unread_output_blocks_writer() {
 fn full_buffer_is_sent_immediately() {
     let mut output = gathered(true, usize::MAX);
     let mut cx = Context::from_waker(Waker::noop());
-    assert!(frame(&mut output, &mut cx, &vec![0; GATHERED_BYTES_MAX]));
+    assert!(frame(&mut output, &mut cx, &vec![0; BUFFER_BYTES_MAX]));
     assert!(output.poll_driving(pin!(std::future::pending::<()>()), &mut cx).is_pending());
-    assert_eq!(sizes(&output), [GATHERED_BYTES_MAX]);
+    assert_eq!(sizes(&output), [BUFFER_BYTES_MAX]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn large_output_yields() {
         let wakes = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&wakes));
         let mut cx = Context::from_waker(&waker);
-        let piece = vec![0; GATHERED_BYTES_MAX];
+        let piece = vec![0; BUFFER_BYTES_MAX];
         let mut frames = 0;
         while frame(&mut output, &mut cx, &piece) {
             frames += 1;

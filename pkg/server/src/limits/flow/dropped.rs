@@ -18,12 +18,12 @@ impl DroppedRequestsTracker {
     pub(super) fn retry_after(&self, level: &str, now: i64) -> u64 {
         let mut levels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(level) = levels.get_mut(level) {
-            return level.dropped(now);
+            return level.record_dropped(now);
         }
         if levels.len() >= LEVELS {
             levels.retain(|_, level| level.current.0 + 2 * RETRY_AFTER_MAX as i64 >= now);
         }
-        levels.entry(level.to_owned()).or_default().dropped(now)
+        levels.entry(level.to_owned()).or_default().record_dropped(now)
     }
 }
 
@@ -35,17 +35,17 @@ struct Level {
     current: (i64, u64),
     retry_after: u64,
     /// Time of the last doubling.
-    doubled: i64,
+    last_doubling: i64,
 }
 
 impl Default for Level {
     fn default() -> Self {
-        Level { history: Vec::new(), current: (0, 0), retry_after: 1, doubled: 0 }
+        Level { history: Vec::new(), current: (0, 0), retry_after: 1, last_doubling: 0 }
     }
 }
 
 impl Level {
-    fn dropped(&mut self, now: i64) -> u64 {
+    fn record_dropped(&mut self, now: i64) -> u64 {
         if self.current.0 == now {
             self.current.1 += 1;
             return self.retry_after;
@@ -62,10 +62,10 @@ impl Level {
     fn update(&mut self, now: i64) {
         let recent = self.history.iter().filter(|(second, _)| now.abs_diff(*second) <= self.retry_after);
         let dropped: u64 = recent.map(|(_, requests)| requests).sum();
-        let waited = now.abs_diff(self.doubled) >= self.retry_after;
+        let waited = now.abs_diff(self.last_doubling) >= self.retry_after;
         if waited && dropped >= 3 * self.retry_after {
             self.retry_after = (2 * self.retry_after).min(RETRY_AFTER_MAX);
-            self.doubled = now;
+            self.last_doubling = now;
         } else if dropped < self.retry_after && self.retry_after > 1 {
             self.retry_after -= 1;
         }

@@ -28,33 +28,33 @@ const SEATS_MAX: u32 = 10;
 const WATCHES_MIN: usize = SEAT_NANOS as usize / EVENT_NANOS as usize;
 
 /// Estimates the work of a request of a limited priority level.
-pub(super) fn work(context: &RequestContext, class: &Class, dispatch: &dyn Dispatch) -> WorkEstimate {
+pub(super) fn estimate(context: &RequestContext, class: &Class, dispatch: &dyn Dispatch) -> WorkEstimate {
     let seats_max = class.seats_max().unwrap_or(SEATS_MAX).clamp(1, SEATS_MAX);
     let info = &context.info;
     match info.verb.as_str() {
         _ if !info.is_resource => WorkEstimate::ONE,
         "list" => WorkEstimate { initial_seats: list(context, dispatch, seats_max), ..WorkEstimate::ONE },
-        "watch" if begins_with_state(context) => {
+        "watch" if sends_initial_state(context) => {
             WorkEstimate { initial_seats: list(context, dispatch, seats_max), ..WorkEstimate::ONE }
         }
-        "create" | "update" | "patch" | "delete" if !is_unseen(info) => {
+        "create" | "update" | "patch" | "delete" if !has_no_watchers(info) => {
             let watches = dispatch.watch_count(info);
             class.observe_watchers(watches);
-            change(watches, seats_max)
+            estimate_write(watches, seats_max)
         }
         _ => WorkEstimate::ONE,
     }
 }
 
 /// True if a watch sends initial objects.
-fn begins_with_state(context: &RequestContext) -> bool {
+fn sends_initial_state(context: &RequestContext) -> bool {
     let query = &context.query;
     let old_way = matches!(query.first("resourceVersion"), None | Some("" | "0"));
     old_way || query.flag("sendInitialEvents") == Some(true)
 }
 
 /// True if no watch sees the write, as for a service account token.
-fn is_unseen(info: &RequestInfo) -> bool {
+fn has_no_watchers(info: &RequestInfo) -> bool {
     info.resource == "serviceaccounts" && info.subresource == "token"
 }
 
@@ -85,7 +85,7 @@ fn seats(nanos: u64, seats_max: u32) -> u32 {
 
 /// A write takes one seat, and afterwards seats for the events of its watches. If they exceed the maximum, it
 /// holds the seats longer.
-fn change(watches: usize, seats_max: u32) -> WorkEstimate {
+fn estimate_write(watches: usize, seats_max: u32) -> WorkEstimate {
     if watches < WATCHES_MIN {
         return WorkEstimate::ONE;
     }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn write_holds_seats_for_watches() {
         let check = |watches: usize, seats_max: u32, expected: (u32, u64)| {
-            let work = change(watches, seats_max);
+            let work = estimate_write(watches, seats_max);
             let micros = u64::try_from(work.additional_latency.as_micros()).unwrap_or(0);
             assert_eq!((work.initial_seats, (work.final_seats, micros)), (1, expected), "{watches}");
         };

@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use tokio::time::{advance, timeout};
 
 use super::*;
-use crate::chain::Answer;
+use crate::chain::SentResponse;
 use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{NOW, PATIENCE, Script, fair_chain, request};
 use crate::{Chain, ChainOptions};
@@ -70,7 +70,7 @@ fn setup(queues: u32, queue_length_limit: u32) -> Setup {
 
 impl Setup {
     /// Response to a request for `last` below the pods, with a token.
-    fn get<'s>(&'s self, token: &str, last: &str) -> BoxFuture<'s, Answer> {
+    fn get<'s>(&'s self, token: &str, last: &str) -> BoxFuture<'s, SentResponse> {
         let proof = format!("Authorization: Bearer {token}");
         let request = request("GET", &format!("{PODS}/{last}"), &[&proof]);
         Box::pin(self.chain.serve(request, &self.peer))
@@ -81,7 +81,7 @@ impl Setup {
     }
 
     /// Request that holds the seat.
-    async fn seated(&self) -> BoxFuture<'_, Answer> {
+    async fn seated(&self) -> BoxFuture<'_, SentResponse> {
         let mut first = self.get("ann", "wait");
         assert!((&mut first).now_or_never().is_none());
         timeout(PATIENCE, self.script.entered.notified()).await.unwrap();
@@ -89,7 +89,7 @@ impl Setup {
     }
 
     /// Request that waits for the seat.
-    fn waiting(&self, token: &str, last: &str) -> BoxFuture<'_, Answer> {
+    fn waiting(&self, token: &str, last: &str) -> BoxFuture<'_, SentResponse> {
         let mut waiting = self.get(token, last);
         assert!((&mut waiting).now_or_never().is_none(), "it waits");
         waiting

@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use apimachinery::status::Status;
 use endpoints::routing::dispatch::{Body, BoxError};
 
-use super::{Reservation, Room};
+use super::{BodyReservation, Reservation};
 
 /// Memory per body byte while the request is handled: its tree, the object, and the response. A malicious
 /// body needs more; decoders have limits of their own for that.
@@ -20,30 +20,32 @@ const WORK_PER_BYTE: u64 = 15;
 impl Reservation {
     /// Body that reserves one byte per received byte. Without memory it fails with a Status: 429. The
     /// announced length reserves nothing, otherwise a client could exhaust the memory with an announcement.
-    pub(crate) fn received(&self, body: Body) -> Body {
-        self.metered(body, 1)
+    pub(crate) fn reserve_received(&self, body: Body) -> Body {
+        self.meter(body, 1)
     }
 
     /// The same body for the handler: reading it reserves the memory for processing.
-    pub(crate) fn processing(&self, body: Body) -> Body {
-        self.metered(body, WORK_PER_BYTE)
+    pub(crate) fn reserve_for_processing(&self, body: Body) -> Body {
+        self.meter(body, WORK_PER_BYTE)
     }
 
-    fn metered(&self, body: Body, per_byte: u64) -> Body {
+    fn meter(&self, body: Body, per_byte: u64) -> Body {
         match &self.0 {
-            Some(room) => Metered { body, room: Arc::clone(room), per_byte }.boxed_unsync(),
+            Some(reservation) => {
+                MeteredBody { body, reservation: Arc::clone(reservation), per_byte }.boxed_unsync()
+            }
             None => body,
         }
     }
 }
 
-struct Metered {
+struct MeteredBody {
     body: Body,
-    room: Arc<Room>,
+    reservation: Arc<BodyReservation>,
     per_byte: u64,
 }
 
-impl http_body::Body for Metered {
+impl http_body::Body for MeteredBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -54,7 +56,7 @@ impl http_body::Body for Metered {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
         let bytes = data.map_or(0, |data| data.len() as u64);
-        if bytes > 0 && !self.room.grow(bytes.saturating_mul(self.per_byte)) {
+        if bytes > 0 && !self.reservation.reserve_more(bytes.saturating_mul(self.per_byte)) {
             let status = Status::too_many_requests("Too many requests, please try again later.", 1);
             return Poll::Ready(Some(Err(Box::new(status))));
         }

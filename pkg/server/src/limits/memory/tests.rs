@@ -17,7 +17,7 @@ use http_body_util::{BodyExt, StreamBody};
 use tokio::time::{advance, timeout};
 
 use super::*;
-use crate::chain::Answer;
+use crate::chain::SentResponse;
 use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{NOW, PATIENCE, Script, chain, fair_chain, request};
 use crate::{Chain, ChainOptions, Fairness, respond};
@@ -129,10 +129,10 @@ async fn process_memory_counts() {
     let demand = Some(Demand { rank: SheddingRank::Bulk, bytes: MIB });
     meter.0.store(80 * MIB, Relaxed);
     assert!(ledger.reserve(demand).is_some(), "nobody has looked yet");
-    let _ = timeout(READ_EVERY * 2, ledger.keep_reading()).await;
+    let _ = timeout(METER_INTERVAL * 2, ledger.poll_meter()).await;
     assert!(ledger.reserve(demand).is_none());
     meter.0.store(0, Relaxed);
-    let _ = timeout(READ_EVERY * 2, ledger.keep_reading()).await;
+    let _ = timeout(METER_INTERVAL * 2, ledger.poll_meter()).await;
     assert!(ledger.reserve(demand).is_some());
 }
 
@@ -172,11 +172,11 @@ impl Setup {
     fn send<'s>(
         &'s self,
         request: http::Request<endpoints::routing::dispatch::Body>,
-    ) -> BoxFuture<'s, Answer> {
+    ) -> BoxFuture<'s, SentResponse> {
         Box::pin(self.chain.serve(request, &self.peer))
     }
 
-    fn get<'s>(&'s self, last: &str, proof: &str) -> BoxFuture<'s, Answer> {
+    fn get<'s>(&'s self, last: &str, proof: &str) -> BoxFuture<'s, SentResponse> {
         self.send(request("GET", &format!("{PODS}{last}"), &[proof]))
     }
 
@@ -271,7 +271,7 @@ async fn abandoned_write_keeps_reservation() {
     drop(change);
     assert_eq!(setup.reserved(), REQUEST_BYTES);
     setup.script.release.notify_one();
-    timeout(PATIENCE, setup.chain.drained()).await.unwrap();
+    timeout(PATIENCE, setup.chain.wait_for_writes()).await.unwrap();
     assert_eq!(setup.reserved(), 0);
 }
 

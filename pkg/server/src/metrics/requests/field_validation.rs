@@ -32,12 +32,12 @@ impl Labels {
     }
 }
 
-pub(crate) struct Validated([Histogram; DIRECTIVES.len()]);
+pub(crate) struct FieldValidationHistograms([Histogram; DIRECTIVES.len()]);
 
-impl Validated {
+impl FieldValidationHistograms {
     pub(crate) fn new(registry: &MetricsRegistry) -> Self {
         let durations = registry.register_vec(&SECONDS);
-        Validated(DIRECTIVES.map(|directive| durations.with([directive])))
+        FieldValidationHistograms(DIRECTIVES.map(|directive| durations.with([directive])))
     }
 
     pub(crate) fn count(&self, Directive(at): Directive, took: Duration) {

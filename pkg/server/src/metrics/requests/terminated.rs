@@ -24,7 +24,7 @@ pub(super) const ABORTS: Family<Counter, 6> = Family::counter(
 const CODES: [(u16, &str); 2] = [(429, "429"), (504, "504")];
 
 /// Counters by code.
-pub(super) type Terminated = [AtomicU64; CODES.len()];
+pub(super) type TerminationCounts = [AtomicU64; CODES.len()];
 
 impl Requests {
     /// Counts a request that was rejected with a code.

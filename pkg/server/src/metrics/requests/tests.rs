@@ -96,13 +96,13 @@ fn slots_round_trip() {
 fn responses_count_by_code_latency_and_size() {
     let requests = requests();
     let (list, _) = labels(&requests, "GET /api/v1/pods");
-    requests.answered(list, 200, at_once(25), 1000);
-    requests.answered(list, 200, at_once(26), 1001);
-    requests.answered(list, 418, at_once(100_000), 2_000_000_000);
+    requests.count_response(list, 200, at_once(25), 1000);
+    requests.count_response(list, 200, at_once(26), 1001);
+    requests.count_response(list, 418, at_once(100_000), 2_000_000_000);
     let (create, _) = labels(&requests, "POST /api/v1/namespaces/a/pods?dryRun=All");
-    requests.answered(create, 201, at_once(1), 10);
+    requests.count_response(create, 201, at_once(1), 10);
     let (exec, _) = labels(&requests, "POST /api/v1/namespaces/a/pods/x/exec");
-    requests.answered(exec, 599, at_once(1), 10);
+    requests.count_response(exec, 599, at_once(1), 10);
     let page = page_of(&requests);
     let of_list = "component=\"apiserver\",DRYgroup=\"\",resource=\"pods\",scope=\"cluster\",subresource=\"\",verb=\"LIST\",version=\"v1\"";
     let dry = of_list.replace("DRY", "dry_run=\"\",");
@@ -137,7 +137,7 @@ fn responses_count_by_code_latency_and_size() {
 fn sli_excludes_queue_time() {
     let requests = requests();
     let (list, _) = labels(&requests, "GET /api/v1/pods");
-    requests.answered(list, 200, [Duration::from_millis(590), Duration::from_millis(500)], 1);
+    requests.count_response(list, 200, [Duration::from_millis(590), Duration::from_millis(500)], 1);
     let page = page_of(&requests);
     let sums =
         [("apiserver_request_duration_seconds", 0.59), ("apiserver_request_sli_duration_seconds", 0.09)]
@@ -208,7 +208,7 @@ fn terminations_and_aborts_are_counted_by_labels() {
 #[test]
 fn write_latency_has_field_validation_label() {
     let registry = MetricsRegistry::default();
-    let validated = Validated::new(&registry);
+    let validated = FieldValidationHistograms::new(&registry);
     let requests = requests();
     for (line, milliseconds) in [
         ("POST /api/v1/namespaces/a/pods?fieldValidation=Strict", 70),

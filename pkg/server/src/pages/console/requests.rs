@@ -40,9 +40,9 @@ const STAGES: [&str; 5] = ["authentication", "queue", "authorization", "work", "
 /// Active and recent requests of a server.
 pub(crate) struct Requests {
     shards: [Mutex<Slab<Arc<Entry>>>; SHARDS],
-    entered: AtomicUsize,
-    slow: Mutex<VecDeque<Done>>,
-    failed: Mutex<VecDeque<Done>>,
+    started: AtomicUsize,
+    slow: Mutex<VecDeque<CompletedRequest>>,
+    failed: Mutex<VecDeque<CompletedRequest>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -58,16 +58,16 @@ struct Entry {
 }
 
 /// Completed request.
-struct Done {
+struct CompletedRequest {
     entry: Arc<Entry>,
     /// End time in seconds since 1970.
     at: i64,
-    took: Duration,
+    duration: Duration,
     code: u16,
 }
 
 /// Entry of an active request, removed when dropped.
-pub(crate) struct Tracked {
+pub(crate) struct RequestTracker {
     requests: Arc<Requests>,
     entry: Arc<Entry>,
     shard: usize,
@@ -82,13 +82,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Requests {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
         let shards = Default::default();
-        let entered = AtomicUsize::new(0);
-        Arc::new(Requests { shards, entered, slow: Mutex::default(), failed: Mutex::default(), clock })
+        let started = AtomicUsize::new(0);
+        Arc::new(Requests { shards, started, slow: Mutex::default(), failed: Mutex::default(), clock })
     }
 
     /// Number of requests since the start.
-    pub(crate) fn entered(&self) -> usize {
-        self.entered.load(Relaxed)
+    pub(crate) fn started_count(&self) -> usize {
+        self.started.load(Relaxed)
     }
 
     /// Adds a request that was `received` at this time.
@@ -97,7 +97,7 @@ impl Requests {
         context: &Arc<RequestContext>,
         received: Instant,
         long_running: bool,
-    ) -> Tracked {
+    ) -> RequestTracker {
         let entry = Arc::new(Entry {
             context: Arc::clone(context),
             received,
@@ -107,9 +107,9 @@ impl Requests {
             sent_bytes: AtomicU64::new(0),
             progress: OnceLock::new(),
         });
-        let shard = self.entered.fetch_add(1, Relaxed) % SHARDS;
+        let shard = self.started.fetch_add(1, Relaxed) % SHARDS;
         let key = self.shards.get(shard).map_or(0, |shard| lock(shard).insert(Arc::clone(&entry)));
-        Tracked { requests: Arc::clone(self), entry, shard, key, code: None }
+        RequestTracker { requests: Arc::clone(self), entry, shard, key, code: None }
     }
 
     fn all(&self) -> Vec<Arc<Entry>> {
@@ -120,7 +120,7 @@ impl Requests {
     }
 
     /// Returns the active requests except watches, oldest first, and the recent slow ones, newest first.
-    pub(super) fn under_way(&self) -> Value {
+    pub(super) fn active(&self) -> Value {
         let now = Instant::now();
         let mut all = self.all();
         let watches = all.iter().filter(|entry| entry.is_watch()).count();
@@ -130,7 +130,7 @@ impl Requests {
         all.truncate(ROWS_MAX);
         let rows: Vec<Value> =
             all.iter().map(|entry| entry.row(now.duration_since(entry.received))).collect();
-        let slow: Vec<Value> = lock(&self.slow).iter().map(Done::row).collect();
+        let slow: Vec<Value> = lock(&self.slow).iter().map(CompletedRequest::row).collect();
         json!({ "total": total, "watches": watches, "underWay": rows, "slow": slow })
     }
 
@@ -158,7 +158,7 @@ impl Requests {
 
     /// Returns the most recent server failures, newest first.
     pub(super) fn failures(&self) -> Value {
-        let rows: Vec<Value> = lock(&self.failed).iter().map(Done::row).collect();
+        let rows: Vec<Value> = lock(&self.failed).iter().map(CompletedRequest::row).collect();
         json!({ "rows": rows })
     }
 }
@@ -186,9 +186,9 @@ impl Entry {
     }
 }
 
-impl Done {
+impl CompletedRequest {
     fn row(&self) -> Value {
-        let mut row = self.entry.row(self.took);
+        let mut row = self.entry.row(self.duration);
         row["code"] = self.code.into();
         row["at"] = self.at.into();
         row
@@ -201,18 +201,18 @@ fn seconds(time: Duration) -> Value {
     micros.into()
 }
 
-impl Tracked {
-    pub(crate) fn reaches(&self, stage: Stage) {
+impl RequestTracker {
+    pub(crate) fn set_stage(&self, stage: Stage) {
         self.entry.stage.store(stage as u8, Relaxed);
     }
 
-    pub(crate) fn sent_by(&self, user: &str) {
+    pub(crate) fn set_user(&self, user: &str) {
         let _ = self.entry.user.set(user.into());
     }
 
     /// Sets the response code, and for a watch its progress.
-    pub(crate) fn answered(&mut self, code: StatusCode, progress: Option<Progress>) {
-        self.reaches(Stage::Answer);
+    pub(crate) fn set_response(&mut self, code: StatusCode, progress: Option<Progress>) {
+        self.set_stage(Stage::Answer);
         self.code = Some(code);
         if let Some(progress) = progress {
             let _ = self.entry.progress.set(progress);
@@ -220,25 +220,25 @@ impl Tracked {
     }
 
     /// Counts sent bytes.
-    pub(crate) fn sent(&self, bytes: usize) {
+    pub(crate) fn count_sent(&self, bytes: usize) {
         self.entry.sent_bytes.fetch_add(bytes as u64, Relaxed);
     }
 }
 
-impl Drop for Tracked {
+impl Drop for RequestTracker {
     fn drop(&mut self) {
         if let Some(shard) = self.requests.shards.get(self.shard) {
             lock(shard).try_remove(self.key);
         }
         let Some(code) = self.code.map(|code| code.as_u16()) else { return };
-        let took = self.entry.received.elapsed();
+        let duration = self.entry.received.elapsed();
         let failed = code >= 500 || code == 429;
-        let slow = took >= SLOW && !self.entry.long_running;
+        let slow = duration >= SLOW && !self.entry.long_running;
         let lists = [(slow, &self.requests.slow), (failed, &self.requests.failed)];
         for (_, list) in lists.into_iter().filter(|(wanted, _)| *wanted) {
             let at = self.requests.clock.now().seconds;
             let mut list = lock(list);
-            list.push_front(Done { entry: Arc::clone(&self.entry), at, took, code });
+            list.push_front(CompletedRequest { entry: Arc::clone(&self.entry), at, duration, code });
             list.truncate(ROWS_MAX);
         }
     }

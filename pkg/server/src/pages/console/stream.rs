@@ -18,7 +18,7 @@ use crate::respond;
 /// Maximum number of concurrent streams.
 pub(super) const STREAMS_MAX: usize = 8;
 /// Interval between events. Slow readers skip events.
-const EVERY: Duration = Duration::from_millis(500);
+const EVENT_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum duration of a stream. Browsers reconnect automatically, and are authenticated again.
 const STREAM_MAX: Duration = Duration::from_secs(600);
 /// `Retry-After` in seconds if all streams are in use.
@@ -27,18 +27,18 @@ const RETRY_SECONDS: u64 = 5;
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// Starts a stream; 429 if all are in use.
-pub(super) fn answer(console: &Arc<Console>) -> Response {
+pub(super) fn handle(console: &Arc<Console>) -> Response {
     let Ok(permit) = Arc::clone(&console.watchers).try_acquire_owned() else {
         return respond::too_many_requests(RETRY_SECONDS);
     };
-    let mut ticks = interval(EVERY);
+    let mut ticks = interval(EVENT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let console = Arc::clone(console);
     let until = Instant::now() + STREAM_MAX;
     let states = stream::unfold((console, ticks, permit), move |(console, mut ticks, permit)| async move {
         tokio::select! {
             biased;
-            () = console.leaving.cancelled() => return None,
+            () = console.disconnecting.cancelled() => return None,
             now = ticks.tick() => if now >= until { return None },
         }
         let frame = Ok::<_, Infallible>(Frame::data(event(&console)));

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::connection::peer::{Peer, Protocol};
 use crate::testing::{PATIENCE, Script, chain, request};
-use crate::{Chain, ChainOptions, Debugging};
+use crate::{Chain, ChainOptions, DebugPages};
 
 const MASTER: &str = "Authorization: Bearer master";
 
@@ -22,7 +22,7 @@ struct Setup {
 fn setup_with(sections: Vec<Section>, leaving: CancellationToken) -> Setup {
     let script = Arc::new(Script::default());
     let mut options = ChainOptions { leaving, ..ChainOptions::default() };
-    options.pages.debugging = Some(Debugging { sections, ..Debugging::new(Arc::new(|_| {})) });
+    options.pages.debugging = Some(DebugPages { sections, ..DebugPages::new(Arc::new(|_| {})) });
     let chain = chain(&script, &[Mode::Rbac], options);
     Setup { script, chain, peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None) }
 }
@@ -127,7 +127,7 @@ async fn recent_failures_are_listed_up_to_limit() {
 #[tokio::test]
 async fn state_has_every_section_once() {
     let look: StateFn = Arc::new(|| json!({ "x": 1 }));
-    let setup = setup_with(vec![Section { name: "other", look }], CancellationToken::new());
+    let setup = setup_with(vec![Section { name: "other", state: look }], CancellationToken::new());
     let (_, _, body) = setup.get("/debug/console/state", &[MASTER]).await;
     let state: Value = serde_json::from_str(&body).unwrap();
     let mut names: Vec<_> = state.as_object().unwrap().keys().map(jsontree::Key::as_str).collect();

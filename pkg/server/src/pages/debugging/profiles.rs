@@ -31,15 +31,15 @@ const DURATION: Duration = Duration::from_secs(30);
 /// Pages under `/debug/pprof`.
 pub(super) fn pages() -> Pages {
     Pages::default()
-        .unlisted("/debug/pprof", async || moved("/debug/pprof/"))
-        .unlisted("/debug/pprof/", async || super::html(INDEX))
-        .unlisted("/debug/pprof/profile", async |context: Context| processor(&context).await)
-        .unlisted("/debug/pprof/heap", async |context: Context| heap(&context).await)
+        .add_unlisted("/debug/pprof", async || redirect("/debug/pprof/"))
+        .add_unlisted("/debug/pprof/", async || super::html(INDEX))
+        .add_unlisted("/debug/pprof/profile", async |context: Context| cpu_profile(&context).await)
+        .add_unlisted("/debug/pprof/heap", async |context: Context| heap(&context).await)
         // Go's tool requests the number of known symbols.
-        .unlisted("/debug/pprof/symbol", async || respond::text(200, "num_symbols: 0\n"))
-        .unlisted("/debug/pprof/goroutine", async |context: Context| threads(&context))
-        .unlisted("/debug/pprof/threadcreate", async |context: Context| threads(&context))
-        .unlisted("/debug/pprof/{*profile}", async || refused(404, "Unknown profile"))
+        .add_unlisted("/debug/pprof/symbol", async || respond::text(200, "num_symbols: 0\n"))
+        .add_unlisted("/debug/pprof/goroutine", async |context: Context| threads(&context))
+        .add_unlisted("/debug/pprof/threadcreate", async |context: Context| threads(&context))
+        .add_unlisted("/debug/pprof/{*profile}", async || error_response(404, "Unknown profile"))
 }
 
 /// True if human-readable output is requested (`?debug=1`).
@@ -47,16 +47,16 @@ fn is_text(context: &Context) -> bool {
     context.query.first("debug").is_some_and(|debug| debug.parse::<u32>().is_ok_and(|debug| debug > 0))
 }
 
-async fn processor(context: &Context) -> Response {
+async fn cpu_profile(context: &Context) -> Response {
     let seconds = context.query.first("seconds").and_then(|seconds| seconds.parse::<u64>().ok());
     let duration = seconds.filter(|seconds| *seconds > 0).map_or(DURATION, Duration::from_secs);
     if duration > profiling::DURATION_MAX {
         let most = profiling::DURATION_MAX.as_secs();
-        return refused(400, &format!("a profile of the processor takes {most} seconds at most"));
+        return error_response(400, &format!("a profile of the processor takes {most} seconds at most"));
     }
     match profiling::processor(duration).await {
         Ok(profile) => file("profile", profile),
-        Err(error) => refused(500, &format!("Could not enable CPU profiling: {error}")),
+        Err(error) => error_response(500, &format!("Could not enable CPU profiling: {error}")),
     }
 }
 
@@ -67,7 +67,7 @@ async fn heap(context: &Context) -> Response {
         Ok(heap) => heap.encoded().map(|profile| file("heap", profile)),
         Err(error) => Err(error),
     };
-    answer.unwrap_or_else(|error| refused(500, &format!("no profile of the heap: {error}")))
+    answer.unwrap_or_else(|error| error_response(500, &format!("no profile of the heap: {error}")))
 }
 
 /// Response with a binary file for download.
@@ -81,14 +81,14 @@ fn file(name: &str, content: Vec<u8>) -> Response {
     response
 }
 
-fn refused(code: u16, why: &str) -> Response {
+fn error_response(code: u16, why: &str) -> Response {
     let mut response = respond::text(code, format!("{why}\n"));
     // Go's handlers mark errors with this header.
     response.headers_mut().insert(GO_PPROF, HeaderValue::from_static("1"));
     response
 }
 
-fn moved(location: &'static str) -> Response {
+fn redirect(location: &'static str) -> Response {
     let body = format!("<a href=\"{location}\">Found</a>.\n\n");
     let mut response = respond::response(302, HeaderValue::from_static("text/html; charset=utf-8"), body);
     response.headers_mut().insert(LOCATION, HeaderValue::from_static(location));
@@ -98,7 +98,7 @@ fn moved(location: &'static str) -> Response {
 /// Lists the threads of the process with their states and CPU times in hundredths of a second. Text only.
 fn threads(context: &Context) -> Response {
     if !is_text(context) {
-        return refused(404, "Unknown profile");
+        return error_response(404, "Unknown profile");
     }
     let mut text =
         "there are no goroutines; threads, their states, and their user and system time in 10 ms\n"

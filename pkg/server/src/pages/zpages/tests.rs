@@ -26,7 +26,7 @@ fn status() -> Statusz {
 #[test]
 fn structured_format_must_be_fully_specified() {
     let check = |accept: &str, expected: Option<ResponseFormat>| {
-        assert_eq!(wanted("Flagz", false, &headers(accept)), expected, "{accept}");
+        assert_eq!(requested_format("Flagz", false, &headers(accept)), expected, "{accept}");
     };
     let json = |version| Some(ResponseFormat::Structured { format: Format::Json, version });
     for accept in ["", " ", "*/*", "text/plain", "text/*", "application/xml, */*"] {
@@ -56,7 +56,10 @@ fn structured_format_must_be_fully_specified() {
 fn cbor_requires_its_gate() {
     let accept = headers("application/cbor;v=v1beta1;g=config.k8s.io;as=Flagz");
     let cbor = ResponseFormat::Structured { format: Format::Cbor, version: "v1beta1" };
-    assert_eq!((wanted("Flagz", true, &accept), wanted("Flagz", false, &accept)), (Some(cbor), None));
+    assert_eq!(
+        (requested_format("Flagz", true, &accept), requested_format("Flagz", false, &accept)),
+        (Some(cbor), None)
+    );
 }
 
 #[test]
@@ -107,7 +110,7 @@ async fn an_old_version_warns() {
 
 #[tokio::test]
 async fn unsupported_format_is_406_with_alternatives() {
-    let answer = refused(false, &headers("application/json"));
+    let answer = not_acceptable_response(false, &headers("application/json"));
     assert_eq!(answer.status(), 406);
     let body = answer.into_body().collect().await.unwrap().to_bytes();
     let status: jsontree::Value = serde_json::from_slice(&body).unwrap();

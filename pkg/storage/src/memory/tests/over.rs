@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::unread::UnreadParts;
 use super::*;
-use crate::mvcc::{Archive, ArchiveError, ArchivedKey, Change, Found, Image, Part, Scan};
+use crate::mvcc::{Archive, ArchiveError, ArchivedKey, Change, FoundKey, Image, Part, Scan};
 use crate::{ListOptions, Revision};
 
 /// An archive of an image, in parts of a few keys each.
@@ -21,18 +21,18 @@ struct Parted {
 
 impl Parted {
     fn of(image: Image, keys: usize) -> Arc<Self> {
-        let left = |key: &str| image.left().iter().find(|(known, _)| **known == *key).map(|(_, left)| *left);
+        let ttl = |key: &str| image.ttls().iter().find(|(known, _)| **known == *key).map(|(_, ttl)| *ttl);
         let kept = image.changes().filter_map(|change| {
-            let left = left(&change.key);
+            let ttl = ttl(&change.key);
             let value = change.value?;
-            Some(ArchivedKey { key: change.key, mod_revision: change.revision, value, left })
+            Some(ArchivedKey { key: change.key, mod_revision: change.revision, value, ttl })
         });
         let kept: Vec<ArchivedKey> = kept.collect();
         let kept: Vec<Vec<ArchivedKey>> = kept.chunks(keys).map(<[ArchivedKey]>::to_vec).collect();
         let part = |kept: &Vec<ArchivedKey>| Part {
             first: (&*kept[0].key).into(),
             keys: kept.len() as u64,
-            soonest: kept.iter().filter_map(|kept| kept.left).min(),
+            first_expiry: kept.iter().filter_map(|kept| kept.ttl).min(),
         };
         let parts = kept.iter().map(part).collect();
         let broken = AtomicBool::new(false);
@@ -71,7 +71,7 @@ async fn filled(keys: impl IntoIterator<Item = String>) -> Memory {
     let store = Memory::new();
     for key in keys {
         let value = Bytes::from(key.repeat(3));
-        assert!(matches!(store.put(&key, value, 0, None).await.unwrap(), Written::Done(_)));
+        assert!(matches!(store.put(&key, value, 0, None).await.unwrap(), PutResult::Done(_)));
     }
     store
 }
@@ -135,11 +135,11 @@ async fn archive_store_equals_memory_store() {
         let mut random = Random(seed);
         let parent = filled(keys(12)).await;
         if seed % 2 == 0 {
-            assert!(matches!(parent.delete("/b/11", 2).await.unwrap(), Written::Done(_)));
+            assert!(matches!(parent.delete("/b/11", 2).await.unwrap(), PutResult::Done(_)));
         }
         let image = parent.image().unwrap();
-        let whole = Memory::of(&image);
-        let over = Memory::over(Parted::of(image, 1 + random.below(9)));
+        let whole = Memory::from_image(&image);
+        let over = Memory::from_archive(Parted::of(image, 1 + random.below(9)));
         for _ in 0..30 {
             step(&mut random, [&whole, &over], parent.current_revision().await.unwrap()).await;
         }
@@ -154,7 +154,7 @@ async fn archive_store_equals_memory_store() {
 #[tokio::test]
 async fn parts_are_read_on_demand() {
     let archive = Parted::of(filled(keys(20)).await.image().unwrap(), 4);
-    let store = Memory::over(Arc::clone(&archive) as Arc<dyn Archive>);
+    let store = Memory::from_archive(Arc::clone(&archive) as Arc<dyn Archive>);
     assert_eq!(archive.reads(), [0; 0], "nothing is needed to begin");
     assert!(store.get("/a/05").await.unwrap().kv.is_some());
     assert_eq!(archive.reads(), [1]);
@@ -163,11 +163,11 @@ async fn parts_are_read_on_demand() {
     assert_eq!(archive.reads(), [4, 9], "those at the ends, which may have other keys, too");
     let page = ListOptions { limit: 4, uncounted: true, ..ListOptions::default() };
     let listed = store.list("/b/", page).await.unwrap();
-    assert_eq!((listed.kvs.len(), listed.more()), (4, true));
+    assert_eq!((listed.kvs.len(), listed.has_more()), (4, true));
     assert_eq!(archive.reads(), [5]);
     assert_eq!(store.list("/b/", ListOptions::default()).await.unwrap().count, 20);
     assert_eq!(archive.reads(), [6, 7, 8]);
-    assert!(matches!(store.delete("/c/19", 4).await.unwrap(), Written::Done(_)));
+    assert!(matches!(store.delete("/c/19", 4).await.unwrap(), PutResult::Done(_)));
     assert_eq!(archive.reads(), [14]);
     assert_eq!(store.image().unwrap().len(), 60);
     assert_eq!(archive.reads(), [0, 2, 3, 10, 11, 12, 13]);
@@ -176,7 +176,7 @@ async fn parts_are_read_on_demand() {
 #[tokio::test]
 async fn unreadable_parts_are_errors() {
     let archive = Parted::of(filled(keys(4)).await.image().unwrap(), 4);
-    let store = Memory::over(Arc::clone(&archive) as Arc<dyn Archive>);
+    let store = Memory::from_archive(Arc::clone(&archive) as Arc<dyn Archive>);
     assert!(store.get("/a/00").await.unwrap().kv.is_some());
     archive.broken.store(true, Ordering::Relaxed);
     let revision = store.current_revision().await.unwrap();
@@ -201,7 +201,7 @@ async fn keys_in_unread_parts_expire() {
     let archive = Parted::of(parent.image().unwrap(), 3);
     for broken in [true, false] {
         archive.broken.store(broken, Ordering::Relaxed);
-        let store = Memory::over(Arc::clone(&archive) as Arc<dyn Archive>);
+        let store = Memory::from_archive(Arc::clone(&archive) as Arc<dyn Archive>);
         store.start_expiring();
         let mut watch = store.watch("/b/", WatchOptions::default()).await.unwrap();
         tokio::time::sleep(ttl * 9 / 10).await;
@@ -217,7 +217,7 @@ async fn keys_in_unread_parts_expire() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_reads_add_a_part_once() {
     let archive = Parted::of(filled(keys(30)).await.image().unwrap(), 2);
-    let store = Arc::new(Memory::over(archive));
+    let store = Arc::new(Memory::from_archive(archive));
     let writes = Arc::new(AtomicUsize::new(0));
     let tasks = (0..16).map(|task| {
         let store = Arc::clone(&store);
@@ -227,7 +227,7 @@ async fn concurrent_reads_add_a_part_once() {
                 let key = format!("/b/{number:02}");
                 let kv = store.get(&key).await.unwrap().kv.unwrap();
                 let value = Bytes::from(format!("{task}"));
-                if let Written::Done(_) = store.put(&key, value, kv.mod_revision, None).await.unwrap() {
+                if let PutResult::Done(_) = store.put(&key, value, kv.mod_revision, None).await.unwrap() {
                     writes.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -248,13 +248,13 @@ async fn concurrent_reads_add_a_part_once() {
 async fn passed_over_parts_are_reported() {
     let mut unread = UnreadParts::of(Parted::of(filled(keys(8)).await.image().unwrap(), 4));
     assert!(unread.remove(1) && !unread.remove(1));
-    let at = |key: &str| Found { key: key.into(), mod_revision: 2, value: None };
+    let at = |key: &str| FoundKey { key: key.into(), mod_revision: 2, value: None };
     let start = std::ops::Bound::Unbounded;
     let visit_max = usize::MAX;
-    let check = |take, found: &[&str], expected: &[usize]| {
-        let scan = Scan { prefix: "/b/", start, at: 0, take, visit_max, uncounted: true };
-        let found: Vec<Found> = found.iter().map(|key| at(key)).collect();
-        assert_eq!(unread.passed_over(&scan, &found), expected, "{take} {found:?}");
+    let check = |limit, found: &[&str], expected: &[usize]| {
+        let scan = Scan { prefix: "/b/", start, at: 0, limit, visit_max, uncounted: true };
+        let found: Vec<FoundKey> = found.iter().map(|key| at(key)).collect();
+        assert_eq!(unread.skipped_parts(&scan, &found), expected, "{limit} {found:?}");
     };
     check(2, &["/b/00", "/b/01"], &[2]);
     check(2, &["/b/00", "/b/05"], &[2, 3]);

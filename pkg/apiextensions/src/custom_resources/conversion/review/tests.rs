@@ -11,7 +11,7 @@ fn object(version: &str, metadata: Value) -> Object {
 #[test]
 fn review_contains_unmodified_objects() {
     let objects = [object("v1", json!({"name": "a"})), object("v1", json!({"name": "b"}))];
-    let question = Review::V1beta1.question("the-uid", &objects, "example.com/v2");
+    let question = Review::V1beta1.build_review("the-uid", &objects, "example.com/v2");
     let question: Value = serde_json::from_slice(&question).unwrap();
     assert_eq!(
         question,
@@ -28,7 +28,7 @@ fn answer(review: Review, change: impl FnOnce(&mut Value)) -> Result<Vec<Value>,
     let response = json!({"uid": "u", "result": {"status": "Success"}, "convertedObjects": [1, 2]});
     let mut body = json!({"apiVersion": version, "kind": "ConversionReview", "response": response});
     change(&mut body);
-    review.answer(body.to_string().as_bytes(), "u")
+    review.parse_review(body.to_string().as_bytes(), "u")
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn service_target_is_a_ready_address() {
         {"addresses": [{"ip": "10.0.0.4"}], "ports": [{"name": "web", "port": 7}, {"name": "", "port": 6}]},
     ]}));
     let check = |port: &str, random: f64, expected: &[(&str, &str, Option<&str>)]| {
-        let places = places(&endpoints, port, || random);
+        let places = backends(&endpoints, port, || random);
         let got: Vec<_> = places.iter().map(|p| (p.address, p.port.as_str(), p.pod("ns"))).collect();
         assert_eq!(got, expected, "{port} {random}");
     };
@@ -126,7 +126,7 @@ fn service_target_is_a_ready_address() {
     check("web", 0.7, &[handmade, b, a]);
     check("", 0.0, &[("10.0.0.4", "6", None)]);
     check("none", 0.0, &[]);
-    let elsewhere = places(&endpoints, "web", || 0.0);
+    let elsewhere = backends(&endpoints, "web", || 0.0);
     assert_eq!(elsewhere.first().and_then(|place| place.pod("other")), None);
 }
 

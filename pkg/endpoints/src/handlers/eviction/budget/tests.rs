@@ -10,12 +10,13 @@ fn budget(status: Value) -> Object {
 
 /// Compares code, message or cause, and Retry-After of an error; none for a success.
 fn check(status: Value, expected: Option<(u16, &str, i32)>) {
-    let got = take(&mut budget(status.clone()), "p", UnixTime::from_seconds(0)).err().map(|status| {
-        let retry = status.retry_after_seconds();
-        let cause = status.details.as_ref().and_then(|details| details.causes.first());
-        let text = cause.map_or(status.message.clone(), |cause| cause.message.clone());
-        (status.code, text, retry)
-    });
+    let got =
+        consume_disruption(&mut budget(status.clone()), "p", UnixTime::from_seconds(0)).err().map(|status| {
+            let retry = status.retry_after_seconds();
+            let cause = status.details.as_ref().and_then(|details| details.causes.first());
+            let text = cause.map_or(status.message.clone(), |cause| cause.message.clone());
+            (status.code, text, retry)
+        });
     let expected = expected.map(|(code, text, retry)| (code, text.to_owned(), retry));
     assert_eq!(got, expected, "{status}");
 }
@@ -60,7 +61,7 @@ fn last_disruption_sets_condition() {
             "observedGeneration": 3, "disruptionsAllowed": allowed,
             "conditions": [{"type": ALLOWED, "status": "True"}],
         }));
-        take(&mut budget, "p", UnixTime::from_seconds(60)).unwrap();
+        consume_disruption(&mut budget, "p", UnixTime::from_seconds(60)).unwrap();
         budget["status"].clone()
     };
     let some = taken(2);
