@@ -97,7 +97,7 @@ impl VersionConverter for Host {
         Ok(Vec::new())
     }
 
-    async fn from_json(
+    async fn parse_json(
         &self,
         _: &Attributes<'_>,
         _: &[u8],

@@ -9,8 +9,8 @@
 //! only differences.
 
 mod availability;
-mod described;
 mod discovery;
+mod discovery_task;
 mod metrics;
 mod registered;
 mod remote;
@@ -39,7 +39,7 @@ use crate::config::AggregationConfig;
 use crate::error::Error;
 use crate::service_addresses::ServiceAddresses;
 use availability::{Verdict, Watcher};
-use described::{DiscoveryTask, DiscoveryUpdate, unknown};
+use discovery_task::{DiscoveryTask, DiscoveryUpdate, unknown};
 use metrics::AvailabilityMetrics;
 use registered::{ApiService, ApiServiceProjection, ServerAddress};
 use remote::Remote;

@@ -7,13 +7,13 @@
 //!                                         └── reads ── escalation (before a role or binding is written)
 //! ```
 
-mod covers;
 pub mod escalation;
 mod index;
-mod long;
+mod long_decision;
 mod role_ref;
 mod roles;
 mod rule;
+mod rule_coverage;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use std::sync::Arc;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 
-pub use covers::{TooMany, missing};
 pub use index::{Binding, Index, Subject};
 pub use role_ref::{RoleKind, RoleRef};
 pub use rule::Rule;
+pub use rule_coverage::{TooMany, missing};
 
 use crate::{Attributes, Authorizer, Decision, LoadFuture, PathRule, ResourceRule, Rules};
-use long::LongDecision;
+use long_decision::LongDecision;
 
 /// Number of rule strings to compare before yielding to other tasks: less than a millisecond of work.
 const YIELD_AFTER_STRINGS: usize = 50_000;

@@ -13,7 +13,7 @@ use jsontree::json;
 use registry::{Client, Registry, meta};
 use schema::object::Object;
 
-use crate::desired::{create_if_missing, object};
+use crate::desired_state::{create_if_missing, object};
 use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{FirstRound, RetryLimits, Schedule, Tasks, until_done};

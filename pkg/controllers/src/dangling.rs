@@ -109,7 +109,7 @@ fn configuration(schema: &Object, level: &str, exists: bool, now: &str) -> Optio
 #[allow(clippy::panic)]
 mod tests {
     use super::*;
-    use crate::desired::object;
+    use crate::desired_state::object;
 
     #[test]
     fn condition_is_written_only_on_change() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use registry::client::LookupError;
 use registry::services::RepairError;
 
-use crate::itself::RequestError;
+use crate::loopback_client::RequestError;
 use apimachinery::status::Status;
 
 /// Error of a controller. Most are retried; one at start terminates the process.

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::desired::object;
+use crate::desired_state::object;
 use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{FirstRound, Schedule, Tasks};

@@ -26,7 +26,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::cidr::Cidr;
-use crate::desired::{create_if_missing, object};
+use crate::desired_state::{create_if_missing, object};
 use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{FirstRound, Schedule, Tasks};

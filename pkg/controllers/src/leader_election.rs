@@ -7,9 +7,9 @@
 //! failure. Writes are ordinary requests to this server, so that admission policies apply to them.
 
 mod election;
-mod known;
 mod lock;
 mod metrics;
+mod projection;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::hook::{self, PostStartHook, start_event};
-use crate::itself::{LoopbackClient, RequestError};
+use crate::loopback_client::{LoopbackClient, RequestError};
 use crate::tasks::{self, Tasks};
 use election::ElectionError;
 use election::{Candidate, Lease, Step, assigned_lease, pinged_candidate, step};
-use known::{ElectionProjection, Name};
 use lock::Lock;
 use metrics::LeaderElectionMetrics;
+use projection::{ElectionProjection, Name};
 
 /// Upstream's name of the controller, its queue and its lease.
 const NAME: &str = "leader-election-controller";

@@ -13,7 +13,7 @@ use registry::client::{Client, ReadFreshness};
 use schema::object::Object;
 use tokio::time::Instant;
 
-use crate::desired::object;
+use crate::desired_state::object;
 use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{FirstRound, Schedule, Tasks};

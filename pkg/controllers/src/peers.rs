@@ -8,7 +8,7 @@
 
 mod address;
 mod discovery;
-mod known;
+mod projection;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ use crate::hook::{self, PostStartHook, start_event};
 use crate::identity_lease;
 pub use address::PeerAddress;
 use discovery::PeerDiscovery;
-use known::PeerProjection;
+use projection::PeerProjection;
 
 /// Directory of the leases with server addresses.
 const DIRECTORY: &str = "peerserverleases";

@@ -14,7 +14,7 @@ use schema::object::{self, Object};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::cidr::Cidr;
-use crate::desired::object;
+use crate::desired_state::object;
 use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{FirstRound, RetryLimits, Schedule, Tasks, until_done};

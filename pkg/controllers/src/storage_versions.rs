@@ -24,7 +24,7 @@ use registry::client::{Client, ReadFreshness};
 use schema::object::{self, Object};
 use tokio::time::sleep;
 
-use crate::desired::{create_if_missing, object};
+use crate::desired_state::{create_if_missing, object};
 use crate::error::Error;
 use crate::hook::PostStartHook;
 use crate::tasks::{FirstRound, Schedule, Tasks};

@@ -59,9 +59,9 @@ pub(crate) fn chain(config: &AdmissionConfig, parts: &PluginDeps<'_>) -> (Chain,
 fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
     let objects = || Arc::clone(&parts.objects);
     let writes = || Arc::clone(&parts.writes);
-    let outside = || Arc::clone(&parts.environment);
+    let environment = || Arc::clone(&parts.environment);
     let authorizer = || Arc::clone(&parts.authorizer);
-    let told = parts.configurations.clone();
+    let configurations = parts.configurations.clone();
     Some(match name {
         "AlwaysAdmit" => Box::new(AlwaysAdmit),
         "NamespaceAutoProvision" => Box::new(NamespaceAutoProvision::new(objects(), writes())?),
@@ -69,22 +69,21 @@ fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         "NamespaceExists" => Box::new(NamespaceExists::new(objects())?),
         "LimitPodHardAntiAffinityTopology" => Box::new(LimitPodHardAntiAffinityTopology),
         "LimitRanger" => Box::new(LimitRanger::new(objects())?),
-        "ServiceAccount" => Box::new(ServiceAccount::new(objects(), outside())?),
+        "ServiceAccount" => Box::new(ServiceAccount::new(objects(), environment())?),
         "NodeRestriction" => Box::new(NodeRestriction::new(objects(), authorizer(), parts.gates)?),
         "TaintNodesByCondition" => Box::new(TaintNodesByCondition),
         "AlwaysPullImages" => Box::new(AlwaysPullImages),
         "ImagePolicyWebhook" => {
-            let image_policy = told.image_policy?;
+            let image_policy = configurations.image_policy?;
             let reviewer = image_policy.reviewer();
-            let clock = Arc::new(SystemClock);
-            Box::new(ImagePolicyWebhook::new(reviewer, clock, image_policy.configuration))
+            Box::new(ImagePolicyWebhook::new(reviewer, Arc::new(SystemClock), image_policy.configuration))
         }
         "PodSecurity" => {
             let plugin = PodSecurity::new(objects(), Arc::clone(&parts.pod_security))?;
-            Box::new(plugin.with_configuration(told.pod_security))
+            Box::new(plugin.with_configuration(configurations.pod_security))
         }
         "PodNodeSelector" => {
-            Box::new(PodNodeSelector::new(objects())?.with_configuration(told.pod_node_selector))
+            Box::new(PodNodeSelector::new(objects())?.with_configuration(configurations.pod_node_selector))
         }
         "Priority" => Box::new(Priority::new(objects())?),
         "DefaultTolerationSeconds" => {
@@ -94,10 +93,12 @@ fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
                 unreachable_toleration_seconds,
             ))
         }
-        "PodTolerationRestriction" => {
-            Box::new(PodTolerationRestriction::new(objects())?.with_configuration(told.pod_tolerations))
+        "PodTolerationRestriction" => Box::new(
+            PodTolerationRestriction::new(objects())?.with_configuration(configurations.pod_tolerations),
+        ),
+        "EventRateLimit" => {
+            Box::new(EventRateLimit::new(Arc::new(SystemClock), &configurations.event_rate_limit))
         }
-        "EventRateLimit" => Box::new(EventRateLimit::new(Arc::new(SystemClock), &told.event_rate_limit)),
         "ExtendedResourceToleration" => Box::new(ExtendedResourceToleration),
         "DefaultStorageClass" => Box::new(DefaultStorageClass::new(objects())?),
         "StorageObjectInUseProtection" => Box::new(StorageObjectInUseProtection),
@@ -122,7 +123,9 @@ fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         "ValidatingAdmissionPolicy" => Box::new(ValidatingAdmissionPolicy::new(parts.policies.clone())),
         "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(parts.mutating.clone())),
         "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(parts.validating.clone())),
-        "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?.with_configuration(told.quota)),
+        "ResourceQuota" => {
+            Box::new(ResourceQuota::new(objects(), writes())?.with_configuration(configurations.quota))
+        }
         "AlwaysDeny" => Box::new(AlwaysDeny),
         _ => return None,
     })

@@ -15,12 +15,13 @@ use cacher::{Delegator, Driver};
 use client::kubeconfig::Credentials;
 use component_base::features::Gate;
 use component_base::metrics::MetricsRegistry;
+use controllers::hook::{PostStartHook, StartEvent, hook, start_event};
+use controllers::loopback_client::LoopbackClient;
 use egress::Network;
 use endpoints::api::{Backends, CompressedLists, Documents};
 use endpoints::negotiation::Formats;
 use endpoints::proxy::LogMetrics;
-use endpoints::routing::dispatch::BoxError;
-use endpoints::routing::dispatch::Dispatch;
+use endpoints::routing::dispatch::{BoxError, Dispatch};
 use endpoints::routing::served::ServedApi;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
@@ -31,7 +32,6 @@ use storage::Storage;
 use crate::admission::plugins::{PluginChain, WebhookClients};
 use crate::config::Config;
 use crate::console::ConsoleSources;
-use crate::duties::{self};
 use crate::error::RunError;
 use crate::flow_control::FlowControl;
 use crate::metrics::{self, ApiMetrics};
@@ -40,9 +40,8 @@ use crate::object_counts::ObjectCounts;
 use crate::process::ProcessContext;
 use crate::replicas::Replicas;
 use crate::start_hooks::StartEvents;
+use crate::startup_tasks::startup_tasks;
 use crate::template::ForkState;
-use controllers::hook::{PostStartHook, StartEvent, hook, start_event};
-use controllers::itself::LoopbackClient;
 
 use access::{Access, refresh_keys};
 use custom_resources::{CustomResourceParts, OnDemand, custom_resources};
@@ -90,9 +89,9 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
     let credentials = process.loopback.credentials();
     let replicas = replicas(config, &registry, &storage, &served, &credentials, &process)?;
     let remote = remote_servers(config, &registry, &served, credentials.clone(), &process)?;
-    let lazy = config
-        .compiles_lazily()
-        .then(|| OnDemand { requests: resource_requests, later: process.tasks.deferred().boxed() });
+    let deferred = || process.tasks.deferred().boxed();
+    let on_demand = || OnDemand { requests: resource_requests, later: deferred() };
+    let lazy = config.compiles_lazily().then(on_demand);
     let custom = custom_resources(&registry, &served, &metrics, remote.webhooks, &process, lazy)?;
     let clients = WebhookClients { ways: remote.ways, itself: credentials, calls: &metrics.webhooks };
     let authorizer = &access.authorizers.authorizer;
@@ -122,16 +121,15 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
         watch_drain: process.watch_drain,
         shutdown: process.shutdown,
     };
-    let startup =
-        duties::startup_tasks(config, &registry, storage, process.client_authorities, &process.tasks)?;
+    let startup = startup_tasks(config, &registry, storage, process.client_authorities, &process.tasks)?;
     let mut hooks = startup.hooks;
     hooks.extend(replicas.hooks.into_iter().chain(remote.hooks).chain([repairs.hook()]));
     metrics::register(&process.metrics, &delegator, &served, config, &process.cpu_pool);
     let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &process.metrics);
     let flow = flow_control(config, &registry, &mut hooks, &process.metrics)?;
     let access_ready = start_event(access.authorizers.ready);
-    let events =
-        start_events(&delegator, access_ready, start_event(plugins.ready), &custom, remote.available, &flow);
+    let admission_ready = start_event(plugins.ready);
+    let events = start_events(&delegator, access_ready, admission_ready, &custom, remote.available, &flow);
     let cache_filled = events.add_to(&mut hooks);
     let informers = [
         ranges.run().boxed(),

@@ -20,7 +20,7 @@ use schema::object::Object;
 
 use crate::config::{AuthenticationConfig, RequestHeaderConfig};
 use bundle::{Bundle, BundleError};
-use controllers::desired::object;
+use controllers::desired_state::object;
 use controllers::hook::PostStartHook;
 use controllers::tasks::{FirstRound, Schedule, Tasks};
 

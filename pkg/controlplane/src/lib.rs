@@ -14,7 +14,6 @@ mod authenticators;
 mod authorizers;
 pub mod config;
 mod console;
-mod duties;
 mod encryption_at_rest;
 mod error;
 pub mod features;
@@ -39,6 +38,7 @@ pub mod run;
 #[cfg(test)]
 mod snapshot_tests;
 mod start_hooks;
+mod startup_tasks;
 #[cfg(test)]
 mod subresource_tests;
 mod system;

@@ -2,10 +2,10 @@
 
 mod audit;
 mod certificates;
-mod front;
 mod hooks;
 mod kubeconfig;
 pub(crate) mod service_account_keys;
+mod serving_socket;
 mod signals;
 mod store;
 mod traces;
@@ -47,8 +47,8 @@ use crate::system::{SystemClock, heavy_pool};
 use crate::template::{ForkState, InheritedState};
 use crate::{api, huge_pages, memory};
 use controllers::tasks::Tasks;
-use front::ServingSocket;
 use hooks::Hooks;
+use serving_socket::ServingSocket;
 pub(crate) use store::TakeImage;
 use store::{InitialSnapshot, Store};
 use traces::Recorder;

@@ -4,7 +4,7 @@ mod admission;
 mod apply;
 mod audit_object;
 mod binding;
-mod claim_rights;
+mod claim_permissions;
 mod componentstatus;
 pub(crate) mod connect;
 pub(crate) mod create;

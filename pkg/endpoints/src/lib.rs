@@ -10,7 +10,7 @@ pub mod discovery;
 mod handlers;
 pub mod header;
 pub mod negotiation;
-pub mod observed;
+pub mod observed_body;
 pub mod openapi;
 pub mod openid;
 pub mod peers;

@@ -1,9 +1,9 @@
 //! `/openapi/v2` and `/openapi/v3`: machine-readable descriptions of the API, made from the same rows and
 //! tables that serve it (KEP-2896 for the documents per group version).
 
+mod aggregated_parts;
 mod content;
 mod custom;
-mod foreign;
 mod gnostic;
 mod headers;
 mod media_types;
@@ -33,8 +33,8 @@ use schema::openapi::Writer;
 use sha2::{Digest, Sha512};
 
 use crate::negotiation::Formats;
+pub use aggregated_parts::{DocumentError, part_of_version};
 use content::Content;
-pub use foreign::{DocumentError, part_of_version};
 use headers::{
     Body, DAY_SECONDS, accepted_subtype, accepts_gzip, conditional_response, content_type, empty,
     hash_parameter, http_date, redirect,

@@ -4,8 +4,8 @@
 mod error;
 mod headers;
 mod log_metrics;
-mod one_client;
 mod rewrite;
+mod single_client;
 #[cfg(test)]
 pub(crate) mod testing;
 mod trust;
@@ -29,7 +29,7 @@ use crate::routing::dispatch::{Body, Response, full};
 pub use error::{NetworkError, UrlError};
 pub(crate) use headers::{end_to_end, is_upgrade};
 pub use log_metrics::LogMetrics;
-pub use one_client::SingleClient;
+pub use single_client::SingleClient;
 pub use trust::Trust;
 pub(crate) use upgrade::upgrade;
 use url::Url;

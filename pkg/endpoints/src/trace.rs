@@ -13,7 +13,7 @@ use http::{Method, Version};
 use http_body::Body as _;
 use jsontree::json;
 
-use crate::observed::{ObservedBody, SendResult};
+use crate::observed_body::{ObservedBody, SendResult};
 use crate::routing::action::Action;
 use crate::routing::dispatch::Response;
 

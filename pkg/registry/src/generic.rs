@@ -9,11 +9,11 @@ mod delete;
 mod delete_collection;
 mod dryrun;
 mod edit;
+mod emulated_storage;
 pub(crate) mod error;
 mod extent;
 mod filter;
 mod list;
-mod older;
 mod read;
 mod shards;
 mod trace;
@@ -42,8 +42,8 @@ use crate::StoredRef;
 use crate::ingest::{self, Fields};
 
 pub use admit::{AdmissionEffects, Admit, AdmitAll};
+use emulated_storage::EmulatedStorage;
 pub use kinds::strategy::Entropy;
-use older::EmulatedStorage;
 
 pub use allocate::{Allocator, Claim};
 pub use cacher::{Event, EventType, Extent, Lag, Progress};

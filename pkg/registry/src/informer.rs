@@ -17,7 +17,7 @@
 //! changes, whatever the size of the view. A view is cloned only if a reader still holds the copy that must
 //! change.
 
-mod asked;
+mod on_demand;
 mod source;
 
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::{Registry, StoredRef, codec};
-pub use asked::OnDemandInformer;
+pub use on_demand::OnDemandInformer;
 use source::{Item, Source};
 
 /// Maximum number of changes that are published together.

@@ -6,7 +6,7 @@
 
 mod analyze;
 mod build;
-mod counted;
+mod counted_input;
 mod directives;
 mod emit;
 mod encoding;

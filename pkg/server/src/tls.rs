@@ -1,8 +1,8 @@
 //! TLS configuration from flags: certificates by server name, client certificates that are verified after the
 //! handshake, and reload of all files.
 
+mod client_authorities;
 pub(crate) mod client_certificates;
-mod clients;
 mod p521;
 mod reload;
 pub mod self_signed;
@@ -20,7 +20,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use clients::{Authorities, ClientAuthorities, OptionalClientCertVerifier};
+use client_authorities::{Authorities, ClientAuthorities, OptionalClientCertVerifier};
 pub use reload::reload_files;
 use self_signed::CertificatePair;
 pub use suites::{TlsOptions, TlsVersion};

@@ -54,7 +54,7 @@ pub trait VersionConverter: Send + Sync + 'static {
     ///
     /// # Errors
     /// The JSON is not a valid object of the endpoint's kind.
-    async fn from_json(
+    async fn parse_json(
         &self,
         a: &Attributes<'_>,
         text: &[u8],

@@ -358,7 +358,7 @@ impl<'r> Dispatch<'r> {
             Err(error @ ApplyError::Invalid(_)) => return Err(MutateError::Apply(error)),
             Err(error @ ApplyError::Result(_)) => return Err(internal(&error)),
         };
-        let read = versions.from_json(a, &text, endpoint).await;
+        let read = versions.parse_json(a, &text, endpoint).await;
         read.map(Some).map_err(|error| match change {
             Change::Patch(_) => internal(&error),
             Change::Configuration(_) => MutateError::Object(error),

@@ -49,7 +49,7 @@ impl VersionConverter for OneVersion {
         schema::patch::text(at.message, object).map_err(|error| ObjectError(error.to_string()))
     }
 
-    async fn from_json(
+    async fn parse_json(
         &self,
         _: &Attributes<'_>,
         text: &[u8],

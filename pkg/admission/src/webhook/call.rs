@@ -224,7 +224,7 @@ impl Webhooks {
         }
         let text = patch.apply(&question.object).map_err(|error| internal(error.to_string()))?;
         let endpoint = invocation.endpoint(a);
-        let read = self.deps.versions.from_json(a, &text, endpoint).await;
+        let read = self.deps.versions.parse_json(a, &text, endpoint).await;
         read.map(Some).map_err(|error| internal(error.to_string()))
     }
 

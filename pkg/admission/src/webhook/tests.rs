@@ -183,7 +183,7 @@ impl VersionConverter for World {
         Ok(Value::Object(object.clone()).to_string().into_bytes())
     }
 
-    async fn from_json(
+    async fn parse_json(
         &self,
         _: &Attributes<'_>,
         text: &[u8],

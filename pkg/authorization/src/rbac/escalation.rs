@@ -9,7 +9,7 @@ use apimachinery::status::Status;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use jsontree::{Object, Value};
 
-use super::covers::{TooMany, missing};
+use super::rule_coverage::{TooMany, missing};
 use super::{Index, IndexSource, RoleKind, RoleRef, Rule, aggregate, read, rules_of, wait_until_loaded};
 use crate::{Attributes, Authorizer, Decision, Error};
 

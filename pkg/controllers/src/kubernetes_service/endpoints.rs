@@ -9,7 +9,7 @@ use jsontree::{Value, json};
 use schema::object::{self, Object};
 
 use super::{NAME, NAMESPACE};
-use crate::desired::object;
+use crate::desired_state::object;
 
 /// The label that disables mirrored slices.
 const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";

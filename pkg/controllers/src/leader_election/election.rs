@@ -11,7 +11,7 @@ use jsontree::json;
 use registry::meta;
 use schema::object::{self, Object};
 
-use crate::desired::object;
+use crate::desired_state::object;
 
 /// Response deadline of a pinged candidate, and validity of a response.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use super::NAME;
 use super::metrics::LeaderElectionMetrics;
-use crate::desired::object;
-use crate::itself::{LoopbackClient, RequestError};
+use crate::desired_state::object;
+use crate::loopback_client::{LoopbackClient, RequestError};
 
 /// Path of the Leases in `kube-system`.
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";

@@ -136,7 +136,7 @@ impl VersionConverter for Nothing {
         Ok(Vec::new())
     }
 
-    async fn from_json(
+    async fn parse_json(
         &self,
         _: &Attributes<'_>,
         _: &[u8],

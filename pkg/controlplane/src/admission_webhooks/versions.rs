@@ -75,7 +75,7 @@ impl VersionConverter for ServedVersions {
         versions::to_json(object, at).map_err(|error| ObjectError(error.to_string()))
     }
 
-    async fn from_json(
+    async fn parse_json(
         &self,
         a: &Attributes<'_>,
         json: &[u8],

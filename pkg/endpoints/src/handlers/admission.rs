@@ -16,7 +16,7 @@ use registry::meta;
 use schema::object::Object;
 
 use super::write::{Dedup, dedup_owners};
-use super::{claim_rights, view};
+use super::{claim_permissions, view};
 use crate::scope::RequestScope;
 
 /// Admission chain with the attributes of one request.
@@ -184,7 +184,7 @@ impl Admit for Admission<'_> {
         new: &'f Object,
         old: Option<&'f Object>,
     ) -> Option<BoxFuture<'f, ErrorList>> {
-        claim_rights::permission_errors(self.call, new, old)
+        claim_permissions::permission_errors(self.call, new, old)
     }
 
     async fn validate(&self, new: &Object, old: Option<&Object>) -> Result<(), Box<Status>> {

@@ -12,8 +12,8 @@ use schema::builtin::{
 use schema::openapi::{Dialect, Gvk, Writer, closure, definition};
 use schema::table::Message;
 
+use super::aggregated_parts::AggregatedParts;
 use super::custom::{self, Definition};
-use super::foreign::AggregatedParts;
 use super::model::{Answer, Operation, PathItem, Queries};
 use super::subject::Subject;
 use super::{media_types, paths};

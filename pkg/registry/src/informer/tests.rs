@@ -1,7 +1,7 @@
 //! Tests of views and of their updates.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod asked;
+mod on_demand;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

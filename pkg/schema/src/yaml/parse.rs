@@ -9,7 +9,7 @@ use std::rc::Rc;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::Error;
-use super::counted::{Count, CountedInput};
+use super::counted_input::{Count, CountedInput};
 use super::upstream_error::{anchor_name, translate};
 use crate::memory::DecodeBudget;
 

@@ -6,7 +6,7 @@
 //! is not recorded.
 
 mod body;
-mod form;
+mod encoding;
 mod slow;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ use component_base::trace::{Latencies, Span, Step};
 use endpoints::routing::dispatch::{Response, Tunnel};
 
 use body::{BodyBuffer, MemoryBudget, MemoryPermit};
-use form::Encoding;
+use encoding::Encoding;
 
 /// Maximum size of a recorded response in bytes, compressed and decompressed.
 pub const RESPONSE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -372,7 +372,7 @@ impl OpenRecord {
     fn add_response_object(&mut self) {
         let Some((form, packed, mut kept)) = self.response_body.take() else { return };
         let bytes = match kept.take() {
-            Some(bytes) if packed => form::gunzip(&bytes, RESPONSE_BYTES_MAX).map(Bytes::from),
+            Some(bytes) if packed => encoding::gunzip(&bytes, RESPONSE_BYTES_MAX).map(Bytes::from),
             bytes => bytes,
         };
         let Some(bytes) = bytes else { return self.event.annotate(TRUNCATED, "true") };

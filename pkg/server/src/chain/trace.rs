@@ -10,7 +10,7 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::user_info::{GROUP_MASTERS, GROUP_MONITORING, UserInfo};
 use component_base::trace::{Attribute, Origin, RemoteSpan, Span, Tracer};
-use endpoints::observed::{ObservedBody, SendResult};
+use endpoints::observed_body::{ObservedBody, SendResult};
 use endpoints::routing::dispatch::Response;
 
 use super::rejection::Rejection;

@@ -13,7 +13,7 @@ use rustls_pki_types::CertificateDer;
 use authentication::{PresentedCertificate, PresentedCertificates};
 
 use super::Tls;
-use super::clients::{ClientAuthorities, Period, Validity};
+use super::client_authorities::{ClientAuthorities, Period, Validity};
 
 /// Certificate chain of a connection. A handshake limits it to 64 KiB.
 pub(crate) struct ClientCertificates {

@@ -9,7 +9,7 @@ use api::resources::{self, Resource};
 use cacher::{Delegator, Options};
 use controllers::bootstrap::flow_control::FlowControl;
 use controllers::bootstrap::{SYSTEM_NAMESPACES, objects};
-use controllers::desired::{create_if_missing, object};
+use controllers::desired_state::{create_if_missing, object};
 use jsontree::{Value, json};
 use registry::client::ReadFreshness;
 use registry::{Client, meta};
