@@ -86,13 +86,7 @@ fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
             Box::new(PodNodeSelector::new(objects())?.with_configuration(configurations.pod_node_selector))
         }
         "Priority" => Box::new(Priority::new(objects())?),
-        "DefaultTolerationSeconds" => {
-            let PodConfig { not_ready_toleration_seconds, unreachable_toleration_seconds, .. } = *parts.pods;
-            Box::new(DefaultTolerationSeconds::new(
-                not_ready_toleration_seconds,
-                unreachable_toleration_seconds,
-            ))
-        }
+        "DefaultTolerationSeconds" => Box::new(default_tolerations(parts.pods)),
         "PodTolerationRestriction" => Box::new(
             PodTolerationRestriction::new(objects())?.with_configuration(configurations.pod_tolerations),
         ),
@@ -129,6 +123,10 @@ fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         "AlwaysDeny" => Box::new(AlwaysDeny),
         _ => return None,
     })
+}
+
+fn default_tolerations(pods: &PodConfig) -> DefaultTolerationSeconds {
+    DefaultTolerationSeconds::new(pods.not_ready_toleration_seconds, pods.unreachable_toleration_seconds)
 }
 
 #[cfg(test)]

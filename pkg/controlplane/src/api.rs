@@ -89,9 +89,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
     let credentials = process.loopback.credentials();
     let replicas = replicas(config, &registry, &storage, &served, &credentials, &process)?;
     let remote = remote_servers(config, &registry, &served, credentials.clone(), &process)?;
-    let deferred = || process.tasks.deferred().boxed();
-    let on_demand = || OnDemand { requests: resource_requests, later: deferred() };
-    let lazy = config.compiles_lazily().then(on_demand);
+    let lazy = config.compiles_lazily().then(|| OnDemand::new(resource_requests, &process.tasks));
     let custom = custom_resources(&registry, &served, &metrics, remote.webhooks, &process, lazy)?;
     let clients = WebhookClients { ways: remote.ways, itself: credentials, calls: &metrics.webhooks };
     let authorizer = &access.authorizers.authorizer;
@@ -127,9 +125,8 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
     metrics::register(&process.metrics, &delegator, &served, config, &process.cpu_pool);
     let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &process.metrics);
     let flow = flow_control(config, &registry, &mut hooks, &process.metrics)?;
-    let access_ready = start_event(access.authorizers.ready);
-    let admission_ready = start_event(plugins.ready);
-    let events = start_events(&delegator, access_ready, admission_ready, &custom, remote.available, &flow);
+    let events =
+        start_events(&delegator, access.authorizers.ready, plugins.ready, &custom, remote.available, &flow);
     let cache_filled = events.add_to(&mut hooks);
     let informers = [
         ranges.run().boxed(),
@@ -137,9 +134,8 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
         access.authenticators.background,
         access.authorizers.background,
     ];
-    let repairing = async move { repairs.keep_repairing().await };
-    let tasks =
-        [counting, custom.run, remote.run, flow.run, refresh_keys(access.keys).boxed(), repairing.boxed()];
+    let repairing = async move { repairs.keep_repairing().await }.boxed();
+    let tasks = [counting, custom.run, remote.run, flow.run, refresh_keys(access.keys).boxed(), repairing];
     Ok(Api {
         console: ConsoleSources::new(delegator.clone(), &metrics.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
@@ -159,8 +155,8 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
 /// Collects the events that start hooks wait for.
 fn start_events(
     delegator: &Delegator,
-    authorizers: StartEvent,
-    admission: StartEvent,
+    authorizers: BoxFuture<'static, ()>,
+    admission: BoxFuture<'static, ()>,
     custom: &CustomResourceParts,
     available: StartEvent,
     flow: &FlowControlParts,
@@ -168,8 +164,8 @@ fn start_events(
     let cache = delegator.clone();
     StartEvents {
         cache: start_event(async move { cache.ready().await }),
-        authorizers,
-        admission,
+        authorizers: start_event(authorizers),
+        admission: start_event(admission),
         definitions: custom.known.clone(),
         defined: custom.served.clone(),
         registered: custom.registered.clone(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aggregator::api_services::ApiServices;
 use apiextensions::{ConversionDeps, CustomKinds, CustomResources, DefinitionsHandle, OnDemandDefinitions};
+use controllers::tasks::Tasks;
 use endpoints::routing::served::{ResourceRequests, ServedApi};
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
@@ -30,9 +31,15 @@ pub(super) struct CustomResourceParts {
 /// CRDs that are read when a request needs them, or later.
 pub(super) struct OnDemand {
     /// Requests for kinds that are not served yet.
-    pub(super) requests: ResourceRequests,
+    requests: ResourceRequests,
     /// Completes when all CRDs are read anyway.
-    pub(super) later: BoxFuture<'static, ()>,
+    deferred: BoxFuture<'static, ()>,
+}
+
+impl OnDemand {
+    pub(super) fn new(requests: ResourceRequests, tasks: &Tasks) -> Self {
+        OnDemand { requests, deferred: tasks.deferred().boxed() }
+    }
 }
 
 /// Serves CRDs. With `on_demand`, they are read only on demand or later, so that the start does not depend on
@@ -60,10 +67,10 @@ pub(super) fn custom_resources(
     let mut all_served = start_event(async move { _ = all_defined.await });
     let mut start = future::ready(()).boxed();
     let mut lazy = None;
-    if let Some(OnDemand { requests, later }) = on_demand {
+    if let Some(OnDemand { requests, deferred }) = on_demand {
         let (load_all, needed) = oneshot::channel();
-        start = future::select(needed, later).map(drop).boxed();
-        lazy = Some(OnDemandDefinitions { requests: requests, load_all: Some(load_all) });
+        start = future::select(needed, deferred).map(drop).boxed();
+        lazy = Some(OnDemandDefinitions { requests, load_all: Some(load_all) });
         known = start_event(future::ready(()));
         all_served = start_event(future::ready(()));
     }
