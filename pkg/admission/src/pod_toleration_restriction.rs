@@ -138,10 +138,10 @@ mod tests {
         check(&json!([]), &json!([]), Ok(json!([a])));
         check(&json!([]), &json!([b]), Ok(json!([b, a])));
         check(&json!([a]), &json!([]), Ok(json!([a])));
-        check(&json!([a]), &json!([b]), Err(&rejection_status("namespace")));
+        check(&json!([a]), &json!([b]), Err(&conflict_text("namespace")));
     }
 
-    fn rejection_status(of: &str) -> String {
+    fn conflict_text(of: &str) -> String {
         format!(
             "pod tolerations (possibly merged with namespace default tolerations) conflict with its {of} whitelist"
         )
@@ -164,7 +164,7 @@ mod tests {
             assert_eq!(got, expected);
         };
         check(&json!({}), &json!([]), Ok(json!([a])));
-        check(&json!({}), &json!([b]), Err(rejection_status("cluster")));
+        check(&json!({}), &json!([b]), Err(conflict_text("cluster")));
         check(&json!({DEFAULTS: ""}), &json!([]), Ok(json!([])));
         check(&json!({DEFAULTS: "null", ALLOWED: ""}), &json!([b]), Ok(json!([b])));
     }

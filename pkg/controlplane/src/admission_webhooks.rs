@@ -21,13 +21,13 @@ const VALIDATING: &str = "validatingwebhookconfigurations";
 
 /// The webhooks of one kind of configuration.
 #[derive(Clone, Default)]
-struct WebhookCollector {
+struct CompiledWebhooks {
     configurations: BTreeMap<Box<str>, Arc<[Arc<Hook>]>>,
     /// All of them, built lazily after a change.
     all: OnceLock<Arc<Hooks>>,
 }
 
-impl WebhookCollector {
+impl CompiledWebhooks {
     fn all(&self) -> Arc<Hooks> {
         let all = || self.configurations.values().flat_map(|hooks| hooks.iter().cloned()).collect();
         Arc::clone(self.all.get_or_init(|| Arc::new(Hooks::new(all()))))
@@ -47,8 +47,8 @@ impl WebhookCollector {
 
 #[derive(Clone, Default)]
 pub(crate) struct Configurations {
-    mutating: WebhookCollector,
-    validating: WebhookCollector,
+    mutating: CompiledWebhooks,
+    validating: CompiledWebhooks,
 }
 
 impl Projection for Configurations {
@@ -98,7 +98,7 @@ impl ConfiguredWebhooks {
         self.stored.ready().await;
     }
 
-    fn webhooks(&self, of: impl FnOnce(&Configurations) -> &WebhookCollector) -> Option<Arc<Hooks>> {
+    fn webhooks(&self, of: impl FnOnce(&Configurations) -> &CompiledWebhooks) -> Option<Arc<Hooks>> {
         self.stored.is_ready().then(|| self.stored.read(|view| of(view).all()))
     }
 }

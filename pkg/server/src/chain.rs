@@ -216,7 +216,7 @@ impl Chain {
     /// rejects it for its own protection.
     fn reject(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> DispatchedResponse {
         let saves = matches!(rejection, Rejection::TooMany { .. } | Rejection::DeadlineExceeded(_));
-        let response = self.set_rejection(rejection, headers, observer);
+        let response = self.respond_rejected(rejection, headers, observer);
         if saves {
             observer.record_termination(response.status());
         }
@@ -224,7 +224,7 @@ impl Chain {
     }
 
     /// Response to a request that was not dispatched.
-    fn set_rejection(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> Response {
+    fn respond_rejected(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> Response {
         match rejection {
             Rejection::Panicked(text) => {
                 observer.record_panic(&text);

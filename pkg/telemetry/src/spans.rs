@@ -1,4 +1,4 @@
-//! [`Recording`] and [`Tracer`] for OpenTelemetry.
+//! [`SpanRecorder`] and [`Tracer`] for OpenTelemetry.
 
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
