@@ -42,7 +42,7 @@ pub(crate) enum FlagSupport {
     /// Ignored without harm, for this reason. Listed in a warning at start.
     Ignored(&'static str),
     /// Ignoring it would weaken security, for this reason, so the server refuses to start.
-    Refused(&'static str),
+    Rejected(&'static str),
 }
 
 /// Parse error of a command line, in upstream's words.
@@ -58,7 +58,7 @@ pub(crate) enum FlagError {
     ShorthandNeedsArgument(char, String),
     #[error("bad flag syntax: {0}")]
     BadSyntax(String),
-    #[error("invalid argument {} for {} flag: {reason}", Quoted(value), quote(&flag.shown()))]
+    #[error("invalid argument {} for {} flag: {reason}", Quoted(value), quote(&flag.display_name()))]
     Invalid {
         value: String,
         flag: &'static Flag,
@@ -71,7 +71,7 @@ pub(crate) enum FlagError {
 
 impl Flag {
     /// Name in errors, with the shorthand.
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         match self.shorthand {
             Some(short) => format!("-{short}, --{}", self.name),
             None => format!("--{}", self.name),
@@ -102,9 +102,9 @@ impl Flags {
             if word == "--" {
                 arguments.extend(words.by_ref());
             } else if let Some(long) = word.strip_prefix("--") {
-                flags.long(&word, long, &mut words)?;
+                flags.parse_long(&word, long, &mut words)?;
             } else if let Some(short) = word.strip_prefix('-').filter(|short| !short.is_empty()) {
-                flags.short(short, &mut words)?;
+                flags.parse_shorthand(short, &mut words)?;
             } else {
                 arguments.push(word);
             }
@@ -112,7 +112,7 @@ impl Flags {
         if arguments.iter().all(String::is_empty) { Ok(flags) } else { Err(FlagError::Arguments(arguments)) }
     }
 
-    fn long(
+    fn parse_long(
         &mut self,
         word: &str,
         long: &str,
@@ -127,7 +127,7 @@ impl Flags {
         };
         let flag = find(&name.replace('_', "-")).ok_or_else(|| FlagError::Unknown(name.to_owned()))?;
         let value = value
-            .or_else(|| flag.kind.bare().map(str::to_owned))
+            .or_else(|| flag.kind.no_opt_default().map(str::to_owned))
             .or_else(|| rest.next())
             .ok_or_else(|| FlagError::NeedsArgument(name.to_owned()))?;
         self.set(flag, value)
@@ -135,7 +135,11 @@ impl Flags {
 
     /// Parses the letters after one dash: switches, up to the first flag with a value. The value is the rest
     /// of the word, or the next word.
-    fn short(&mut self, word: &str, rest: &mut impl Iterator<Item = String>) -> Result<(), FlagError> {
+    fn parse_shorthand(
+        &mut self,
+        word: &str,
+        rest: &mut impl Iterator<Item = String>,
+    ) -> Result<(), FlagError> {
         let mut letters = word.chars();
         while let Some(letter) = letters.next() {
             let flag = FLAGS.iter().find(|flag| flag.shorthand == Some(letter)).ok_or_else(|| {
@@ -145,7 +149,7 @@ impl Flags {
             if let Some(value) = tail.strip_prefix('=').filter(|value| !value.is_empty()) {
                 return self.set(flag, value.to_owned());
             }
-            if let Some(bare) = flag.kind.bare() {
+            if let Some(bare) = flag.kind.no_opt_default() {
                 self.set(flag, bare.to_owned())?;
                 continue;
             }

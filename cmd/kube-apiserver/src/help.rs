@@ -25,7 +25,7 @@ pub(crate) fn text() -> String {
 
 fn write_flag(out: &mut String, flag: &Flag) {
     let short = flag.shorthand.map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
-    let type_name = match flag.kind.bare() {
+    let type_name = match flag.kind.no_opt_default() {
         Some(_) => String::new(),
         None => {
             format!(" {}", flag.type_name.strip_prefix("stringSlice").map_or(flag.type_name, |_| "strings"))
@@ -38,7 +38,7 @@ fn write_flag(out: &mut String, flag: &Flag) {
     let text = match flag.support {
         FlagSupport::Honoured(text) => text.to_owned(),
         FlagSupport::Ignored(reason) => format!("Ignored: {reason}."),
-        FlagSupport::Refused(reason) => format!("Refused: {reason}."),
+        FlagSupport::Rejected(reason) => format!("Refused: {reason}."),
     };
     let _ = writeln!(out, "  {short}--{}{type_name}\n            {text}{default}", flag.name);
 }

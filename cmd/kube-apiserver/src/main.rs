@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // An invalid format is reported with the other flag errors.
-    let format = Format::named(flags.text("logging-format")).unwrap_or(Format::Text);
+    let format = Format::from_name(flags.text("logging-format")).unwrap_or(Format::Text);
     let log = logging::start(format, flags.int("v"), controlplane::run::system_env().clock);
     match serve(&flags, log, testserver) {
         Ok(()) => ExitCode::SUCCESS,

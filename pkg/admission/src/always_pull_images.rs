@@ -75,7 +75,7 @@ impl Plugin for AlwaysPullImages {
             let item = item.child(member);
             check(&item.child("pullPolicy"), text(image, "pullPolicy"));
         }
-        refuse(a, errors)
+        reject(a, errors)
     }
 }
 
@@ -87,7 +87,7 @@ fn has_no_new_images(a: &Attributes<'_>, pod: &Object) -> bool {
 }
 
 /// Rejects with all messages. Upstream returns several errors as one plain error without a reason.
-fn refuse(a: &Attributes<'_>, mut errors: Vec<String>) -> Verdict {
+fn reject(a: &Attributes<'_>, mut errors: Vec<String>) -> Verdict {
     match errors.len() {
         0 => Ok(()),
         1 => {

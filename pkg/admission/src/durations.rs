@@ -78,12 +78,12 @@ impl Durations {
         let mut samples = page.family(&PLUGINS);
         for (name, series) in &self.plugins {
             for_each(series, |[operation, rejected, phase], times| {
-                samples.used([name, operation, rejected, phase], times);
+                samples.write_used([name, operation, rejected, phase], times);
             });
         }
         drop(samples);
         let mut samples = page.family(&STEPS);
-        for_each(&self.steps, |labels, times| samples.used(labels, times));
+        for_each(&self.steps, |labels, times| samples.write_used(labels, times));
     }
 }
 

@@ -64,7 +64,7 @@ const RESULTS_CAPACITY: usize = 16;
 /// The servers behind APIServices, for request forwarding.
 pub(crate) struct RemoteServers {
     by_name: ArcSwap<HashMap<String, Arc<Remote>>>,
-    follower: Informer<ApiServiceProjection>,
+    informer: Informer<ApiServiceProjection>,
 }
 
 #[async_trait]
@@ -72,7 +72,7 @@ impl ServerResolver for RemoteServers {
     async fn resolve(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse> {
         let unavailable = || ErrorResponse { code: 503, message: "service unavailable".to_owned() };
         let remote = self.by_name.load().get(api_service).cloned().ok_or_else(unavailable)?;
-        if !self.follower.read(|registered| registered.is_available(api_service)) {
+        if !self.informer.read(|registered| registered.is_available(api_service)) {
             return Err(unavailable());
         }
         let broken = |error: &client::Error| ErrorResponse { code: 500, message: error.to_string() };
@@ -88,7 +88,7 @@ impl ServerResolver for RemoteServers {
 /// Serves the groups of extension API servers.
 pub struct Aggregator {
     config: AggregationConfig,
-    follower: Informer<ApiServiceProjection>,
+    informer: Informer<ApiServiceProjection>,
     served: Arc<ServedApi>,
     addresses: ServiceAddresses,
     /// The egress proxy to the servers; `None` for direct connections.
@@ -106,7 +106,7 @@ pub struct Aggregator {
     published: BTreeMap<String, Vec<ProxiedVersion>>,
     /// True once every APIService that existed at start is served and its server's discovery has succeeded or
     /// failed.
-    settled: watch::Sender<bool>,
+    synced: watch::Sender<bool>,
 }
 
 impl Aggregator {
@@ -125,8 +125,8 @@ impl Aggregator {
     ) -> Result<(Self, InformerTask<ApiServiceProjection>), Error> {
         remote::check(config)?;
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
-        let (follower, following) = Informer::new(registry, "aggregation", row.into_iter().collect());
-        let remotes = RemoteServers { by_name: ArcSwap::default(), follower: follower.clone() };
+        let (informer, following) = Informer::new(registry, "aggregation", row.into_iter().collect());
+        let remotes = RemoteServers { by_name: ArcSwap::default(), informer: informer.clone() };
         let aggregator = Aggregator {
             config: config.clone(),
             served: Arc::clone(served),
@@ -140,8 +140,8 @@ impl Aggregator {
             tasks: JoinSet::new(),
             results: mpsc::channel(RESULTS_CAPACITY),
             published: BTreeMap::new(),
-            settled: watch::Sender::new(false),
-            follower,
+            synced: watch::Sender::new(false),
+            informer,
         };
         Ok((aggregator, following))
     }
@@ -153,8 +153,8 @@ impl Aggregator {
 
     /// Completes once every APIService that existed at start is served and its server's discovery has
     /// succeeded or failed.
-    pub fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut settled = self.settled.subscribe();
+    pub fn synced(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut settled = self.synced.subscribe();
         async move {
             // The sender is dropped when the server stops.
             _ = settled.wait_for(|settled| *settled).await;
@@ -163,7 +163,7 @@ impl Aggregator {
 
     /// Completes when all APIServices with these names are available.
     pub fn available(&self, names: Vec<String>) -> impl Future<Output = ()> + Send + use<> {
-        let follower = self.follower.clone();
+        let follower = self.informer.clone();
         let all = move |view: &ApiServiceProjection| names.iter().all(|name| view.is_available(name));
         async move { follower.wait_for(all).await }
     }
@@ -175,18 +175,18 @@ impl Aggregator {
         let mut failed = false;
         loop {
             tokio::select! {
-                () = self.follower.wait_for(|view| Some(view.changes()) != seen) => {}
+                () = self.informer.wait_for(|view| Some(view.changes()) != seen) => {}
                 () = sleep(RETRY), if failed => {}
                 // `self` holds a sender, so the channel stays open.
                 Some(told) = self.results.1.recv() => {
                     silent.remove(&told.remote.service.name);
                     self.handle_result(told);
-                    self.mark_settled(&silent);
+                    self.mark_synced(&silent);
                     continue;
                 }
                 Some(_) = self.tasks.join_next() => continue,
             }
-            let (changes, services) = self.follower.read(|view| (view.changes(), view.all()));
+            let (changes, services) = self.informer.read(|view| (view.changes(), view.all()));
             let is_first = seen.is_none();
             seen = Some(changes);
             self.update_servers(&services).await;
@@ -195,13 +195,13 @@ impl Aggregator {
                 silent = self.discovery_tasks.keys().cloned().collect();
             }
             silent.retain(|name| self.discovery_tasks.contains_key(name));
-            self.mark_settled(&silent);
+            self.mark_synced(&silent);
             failed = !self.write_local_conditions(&services).await;
         }
     }
 
-    fn mark_settled(&self, silent: &HashSet<String>) {
-        self.settled.send_if_modified(|settled| {
+    fn mark_synced(&self, silent: &HashSet<String>) {
+        self.synced.send_if_modified(|settled| {
             let is_new = silent.is_empty() && !*settled;
             *settled |= is_new;
             is_new
@@ -215,7 +215,7 @@ impl Aggregator {
             self.remotes.by_name.load().get(name).is_some_and(|known| Arc::ptr_eq(known, &told.remote));
         if current && self.last_results.get(name).is_none_or(|before| **before != told.proxied) {
             self.last_results.insert(name.clone(), Arc::new(told.proxied));
-            let services = self.follower.read(ApiServiceProjection::all);
+            let services = self.informer.read(ApiServiceProjection::all);
             self.publish(&services);
         }
     }
@@ -241,7 +241,7 @@ impl Aggregator {
             self.discovery_tasks.remove(name).into_iter().for_each(|task| task.abort());
             self.last_results.remove(name);
         }
-        self.metrics.keep(&names);
+        self.metrics.retain(&names);
         self.remotes.by_name.store(Arc::new(now));
     }
 
@@ -303,7 +303,7 @@ impl Aggregator {
     async fn write_local_conditions(&self, services: &[Arc<ApiService>]) -> bool {
         let mut well = true;
         for service in services.iter().filter(|service| service.address.is_none()) {
-            self.metrics.found(&service.name, true);
+            self.metrics.set_available(&service.name, true);
             if service.available && service.reason == "Local" {
                 continue;
             }

@@ -148,7 +148,7 @@ fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = DesiredApiServic
 
 /// Reconciles the APIServices of this server.
 pub struct ApiServices {
-    follower: Informer<ExistingApiServices>,
+    informer: Informer<ExistingApiServices>,
     client: Client,
     builtin: Vec<DesiredApiService>,
     custom: watch::Receiver<CustomVersions>,
@@ -168,11 +168,11 @@ impl ApiServices {
         custom: watch::Receiver<CustomVersions>,
     ) -> Result<(Self, InformerTask<ExistingApiServices>), LookupError> {
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
-        let (follower, following) = Informer::new(registry, "apiservices", row.into_iter().collect());
+        let (informer, following) = Informer::new(registry, "apiservices", row.into_iter().collect());
         let client = Client::find(registry, GROUP, "apiservices")?;
         let builtin = of_builtin(catalog);
         let registered = watch::Sender::new(false);
-        Ok((ApiServices { follower, client, builtin, custom, registered }, following))
+        Ok((ApiServices { informer, client, builtin, custom, registered }, following))
     }
 
     /// Completes when those of built-in versions exist.
@@ -186,7 +186,7 @@ impl ApiServices {
 
     /// Reconciles until dropped.
     pub async fn run(mut self) {
-        self.follower.ready().await;
+        self.informer.ready().await;
         while !self.start().await {
             sleep(RETRY).await;
         }
@@ -195,12 +195,12 @@ impl ApiServices {
         let mut failed = false;
         loop {
             tokio::select! {
-                () = self.follower.wait_for(|known| Some(known.changes) != seen) => {}
+                () = self.informer.wait_for(|known| Some(known.changes) != seen) => {}
                 () = sleep(RETRY), if failed => {}
                 // The sender and this task end when the server stops.
                 Ok(()) = self.custom.changed() => {}
             }
-            seen = Some(self.follower.read(|known| known.changes));
+            seen = Some(self.informer.read(|known| known.changes));
             failed = !self.reconcile_custom().await;
         }
     }
@@ -229,7 +229,7 @@ impl ApiServices {
         for wanted in &wanted {
             let as_wanted = |seen: &ExistingApiService| seen.needs_no_write(wanted);
             let name = wanted.name();
-            if !self.follower.read(|known| known.by_name.get(name.as_str()).is_some_and(as_wanted)) {
+            if !self.informer.read(|known| known.by_name.get(name.as_str()).is_some_and(as_wanted)) {
                 done &= self.reconcile_one(wanted).await;
             }
         }
@@ -245,7 +245,7 @@ impl ApiServices {
 
     /// Returns the names and uids of those with a label value.
     fn managed(&self, label: &str) -> Vec<(String, String)> {
-        self.follower.read(|known| {
+        self.informer.read(|known| {
             let managed = known.by_name.iter().filter(|(_, seen)| seen.managed == label);
             managed.map(|(name, seen)| (name.to_string(), seen.uid.clone())).collect()
         })

@@ -34,7 +34,7 @@ pub struct Catalog {
     /// Served groups by name.
     groups: Vec<Arc<Group>>,
     /// Groups that this server implements, by name, including those that another server replaces.
-    own: Vec<Arc<Group>>,
+    local: Vec<Arc<Group>>,
     /// Versions of aggregated API servers, by group name.
     proxied: BTreeMap<String, Vec<ProxiedVersion>>,
     /// Kubernetes release of the API.
@@ -116,7 +116,7 @@ impl Catalog {
         let served = groups.filter(|group| !group.versions.is_empty()).map(Arc::new);
         let mut groups: Vec<_> = served.collect();
         groups.sort_by(|a, b| a.name.cmp(&b.name));
-        Catalog { own: groups.clone(), groups, ..Catalog::default() }
+        Catalog { local: groups.clone(), groups, ..Catalog::default() }
     }
 
     /// Returns the catalog with another release, the emulated one.
@@ -133,15 +133,15 @@ impl Catalog {
     /// if `group` has no versions. Built-in versions of the group stay, and come first. Proxied versions stay
     /// proxied.
     #[must_use]
-    pub fn with(&self, group: Group) -> Self {
+    pub fn with_group(&self, group: Group) -> Self {
         let mut changed = self.clone();
         changed.put(group);
         changed
     }
 
-    /// Applies [`with`](Self::with) in place.
+    /// Applies [`with_group`](Self::with) in place.
     pub fn put(&mut self, mut group: Group) {
-        if let Some(known) = find(&self.own, &group.name)
+        if let Some(known) = find(&self.local, &group.name)
             && known.versions.iter().any(|version| version.owner == Owner::Builtin)
         {
             let own = known.versions.iter().filter(|version| version.owner == Owner::Builtin).cloned();
@@ -151,7 +151,7 @@ impl Catalog {
             group = Group { priority: known.priority, versions, ..group };
         }
         let name = group.name.clone();
-        replace(&mut self.own, &name, (!group.versions.is_empty()).then(|| Arc::new(group)));
+        replace(&mut self.local, &name, (!group.versions.is_empty()).then(|| Arc::new(group)));
         self.rebuild_group(&name);
     }
 

@@ -28,7 +28,7 @@ pub fn field_manager(
     row: &'static Resource<'static>,
     served: impl Fn(&Resource<'_>) -> bool,
 ) -> Option<FieldManager> {
-    FieldManager::new(row.into(), others(row, served), stored_version(row))
+    FieldManager::new(row.into(), other_versions(row, served), stored_version(row))
 }
 
 impl ServedVersion for Handle {
@@ -80,7 +80,7 @@ impl ServedVersion for Handle {
 /// Iterates over the same subresource in other served versions, for a built-in endpoint. Versions of other
 /// groups count only if they are published together with the endpoint's; upstream treats the core group
 /// separately.
-fn others(
+fn other_versions(
     row: &'static Resource<'static>,
     served: impl Fn(&Resource<'_>) -> bool,
 ) -> impl Iterator<Item = Handle> {

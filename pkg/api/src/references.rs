@@ -80,13 +80,13 @@ impl<'a> Referrer<'a> {
 
     /// Returns `spec.nodeName`; empty if absent.
     pub fn node_name(&self) -> &str {
-        self.view().at("spec.nodeName").text()
+        self.view().get_path("spec.nodeName").text()
     }
 
     /// True for a mirror pod: a node's copy of a pod that it runs from a file.
     pub fn is_mirror(&self) -> bool {
         // The name contains dots, which are separators in paths.
-        let annotations = self.view().at("metadata.annotations");
+        let annotations = self.view().get_path("metadata.annotations");
         annotations.entries().any(|(name, _)| name == MIRROR_ANNOTATION)
     }
 
@@ -94,7 +94,7 @@ impl<'a> Referrer<'a> {
     pub fn of_pod(&self) -> Vec<(Kind, Cow<'_, str>)> {
         let pod = self.view();
         let spec = pod.get("spec");
-        let mut found = Found::default();
+        let mut found = References::default();
         found.add(Kind::ServiceAccount, spec.get("serviceAccountName"));
         for secret in spec.get("imagePullSecrets").items() {
             found.add(Kind::Secret, secret.get("name"));
@@ -111,14 +111,14 @@ impl<'a> Referrer<'a> {
 
     /// Returns the claim that a persistent volume is bound to, as namespace and name.
     pub fn claim(&self) -> Option<(&str, &str)> {
-        let claim = self.view().at("spec.claimRef");
+        let claim = self.view().get_path("spec.claimRef");
         claim.exists().then(|| (claim.get("namespace").text(), claim.get("name").text()))
     }
 
     /// Returns the secrets that nodes need for a persistent volume, as namespaces and names.
     pub fn secrets_of_persistent_volume(&self) -> Vec<(&str, &str)> {
         let spec = self.view().get("spec");
-        let bound = spec.at("claimRef.namespace").text();
+        let bound = spec.get_path("claimRef.namespace").text();
         let azure = spec.get("azureFile");
         let mut secrets =
             vec![(azure.get("secretNamespace").non_empty_or(bound), azure.get("secretName").text())];
@@ -137,9 +137,9 @@ impl<'a> Referrer<'a> {
 }
 
 #[derive(Default)]
-struct Found<'a>(Vec<(Kind, Cow<'a, str>)>);
+struct References<'a>(Vec<(Kind, Cow<'a, str>)>);
 
-impl<'a> Found<'a> {
+impl<'a> References<'a> {
     fn add(&mut self, kind: Kind, name: View<'a>) {
         if !name.text().is_empty() {
             self.0.push((kind, Cow::Borrowed(name.text())));
@@ -148,28 +148,28 @@ impl<'a> Found<'a> {
 
     fn container(&mut self, container: View<'a>) {
         for env in container.get("envFrom").items() {
-            self.add(Kind::Secret, env.at("secretRef.name"));
-            self.add(Kind::ConfigMap, env.at("configMapRef.name"));
+            self.add(Kind::Secret, env.get_path("secretRef.name"));
+            self.add(Kind::ConfigMap, env.get_path("configMapRef.name"));
         }
         for env in container.get("env").items() {
             let from = env.get("valueFrom");
-            self.add(Kind::Secret, from.at("secretKeyRef.name"));
-            self.add(Kind::ConfigMap, from.at("configMapKeyRef.name"));
+            self.add(Kind::Secret, from.get_path("secretKeyRef.name"));
+            self.add(Kind::ConfigMap, from.get_path("configMapKeyRef.name"));
         }
     }
 
     fn volume(&mut self, pod: View<'a>, volume: View<'a>) {
-        self.add(Kind::Secret, volume.at("secret.secretName"));
-        self.add(Kind::Secret, volume.at("azureFile.secretName"));
-        self.add(Kind::ConfigMap, volume.at("configMap.name"));
-        for source in volume.at("projected.sources").items() {
-            self.add(Kind::Secret, source.at("secret.name"));
-            self.add(Kind::ConfigMap, source.at("configMap.name"));
+        self.add(Kind::Secret, volume.get_path("secret.secretName"));
+        self.add(Kind::Secret, volume.get_path("azureFile.secretName"));
+        self.add(Kind::ConfigMap, volume.get_path("configMap.name"));
+        for source in volume.get_path("projected.sources").items() {
+            self.add(Kind::Secret, source.get_path("secret.name"));
+            self.add(Kind::ConfigMap, source.get_path("configMap.name"));
         }
         for (source, reference) in SECRETS_OF_VOLUMES {
             self.add(Kind::Secret, volume.get(source).get(reference).get("name"));
         }
-        self.add(Kind::Claim, volume.at("persistentVolumeClaim.claimName"));
+        self.add(Kind::Claim, volume.get_path("persistentVolumeClaim.claimName"));
         if volume.get("ephemeral").exists() {
             self.0.push((Kind::Claim, ephemeral_claim(pod, volume).into()));
         }
@@ -178,8 +178,8 @@ impl<'a> Found<'a> {
     /// Adds existing resource claims: those that the pod names, and those that its status lists for claim
     /// templates.
     fn resource_claims(&mut self, pod: View<'a>) {
-        let made = pod.at("status.resourceClaimStatuses");
-        for claim in pod.at("spec.resourceClaims").items() {
+        let made = pod.get_path("status.resourceClaimStatuses");
+        for claim in pod.get_path("spec.resourceClaims").items() {
             let by_name = claim.get("resourceClaimName");
             let template = claim.get("resourceClaimTemplateName");
             if by_name.exists() {
@@ -192,13 +192,13 @@ impl<'a> Found<'a> {
                 }
             }
         }
-        self.add(Kind::ResourceClaim, pod.at("status.extendedResourceClaimStatus.resourceClaimName"));
+        self.add(Kind::ResourceClaim, pod.get_path("status.extendedResourceClaimStatus.resourceClaimName"));
     }
 }
 
 /// Returns the name of the claim for an ephemeral volume of a pod.
 fn ephemeral_claim(pod: View<'_>, volume: View<'_>) -> String {
-    format!("{}-{}", pod.at("metadata.name").text(), volume.get("name").text())
+    format!("{}-{}", pod.get_path("metadata.name").text(), volume.get("name").text())
 }
 
 #[cfg(test)]

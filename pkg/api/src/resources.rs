@@ -237,7 +237,7 @@ const RESOURCE: Resource<'static> = Resource {
     default_gc: DefaultGc::DeleteDependents,
     returns_deleted_object: false,
     ttl_seconds: None,
-    field_selectors: &[same("metadata.name"), same("metadata.namespace")],
+    field_selectors: &[label_equal_to_path("metadata.name"), label_equal_to_path("metadata.namespace")],
     index_fields: &[],
     reset_fields: &[],
     watch_cache: true,
@@ -257,7 +257,7 @@ const fn subresource_of(base: Resource<'static>) -> Resource<'static> {
 }
 
 /// Returns a field selector label that equals its path.
-const fn same(label: &'static str) -> (&'static str, &'static str) {
+const fn label_equal_to_path(label: &'static str) -> (&'static str, &'static str) {
     (label, label)
 }
 

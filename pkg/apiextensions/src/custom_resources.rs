@@ -57,12 +57,12 @@ fn lock(accepted: &Mutex<PendingNames>) -> MutexGuard<'_, PendingNames> {
 /// Result for one CRD.
 enum Outcome {
     /// It is up to date.
-    Settled {
+    UpToDate {
         /// Valid as long as the serving state of its resource does not change.
         serves: bool,
     },
     /// It was changed or deleted, and will be processed again.
-    Written,
+    Superseded,
     /// The result is unknown.
     Failed,
 }
@@ -98,7 +98,7 @@ pub struct OnDemandDefinitions {
 
 /// The CRD controller.
 pub struct CustomResources {
-    follower: Informer<Definitions>,
+    informer: Informer<Definitions>,
     status: Client,
     serving: Serving,
     cleanup: Arc<Cleanup>,
@@ -107,7 +107,7 @@ pub struct CustomResources {
     cleanups: JoinSet<String>,
     pending_names: Mutex<PendingNames>,
     /// CRDs that are up to date, with their revision and serving state.
-    settled: HashMap<String, (i64, bool)>,
+    up_to_date: HashMap<String, (i64, bool)>,
     versions: watch::Sender<CustomVersions>,
 }
 
@@ -129,7 +129,7 @@ impl CustomResources {
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
         let rows = row.into_iter().collect();
         let empty = move || Definitions::sharing(Arc::clone(&known.read));
-        let (follower, following) = Informer::with_initial_view(empty, registry, plural, rows);
+        let (informer, following) = Informer::with_initial_view(empty, registry, plural, rows);
         let status = Client::find(registry, group, plural)?.with_subresource("status")?;
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {
@@ -138,9 +138,9 @@ impl CustomResources {
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
             pending_names: Mutex::default(),
-            settled: HashMap::new(),
+            up_to_date: HashMap::new(),
             versions: watch::Sender::default(),
-            follower,
+            informer,
             status,
         };
         Ok((custom, following))
@@ -148,13 +148,13 @@ impl CustomResources {
 
     /// Completes when all CRDs are loaded.
     pub fn loaded(&self) -> impl Future<Output = ()> + Send + use<> {
-        let follower = self.follower.clone();
+        let follower = self.informer.clone();
         async move { follower.ready().await }
     }
 
     /// Returns the state for servers that start with the same CRDs.
     pub fn kinds(&self) -> DefinitionsHandle {
-        DefinitionsHandle { read: self.follower.clone(), served: self.serving.shared() }
+        DefinitionsHandle { read: self.informer.clone(), served: self.serving.shared() }
     }
 
     /// Returns a receiver of the served versions.
@@ -173,7 +173,7 @@ impl CustomResources {
         let mut failed = false;
         loop {
             tokio::select! {
-                () = self.follower.wait_for(|view| Some(view.changes()) != seen) => {}
+                () = self.informer.wait_for(|view| Some(view.changes()) != seen) => {}
                 () = sleep(RETRY), if failed => {}
                 Some(ended) = self.cleanups.join_next() => {
                     // A failed cleanup is retried if the CRD still exists.
@@ -181,7 +181,7 @@ impl CustomResources {
                 }
             }
             let (changes, readable, definitions) =
-                self.follower.read(|view| (view.changes(), view.is_complete(), view.all()));
+                self.informer.read(|view| (view.changes(), view.is_complete(), view.all()));
             seen = Some(changes);
             let foreseen = {
                 let mut accepted = lock(&self.pending_names);
@@ -210,7 +210,7 @@ impl CustomResources {
 
     /// Serves single CRDs on demand, until all are loaded.
     async fn serve_on_demand(&mut self, mut meanwhile: OnDemandDefinitions) {
-        let follower = self.follower.clone();
+        let follower = self.informer.clone();
         let mut asked = BTreeMap::new();
         loop {
             let next = tokio::select! {
@@ -258,7 +258,7 @@ impl CustomResources {
         definitions: &[Arc<Definition>],
         foreseen: &[Arc<Definition>],
     ) -> bool {
-        let mut settled = take(&mut self.settled);
+        let mut settled = take(&mut self.up_to_date);
         settled.retain(|name, _| definitions.binary_search_by(|known| known.name.cmp(name)).is_ok());
         let mut writes: Vec<BoxFuture<'_, (&Definition, Outcome)>> = Vec::new();
         for (definition, foreseen) in definitions.iter().zip(foreseen) {
@@ -276,14 +276,14 @@ impl CustomResources {
         while let Some((definition, outcome)) = writes.next().await {
             match outcome {
                 Outcome::Failed => well = false,
-                Outcome::Settled { serves } => {
+                Outcome::UpToDate { serves } => {
                     settled.insert(definition.name.clone(), (definition.revision, serves));
                 }
-                Outcome::Written => {}
+                Outcome::Superseded => {}
             }
         }
         drop(writes);
-        self.settled = settled;
+        self.up_to_date = settled;
         well
     }
 
@@ -304,12 +304,14 @@ impl CustomResources {
             self.status.reconcile("", &definition.name, &wanted).await.map(ReconcileOutcome::from)
         };
         let written = amended.as_ref().ok().filter(|amended| amended.written);
-        lock(&self.pending_names).settle(definition, written.map(|amended| amended.revision));
+        lock(&self.pending_names).finish_write(definition, written.map(|amended| amended.revision));
         match amended {
-            Ok(amended) if amended.revision == definition.revision => Outcome::Settled { serves },
-            Ok(_) => Outcome::Written,
+            Ok(amended) if amended.revision == definition.revision => Outcome::UpToDate { serves },
+            Ok(_) => Outcome::Superseded,
             // It was deleted, or will be processed again after another writer's change.
-            Err(status) if matches!(status.reason, Reason::NotFound | Reason::Conflict) => Outcome::Written,
+            Err(status) if matches!(status.reason, Reason::NotFound | Reason::Conflict) => {
+                Outcome::Superseded
+            }
             Err(status) => {
                 tracing::warn!(name = definition.name, error = status.message, "a definition's status");
                 Outcome::Failed

@@ -131,7 +131,7 @@ fn deliver(
             }
         }
         if let Some(tokens) = &mut tokens {
-            std::thread::sleep(tokens.take(clock.now()));
+            std::thread::sleep(tokens.reserve(clock.now()));
         }
         sink.process(&batch);
         weight.fetch_sub(batch.iter().map(Event::memory_bytes).sum(), Relaxed);
@@ -151,7 +151,7 @@ impl TokenBucket {
     }
 
     /// Takes a token and returns the delay until it is available.
-    fn take(&mut self, now: UnixTime) -> Duration {
+    fn reserve(&mut self, now: UnixTime) -> Duration {
         let rate = self.throttle.per_second;
         let passed = Duration::from_nanos(u64::try_from(now.nanos_since(self.updated_at)).unwrap_or(0));
         self.updated_at = now;
@@ -246,7 +246,7 @@ mod tests {
     fn throttle_allows_burst_then_fixed_rate() {
         let start = UnixTime::from_seconds(100);
         let mut tokens = TokenBucket::new(Throttle { per_second: 2.0, burst: 2 }, start);
-        let waits = |tokens: &mut TokenBucket, now| tokens.take(now).as_millis();
+        let waits = |tokens: &mut TokenBucket, now| tokens.reserve(now).as_millis();
         assert_eq!([0; 4].map(|_| waits(&mut tokens, start)), [0, 0, 500, 1000]);
         assert_eq!(waits(&mut tokens, UnixTime::from_seconds(200)), 0);
     }

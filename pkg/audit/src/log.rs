@@ -43,27 +43,27 @@ pub struct Log {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Buffering {
     /// Unbuffered.
-    Never,
+    Unbuffered,
     /// Buffered until a response is sent ([`Sink::sync`]).
     UntilResponse,
     /// Buffered. Lines beyond this number are lost.
-    Always(usize),
+    Buffered(usize),
 }
 
 /// The line buffer and its output.
 struct LineBuffer {
     /// Writers lock this before `state`.
-    out: Mutex<Out>,
+    out: Mutex<Output>,
     state: Mutex<State>,
     /// Wakes the background writer for new lines and for the shutdown.
-    wake: Condvar,
+    wakeup: Condvar,
     /// `left` counts the buffered lines; `finished` counts those that were written or lost.
     queued: AtomicU64,
     finished: AtomicU64,
     metrics: Arc<AuditMetrics>,
 }
 
-struct Out {
+struct Output {
     writer: Box<dyn Write + Send>,
     lines: Vec<u8>,
 }
@@ -75,19 +75,19 @@ struct State {
     /// True if the background writer sleeps until it is woken.
     asleep: bool,
     /// True after the log was dropped.
-    ended: bool,
+    closed: bool,
 }
 
 impl Log {
     /// An unbuffered log to `out`. Events that are delivered together are written together, in chunks of
     /// whole lines, before the call returns.
     pub fn new(out: Box<dyn Write + Send>, format: Format, metrics: Arc<AuditMetrics>) -> Self {
-        let out = Mutex::new(Out { writer: out, lines: Vec::new() });
+        let out = Mutex::new(Output { writer: out, lines: Vec::new() });
         let queued = AtomicU64::new(0);
         let finished = AtomicU64::new(0);
         let lines =
-            LineBuffer { out, state: Mutex::default(), wake: Condvar::new(), queued, finished, metrics };
-        Log { lines: Arc::new(lines), format, wait: Buffering::Never }
+            LineBuffer { out, state: Mutex::default(), wakeup: Condvar::new(), queued, finished, metrics };
+        Log { lines: Arc::new(lines), format, wait: Buffering::Unbuffered }
     }
 
     /// Like [`Log::new`], but lines are buffered until [`Sink::sync`], at most 10 ms: one system call for
@@ -114,7 +114,7 @@ impl Log {
         metrics: Arc<AuditMetrics>,
         waiting_max: usize,
     ) -> io::Result<Self> {
-        Log::new(out, format, metrics).with_background_writer(Buffering::Always(waiting_max))
+        Log::new(out, format, metrics).with_background_writer(Buffering::Buffered(waiting_max))
     }
 
     fn with_background_writer(mut self, wait: Buffering) -> io::Result<Self> {
@@ -136,7 +136,7 @@ impl Log {
     /// Buffers the lines of events; lines that do not fit are lost.
     fn enqueue(&self, events: &[Event], waiting_max: usize) {
         let left = |event: &Event| {
-            self.lines.leave(|lines| self.append(event, lines), waiting_max, WAITING_BYTES_MAX)
+            self.lines.push(|lines| self.append(event, lines), waiting_max, WAITING_BYTES_MAX)
         };
         if let Some(first) = events.iter().position(|event| !left(event)) {
             let lost = events.iter().skip(first).map(Event::legacy);
@@ -148,12 +148,12 @@ impl Log {
 impl Sink for Log {
     fn process(&self, events: &[Event]) -> bool {
         match (self.wait, events) {
-            (Buffering::Always(waiting_max), _) => {
+            (Buffering::Buffered(waiting_max), _) => {
                 self.enqueue(events, waiting_max);
                 true
             }
             (Buffering::UntilResponse, [event])
-                if self.lines.leave(|lines| self.append(event, lines), usize::MAX, CHUNK_BYTES) =>
+                if self.lines.push(|lines| self.append(event, lines), usize::MAX, CHUNK_BYTES) =>
             {
                 true
             }
@@ -186,8 +186,8 @@ impl Sink for Log {
 impl Drop for Log {
     fn drop(&mut self) {
         self.lines.write(&[]);
-        self.lines.lock().ended = true;
-        self.lines.wake.notify_one();
+        self.lines.lock().closed = true;
+        self.lines.wakeup.notify_one();
     }
 }
 
@@ -197,7 +197,7 @@ impl LineBuffer {
     }
 
     /// Buffers the line that `append` writes. Returns false if the buffer is full.
-    fn leave(&self, append: impl FnOnce(&mut Vec<u8>), waiting_max: usize, bytes_max: usize) -> bool {
+    fn push(&self, append: impl FnOnce(&mut Vec<u8>), waiting_max: usize, bytes_max: usize) -> bool {
         let mut state = self.lock();
         if state.count >= waiting_max {
             return false;
@@ -211,7 +211,7 @@ impl LineBuffer {
         state.count = state.count.saturating_add(1);
         self.queued.fetch_add(1, Release);
         if std::mem::take(&mut state.asleep) {
-            self.wake.notify_one();
+            self.wakeup.notify_one();
         }
         true
     }
@@ -225,7 +225,7 @@ impl LineBuffer {
     /// either case.
     fn write(&self, more: &[u8]) -> bool {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        let Out { writer, lines } = &mut *out;
+        let Output { writer, lines } = &mut *out;
         let left = {
             let mut state = self.lock();
             std::mem::swap(&mut state.waiting, lines);
@@ -253,14 +253,14 @@ impl LineBuffer {
     /// The background thread: writes buffered lines until the shutdown. Sleeps while there are none.
     fn run_background_writer(&self) {
         let mut state = self.lock();
-        while !state.ended {
+        while !state.closed {
             let left = self.queued.load(Acquire);
-            drop(self.wake.wait_timeout(state, WAIT_MAX).unwrap_or_else(PoisonError::into_inner));
+            drop(self.wakeup.wait_timeout(state, WAIT_MAX).unwrap_or_else(PoisonError::into_inner));
             self.write(&[]);
             state = self.lock();
             state.asleep = self.queued.load(Acquire) == left;
-            while state.asleep && !state.ended {
-                state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            while state.asleep && !state.closed {
+                state = self.wakeup.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }

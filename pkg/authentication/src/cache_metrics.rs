@@ -22,7 +22,7 @@ const REQUESTS: Family<Counter, 1> =
 pub struct TokenCacheMetrics {
     hits: Histogram,
     misses: Histogram,
-    judged: Counter,
+    succeeded: Counter,
     failed: Counter,
     /// Number of callers that wait for a result.
     blocked: Gauge,
@@ -33,13 +33,13 @@ pub struct TokenCacheMetrics {
 /// Guard for a caller with a cache miss. Records the duration on drop.
 pub(crate) struct CacheMissGuard<'a> {
     metrics: &'a TokenCacheMetrics,
-    began: Instant,
+    started_at: Instant,
 }
 
 impl Drop for CacheMissGuard<'_> {
     fn drop(&mut self) {
         self.metrics.blocked.add(-1);
-        self.metrics.misses.observe_duration(self.began.elapsed());
+        self.metrics.misses.observe_duration(self.started_at.elapsed());
     }
 }
 
@@ -48,9 +48,9 @@ pub(crate) struct AuthenticationGuard<'a>(&'a TokenCacheMetrics);
 
 impl AuthenticationGuard<'_> {
     /// Records the end of the authentication; `successfully` is false for an error.
-    pub(crate) fn ended(self, successfully: bool) {
-        let TokenCacheMetrics { judged, failed, .. } = self.0;
-        if successfully { judged } else { failed }.increment();
+    pub(crate) fn finish(self, successfully: bool) {
+        let TokenCacheMetrics { succeeded, failed, .. } = self.0;
+        if successfully { succeeded } else { failed }.increment();
     }
 }
 
@@ -69,7 +69,7 @@ impl TokenCacheMetrics {
         TokenCacheMetrics {
             hits: seconds.with(["hit"]),
             misses: seconds.with(["miss"]),
-            judged: fetches.with(["ok"]),
+            succeeded: fetches.with(["ok"]),
             failed: fetches.with(["error"]),
             blocked: active.with(["blocked"]),
             in_flight: active.with(["in_flight"]),
@@ -80,9 +80,9 @@ impl TokenCacheMetrics {
         self.hits.observe_duration(began.elapsed());
     }
 
-    pub(crate) fn miss(&self, began: Instant) -> CacheMissGuard<'_> {
+    pub(crate) fn miss(&self, started_at: Instant) -> CacheMissGuard<'_> {
         self.blocked.add(1);
-        CacheMissGuard { metrics: self, began }
+        CacheMissGuard { metrics: self, started_at }
     }
 
     /// Records the start of an authentication.
@@ -116,7 +116,7 @@ mod tests {
         assert!(page().contains("count{status=\"blocked\"} 1\n"), "{}", page());
         assert!(page().contains("count{status=\"in_flight\"} 1\n"), "{}", page());
         tokio::time::advance(Duration::from_millis(30)).await;
-        judging.ended(true);
+        judging.finish(true);
         drop(missing);
         metrics.hit(Instant::now());
         for line in [

@@ -106,7 +106,7 @@ impl Inner {
             let _landing = landing;
             let judging = self.metrics.begin_authentication();
             let outcome = self.authenticator.authenticate(&token, &audiences, &Notes::default()).await;
-            judging.ended(outcome.is_ok());
+            judging.finish(outcome.is_ok());
             if let Ok(outcome) = &outcome {
                 let lasts = if outcome.is_some() { self.success } else { self.failure };
                 self.cache.insert(key, outcome.clone(), lasts);

@@ -48,7 +48,7 @@ pub enum PresentedCertificate {
     /// Signed by a trusted client CA.
     Verified(ClientCertificate),
     /// Rejected, with the reason for the log.
-    Refused(String),
+    Rejected(String),
 }
 
 /// A client certificate, verified against each kind of CA.
@@ -95,9 +95,9 @@ pub struct Authenticator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unauthenticated {
     /// The request has no credential.
-    NothingShown,
+    NoCredential,
     /// A credential was rejected.
-    Refused,
+    Rejected,
 }
 
 /// Clients get the same Status for both.
@@ -142,13 +142,13 @@ impl Authenticator {
             match user {
                 Ok(Some(user)) => return Ok(Authenticated::new(with_authenticated_group(user))),
                 Ok(None) => {}
-                Err(error) => refused = refuse(&error.to_string()),
+                Err(error) => refused = log_rejection(&error.to_string()),
             }
         }
         let websocket = match credentials.headers.map_or(Ok(None), websocket::token) {
             Ok(token) => token,
             Err(reason) => {
-                refused = refuse(reason);
+                refused = log_rejection(reason);
                 None
             }
         };
@@ -161,13 +161,13 @@ impl Authenticator {
         for token in bearer.into_iter().chain(websocket.as_deref()) {
             match self.token_user(token, &self.api_audiences, notes).await {
                 Ok(found) => return Ok(Authenticated::new(found.user)),
-                Err(reasons) => refused = refuse(&aggregate(reasons)),
+                Err(reasons) => refused = log_rejection(&aggregate(reasons)),
             }
         }
         match !refused && self.anonymous.allows_path(credentials.path) {
             true => Ok(Authenticated::new(UserInfo::anonymous())),
-            false if refused => Err(Unauthenticated::Refused),
-            false => Err(Unauthenticated::NothingShown),
+            false if refused => Err(Unauthenticated::Rejected),
+            false => Err(Unauthenticated::NoCredential),
         }
     }
 
@@ -257,7 +257,7 @@ fn aggregate(mut reasons: Vec<String>) -> String {
     }
 }
 
-fn refuse(reason: &str) -> bool {
+fn log_rejection(reason: &str) -> bool {
     tracing::debug!(reason, "unable to authenticate the request");
     true
 }
@@ -265,7 +265,7 @@ fn refuse(reason: &str) -> bool {
 fn certificate_user(credentials: Credentials<'_>) -> Result<Option<UserInfo>, Error> {
     match credentials.certificates.and_then(|certificates| certificates.client.as_ref()) {
         None => Ok(None),
-        Some(PresentedCertificate::Refused(reason)) => Err(Error::Credential(reason.clone())),
+        Some(PresentedCertificate::Rejected(reason)) => Err(Error::Credential(reason.clone())),
         Some(PresentedCertificate::Verified(certificate)) if certificate.not_after < credentials.now => {
             Err(Error::Credential("the client certificate has expired".to_owned()))
         }

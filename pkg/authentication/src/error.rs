@@ -35,7 +35,7 @@ pub enum Error {
 
 impl Error {
     /// Adds the step that failed.
-    pub(crate) fn within(self, step: impl Into<String>) -> Self {
+    pub(crate) fn context(self, step: impl Into<String>) -> Self {
         Error::Step { step: step.into(), source: Box::new(self) }
     }
 }

@@ -155,7 +155,7 @@ impl Issuers {
         let Some(issuer) = self.issuers.iter().find(|issuer| issuer.url == claimed) else { return Ok(None) };
         let began = Instant::now();
         let user = issuer.user(token).await;
-        self.metrics.judged(&issuer.url, user.is_ok(), began.elapsed());
+        self.metrics.record_verification(&issuer.url, user.is_ok(), began.elapsed());
         user.map(Some)
     }
 }
@@ -205,10 +205,10 @@ impl IssuerAuthenticator {
             return Err(Error::Credential("oidc: authenticator not initialized".to_owned()));
         }
         let verified = self.verifier.verify(token).await;
-        let mut claims = verified.map_err(|error| error.within("oidc: verify token"))?;
+        let mut claims = verified.map_err(|error| error.context("oidc: verify token"))?;
         if let Some(distributed) = &self.distributed {
             let expanded = distributed.expand(&mut claims).await;
-            expanded.map_err(|error| error.within("oidc: could not expand distributed claims"))?;
+            expanded.map_err(|error| error.context("oidc: could not expand distributed claims"))?;
         }
         Ok(TokenUser { user: self.claim_mapper.user(&claims)?, audiences: Vec::new() })
     }

@@ -49,7 +49,7 @@ impl RequestHeaders {
     ) -> Result<Option<UserInfo>, Error> {
         let certificate = match proxy {
             None => return Ok(None),
-            Some(PresentedCertificate::Refused(reason)) => return Err(Error::Credential(reason.clone())),
+            Some(PresentedCertificate::Rejected(reason)) => return Err(Error::Credential(reason.clone())),
             Some(PresentedCertificate::Verified(certificate)) => certificate,
         };
         if certificate.not_after < now {
@@ -61,10 +61,10 @@ impl RequestHeaders {
                 "x509: subject with cn={name} is not in the allowed list"
             )));
         }
-        Ok(self.named(headers))
+        Ok(self.user_info(headers))
     }
 
-    fn named(&self, headers: &HeaderMap) -> Option<UserInfo> {
+    fn user_info(&self, headers: &HeaderMap) -> Option<UserInfo> {
         let first = |names: &[String]| {
             let values = names.iter().filter_map(|name| headers.get(name.trim()));
             values.map(|value| text(value.as_bytes())).find(|value| !value.is_empty())
@@ -192,7 +192,7 @@ mod tests {
                 );
             };
         check(&[], None, Ok(false));
-        check(&[], Some(PresentedCertificate::Refused("no".to_owned())), Err("no"));
+        check(&[], Some(PresentedCertificate::Rejected("no".to_owned())), Err("no"));
         check(&[], Some(proxy("x", 4)), Err("the client certificate has expired"));
         check(&["a", "b"], Some(proxy("b", 9)), Ok(true));
         check(&["a"], Some(proxy("b", 9)), Err("x509: subject with cn=b is not in the allowed list"));

@@ -111,7 +111,7 @@ impl Series {
     }
 
     /// Records the duration of match conditions.
-    pub(crate) fn conditions_judged(&self, took: Duration) {
+    pub(crate) fn record_match_conditions(&self, took: Duration) {
         self.condition_seconds.observe_duration(took);
     }
 

@@ -101,7 +101,7 @@ impl Webhook {
         }
         let began = self.clock.now();
         let judged = self.options.conditions.evaluate(&review::for_conditions(attributes));
-        self.series.conditions_judged(since(self.clock.as_ref(), began));
+        self.series.record_match_conditions(since(self.clock.as_ref(), began));
         match &judged.errors {
             0 => {}
             _ => self.series.conditions_failed(),
@@ -120,7 +120,7 @@ impl Webhook {
         if let Some(verdict) = remembered().get(&key, self.clock.now()) {
             return Ok(verdict);
         }
-        let verdict = self.ask(spec).await?;
+        let verdict = self.post_review(spec).await?;
         let ttl = if verdict.allowed { self.options.authorized_ttl } else { self.options.unauthorized_ttl };
         if review::is_cacheable(attributes) {
             remembered().put(key, verdict.clone(), self.clock.now(), ttl);
@@ -128,14 +128,14 @@ impl Webhook {
         Ok(verdict)
     }
 
-    async fn ask(&self, spec: Value) -> Result<ReviewStatus, Error> {
+    async fn post_review(&self, spec: Value) -> Result<ReviewStatus, Error> {
         let version = self.options.version;
         let last = Mutex::new(CallResult::Error);
         let mut pending = PendingCall {
             series: &self.series,
             clock: self.clock.as_ref(),
             finished: false,
-            began: self.clock.now(),
+            started_at: self.clock.now(),
         };
         let failed = |attempt: Attempt| {
             *last.lock().unwrap_or_else(PoisonError::into_inner) = attempt.failed();
@@ -169,14 +169,14 @@ fn since(clock: &dyn Clock, began: UnixTime) -> Duration {
 struct PendingCall<'w> {
     series: &'w Series,
     clock: &'w dyn Clock,
-    began: UnixTime,
+    started_at: UnixTime,
     finished: bool,
 }
 
 impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            self.series.called(CallResult::Canceled, since(self.clock, self.began));
+            self.series.called(CallResult::Canceled, since(self.clock, self.started_at));
         }
     }
 }

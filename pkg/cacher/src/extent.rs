@@ -90,7 +90,7 @@ impl Resource {
     }
 
     /// Records the store's number of objects; `None` if counting failed.
-    pub fn counted(&self, objects: Option<u64>) {
+    pub fn record_stored_count(&self, objects: Option<u64>) {
         self.stored_count
             .store(objects.map_or(NOT_COUNTED, |n| i64::try_from(n).unwrap_or(i64::MAX)), Relaxed);
     }
@@ -189,9 +189,9 @@ mod tests {
         let mut resource = resource(&[]);
         resource.cache = None;
         assert_eq!((resource.extent("", None), resource.objects()), (None, None));
-        resource.counted(None);
+        resource.record_stored_count(None);
         assert_eq!((resource.extent("", None), resource.objects()), (None, Some(-1)));
-        resource.counted(Some(3));
+        resource.record_stored_count(Some(3));
         let expected = Extent { objects: 3, bytes: 3072, stored: true };
         assert_eq!((resource.extent("a", None), resource.objects()), (Some(expected), Some(3)));
     }

@@ -18,10 +18,10 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3);
 /// Time for the watch to deliver a revision before a progress notification is requested from the store: the
 /// last write may be to an unwatched key. It exceeds the usual delivery time, so a busy store gets no
 /// requests. Much shorter than upstream's 100 ms.
-const PROGRESS_AFTER: Duration = Duration::from_millis(5);
+const PROGRESS_DELAY: Duration = Duration::from_millis(5);
 
 /// Interval of further progress requests while readers wait.
-const PROGRESS_AGAIN: Duration = Duration::from_millis(75);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(75);
 
 /// The revision up to which all caches are complete. It never decreases.
 #[derive(Debug, Default)]
@@ -118,15 +118,15 @@ impl Frontier {
             while self.has_lagging_readers().await {
                 if let Err(error) = store.request_progress().await {
                     tracing::debug!(%error, "progress request failed; readers keep waiting");
-                    if matches!(error, storage::Error::Refused(_)) {
+                    if matches!(error, storage::Error::Rejected(_)) {
                         self.progress_rejected.notify_waiters();
                     }
                 }
                 let target = self.awaited_revision.load(Ordering::SeqCst);
                 if self.load() < target {
-                    let _ = timeout(PROGRESS_AGAIN, self.wait_until_reached(target)).await;
+                    let _ = timeout(PROGRESS_INTERVAL, self.wait_until_reached(target)).await;
                 } else {
-                    let _ = timeout(PROGRESS_AGAIN, self.waiter_added.notified()).await;
+                    let _ = timeout(PROGRESS_INTERVAL, self.waiter_added.notified()).await;
                 }
             }
         }
@@ -142,8 +142,8 @@ impl Frontier {
         };
         tokio::select! {
             biased;
-            named = reached => if named { sleep(PROGRESS_AFTER).await },
-            () = sleep(PROGRESS_AFTER) => {}
+            named = reached => if named { sleep(PROGRESS_DELAY).await },
+            () = sleep(PROGRESS_DELAY) => {}
         }
         let known = self.load() < target && self.existing_waiters.load(Ordering::SeqCst) > 0;
         known || self.requested_waiters.load(Ordering::SeqCst) > 0

@@ -116,7 +116,7 @@ impl Memo {
         }
         let again = self.requested_forms.fetch_or(bit(representation), Relaxed) & bit(representation) != 0;
         if let Some(form) = out.get(begin..).filter(|_| again) {
-            self.keep(representation, budget, || Bytes::copy_from_slice(form), form.len());
+            self.insert(representation, budget, || Bytes::copy_from_slice(form), form.len());
         }
         Ok(())
     }
@@ -137,11 +137,11 @@ impl Memo {
         }
         let bytes = encode()?;
         self.requested_forms.fetch_or(bit(representation), Relaxed);
-        self.keep(representation, budget, || bytes.clone(), bytes.len());
+        self.insert(representation, budget, || bytes.clone(), bytes.len());
         Ok(bytes)
     }
 
-    fn keep(
+    fn insert(
         &self,
         representation: Representation,
         budget: &Arc<Budget>,

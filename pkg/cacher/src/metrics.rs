@@ -50,19 +50,19 @@ const TERMINATED: Family<Counter, 2> = Family::counter(
     "Counter of watchers closed due to unresponsiveness broken by resource type.",
     ["group", "resource"],
 );
-const LISTS: Family<Counter, 3> = Family::counter(
+const CACHE_LISTS: Family<Counter, 3> = Family::counter(
     Stability::Alpha,
     "apiserver_cache_list_total",
     "Number of LIST requests served from watch cache",
     ["group", "index", "resource"],
 );
-const FETCHED: Family<Counter, 3> = Family::counter(
+const CACHE_FETCHED: Family<Counter, 3> = Family::counter(
     Stability::Alpha,
     "apiserver_cache_list_fetched_objects_total",
     "Number of objects read from watch cache in the course of serving a LIST request",
     ["group", "index", "resource"],
 );
-const RETURNED: Family<Counter, 2> = Family::counter(
+const CACHE_RETURNED: Family<Counter, 2> = Family::counter(
     Stability::Alpha,
     "apiserver_cache_list_returned_objects_total",
     "Number of objects returned for a LIST request from watch cache",
@@ -112,7 +112,7 @@ const WAIT_SECONDS: Family<Histogram, 2> = Family::histogram(
     &buckets::CACHE_WAIT_SECONDS,
 );
 const WATCHES: Family<Gauge, 2> = Family::gauge(
-    Stability::Unlevelled,
+    Stability::Internal,
     "mainstay_watch_cache_watches",
     "Watches of a watch cache.",
     ["group", "resource"],
@@ -230,7 +230,7 @@ const COUNTERS: [CounterReader; 11] = [
     (&INITIALIZATIONS, |row| row.stats.map(|_| row.metrics.initializations.get())),
     (&INITIAL_EVENTS, |row| row.stats.map(|stats| stats.initial_events)),
     (&TERMINATED, |row| row.stats.map(|stats| stats.terminated)),
-    (&RETURNED, |row| row.stats.map(|_| row.metrics.cache_returned.get())),
+    (&CACHE_RETURNED, |row| row.stats.map(|_| row.metrics.cache_returned.get())),
     (&STORAGE_EVENTS, |row| Some(row.metrics.events.get())),
     (&STORAGE_LISTS, |row| Some(row.metrics.storage_lists.get())),
     (&STORAGE_FETCHED, |row| Some(row.metrics.storage_fetched.get())),
@@ -257,9 +257,9 @@ impl Delegator {
                 &INITIALIZATIONS,
                 &INITIAL_EVENTS,
                 &TERMINATED,
-                &LISTS,
-                &FETCHED,
-                &RETURNED,
+                &CACHE_LISTS,
+                &CACHE_FETCHED,
+                &CACHE_RETURNED,
                 &STORAGE_EVENTS,
                 &STORAGE_LISTS,
                 &STORAGE_FETCHED,
@@ -282,7 +282,7 @@ impl Delegator {
         for (family, value) in COUNTERS {
             let mut samples = page.family(family);
             for row in &rows {
-                samples.counted([row.group, row.resource], value(row).unwrap_or(0));
+                samples.add_nonzero([row.group, row.resource], value(row).unwrap_or(0));
             }
         }
         for (family, value) in GAUGES {
@@ -293,12 +293,12 @@ impl Delegator {
                 }
             }
         }
-        write_by_index(page, &LISTS, &rows, |metrics| &metrics.cache_lists);
-        write_by_index(page, &FETCHED, &rows, |metrics| &metrics.cache_fetched);
+        write_by_index(page, &CACHE_LISTS, &rows, |metrics| &metrics.cache_lists);
+        write_by_index(page, &CACHE_FETCHED, &rows, |metrics| &metrics.cache_fetched);
         write_consistent_reads(page, &rows);
         let mut samples = page.family(&WAIT_SECONDS);
         for row in &rows {
-            samples.used([row.group, row.resource], &row.metrics.waits);
+            samples.write_used([row.group, row.resource], &row.metrics.waits);
         }
     }
 }
@@ -324,7 +324,7 @@ fn write_by_index(
     let mut samples = page.family(family);
     for row in rows {
         for (index, counter) in ["", "f"].iter().zip(counters(row.metrics)) {
-            samples.used([row.group, index, row.resource], counter);
+            samples.write_used([row.group, index, row.resource], counter);
         }
     }
 }
@@ -339,7 +339,7 @@ fn write_consistent_reads(page: &mut MetricsPage<'_>, rows: &[Row]) {
             ("false", "true", &reads.cached),
             ("false", "false", &reads.failed),
         ] {
-            samples.used([fallback, row.group, row.resource, success], counter);
+            samples.write_used([fallback, row.group, row.resource, success], counter);
         }
     }
 }

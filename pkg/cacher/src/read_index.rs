@@ -18,7 +18,7 @@ type SharedRead = Shared<BoxFuture<'static, Result<Revision, Error>>>;
 struct Round {
     /// True once the store is called: too late to join.
     started: Arc<AtomicBool>,
-    answer: SharedRead,
+    read: SharedRead,
 }
 
 /// Batches reads of the store's revision.
@@ -45,10 +45,10 @@ impl ReadIndex {
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         match &*round {
             // A reader that finds this flag unset arrived before the store is called.
-            Some(open) if !open.started.load(Ordering::SeqCst) => open.answer.clone(),
+            Some(open) if !open.started.load(Ordering::SeqCst) => open.read.clone(),
             _ => {
-                let before = round.take().map(|round| round.answer);
-                round.insert(self.next_round(before)).answer.clone()
+                let before = round.take().map(|round| round.read);
+                round.insert(self.next_round(before)).read.clone()
             }
         }
     }
@@ -57,7 +57,7 @@ impl ReadIndex {
         let started = Arc::new(AtomicBool::new(false));
         let store = Arc::clone(&self.store);
         let begin = Arc::clone(&started);
-        let answer = async move {
+        let read = async move {
             if let Some(before) = before {
                 // Its error is reported to its own waiters.
                 let _ = before.await;
@@ -65,7 +65,7 @@ impl ReadIndex {
             begin.store(true, Ordering::SeqCst);
             store.current_revision().await
         };
-        Round { started, answer: answer.boxed().shared() }
+        Round { started, read: read.boxed().shared() }
     }
 }
 

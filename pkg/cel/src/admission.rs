@@ -16,7 +16,7 @@ const VARIABLES: &str = "kubernetes.variables";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// Any type, for variables.
-    Anything,
+    Any,
     /// A boolean, for match conditions and validations.
     Bool,
     /// A string, for messages.
@@ -176,7 +176,7 @@ pub fn compile_for(env: &Environment, text: &str, returns: Returns) -> Result<Ch
     let checked = compile(env, text)?;
     let found = checked.types.declared_text(checked.result());
     let wanted: &[&str] = match returns {
-        Returns::Anything => return Ok(checked),
+        Returns::Any => return Ok(checked),
         Returns::Bool => &["bool"],
         Returns::String => &["string"],
         Returns::StringOrNull => &["string", "null_type"],
@@ -252,7 +252,7 @@ mod tests {
     fn variables_have_the_types_of_their_expressions() {
         let mut variables = Variables::new();
         let env = environment(35, Options::default(), None);
-        variables.declare("list", compile_for(&env, "[1]", Returns::Anything).ok().as_ref());
+        variables.declare("list", compile_for(&env, "[1]", Returns::Any).ok().as_ref());
         variables.declare("wrong", None);
         let of = |text: &str| detail(Options::default(), Some(&variables), text, Returns::Bool);
         assert_eq!(of("variables.list[0] == 1 && variables.wrong"), "");

@@ -74,7 +74,7 @@ impl Arena {
 
     /// Allocates a list of values that are already in the arena.
     pub(crate) fn filled<'a>(&'a self, values: &'a [Value<'a>]) -> Outcome<'a> {
-        Ok(Value::List(List::Values(self.keep(values)?)))
+        Ok(Value::List(List::Values(self.alloc(values)?)))
     }
 
     /// Allocates a map. For equal keys the later entry wins.
@@ -85,12 +85,12 @@ impl Arena {
                 return Err(Abort::CostLimit);
             }
         }
-        Ok(Value::Map(Map::Growing(self.keep(map)?)))
+        Ok(Value::Map(Map::Growing(self.alloc(map)?)))
     }
 
     /// Allocates a map that the host provides.
     pub fn view<'a>(&'a self, view: &'a dyn MapView<'a>) -> Outcome<'a> {
-        Ok(Value::Map(Map::View(self.keep(view)?)))
+        Ok(Value::Map(Map::View(self.alloc(view)?)))
     }
 
     /// Allocates a string.
@@ -114,7 +114,7 @@ impl Arena {
     ///
     /// # Errors
     /// The arena is full.
-    pub fn keep<T>(&self, value: T) -> Result<&T, Abort> {
+    pub fn alloc<T>(&self, value: T) -> Result<&T, Abort> {
         self.0.try_alloc(value).map(|value| &*value).map_err(|_| Abort::CostLimit)
     }
 
@@ -131,7 +131,7 @@ impl Arena {
 
     /// Allocates `optional.of(value)`.
     pub fn optional<'a>(&'a self, value: Value<'a>) -> Outcome<'a> {
-        Ok(Value::Optional(Some(self.keep(value)?)))
+        Ok(Value::Optional(Some(self.alloc(value)?)))
     }
 
     /// Allocates a value of a library's type.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::env::Provider;
 use crate::escaping::is_reserved;
-use crate::estimate::{Place, Range, Segment, Sizes};
+use crate::estimate::{DataPosition, Range, Segment, Sizes};
 use crate::types::{Type, Types};
 
 /// Maximum request size in bytes. It bounds sizes that have no other bound.
@@ -22,10 +22,10 @@ struct Declaration {
     max: u64,
     /// Minimum length in bytes of the JSON form.
     min_serialized: u64,
-    key: Option<Place>,
-    element: Option<Place>,
+    key: Option<DataPosition>,
+    element: Option<DataPosition>,
     /// Fields by their name in expressions.
-    fields: HashMap<Box<str>, Place>,
+    fields: HashMap<Box<str>, DataPosition>,
     /// True if a selection by name leads to a map's values.
     names_values: bool,
 }
@@ -49,7 +49,7 @@ impl Declaration {
 pub struct Builder {
     types: Types,
     declarations: Vec<Declaration>,
-    objects: HashMap<Box<str>, Place>,
+    objects: HashMap<Box<str>, DataPosition>,
 }
 
 /// A complete set of declarations.
@@ -57,7 +57,7 @@ pub struct Builder {
 pub struct Declared {
     types: Arc<Types>,
     declarations: Vec<Declaration>,
-    objects: HashMap<Box<str>, Place>,
+    objects: HashMap<Box<str>, DataPosition>,
     /// True if fields named like a keyword need no escaping.
     keywords: bool,
 }
@@ -73,25 +73,25 @@ impl Builder {
         &mut self.types
     }
 
-    fn add(&mut self, declaration: Declaration) -> Place {
+    fn add(&mut self, declaration: Declaration) -> DataPosition {
         self.declarations.push(declaration);
-        Place(self.declarations.len() as u32 - 1)
+        DataPosition(self.declarations.len() as u32 - 1)
     }
 
     /// Declares a scalar with at most `max` code points or bytes and at least `min_serialized` bytes of JSON.
-    pub fn simple(&mut self, ty: Type, max: u64, min_serialized: u64) -> Place {
+    pub fn simple(&mut self, ty: Type, max: u64, min_serialized: u64) -> DataPosition {
         self.add(Declaration::new(ty, max, min_serialized))
     }
 
     /// Declares a list of at most `max` elements.
-    pub fn list(&mut self, element: Place, max: u64) -> Place {
+    pub fn list(&mut self, element: DataPosition, max: u64) -> DataPosition {
         let element_type = self.get(element).ty;
         let ty = self.types.list(element_type);
         self.add(Declaration { element: Some(element), ..Declaration::new(ty, max, 2) })
     }
 
     /// Declares a map of at most `max` entries.
-    pub fn map(&mut self, key: Place, value: Place, max: u64) -> Place {
+    pub fn map(&mut self, key: DataPosition, value: DataPosition, max: u64) -> DataPosition {
         let key_type = self.get(key).ty;
         let value_type = self.get(value).ty;
         let ty = self.types.map(key_type, value_type);
@@ -100,12 +100,17 @@ impl Builder {
 
     /// Lets a selection by name (`attributes.a`) use the size bound of the map's values. Off by default:
     /// upstream does this only for device attributes.
-    pub fn select_values(&mut self, map: Place) {
+    pub fn select_values(&mut self, map: DataPosition) {
         self.declarations[map.0 as usize].names_values = true;
     }
 
     /// Declares an object with these fields.
-    pub fn object(&mut self, name: &str, fields: Vec<(String, Place)>, min_serialized: u64) -> Place {
+    pub fn object(
+        &mut self,
+        name: &str,
+        fields: Vec<(String, DataPosition)>,
+        min_serialized: u64,
+    ) -> DataPosition {
         let ty = self.types.object(name);
         let fields = fields.into_iter().map(|(name, place)| (name.into(), place)).collect();
         let place = self.add(Declaration { fields, ..Declaration::new(ty, 0, min_serialized) });
@@ -113,17 +118,17 @@ impl Builder {
         place
     }
 
-    fn get(&self, place: Place) -> &Declaration {
+    fn get(&self, place: DataPosition) -> &Declaration {
         &self.declarations[place.0 as usize]
     }
 
     /// Returns the type of a declaration.
-    pub fn type_of(&self, place: Place) -> Type {
+    pub fn type_of(&self, place: DataPosition) -> Type {
         self.get(place).ty
     }
 
     /// Returns the minimum length in bytes of the JSON form.
-    pub fn min_serialized(&self, place: Place) -> u64 {
+    pub fn min_serialized(&self, place: DataPosition) -> u64 {
         self.get(place).min_serialized
     }
 
@@ -145,16 +150,16 @@ impl Declared {
     }
 
     /// Returns the type of a declaration.
-    pub fn type_of(&self, place: Place) -> Type {
+    pub fn type_of(&self, place: DataPosition) -> Type {
         self.get(place).ty
     }
 
     /// Returns the minimum length in bytes of the JSON form.
-    pub fn min_serialized(&self, place: Place) -> u64 {
+    pub fn min_serialized(&self, place: DataPosition) -> u64 {
         self.get(place).min_serialized
     }
 
-    fn get(&self, place: Place) -> &Declaration {
+    fn get(&self, place: DataPosition) -> &Declaration {
         &self.declarations[place.0 as usize]
     }
 }
@@ -177,17 +182,17 @@ pub struct DeclaredSizes<'a> {
     /// Declarations that contain the root.
     pub declared: &'a Declared,
     /// Declaration at the root of every path.
-    pub root: Place,
+    pub root: DataPosition,
     /// Variable that paths must start with; `None` for any.
     pub variable: Option<&'a str>,
 }
 
 impl Sizes for DeclaredSizes<'_> {
-    fn root(&mut self, first: Segment<'_>) -> Option<Place> {
+    fn root(&mut self, first: Segment<'_>) -> Option<DataPosition> {
         self.variable.is_none_or(|variable| first == Segment::Name(variable)).then_some(self.root)
     }
 
-    fn step(&mut self, place: Place, segment: Segment<'_>) -> Option<Place> {
+    fn step(&mut self, place: DataPosition, segment: Segment<'_>) -> Option<DataPosition> {
         let declaration = self.declared.get(place);
         match segment {
             Segment::Items | Segment::Values => declaration.element,
@@ -198,7 +203,7 @@ impl Sizes for DeclaredSizes<'_> {
         }
     }
 
-    fn size(&mut self, place: Option<Place>, _: &Types, _: Type) -> Option<Range> {
+    fn size(&mut self, place: Option<DataPosition>, _: &Types, _: Type) -> Option<Range> {
         Some(Range { min: 0, max: self.declared.get(place?).max })
     }
 }

@@ -6,7 +6,7 @@ use crate::checked::Checked;
 use crate::compile::{compile, unusable_pattern};
 use crate::declared::{Builder, Declared, DeclaredSizes};
 use crate::env::Environment;
-use crate::estimate::{Place, estimate};
+use crate::estimate::{DataPosition, estimate};
 use crate::overloads::Libraries;
 use crate::types::Type;
 
@@ -26,7 +26,7 @@ const COST_MAX: u64 = 1_000_000;
 pub struct Selectors {
     env: Environment,
     declared: Arc<Declared>,
-    device: Place,
+    device: DataPosition,
     /// True if attributes can be lists, whose type is only determined at run time.
     lists: bool,
 }
@@ -94,7 +94,7 @@ impl Selectors {
 }
 
 /// Declares the device with its size bounds.
-fn declare(builder: &mut Builder, features: Features) -> Place {
+fn declare(builder: &mut Builder, features: Features) -> DataPosition {
     let domain = builder.simple(Type::STRING, DOMAIN_MAX, 2);
     let id = builder.simple(Type::STRING, ID_MAX, 2);
     // A list has fewer values than a scalar may have characters, so the same bound holds.

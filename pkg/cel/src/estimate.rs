@@ -8,7 +8,7 @@ mod lists;
 mod path;
 mod range;
 
-pub use path::{NoSizes, Place, Segment, Sizes};
+pub use path::{DataPosition, NoSizes, Segment, Sizes};
 pub use range::Range;
 
 use crate::checked::Checked;
@@ -44,7 +44,7 @@ pub fn estimate_with(checked: &Checked, sizes: &mut dyn Sizes, presence: Range, 
         presence,
         kubernetes,
         paths: vec![Path::Empty; nodes],
-        known: vec![None; nodes],
+        sizes_by_node: vec![None; nodes],
         entries: vec![None; nodes],
         locals: Vec::new(),
     };
@@ -113,7 +113,7 @@ struct Estimator<'a> {
     /// By node: path of its value in the declared data.
     paths: Vec<Path>,
     /// By node: computed sizes.
-    known: Vec<Option<Range>>,
+    sizes_by_node: Vec<Option<Range>>,
     /// By node: sizes of entries.
     entries: Vec<Option<Entries>>,
     locals: Vec<Local>,
@@ -213,7 +213,7 @@ impl Estimator<'_> {
         match self.checked.syntax.kind(init) {
             Kind::Literal(_) => self.set_size(expr, |this| this.size(init)),
             Kind::List { .. } | Kind::Map(_) => {
-                self.known[expr.index()] = Some(count);
+                self.sizes_by_node[expr.index()] = Some(count);
                 if let Some(entries) = self.entries(step) {
                     self.entries[expr.index()] = Some(entries);
                 }
@@ -290,7 +290,7 @@ impl Estimator<'_> {
             }
         }
         if size.is_some() {
-            self.known[expr.index()] = size;
+            self.sizes_by_node[expr.index()] = size;
         }
         sum.plus(cost)
     }

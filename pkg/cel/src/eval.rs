@@ -262,7 +262,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         let b = self.operand(nodes[1])?;
         // Kubernetes' cost rule covers `==` only.
         let charge = if negated { Charge::Smaller } else { Charge::Equality };
-        self.settle_two(charge, [nodes[0], nodes[1]], [a, b])?;
+        self.charge_binary_call(charge, [nodes[0], nodes[1]], [a, b])?;
         if a.is_error() || b.is_error() {
             return Ok(if a.is_error() { a } else { b });
         }
@@ -344,7 +344,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         self.constructed(nodes, 30)?;
         match failed {
             Some(error) => Ok(error),
-            None => Ok(Value::Map(Map::Growing(self.arena.keep(map)?))),
+            None => Ok(Value::Map(Map::Growing(self.arena.alloc(map)?))),
         }
     }
 

@@ -112,20 +112,20 @@ impl Printer<'_> {
             self.text(syntax.name(name));
             self.text(",");
         }
-        self.part("// Target", comprehension.range, ",");
+        self.section("// Target", comprehension.range, ",");
         self.line();
         self.text("// Accumulator");
         self.line();
         self.text(syntax.name(comprehension.accumulator));
         self.text(",");
-        self.part("// Init", comprehension.init, ",");
-        self.part("// LoopCondition", comprehension.condition, ",");
-        self.part("// LoopStep", comprehension.step, ",");
-        self.part("// Result", comprehension.result, ")");
+        self.section("// Init", comprehension.init, ",");
+        self.section("// LoopCondition", comprehension.condition, ",");
+        self.section("// LoopStep", comprehension.step, ",");
+        self.section("// Result", comprehension.result, ")");
         self.indent -= 1;
     }
 
-    fn part(&mut self, title: &str, expr: Expr, end: &str) {
+    fn section(&mut self, title: &str, expr: Expr, end: &str) {
         self.line();
         self.text(title);
         self.line();

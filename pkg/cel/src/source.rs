@@ -99,7 +99,7 @@ impl Error {
 /// Errors of one text, in the order of detection.
 #[derive(Clone, Debug, Default)]
 pub struct Errors {
-    kept: Vec<Error>,
+    errors: Vec<Error>,
     total: usize,
 }
 
@@ -108,13 +108,13 @@ impl Errors {
     pub fn report(&mut self, location: Location, message: impl Into<String>) {
         self.total += 1;
         if self.total <= MAX_ERRORS {
-            self.kept.push(Error { location, message: message.into() });
+            self.errors.push(Error { location, message: message.into() });
         }
     }
 
     /// Returns the stored errors.
-    pub fn kept(&self) -> &[Error] {
-        &self.kept
+    pub fn as_slice(&self) -> &[Error] {
+        &self.errors
     }
 
     /// Returns the number of reported errors, including those that are not stored.
@@ -129,7 +129,7 @@ impl Errors {
 
     /// Formats all errors by position, one per line.
     pub fn display(&self, source: &Source<'_>) -> String {
-        let mut sorted: Vec<&Error> = self.kept.iter().collect();
+        let mut sorted: Vec<&Error> = self.errors.iter().collect();
         sorted.sort_by_key(|error| error.location);
         let mut shown: Vec<String> = sorted.iter().map(|error| error.display(source)).collect();
         if self.total > MAX_ERRORS {

@@ -37,7 +37,7 @@ impl StepBudget {
     }
 
     /// Runs a closure one level deeper, unless the depth limit is reached.
-    pub(crate) fn within<T>(&self, run: impl FnOnce() -> Result<T, Abort>) -> Result<T, Abort> {
+    pub(crate) fn run_nested<T>(&self, run: impl FnOnce() -> Result<T, Abort>) -> Result<T, Abort> {
         let depth = self.depth.get();
         if depth >= DEPTH_MAX {
             return Err(Abort::CostLimit);

@@ -19,7 +19,7 @@ use crate::checked::{Checked, Reference};
 use crate::compile::{CompileError, compile, unusable_pattern};
 use crate::declared::{Declared, DeclaredSizes, REQUEST_BYTES_MAX};
 use crate::env::Environment;
-use crate::estimate::{Place, estimate};
+use crate::estimate::{DataPosition, estimate};
 use crate::ext::ParseError;
 use crate::types::{Type, Types};
 
@@ -68,7 +68,7 @@ pub struct CompiledRule {
 /// Environments for the rules of one declaration.
 pub struct RuleEnvironments {
     declared: Arc<Declared>,
-    place: Place,
+    position: DataPosition,
     new: OldSelfEnvironments,
     stored: OldSelfEnvironments,
 }
@@ -82,8 +82,13 @@ struct OldSelfEnvironments {
 impl RuleEnvironments {
     /// Extends the environments for new and for stored expressions with `self` and `oldSelf` of a
     /// declaration.
-    pub fn new(new: &Environment, stored: &Environment, declared: &Arc<Declared>, place: Place) -> Self {
-        let ty = declared.type_of(place);
+    pub fn new(
+        new: &Environment,
+        stored: &Environment,
+        declared: &Arc<Declared>,
+        position: DataPosition,
+    ) -> Self {
+        let ty = declared.type_of(position);
         let mut types = Types::on(declared.types());
         let old = types.optional(ty);
         let types = Arc::new(types);
@@ -94,7 +99,7 @@ impl RuleEnvironments {
                 optional: env.variable(OLD_SELF, old),
             }
         };
-        Self { declared: declared.clone(), place, new: pair(new), stored: pair(stored) }
+        Self { declared: declared.clone(), position, new: pair(new), stored: pair(stored) }
     }
 
     /// Compiles a rule and its message expression.
@@ -107,7 +112,7 @@ impl RuleEnvironments {
             Ok((checked, cost)) => {
                 compiled.uses_old_self = uses(&checked, OLD_SELF);
                 compiled.max_cost = cost;
-                compiled.max_cardinality = max_cardinality(self.declared.min_serialized(self.place));
+                compiled.max_cardinality = max_cardinality(self.declared.min_serialized(self.position));
                 compiled.rule = Some(checked);
             }
             Err(RuleError::Type) => {
@@ -157,7 +162,7 @@ impl RuleEnvironments {
         if let Some(cause) = unusable_pattern(&checked) {
             return Err(RuleError::Program(cause));
         }
-        let mut sizes = DeclaredSizes { declared: &self.declared, root: self.place, variable: None };
+        let mut sizes = DeclaredSizes { declared: &self.declared, root: self.position, variable: None };
         let cost = estimate(&checked, &mut sizes).max;
         Ok((checked, cost))
     }

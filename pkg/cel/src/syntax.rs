@@ -112,7 +112,7 @@ pub enum Kind {
     List {
         /// The elements; see [`Syntax::exprs`].
         elements: Span,
-        /// Ascending list indices of the optional elements; see [`Syntax::places`].
+        /// Ascending list indices of the optional elements; see [`Syntax::optional_indices`].
         optional: Span,
     },
     /// `{k: v}`; see [`Syntax::entries`].
@@ -145,7 +145,7 @@ pub struct Node {
 pub struct Syntax {
     nodes: Vec<Node>,
     exprs: Vec<Expr>,
-    places: Vec<u32>,
+    optional_indices: Vec<u32>,
     entries: Vec<Entry>,
     comprehensions: Vec<Comprehension>,
     /// Concatenated text of all names.
@@ -206,8 +206,8 @@ impl Syntax {
     }
 
     /// Returns the indices of optional elements.
-    pub fn places(&self, span: Span) -> &[u32] {
-        &self.places[span.range()]
+    pub fn optional_indices(&self, span: Span) -> &[u32] {
+        &self.optional_indices[span.range()]
     }
 
     /// Returns the entries of a map or the fields of a message.
@@ -295,8 +295,8 @@ impl Syntax {
     }
 
     /// Stores indices of optional elements.
-    pub fn add_places(&mut self, places: &[u32]) -> Span {
-        append(&mut self.places, places)
+    pub fn add_optional_indices(&mut self, places: &[u32]) -> Span {
+        append(&mut self.optional_indices, places)
     }
 
     /// Stores entries.

@@ -29,18 +29,22 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub async fn call(&self, request: Request<Bytes>, limits: &Limits) -> Result<Response<Bytes>, Error> {
-        timeout(limits.total, self.follow(request, limits)).await.unwrap_or(Err(Error::Timeout))
+        timeout(limits.total, self.follow_redirects(request, limits)).await.unwrap_or(Err(Error::Timeout))
     }
 
-    async fn follow(&self, mut request: Request<Bytes>, limits: &Limits) -> Result<Response<Bytes>, Error> {
+    async fn follow_redirects(
+        &self,
+        mut request: Request<Bytes>,
+        limits: &Limits,
+    ) -> Result<Response<Bytes>, Error> {
         let repeatable = matches!(*request.method(), Method::GET | Method::HEAD);
         for _ in 0..=limits.redirects_max {
-            let answer = self.send_whole(&request).await?;
+            let answer = self.send_and_read(&request).await?;
             let redirects = matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308);
             let to = answer.headers().get(LOCATION);
             let Some(to) = to.filter(|_| redirects && repeatable && limits.redirects_max > 0) else {
                 let (head, body) = answer.into_parts();
-                return Ok(Response::from_parts(head, whole(body, limits.response_bytes_max).await?));
+                return Ok(Response::from_parts(head, read_body(body, limits.response_bytes_max).await?));
             };
             let to = target(request.uri(), to.to_str().unwrap_or_default())?;
             if is_cross_origin(request.uri(), &to) {
@@ -79,7 +83,7 @@ fn target(base: &Uri, location: &str) -> Result<Uri, Error> {
 }
 
 /// Reads a whole body.
-async fn whole(mut body: Body, max: usize) -> Result<Bytes, Error> {
+async fn read_body(mut body: Body, max: usize) -> Result<Bytes, Error> {
     let mut read = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(of_body)?;

@@ -244,7 +244,7 @@ impl Client {
     /// Any except [`Error::Timeout`], [`Error::TooLarge`], [`Error::Redirect`].
     pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, Error> {
         if request.body().is_end_stream() {
-            self.send_whole(&request.map(|_| Bytes::new())).await
+            self.send_and_read(&request.map(|_| Bytes::new())).await
         } else {
             self.send_once(request).await
         }
@@ -252,7 +252,7 @@ impl Client {
 
     /// Like [`send`](Self::send), for a body in memory. It is retried on another connection if the server
     /// reports that it did not process the request, as an HTTP/2 server does when it shuts down.
-    pub(crate) async fn send_whole(&self, request: &Request<Bytes>) -> Result<Response<Body>, Error> {
+    pub(crate) async fn send_and_read(&self, request: &Request<Bytes>) -> Result<Response<Body>, Error> {
         let mut pause = Duration::ZERO;
         for _ in 0..RETRIES_MAX {
             match self.send_once(request.clone().map(full)).await {
@@ -303,7 +303,7 @@ impl Client {
             }
         });
         in_origin_form(&mut request);
-        let answer = sender.send_request(request).await.map_err(|error| Error::before_answer(&error))?;
+        let answer = sender.send_request(request).await.map_err(|error| Error::before_response(&error))?;
         Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 
@@ -387,7 +387,7 @@ fn from_pool_error(error: &legacy::Error) -> Error {
             return error.clone();
         }
         if let Some(error) = found.downcast_ref::<hyper::Error>() {
-            return Error::before_answer(error);
+            return Error::before_response(error);
         }
         cause = found.source();
     }

@@ -122,7 +122,7 @@ impl TlsClient {
     ///
     /// # Errors
     /// In the words of Go's `crypto/tls`.
-    pub async fn over(&self, stream: impl Io + 'static) -> Result<Box<dyn Io>, Error> {
+    pub async fn handshake(&self, stream: impl Io + 'static) -> Result<Box<dyn Io>, Error> {
         handshake(&self.config, &self.name, stream).await.map(|(stream, _)| stream)
     }
 }

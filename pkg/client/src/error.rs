@@ -43,11 +43,11 @@ impl Error {
     }
 
     /// Converts an error that occurred before the response.
-    pub(crate) fn before_answer(error: &hyper::Error) -> Self {
+    pub(crate) fn before_response(error: &hyper::Error) -> Self {
         if was_not_processed(error) {
             return Error::NotProcessed(causes(error));
         }
-        if is_cut_off(error) { Error::Closed } else { Error::of_hyper(error) }
+        if is_unexpected_eof(error) { Error::Closed } else { Error::of_hyper(error) }
     }
 
     /// Converts a connection error.
@@ -58,7 +58,7 @@ impl Error {
         if error.is_parse_too_large() {
             return Error::Http("net/http: server response headers exceeded their limit; aborted".to_owned());
         }
-        if is_cut_off(error) {
+        if is_unexpected_eof(error) {
             return Error::Http("unexpected EOF".to_owned());
         }
         Error::Http(causes(error))
@@ -78,7 +78,7 @@ fn was_not_processed(error: &dyn std::error::Error) -> bool {
 }
 
 /// Returns true if the connection ended in the middle of a body.
-fn is_cut_off(error: &dyn std::error::Error) -> bool {
+fn is_unexpected_eof(error: &dyn std::error::Error) -> bool {
     let mut causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof)

@@ -61,7 +61,7 @@ struct Variable {
 
 impl Exec {
     /// Applies upstream's defaults and resolves a relative command path against a directory.
-    pub(crate) fn within(mut self, directory: &Path) -> Self {
+    pub(crate) fn resolved_in(mut self, directory: &Path) -> Self {
         if self.interactive_mode.is_empty() && self.api_version == credential::V1BETA1 {
             self.interactive_mode = "IfAvailable".to_owned();
         }
@@ -241,7 +241,7 @@ impl Inner {
         let output = timeout(RUN_MAX, output(program)).await;
         if let Some(counted) = self.registration.get() {
             counted.record_run(match &output {
-                Ok(Ok((code, _))) => RunResult::Ended(code.unwrap_or(-1)),
+                Ok(Ok((code, _))) => RunResult::Exited(code.unwrap_or(-1)),
                 Ok(Err(_)) => RunResult::NotFound,
                 Err(_elapsed) => RunResult::Failed,
             });

@@ -328,7 +328,7 @@ impl User {
             _ => {}
         }
         if let Some(exec) = &self.exec {
-            errors.extend(exec.clone().within(directory).errors(name));
+            errors.extend(exec.clone().resolved_in(directory).errors(name));
         }
         let uid = &self.as_uid;
         let groups = &self.as_groups;
@@ -360,7 +360,7 @@ impl User {
     /// As [`ExecPlugin::new`].
     fn plugin(&self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Option<ExecPlugin>, Error> {
         let Some(exec) = &self.exec else { return Ok(None) };
-        let plugin = ExecPlugin::new(exec.clone().within(directory), Arc::clone(clock))?;
+        let plugin = ExecPlugin::new(exec.clone().resolved_in(directory), Arc::clone(clock))?;
         let has_credentials = self.bearer(directory).is_some()
             || self.basic().is_some()
             || self.certificate(directory)?.is_some();

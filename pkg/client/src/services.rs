@@ -105,7 +105,7 @@ fn port_name<'s>(service: &'s Service, name: &str, port: i32) -> Result<&'s str,
     found.map(|(_, name)| name.as_str()).ok_or_else(missing)
 }
 
-fn at(host: &str, port: i32) -> Result<Address, Box<Status>> {
+fn parse_address(host: &str, port: i32) -> Result<Address, Box<Status>> {
     let port = u16::try_from(port).map_err(|_| Status::unmapped(format!("invalid port {port}")))?;
     Ok(Address { host: host.to_owned(), port })
 }
@@ -117,9 +117,9 @@ fn cluster_ip(service: &Service, name: &str, port: i32) -> Result<Address, Box<S
         }
         "ClusterIP" | "LoadBalancer" | "NodePort" => {
             port_name(service, name, port)?;
-            at(&service.cluster_ip, port)
+            parse_address(&service.cluster_ip, port)
         }
-        "ExternalName" => at(&service.external_name, port),
+        "ExternalName" => parse_address(&service.external_name, port),
         other => Err(unsupported(other)),
     }
 }
@@ -147,7 +147,7 @@ fn endpoint(
             let (before, after) = slice.endpoints.split_at(random(count).min(count));
             let ready = after.iter().chain(before).find(|(_, ready)| ready.unwrap_or(true));
             if let Some((address, _)) = ready {
-                return at(address, number);
+                return parse_address(address, number);
             }
         }
     }

@@ -169,12 +169,12 @@ impl Webhook {
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
         let took = began.elapsed();
         let answer = outcome.as_ref().ok().map(|answer| (answer.status().as_u16(), answer.body().len()));
-        self.metrics.as_ref().inspect(|host| host.called(body.len(), answer, took));
+        self.metrics.as_ref().inspect(|host| host.record_call(body.len(), answer, took));
         tell(Attempt { code, took, timed_out });
         match outcome {
             // The content type is ignored: upstream's clients have one decoder and use it for all types.
             Ok(answer) if answer.status().is_success() => Ok(answer.into_body()),
-            Ok(answer) => Err(refused(&answer)),
+            Ok(answer) => Err(response_error(&answer)),
             Err(error) => {
                 let message = error.of_request(&Method::POST, &self.url);
                 let retryable = message.contains("connection reset by peer")
@@ -193,7 +193,7 @@ struct Status {
 }
 
 /// Converts an unsuccessful response to the error of upstream's client.
-fn refused(answer: &Response<Bytes>) -> CallError {
+fn response_error(answer: &Response<Bytes>) -> CallError {
     let code = answer.status();
     let of_status = serde_json::from_slice::<Status>(answer.body()).ok();
     let of_status = of_status.filter(|status| status.kind == "Status" && !status.message.is_empty());

@@ -19,7 +19,7 @@ mod selection;
 mod vec;
 
 pub use buckets::Buckets;
-pub use family::{Desc, Described, Family, Kind, Metric, Stability, Summary};
+pub use family::{AnyFamily, Desc, Family, Kind, Metric, Stability, Summary};
 pub use handles::{Counter, Gauge};
 pub use histogram::{Distribution, Histogram};
 pub use number::Number;

@@ -206,12 +206,12 @@ impl Span {
 
     /// Runs a future within this span, which ends with the future unless there is another clone. Without a
     /// span and latencies, the future runs within the current span.
-    pub fn within<F: Future + Unpin>(self, future: F) -> SpanFuture<F> {
+    pub fn instrument<F: Future + Unpin>(self, future: F) -> SpanFuture<F> {
         SpanFuture { span: self, future }
     }
 }
 
-/// A future within a span; see [`Span::within`].
+/// A future within a span; see [`Span::instrument`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct SpanFuture<F> {
@@ -318,10 +318,10 @@ mod tests {
         let work = pin!(async {
             Span::current().event("within");
             let inner = Span::current().child("inner", || vec![("len", 5_usize.into())]);
-            inner.within(pin!(async { Span::current().event("deeper") })).await;
+            inner.instrument(pin!(async { Span::current().event("deeper") })).await;
             Span::current().event("back");
         });
-        assert!(poll(root.within(work)).is_ready());
+        assert!(poll(root.instrument(work)).is_ready());
         Span::current().event("outside");
         let expected =
             ["root: within", "root: Internal inner 1", "root/inner: deeper", "root/inner: end", "root: back"];
@@ -333,9 +333,9 @@ mod tests {
     fn span_is_not_current_after_pending_or_panic() {
         let (root, _) = Noted::root();
         let waiting = pin!(std::future::pending::<()>());
-        assert!(poll(root.clone().within(waiting)).is_pending() && Span::current().is_none());
+        assert!(poll(root.clone().instrument(waiting)).is_pending() && Span::current().is_none());
         let panics = pin!(async { assert!(Span::current().is_none(), "there is one") });
-        assert!(catch_unwind(AssertUnwindSafe(|| poll(root.within(panics)))).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| poll(root.instrument(panics)))).is_err());
         assert!(Span::current().is_none());
     }
 
@@ -347,10 +347,10 @@ mod tests {
             let work = pin!(async {
                 let inner = Span::current().child("inner", Vec::new);
                 inner
-                    .within(pin!(async { Span::record_step(Step::Storage, Duration::from_millis(2)) }))
+                    .instrument(pin!(async { Span::record_step(Step::Storage, Duration::from_millis(2)) }))
                     .await;
             });
-            assert!(poll(span.timed(&latencies).within(work)).is_ready());
+            assert!(poll(span.timed(&latencies).instrument(work)).is_ready());
         }
         Span::record_step(Step::Storage, Duration::from_secs(9));
         assert_eq!(latencies.all().collect::<Vec<_>>(), [(Step::Storage, Duration::from_millis(4))]);

@@ -63,7 +63,7 @@ pub fn roles(registry: &Registry) -> Result<PostStartHook, Error> {
     let policy = Policy::new(registry)?;
     let work = Box::pin(async move {
         let done = until_done("bootstrap roles", FAST_RETRY, || policy.ensure()).await;
-        done.map_err(|error| error.within("unable to initialize roles"))
+        done.map_err(|error| error.context("unable to initialize roles"))
     });
     Ok(PostStartHook { name: "rbac/bootstrap-roles", work })
 }
@@ -74,7 +74,7 @@ pub fn priority_classes(registry: &Registry) -> Result<PostStartHook, Error> {
     let classes = objects::of_kind("scheduling.k8s.io/v1", "PriorityClass")?;
     let work = Box::pin(async move {
         let done = until_done("system priority classes", FAST_RETRY, || existing(&client, &classes)).await;
-        done.map_err(|error| error.within("unable to add default system priority classes"))
+        done.map_err(|error| error.context("unable to add default system priority classes"))
     });
     Ok(PostStartHook { name: "scheduling/bootstrap-system-priority-classes", work })
 }
@@ -85,7 +85,7 @@ pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook,
     let what = "flow schemas and priority levels";
     let work = Box::pin(async move {
         let done = until_done(what, SLOW_RETRY, || flow_control.ensure()).await;
-        done.map_err(|error| error.within("unable to initialize APF bootstrap configuration"))?;
+        done.map_err(|error| error.context("unable to initialize APF bootstrap configuration"))?;
         tasks.spawn(every_minute(what), move || {
             let flow_control = Arc::clone(&flow_control);
             async move { flow_control.maintain().await }
@@ -97,5 +97,5 @@ pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook,
 
 /// Returns the schedule: once a minute, after a separate first round.
 fn every_minute(name: &'static str) -> Schedule {
-    Schedule { name, period: MINUTE, jitter: 0.1, first: FirstRound::Later }
+    Schedule { name, period: MINUTE, jitter: 0.1, first: FirstRound::AfterPeriod }
 }

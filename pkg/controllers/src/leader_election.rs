@@ -78,7 +78,7 @@ pub struct ElectionOptions {
 /// The leader election controller.
 pub struct LeaderElection {
     client: LoopbackClient,
-    follower: Informer<ElectionProjection>,
+    informer: Informer<ElectionProjection>,
     candidates: Client,
     /// The served API version of LeaseCandidates.
     version: &'static str,
@@ -95,13 +95,13 @@ pub struct LeaderElection {
 /// Background task and shutdown task.
 pub struct Election {
     pub run: BoxFuture<'static, ()>,
-    pub leave: BoxFuture<'static, ()>,
+    pub shutdown: BoxFuture<'static, ()>,
     pub hook: PostStartHook,
 }
 
 /// Error of an attempt to elect the leader of a lease.
 #[derive(Debug, thiserror::Error)]
-enum LookError {
+enum ElectionAttemptError {
     #[error(transparent)]
     Election(#[from] ElectionError),
     #[error(transparent)]
@@ -131,11 +131,11 @@ impl LeaderElection {
         let leases =
             resources::find(GROUP, "v1", "leases", "").ok_or(Error::Missing("leases are not known"))?;
         let rows = [row, leases].map(Handle::from).to_vec();
-        let (follower, following) = Informer::new(registry, "leader election", rows);
+        let (informer, following) = Informer::new(registry, "leader election", rows);
         let stop = (CancellationToken::new(), CancellationToken::new());
         let election = LeaderElection {
             client,
-            follower: follower.clone(),
+            informer: informer.clone(),
             candidates: Client::of(registry, row),
             version,
             times,
@@ -145,22 +145,22 @@ impl LeaderElection {
             queue: tasks.metrics(NAME),
             stop: stop.clone(),
         };
-        let leave = Box::pin(async move {
+        let shutdown = Box::pin(async move {
             stop.0.cancel();
             if timeout(times.renew_deadline, stop.1.cancelled()).await.is_err() {
                 tracing::warn!("the lease of the leader election was not given up in time");
             }
         });
-        let known = start_event(async move { follower.ready().await });
+        let known = start_event(async move { informer.ready().await });
         let hook = hook::hook("start-kube-apiserver-coordinated-leader-election-controller", known);
-        Ok(Some(Election { run: Box::pin(election.run(following)), leave, hook }))
+        Ok(Some(Election { run: Box::pin(election.run(following)), shutdown, hook }))
     }
 
     async fn run(self, following: InformerTask<ElectionProjection>) {
         let terms = async {
-            self.stop.0.run_until_cancelled(self.follower.ready()).await;
+            self.stop.0.run_until_cancelled(self.informer.ready()).await;
             while !self.stop.0.is_cancelled() {
-                self.lead().await;
+                self.run_term().await;
                 self.stop.0.run_until_cancelled(sleep(self.times.retry_period)).await;
             }
             self.stop.1.cancel();
@@ -169,19 +169,19 @@ impl LeaderElection {
     }
 
     /// Waits for leadership, processes leases while it leads, and releases the lease.
-    async fn lead(&self) {
+    async fn run_term(&self) {
         let client = self.client.clone();
         let identity = self.identity.clone();
         let mut lock = Lock::new(client, identity, self.times.lease_duration, Arc::clone(&self.metrics));
         if self.stop.0.run_until_cancelled(self.acquire(&mut lock)).await.is_some() {
             tracing::info!(identity = self.identity, "leads the election of leaders");
-            self.metrics.leads(true);
+            self.metrics.set_leader(true);
             tokio::select! {
                 () = self.renew_until_lost(&mut lock) => {}
                 () = self.decide() => {}
                 () = self.stop.0.cancelled() => {}
             }
-            self.metrics.leads(false);
+            self.metrics.set_leader(false);
             tracing::info!("leads the election of leaders no more");
         }
         // The lease may belong to this server even if the acquisition returned an error.
@@ -230,7 +230,7 @@ impl LeaderElection {
         let mut due = Instant::now();
         let mut failed = BTreeSet::new();
         loop {
-            let known = self.follower.snapshot();
+            let known = self.informer.snapshot();
             let all = Instant::now() >= due;
             let wanted =
                 known.leases_with_candidates().filter(|name| all || known.has_changed_since(name, seen));
@@ -242,7 +242,7 @@ impl LeaderElection {
                 due = Instant::now() + RECHECK_INTERVAL;
             }
             tokio::select! {
-                () = self.follower.wait_for(|known| known.changes() != seen) => {}
+                () = self.informer.wait_for(|known| known.changes() != seen) => {}
                 () = sleep_until(due) => {}
             }
         }
@@ -269,7 +269,11 @@ impl LeaderElection {
         fail
     }
 
-    async fn process_lease(&self, known: &ElectionProjection, name: &Name) -> Result<(), LookError> {
+    async fn process_lease(
+        &self,
+        known: &ElectionProjection,
+        name: &Name,
+    ) -> Result<(), ElectionAttemptError> {
         let lease = known.lease(name).as_ref().map(Lease::of);
         let candidates: Vec<Candidate> = known.candidates(name).cloned().collect();
         let now = self.clock.now();

@@ -25,7 +25,7 @@ use client::{Address, Client, Dialer, Limits, Options, Source, Tls, Trust};
 use component_base::metrics::MetricsRegistry;
 use endpoints::aggregated::{BackendAddress, HeaderError, set_user};
 use endpoints::peers::{
-    PEER_PROXIED, PeerGroups, PeerMetrics, PeerProxy, PeerResolver, ResourceName, SyncFailure,
+    PEER_PROXIED, PeerGroups, PeerMetrics, PeerProxy, PeerResolver, ResourceName, SyncErrorReason,
 };
 use endpoints::proxy::{Network, SingleClient};
 use futures::future::{BoxFuture, join, ready};
@@ -165,19 +165,19 @@ impl PeerProxyParts {
             row("apiregistration.k8s.io", "apiservices"),
         ];
         let rows = rows.into_iter().flatten().collect();
-        let (follower, following) = Informer::new(registry, "peers", rows);
+        let (informer, following) = Informer::new(registry, "peers", rows);
         let (attempted, all_met) = watch::channel(false);
         let asker = DiscoveryClient {
             directory: Arc::clone(&directory),
-            follower: follower.clone(),
+            informer: informer.clone(),
             client,
             metrics: metrics.clone(),
             attempted,
-            said: BTreeMap::new(),
+            peers: BTreeMap::new(),
             defined: HashMap::new(),
             number: 0,
         };
-        let known = start_event(async move { follower.ready().await });
+        let known = start_event(async move { informer.ready().await });
         let attempted =
             start_event(async move { _ = all_met.clone().wait_for(|attempted| *attempted).await });
         // The local catalog describes this server's own resources.
@@ -213,13 +213,13 @@ fn client(options: PeerProxyOptions) -> Result<Client, Error> {
 /// Discovery client for the other servers.
 struct DiscoveryClient {
     directory: Arc<PeerDirectory>,
-    follower: Informer<PeerProjection>,
+    informer: Informer<PeerProjection>,
     client: Client,
     metrics: PeerMetrics,
     /// True once discovery of all initial servers was attempted.
     attempted: watch::Sender<bool>,
     /// Discovery results by server, with the holders of their identities.
-    said: BTreeMap<String, Peer>,
+    peers: BTreeMap<String, Peer>,
     /// Versions defined by objects, and the time of their deletion.
     defined: HashMap<GroupVersion, Option<Instant>>,
     number: u64,
@@ -249,7 +249,7 @@ enum PeerError {
 /// State of a peer.
 struct Peer {
     holder: String,
-    said: PeerDiscovery,
+    discovery: PeerDiscovery,
     /// Time of the next attempt and its back-off; `None` after a success.
     retry: Option<(Instant, Duration)>,
 }
@@ -261,10 +261,10 @@ impl DiscoveryClient {
             loop {
                 let due = self.due();
                 tokio::select! {
-                    () = self.follower.wait_for(|known| Some(known.changes()) != seen) => {}
+                    () = self.informer.wait_for(|known| Some(known.changes()) != seen) => {}
                     () = sleep_until(due) => {}
                 }
-                let known = self.follower.snapshot();
+                let known = self.informer.snapshot();
                 seen = Some(known.changes());
                 self.update_servers(&known);
                 self.run_due().await;
@@ -277,7 +277,7 @@ impl DiscoveryClient {
 
     /// Returns the time of the next scheduled work.
     fn due(&self) -> Instant {
-        let again = self.said.values().filter_map(|peer| Some(peer.retry?.0));
+        let again = self.peers.values().filter_map(|peer| Some(peer.retry?.0));
         let gone = self.defined.values().filter_map(|since| Some((*since)? + GRACE));
         again.chain(gone).min().unwrap_or_else(|| Instant::now() + GRACE)
     }
@@ -287,12 +287,12 @@ impl DiscoveryClient {
         let now = Instant::now();
         let others: BTreeMap<&str, &str> =
             known.servers().filter(|(name, _)| *name != self.directory.own_name).collect();
-        self.said.retain(|name, _| others.contains_key(name.as_str()));
+        self.peers.retain(|name, _| others.contains_key(name.as_str()));
         for (name, holder) in others {
-            if self.said.get(name).is_none_or(|peer| peer.holder != holder) {
+            if self.peers.get(name).is_none_or(|peer| peer.holder != holder) {
                 let holder = holder.to_owned();
-                let said = PeerDiscovery::default();
-                self.said.insert(name.to_owned(), Peer { holder, said, retry: Some((now, PAUSES.0)) });
+                let discovery = PeerDiscovery::default();
+                self.peers.insert(name.to_owned(), Peer { holder, discovery, retry: Some((now, PAUSES.0)) });
             }
         }
         let defined: HashSet<&GroupVersion> = known.defined().collect();
@@ -306,15 +306,15 @@ impl DiscoveryClient {
     /// Runs all due discoveries concurrently.
     async fn run_due(&mut self) {
         let now = Instant::now();
-        let turns = self.said.iter().filter(|(_, peer)| peer.retry.is_some_and(|(at, _)| at <= now));
+        let turns = self.peers.iter().filter(|(_, peer)| peer.retry.is_some_and(|(at, _)| at <= now));
         let names: Vec<String> = turns.map(|(name, _)| name.clone()).collect();
         let asked = names.iter().map(|name| self.discover(name));
         let answers = futures::future::join_all(asked).await;
         for (name, answer) in names.into_iter().zip(answers) {
-            let Some(peer) = self.said.get_mut(&name) else { continue };
+            let Some(peer) = self.peers.get_mut(&name) else { continue };
             match answer {
                 Ok(said) => {
-                    (peer.said, peer.retry) = (said, None);
+                    (peer.discovery, peer.retry) = (said, None);
                     tracing::info!(server = name, "knows what another server serves");
                 }
                 Err(error) => {
@@ -328,14 +328,14 @@ impl DiscoveryClient {
 
     async fn discover(&self, server: &str) -> Result<PeerDiscovery, PeerError> {
         let Some(address) = self.directory.address(server).await else {
-            self.metrics.sync_failed(SyncFailure::Endpoint);
+            self.metrics.record_sync_error(SyncErrorReason::Endpoint);
             return Err(PeerError::NoAddress);
         };
         let mut said = PeerDiscovery::default();
         for path in ["/api", "/apis"] {
             let answer = self.fetch(&address, path).await;
-            let read = answer.and_then(|document| Ok(said.take(&document)?));
-            read.inspect_err(|_| self.metrics.sync_failed(SyncFailure::Fetch))?;
+            let read = answer.and_then(|document| Ok(said.add_document(&document)?));
+            read.inspect_err(|_| self.metrics.record_sync_error(SyncErrorReason::Fetch))?;
         }
         Ok(said)
     }
@@ -359,7 +359,7 @@ impl DiscoveryClient {
             PeerError::Request { message, source }
         })?;
         let code = answer.status().as_u16();
-        self.metrics.passed_on(code, &ResourceName { group: "", version: "", resource: "" });
+        self.metrics.record_proxied(code, &ResourceName { group: "", version: "", resource: "" });
         if code == 200 { Ok(answer.into_body()) } else { Err(PeerError::Code(code)) }
     }
 
@@ -369,8 +369,8 @@ impl DiscoveryClient {
             |group: &str, version: &str| self.defined.contains_key(&(group.to_owned(), version.to_owned()));
         let mut by_server = BTreeMap::new();
         let mut resources = BTreeMap::new();
-        for (name, peer) in &self.said {
-            let said = peer.said.without(left_out);
+        for (name, peer) in &self.peers {
+            let said = peer.discovery.without_versions(left_out);
             by_server.insert(name.clone(), said.groups);
             resources.insert(name.clone(), said.resources);
         }

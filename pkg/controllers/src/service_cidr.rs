@@ -79,7 +79,7 @@ impl DefaultServiceCidr {
         let work = Box::pin(async move {
             until_done(DESCRIPTION, AT_START, round.clone()).await?;
             tasks.spawn(
-                Schedule { name: DESCRIPTION, period: PERIOD, jitter: 0.1, first: FirstRound::Later },
+                Schedule { name: DESCRIPTION, period: PERIOD, jitter: 0.1, first: FirstRound::AfterPeriod },
                 round,
             );
             Ok(())

@@ -44,7 +44,7 @@ const ROUNDS: Schedule = Schedule {
     name: "storage versions",
     period: Duration::from_secs(600),
     jitter: 0.0,
-    first: FirstRound::Later,
+    first: FirstRound::AfterPeriod,
 };
 
 /// This server's entry for a resource.
@@ -139,7 +139,7 @@ impl StorageVersions {
                 Ok(()) => self.barrier.record(entry, Ok(())),
                 Err(error) => {
                     self.barrier.record(entry, Err(&error));
-                    failed = Some(error.within(entry.name.as_str()));
+                    failed = Some(error.context(entry.name.as_str()));
                 }
             }
         }

@@ -92,7 +92,7 @@ pub enum FirstRound {
     /// Immediately.
     Now,
     /// After one period.
-    Later,
+    AfterPeriod,
     /// As soon as the server is ready.
     WhenReady,
 }
@@ -119,7 +119,7 @@ impl Schedule {
     {
         let goes_on = match self.first {
             FirstRound::Now => !tasks.stopping(),
-            FirstRound::Later => tasks.pause(self.pause(0)).await,
+            FirstRound::AfterPeriod => tasks.pause(self.pause(0)).await,
             FirstRound::WhenReady => tasks.stop.run_until_cancelled(tasks.ready.cancelled()).await.is_some(),
         };
         if !goes_on {
@@ -242,7 +242,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn rounds_repeat_until_shutdown() {
         assert_eq!(seconds_of_rounds(FirstRound::Now, 0..0).await, [0, 10, 20, 30]);
-        assert_eq!(seconds_of_rounds(FirstRound::Later, 0..0).await, [10, 20, 30]);
+        assert_eq!(seconds_of_rounds(FirstRound::AfterPeriod, 0..0).await, [10, 20, 30]);
         assert_eq!(seconds_of_rounds(FirstRound::WhenReady, 0..0).await, [15, 25]);
     }
 

@@ -91,7 +91,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
     let remote = remote_servers(config, &registry, &served, credentials.clone(), &process)?;
     let lazy = config.compiles_lazily().then(|| OnDemand::new(resource_requests, &process.tasks));
     let custom = custom_resources(&registry, &served, &metrics, remote.webhooks, &process, lazy)?;
-    let clients = WebhookClients { ways: remote.ways, itself: credentials, calls: &metrics.webhooks };
+    let clients = WebhookClients { dialers: remote.dialers, loopback: credentials, calls: &metrics.webhooks };
     let authorizer = &access.authorizers.authorizer;
     let plugins = PluginChain::new(config, &registry, &served, authorizer, clients, &process.metrics)?;
     let paths = paths(&served, access.openid.is_some());
@@ -166,7 +166,7 @@ fn start_events(
         cache: start_event(async move { cache.ready().await }),
         authorizers: start_event(authorizers),
         admission: start_event(admission),
-        definitions: custom.known.clone(),
+        definitions: custom.loaded.clone(),
         defined: custom.served.clone(),
         registered: custom.registered.clone(),
         available,

@@ -103,7 +103,7 @@ impl AuthenticationInfo {
             async move { information.sync().await }
         };
         let work = Box::pin(async move {
-            let first = if round().await.is_ok() { FirstRound::Later } else { FirstRound::Now };
+            let first = if round().await.is_ok() { FirstRound::AfterPeriod } else { FirstRound::Now };
             tasks.spawn(Schedule { name: DESCRIPTION, period: PERIOD, jitter: 0.1, first }, round);
             Ok(())
         });

@@ -91,7 +91,7 @@ fn cache(row: &ResourceStats) -> Value {
 
 /// Shows webhook calls by host, finished and in progress.
 fn webhooks(metrics: &ClientMetrics) -> Value {
-    let mut under_way = metrics.under_way(Instant::now());
+    let mut under_way = metrics.in_flight(Instant::now());
     under_way.sort_by_key(|row| std::cmp::Reverse(row.age));
     under_way.truncate(ROWS_MAX);
     let row = |row: &client::webhook::InFlightCalls| {

@@ -101,7 +101,7 @@ const REPORTS_TIME: Duration = Duration::from_secs(60);
 /// Flow control that follows the cluster's objects.
 pub(crate) struct FlowControl {
     fairness: Arc<Fairness>,
-    follower: Informer<Objects>,
+    informer: Informer<Objects>,
     /// Total number of seats.
     seats: u32,
     reporter: DanglingReporter,
@@ -122,12 +122,12 @@ impl FlowControl {
         let rows = ["flowschemas", "prioritylevelconfigurations"];
         let rows = rows.iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
         let rows = rows.map(Handle::from).collect();
-        let (follower, following) = Informer::new(registry, "priority and fairness", rows);
+        let (informer, following) = Informer::new(registry, "priority and fairness", rows);
         let configuration = Objects::bootstrap()?.configuration(seats);
         let fairness = Fairness::new(configuration, SystemClock.now());
         let reporter = DanglingReporter::new(registry)?;
         let reported = BTreeMap::new();
-        Ok((FlowControl { fairness, follower, seats, reporter, reported }, following))
+        Ok((FlowControl { fairness, informer, seats, reporter, reported }, following))
     }
 
     /// Returns the scheduler that assigns seats to requests.
@@ -137,21 +137,21 @@ impl FlowControl {
 
     /// Waits until the objects are loaded.
     pub(crate) fn ready(&self) -> impl Future<Output = ()> + Send + use<> {
-        let follower = self.follower.clone();
+        let follower = self.informer.clone();
         async move { follower.ready().await }
     }
 
     /// Keeps seats and configuration up to date until dropped.
     pub(crate) async fn run(mut self) {
         let fairness = self.fairness();
-        tokio::join!(fairness.run(), self.follow());
+        tokio::join!(fairness.run(), self.apply_changes());
     }
 
-    async fn follow(&mut self) {
+    async fn apply_changes(&mut self) {
         let mut seen = None;
         loop {
-            self.follower.wait_for(|objects| Some(objects.changes) != seen).await;
-            let objects = self.follower.snapshot();
+            self.informer.wait_for(|objects| Some(objects.changes) != seen).await;
+            let objects = self.informer.snapshot();
             seen = Some(objects.changes);
             let configure = || self.fairness.configure(objects.configuration(self.seats));
             if catch_unwind(AssertUnwindSafe(configure)).is_err() {

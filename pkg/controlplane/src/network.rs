@@ -50,7 +50,7 @@ impl SystemNetwork {
         match trust {
             Trust::Kubelet => &self.kubelets,
             Trust::UnverifiedKubelet => &self.unverified,
-            Trust::Anyone => &self.unauthenticated,
+            Trust::AnyServer => &self.unauthenticated,
         }
     }
 }

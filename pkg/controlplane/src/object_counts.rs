@@ -38,7 +38,7 @@ impl ObjectCounts {
             let counted = self.delegator.storage().count(prefix).await;
             let counted =
                 counted.inspect_err(|error| tracing::debug!(prefix, %error, "failed to count objects"));
-            resource.counted(counted.ok());
+            resource.record_stored_count(counted.ok());
         }
     }
 

@@ -68,9 +68,9 @@ impl Replicas {
                 metrics,
             )?
         {
-            let Election { run, leave, hook } = election;
+            let Election { run, shutdown, hook } = election;
             replicas.run.push(run);
-            replicas.before_stop.push(leave);
+            replicas.before_stop.push(shutdown);
             replicas.hooks.push(hook);
         }
         if gates.enabled(Gate::StorageVersionAPI) {

@@ -43,7 +43,7 @@ use crate::encryption_at_rest::EncryptionAtRest;
 pub use crate::error::{ConfigurationError, RunError};
 use crate::loopback::Loopback;
 use crate::process::ProcessContext;
-use crate::system::{SystemClock, heavy_pool};
+use crate::system::{SystemClock, start_cpu_pool};
 use crate::template::{ForkState, InheritedState};
 use crate::{api, huge_pages, memory};
 use controllers::tasks::Tasks;
@@ -259,7 +259,7 @@ impl PreparedServer {
             audit::auditor(&config.audit, &env.clock, &audit_metrics, &webhook_metrics, to_control_plane)?;
         let cpu_pool = match inherited {
             Some(inherited) => inherited.cpu_pool.clone(),
-            None => heavy_pool().map_err(RunError::Threads)?,
+            None => start_cpu_pool().map_err(RunError::Threads)?,
         };
         let store = match inherited {
             Some(inherited) => Store::fork(&inherited.template.image, &config.storage),
@@ -300,9 +300,10 @@ fn chain_options(
     looks: &ConsoleSources,
     store: &Store,
 ) -> ChainOptions {
-    let leaving = lifecycle.disconnecting().clone();
-    let refusing = lifecycle.rejecting().clone();
-    let mut options = ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() };
+    let disconnecting = lifecycle.disconnecting().clone();
+    let rejecting = lifecycle.rejecting().clone();
+    let mut options =
+        ChainOptions { disconnecting, rejecting, memory: memory.clone(), ..config.chain.clone() };
     options.pages.snapshot = store.snapshots();
     if let Some(debugging) = &mut options.pages.debugging {
         debugging.sections.extend(console::sections(looks, store.console_source(), memory));

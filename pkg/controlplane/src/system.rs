@@ -60,19 +60,19 @@ pub(crate) fn host_name() -> String {
 
 /// Niceness of the CPU pool's threads relative to others (`nice(2)`). Under contention they get about a tenth
 /// of a CPU.
-const HEAVY_NICENESS: i32 = 10;
+const CPU_POOL_NICENESS: i32 = 10;
 
 /// Starts the CPU pool with half as many threads as CPUs, and at least one.
 ///
 /// # Errors
 /// The system cannot create more threads.
-pub(crate) fn heavy_pool() -> io::Result<CpuPool> {
+pub(crate) fn start_cpu_pool() -> io::Result<CpuPool> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = NonZeroUsize::new(processors / 2).unwrap_or(NonZeroUsize::MIN);
     CpuPool::start(threads, &Handle::current(), || {
         // On Linux this sets the priority of the calling thread only. If the system refuses, priorities stay
         // equal, which is acceptable.
-        let _ = setpriority_process(None, HEAVY_NICENESS);
+        let _ = setpriority_process(None, CPU_POOL_NICENESS);
     })
 }
 

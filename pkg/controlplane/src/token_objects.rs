@@ -79,7 +79,7 @@ impl TokenObjects for StoredTokenObjects {
             ObjectKind::Node => &self.nodes,
         };
         let (storage, element) = find(client, namespace, name).await?;
-        match living_uid(&element) {
+        match live_uid(&element) {
             Some(uid) => Ok(ObjectState { uid, deletion: None }),
             None => Ok(state(&codec::decode(storage, StoredRef::element(&element)).map_err(unavailable)?)),
         }
@@ -131,7 +131,7 @@ fn state(object: &Object) -> ObjectState {
 
 /// Returns the uid of an object without deletion timestamp, without decoding it. This runs for every request
 /// with a token. `None` if the envelope does not contain enough data.
-fn living_uid(element: &Element) -> Option<String> {
+fn live_uid(element: &Element) -> Option<String> {
     let value = element.value().ok().filter(|value| Envelope::recognizes(value))?;
     let envelope = Envelope::parse(value).ok()?;
     let header = Header::parse(envelope.raw).ok()?;

@@ -158,8 +158,8 @@ impl Connection {
             (protocol @ (HTTP_CONNECT | GRPC), None) => {
                 vec![Error::required(&transport, format!("transport must be set for {protocol}"))]
             }
-            (HTTP_CONNECT, Some(given)) => given.flaw(path),
-            (GRPC, Some(Transport { uds: Some(uds), .. })) => uds.flaw(path),
+            (HTTP_CONNECT, Some(given)) => given.validate(path),
+            (GRPC, Some(Transport { uds: Some(uds), .. })) => uds.validate(path),
             (GRPC, Some(_)) => vec![Error::required(&path.child("uds"), "UDS must be set with GRPC")],
             (protocol, _) => {
                 let given = BadValue::json_text(protocol);
@@ -170,28 +170,28 @@ impl Connection {
 }
 
 impl Transport {
-    fn flaw(&self, path: &Path<'_>) -> Vec<Error> {
+    fn validate(&self, path: &Path<'_>) -> Vec<Error> {
         let at = path.child("tcp");
         match (&self.tcp, &self.uds) {
             (Some(tcp), Some(_)) => {
-                vec![Error::invalid(&at, tcp.as_go_writes_it(), "TCP and UDS cannot both be set")]
+                vec![Error::invalid(&at, tcp.go_value(), "TCP and UDS cannot both be set")]
             }
             (None, None) => vec![Error::required(&at, "One of TCP or UDS must be set")],
-            (Some(tcp), None) => tcp.flaw(path),
-            (None, Some(uds)) => uds.flaw(path),
+            (Some(tcp), None) => tcp.validate(path),
+            (None, Some(uds)) => uds.validate(path),
         }
     }
 }
 
 impl UdsTransport {
-    fn flaw(&self, path: &Path<'_>) -> Vec<Error> {
+    fn validate(&self, path: &Path<'_>) -> Vec<Error> {
         let missing = || Error::invalid(&path.child("udsName"), "nil", "must be present for UDS connections");
         self.uds_name.is_empty().then(missing).into_iter().collect()
     }
 }
 
 impl TcpTransport {
-    fn flaw(&self, path: &Path<'_>) -> Vec<Error> {
+    fn validate(&self, path: &Path<'_>) -> Vec<Error> {
         let at = path.child("tlsConfig");
         match (&self.url, &self.tls_config) {
             (url, None) if url.starts_with("http://") => Vec::new(),
@@ -210,7 +210,7 @@ impl TcpTransport {
     }
 
     /// The struct as Go marshals it. Its members have no JSON tags there.
-    fn as_go_writes_it(&self) -> BadValue {
+    fn go_value(&self) -> BadValue {
         let text = |text: &str| Value::from(text).to_string();
         let tls = self.tls_config.as_ref().map_or_else(
             || "null".to_owned(),

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::Error;
 
 /// Timeout for the proxy's response.
-const ANSWER_MAX: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of the response head in bytes. Upstream allows 1 MiB, which is far more than a response
 /// needs.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
@@ -18,9 +18,9 @@ const HEAD_BYTES_MAX: u64 = 64 << 10;
 /// Reason for a failed CONNECT.
 enum ConnectError {
     /// No valid response was received.
-    Unread(String),
+    NoResponse(String),
     /// An error message for clients.
-    Said(String),
+    Message(String),
 }
 
 /// Sends CONNECT for `target` over `stream`; afterwards the stream carries the target's bytes. `proxy` is the
@@ -33,19 +33,19 @@ pub(crate) async fn connect(
     proxy: &str,
     target: &str,
 ) -> Result<Box<dyn Io>, Error> {
-    let asked = timeout(ANSWER_MAX, send_connect(&mut stream, proxy, target)).await;
-    let asked = asked.unwrap_or_else(|_| Err(ConnectError::Unread("i/o timeout".to_owned())));
+    let asked = timeout(RESPONSE_TIMEOUT, send_connect(&mut stream, proxy, target)).await;
+    let asked = asked.unwrap_or_else(|_| Err(ConnectError::NoResponse("i/o timeout".to_owned())));
     match asked {
         Ok(()) => Ok(stream),
-        Err(ConnectError::Said(why)) => Err(Error::Dial(why)),
-        Err(ConnectError::Unread(why)) => Err(Error::Dial(format!(
+        Err(ConnectError::Message(why)) => Err(Error::Dial(why)),
+        Err(ConnectError::NoResponse(why)) => Err(Error::Dial(format!(
             "reading HTTP response from CONNECT to {target} via proxy {proxy} failed: {why}"
         ))),
     }
 }
 
 async fn send_connect(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), ConnectError> {
-    let unread = |error: std::io::Error| ConnectError::Unread(client::go_io_error_text(&error));
+    let unread = |error: std::io::Error| ConnectError::NoResponse(client::go_io_error_text(&error));
     let request = format!("CONNECT {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     stream.write_all(request.as_bytes()).await.map_err(unread)?;
     stream.flush().await.map_err(unread)?;
@@ -56,7 +56,7 @@ async fn send_connect(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Re
         line.clear();
         reader.read_until(b'\n', &mut line).await.map_err(unread)?;
         if line.last() != Some(&b'\n') {
-            return Err(ConnectError::Unread("unexpected EOF".to_owned()));
+            return Err(ConnectError::NoResponse("unexpected EOF".to_owned()));
         }
         let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
         if first.is_some() && text.is_empty() {
@@ -65,10 +65,10 @@ async fn send_connect(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Re
         first.get_or_insert(text);
     }
     let (code, status) =
-        status(&first.unwrap_or_default()).map_err(|error| ConnectError::Unread(error.to_string()))?;
+        status(&first.unwrap_or_default()).map_err(|error| ConnectError::NoResponse(error.to_string()))?;
     if code != 200 {
         let why = format!("proxy error from {proxy} while dialing {target}, code {code}: {status}");
-        return Err(ConnectError::Said(why));
+        return Err(ConnectError::Message(why));
     }
     // The target waits for the client's first bytes. So bytes that are buffered here come from the proxy and
     // must not be mistaken for the target's.
@@ -76,7 +76,7 @@ async fn send_connect(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Re
         0 => Ok(()),
         more => {
             let why = format!("unexpected {more} bytes of buffered data from CONNECT proxy {}", quote(proxy));
-            Err(ConnectError::Said(why))
+            Err(ConnectError::Message(why))
         }
     }
 }

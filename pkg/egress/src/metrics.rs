@@ -79,9 +79,9 @@ impl Default for DialMetrics {
 
 impl DialMetrics {
     pub(crate) fn register(&self, registry: &MetricsRegistry) {
-        registry.add(&self.starts);
-        registry.add(&self.failures);
-        registry.add(&self.seconds);
+        registry.register_existing(&self.starts);
+        registry.register_existing(&self.failures);
+        registry.register_existing(&self.seconds);
     }
 
     pub(crate) fn started(&self, kind: Kind) {

@@ -80,7 +80,7 @@ impl Proxy {
             ProxyEndpoint::Tcp { address, shown, tls } => {
                 let stream = client::tcp(address).await.map_err(at_connect)?;
                 let stream = match tls {
-                    Some(tls) => tls.over(stream).await.map_err(at_connect)?,
+                    Some(tls) => tls.handshake(stream).await.map_err(at_connect)?,
                     None => Box::new(stream),
                 };
                 (stream, shown)
@@ -102,7 +102,7 @@ impl Proxy {
         self.metrics.started(kind);
         let name = format!("Proxy via {} protocol over {}", kind.protocol(), kind.transport());
         let span = Span::current().child(&name, || vec![("address", target.as_str().into())]);
-        match span.within(pin!(self.dial_target(&target))).await {
+        match span.instrument(pin!(self.dial_target(&target))).await {
             Ok(stream) => {
                 self.metrics.connected(kind, began.elapsed());
                 Ok(stream)

@@ -31,7 +31,7 @@ pub(crate) use packet::{CloseResponse, Data, DialResponse};
 pub(crate) use packet::{Packet, Payload};
 
 /// Timeout for the proxy's dial response (as in konnectivity's client).
-const ANSWER_MAX: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for the proxy's confirmation of a close (as in konnectivity's client).
 const CLOSE_MAX: Duration = Duration::from_secs(10);
 /// Maximum time for which received data may stay unread (as in konnectivity's client). A proxy has one stream
@@ -67,7 +67,7 @@ async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::S
     let _ = packets.try_send(Packet::dial(target, random));
     let mut opening = pin!(open(channel.clone(), queue, random));
     let opened = tokio::select! {
-        opened = timeout(ANSWER_MAX, &mut opening) => opened.ok(),
+        opened = timeout(RESPONSE_TIMEOUT, &mut opening) => opened.ok(),
         () = tell.closed() => None,
     };
     let (inbound, id) = match opened {
@@ -75,7 +75,7 @@ async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::S
         Some(Err(why)) => return drop(tell.send(Err(why))),
         None => {
             let _ = tell.send(Err(Error::Dial("dial timeout, backstop".to_owned())));
-            let _ = packets.try_send(Packet::give_up(random));
+            let _ = packets.try_send(Packet::close_dial(random));
             let _ = timeout(CLOSE_MAX, opening).await;
             return;
         }
@@ -83,7 +83,7 @@ async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::S
     let (near, far) = duplex(BUFFER_BYTES);
     // If the caller has given up, `near` is dropped here, which ends the connection.
     drop(tell.send(Ok(Box::new(near))));
-    carry(inbound, packets, far, id).await;
+    relay(inbound, packets, far, id).await;
     // Dropping the last handle closes the connection to the proxy.
     drop(channel);
 }
@@ -123,7 +123,7 @@ async fn open(
 
 /// Carries bytes until the proxy confirms the end of the connection, or until the timeout after the close
 /// request.
-async fn carry(inbound: Streaming<Packet>, packets: mpsc::Sender<Packet>, far: DuplexStream, id: i64) {
+async fn relay(inbound: Streaming<Packet>, packets: mpsc::Sender<Packet>, far: DuplexStream, id: i64) {
     let (read, write) = split(far);
     let mut incoming = pin!(receive(inbound, write, id));
     tokio::select! {

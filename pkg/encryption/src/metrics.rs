@@ -63,7 +63,7 @@ pub(crate) struct ProviderCounters {
 /// Encryption metrics.
 #[derive(Debug)]
 pub struct EncryptionMetrics {
-    counted: Arc<Mutex<MetricsState>>,
+    state: Arc<Mutex<MetricsState>>,
     seconds: HistogramVec<2>,
 }
 
@@ -78,16 +78,16 @@ struct MetricsState {
 impl EncryptionMetrics {
     /// Registers the metrics of a server.
     pub fn new(registry: &MetricsRegistry) -> Self {
-        let counted = Arc::<Mutex<MetricsState>>::default();
-        let read = Arc::clone(&counted);
+        let state = Arc::<Mutex<MetricsState>>::default();
+        let read = Arc::clone(&state);
         registry.collect(&[&OPERATIONS], move |page| locked(&read).write(page));
-        EncryptionMetrics { counted, seconds: registry.register_vec(&SECONDS) }
+        EncryptionMetrics { state, seconds: registry.register_vec(&SECONDS) }
     }
 
     /// Returns the counters of a provider for a resource. `prefix` is the provider's prefix of encrypted
     /// values.
     pub(crate) fn cell(&self, resource: &str, prefix: &str) -> Arc<ProviderCounters> {
-        let mut counted = self.counted();
+        let mut counted = self.lock();
         let known = (resource.to_owned(), prefix.to_owned());
         if let Some(cell) = counted.cells.get(&known) {
             return Arc::clone(cell);
@@ -102,7 +102,7 @@ impl EncryptionMetrics {
     }
 
     /// Counts the result of one attempt of a provider.
-    pub(crate) fn ended(
+    pub(crate) fn record_transformation(
         &self,
         cell: &ProviderCounters,
         way: Direction,
@@ -128,11 +128,11 @@ impl EncryptionMetrics {
 
     fn failed(&self, resource: &str, way: Direction, prefix: &str, error: &Error) {
         let key = (resource.to_owned(), way, prefix.to_owned(), error.status());
-        *self.counted().failed.entry(key).or_default() += 1;
+        *self.lock().failed.entry(key).or_default() += 1;
     }
 
-    fn counted(&self) -> MutexGuard<'_, MetricsState> {
-        locked(&self.counted)
+    fn lock(&self) -> MutexGuard<'_, MetricsState> {
+        locked(&self.state)
     }
 }
 
@@ -155,7 +155,7 @@ impl MetricsState {
         }
         counts.sort_unstable();
         let mut samples = page.family(&OPERATIONS);
-        counts.into_iter().for_each(|(labels, count)| samples.counted(labels, count));
+        counts.into_iter().for_each(|(labels, count)| samples.add_nonzero(labels, count));
     }
 }
 
@@ -186,11 +186,16 @@ mod tests {
         let page = || registry.to_string();
         let cell = metrics.cell("secrets", "k8s:enc:aesgcm:v1:");
         assert_eq!(page(), "");
-        metrics.ended(&cell, Direction::ToStorage, Duration::from_micros(7), Ok(()));
-        metrics.ended(&cell, Direction::FromStorage, Duration::ZERO, Err(&Error::grpc("no", "Unavailable")));
+        metrics.record_transformation(&cell, Direction::ToStorage, Duration::from_micros(7), Ok(()));
+        metrics.record_transformation(
+            &cell,
+            Direction::FromStorage,
+            Duration::ZERO,
+            Err(&Error::grpc("no", "Unavailable")),
+        );
         metrics.unknown(&cell, &Error::new("no"));
         let identity = metrics.cell("pods", "");
-        metrics.ended(&identity, Direction::FromStorage, Duration::ZERO, Ok(()));
+        metrics.record_transformation(&identity, Direction::FromStorage, Duration::ZERO, Ok(()));
         let page = page();
         for expected in [
             "total{resource=\"secrets\",status=\"OK\",transformation_type=\"to_storage\",\
@@ -215,7 +220,7 @@ mod tests {
             let cell = metrics.cell(&format!("things{number}"), "");
             metrics.unknown(&cell, &Error::new("no"));
         }
-        let counted = metrics.counted();
+        let counted = metrics.lock();
         assert_eq!((counted.cells.len(), counted.failed.len()), (CELLS_MAX + 1, CELLS_MAX + 1));
     }
 }

@@ -100,7 +100,7 @@ impl Protection {
         loop {
             match opening.step() {
                 Step::Done(done) => return Some(done),
-                Step::Ask(provider, sealed) => {
+                Step::CallPlugin(provider, sealed) => {
                     let answer = provider.try_decrypt(sealed, context)?;
                     opening.record_result(answer);
                 }
@@ -117,7 +117,7 @@ impl Protection {
         loop {
             match opening.step() {
                 Step::Done(done) => return done,
-                Step::Ask(provider, sealed) => {
+                Step::CallPlugin(provider, sealed) => {
                     let answer = provider.open(sealed, context).await;
                     opening.record_result(answer);
                 }
@@ -138,7 +138,7 @@ impl Protection {
             ProviderImpl::Keys(keys) => {
                 let sealed = keys.seal(&plain, context, &*self.0.random);
                 if let Some(cell) = part.keys.first() {
-                    self.ended(cell, began, &sealed);
+                    self.record_encryption(cell, began, &sealed);
                 }
                 sealed
             }
@@ -149,13 +149,13 @@ impl Protection {
                 whole.into()
             }),
         };
-        self.ended(&part.cell, began, &sealed);
+        self.record_encryption(&part.cell, began, &sealed);
         sealed
     }
 
-    fn ended(&self, cell: &ProviderCounters, began: Instant, sealed: &Result<Bytes, Error>) {
+    fn record_encryption(&self, cell: &ProviderCounters, began: Instant, sealed: &Result<Bytes, Error>) {
         let how = sealed.as_ref().map(drop);
-        self.0.metrics.ended(cell, Direction::ToStorage, began.elapsed(), how);
+        self.0.metrics.record_transformation(cell, Direction::ToStorage, began.elapsed(), how);
     }
 }
 

@@ -57,7 +57,7 @@ impl Error {
 
     /// Prefixes the error text with the operation that failed.
     #[must_use]
-    pub fn within(self, what: &str) -> Self {
+    pub fn context(self, what: &str) -> Self {
         Self { text: format!("{what}: {}", self.text).into(), ..self }
     }
 

@@ -197,7 +197,7 @@ fn decode_as(
         Format::Json => decode_json(body, body, expected, validation, Vec::new()),
         Format::Yaml => {
             let converted = yaml::to_json(body).map_err(|e| match e {
-                yaml::Error::NoRoom(e) => too_large(e),
+                yaml::Error::BudgetExceeded(e) => too_large(e),
                 e => unrecognized(expected, &e.to_string(), body),
             })?;
             // In an error, the duplicates are one error of the YAML decoder.
@@ -225,7 +225,7 @@ fn decode_cbor(
     let message = expected.registered_type(api_version, kind).map_err(|error| refused(&error))?;
     let decoded =
         cbor::decode_within(message, body, DecodeBudget::of_body(body.len())).map_err(|e| match e {
-            cbor::Error::NoRoom(e) => too_large(e),
+            cbor::Error::BudgetExceeded(e) => too_large(e),
             e => refused(&e),
         })?;
     check_convertible(expected, message, api_version, kind).map_err(|error| refused(&error))?;
@@ -289,7 +289,7 @@ fn decode_json(
     let message = expected.registered_type(api_version, kind).map_err(|error| refused(&error))?;
     let decoded =
         json::decode_within(message, text, DecodeBudget::of_body(body.len())).map_err(|e| match e {
-            json::Error::NoRoom(e) => too_large(e),
+            json::Error::BudgetExceeded(e) => too_large(e),
             e => refused(&expected.reword_error(e)),
         })?;
     check_convertible(expected, message, api_version, kind).map_err(|error| refused(&error))?;
@@ -406,7 +406,7 @@ fn decode_protobuf(body: &[u8], expected: ExpectedType<'_>) -> Result<DecodedBod
     let message = expected.registered_type(api_version, kind).map_err(|error| refused(&error))?;
     let room = DecodeBudget::of_body(body.len());
     let mut object = proto::decode_within(message, envelope.raw, room).map_err(|e| match e {
-        proto::Error::NoRoom(e) => too_large(e),
+        proto::Error::BudgetExceeded(e) => too_large(e),
         e => refused(&e),
     })?;
     check_convertible(expected, message, api_version, kind).map_err(|error| refused(&error))?;

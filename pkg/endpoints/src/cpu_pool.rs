@@ -2,7 +2,7 @@
 //!
 //! All requests share the runtime's threads, so a task must yield every few milliseconds. Decoding,
 //! defaulting, validating and encoding an object do not yield. Their duration depends on the number of bytes,
-//! which is known in advance. Above [`HEAVY_WRITE_BYTES`] or [`HEAVY_READ_BYTES`] the work runs here, in
+//! which is known in advance. Above [`POOL_WRITE_BYTES_MIN`] or [`POOL_READ_BYTES_MIN`] the work runs here, in
 //! order of arrival.
 //!
 //! The threads have a runtime of their own: while one task waits for the store or a webhook, others run. The
@@ -29,11 +29,11 @@ use queue::Queue;
 
 /// A write runs in the CPU pool above this size in bytes of body and stored object. Below it, all steps of a
 /// write take less than about a millisecond.
-pub const HEAVY_WRITE_BYTES: usize = 32 << 10;
+pub const POOL_WRITE_BYTES_MIN: usize = 32 << 10;
 
 /// A read of one object runs in the CPU pool above this number of stored bytes. Most responses are made from
 /// stored bytes without a tree, at a tenth of the cost of a write. YAML and compression take longer.
-pub(crate) const HEAVY_READ_BYTES: usize = 256 << 10;
+pub(crate) const POOL_READ_BYTES_MIN: usize = 256 << 10;
 
 /// Maximum number of started tasks per thread: one computes, the others wait for the store.
 const STARTED_PER_THREAD: usize = 4;
@@ -42,19 +42,19 @@ const STARTED_PER_THREAD: usize = 4;
 const STACK_BYTES: usize = 8 << 20;
 
 const REQUESTS: Family<Gauge, 1> = Family::gauge(
-    Stability::Unlevelled,
+    Stability::Internal,
     "mainstay_heavy_requests",
     "Heavy requests, by whether they have begun or wait for their turn.",
     ["state"],
 );
-const REFUSED: Family<Counter, 0> = Family::counter(
-    Stability::Unlevelled,
+const REJECTED: Family<Counter, 0> = Family::counter(
+    Stability::Internal,
     "mainstay_heavy_requests_refused_total",
     "Heavy requests refused because too many waited.",
     [],
 );
 const WAITED: Family<Summary, 0> = Family::summary(
-    Stability::Unlevelled,
+    Stability::Internal,
     "mainstay_heavy_wait_seconds",
     "How long heavy requests waited for their turn.",
     [],
@@ -80,7 +80,7 @@ struct Shared {
     /// Runtime that drives the I/O of the tasks.
     runtime: Handle,
     queue: Arc<Queue>,
-    refused: AtomicU64,
+    rejected: AtomicU64,
     waits: AtomicU64,
     waited_nanoseconds: AtomicU64,
 }
@@ -107,7 +107,7 @@ impl CpuPool {
             threads: Some(threads),
             runtime: runtime.clone(),
             queue: Arc::new(Queue::new(begun_max)),
-            refused: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
             waits: AtomicU64::new(0),
             waited_nanoseconds: AtomicU64::new(0),
         })))
@@ -126,7 +126,7 @@ impl CpuPool {
     ) -> Result<T, Full> {
         let shared = &*self.0;
         let Ok(mut place) = shared.queue.enqueue(user) else {
-            shared.refused.fetch_add(1, Relaxed);
+            shared.rejected.fetch_add(1, Relaxed);
             return Err(Full);
         };
         let since = Instant::now();
@@ -153,17 +153,17 @@ impl CpuPool {
     /// Registers the pool's metrics.
     pub fn register_metrics(&self, registry: &MetricsRegistry) {
         let pool = self.clone();
-        registry.collect(&[&REQUESTS, &REFUSED, &WAITED], move |page| pool.write_metrics(page));
+        registry.collect(&[&REQUESTS, &REJECTED, &WAITED], move |page| pool.write_metrics(page));
     }
 
     fn write_metrics(&self, page: &mut Page<'_>) {
         let (running, waiting) = self.current();
-        let Shared { refused, waits, waited_nanoseconds, .. } = &*self.0;
+        let Shared { rejected, waits, waited_nanoseconds, .. } = &*self.0;
         let mut samples = page.family(&REQUESTS);
         samples.add(["running"], running);
         samples.add(["waiting"], waiting);
         drop(samples);
-        page.family(&REFUSED).add([], refused.load(Relaxed));
+        page.family(&REJECTED).add([], rejected.load(Relaxed));
         let sum = std::time::Duration::from_nanos(waited_nanoseconds.load(Relaxed)).as_secs_f64();
         page.family(&WAITED).add([], Summary { sum, count: waits.load(Relaxed) });
     }

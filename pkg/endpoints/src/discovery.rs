@@ -268,10 +268,10 @@ fn plain(
 /// Returns the aggregated document with an entity tag, if the request accepts it.
 fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -> Option<DocumentResult> {
     let asked = accept::aggregated(&accept::header(&request.headers))?;
-    Some(aggregated_answer(request, document, asked, &tree))
+    Some(aggregated_response(request, document, asked, &tree))
 }
 
-fn aggregated_answer(
+fn aggregated_response(
     request: &Parts,
     document: &Document,
     accept::AggregatedOptions { format, pretty, .. }: accept::AggregatedOptions,

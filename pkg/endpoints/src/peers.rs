@@ -23,8 +23,8 @@ use crate::discovery::{Discovery, MergedDiscovery};
 use crate::response;
 use crate::routing::dispatch::Response;
 use crate::routing::served::Generation;
-use metrics::ProxyFailure;
-pub use metrics::{PeerMetrics, SyncFailure};
+use metrics::ProxyErrorReason;
+pub use metrics::{PeerMetrics, SyncErrorReason};
 
 /// Marks a forwarded request. The receiver must not forward it again.
 pub const PEER_PROXIED: HeaderName = HeaderName::from_static("x-kubernetes-peer-proxied");
@@ -101,7 +101,7 @@ impl PeerProxy {
     pub(crate) async fn forward(&self, request: ForwardedRequest<'_>) -> Response {
         let named = ResourceName::of(&request.context.info);
         let Some(way) = self.peers.resolve(&named).await else {
-            self.metrics.not_passed_on(&named, ProxyFailure::Endpoint);
+            self.metrics.record_proxy_error(&named, ProxyErrorReason::Endpoint);
             let status = Status::failure(503, Reason::ServiceUnavailable, NO_PEER_ADDRESS);
             return response::status_response(&request.parts.headers, None, &status, &[]);
         };
@@ -110,13 +110,13 @@ impl PeerProxy {
         let named = ResourceName::of(&context.info);
         let answer = match pass_on(way, request, &passed_on).await {
             Err(ProxyError { was_sent: false, message }) => {
-                self.metrics.not_passed_on(&named, ProxyFailure::Transport);
+                self.metrics.record_proxy_error(&named, ProxyErrorReason::Transport);
                 return rejection(503, message);
             }
             Err(ProxyError { message, .. }) => rejection(503, message),
             Ok(answer) => answer,
         };
-        self.metrics.passed_on(answer.status().as_u16(), &named);
+        self.metrics.record_proxied(answer.status().as_u16(), &named);
         answer
     }
 
@@ -128,7 +128,7 @@ impl PeerProxy {
     ) -> Option<Result<http::Response<Bytes>, Status>> {
         let asked = Discovery::aggregated_apis_format(request)?;
         if asked.local_only {
-            self.metrics.alone();
+            self.metrics.record_nopeer();
             return None;
         }
         let merged = self.merged(generation);
@@ -140,10 +140,10 @@ impl PeerProxy {
         let numbers = (generation.number(), groups.number);
         let known = self.merged.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((_, merged)) = known.filter(|(of, _)| *of == numbers) {
-            self.metrics.merged(true);
+            self.metrics.record_merged(true);
             return merged;
         }
-        self.metrics.merged(false);
+        self.metrics.record_merged(false);
         let own = (self.peers.own_name(), generation.discovery().aggregated_groups());
         let merged = Arc::new(MergedDiscovery::new(own, &groups.by_server));
         *self.merged.lock().unwrap_or_else(PoisonError::into_inner) = Some((numbers, Arc::clone(&merged)));

@@ -192,8 +192,9 @@ impl Responder<'_> {
     }
 
     pub(crate) fn success(&self, status: &Status) -> Response {
-        self.trace
-            .refused(|| status_response(self.headers, Some(self.representation), status, &self.warnings))
+        self.trace.serialized_error(|| {
+            status_response(self.headers, Some(self.representation), status, &self.warnings)
+        })
     }
 
     /// Response with a body in the negotiated format, indented and compressed as negotiated.

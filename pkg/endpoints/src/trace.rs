@@ -76,7 +76,7 @@ impl Trace {
     }
 
     /// Encodes an error, recorded like [`serialized`](Self::serialized) responses.
-    pub(crate) fn refused(&self, make: impl FnOnce() -> Response) -> Response {
+    pub(crate) fn serialized_error(&self, make: impl FnOnce() -> Response) -> Response {
         let span = self.begin_response();
         self.until_sent(span, "v1", make())
     }

@@ -122,7 +122,7 @@ impl Engine<'_> {
             return Err(Error::Status(Box::new(status)));
         }
         let ty = self.type_of()?;
-        typed::validate(&patch, ty, Duplicates::Refuse).map_err(|error| {
+        typed::validate(&patch, ty, Duplicates::Reject).map_err(|error| {
             Error::Failed(format!("failed to create typed patch object ({}): {error}", self.name(&patch)))
         })?;
         typed::validate(live, ty, Duplicates::Allow).map_err(|error| {

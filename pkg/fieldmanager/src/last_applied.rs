@@ -25,8 +25,8 @@ pub(super) fn owned_fields(live: &Value, ty: TypeRef<'_>) -> Option<Set> {
             return None;
         }
     }
-    typed::validate(live, ty, typed::Duplicates::Refuse).ok()?;
-    typed::validate(&applied, ty, typed::Duplicates::Refuse).ok()?;
+    typed::validate(live, ty, typed::Duplicates::Reject).ok()?;
+    typed::validate(&applied, ty, typed::Duplicates::Reject).ok()?;
     let mut owned = typed::field_set(&applied, ty).ok()?;
     let changed = typed::compare(&applied, live, ty).ok()?;
     for changed in [&changed.modified, &changed.added, &changed.removed] {

@@ -27,7 +27,7 @@ pub struct FieldManager<V> {
     unowned: OnceLock<Set>,
     empty: Value,
     /// Last second, in Unix time, in which a failure was logged.
-    told: AtomicI64,
+    last_logged: AtomicI64,
 }
 
 /// Parameters of an apply, besides the objects.
@@ -56,7 +56,7 @@ impl<V: ServedVersion> FieldManager<V> {
             versions: Versions::new(endpoint, others, stored),
             unowned: OnceLock::new(),
             empty,
-            told: AtomicI64::new(i64::MIN),
+            last_logged: AtomicI64::new(i64::MIN),
         })
     }
 
@@ -117,7 +117,7 @@ impl<V: ServedVersion> FieldManager<V> {
     /// like upstream's, because clients can cause failures at will (a ServiceAccount whose `secrets` have no
     /// `name` is enough).
     pub fn should_log_failure(&self, now: UnixTime) -> bool {
-        self.told.swap(now.seconds, Ordering::Relaxed) != now.seconds
+        self.last_logged.swap(now.seconds, Ordering::Relaxed) != now.seconds
     }
 
     /// Applies a configuration to `live`, or creates the object. The configuration was decoded from the body

@@ -22,35 +22,35 @@ pub struct PendingConversions(Mutex<ConversionState>);
 #[derive(Debug, Default)]
 struct ConversionState {
     open: Vec<ConversionRequest>,
-    answered: Vec<(ConversionRequest, Result<Object, ConvertError>)>,
+    results: Vec<(ConversionRequest, Result<Object, ConvertError>)>,
 }
 
 impl PendingConversions {
-    fn known(&self) -> MutexGuard<'_, ConversionState> {
+    fn lock(&self) -> MutexGuard<'_, ConversionState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True if conversions are pending. The caller must make the [`open`](Self::open) conversions and repeat
     /// the last call of the field manager, whose result is invalid.
     pub fn is_open(&self) -> bool {
-        !self.known().open.is_empty()
+        !self.lock().open.is_empty()
     }
 
     /// Takes the pending conversions.
     pub fn open(&self) -> Vec<ConversionRequest> {
-        std::mem::take(&mut self.known().open)
+        std::mem::take(&mut self.lock().open)
     }
 
     /// Records the result of a conversion, or its error.
-    pub fn answer(&self, question: ConversionRequest, answer: Result<Object, ConvertError>) {
-        self.known().answered.push((question, answer));
+    pub fn record_result(&self, question: ConversionRequest, answer: Result<Object, ConvertError>) {
+        self.lock().results.push((question, answer));
     }
 
     /// Returns the converted object if the conversion is finished.
     pub(super) fn convert(&self, object: Object, to: &str) -> Result<Object, ConvertError> {
         let question = ConversionRequest { object, to: to.to_owned() };
-        let mut known = self.known();
-        match known.answered.iter().find(|(asked, _)| *asked == question) {
+        let mut known = self.lock();
+        match known.results.iter().find(|(asked, _)| *asked == question) {
             Some((_, Ok(converted))) => Ok(converted.clone()),
             Some((_, Err(error))) => Err(error.clone()),
             None => {

@@ -73,22 +73,22 @@ impl<V: ServedVersion> Version<V> {
 #[derive(Debug)]
 pub(super) struct Versions<V> {
     /// The endpoint's own version.
-    own: Version<V>,
-    others: Vec<Version<V>>,
+    endpoint_version: Version<V>,
+    other_versions: Vec<Version<V>>,
     /// `apiVersion` of the stored form. All conversions go through it.
     stored: String,
 }
 
 impl<V: ServedVersion> Versions<V> {
-    /// Creates the versions of an endpoint: its own and `others`.
-    pub(super) fn new(endpoint: V, others: impl IntoIterator<Item = V>, stored: &str) -> Self {
-        let others = others.into_iter().map(Version::of).collect();
-        Versions { own: Version::of(endpoint), others, stored: stored.to_owned() }
+    /// Creates the versions of an endpoint: its own and `other_versions`.
+    pub(super) fn new(endpoint: V, other_versions: impl IntoIterator<Item = V>, stored: &str) -> Self {
+        let other_versions = other_versions.into_iter().map(Version::of).collect();
+        Versions { endpoint_version: Version::of(endpoint), other_versions, stored: stored.to_owned() }
     }
 
     /// Returns the endpoint in its own version.
     pub(super) fn endpoint(&self) -> &V {
-        &self.own.endpoint
+        &self.endpoint_version.endpoint
     }
 
     fn kind(&self) -> &str {
@@ -98,7 +98,7 @@ impl<V: ServedVersion> Versions<V> {
     fn find(&self, api_version: &str) -> Option<&Version<V>> {
         // A leading slash also means the core group.
         let api_version = api_version.strip_prefix('/').unwrap_or(api_version);
-        let mut versions = std::iter::once(&self.own).chain(&self.others);
+        let mut versions = std::iter::once(&self.endpoint_version).chain(&self.other_versions);
         versions.find(|version| version.api_version() == api_version)
     }
 
@@ -148,7 +148,12 @@ pub(super) struct VersionConverter<'a, V> {
 
 impl<V: ServedVersion> VersionConverter<'_, V> {
     /// Converts a value with the conversion webhook to the version `to`.
-    fn ask(&self, value: &Value, from: &str, to: &Version<V>) -> Result<Value, ConvertError> {
+    fn convert_with_webhook(
+        &self,
+        value: &Value,
+        from: &str,
+        to: &Version<V>,
+    ) -> Result<Value, ConvertError> {
         let mut object = self.versions.tree_of(value, from)?;
         let converted = match self.outside {
             // An object without fields is the same in all versions, as in upstream.
@@ -173,7 +178,7 @@ impl<V: ServedVersion> Converter for VersionConverter<'_, V> {
             return Ok(Cow::Borrowed(value));
         }
         if target.endpoint.converts_by_webhook() {
-            return self.ask(value, from, target).map(Cow::Owned);
+            return self.convert_with_webhook(value, from, target).map(Cow::Owned);
         }
         let stored = self.versions.store(self.versions.tree_of(value, from)?, from)?;
         self.versions.value_of(&stored, to).map(Cow::Owned)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
-use component_base::metrics::{Described, Page};
+use component_base::metrics::{AnyFamily, Page};
 
 use crate::clock::Monotonic;
 use crate::config::Configuration;
@@ -116,7 +116,7 @@ impl FlowControl {
     }
 
     /// Metric families `apiserver_flowcontrol_*`.
-    pub const METRICS: &[&dyn Described] = metrics::FAMILIES;
+    pub const METRICS: &[&dyn AnyFamily] = metrics::FAMILIES;
 
     /// Writes [`METRICS`](Self::METRICS).
     pub fn write_metrics(&self, page: &mut Page<'_>) {

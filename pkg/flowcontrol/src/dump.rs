@@ -124,7 +124,7 @@ fn request_cells(level: &str, row: &RequestRow, zero: UnixTime) -> [String; 10] 
         level.to_owned(),
         row.schema.name.to_string(),
         number(row.queue.map(|queue| queue as usize)),
-        number(row.place),
+        number(row.queue_position),
         distinguished.to_owned(),
         rfc3339_nano(after(zero, row.arrived)),
         work.initial_seats.to_string(),

@@ -28,7 +28,7 @@ pub enum Admission {
 /// the additional latency of its work.
 #[must_use = "a seat that is dropped is given back"]
 pub struct Seat {
-    place: LevelEntry,
+    entry: LevelEntry,
     waited: Duration,
 }
 
@@ -44,18 +44,18 @@ impl Seat {
 #[must_use = "whoever drops its place leaves the queue"]
 pub struct QueuedRequest {
     /// `None` after it became a seat.
-    place: Option<LevelEntry>,
+    entry: Option<LevelEntry>,
 }
 
 impl Future for QueuedRequest {
     type Output = Seat;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Seat> {
-        let Some(place) = &self.place else { return Poll::Pending };
+        let Some(entry) = &self.entry else { return Poll::Pending };
         // The replaced waker is dropped after the lock is released.
-        let polled = place.level.lock().poll(place.key, context.waker());
+        let polled = entry.level.lock().poll(entry.key, context.waker());
         let Ok(waited) = polled else { return Poll::Pending };
-        self.place.take().map_or(Poll::Pending, |place| Poll::Ready(Seat { place, waited }))
+        self.entry.take().map_or(Poll::Pending, |entry| Poll::Ready(Seat { entry, waited }))
     }
 }
 
@@ -73,13 +73,13 @@ impl Drop for LevelEntry {
 
 impl fmt::Debug for Seat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seat").field("level", &self.place.level).field("waited", &self.waited).finish()
+        f.debug_struct("Seat").field("level", &self.entry.level).field("waited", &self.waited).finish()
     }
 }
 
 impl fmt::Debug for QueuedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiting").field("level", &self.place.as_ref().map(|place| &place.level)).finish()
+        f.debug_struct("Waiting").field("level", &self.entry.as_ref().map(|place| &place.level)).finish()
     }
 }
 
@@ -183,10 +183,10 @@ impl Level {
     ) -> Admission {
         let width = u64::from(request.work.width());
         schema.metrics.seats.observe(width);
-        let place = |key| LevelEntry { level: Arc::clone(self), key };
+        let entry = |key| LevelEntry { level: Arc::clone(self), key };
         match self.with_queues(|set, now, after| set.request_seats(schema, hash, request, now, after)) {
-            SeatResult::Seated(key) => Admission::Seated(Seat { place: place(key), waited: Duration::ZERO }),
-            SeatResult::Queued(key) => Admission::Queued(QueuedRequest { place: Some(place(key)) }),
+            SeatResult::Seated(key) => Admission::Seated(Seat { entry: entry(key), waited: Duration::ZERO }),
+            SeatResult::Queued(key) => Admission::Queued(QueuedRequest { entry: Some(entry(key)) }),
             SeatResult::Rejected(rejection) => Admission::Rejected(rejection),
         }
     }

@@ -15,9 +15,9 @@ const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 /// The compiled rules of a sequence of schemas.
 #[derive(Debug, Default)]
 pub(crate) struct Matcher {
-    words: StringInterner,
+    strings: StringInterner,
     rules: Vec<CompiledSchema>,
-    everyone: Vec<usize>,
+    all_users: Vec<usize>,
     users: HashMap<Box<str>, Vec<usize>>,
     groups: HashMap<Box<str>, Vec<usize>>,
     /// Rules for all service accounts of a namespace, by namespace.
@@ -34,7 +34,7 @@ impl Matcher {
                 for subject in &rule.subjects {
                     matcher.list(subject).push(number);
                 }
-                let compiled = CompiledSchema::new(schema, rule, &mut matcher.words);
+                let compiled = CompiledSchema::new(schema, rule, &mut matcher.strings);
                 matcher.rules.push(compiled);
             }
         }
@@ -44,7 +44,7 @@ impl Matcher {
     /// Returns the rule list of `subject`.
     fn list(&mut self, subject: &Subject) -> &mut Vec<usize> {
         match subject {
-            Subject::User(name) | Subject::Group(name) if name == ALL => &mut self.everyone,
+            Subject::User(name) | Subject::Group(name) if name == ALL => &mut self.all_users,
             Subject::User(name) => self.users.entry(name.as_str().into()).or_default(),
             Subject::Group(name) => self.groups.entry(name.as_str().into()).or_default(),
             Subject::ServiceAccount { namespace, name } if name == ALL => {
@@ -58,13 +58,13 @@ impl Matcher {
 
     /// Returns the index of the first schema that matches.
     pub(crate) fn find(&self, digest: &RequestDigest<'_>) -> Option<usize> {
-        let sought = CompiledRequest::new(digest, &self.words);
+        let sought = CompiledRequest::new(digest, &self.strings);
         let mut first = self.rules.len();
         let mut look = |list: Option<&Vec<usize>>| {
             let earlier = list.into_iter().flatten().take_while(|&&rule| rule < first);
             first = earlier.copied().find(|&rule| self.rules[rule].matches(&sought)).unwrap_or(first);
         };
-        look(Some(&self.everyone));
+        look(Some(&self.all_users));
         look(self.users.get(digest.user));
         let account = digest.user.strip_prefix(SERVICE_ACCOUNT).and_then(|rest| rest.split_once(':'));
         look(account.and_then(|(namespace, _)| self.service_accounts.get(namespace)));
@@ -228,10 +228,10 @@ struct CompiledPathRule {
 /// A path and its subtree.
 #[derive(Debug)]
 enum PathPrefix {
-    Everything,
+    All,
     Path {
         /// The path as written in the rule.
-        itself: Box<str>,
+        path: Box<str>,
         /// The path with one slash at its end.
         prefix: Box<str>,
     },
@@ -280,11 +280,11 @@ impl CompiledResourceRule {
 impl CompiledPathRule {
     fn new(rule: &NonResourceRule, words: &mut StringInterner) -> Self {
         let below = |path: &String| match path.as_str() {
-            ALL => PathPrefix::Everything,
+            ALL => PathPrefix::All,
             path => {
                 let stem = path.strip_suffix('*').unwrap_or(path);
                 let slash = if stem.ends_with('/') { "" } else { "/" };
-                PathPrefix::Path { itself: path.into(), prefix: format!("{stem}{slash}").into() }
+                PathPrefix::Path { path: path.into(), prefix: format!("{stem}{slash}").into() }
             }
         };
         CompiledPathRule {
@@ -295,8 +295,8 @@ impl CompiledPathRule {
 
     fn matches(&self, verb: StringId, path: &str) -> bool {
         let is_below = |below: &PathPrefix| match below {
-            PathPrefix::Everything => true,
-            PathPrefix::Path { itself, prefix } => path == &**itself || path.starts_with(&**prefix),
+            PathPrefix::All => true,
+            PathPrefix::Path { path: itself, prefix } => path == &**itself || path.starts_with(&**prefix),
         };
         self.verbs.contains(verb) && self.paths.iter().any(is_below)
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use component_base::metrics::Stability::{Alpha, Beta, Experimental};
-use component_base::metrics::{Counter, Described, Family, Gauge, Histogram, Page, buckets};
+use component_base::metrics::{AnyFamily, Counter, Family, Gauge, Histogram, Page, buckets};
 
 use crate::digest::Route;
 use crate::plan::{Plan, PlannedLevel};
@@ -207,7 +207,7 @@ const SEAT_UTILIZATION: Family<Histogram, 2> = Family::histogram(
 );
 
 /// All families, with the one in [`crate::request_counts`].
-pub(crate) const FAMILIES: &[&dyn Described] = &[
+pub(crate) const FAMILIES: &[&dyn AnyFamily] = &[
     &CURRENT_LIMIT,
     &DEMAND_AVERAGE,
     &DEMAND_HIGH,
@@ -374,7 +374,7 @@ fn write_gauges(page: &mut Page<'_>, schemas: &[SchemaSample<'_>]) {
     for (family, value) in FAMILIES {
         let mut samples = page.family(family);
         for schema in schemas {
-            samples.metric(schema.labels, value(schema.metrics));
+            samples.write(schema.labels, value(schema.metrics));
         }
     }
 }
@@ -383,19 +383,19 @@ fn write_gauges(page: &mut Page<'_>, schemas: &[SchemaSample<'_>]) {
 fn write_counters(page: &mut Page<'_>, schemas: &[SchemaSample<'_>]) {
     let mut samples = page.family(&DISPATCHED);
     for schema in schemas {
-        samples.metric(schema.labels, &schema.metrics.dispatched);
+        samples.write(schema.labels, &schema.metrics.dispatched);
     }
     drop(samples);
     let mut samples = page.family(&REJECTED);
     for SchemaSample { labels: [schema, level], metrics } in schemas {
         for (why, reason) in RejectReason::ALL {
-            samples.counted([schema, level, reason], metrics.rejections(why));
+            samples.add_nonzero([schema, level, reason], metrics.rejections(why));
         }
     }
     drop(samples);
     let mut samples = page.family(&NO_ACCOMMODATION);
     for schema in schemas {
-        samples.used(schema.labels, &schema.metrics.no_accommodation);
+        samples.write_used(schema.labels, &schema.metrics.no_accommodation);
     }
 }
 
@@ -404,14 +404,14 @@ fn write_histograms(page: &mut Page<'_>, schemas: &[SchemaSample<'_>]) {
     let mut samples = page.family(&EXECUTION_SECONDS);
     for SchemaSample { labels: [schema, level], metrics } in schemas {
         for (kind, histogram) in ["watch", "regular"].into_iter().zip(&metrics.executed) {
-            samples.used([schema, level, kind], histogram);
+            samples.write_used([schema, level, kind], histogram);
         }
     }
     drop(samples);
     let mut samples = page.family(&WAIT_SECONDS);
     for SchemaSample { labels: [schema, level], metrics } in schemas {
         for (execute, histogram) in ["false", "true"].into_iter().zip(&metrics.waited) {
-            samples.used([execute, schema, level], histogram);
+            samples.write_used([execute, schema, level], histogram);
         }
     }
     drop(samples);
@@ -424,7 +424,7 @@ fn write_histograms(page: &mut Page<'_>, schemas: &[SchemaSample<'_>]) {
     for (family, value) in FAMILIES {
         let mut samples = page.family(family);
         for schema in schemas {
-            samples.used(schema.labels, value(schema.metrics));
+            samples.write_used(schema.labels, value(schema.metrics));
         }
     }
 }

@@ -45,14 +45,14 @@ const ESTIMATED_SERVICE: Duration = Duration::from_millis(3);
 /// here.
 #[derive(Default)]
 pub(crate) struct DeferredWork {
-    woken: SmallVec<[Waker; 4]>,
+    wakers: SmallVec<[Waker; 4]>,
     removed: SmallVec<[Entry; 1]>,
 }
 
 impl DeferredWork {
     /// Runs the deferred work.
     pub(crate) fn run_deferred(self) {
-        self.woken.into_iter().for_each(Waker::wake);
+        self.wakers.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -145,7 +145,7 @@ impl QueueSet {
                 Discipline::Reject if !set.has_seats_for(entry.width()) => {
                     Err(set.reject(entry, Rejection::ConcurrencyLimit, after))
                 }
-                Discipline::Reject | Discipline::Exempt => Ok(set.seat(entry)),
+                Discipline::Reject | Discipline::Exempt => Ok(set.start_execution(entry)),
             }
         });
         match placed {
@@ -155,7 +155,7 @@ impl QueueSet {
         }
     }
 
-    fn seat(&mut self, mut entry: Entry) -> Key {
+    fn start_execution(&mut self, mut entry: Entry) -> Key {
         self.load.admitted(&entry, self.now);
         self.load.record_start(&mut entry, self.now);
         self.entries.insert(entry)
@@ -321,7 +321,7 @@ impl QueueSet {
         self.robin = index;
         if let Some(entry) = self.entries.get_mut(key) {
             self.load.record_start(entry, self.now);
-            after.woken.extend(entry.waker.take());
+            after.wakers.extend(entry.waker.take());
         }
         true
     }

@@ -28,7 +28,7 @@ impl Ratio {
         let nanos = vec![0; bounds.len() + 1];
         let mut ratio =
             Ratio { bounds, nanos, sum: 0.0, last: now, numerator: 0.0, denominator: 1.0, bucket: 0 };
-        ratio.place();
+        ratio.select_bucket();
         ratio
     }
 
@@ -37,7 +37,7 @@ impl Ratio {
         self.advance(now);
         if numerator != self.numerator {
             self.numerator = numerator;
-            self.place();
+            self.select_bucket();
         }
     }
 
@@ -45,7 +45,7 @@ impl Ratio {
     pub(crate) fn set_denominator(&mut self, denominator: f64, now: Duration) {
         self.advance(now);
         self.denominator = denominator.max(1.0);
-        self.place();
+        self.select_bucket();
     }
 
     /// Accounts the time up to `now`.
@@ -62,7 +62,7 @@ impl Ratio {
         self.numerator / self.denominator
     }
 
-    fn place(&mut self) {
+    fn select_bucket(&mut self) {
         let value = self.value();
         self.bucket = self.bounds.partition_point(|bound| *bound < value);
     }
@@ -77,7 +77,7 @@ impl Ratio {
         let buckets: Vec<(f64, u64)> =
             self.bounds.iter().zip(&self.nanos).map(|(bound, count)| (*bound, add(count))).collect();
         let total = self.nanos.last().map_or(0, add);
-        samples.distribution(labels, buckets, total, self.sum);
+        samples.add_distribution(labels, buckets, total, self.sum);
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     static BUCKETS: Buckets = Buckets::ratios(&[("0", 0), ("0.5", 500), ("1", 1000)]);
-    const X: Family<Histogram, 1> = Family::histogram(Stability::Unlevelled, "x", "X.", ["a"], &BUCKETS);
+    const X: Family<Histogram, 1> = Family::histogram(Stability::Internal, "x", "X.", ["a"], &BUCKETS);
 
     #[test]
     fn every_nanosecond_is_an_observation_of_the_ratio() {

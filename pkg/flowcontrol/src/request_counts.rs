@@ -62,7 +62,7 @@ struct Inner {
 /// Counts of requests. The lock is held for a few additions.
 pub(crate) struct RequestCounter(Mutex<Inner>);
 
-fn place(phase: Phase, mutating: bool) -> usize {
+fn index(phase: Phase, mutating: bool) -> usize {
     match phase {
         Phase::Waiting => usize::from(mutating),
         Phase::Executing => 2 + usize::from(mutating),
@@ -87,7 +87,7 @@ impl RequestCounter {
         for (phase, comes) in
             from.map(|phase| (phase, false)).into_iter().chain(to.map(|phase| (phase, true)))
         {
-            let crowd = &mut inner.counts[place(phase, mutating)];
+            let crowd = &mut inner.counts[index(phase, mutating)];
             crowd.now = if comes { crowd.now + 1 } else { crowd.now.saturating_sub(1) };
             crowd.peaks[0] = crowd.peaks[0].max(crowd.now);
             crowd.ratio.set(crowd.now as f64, now);
@@ -97,7 +97,7 @@ impl RequestCounter {
     /// Sets the maximum numbers of waiting and executing requests.
     pub(crate) fn set_limits(&self, waiting: u64, executing: u64, now: Duration) {
         for (at, crowd) in self.lock().counts.iter_mut().enumerate() {
-            let limit = if at < place(Phase::Executing, false) { waiting } else { executing };
+            let limit = if at < index(Phase::Executing, false) { waiting } else { executing };
             crowd.ratio.set_denominator(limit as f64, now);
         }
     }
@@ -106,7 +106,7 @@ impl RequestCounter {
         let mut inner = self.lock();
         inner.rotate_window(now);
         let most = |phase, mutating| {
-            inner.counts[place(phase, mutating)].peaks.into_iter().max().unwrap_or_default()
+            inner.counts[index(phase, mutating)].peaks.into_iter().max().unwrap_or_default()
         };
         let of = |phase| ReadWriteCounts { reading: most(phase, false), mutating: most(phase, true) };
         Watermarks { waiting: of(Phase::Waiting), executing: of(Phase::Executing) }
@@ -117,7 +117,7 @@ impl RequestCounter {
         let mut inner = self.lock();
         for (phase, label) in [(Phase::Executing, "executing"), (Phase::Waiting, "waiting")] {
             for (mutating, kind) in [(true, "mutating"), (false, "readOnly")] {
-                let ratio = &mut inner.counts[place(phase, mutating)].ratio;
+                let ratio = &mut inner.counts[index(phase, mutating)].ratio;
                 ratio.advance(now);
                 ratio.write([label, kind], &mut samples);
             }

@@ -39,17 +39,17 @@ pub struct Socket {
     channel: Channel,
     /// The name as passed to [`Socket::new`].
     name: String,
-    answer_bytes_max: usize,
+    response_bytes_max: usize,
 }
 
 impl Socket {
     /// A path in the file system, or in the abstract socket namespace if `name` begins with `@`. Answers
-    /// longer than `answer_bytes_max` are rejected. Must be called within a tokio runtime.
-    pub fn new(name: &str, answer_bytes_max: usize) -> Self {
+    /// longer than `response_bytes_max` are rejected. Must be called within a tokio runtime.
+    pub fn new(name: &str, response_bytes_max: usize) -> Self {
         let path = path(name);
         let connector = tower::service_fn(move |_: Uri| unix(path.clone()));
         let channel = endpoint().connect_with_connector_lazy(connector);
-        Socket { channel, name: name.to_owned(), answer_bytes_max }
+        Socket { channel, name: name.to_owned(), response_bytes_max }
     }
 
     /// Calls a method, `/package.Service/Method`. Like upstream (`WaitForReady`), waits for a process that is
@@ -85,7 +85,7 @@ impl Socket {
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        let mut client = Grpc::new(self.channel.clone()).max_decoding_message_size(self.answer_bytes_max);
+        let mut client = Grpc::new(self.channel.clone()).max_decoding_message_size(self.response_bytes_max);
         client.ready().await.map_err(|error| Status::from_error(error.into()))?;
         let codec = ProstCodec::<Q, A>::default();
         Ok(client.unary(Request::new(request.clone()), path.clone(), codec).await?.into_inner())

@@ -21,7 +21,7 @@ pub use lookup::Lookup;
 pub use object::{Entry, IntoIter, Iter, IterMut, Object, push_null};
 pub use serde_json::Number;
 pub use serialize::{from_value, to_value};
-pub use text::same;
+pub use text::is_equal;
 pub use value::{Index, Value};
 
 #[doc(hidden)]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::text::order;
-use crate::{Key, Value, same};
+use crate::{Key, Value, is_equal};
 
 /// Limit of members in a vector. Larger objects use a B-tree, where the insertion order does not matter.
 const VECTOR_MEMBERS_MAX: usize = 64;
@@ -240,7 +240,7 @@ fn find(few: &[(Key, Value)], name: &str) -> Option<usize> {
     if few.len() > LINEAR_SEARCH_MAX {
         return position(few, name).ok();
     }
-    few.iter().position(|(other, _)| same(other, name))
+    few.iter().position(|(other, _)| is_equal(other, name))
 }
 
 /// Returns the index of a member, or the index to insert it at. Members often arrive in order, so the end is

@@ -1,7 +1,7 @@
 //! Tests of values, objects and names.
 
 use crate::text::order;
-use crate::{Key, Number, Object, Value, same};
+use crate::{Key, Number, Object, Value, is_equal};
 
 #[test]
 fn members_are_sorted_for_any_insertion_order() {
@@ -58,12 +58,12 @@ fn pointers_lead_through_members_and_items() {
 fn equal_bytes_are_equal_names() {
     for length in 0..40 {
         let name: String = ('A'..).take(length).collect();
-        assert!(same(&name, &name.clone()));
-        assert!(!same(&name, &format!("{name}x")));
+        assert!(is_equal(&name, &name.clone()));
+        assert!(!is_equal(&name, &format!("{name}x")));
         for at in 0..length {
             let mut other = name.clone().into_bytes();
             other[at] = b'!';
-            assert!(!same(&name, std::str::from_utf8(&other).unwrap()), "{name} but for {at}");
+            assert!(!is_equal(&name, std::str::from_utf8(&other).unwrap()), "{name} but for {at}");
         }
     }
 }

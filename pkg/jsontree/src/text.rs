@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 /// True if both texts have the same bytes.
 #[inline]
-pub fn same(one: &str, other: &str) -> bool {
+pub fn is_equal(one: &str, other: &str) -> bool {
     let one = one.as_bytes();
     let other = other.as_bytes();
     one.len() == other.len()

@@ -195,7 +195,7 @@ pub trait Index {
     /// Returns the target, mutably; an absent member is not inserted.
     fn of_mut(self, value: &mut Value) -> Option<&mut Value>;
     /// Returns the target, mutably. An absent member is inserted, and `null` becomes an object first.
-    fn or_make(self, value: &mut Value) -> Option<&mut Value>;
+    fn or_insert(self, value: &mut Value) -> Option<&mut Value>;
 }
 
 impl Index for usize {
@@ -207,7 +207,7 @@ impl Index for usize {
         value.as_array_mut()?.get_mut(self)
     }
 
-    fn or_make(self, value: &mut Value) -> Option<&mut Value> {
+    fn or_insert(self, value: &mut Value) -> Option<&mut Value> {
         self.of_mut(value)
     }
 }
@@ -223,7 +223,7 @@ impl Index for &str {
         value.as_object_mut()?.get_mut(self)
     }
 
-    fn or_make(self, value: &mut Value) -> Option<&mut Value> {
+    fn or_insert(self, value: &mut Value) -> Option<&mut Value> {
         if value.is_null() {
             *value = Value::Object(Object::new());
         }
@@ -243,8 +243,8 @@ macro_rules! by_name {
                 AsRef::<str>::as_ref(&self).of_mut(value)
             }
 
-            fn or_make(self, value: &mut Value) -> Option<&mut Value> {
-                AsRef::<str>::as_ref(&self).or_make(value)
+            fn or_insert(self, value: &mut Value) -> Option<&mut Value> {
+                AsRef::<str>::as_ref(&self).or_insert(value)
             }
         }
     )*};
@@ -268,6 +268,6 @@ impl<I: Index> std::ops::IndexMut<I> for Value {
     /// The value cannot have such a member or has no such item, as with `serde_json`.
     #[allow(clippy::expect_used, reason = "an index has no other way to refuse")]
     fn index_mut(&mut self, index: I) -> &mut Value {
-        index.or_make(self).expect("a value that can have this member or item")
+        index.or_insert(self).expect("a value that can have this member or item")
     }
 }

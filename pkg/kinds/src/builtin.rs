@@ -16,7 +16,7 @@ pub(crate) fn kind_of(row: &Resource) -> Option<&'static Kind> {
 /// Returns the descriptor of a kind by its name, which is unique among the groups. Custom resources can have
 /// the same name.
 pub(crate) fn kind_named(name: &str) -> Option<&'static Kind> {
-    Builtin::named(name).map(descriptor)
+    Builtin::from_name(name).map(descriptor)
 }
 
 /// Returns the descriptor of a kind. Events differ in the two API groups that serve them.

@@ -23,7 +23,7 @@ fn every_declared_default_is_filled_in() {
             seen += 1;
             let mut object = parents(path);
             crate::defaults::apply(api_version, kind, &mut object, &Gates::default());
-            if found(&Value::Object(object), path) != Some(&default) {
+            if value_at(&Value::Object(object), path) != Some(&default) {
                 let path: Vec<_> = path.iter().map(|(name, _)| *name).collect();
                 lacking.insert(format!("{api_version} {kind} {}", path.join(".")));
             }
@@ -75,7 +75,7 @@ fn parents(way: &[Step]) -> Object {
     })
 }
 
-fn found<'v>(object: &'v Value, way: &[Step]) -> Option<&'v Value> {
+fn value_at<'v>(object: &'v Value, way: &[Step]) -> Option<&'v Value> {
     let (last, parents) = way.split_last()?;
     let parent = parents.iter().try_fold(object, |at, (name, cardinality)| match cardinality {
         Cardinality::One => at.get(name),

@@ -80,7 +80,7 @@ pub fn complete(
 /// it is copied. An empty map is shared, an absent one is not.
 pub fn shares_labels(api_version: &str, kind: &str, object: &Tree) -> bool {
     let labels = |path: &[&str]| schema::object::get_object(object, path);
-    builtin::kind_named(kind).is_some_and(|kind| kind.exceptions.shares_labels == Some(api_version))
+    builtin::kind_named(kind).is_some_and(|kind| kind.rare_properties.shares_labels == Some(api_version))
         && labels(&["metadata", "labels"]).is_none_or(Tree::is_empty)
         && labels(workload::TEMPLATE_LABELS).is_some()
 }
@@ -92,7 +92,7 @@ fn rule(api_version: &str, kind: &str) -> Option<Rule> {
 
 /// Returns the rule of a kind that is the body of a subresource.
 fn subresource_rule(api_version: &str, kind: &str) -> Option<Rule> {
-    let bodies = builtin::ALL.iter().flat_map(|kind| kind.exceptions.subresource_defaults);
+    let bodies = builtin::ALL.iter().flat_map(|kind| kind.rare_properties.subresource_defaults);
     let mut found = bodies.filter(|body| body.kind == kind && body.api_version == api_version);
     found.next().map(|body| body.rule)
 }
@@ -100,7 +100,7 @@ fn subresource_rule(api_version: &str, kind: &str) -> Option<Rule> {
 /// Sets the time `now`, in whole seconds, on device taints without a time. Upstream's defaulting does the
 /// same for `DeviceTaintRule` and `ResourceSlice`. Other kinds are unchanged.
 pub fn stamp_taints(api_version: &str, kind: &str, object: &mut Tree, now: UnixTime) {
-    let times = builtin::kind_named(kind).map_or(&[][..], |kind| kind.exceptions.times);
+    let times = builtin::kind_named(kind).map_or(&[][..], |kind| kind.rare_properties.times);
     if let Some((_, stamp)) = times.iter().find(|(version, _)| *version == api_version) {
         // No feature gate affects this.
         stamp(&mut Object::tree(object, &DefaultingContext::of(&Gates::default())), now);

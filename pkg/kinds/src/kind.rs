@@ -27,7 +27,7 @@ pub(crate) struct Kind {
     /// Fields behind feature gates.
     pub(crate) gated: &'static [GatedPath],
     pub(crate) strategy: &'static dyn Strategy,
-    pub(crate) exceptions: Exceptions,
+    pub(crate) rare_properties: RareProperties,
 }
 
 /// Defaults of a kind for which upstream registers none in any version.
@@ -40,12 +40,12 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    pub(crate) const fn with(api_version: &'static str, defaults: Rule) -> Self {
+    pub(crate) const fn with_defaults(api_version: &'static str, defaults: Rule) -> Self {
         Version { api_version, defaults: Some(defaults) }
     }
 
     /// Creates a version for which upstream registers no defaults, although it does for others.
-    pub(crate) const fn without(api_version: &'static str) -> Self {
+    pub(crate) const fn without_defaults(api_version: &'static str) -> Self {
         Version { api_version, defaults: None }
     }
 }
@@ -64,13 +64,13 @@ pub(crate) type TimeRule = fn(&mut Incomplete, now: UnixTime);
 pub(crate) enum Columns {
     /// The columns of kinds for which upstream has no printer.
     NameAndCreation,
-    Own(&'static [Column]),
+    Custom(&'static [Column]),
     /// The columns of each served version (`autoscaling/v2`).
     ByVersion(&'static [(&'static str, &'static [Column])]),
 }
 
 /// Properties that few kinds have.
-pub(crate) struct Exceptions {
+pub(crate) struct RareProperties {
     /// Fields that an update through a subresource (empty for the resource itself) takes from the old object,
     /// where upstream's `PrepareForUpdate` differs from the reset fields that it declares.
     pub(crate) resets: &'static [(&'static str, &'static [&'static str])],
@@ -78,7 +78,7 @@ pub(crate) struct Exceptions {
     pub(crate) initial_status: bool,
     pub(crate) generation: Generation,
     /// True if the generation counts changes before the strategy edits the object, not after.
-    pub(crate) counts_first: bool,
+    pub(crate) counts_before_strategy: bool,
     /// Map in the metadata whose changes count as changes of the desired state.
     pub(crate) counted_metadata: Option<&'static str>,
     /// True if the kind checks the preconditions of a deletion itself, before the common path does.
@@ -96,13 +96,13 @@ pub(crate) struct Exceptions {
     pub(crate) row_condition: for<'a> fn(View<'a>) -> Option<RowCondition>,
 }
 
-impl Exceptions {
+impl RareProperties {
     /// No exceptions.
-    pub(crate) const NONE: Self = Exceptions {
+    pub(crate) const NONE: Self = RareProperties {
         resets: &[],
         initial_status: false,
         generation: Generation::OfResource,
-        counts_first: false,
+        counts_before_strategy: false,
         counted_metadata: None,
         early_preconditions: false,
         from_manifests: false,
@@ -149,7 +149,7 @@ impl WarningRules {
 pub(crate) enum OnUpdate {
     /// Warnings about a new object.
     AsOnCreate,
-    Own(fn(new: &Object, old: &Object, out: &mut Warnings)),
+    Custom(fn(new: &Object, old: &Object, out: &mut Warnings)),
 }
 
 /// Changes of `metadata.generation` by updates.
@@ -158,7 +158,7 @@ pub(crate) enum Generation {
     /// Counted if the resource sets the generation on creation.
     OfResource,
     /// Counted, although creation leaves the generation unset.
-    Counted,
+    FromFirstUpdate,
     /// Set on creation and never changed.
     Constant,
 }

@@ -48,7 +48,7 @@ impl Printer {
         match kind_of(resource) {
             Some(kind) => Printer {
                 columns: columns_of(&kind.columns, resource.group_version),
-                condition: kind.exceptions.row_condition,
+                condition: kind.rare_properties.row_condition,
             },
             None => Printer { columns: &NAME_AND_CREATED, condition: |_| None },
         }
@@ -131,14 +131,14 @@ pub fn status_cells(status: &Object) -> Vec<Cell<'_>> {
 static NAME_AND_CREATED: [Column; 2] = [
     NAME,
     Column::date("Created At", |object, _| created_at(object).into())
-        .described_as("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "creationTimestamp"),
+        .with_description_of("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "creationTimestamp"),
 ];
 
 /// Returns the columns of a kind in a served version (`v1`, `apps/v1`).
 fn columns_of(columns: &Columns, group_version: &str) -> &'static [Column] {
     match columns {
         Columns::NameAndCreation => &NAME_AND_CREATED,
-        Columns::Own(columns) => columns,
+        Columns::Custom(columns) => columns,
         Columns::ByVersion(versions) => {
             let version = versions.iter().find(|(version, _)| *version == group_version);
             version.map_or(&NAME_AND_CREATED, |(_, columns)| columns)
@@ -147,7 +147,7 @@ fn columns_of(columns: &Columns, group_version: &str) -> &'static [Column] {
 }
 
 fn created_at(object: View<'_>) -> String {
-    object.at("metadata.creationTimestamp").time().unwrap_or(GO_ZERO_TIME).rfc3339().to_string()
+    object.get_path("metadata.creationTimestamp").time().unwrap_or(GO_ZERO_TIME).rfc3339().to_string()
 }
 
 #[cfg(test)]

@@ -33,14 +33,14 @@ fn of(row: &Resource) -> &'static dyn Strategy {
 /// Fields that an update through an endpoint takes from the old object (upstream's `PrepareForUpdate`). Rows
 /// contain the fields that upstream declares (`GetResetFields`); the difference is listed here.
 fn reset_paths<'a>(endpoint: &Resource<'a>) -> &'a [&'a str] {
-    let resets = kind_of(endpoint).map_or(&[][..], |kind| kind.exceptions.resets);
+    let resets = kind_of(endpoint).map_or(&[][..], |kind| kind.rare_properties.resets);
     let own = resets.iter().find(|(subresource, _)| *subresource == endpoint.subresource);
     own.map_or(endpoint.reset_fields, |(_, paths)| paths)
 }
 
 /// True if the status is kept on create: kubelets create their nodes with it, and pods use it once.
 fn keeps_initial_status(row: &Resource) -> bool {
-    kind_of(row).is_some_and(|kind| kind.exceptions.initial_status)
+    kind_of(row).is_some_and(|kind| kind.rare_properties.initial_status)
 }
 
 /// Prepares an object before it is created.
@@ -59,7 +59,7 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
 
 /// Validates an object before it is created.
 pub fn validate(row: &Resource, object: &Object, context: &Context<'_>) -> field::ErrorList {
-    let errors = kinds::validate(row, object, &context.given());
+    let errors = kinds::validate(row, object, &context.validation_context());
     if errors.is_empty() {
         // Required of every kind, even without rules of its own.
         validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata"))
@@ -91,7 +91,7 @@ pub fn prepare_for_update(
         inherit(new, old, name);
     }
     // For slices the requested changes count, for others the effective ones.
-    let counts_first = kind_of(row).is_some_and(|kind| kind.exceptions.counts_first);
+    let counts_first = kind_of(row).is_some_and(|kind| kind.rare_properties.counts_before_strategy);
     if counts_first {
         count_change(endpoint, row, new, old);
     }
@@ -113,8 +113,8 @@ fn keep_all_but_status(new: &mut Object, old: &Object) {
 
 /// Increments the generation if the desired state changes.
 fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object) {
-    let counts = match kind_of(row).map(|kind| kind.exceptions.generation) {
-        Some(Generation::Counted) => true,
+    let counts = match kind_of(row).map(|kind| kind.rare_properties.generation) {
+        Some(Generation::FromFirstUpdate) => true,
         Some(Generation::Constant) => false,
         Some(Generation::OfResource) | None => row.sets_generation,
     };
@@ -152,7 +152,7 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
         let of = |object| meta::metadata(object).and_then(|m| m.get(name)?.as_object()).filter(some);
         of(new) != of(old)
     };
-    let counted = kind_of(row).and_then(|kind| kind.exceptions.counted_metadata).is_some_and(differs);
+    let counted = kind_of(row).and_then(|kind| kind.rare_properties.counted_metadata).is_some_and(differs);
     counted || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
 }
 
@@ -167,7 +167,7 @@ pub fn validate_update(
     let path = Path::root("metadata");
     let mut errors = validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
     errors.append(validate_object_meta_update(new, old, &path));
-    errors.append(kinds::validate_update(row, endpoint.subresource, new, old, &context.given()));
+    errors.append(kinds::validate_update(row, endpoint.subresource, new, old, &context.validation_context()));
     errors
 }
 
@@ -196,7 +196,7 @@ pub fn begin_special_delete(row: &Resource, object: &mut Object, now: UnixTime) 
 
 /// True for namespaces and CRDs, which check preconditions of a deletion before the common path does.
 pub fn checks_preconditions_early(row: &Resource) -> bool {
-    kind_of(row).is_some_and(|kind| kind.exceptions.early_preconditions)
+    kind_of(row).is_some_and(|kind| kind.rare_properties.early_preconditions)
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ pub fn on_update(
         // The strategy of the scaled object writes a scale.
         "" | "scale" => match kind.warnings.update {
             OnUpdate::AsOnCreate => (kind.warnings.create)(new, &mut out),
-            OnUpdate::Own(update) => update(new, old, &mut out),
+            OnUpdate::Custom(update) => update(new, old, &mut out),
         },
         "status" => (kind.warnings.update_status)(new, &mut out),
         _ => {}

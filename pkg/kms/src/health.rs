@@ -78,7 +78,7 @@ impl Health {
         *self.last() = Some((Instant::now(), bare));
         found.map_err(|Unhealthy { error, call }| match call {
             None => error,
-            Some(call) => error.within(&format!(
+            Some(call) => error.context(&format!(
                 "failed to perform {call} section of the healthz check for KMS Provider {}, error",
                 self.name
             )),

@@ -36,7 +36,7 @@ use plugin::PluginConnection;
 
 /// Limit for a plugin's response. The longest valid one is about 35 KB: a sealed key, a key id and
 /// annotations.
-const ANSWER_BYTES_MAX: usize = 128 << 10;
+const RESPONSE_BYTES_MAX: usize = 128 << 10;
 
 /// Hash that identifies a sealed key.
 type Fingerprint = [u8; 32];
@@ -63,9 +63,9 @@ impl KmsFactory for Plugins {
         }
         let number = if kms.version == KmsVersion::V1 { 1 } else { 2 };
         let socket = endpoint::socket(&kms.endpoint).map_err(|error| {
-            error.within(&format!("could not configure KMSv{number}-Plugin's probe {name:?}, error"))
+            error.context(&format!("could not configure KMSv{number}-Plugin's probe {name:?}, error"))
         })?;
-        let calls = PluginConnection::new(Socket::new(&socket, ANSWER_BYTES_MAX), kms.timeout);
+        let calls = PluginConnection::new(Socket::new(&socket, RESPONSE_BYTES_MAX), kms.timeout);
         Ok(match kms.version {
             KmsVersion::V1 => {
                 tracing::info!(

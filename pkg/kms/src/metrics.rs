@@ -96,7 +96,7 @@ type KeyUse = (Direction, Arc<str>, Arc<str>);
 #[derive(Default)]
 struct KeyIds {
     /// From `Status` calls, by provider and hash of the key id.
-    told: Mutex<Recent<(Arc<str>, Arc<str>)>>,
+    from_status: Mutex<Recent<(Arc<str>, Arc<str>)>>,
     used: Mutex<Recent<KeyUse>>,
     /// Filled share of the key cache, as the bits of a float.
     filled: AtomicU64,
@@ -111,13 +111,13 @@ struct Arrivals {
 /// Metrics of all plugins of a server. Providers are configured, so there are few.
 pub struct KmsMetrics {
     misses: Counter,
-    keys_made: Histogram,
+    key_seconds: Histogram,
     from_storage: Arrivals,
     to_storage: Arrivals,
     calls: HistogramVec<3>,
     invalid_key_ids: CounterVec<2>,
     sources: GaugeVec<1>,
-    seen: Arc<KeyIds>,
+    key_ids: Arc<KeyIds>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -128,8 +128,8 @@ impl KmsMetrics {
     /// Creates metrics for the server with this identity, which may be empty.
     pub fn new(registry: &MetricsRegistry, server_id: &str) -> Self {
         let server = hash_if_any(server_id);
-        let seen = Arc::<KeyIds>::default();
-        let read = Arc::clone(&seen);
+        let key_ids = Arc::<KeyIds>::default();
+        let read = Arc::clone(&key_ids);
         registry.collect(&[&FILLED, &STATUS_TIMES, &USE_TIMES, &USES], move |page| read.write(page, &server));
         let _: Counter = registry.register(&KEY_FAILURES);
         let between = registry.register_vec(&INTERVALS);
@@ -139,13 +139,13 @@ impl KmsMetrics {
         };
         KmsMetrics {
             misses: registry.register(&MISSES),
-            keys_made: registry.register(&KEY_SECONDS),
+            key_seconds: registry.register(&KEY_SECONDS),
             from_storage: arrivals(Direction::FromStorage),
             to_storage: arrivals(Direction::ToStorage),
             calls: registry.register_vec(&CALLS),
             invalid_key_ids: registry.register_vec(&INVALID_KEY_IDS),
             sources: registry.register_vec(&SOURCES),
-            seen,
+            key_ids,
         }
     }
 
@@ -169,7 +169,7 @@ impl KmsMetrics {
     pub(crate) fn time_key_generation(&self, make: impl FnOnce()) {
         let began = Instant::now();
         make();
-        self.keys_made.observe_duration(began.elapsed());
+        self.key_seconds.observe_duration(began.elapsed());
     }
 
     /// Records that a value was read or written (v1).
@@ -186,7 +186,7 @@ impl KmsMetrics {
     /// Records the size and the capacity of the key cache (v1).
     pub(crate) fn set_cache_fill(&self, keys: usize, max: usize) {
         let float = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        self.seen.filled.store((float(keys) / float(max)).to_bits(), Relaxed);
+        self.key_ids.filled.store((float(keys) / float(max)).to_bits(), Relaxed);
     }
 
     /// Records the number of cached sources (v2).
@@ -202,7 +202,7 @@ impl KmsMetrics {
     /// Records the key id of a `Status` response.
     pub(crate) fn record_status_key(&self, provider: &Arc<str>, key_id: &str, now: UnixTime) {
         let key = (Arc::clone(provider), hash(key_id).into());
-        locked(&self.seen.told).note(key, now);
+        locked(&self.key_ids.from_status).note(key, now);
     }
 
     /// Records that a value was read or written under a plugin's key (v2).
@@ -214,7 +214,7 @@ impl KmsMetrics {
         now: UnixTime,
     ) {
         let key = (direction, Arc::clone(provider), Arc::clone(key_id_hash));
-        locked(&self.seen.used).note(key, now);
+        locked(&self.key_ids.used).note(key, now);
     }
 }
 
@@ -230,14 +230,14 @@ impl KeyIds {
     fn write(&self, page: &mut Page<'_>, server: &str) {
         page.family(&FILLED).add([], f64::from_bits(self.filled.load(Relaxed)));
         let mut samples = page.family(&STATUS_TIMES);
-        for ((provider, key), usage) in locked(&self.told).sorted() {
-            samples.add([server, &key, &provider], usage.at());
+        for ((provider, key), usage) in locked(&self.from_status).sorted() {
+            samples.add([server, &key, &provider], usage.last_used());
         }
         drop(samples);
         let used = locked(&self.used).sorted();
         let mut samples = page.family(&USE_TIMES);
         for ((direction, provider, key), usage) in &used {
-            samples.add([server, key, provider, direction.name()], usage.at());
+            samples.add([server, key, provider, direction.name()], usage.last_used());
         }
         drop(samples);
         let mut samples = page.family(&USES);

@@ -64,7 +64,7 @@ impl Provider {
         let kind = source.kind;
         let key_id = source.key_id.to_owned();
         let request = DecryptRequest {
-            ciphertext: source.sealed.to_vec(),
+            ciphertext: source.encrypted.to_vec(),
             uid: self.probe.uid(),
             key_id: key_id.clone(),
             annotations: source.annotations(),
@@ -73,7 +73,7 @@ impl Provider {
         let sources = Arc::clone(&self.sources);
         let work = async move {
             let plain = plugin.decrypt(request).await;
-            let plain = plain.map_err(|error| error.within("failed to decrypt DEK, error"))?;
+            let plain = plain.map_err(|error| error.context("failed to decrypt DEK, error"))?;
             let dek = Arc::new(Dek::new(kind, &plain, &key_id)?);
             sources.put(fingerprint, Arc::clone(&dek));
             Ok(dek)
@@ -128,7 +128,7 @@ impl Transformer for Provider {
         let state = self.probe.write_state()?;
         let source = &state.source;
         // A later read of this value then needs no call.
-        self.sources.keep(&source.fingerprint, &source.dek);
+        self.sources.extend_lifetime(&source.fingerprint, &source.dek);
         let length = OVERHEAD + plain.len();
         let mut out = Vec::with_capacity(object::head_length(length) + length + source.encoded.len());
         object::put_head(&mut out, length);

@@ -53,7 +53,7 @@ impl DecodeBudget {
 
     /// Charges a struct, or an empty object that defaults may fill.
     pub(crate) fn structure(&mut self) -> Result<(), BudgetExceeded> {
-        self.take(STRUCT_BYTES)
+        self.charge(STRUCT_BYTES)
     }
 
     /// Charges one more entry of a map with `before` entries; its vector doubles when it is full.
@@ -64,12 +64,12 @@ impl DecodeBudget {
             _ if before >= FIRST_MEMBERS && before.is_power_of_two() => before * MEMBER_BYTES,
             _ => 0,
         };
-        self.take(grown + TEXTS_BYTES)
+        self.charge(grown + TEXTS_BYTES)
     }
 
     /// Charges `count` items of a list.
     pub(crate) fn items(&mut self, count: usize) -> Result<(), BudgetExceeded> {
-        self.take(count.saturating_mul(ITEM_BYTES))
+        self.charge(count.saturating_mul(ITEM_BYTES))
     }
 
     /// The budget for defaults that are added to an object. Storage would reject an object that exceeds it.
@@ -82,12 +82,12 @@ impl DecodeBudget {
     /// # Errors
     /// The budget is exhausted.
     pub fn copy(&mut self, value: &Value) -> Result<(), BudgetExceeded> {
-        self.take(MANY_MEMBER_BYTES + TEXTS_BYTES)?;
+        self.charge(MANY_MEMBER_BYTES + TEXTS_BYTES)?;
         match value {
-            Value::String(text) => self.take(text.len()),
+            Value::String(text) => self.charge(text.len()),
             Value::Array(items) => items.iter().try_for_each(|item| self.copy(item)),
             Value::Object(members) => members.iter().try_for_each(|(name, value)| {
-                self.take(name.len())?;
+                self.charge(name.len())?;
                 self.copy(value)
             }),
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
@@ -100,7 +100,7 @@ impl DecodeBudget {
     }
 
     #[inline]
-    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.bytes = self.bytes.checked_sub(bytes).ok_or(BudgetExceeded)?;
         Ok(())
     }

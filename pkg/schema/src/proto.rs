@@ -89,7 +89,7 @@ pub enum Error {
     TooLarge,
     /// The tree would exceed its memory budget.
     #[error(transparent)]
-    NoRoom(#[from] crate::memory::BudgetExceeded),
+    BudgetExceeded(#[from] crate::memory::BudgetExceeded),
     /// An IntOrString of an invalid type.
     #[error("impossible IntOrString.Type")]
     IntOrStringType,

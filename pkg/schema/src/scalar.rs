@@ -7,7 +7,7 @@ use apimachinery::time::UnixTime;
 
 /// Appends `2006-01-02T15:04:05Z`, with six fraction digits if `micro`.
 pub(crate) fn write_time(time: UnixTime, micro: bool, out: &mut Vec<u8>) {
-    if !reads_back(time) {
+    if !is_parseable(time) {
         // Writing to a vector cannot fail.
         let _ =
             if !micro { write!(out, "{}", time.rfc3339()) } else { write!(out, "{}", time.rfc3339_micro()) };
@@ -64,7 +64,7 @@ pub(crate) fn micro_time(seconds: i64, nanos: i32) -> UnixTime {
 }
 
 /// True if the text of a time can be parsed: Go formats any year but parses only the years 0 to 9999.
-pub(crate) fn reads_back(time: UnixTime) -> bool {
+pub(crate) fn is_parseable(time: UnixTime) -> bool {
     (-62_167_219_200..=253_402_300_799).contains(&time.seconds)
 }
 
@@ -77,13 +77,13 @@ mod tests {
     fn times_of_four_digit_years_read_back() {
         for seconds in [-62_167_219_200, 0, 1_700_000_000, 253_402_300_799] {
             let time = UnixTime::from_seconds(seconds);
-            assert!(reads_back(time));
+            assert!(is_parseable(time));
             let mut text = Vec::new();
             write_time(time, false, &mut text);
             assert_eq!(parse_time(std::str::from_utf8(&text).unwrap()).unwrap(), time);
         }
-        assert!(!reads_back(UnixTime::from_seconds(253_402_300_800)));
-        assert!(!reads_back(UnixTime::from_seconds(-62_167_219_201)));
+        assert!(!is_parseable(UnixTime::from_seconds(253_402_300_800)));
+        assert!(!is_parseable(UnixTime::from_seconds(-62_167_219_201)));
     }
 
     #[test]

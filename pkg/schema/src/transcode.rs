@@ -307,7 +307,7 @@ impl Writer<'_> {
                 let mark = self.slots.mark();
                 match self.entry(field, name, value) {
                     Err(Error::Json(_)) => {
-                        self.slots.back_to(mark);
+                        self.slots.rewind(mark);
                         ascending = false;
                     }
                     written => written?,

@@ -29,7 +29,7 @@ pub enum Error {
     Text(String),
     /// The document would exceed its memory budget.
     #[error(transparent)]
-    NoRoom(#[from] BudgetExceeded),
+    BudgetExceeded(#[from] BudgetExceeded),
 }
 
 impl Error {

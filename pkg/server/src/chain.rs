@@ -38,8 +38,8 @@ use crate::connection::peer::{ActiveRequest, Peer};
 use crate::env::Env;
 use crate::limits::flow::{self, ClassifiedRequest, FairQueuing};
 use crate::limits::inflight::{Inflight, is_long_running, is_mutating};
+use crate::limits::limiter::{Grant, RequestLimiter, ResponseGrant};
 use crate::limits::memory::Demand;
-use crate::limits::seats::{Grant, RequestLimiter, ResponseGrant};
 use crate::metrics::Metrics;
 use crate::pages::Pages;
 use crate::pages::console::Requests;
@@ -65,7 +65,7 @@ pub struct Chain {
     observability: Observability,
     limiter: Arc<RequestLimiter>,
     /// Active requests that are not long-running.
-    under_way: TaskTracker,
+    in_flight: TaskTracker,
     /// Active writes, which continue if the client disconnects.
     writes: TaskTracker,
     options: ChainOptions,
@@ -137,7 +137,7 @@ impl Chain {
             pages,
             observability: Observability { metrics, traces, auditor, requests, clock },
             limiter,
-            under_way: TaskTracker::new(),
+            in_flight: TaskTracker::new(),
             writes: TaskTracker::new(),
             options,
             env,
@@ -197,12 +197,12 @@ impl Chain {
         };
         let DispatchedResponse { mut response, grant } =
             outcome.unwrap_or_else(|rejection| self.reject(rejection, head.error_headers, &observer));
-        let took = observer.record_response(&mut response, grant.seat.queue_time());
+        let took = observer.record_response(&mut response, grant.permit.queue_time());
         let RequestHead { method, uri, .. } = head;
         let code = response.status();
         tracing::debug!(%method, %uri, %code, ?took, audit_id = context.audit_id.as_str(), "request");
         self.add_headers(&mut response, &context, method == Method::HEAD);
-        if self.options.leaving.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
+        if self.options.disconnecting.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
             peer.close_after_response(response.headers_mut());
         }
         flow::put_headers(&classified, response.headers_mut());
@@ -298,9 +298,9 @@ impl Chain {
         let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer, impersonations);
         let actor = actor.await?;
         steps.record_impersonation(self.impersonation.filter(), &actor);
-        let seat = self.limiter.acquire(&context, actor.user(), received, classified).await;
-        let seat = seat.map_err(|retry_after| Rejection::TooMany { retry_after })?;
-        steps.record_seat(self.limiter.filter(), &seat);
+        let permit = self.limiter.acquire(&context, actor.user(), received, classified).await;
+        let permit = permit.map_err(|retry_after| Rejection::TooMany { retry_after })?;
+        steps.record_seat(self.limiter.filter(), &permit);
         let authorized = authorize(authorizer, actor.into_user(), info).await;
         steps.record_authorization(&authorized, &context.notes);
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
@@ -309,10 +309,10 @@ impl Chain {
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
             let memory = self.options.memory.reserve(demand).ok_or(Rejection::TooMany { retry_after: 1 })?;
             let request = Request { parts, body, context, authorized };
-            return self.dispatch(request, Grant { seat, memory }).await;
+            return self.dispatch(request, Grant { permit, memory }).await;
         }
         let response = self.pages.handle(parts, body, context).await;
-        Ok(DispatchedResponse { response, grant: Grant { seat, ..Grant::default() } })
+        Ok(DispatchedResponse { response, grant: Grant { permit, ..Grant::default() } })
     }
 
     /// Authenticates the request and removes the credentials from its headers, so that no later step can log
@@ -369,7 +369,7 @@ impl Chain {
         request.body = grant.memory.reserve_for_processing(request.body);
         let user = is_expensive.then(|| request.authorized.user().name.clone());
         let work = async move {
-            let response = span.within(dispatch.dispatch(request)).await;
+            let response = span.instrument(dispatch.dispatch(request)).await;
             DispatchedResponse { response, grant }
         };
         let work = timeout_at(deadline, work);

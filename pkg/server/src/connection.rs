@@ -227,7 +227,7 @@ impl<S> ObservedStream<S> {
 
     fn record_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) {
-            self.peer.activity.written();
+            self.peer.activity.record_write();
         }
         written
     }
@@ -242,7 +242,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ObservedStream<S> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
         if buf.filled().len() > before {
-            self.peer.activity.read();
+            self.peer.activity.record_read();
         }
         polled
     }

@@ -370,7 +370,7 @@ impl Health {
         let mut samples = page.family(&RUNS);
         self.for_each(|kind, counted| {
             for (status, count) in [("error", &counted.failed), ("success", &counted.succeeded)] {
-                samples.counted([counted.check.name(), status, kind], count.load(Relaxed));
+                samples.add_nonzero([counted.check.name(), status, kind], count.load(Relaxed));
             }
         });
     }

@@ -44,7 +44,7 @@ enum ParseState {
     /// Number of bytes that belong to the request: its head and a body of known length.
     PassThrough(u64, Option<Chunks>),
     Chunks(Chunks),
-    Refused,
+    Rejected,
 }
 
 impl<S> StrictReader<S> {
@@ -85,7 +85,7 @@ impl<S> StrictReader<S> {
             Err(rejection) => {
                 self.peer.reject(rejection);
                 self.buffer = Vec::new();
-                Some(ParseState::Refused)
+                Some(ParseState::Rejected)
             }
         }
     }
@@ -143,7 +143,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for StrictReader<S> {
                 return this.poll_pass(cx, buf, usize::MAX);
             }
             match &mut this.state {
-                ParseState::Refused => return Poll::Ready(Ok(())),
+                ParseState::Rejected => return Poll::Ready(Ok(())),
                 ParseState::Head if this.buffer.len() > this.scanned => {
                     // The next request is passed on after the response to the last one, so that a rejection
                     // follows that response.

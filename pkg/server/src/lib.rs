@@ -41,5 +41,5 @@ pub use listener::{BindOptions, bind, serve};
 pub use pages::console::{ROWS_MAX, Section, StateFn, histograms};
 pub use pages::debugging::{DebugPages, SetVerbosity};
 pub use pages::options::PageOptions;
-pub use pages::snapshots::{Pieces, TakeSnapshot};
+pub use pages::snapshots::{SnapshotChunks, TakeSnapshot};
 pub use pages::zpages::FlagValue;

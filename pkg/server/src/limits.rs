@@ -3,6 +3,6 @@
 
 pub(crate) mod flow;
 pub(crate) mod inflight;
+pub(crate) mod limiter;
 pub mod memory;
-pub(crate) mod seat;
-pub(crate) mod seats;
+pub(crate) mod permit;

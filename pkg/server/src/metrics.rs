@@ -60,21 +60,21 @@ const TLS_HANDSHAKE_ERRORS: Family<Counter, 0> = Family::counter(
     [],
 );
 const CONNECTIONS: Family<Gauge, 0> =
-    Family::gauge(Stability::Unlevelled, "mainstay_connections", "Open connections.", []);
+    Family::gauge(Stability::Internal, "mainstay_connections", "Open connections.", []);
 const DROPPED: Family<Counter, 0> = Family::counter(
-    Stability::Unlevelled,
+    Stability::Internal,
     "mainstay_dropped_requests_total",
     "Requests refused because too many were under way.",
     [],
 );
 const PANICS: Family<Counter, 0> = Family::counter(
-    Stability::Unlevelled,
+    Stability::Internal,
     "mainstay_request_panics_total",
     "Requests that ended in a panic.",
     [],
 );
 const TIMEOUTS: Family<Counter, 0> = Family::counter(
-    Stability::Unlevelled,
+    Stability::Internal,
     "mainstay_request_timeouts_total",
     "Requests that ran out of time.",
     [],

@@ -9,43 +9,39 @@ const PAGE_BYTES: u64 = 4096;
 const TICKS_PER_SECOND: f64 = 100.0;
 
 const CPU_SECONDS: Family<Counter, 0> = Family::counter(
-    Stability::Unlevelled,
+    Stability::Internal,
     "process_cpu_seconds_total",
     "Total user and system CPU time spent in seconds.",
     [],
 );
 const MAX_FDS: Family<Gauge, 0> =
-    Family::gauge(Stability::Unlevelled, "process_max_fds", "Maximum number of open file descriptors.", []);
+    Family::gauge(Stability::Internal, "process_max_fds", "Maximum number of open file descriptors.", []);
 const RECEIVED: Family<Counter, 0> = Family::counter(
-    Stability::Unlevelled,
+    Stability::Internal,
     "process_network_receive_bytes_total",
     "Number of bytes received by the process over the network.",
     [],
 );
-const SENT: Family<Counter, 0> = Family::counter(
-    Stability::Unlevelled,
+const SENT_BYTES: Family<Counter, 0> = Family::counter(
+    Stability::Internal,
     "process_network_transmit_bytes_total",
     "Number of bytes sent by the process over the network.",
     [],
 );
 const OPEN_FDS: Family<Gauge, 0> =
-    Family::gauge(Stability::Unlevelled, "process_open_fds", "Number of open file descriptors.", []);
-const RESIDENT: Family<Gauge, 0> = Family::gauge(
-    Stability::Unlevelled,
-    "process_resident_memory_bytes",
-    "Resident memory size in bytes.",
-    [],
-);
+    Family::gauge(Stability::Internal, "process_open_fds", "Number of open file descriptors.", []);
+const RESIDENT: Family<Gauge, 0> =
+    Family::gauge(Stability::Internal, "process_resident_memory_bytes", "Resident memory size in bytes.", []);
 pub(crate) const START: Family<Gauge, 0> = Family::gauge(
-    Stability::Unlevelled,
+    Stability::Internal,
     "process_start_time_seconds",
     "Start time of the process since unix epoch in seconds.",
     [],
 );
 const VIRTUAL: Family<Gauge, 0> =
-    Family::gauge(Stability::Unlevelled, "process_virtual_memory_bytes", "Virtual memory size in bytes.", []);
+    Family::gauge(Stability::Internal, "process_virtual_memory_bytes", "Virtual memory size in bytes.", []);
 const VIRTUAL_MAX: Family<Gauge, 0> = Family::gauge(
-    Stability::Unlevelled,
+    Stability::Internal,
     "process_virtual_memory_max_bytes",
     "Maximum amount of virtual memory available in bytes.",
     [],
@@ -54,7 +50,17 @@ const VIRTUAL_MAX: Family<Gauge, 0> = Family::gauge(
 /// Registers the metrics of the process.
 pub(crate) fn register(registry: &MetricsRegistry, start_time_seconds: i64) {
     registry.collect(
-        &[&CPU_SECONDS, &MAX_FDS, &RECEIVED, &SENT, &OPEN_FDS, &RESIDENT, &START, &VIRTUAL, &VIRTUAL_MAX],
+        &[
+            &CPU_SECONDS,
+            &MAX_FDS,
+            &RECEIVED,
+            &SENT_BYTES,
+            &OPEN_FDS,
+            &RESIDENT,
+            &START,
+            &VIRTUAL,
+            &VIRTUAL_MAX,
+        ],
         move |page| write(page, start_time_seconds),
     );
 }
@@ -74,7 +80,7 @@ fn write(page: &mut Page<'_>, start_time_seconds: i64) {
     for (family, value) in [
         (&CPU_SECONDS, cpu_seconds(&stat)),
         (&RECEIVED, octets(&network, "InOctets")),
-        (&SENT, octets(&network, "OutOctets")),
+        (&SENT_BYTES, octets(&network, "OutOctets")),
     ] {
         value.inspect(|value| page.family(family).add([], *value));
     }

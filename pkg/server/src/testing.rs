@@ -21,7 +21,7 @@ use authorization::rbac::Index;
 use authorization::{Authorizer, AuthorizerDeps, Mode, Policies};
 use component_base::clock::TestClock;
 use component_base::metrics::MetricsRegistry;
-use endpoints::cpu_pool::{CpuPool, HEAVY_WRITE_BYTES};
+use endpoints::cpu_pool::{CpuPool, POOL_WRITE_BYTES_MIN};
 use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::{Body, BoxError, Dispatch, InitializedFlag, Request, Response, Tunnel};
 
@@ -127,7 +127,7 @@ impl Dispatch for Script {
     }
 
     fn stored_bytes(&self, info: &RequestInfo) -> usize {
-        if info.path.ends_with("/large") { HEAVY_WRITE_BYTES + 1 } else { 0 }
+        if info.path.ends_with("/large") { POOL_WRITE_BYTES_MIN + 1 } else { 0 }
     }
 }
 

@@ -19,7 +19,7 @@ const BYTES_PER_BATCH_MAX: usize = 8 << 20;
 
 /// Maximum number of keys that expire, and of dead records that are deleted, in one transaction.
 const EXPIRED_PER_BATCH_MAX: usize = 512;
-const DEAD_PER_BATCH_MAX: usize = 512;
+const OBSOLETE_PER_BATCH_MAX: usize = 512;
 
 /// Number of changes whose keys are visited by a sweep step, under the lock.
 const SWEEP_STEP: usize = 512;
@@ -53,7 +53,7 @@ pub(crate) struct Committer {
     clock: Clock,
     history_bytes_max: usize,
     /// Obsolete records that are still on disk.
-    dead: Vec<Revision>,
+    obsolete: Vec<Revision>,
     /// True if the last compaction left history to sweep.
     sweeping: bool,
     /// The last failure, until writes work again.
@@ -122,28 +122,28 @@ impl Batch {
 impl Committer {
     pub(crate) fn new(shared: Arc<Shared>, clock: Clock, history_bytes_max: usize) -> Self {
         // The rest of an interrupted sweep is swept now.
-        Committer { shared, clock, history_bytes_max, dead: Vec::new(), sweeping: true, broken: None }
+        Committer { shared, clock, history_bytes_max, obsolete: Vec::new(), sweeping: true, broken: None }
     }
 
     /// Runs until the store is closed or dropped.
     pub(crate) fn run(mut self, mut queue: mpsc::Receiver<Command>) {
         loop {
             self.sweep();
-            let idle = self.dead.is_empty() || self.broken.is_some();
+            let idle = self.obsolete.is_empty() || self.broken.is_some();
             let first =
                 if idle { queue.blocking_recv().ok_or(TryRecvError::Disconnected) } else { queue.try_recv() };
             // Before any decision, because a repair can reveal committed changes.
             let usable = self.repair();
             let mut batch = Batch::default();
             match first {
-                Ok(command) => self.take(&mut batch, command),
+                Ok(command) => self.add_command(&mut batch, command),
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => break,
             }
             while batch.has_room()
                 && let Ok(command) = queue.try_recv()
             {
-                self.take(&mut batch, command);
+                self.add_command(&mut batch, command);
             }
             let close = batch.close.take();
             match usable {
@@ -159,7 +159,7 @@ impl Committer {
         self.shared.disk.release();
     }
 
-    fn take(&self, batch: &mut Batch, command: Command) {
+    fn add_command(&self, batch: &mut Batch, command: Command) {
         batch.commands += 1;
         match command {
             Command::Write { write, reply } => {
@@ -213,16 +213,16 @@ impl Committer {
     /// committed state.
     fn commit(&mut self, batch: Batch) {
         let compacted = batch.compacted.filter(|revision| *revision > self.shared.mvcc().compacted());
-        let dead = self.dead.len().min(DEAD_PER_BATCH_MAX);
-        let dead = self.dead.split_off(self.dead.len() - dead);
-        if batch.changes.is_empty() && compacted.is_none() && dead.is_empty() {
+        let deleted = self.obsolete.len().min(OBSOLETE_PER_BATCH_MAX);
+        let deleted = self.obsolete.split_off(self.obsolete.len() - deleted);
+        if batch.changes.is_empty() && compacted.is_none() && deleted.is_empty() {
             return batch.succeed();
         }
-        let commit = Commit { changes: &batch.changes, compacted, dead: &dead };
+        let commit = Commit { changes: &batch.changes, compacted, deleted: &deleted };
         match self.shared.disk.commit(&commit) {
             Ok(()) => self.apply(batch, compacted),
             Err(error) => {
-                self.dead.extend(dead);
+                self.obsolete.extend(deleted);
                 self.failed(batch, error);
             }
         }
@@ -246,8 +246,8 @@ impl Committer {
 
     /// Finds more dead records after the known ones are deleted.
     fn sweep(&mut self) {
-        while self.sweeping && self.dead.is_empty() {
-            (self.dead, self.sweeping) = self.shared.mvcc_mut().sweep(SWEEP_STEP);
+        while self.sweeping && self.obsolete.is_empty() {
+            (self.obsolete, self.sweeping) = self.shared.mvcc_mut().sweep(SWEEP_STEP);
         }
     }
 
@@ -258,7 +258,7 @@ impl Committer {
         let reopened = self.reopen(&cause);
         let unchanged = reopened && self.shared.mvcc().revision() == before;
         let text = cause.to_string();
-        batch.fail(&if unchanged { Error::Refused(text) } else { Error::Unavailable(text) });
+        batch.fail(&if unchanged { Error::Rejected(text) } else { Error::Unavailable(text) });
     }
 
     /// Reopens the file after `cause` and starts the pause; returns true if reopening succeeded.
@@ -278,11 +278,11 @@ impl Committer {
         let Some(broken) = &self.broken else { return Ok(()) };
         // The pause also ends if the clock was set back.
         if (broken.since..broken.since + broken.pause).contains(&millis((self.clock)())) {
-            return Err(Error::Refused(broken.cause.to_string()));
+            return Err(Error::Rejected(broken.cause.to_string()));
         }
         let cause = broken.cause.clone();
         if !broken.reopened && !self.reopen(&cause) {
-            return Err(Error::Refused(cause.to_string()));
+            return Err(Error::Rejected(cause.to_string()));
         }
         tracing::info!("database accepts writes again");
         self.broken = None;

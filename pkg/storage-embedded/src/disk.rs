@@ -44,7 +44,7 @@ pub(crate) struct Commit<'a> {
     pub(crate) changes: &'a [Change],
     pub(crate) compacted: Option<Revision>,
     /// Revisions to delete.
-    pub(crate) dead: &'a [Revision],
+    pub(crate) deleted: &'a [Revision],
 }
 
 impl Disk {
@@ -59,21 +59,21 @@ impl Disk {
         let lock = lock.map_err(|e| failed(&lock_path, &e))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
-                Error::Refused(format!("{}: the store is in use by another process", lock_path.display()))
+                Error::Rejected(format!("{}: the store is in use by another process", lock_path.display()))
             }
             TryLockError::Error(error) => failed(&lock_path, &error),
         })?;
         let path = dir.join("store.redb");
         let database = path.clone();
         let open = Box::new(move || builder(cache_bytes).create(&database));
-        let disk = Disk { lock: Mutex::new(Some(lock)), ..Disk::opened(path, open)? };
+        let disk = Disk { lock: Mutex::new(Some(lock)), ..Disk::open_with(path, open)? };
         // The directory entry must survive a crash, too.
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| failed(dir, &e))?;
         Ok(disk)
     }
 
     /// A file that `open` opens. `path` is for messages.
-    pub(crate) fn opened(path: PathBuf, open: Open) -> Result<Self, Error> {
+    pub(crate) fn open_with(path: PathBuf, open: Open) -> Result<Self, Error> {
         let disk = Disk { path, open, database: RwLock::new(None), lock: Mutex::new(None) };
         disk.reopen()?;
         Ok(disk)
@@ -151,7 +151,7 @@ impl Disk {
                 let mut slot = log.insert_reserve(change.revision.unsigned_abs(), length)?;
                 record::encode(change, slot.as_mut());
             }
-            for revision in commit.dead {
+            for revision in commit.deleted {
                 log.remove(revision.unsigned_abs())?;
             }
             if let Some(compacted) = commit.compacted {
@@ -174,7 +174,7 @@ impl Disk {
         let mut changes: Vec<Change> = changes.collect();
         changes.sort_unstable_by_key(|change| change.revision);
         let compacted = (!changes.is_empty()).then(|| image.revision());
-        self.commit(&Commit { changes: &changes, compacted, dead: &[] })
+        self.commit(&Commit { changes: &changes, compacted, deleted: &[] })
     }
 
     /// The last revision on disk.

@@ -97,7 +97,7 @@ impl EmbeddedStore {
     /// long as reading the file.
     ///
     /// # Errors
-    /// [`Error::Refused`] if another process has the store open, [`Error::Internal`] if the file cannot be
+    /// [`Error::Invalid`] if another process has the store open, [`Error::Internal`] if the file cannot be
     /// opened or is damaged. The text contains the path.
     pub fn open(dir: &Path, options: Options) -> Result<Arc<EmbeddedStore>, Error> {
         EmbeddedStore::open_on(Disk::in_directory(dir, options.cache_bytes)?, options)
@@ -109,7 +109,7 @@ impl EmbeddedStore {
         if let Some(archive) = &options.begin
             && disk.revision()? == REVISION_EMPTY
         {
-            let image = Image::of(&**archive).map_err(|error| Error::Refused(error.to_string()))?;
+            let image = Image::of(&**archive).map_err(|error| Error::Rejected(error.to_string()))?;
             disk.fill(&image, millis((options.clock)()))?;
         }
         let mvcc = disk.load()?;
@@ -203,7 +203,7 @@ impl Storage for EmbeddedStore {
         ttl: Option<Duration>,
     ) -> Result<PutResult, Error> {
         if value.len() > self.value_bytes_max {
-            return Err(Error::Refused("etcdserver: request is too large".into()));
+            return Err(Error::Rejected("etcdserver: request is too large".into()));
         }
         let expires_at = ttl.map(|ttl| {
             let ttl = Millis::try_from(ttl.as_millis()).unwrap_or(Millis::MAX);

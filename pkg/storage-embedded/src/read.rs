@@ -35,11 +35,11 @@ pub(crate) async fn list(
 async fn list_once(shared: &Arc<Shared>, prefix: &str, options: &ListOptions) -> Result<Listing, Error> {
     let limit = if options.limit == 0 { usize::MAX } else { options.limit };
     let start = options.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
-    let at = options.revision;
-    let wanted = Scan { prefix, start, at, limit, visit_max: VISIT_MAX, uncounted: options.uncounted };
+    let revision = options.revision;
+    let wanted = Scan { prefix, start, revision, limit, visit_max: VISIT_MAX, uncounted: options.uncounted };
     let scanned = scan(shared, wanted).await?;
     Ok(Listing {
-        kvs: resolve(shared, scanned.found).await?,
+        kvs: resolve(shared, scanned.keys).await?,
         count: scanned.count,
         revision: scanned.revision,
     })
@@ -47,12 +47,12 @@ async fn list_once(shared: &Arc<Shared>, prefix: &str, options: &ListOptions) ->
 
 pub(crate) async fn count(shared: &Arc<Shared>, prefix: &str) -> Result<u64, Error> {
     let start = Bound::Unbounded;
-    let all = Scan { prefix, start, at: 0, limit: 0, visit_max: VISIT_MAX, uncounted: false };
+    let all = Scan { prefix, start, revision: 0, limit: 0, visit_max: VISIT_MAX, uncounted: false };
     Ok(scan(shared, all).await?.count)
 }
 
 struct ScanResult {
-    found: Vec<FoundKey>,
+    keys: Vec<FoundKey>,
     count: u64,
     /// The store's revision at the start.
     revision: Revision,
@@ -60,25 +60,25 @@ struct ScanResult {
 
 /// Scans in steps of `wanted.visit_max` keys. `wanted.at` may be 0 for the present.
 async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<ScanResult, Error> {
-    let (at, now) = {
+    let (revision, now) = {
         let mvcc = shared.mvcc();
-        (mvcc.readable(wanted.at)?, mvcc.revision())
+        (mvcc.readable(wanted.revision)?, mvcc.revision())
     };
-    let mut whole = ScanResult { found: Vec::new(), count: 0, revision: now };
+    let mut whole = ScanResult { keys: Vec::new(), count: 0, revision: now };
     let mut last: Option<Arc<str>> = None;
     loop {
         let step = {
             let mvcc = shared.mvcc();
             let start = last.as_deref().map_or(wanted.start, Bound::Excluded);
-            let at = mvcc.readable(at)?;
-            let limit = wanted.limit.saturating_sub(whole.found.len());
-            mvcc.scan(&Scan { start, at, limit, ..wanted })
+            let revision = mvcc.readable(revision)?;
+            let limit = wanted.limit.saturating_sub(whole.keys.len());
+            mvcc.scan(&Scan { start, revision, limit, ..wanted })
         };
         whole.count += step.count;
-        if whole.found.is_empty() {
-            whole.found = step.found
+        if whole.keys.is_empty() {
+            whole.keys = step.keys
         } else {
-            whole.found.extend(step.found)
+            whole.keys.extend(step.keys)
         }
         match step.resume_after {
             None => return Ok(whole),

@@ -63,7 +63,7 @@ const PART_BYTES: usize = 64 << 10;
 ///
 /// # Errors
 /// [`Error::Internal`] for a change that the layout cannot represent.
-pub fn pieces(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<>, Error> {
+pub fn encode(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<>, Error> {
     let left: HashMap<&str, Millis> = image.ttls().iter().map(|(key, left)| (&**key, *left)).collect();
     // A key that expires right now must still expire: zero would mean never.
     let with_deadline = |change: Change| {
@@ -87,11 +87,11 @@ pub fn pieces(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<
     let ready = VecDeque::from([head.freeze()]);
     let changes = changes.into_iter();
     let revision = image.revision();
-    Ok(Pieces { changes, ready, index, parts: 0, revision, ended: false })
+    Ok(Encoder { changes, ready, index, parts: 0, revision, ended: false })
 }
 
 /// The rest of a running encoding.
-struct Pieces {
+struct Encoder {
     changes: std::vec::IntoIter<Change>,
     /// Pieces of a complete part.
     ready: VecDeque<Bytes>,
@@ -101,21 +101,21 @@ struct Pieces {
     ended: bool,
 }
 
-impl Iterator for Pieces {
+impl Iterator for Encoder {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
         if self.ready.is_empty() && !self.ended {
-            self.part();
+            self.encode_part();
         }
         self.ready.pop_front()
     }
 }
 
-impl Pieces {
+impl Encoder {
     /// Encodes the next part, or the end after the last one.
-    fn part(&mut self) {
-        let Some(first) = self.changes.next() else { return self.end() };
+    fn encode_part(&mut self) {
+        let Some(first) = self.changes.next() else { return self.encode_end() };
         let key = first.key.clone();
         let mut bytes = 0;
         let mut records = 0_u64;
@@ -141,7 +141,7 @@ impl Pieces {
         self.index.put_slice(key.as_bytes());
     }
 
-    fn end(&mut self) {
+    fn encode_end(&mut self) {
         self.ended = true;
         let length = self.index.len() as u64;
         self.index.put_u64_le(self.revision.unsigned_abs());
@@ -178,7 +178,7 @@ fn parts_of(change: &Change) -> [Bytes; 2] {
 /// # Errors
 /// [`Error::Internal`] with the path.
 pub fn write(image: &Image, path: &Path) -> Result<(), Error> {
-    let pieces = pieces(image)?;
+    let pieces = encode(image)?;
     let mut name = path.file_name().map(OsString::from).unwrap_or_default();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);

@@ -129,7 +129,7 @@ impl Members {
             |member: Arc<Member>| async move { self.attempt(&member, limit, Duration::ZERO, true, op).await };
         let mut asked = vec![self.pick()];
         let mut attempts: FuturesUnordered<_> = asked.iter().cloned().map(&ask).collect();
-        let mut hedges = Hedges { members: self, held: 0 };
+        let mut hedges = Hedges { members: self, acquired: 0 };
         loop {
             tokio::select! {
                 biased;
@@ -139,7 +139,7 @@ impl Members {
                     None => return Err(CallError::Unavailable("no etcd member was asked".to_owned())),
                 },
                 () = sleep(SILENT_AFTER) => {
-                    let other = self.pick_excluding(&asked).filter(|_| hedges.take());
+                    let other = self.pick_excluding(&asked).filter(|_| hedges.acquire());
                     if let Some(other) = other {
                         asked.push(other.clone());
                         attempts.push(ask(other));
@@ -188,7 +188,7 @@ impl Members {
         grace: Duration,
         answer: impl Future<Output = T>,
     ) -> Result<T, CallError> {
-        let mut standing = member.standing();
+        let mut standing = member.observe_standing();
         let limit = if member.is_suspect() { limit.min(self.suspect_wait_max()) } else { limit };
         let overdue = async {
             sleep(SILENT_AFTER).await;
@@ -211,7 +211,7 @@ impl Members {
     /// Waits until a member is suspect and another one is in good standing.
     pub(crate) async fn wait_until_suspect(&self, member: &Arc<Member>, standing: &mut StandingObserver) {
         loop {
-            standing.left_out().await;
+            standing.wait_until_suspect().await;
             if self.pick_excluding(std::slice::from_ref(member)).is_some() {
                 return;
             }
@@ -245,24 +245,24 @@ impl Members {
 /// The hedged reads of a call, released at its end.
 struct Hedges<'a> {
     members: &'a Members,
-    held: usize,
+    acquired: usize,
 }
 
 impl Hedges<'_> {
     /// Acquires a hedge; returns false at the limit.
-    fn take(&mut self) -> bool {
+    fn acquire(&mut self) -> bool {
         if self.members.hedges.fetch_add(1, Ordering::Relaxed) >= HEDGES_MAX {
             self.members.hedges.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
-        self.held += 1;
+        self.acquired += 1;
         true
     }
 }
 
 impl Drop for Hedges<'_> {
     fn drop(&mut self) {
-        self.members.hedges.fetch_sub(self.held, Ordering::Relaxed);
+        self.members.hedges.fetch_sub(self.acquired, Ordering::Relaxed);
     }
 }
 

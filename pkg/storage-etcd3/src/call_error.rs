@@ -25,7 +25,7 @@ pub(crate) enum CallError {
     /// The cluster responded but cannot serve the call now (leader election, overload).
     TryLater(String),
     /// The request is invalid; it had no effect.
-    Refused(String),
+    Rejected(String),
     /// Any other failure.
     Internal(String),
 }
@@ -42,7 +42,7 @@ impl CallError {
     }
 
     /// True if a write with this failure may have happened, or may still happen.
-    pub(crate) fn leaves_open(&self) -> bool {
+    pub(crate) fn is_outcome_unknown(&self) -> bool {
         matches!(self, CallError::Unavailable(_) | CallError::TryLater(_) | CallError::Internal(_))
     }
 
@@ -60,7 +60,7 @@ impl CallError {
             CallError::NotSent(why) | CallError::Unavailable(why) | CallError::TryLater(why) => {
                 Error::Unavailable(why)
             }
-            CallError::Refused(why) => Error::Refused(why),
+            CallError::Rejected(why) => Error::Rejected(why),
             CallError::Internal(why) => Error::Internal(why),
         }
     }
@@ -98,7 +98,7 @@ pub(crate) fn classify(code: Code, message: &str) -> CallError {
     // text.
     if let (Code::ResourceExhausted, Some(sizes)) = (code, message.strip_prefix(TOO_LARGE)) {
         let said = "rpc error: code = ResourceExhausted desc = trying to send message larger than max";
-        return CallError::Refused(format!("{said} {sizes}"));
+        return CallError::Rejected(format!("{said} {sizes}"));
     }
     let text = message.to_owned();
     match code {
@@ -116,7 +116,7 @@ pub(crate) fn classify(code: Code, message: &str) -> CallError {
         | Code::Unauthenticated
         | Code::FailedPrecondition
         | Code::OutOfRange
-        | Code::Unimplemented => CallError::Refused(text),
+        | Code::Unimplemented => CallError::Rejected(text),
         // A member that stops while serving a call responds with this text, without a code of its own.
         Code::Unknown if message.contains("context canceled") || message.contains("server stopped") => {
             CallError::Unavailable(text)
@@ -159,9 +159,9 @@ mod tests {
             CallError::FutureRevision
         });
         check(Code::NotFound, "etcdserver: requested lease not found", |_| CallError::LeaseNotFound);
-        check(Code::InvalidArgument, "etcdserver: request is too large", CallError::Refused);
-        check(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", CallError::Refused);
-        check(Code::PermissionDenied, "etcdserver: permission denied", CallError::Refused);
+        check(Code::InvalidArgument, "etcdserver: request is too large", CallError::Rejected);
+        check(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", CallError::Rejected);
+        check(Code::PermissionDenied, "etcdserver: permission denied", CallError::Rejected);
         check(Code::ResourceExhausted, "etcdserver: too many requests", CallError::TryLater);
         check(Code::Unavailable, "etcdserver: leader changed", CallError::TryLater);
         check(Code::Unavailable, "etcdserver: no leader", CallError::Unavailable);
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn oversized_message_has_upstream_clients_error() {
         check(Code::ResourceExhausted, "grpc: received message larger than max (3 vs. 2)", |_| {
-            CallError::Refused(
+            CallError::Rejected(
                 "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
                     .to_owned(),
             )
@@ -189,7 +189,7 @@ mod tests {
         assert!(!CallError::TryLater(text()).may_retry(false));
         assert!(CallError::Unavailable(text()).may_retry(true));
         assert!(CallError::TryLater(text()).may_retry(true));
-        assert!(!CallError::Refused(text()).may_retry(true));
+        assert!(!CallError::Rejected(text()).may_retry(true));
         assert!(!CallError::Compacted.may_retry(true));
     }
 

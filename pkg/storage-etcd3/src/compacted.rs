@@ -70,7 +70,7 @@ fn note(newest: &watch::Sender<Revision>, revision: Revision) {
 
 async fn observe(members: Arc<Members>, budget: Budget, newest: watch::Sender<Revision>) {
     loop {
-        if let Err(error) = follow(&members, budget, &newest).await {
+        if let Err(error) = watch_compactions(&members, budget, &newest).await {
             tracing::debug!(%error, "cannot observe compactions of etcd; retrying");
         }
         sleep(PAUSE).await;
@@ -79,7 +79,7 @@ async fn observe(members: Arc<Members>, budget: Budget, newest: watch::Sender<Re
 
 /// Reads the key and watches it from there. Fails if the watch was disconnected for so long that its revision
 /// is compacted.
-async fn follow(
+async fn watch_compactions(
     members: &Arc<Members>,
     budget: Budget,
     newest: &watch::Sender<Revision>,

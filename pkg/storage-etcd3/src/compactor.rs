@@ -38,9 +38,9 @@ pub struct Compactor {
 
 /// The revision to compact to, or the known compaction.
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+enum RoundResult {
     Compact(Revision),
-    Known(Compacted),
+    Finished(Compacted),
 }
 
 impl Compactor {
@@ -57,22 +57,22 @@ impl Compactor {
                 .and_then([TxnOp::put(COMPACT_REV_KEY, value.as_str(), None)])
                 .or_else([TxnOp::get(COMPACT_REV_KEY, None)])
         });
-        match self.on_answer(response.await.map_err(CallError::into_error)?)? {
-            Verdict::Known(compacted) => Ok(compacted),
-            Verdict::Compact(revision) => {
+        match self.on_response(response.await.map_err(CallError::into_error)?)? {
+            RoundResult::Finished(compacted) => Ok(compacted),
+            RoundResult::Compact(revision) => {
                 etcd.compact(revision).await.map(|()| Compacted::ThisServer(revision))
             }
         }
     }
 
-    fn on_answer(&mut self, answer: PbTxnResponse) -> Result<Verdict, Error> {
+    fn on_response(&mut self, answer: PbTxnResponse) -> Result<RoundResult, Error> {
         let malformed = || Error::Internal("etcd's answer about the compaction is incomplete".to_owned());
         let now = answer.header.ok_or_else(malformed)?.revision;
         if answer.succeeded {
             self.version += 1;
             return Ok(match std::mem::replace(&mut self.previous, now) {
-                0 => Verdict::Known(Compacted::NotYet),
-                previous => Verdict::Compact(previous),
+                0 => RoundResult::Finished(Compacted::NotYet),
+                previous => RoundResult::Compact(previous),
             });
         }
         self.previous = now;
@@ -84,10 +84,10 @@ impl Compactor {
         // Absent: the key was deleted, and the count restarts.
         let Some(kv) = range.kvs.into_iter().next() else {
             self.version = 0;
-            return Ok(Verdict::Known(Compacted::NotYet));
+            return Ok(RoundResult::Finished(Compacted::NotYet));
         };
         self.version = kv.version;
-        Ok(Verdict::Known(revision_in(&kv.value).map_or(Compacted::NotYet, Compacted::OtherServer)))
+        Ok(RoundResult::Finished(revision_in(&kv.value).map_or(Compacted::NotYet, Compacted::OtherServer)))
     }
 }
 
@@ -118,44 +118,45 @@ mod tests {
         PbTxnResponse { succeeded: false, responses: vec![op], ..won(revision) }
     }
 
-    fn check(rounds: Vec<(PbTxnResponse, Verdict)>) {
+    fn check(rounds: Vec<(PbTxnResponse, RoundResult)>) {
         let mut compactor = Compactor::default();
         for (answer, expected) in rounds {
-            assert_eq!(compactor.on_answer(answer).ok(), Some(expected));
+            assert_eq!(compactor.on_response(answer).ok(), Some(expected));
         }
     }
 
     #[test]
     fn winner_compacts_to_previous_rounds_revision() {
         check(vec![
-            (won(10), Verdict::Known(Compacted::NotYet)),
-            (won(20), Verdict::Compact(10)),
-            (won(30), Verdict::Compact(20)),
+            (won(10), RoundResult::Finished(Compacted::NotYet)),
+            (won(20), RoundResult::Compact(10)),
+            (won(30), RoundResult::Compact(20)),
         ]);
     }
 
     #[test]
     fn loser_learns_the_compaction_and_can_win() {
         check(vec![
-            (lost(10, Some((4, "7"))), Verdict::Known(Compacted::OtherServer(7))),
-            (lost(20, Some((5, "9"))), Verdict::Known(Compacted::OtherServer(9))),
-            (won(30), Verdict::Compact(20)),
+            (lost(10, Some((4, "7"))), RoundResult::Finished(Compacted::OtherServer(7))),
+            (lost(20, Some((5, "9"))), RoundResult::Finished(Compacted::OtherServer(9))),
+            (won(30), RoundResult::Compact(20)),
         ]);
     }
 
     #[test]
     fn invalid_values_are_not_compactions() {
         check(vec![
-            (lost(10, Some((1, "0"))), Verdict::Known(Compacted::NotYet)),
-            (lost(11, Some((2, "x"))), Verdict::Known(Compacted::NotYet)),
-            (lost(12, None), Verdict::Known(Compacted::NotYet)),
+            (lost(10, Some((1, "0"))), RoundResult::Finished(Compacted::NotYet)),
+            (lost(11, Some((2, "x"))), RoundResult::Finished(Compacted::NotYet)),
+            (lost(12, None), RoundResult::Finished(Compacted::NotYet)),
         ]);
     }
 
     #[test]
     fn versions_follow_the_key() {
         let mut compactor = Compactor::default();
-        let mut version_after = |answer| compactor.on_answer(answer).map(|_| compactor.version).unwrap_or(-1);
+        let mut version_after =
+            |answer| compactor.on_response(answer).map(|_| compactor.version).unwrap_or(-1);
         assert_eq!(version_after(lost(10, Some((4, "7")))), 4);
         assert_eq!(version_after(won(11)), 5);
         assert_eq!(version_after(lost(12, None)), 0);
@@ -164,7 +165,7 @@ mod tests {
     #[test]
     fn incomplete_response_is_an_error() {
         let answer = PbTxnResponse { succeeded: false, ..won(5) };
-        assert!(Compactor::default().on_answer(answer).is_err());
-        assert!(Compactor::default().on_answer(PbTxnResponse::default()).is_err());
+        assert!(Compactor::default().on_response(answer).is_err());
+        assert!(Compactor::default().on_response(PbTxnResponse::default()).is_err());
     }
 }

@@ -42,7 +42,7 @@ pub(crate) enum FailureScope {
 impl From<CallError> for FailureScope {
     fn from(failure: CallError) -> Self {
         match failure {
-            CallError::Refused(_) | CallError::Internal(_) => FailureScope::Watch(failure.into_error()),
+            CallError::Rejected(_) | CallError::Internal(_) => FailureScope::Watch(failure.into_error()),
             _ => FailureScope::Connection(failure),
         }
     }
@@ -54,13 +54,13 @@ pub(crate) struct Cursor {
     /// True to report progress after each batch of events.
     progress: bool,
     /// Events of a fragment's last revision: the next fragment may contain more of that revision.
-    held: Vec<WatchEvent>,
+    incomplete_revision: Vec<WatchEvent>,
 }
 
 impl Cursor {
     /// A watch from `start` (at least 1), with or without progress.
     pub(crate) fn new(start: Revision, progress: bool) -> Self {
-        Self { next: start, progress, held: Vec::new() }
+        Self { next: start, progress, incomplete_revision: Vec::new() }
     }
 
     /// The revision to start a connection from.
@@ -71,7 +71,7 @@ impl Cursor {
     /// Must be called before a new connection's first response: an incomplete revision is delivered again
     /// from its beginning.
     pub(crate) fn reconnected(&mut self) {
-        self.held.clear();
+        self.incomplete_revision.clear();
     }
 
     /// Processes a response; appends complete items to `out`.
@@ -111,24 +111,24 @@ impl Cursor {
 
     fn on_event(&mut self, event: WatchEvent, out: &mut VecDeque<WatchItem>) {
         let revision = event.kv.mod_revision;
-        if self.held.last().is_some_and(|held| held.kv.mod_revision < revision) {
+        if self.incomplete_revision.last().is_some_and(|held| held.kv.mod_revision < revision) {
             self.release(out);
         }
-        self.held.push(event);
+        self.incomplete_revision.push(event);
     }
 
     /// Delivers the held events, whose revision is complete.
     fn release(&mut self, out: &mut VecDeque<WatchItem>) {
-        if let Some(last) = self.held.last() {
+        if let Some(last) = self.incomplete_revision.last() {
             self.next = last.kv.mod_revision + 1;
         }
-        out.extend(self.held.drain(..).map(WatchItem::Event));
+        out.extend(self.incomplete_revision.drain(..).map(WatchItem::Event));
     }
 
     /// A progress notification: nothing up to `revision` is outstanding. A member that is behind, or a watch
     /// from a future revision, may report an old revision, which is ignored.
     fn on_progress(&mut self, revision: Revision, out: &mut VecDeque<WatchItem>) {
-        if self.held.is_empty() && revision >= self.next - 1 && revision > 0 {
+        if self.incomplete_revision.is_empty() && revision >= self.next - 1 && revision > 0 {
             self.next = revision + 1;
             out.push_back(WatchItem::Progress(revision));
         }

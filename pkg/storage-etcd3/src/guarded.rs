@@ -26,7 +26,7 @@ use crate::responses::revision_of;
 use crate::watch::Watch;
 
 /// Time limit for determining the outcome of a write.
-const SETTLE_MAX: Duration = Duration::from_secs(1);
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A write of one key.
 pub(crate) struct GuardedWrite<'a> {
@@ -89,14 +89,14 @@ impl Etcd {
 
     async fn create(&self, write: &GuardedWrite<'_>) -> Result<PutResult, CallError> {
         let failure = match self.txn(|| write.txn()).await {
-            Ok(response) => return written(response),
+            Ok(response) => return put_result(response),
             Err(failure) => failure,
         };
-        if !failure.leaves_open() {
+        if !failure.is_outcome_unknown() {
             return Err(failure);
         }
         let read = async |member: Arc<Member>| member.kv().get(write.key, None).await.map(|found| found.0);
-        let found = self.members.call(Budget::repeatable(SETTLE_MAX), Effect::Read, read).await;
+        let found = self.members.call(Budget::repeatable(RESOLVE_TIMEOUT), Effect::Read, read).await;
         let kv = found.ok().and_then(|found| found.kvs.into_iter().next()).map(key_value);
         match kv {
             Some(Ok(kv)) if write.matches_written(&kv.value) => Ok(PutResult::Done(kv.mod_revision)),
@@ -115,12 +115,14 @@ impl Etcd {
             let left = deadline.saturating_duration_since(Instant::now());
             let txn =
                 async |member: Arc<Member>| member.kv().txn(write.txn()).await.map(|response| response.0);
-            let failure = match self.members.guarded(left, grace, txn).await.and_then(written) {
-                Ok(stale @ PutResult::Stale { .. }) if in_doubt => return self.settle(write, stale).await,
+            let failure = match self.members.guarded(left, grace, txn).await.and_then(put_result) {
+                Ok(stale @ PutResult::Stale { .. }) if in_doubt => {
+                    return self.resolve_stale(write, stale).await;
+                }
                 Ok(written) => return Ok(written),
                 Err(failure) => failure,
             };
-            in_doubt |= failure.leaves_open();
+            in_doubt |= failure.is_outcome_unknown();
             attempts += 1;
             let pause = self.members.pause_after(attempts);
             let unreachable = self.members.is_unreachable(&failure, attempts, begun);
@@ -132,7 +134,11 @@ impl Etcd {
     }
 
     /// The guard failed on a later attempt: another writer or an earlier attempt was first.
-    async fn settle(&self, write: &GuardedWrite<'_>, stale: PutResult) -> Result<PutResult, CallError> {
+    async fn resolve_stale(
+        &self,
+        write: &GuardedWrite<'_>,
+        stale: PutResult,
+    ) -> Result<PutResult, CallError> {
         if let PutResult::Stale { current: Some(current), .. } = &stale
             && write.matches_written(&current.value)
         {
@@ -140,7 +146,7 @@ impl Etcd {
         }
         let unknown =
             || CallError::Unavailable("the answer was lost, and so is what it was about".to_owned());
-        let first = timeout(SETTLE_MAX, self.first_change(write)).await.ok().flatten();
+        let first = timeout(RESOLVE_TIMEOUT, self.first_change(write)).await.ok().flatten();
         first.and_then(|first| write.verdict(&first, stale)).ok_or_else(unknown)
     }
 
@@ -149,7 +155,7 @@ impl Etcd {
         let options = WatchOptions { exact: true, ..WatchOptions::default() };
         let (_, no_progress) = signal::channel(0);
         let start = write.expected + 1;
-        let watch = Watch::new(self.members.clone(), write.key, start, options, SETTLE_MAX, no_progress);
+        let watch = Watch::new(self.members.clone(), write.key, start, options, RESOLVE_TIMEOUT, no_progress);
         match watch.open().await.ok()?.next().await? {
             Ok(WatchItem::Event(event)) => Some(event),
             _ => None,
@@ -158,7 +164,7 @@ impl Etcd {
 }
 
 /// The outcome of a guarded transaction.
-fn written(response: PbTxnResponse) -> Result<PutResult, CallError> {
+fn put_result(response: PbTxnResponse) -> Result<PutResult, CallError> {
     let revision = revision_of(response.header)?;
     if response.succeeded {
         return Ok(PutResult::Done(revision));
@@ -184,9 +190,9 @@ mod tests {
     fn incomplete_response_is_an_error() {
         let header = || Some(PbResponseHeader { revision: 7, ..Default::default() });
         let answer = |header, succeeded| PbTxnResponse { header, succeeded, responses: Vec::new() };
-        assert_eq!(written(answer(header(), true)), Ok(PutResult::Done(7)));
-        assert!(matches!(written(answer(None, true)), Err(CallError::Internal(_))));
-        assert!(matches!(written(answer(header(), false)), Err(CallError::Internal(_))));
+        assert_eq!(put_result(answer(header(), true)), Ok(PutResult::Done(7)));
+        assert!(matches!(put_result(answer(None, true)), Err(CallError::Internal(_))));
+        assert!(matches!(put_result(answer(header(), false)), Err(CallError::Internal(_))));
     }
 
     #[test]

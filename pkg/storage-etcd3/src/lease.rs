@@ -49,7 +49,7 @@ impl LeasePool {
     }
 
     /// The lease for another key with this `ttl`.
-    pub(crate) fn take(&mut self, ttl: Duration, now: Instant) -> LeaseChoice {
+    pub(crate) fn acquire(&mut self, ttl: Duration, now: Instant) -> LeaseChoice {
         let window = self.window(ttl);
         let ttl = whole_seconds(ttl);
         let until = |seconds: i64| now + Duration::from_secs(seconds.unsigned_abs());
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn lease_length_is_ttl_plus_capped_window() {
         let check = |ttl, seconds| {
-            let choice = pool(1000).take(ttl, Instant::now());
+            let choice = pool(1000).acquire(ttl, Instant::now());
             assert_eq!(choice, LeaseChoice::Grant { seconds }, "{ttl:?}");
         };
         check(HOUR, 3660);
@@ -132,11 +132,11 @@ mod tests {
     fn lease_is_shared_while_ttl_remains() {
         let mut pool = pool(1000);
         let start = Instant::now();
-        assert_eq!(pool.take(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
+        assert_eq!(pool.acquire(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
         pool.granted(HOUR, 7, start);
-        assert_eq!(pool.take(HOUR, start), LeaseChoice::Reuse(7));
-        assert_eq!(pool.take(HOUR, after(59, start)), LeaseChoice::Reuse(7));
-        assert_eq!(pool.take(HOUR, after(60, start)), LeaseChoice::Grant { seconds: 3660 });
+        assert_eq!(pool.acquire(HOUR, start), LeaseChoice::Reuse(7));
+        assert_eq!(pool.acquire(HOUR, after(59, start)), LeaseChoice::Reuse(7));
+        assert_eq!(pool.acquire(HOUR, after(60, start)), LeaseChoice::Grant { seconds: 3660 });
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
         let mut pool = pool(3);
         let start = Instant::now();
         pool.granted(HOUR, 7, start);
-        let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
+        let choices: Vec<_> = (0..3).map(|_| pool.acquire(HOUR, start)).collect();
         assert_eq!(
             choices,
             [LeaseChoice::Reuse(7), LeaseChoice::Reuse(7), LeaseChoice::Grant { seconds: 3660 }]
@@ -157,7 +157,7 @@ mod tests {
         let mut pool = LeasePool::new(HOUR, 3, LeaseMetrics::new(&registry));
         let start = Instant::now();
         pool.granted(HOUR, 7, start);
-        let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
+        let choices: Vec<_> = (0..3).map(|_| pool.acquire(HOUR, start)).collect();
         assert!(matches!(choices[2], LeaseChoice::Grant { .. }), "{choices:?}");
         pool.granted(HOUR, 8, start);
         let page = registry.to_string();
@@ -170,10 +170,10 @@ mod tests {
         let mut pool = pool(1000);
         let start = Instant::now();
         pool.granted(HOUR, 7, start);
-        assert_eq!(pool.take(HOUR * 2, start), LeaseChoice::Grant { seconds: 7260 });
+        assert_eq!(pool.acquire(HOUR * 2, start), LeaseChoice::Grant { seconds: 7260 });
         pool.granted(HOUR * 2, 8, start);
-        assert_eq!(pool.take(HOUR, start), LeaseChoice::Reuse(7));
-        assert_eq!(pool.take(HOUR * 2, start), LeaseChoice::Reuse(8));
+        assert_eq!(pool.acquire(HOUR, start), LeaseChoice::Reuse(7));
+        assert_eq!(pool.acquire(HOUR * 2, start), LeaseChoice::Reuse(8));
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
         let start = Instant::now();
         let ttl = Duration::from_secs(15);
         pool.granted(ttl, 7, start);
-        assert_eq!(pool.take(ttl, start), LeaseChoice::Grant { seconds: 15 });
+        assert_eq!(pool.acquire(ttl, start), LeaseChoice::Grant { seconds: 15 });
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
         let start = Instant::now();
         pool.granted(HOUR, 7, start);
         pool.lost(7);
-        assert_eq!(pool.take(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
+        assert_eq!(pool.acquire(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
             pool.granted(HOUR * n as u32, n as i64, start);
         }
         assert_eq!(pool.slots.len(), SLOTS_MAX);
-        assert!(matches!(pool.take(HOUR, start), LeaseChoice::Grant { .. }));
-        assert_eq!(pool.take(HOUR * 2, start), LeaseChoice::Reuse(2));
+        assert!(matches!(pool.acquire(HOUR, start), LeaseChoice::Grant { .. }));
+        assert_eq!(pool.acquire(HOUR * 2, start), LeaseChoice::Reuse(2));
     }
 }

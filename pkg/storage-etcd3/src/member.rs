@@ -42,7 +42,7 @@ pub(crate) struct Member {
 impl Member {
     pub(crate) async fn connect(url: &str, address: &Address, options: &Options) -> Result<Self, Error> {
         let channel =
-            || connect::channel(address, options).map_err(|error| Error::Refused(error.to_string()));
+            || connect::channel(address, options).map_err(|error| Error::Rejected(error.to_string()));
         let client = async |channel, require_leader| {
             let options = ConnectOptions::new().with_require_leader(require_leader);
             Client::from_channel(channel, Some(options)).await.map_err(|e| Error::Internal(e.to_string()))
@@ -94,7 +94,7 @@ impl Member {
         match (self.is_suspect(), self.examined.load(Ordering::Relaxed)) {
             (true, _) => SuspicionLevel::Suspect,
             (false, true) => SuspicionLevel::Examined,
-            (false, false) => SuspicionLevel::No,
+            (false, false) => SuspicionLevel::Trusted,
         }
     }
 
@@ -104,7 +104,7 @@ impl Member {
     }
 
     /// Observes its standing from now on.
-    pub(crate) fn standing(&self) -> StandingObserver {
+    pub(crate) fn observe_standing(&self) -> StandingObserver {
         let receiver = self.suspect.subscribe();
         let trusted = !*receiver.borrow();
         StandingObserver { receiver, trusted }
@@ -128,7 +128,7 @@ impl Member {
     }
 
     /// True if its progress notifications are reliable; `None` while its version is unknown.
-    pub(crate) fn known_progress_is_safe(&self) -> Option<bool> {
+    pub(crate) fn progress_is_safe(&self) -> Option<bool> {
         self.progress_is_safe.get().copied()
     }
 
@@ -154,7 +154,7 @@ impl Member {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SuspicionLevel {
-    No,
+    Trusted,
     /// A response is overdue.
     Examined,
     /// It is avoided until it responds.
@@ -170,7 +170,7 @@ pub(crate) struct StandingObserver {
 
 impl StandingObserver {
     /// Waits until the member becomes suspect. A member that was suspect from the start must recover first.
-    pub(crate) async fn left_out(&mut self) {
+    pub(crate) async fn wait_until_suspect(&mut self) {
         loop {
             match *self.receiver.borrow_and_update() {
                 true if self.trusted => return,
@@ -196,7 +196,7 @@ mod tests {
         let mut check = |now: bool, expected: bool| {
             suspect.send_replace(now);
             for _ in 0..2 {
-                assert_eq!(standing.left_out().now_or_never().is_some(), expected, "{now}");
+                assert_eq!(standing.wait_until_suspect().now_or_never().is_some(), expected, "{now}");
             }
         };
         check(true, false);

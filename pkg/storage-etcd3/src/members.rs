@@ -50,15 +50,15 @@ pub(crate) struct Members {
 impl Members {
     pub(crate) async fn new(options: &Options) -> Result<Arc<Self>, Error> {
         if options.endpoints.is_empty() {
-            return Err(Error::Refused("no etcd endpoint is given".to_owned()));
+            return Err(Error::Rejected("no etcd endpoint is given".to_owned()));
         }
         if let Some(files) = &options.tls {
-            connect::check_tls(files).map_err(|error| Error::Refused(error.to_string()))?;
+            connect::check_tls(files).map_err(|error| Error::Rejected(error.to_string()))?;
         }
         let mut list = Vec::with_capacity(options.endpoints.len());
         for url in &options.endpoints {
             let address = Address::parse(url, options.tls.is_some());
-            let address = address.map_err(|error| Error::Refused(error.to_string()))?;
+            let address = address.map_err(|error| Error::Rejected(error.to_string()))?;
             list.push(Arc::new(Member::connect(url, &address, options).await?));
         }
         Ok(Arc::new(Self {
@@ -74,7 +74,7 @@ impl Members {
     pub(crate) fn pick(&self) -> Arc<Member> {
         let turn = self.call_counter.fetch_add(1, Ordering::Relaxed);
         let standings: Vec<_> = self.list.iter().map(|m| (m.suspicion(), m.latency())).collect();
-        self.list[choose(turn, &standings)].clone()
+        self.list[choose_member(turn, &standings)].clone()
     }
 
     /// A member that is neither suspect nor one of `others`, with the least doubt.
@@ -152,12 +152,12 @@ impl Members {
     /// is known.
     pub(crate) async fn progress_is_safe(self: &Arc<Self>) -> Option<bool> {
         for member in &self.list {
-            let asked = member.known_progress_is_safe().is_none() && !member.is_suspect();
+            let asked = member.progress_is_safe().is_none() && !member.is_suspect();
             if asked && !member.learn_version(self.probe_timeout).await {
                 self.suspect(member, &CallError::Unavailable("no answer about its version".to_owned()));
             }
         }
-        self.list.iter().filter_map(|member| member.known_progress_is_safe()).reduce(|a, b| a && b)
+        self.list.iter().filter_map(|member| member.progress_is_safe()).reduce(|a, b| a && b)
     }
 }
 
@@ -185,7 +185,7 @@ async fn probe(members: Weak<Members>, member: Arc<Member>) {
 
 /// The member's index for this turn, by standing and latency: rotates over those in the best standing that
 /// are not slow.
-fn choose(turn: usize, standings: &[(SuspicionLevel, Duration)]) -> usize {
+fn choose_member(turn: usize, standings: &[(SuspicionLevel, Duration)]) -> usize {
     let Some(best) = standings.iter().map(|(doubt, _)| *doubt).min() else { return 0 };
     let good = || standings.iter().enumerate().filter(|(_, (doubt, _))| *doubt == best);
     let fastest = good().map(|(_, (_, latency))| *latency).min().unwrap_or_default();
@@ -226,16 +226,16 @@ mod tests {
 
     #[test]
     fn calls_rotate_over_healthy_members() {
-        use SuspicionLevel::{Examined, No, Suspect};
+        use SuspicionLevel::{Examined, Suspect, Trusted};
         let check = |doubts: &[SuspicionLevel], expected: [usize; 4]| {
             let standings: Vec<_> = doubts.iter().map(|doubt| (*doubt, MS)).collect();
-            let got = std::array::from_fn(|turn| choose(turn, &standings));
+            let got = std::array::from_fn(|turn| choose_member(turn, &standings));
             assert_eq!(got, expected, "{doubts:?}");
         };
-        check(&[No], [0, 0, 0, 0]);
-        check(&[No, No, No], [0, 1, 2, 0]);
-        check(&[No, Suspect, No], [0, 2, 0, 2]);
-        check(&[Suspect, Examined, No], [2, 2, 2, 2]);
+        check(&[Trusted], [0, 0, 0, 0]);
+        check(&[Trusted, Trusted, Trusted], [0, 1, 2, 0]);
+        check(&[Trusted, Suspect, Trusted], [0, 2, 0, 2]);
+        check(&[Suspect, Examined, Trusted], [2, 2, 2, 2]);
         check(&[Suspect, Examined, Examined], [1, 2, 1, 2]);
         check(&[Suspect, Suspect, Suspect], [0, 1, 2, 0]);
     }
@@ -243,8 +243,9 @@ mod tests {
     #[test]
     fn slow_members_are_called_occasionally() {
         let check = |latencies: [Duration; 3], expected: usize| {
-            let standings = latencies.map(|latency| (SuspicionLevel::No, latency));
-            let turns = (0..SLOW_MEMBER_PERIOD * 6).filter(|turn| choose(*turn, &standings) == 2).count();
+            let standings = latencies.map(|latency| (SuspicionLevel::Trusted, latency));
+            let turns =
+                (0..SLOW_MEMBER_PERIOD * 6).filter(|turn| choose_member(*turn, &standings) == 2).count();
             assert_eq!(turns, expected, "{latencies:?}");
         };
         check([MS, MS, MS * 9], 128);

@@ -40,7 +40,7 @@ impl Etcd {
     /// calls and by [`Storage::healthy`].
     ///
     /// # Errors
-    /// [`Error::Refused`] for an invalid endpoint or TLS file.
+    /// [`Error::Invalid`] for an invalid endpoint or TLS file.
     pub async fn new(options: Options) -> Result<Self, Error> {
         let members = Members::new(&options).await?;
         let leases = Mutex::new(LeasePool::new(
@@ -101,7 +101,7 @@ impl Etcd {
     async fn share_lease(&self, ttl: Duration) -> Result<i64, CallError> {
         let mut pool = self.leases.lock().await;
         let now = Instant::now();
-        let seconds = match pool.take(ttl, now) {
+        let seconds = match pool.acquire(ttl, now) {
             LeaseChoice::Reuse(id) => return Ok(id),
             LeaseChoice::Grant { seconds } => seconds,
         };
@@ -160,7 +160,7 @@ impl Storage for Etcd {
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
         let start = options.start.as_deref().unwrap_or(prefix);
         if !start.starts_with(prefix) {
-            return Err(Error::Refused(format!("list of {prefix} cannot start at {start}")));
+            return Err(Error::Rejected(format!("list of {prefix} cannot start at {start}")));
         }
         let limit = i64::try_from(options.limit).unwrap_or(i64::MAX);
         let range = GetOptions::new()
@@ -232,9 +232,9 @@ impl Storage for Etcd {
                 self.progress.send_modify(|tick| *tick = tick.wrapping_add(1));
                 Ok(())
             }
-            Some(false) => {
-                Err(Error::Refused("an etcd member is too old to be trusted about watch progress".to_owned()))
-            }
+            Some(false) => Err(Error::Rejected(
+                "an etcd member is too old to be trusted about watch progress".to_owned(),
+            )),
             None => Err(Error::Unavailable("no etcd member told its version".to_owned())),
         }
     }

@@ -33,13 +33,13 @@ impl Service<Request<Body>> for TracedChannel {
                 request.headers_mut().insert(name, value);
             }
         }
-        Call { answer: self.0.call(request), span }
+        Call { response: self.0.call(request), span }
     }
 }
 
 /// A running call; the span ends with it, or when the call is dropped.
 pub(crate) struct Call<F> {
-    answer: F,
+    response: F,
     span: Span,
 }
 
@@ -50,7 +50,7 @@ where
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let answer = ready!(Pin::new(&mut self.answer).poll(cx));
+        let answer = ready!(Pin::new(&mut self.response).poll(cx));
         let span = std::mem::take(&mut self.span);
         if span.is_none() {
             return Poll::Ready(answer);

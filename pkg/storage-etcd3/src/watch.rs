@@ -42,7 +42,7 @@ enum End {
 }
 
 /// The end of a wait for the next response.
-enum Wake {
+enum WaitResult {
     Response(Result<PbWatchResponse, CallError>),
     ProgressWanted,
 }
@@ -136,11 +136,11 @@ impl Watch {
 
     async fn step(&mut self, connection: &mut Connection) -> Result<(), FailureScope> {
         match self.wait(connection).await {
-            Wake::ProgressWanted => {
+            WaitResult::ProgressWanted => {
                 self.progress_pending = true;
                 connection.requests.request_progress().await.map_err(|e| FailureScope::Connection(e.into()))
             }
-            Wake::Response(response) => {
+            WaitResult::Response(response) => {
                 // The next connection shows if a failure is permanent.
                 let response = response.map_err(FailureScope::Connection)?;
                 self.failures = 0;
@@ -152,7 +152,7 @@ impl Watch {
         }
     }
 
-    async fn wait(&mut self, connection: &mut Connection) -> Wake {
+    async fn wait(&mut self, connection: &mut Connection) -> WaitResult {
         let wanted = async {
             let changed = match &mut self.progress {
                 Some(progress) => progress.changed().await.is_ok(),
@@ -165,9 +165,9 @@ impl Watch {
         };
         tokio::select! {
             biased;
-            response = receive(&mut connection.responses) => Wake::Response(response),
-            () = wanted => Wake::ProgressWanted,
-            () = self.members.wait_until_suspect(&connection.member, &mut connection.standing) => Wake::Response(Err(CallError::TryLater(
+            response = receive(&mut connection.responses) => WaitResult::Response(response),
+            () = wanted => WaitResult::ProgressWanted,
+            () = self.members.wait_until_suspect(&connection.member, &mut connection.standing) => WaitResult::Response(Err(CallError::TryLater(
                 "another member is in better standing".to_owned(),
             ))),
         }
@@ -193,7 +193,7 @@ impl Watch {
 
     /// Opens a stream from the cursor's position and waits until etcd confirms the watch.
     async fn attach(&mut self, member: &Arc<Member>) -> Result<Connection, FailureScope> {
-        let standing = member.standing();
+        let standing = member.observe_standing();
         let stream =
             member.watch().watch(self.key.as_str(), Some(self.request())).await.map_err(CallError::from)?;
         let (requests, responses) = stream.split();

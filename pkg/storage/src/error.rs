@@ -27,7 +27,7 @@ pub enum Error {
     Unavailable(String),
     /// The store rejected the request without effect: too large, out of space, no permission.
     #[error("{0}")]
-    Refused(String),
+    Rejected(String),
     /// A value could not be encrypted or decrypted ([`Form::Unreadable`](crate::Form::Unreadable)). Nothing
     /// was written.
     #[error("{message}")]

@@ -120,7 +120,7 @@ impl KeyQueues {
                 (PutResult::Done(revision), None) => return Ok(UpdateResult::Deleted(revision)),
                 (PutResult::Done(mod_revision), Some(value)) => {
                     if let Some(turn) = &mut turn {
-                        turn.leave(KeyValue::new(key, value, mod_revision));
+                        turn.hand_over(KeyValue::new(key, value, mod_revision));
                     }
                     return Ok(UpdateResult::Written(mod_revision));
                 }

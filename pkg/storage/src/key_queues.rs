@@ -80,7 +80,7 @@ impl<'t> QueueGuard<'t> {
     }
 
     /// Passes the written value to the next writer.
-    pub(crate) fn leave(&mut self, written: KeyValue) {
+    pub(crate) fn hand_over(&mut self, written: KeyValue) {
         if let Some(slot) = self.slot.as_deref_mut() {
             *slot = Some(written);
         }
@@ -129,12 +129,12 @@ mod tests {
         let mut second = Box::pin(turns.join("/a"));
         let mut third = Box::pin(turns.queue("/a"));
         assert!(second.as_mut().now_or_never().is_none() && third.as_mut().now_or_never().is_none());
-        first.leave(written(7));
+        first.hand_over(written(7));
         drop(first);
         assert!(third.as_mut().now_or_never().is_none(), "the second comes first");
         let mut second = second.now_or_never().unwrap().unwrap();
         assert_eq!(second.take_newer_value(Some(&written(6))), Some(written(7)));
-        second.leave(written(8));
+        second.hand_over(written(8));
         drop(second);
         let mut third = third.now_or_never().unwrap();
         assert_eq!(third.take_newer_value(Some(&written(8))), None, "it is known");

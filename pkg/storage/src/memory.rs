@@ -76,7 +76,7 @@ impl Memory {
 
     /// A store with the contents of an image. Unchanged objects are shared with it.
     pub fn from_image(image: &Image) -> Self {
-        Memory::with(State { mvcc: Mvcc::of(image, 0), unread: UnreadParts::default() })
+        Memory::with_state(State { mvcc: Mvcc::of(image, 0), unread: UnreadParts::default() })
     }
 
     /// A store with the contents of an archive. A part is read on the first access to one of its keys. Long
@@ -85,10 +85,10 @@ impl Memory {
     /// An unreadable part is an error for each call that needs it; its contents remain unchanged.
     pub fn from_archive(archive: Arc<dyn Archive>) -> Self {
         let mvcc = Mvcc::beginning(archive.revision(), archive.last().cloned());
-        Memory::with(State { mvcc, unread: UnreadParts::of(archive) })
+        Memory::with_state(State { mvcc, unread: UnreadParts::of(archive) })
     }
 
-    fn with(state: State) -> Self {
+    fn with_state(state: State) -> Self {
         let feed = Feed::new(state.mvcc.revision(), state.mvcc.compacted());
         let state = Mutex::new(state);
         let epoch = Instant::now();
@@ -223,17 +223,17 @@ impl Shared {
                 .with_parts(|unread| missing.take().unwrap_or_else(|| unread.parts_of_scan(&scan)))
                 .await?;
             let State { mvcc, unread } = &*state;
-            let mut scanned = mvcc.scan(&Scan { at: mvcc.readable(revision)?, ..scan });
-            let passed_over = unread.skipped_parts(&scan, &scanned.found);
+            let mut scanned = mvcc.scan(&Scan { revision: mvcc.readable(revision)?, ..scan });
+            let passed_over = unread.skipped_parts(&scan, &scanned.keys);
             if !passed_over.is_empty() {
                 missing = Some(passed_over);
                 continue;
             }
-            let others = unread.counted(&scan);
+            let others = unread.unread_key_count(&scan);
             scanned.count = if !scan.uncounted {
                 scanned.count + others
             } else {
-                scanned.count.max(scanned.found.len() as u64 + others.min(1))
+                scanned.count.max(scanned.keys.len() as u64 + others.min(1))
             };
             return Ok((scanned, mvcc.revision()));
         }
@@ -302,7 +302,7 @@ impl Storage for Memory {
         let scan = Scan {
             prefix,
             start: options.start.as_deref().map_or(Bound::Unbounded, Bound::Included),
-            at: 0,
+            revision: 0,
             limit: if options.limit == 0 { usize::MAX } else { options.limit },
             visit_max: usize::MAX,
             uncounted: options.uncounted,
@@ -310,7 +310,7 @@ impl Storage for Memory {
         let (scanned, revision) = self.shared.scan(scan, options.revision).await?;
         // The memory store never trims, so every value is available.
         let kvs = scanned
-            .found
+            .keys
             .into_iter()
             .filter_map(|found| Some(KeyValue::new(found.key.as_ref(), found.value?, found.mod_revision)));
         Ok(Listing { kvs: kvs.collect(), count: scanned.count, revision })
@@ -319,7 +319,7 @@ impl Storage for Memory {
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
         let start = Bound::Unbounded;
         let visit_max = usize::MAX;
-        let scan = Scan { prefix, start, at: 0, limit: 0, visit_max, uncounted: false };
+        let scan = Scan { prefix, start, revision: 0, limit: 0, visit_max, uncounted: false };
         Ok(self.shared.scan(scan, 0).await?.0.count)
     }
 
@@ -331,7 +331,7 @@ impl Storage for Memory {
         ttl: Option<Duration>,
     ) -> Result<PutResult, Error> {
         if value.len() > VALUE_BYTES_MAX {
-            return Err(Error::Refused("etcdserver: request is too large".to_owned()));
+            return Err(Error::Rejected("etcdserver: request is too large".to_owned()));
         }
         let expires_at = ttl.map(|ttl| {
             let ttl = Millis::try_from(ttl.as_millis()).unwrap_or(Millis::MAX);

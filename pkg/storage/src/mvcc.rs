@@ -25,7 +25,7 @@ mod deadlines;
 mod image;
 mod versions;
 
-pub use archive::{Archive, ArchiveError, ArchivedKey, Part};
+pub use archive::{Archive, ArchiveError, ArchivedKey, PartInfo};
 pub use change::{Change, Previous, Write};
 pub use deadlines::{Deadlines, Millis};
 pub use image::Image;
@@ -56,7 +56,7 @@ pub struct Scan<'a> {
     /// Bound of the first key.
     pub start: Bound<&'a str>,
     /// The revision to read; it must come from [`Mvcc::readable`].
-    pub at: Revision,
+    pub revision: Revision,
     /// Maximum number of returned keys; the others are only counted.
     pub limit: usize,
     /// Maximum number of visited keys, including deleted ones. It bounds the time that a lock is held.
@@ -69,8 +69,8 @@ pub struct Scan<'a> {
 #[derive(Debug, Default)]
 pub struct ScanPage {
     /// The first keys, in byte order.
-    pub found: Vec<FoundKey>,
-    /// Number of keys, including those in `found`; in an uncounted scan at most one more than `found`.
+    pub keys: Vec<FoundKey>,
+    /// Number of keys, including those in `keys`; in an uncounted scan at most one more than `keys`.
     pub count: u64,
     /// The last visited key if the scan ended at `visit_max`: continue after it.
     pub resume_after: Option<Arc<str>>,
@@ -173,10 +173,10 @@ impl Mvcc {
             if !key.starts_with(scan.prefix) {
                 break;
             }
-            if let Some(version) = entry.versions.at(scan.at) {
+            if let Some(version) = entry.versions.at_revision(scan.revision) {
                 out.count += 1;
-                if out.found.len() < scan.limit {
-                    out.found.push(FoundKey {
+                if out.keys.len() < scan.limit {
+                    out.keys.push(FoundKey {
                         key: key.clone(),
                         mod_revision: version.revision,
                         value: version.value.live().cloned(),
@@ -217,7 +217,7 @@ impl Mvcc {
         let compacted = self.compacted;
         let settled = self.edit(&change.key, |versions| {
             versions.drop_superseded_value();
-            versions.is_settled()
+            versions.is_fully_compacted()
         });
         if change.revision < compacted && settled == Some(true) {
             self.unswept.pop_back();

@@ -38,7 +38,7 @@ enum Address {
 ///
 /// # Errors
 /// The address cannot be used.
-pub(crate) fn to(endpoint: Option<&str>, dialer: Option<Dialer>) -> Result<Channel, Error> {
+pub(crate) fn connect_lazily(endpoint: Option<&str>, dialer: Option<Dialer>) -> Result<Channel, Error> {
     let address = Address::parse(endpoint.filter(|text| !text.is_empty()).unwrap_or(DEFAULT))?;
     let endpoint = |host: &str| {
         Endpoint::from_shared(format!("http://{host}"))

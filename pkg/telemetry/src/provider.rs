@@ -52,7 +52,7 @@ impl Provider {
     ) -> Result<Self, Error> {
         let exporter = SpanExporter::builder()
             .with_tonic()
-            .with_channel(channel::to(config.endpoint.as_deref(), dialer)?)
+            .with_channel(channel::connect_lazily(config.endpoint.as_deref(), dialer)?)
             .with_timeout(EXPORT_TIMEOUT)
             .build()?;
         let batches = BatchConfigBuilder::default()

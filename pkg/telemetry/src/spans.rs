@@ -61,7 +61,7 @@ impl OtelSpan {
         OtelSpan { context: span.span_context().clone(), span: Mutex::new(span), tracer, audit_id }
     }
 
-    fn with(&self, edit: impl FnOnce(&mut opentelemetry_sdk::trace::Span)) {
+    fn edit(&self, edit: impl FnOnce(&mut opentelemetry_sdk::trace::Span)) {
         edit(&mut self.span.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -83,15 +83,15 @@ impl SpanRecorder for OtelSpan {
     }
 
     fn set(&self, attribute: Attribute) {
-        self.with(|span| span.set_attribute(key_value(attribute)));
+        self.edit(|span| span.set_attribute(key_value(attribute)));
     }
 
     fn event(&self, name: &'static str, attributes: Vec<Attribute>) {
-        self.with(|span| span.add_event(name, attributes.into_iter().map(key_value).collect()));
+        self.edit(|span| span.add_event(name, attributes.into_iter().map(key_value).collect()));
     }
 
     fn failed(&self, why: &str) {
-        self.with(|span| span.set_status(Status::error(why.to_owned())));
+        self.edit(|span| span.set_status(Status::error(why.to_owned())));
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {

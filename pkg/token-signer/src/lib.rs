@@ -28,7 +28,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same for the `Metadata` call.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of an answer in bytes: gRPC's default.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
+const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 const SIGN: &str = "/v1.ExternalJWTSigner/Sign";
 const FETCH_KEYS: &str = "/v1.ExternalJWTSigner/FetchKeys";
@@ -45,7 +45,7 @@ impl SocketSigner {
     /// A signer at a path in the file system, or in the abstract socket namespace if the name begins with
     /// `@`. Calls are counted in `metrics`.
     pub fn new(socket: &str, metrics: Arc<SignerMetrics>) -> Self {
-        SocketSigner { socket: Socket::new(socket, ANSWER_BYTES_MAX), metrics }
+        SocketSigner { socket: Socket::new(socket, RESPONSE_BYTES_MAX), metrics }
     }
 
     /// The maximum lifetime of a token in seconds.
@@ -67,7 +67,7 @@ impl SocketSigner {
         let began = Instant::now();
         let answer = self.socket.call(method, request, timeout).await;
         let code = answer.as_ref().map_or_else(|status| status.code(), |_| Code::Ok);
-        self.metrics.called(method, code_name(code), began.elapsed());
+        self.metrics.record_call(method, code_name(code), began.elapsed());
         answer.map_err(|status| SignerError { code: code_name(status.code()), text: worded(&status) })
     }
 }

@@ -12,13 +12,13 @@ const WRITE: &str = "WRITE_DOCS";
 const HEAD: &str = "# Flags\n\n\
 Every flag of upstream v1.36, with its type, default and rules. `make docs` generates this page from the table that the \
 server reads (`cmd/kube-apiserver/src/flags/table.rs`); a test compares them.\n";
-const REFUSED: &str = "\n## Refused\n\n\
+const REJECTED_HEAD: &str = "\n## Refused\n\n\
 The server does not start with one of these flags, because ignoring it would weaken security.\n\n\
 | flag | reason |\n|---|---|\n";
 const IGNORED: &str = "\n## Without effect\n\n\
 One warning at start lists the ones in use.\n\n\
 | flag | reason |\n|---|---|\n";
-const OWN: &str = "\n## Beyond upstream's\n\n| flag | default | effect |\n|---|---|---|\n";
+const ADDED_FLAGS_HEAD: &str = "\n## Beyond upstream's\n\n| flag | default | effect |\n|---|---|---|\n";
 const HONOURED: &str = "\n## Honoured\n\n| flag | default | effect |\n|---|---|---|\n";
 /// Flags that upstream lacks.
 const OWN_FLAGS: [&str; 5] =
@@ -32,15 +32,15 @@ fn document() -> String {
             let _ = writeln!(out, "{head}{}", rows.join("\n"));
         }
     };
-    rows(REFUSED, &|flag| match flag.support {
-        FlagSupport::Refused(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
+    rows(REJECTED_HEAD, &|flag| match flag.support {
+        FlagSupport::Rejected(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
         _ => None,
     });
     rows(IGNORED, &|flag| match flag.support {
         FlagSupport::Ignored(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
         _ => None,
     });
-    rows(OWN, &|flag| honoured(flag).filter(|_| OWN_FLAGS.contains(&flag.name)));
+    rows(ADDED_FLAGS_HEAD, &|flag| honoured(flag).filter(|_| OWN_FLAGS.contains(&flag.name)));
     rows(HONOURED, &|flag| honoured(flag).filter(|_| !OWN_FLAGS.contains(&flag.name)));
     out
 }

@@ -1,7 +1,7 @@
 //! All flags of upstream's kube-apiserver v1.36, with their support by this server. Names, types and defaults
 //! are upstream's; the last column is Mainstay's.
 
-use super::FlagSupport::{Honoured, Ignored, Refused};
+use super::FlagSupport::{Honoured, Ignored, Rejected};
 use super::Kind::*;
 use super::{Flag, FlagSupport, Kind};
 
@@ -26,7 +26,7 @@ const fn hidden(
     Flag { section: "", name, shorthand: None, kind, type_name, default, hidden: true, support }
 }
 
-const fn short(shorthand: char, flag: Flag) -> Flag {
+const fn with_shorthand(shorthand: char, flag: Flag) -> Flag {
     Flag { shorthand: Some(shorthand), ..flag }
 }
 
@@ -164,7 +164,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Authorization", "authorization-webhook-version", Text, "string", "v1beta1", Honoured("Version of SubjectAccessReview for the webhook: v1 or v1beta1.")),
     flag("API enablement", "runtime-config", Map, "mapStringString", "", Honoured("Versions and resources of built-in groups to serve or not: GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha.")),
     flag("Egress selector", "egress-selector-config-file", Text, "string", "", Honoured("File with an EgressSelectorConfiguration: proxies (HTTP CONNECT, konnectivity) for outgoing connections.")),
-    flag("Admission", "admission-control", List, "stringSlice", "[]", Refused("this old flag cannot select admission plugins")),
+    flag("Admission", "admission-control", List, "stringSlice", "[]", Rejected("this old flag cannot select admission plugins")),
     flag("Admission", "admission-control-config-file", Text, "string", "", Honoured("File with an AdmissionConfiguration: configurations of plugins, or the files that contain them. Read at start.")),
     flag("Admission", "default-not-ready-toleration-seconds", Int, "int64", "300", Honoured("Default toleration of pods for nodes that are not ready, in seconds.")),
     flag("Admission", "default-unreachable-toleration-seconds", Int, "int64", "300", Honoured("Default toleration of pods for unreachable nodes, in seconds.")),
@@ -180,7 +180,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Logs", "log-text-info-buffer-size", Quantity, "quantity", "0", Ignored("log lines are written one by one")),
     flag("Logs", "log-text-split-stream", Bool, "bool", "false", Ignored("log lines are written one by one")),
     flag("Logs", "logging-format", Text, "string", "text", Honoured("The form of log lines: text or json.")),
-    short('v', flag("Logs", "v", Level, "Level", "0", Honoured("Log level: 0 to 2 little, 3 to 5 also requests, from 6 on everything."))),
+    with_shorthand('v', flag("Logs", "v", Level, "Level", "0", Honoured("Log level: 0 to 2 little, 3 to 5 also requests, from 6 on everything."))),
     flag("Logs", "vmodule", Pattern, "pattern=N,...", "", Ignored("one log level applies to the whole program")),
     flag("Traces", "tracing-config-file", Text, "string", "", Honoured("File with a TracingConfiguration: the sampling rate and the collector.")),
     flag("Misc", "aggregator-reject-forwarding-redirect", Bool, "bool", "true", Honoured("Respond with 502 if the API server behind an APIService redirects.")),
@@ -209,7 +209,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Misc", "service-account-signing-key-file", Text, "string", "", Honoured("PEM file with the private key that signs service account tokens.")),
     flag("Misc", "service-cluster-ip-range", Text, "string", "", Honoured("IP range of Services: one range, or one per family.")),
     flag("Misc", "service-node-port-range", Ports, "portRange", "30000-32767", Honoured("Node port range of Services.")),
-    short('h', flag("Global", "help", Bool, "bool", "false", Honoured("Print this help and exit."))),
+    with_shorthand('h', flag("Global", "help", Bool, "bool", "false", Honoured("Print this help and exit."))),
     flag("Global", "version", Version, "version", "false", Honoured("Print the version and exit.")),
     hidden("apiserver-count", Int, "int", "1", Honoured("Number of API servers, for --endpoint-reconciler-type=master-count.")),
     hidden("audit-webhook-batch-initial-backoff", Duration, "duration", "10s", Honoured("Old name of --audit-webhook-initial-backoff.")),

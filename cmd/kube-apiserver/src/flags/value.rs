@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Returns the value of a flag that is given without one.
-    pub(crate) fn bare(self) -> Option<&'static str> {
+    pub(crate) fn no_opt_default(self) -> Option<&'static str> {
         matches!(self, Kind::Bool | Kind::Version).then_some("true")
     }
 

@@ -27,7 +27,7 @@ pub(crate) enum Format {
 
 impl Format {
     /// Returns the format with the name that `--logging-format` sets.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "text" => Some(Format::Text),
             "json" => Some(Format::Json),

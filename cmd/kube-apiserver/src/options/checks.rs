@@ -20,7 +20,7 @@ const STORAGE_MEDIA_TYPES: [&str; 3] =
 /// Returns all errors, in upstream's words where it has some.
 pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     let mut errors = Vec::new();
-    refused(flags, &mut errors);
+    reject_unsupported(flags, &mut errors);
     generic(flags, &mut errors);
     etcd(flags, &mut errors);
     embedded(flags, &mut errors);
@@ -39,9 +39,9 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     errors
 }
 
-fn refused(flags: &Flags, errors: &mut Vec<String>) {
+fn reject_unsupported(flags: &Flags, errors: &mut Vec<String>) {
     for flag in flags.changed() {
-        if let FlagSupport::Refused(reason) = flag.support {
+        if let FlagSupport::Rejected(reason) = flag.support {
             errors.push(format!("--{} is not supported by this version of the server: {reason}", flag.name));
         }
     }
@@ -92,7 +92,7 @@ fn generic(flags: &Flags, errors: &mut Vec<String>) {
         }
     }
     let format = flags.text("logging-format");
-    if Format::named(format).is_none() {
+    if Format::from_name(format).is_none() {
         errors.push(format!("format: Invalid value: {format:?}: Unsupported log format"));
     }
     if format == "json" && !flags.text("vmodule").is_empty() {

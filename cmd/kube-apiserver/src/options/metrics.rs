@@ -18,7 +18,7 @@ const MANIFEST: &str = "allow-metric-labels-manifest";
 /// inline or by a manifest, not both.
 pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
     let disabled = flags.list("disabled-metrics");
-    let selection = match Selection::default().without(disabled.clone()) {
+    let selection = match Selection::default().disable(disabled.clone()) {
         Ok(selection) => selection,
         Err(InvalidNameError(name)) => {
             let shown = jsontree::json!(disabled);
@@ -124,7 +124,7 @@ mod tests {
         let path = format!("--allow-metric-labels-manifest={}", file.path().display());
         let (got, errors) = read_flags(&[&path, "--disabled-metrics=x,y"])?;
         let expected =
-            Selection::default().without(vec!["x".into(), "y".into()])?.with_allowed([("a,b", "1,2")])?;
+            Selection::default().disable(vec!["x".into(), "y".into()])?.with_allowed([("a,b", "1,2")])?;
         assert_eq!((got, errors), (expected, Vec::new()));
         Ok(())
     }

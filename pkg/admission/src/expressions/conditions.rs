@@ -20,9 +20,9 @@ pub(crate) struct Conditions(Vec<(Box<str>, Program)>);
 /// Result of match conditions.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MatchOutcome {
-    Yes,
+    Match,
     /// The named condition is false.
-    No(Box<str>),
+    Mismatch(Box<str>),
     /// No condition is false, and some failed to evaluate.
     Error(String),
 }
@@ -119,8 +119,8 @@ impl Conditions {
             }
         }
         let matched = match (refused, errors.as_slice()) {
-            (Some(name), _) => MatchOutcome::No(name.clone()),
-            (None, []) => MatchOutcome::Yes,
+            (Some(name), _) => MatchOutcome::Mismatch(name.clone()),
+            (None, []) => MatchOutcome::Match,
             (None, [one]) => MatchOutcome::Error(one.clone()),
             (None, several) => MatchOutcome::Error(format!("[{}]", several.join(", "))),
         };

@@ -31,7 +31,7 @@ const NAMES: [&str; 8] = [
 
 /// Cost limit for evaluation on the current thread. A cost unit takes less than 100 ns, so this is a few
 /// milliseconds.
-const SHORT: u64 = 50_000;
+const INLINE_COST_MAX: u64 = 50_000;
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
@@ -92,14 +92,14 @@ impl<'a> Inputs<'a> {
 
     /// Runs a plan that [`Program`] compiled. If it turns out to be expensive, stops it and restarts it with
     /// `aside`, so that it does not delay other requests. Detection costs at most one and a half times
-    /// [`SHORT`].
+    /// [`INLINE_COST_MAX`].
     pub(crate) fn run(&self, plan: &'a Plan, arena: &'a Arena) -> Evaluation<'a> {
         let values = self.values();
         let Some(aside) = self.run_blocking else {
             return evaluate(plan, &values, arena, PER_CALL_LIMIT, None);
         };
-        let mut evaluation = evaluate(plan, &values, arena, SHORT, None);
-        if evaluation.cost > SHORT {
+        let mut evaluation = evaluate(plan, &values, arena, INLINE_COST_MAX, None);
+        if evaluation.cost > INLINE_COST_MAX {
             aside(&mut || evaluation = evaluate(plan, &values, arena, PER_CALL_LIMIT, None));
         }
         evaluation

@@ -34,7 +34,7 @@ impl Variables {
             let name = api::tree::text(variable, "name");
             let env = stored(options, &declared);
             let text = api::tree::text(variable, "expression");
-            let (program, checked) = Program::compile(&env, text, Returns::Anything);
+            let (program, checked) = Program::compile(&env, text, Returns::Any);
             declared.declare(name, checked.as_ref());
             variables.push((name.into(), program));
         }
@@ -67,7 +67,7 @@ impl<'a> LazyVariables<'a> {
         let cost = Cell::new(0);
         let depth = Cell::new(0);
         let computed = LazyVariables { variables, arena, inputs: OnceCell::new(), values, cost, depth };
-        let Ok(computed) = arena.keep(computed) else { return without };
+        let Ok(computed) = arena.alloc(computed) else { return without };
         let variables = arena.view(computed).ok();
         *computed.inputs.get_or_init(|| Inputs { variables, variable_cost: Some(&computed.cost), ..*inputs })
     }

@@ -7,7 +7,7 @@ use schema::object::Object;
 
 use super::names::{DEFAULT_CAPABILITIES, RESTRICTED_VOLUMES, SYSCTLS, VOLUMES};
 use super::subject::{Subject, Violation};
-use super::violation_text::{containers_that, context, named, plural, quoted, setters};
+use super::violation_text::{containers_that, context, noun_with_names, plural, quoted, setters};
 use crate::meta::{annotation, containers};
 
 type CheckResult = Option<Violation>;
@@ -67,7 +67,7 @@ pub(super) fn capabilities_baseline(Subject { spec, .. }: Subject<'_>) -> CheckR
     }
     let detail = format!(
         "{} must not include {} in securityContext.capabilities.add",
-        named("container", &names),
+        noun_with_names("container", &names),
         quoted(found)
     );
     violation("non-default capabilities", detail)
@@ -90,7 +90,7 @@ pub(super) fn host_namespaces(Subject { spec, .. }: Subject<'_>) -> CheckResult 
 pub(super) fn host_path_volumes(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let volumes = children(spec, "volumes").filter(|volume| volume.contains_key("hostPath"));
     let names: Vec<&str> = volumes.map(|volume| text(volume, "name")).collect();
-    if names.is_empty() { None } else { violation("hostPath volumes", named("volume", &names)) }
+    if names.is_empty() { None } else { violation("hostPath volumes", noun_with_names("volume", &names)) }
 }
 
 pub(super) fn host_ports(Subject { spec, .. }: Subject<'_>) -> CheckResult {
@@ -109,7 +109,7 @@ pub(super) fn host_ports(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let uses = plural("uses", "use", names.len());
     let ports = plural("hostPort", "hostPorts", found.len());
     let list = found.into_iter().collect::<Vec<_>>().join(", ");
-    violation("hostPort", format!("{} {uses} {ports} {list}", named("container", &names)))
+    violation("hostPort", format!("{} {uses} {ports} {list}", noun_with_names("container", &names)))
 }
 
 pub(super) fn probe_hosts(Subject { spec, .. }: Subject<'_>) -> CheckResult {
@@ -133,7 +133,7 @@ pub(super) fn probe_hosts(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let names: Vec<&str> = names.into_iter().collect();
     let uses = plural("uses", "use", names.len());
     let what = plural("probe or lifecycle host", "probe or lifecycle hosts", hosts.len());
-    let detail = format!("{} {uses} {what} {}", named("container", &names), quoted(hosts));
+    let detail = format!("{} {uses} {what} {}", noun_with_names("container", &names), quoted(hosts));
     violation("probe or lifecycle host", detail)
 }
 
@@ -144,7 +144,7 @@ pub(super) fn privileged(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     }
     violation(
         "privileged",
-        format!("{} must not set securityContext.privileged=true", named("container", &names)),
+        format!("{} must not set securityContext.privileged=true", noun_with_names("container", &names)),
     )
 }
 
@@ -163,7 +163,7 @@ pub(super) fn proc_mount(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     if names.is_empty() {
         return None;
     }
-    let names = named("container", &names);
+    let names = noun_with_names("container", &names);
     let mounts = quoted(found);
     violation("procMount", format!("{names} must not set securityContext.procMount to {mounts}"))
 }
@@ -189,7 +189,7 @@ pub(super) fn se_linux(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult 
     let mut data = Vec::new();
     if !types.is_empty() {
         let types: Vec<&str> = types.into_iter().collect();
-        data.push(named("type", &types));
+        data.push(noun_with_names("type", &types));
     }
     data.extend(user.then(|| "user may not be set".to_owned()));
     data.extend(role.then(|| "role may not be set".to_owned()));
@@ -257,7 +257,7 @@ pub(super) fn seccomp_restricted(Subject { spec, minor, .. }: Subject<'_>) -> Ch
     if names.is_empty() {
         return None;
     }
-    let names = named("container", &names);
+    let names = noun_with_names("container", &names);
     let wanted = r#"securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost""#;
     violation("seccompProfile", format!("pod or {names} must set {wanted}"))
 }
@@ -288,8 +288,10 @@ pub(super) fn privilege_escalation(Subject { spec, minor, .. }: Subject<'_>) -> 
     if names.is_empty() {
         return None;
     }
-    let detail =
-        format!("{} must set securityContext.allowPrivilegeEscalation=false", named("container", &names));
+    let detail = format!(
+        "{} must set securityContext.allowPrivilegeEscalation=false",
+        noun_with_names("container", &names)
+    );
     violation("allowPrivilegeEscalation != false", detail)
 }
 
@@ -307,11 +309,11 @@ pub(super) fn capabilities_restricted(Subject { spec, minor, .. }: Subject<'_>) 
     });
     let mut details = Vec::new();
     if !keeping.is_empty() {
-        let names = named("container", &keeping);
+        let names = noun_with_names("container", &keeping);
         details.push(format!(r#"{names} must set securityContext.capabilities.drop=["ALL"]"#));
     }
     if !adding.is_empty() {
-        let names = named("container", &adding);
+        let names = noun_with_names("container", &adding);
         details
             .push(format!("{names} must not include {} in securityContext.capabilities.add", quoted(found)));
     }
@@ -334,7 +336,7 @@ pub(super) fn volume_types(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     }
     let uses = plural("uses", "use", names.len());
     let what = plural("restricted volume type", "restricted volume types", types.len());
-    let detail = format!("{} {uses} {what} {}", named("volume", &names), quoted(types));
+    let detail = format!("{} {uses} {what} {}", noun_with_names("volume", &names), quoted(types));
     violation("restricted volume types", detail)
 }
 
@@ -354,7 +356,7 @@ pub(super) fn run_as_non_root(Subject { spec, minor, .. }: Subject<'_>) -> Check
     if names.is_empty() {
         return None;
     }
-    let names = named("container", &names);
+    let names = noun_with_names("container", &names);
     violation(reason, format!("pod or {names} must set securityContext.runAsNonRoot=true"))
 }
 

@@ -79,9 +79,9 @@ impl PodSecurityMetrics {
         let exemptions = registry.register_vec(&EXEMPTIONS);
         for operation in ["create", "update"] {
             let level = Level::Privileged.name();
-            evaluations.shown_at_zero(["allow", "enforce", level, "latest", operation, "pod", ""]);
+            evaluations.with_zero(["allow", "enforce", level, "latest", operation, "pod", ""]);
             for resource in ["pod", "controller"] {
-                exemptions.shown_at_zero([operation, resource, ""]);
+                exemptions.with_zero([operation, resource, ""]);
             }
         }
         PodSecurityMetrics { errors: registry.register_vec(&ERRORS), evaluations, exemptions }

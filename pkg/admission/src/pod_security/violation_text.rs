@@ -16,7 +16,7 @@ pub(super) fn plural<'w>(one: &'w str, many: &'w str, count: usize) -> &'w str {
 }
 
 /// `container "a"` or `containers "a", "b"`.
-pub(super) fn named(what: &str, names: &[&str]) -> String {
+pub(super) fn noun_with_names(what: &str, names: &[&str]) -> String {
     let s = plural("", "s", names.len());
     format!("{what}{s} {}", quoted(names))
 }
@@ -39,7 +39,7 @@ pub(super) fn containers_that<'p>(
 pub(super) fn setters<'p>(spec: &'p Object, mut bad: impl FnMut(&'p Object) -> bool) -> Option<String> {
     let pod = context(spec).is_some_and(&mut bad).then(|| "pod".to_owned());
     let names = containers_that(spec, |container| context(container).is_some_and(&mut bad));
-    let containers = (!names.is_empty()).then(|| named("container", &names));
+    let containers = (!names.is_empty()).then(|| noun_with_names("container", &names));
     let setters: Vec<String> = pod.into_iter().chain(containers).collect();
     (!setters.is_empty()).then(|| setters.join(" and "))
 }

@@ -102,7 +102,7 @@ fn apply_configuration(
     configuration.insert("kind", endpoint.kind.into());
     configuration.insert("apiVersion", endpoint.kind_group_version.into());
     let configuration = Json::Object(configuration);
-    validate(&configuration, ty, Duplicates::Refuse)
+    validate(&configuration, ty, Duplicates::Reject)
         .map_err(|error| failed(format!("failed to convert patch object to typed object: {error}")))?;
     let mut atomics = Vec::new();
     find_atomics(&mut String::new(), ty, &configuration, &mut atomics);

@@ -16,7 +16,7 @@ type ByLabel = HashMap<Box<str>, HashMap<Box<str>, Vec<usize>>>;
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// Bindings without a required label. They are always candidates.
-    always: Vec<usize>,
+    unindexed: Vec<usize>,
     by_namespace: ByLabel,
     by_object: ByLabel,
     len: usize,
@@ -44,7 +44,7 @@ impl Index {
                 (Some(required), _) => (&mut index.by_namespace, required),
                 (None, Some(required)) => (&mut index.by_object, required),
                 (None, None) => {
-                    index.always.push(place);
+                    index.unindexed.push(place);
                     continue;
                 }
             };
@@ -68,7 +68,7 @@ impl Index {
 
     /// Returns the positions of candidate bindings, in order. `objects` are the new and the old object.
     pub(super) fn find(&self, namespace: &Labels<'_>, objects: [Option<&Object>; 2]) -> Vec<usize> {
-        let mut found = self.always.clone();
+        let mut found = self.unindexed.clone();
         match namespace {
             Labels::Any => found.extend(self.by_namespace.values().flat_map(HashMap::values).flatten()),
             Labels::Of(namespace) => look_up(&self.by_namespace, namespace, &mut found),

@@ -85,8 +85,8 @@ impl PolicyRequest<'_> {
             self.deps.conditions.evaluated(&whose, errors, took);
         }
         match matched {
-            MatchOutcome::Yes => Ok(true),
-            MatchOutcome::No(_) => Ok(false),
+            MatchOutcome::Match => Ok(true),
+            MatchOutcome::Mismatch(_) => Ok(false),
             MatchOutcome::Error(_) if policy.ignores_failures => Ok(false),
             MatchOutcome::Error(why) => Err(EvaluationError::Expression(why)),
         }

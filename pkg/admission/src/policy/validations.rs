@@ -136,12 +136,12 @@ impl Policy<Validations> {
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.rules.validations.len());
         for validation in &self.rules.validations {
             let began = now();
-            let passed = match validation.program.evaluate(&inputs, arena, &mut budget) {
+            let result = match validation.program.evaluate(&inputs, arena, &mut budget) {
                 Ok(value) => Ok(matches!(value, Value::Bool(true))),
                 Err(error @ EvaluationError::Expression(_)) => Err(error),
                 Err(error @ EvaluationError::Budget(_)) => return Err(error),
             };
-            outcomes.push(Outcome { passed, took: now().saturating_duration_since(began) });
+            outcomes.push(Outcome { result, took: now().saturating_duration_since(began) });
         }
         Ok(self.build_decisions(outcomes, &inputs, arena, budget))
     }
@@ -153,14 +153,14 @@ impl Policy<Validations> {
         arena: &'a Arena,
         budget: u64,
     ) -> Vec<Decision> {
-        let passes = outcomes.iter().all(|outcome| outcome.passed == Ok(true));
+        let passes = outcomes.iter().all(|outcome| outcome.result == Ok(true));
         let few = self.rules.validations.len() + self.variables.len() <= CHEAP_MAX;
         let has_messages = self.rules.has_message_expressions && !(passes && few);
         let messages = if has_messages { self.messages(inputs, arena, budget) } else { Ok(Vec::new()) };
         let mut decisions = Vec::new();
         for (index, (outcome, validation)) in outcomes.into_iter().zip(&self.rules.validations).enumerate() {
             let duration = outcome.took;
-            let decision = match (outcome.passed, &messages) {
+            let decision = match (outcome.result, &messages) {
                 (Err(error), _) => self.failure(index, error.to_string(), duration),
                 (_, Err(why)) => self.failure(index, format!("failed messageExpression: {why}"), duration),
                 (Ok(true), _) => continue,
@@ -242,7 +242,7 @@ impl Policy<Validations> {
 /// Result of one expression.
 struct Outcome {
     /// The boolean result, or the evaluation error.
-    passed: Result<bool, EvaluationError>,
+    result: Result<bool, EvaluationError>,
     took: Duration,
 }
 

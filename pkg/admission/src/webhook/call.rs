@@ -113,8 +113,8 @@ impl Webhooks {
         }
         let whose = ConditionOwner { kind: "webhook", name: &hook.name, step, operation: a.operation };
         let why = match hook.conditions.matches(seen, &whose, &self.deps).await {
-            MatchOutcome::Yes => return Ok(true),
-            MatchOutcome::No(_) => None,
+            MatchOutcome::Match => return Ok(true),
+            MatchOutcome::Mismatch(_) => None,
             MatchOutcome::Error(why) => Some(why),
         };
         match why.filter(|_| !hook.ignores_failures) {
@@ -152,7 +152,7 @@ impl Webhooks {
             ]
         });
         let asked = pin!(self.call_with_uid(&uid, hook, a, question, mutating));
-        span.within(asked).await
+        span.instrument(asked).await
     }
 
     async fn call_with_uid(

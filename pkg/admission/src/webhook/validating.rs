@@ -25,7 +25,7 @@ pub struct ValidatingAdmissionWebhook(Webhooks);
 #[derive(Clone, Copy)]
 struct HookCall<'h> {
     hook: &'h Hook,
-    at: usize,
+    index: usize,
 }
 
 impl ValidatingAdmissionWebhook {
@@ -51,7 +51,7 @@ impl ValidatingAdmissionWebhook {
         questions: &[EncodedRequest],
     ) -> (Result<ReviewResponse, WebhookError>, std::time::Duration) {
         let began = (self.0.deps.now)();
-        let answer = match questions.get(call.at) {
+        let answer = match questions.get(call.index) {
             Some(question) => self.0.call_hook(call.hook, a, question, false).await,
             None => Ok(ReviewResponse::default()),
         };
@@ -105,7 +105,7 @@ impl Plugin for ValidatingAdmissionWebhook {
                     questions.len() - 1
                 }
             };
-            asked.push(HookCall { hook, at });
+            asked.push(HookCall { hook, index: at });
         }
         if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && (webhooks.deps.now)() >= deadline) {
             return Err(call::deadline_exceeded());

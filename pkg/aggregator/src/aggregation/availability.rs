@@ -199,7 +199,7 @@ impl Watcher {
     /// Writes a condition. Returns false if that failed.
     async fn write_condition(&self, verdict: &Verdict) -> bool {
         let service = &self.remote.service;
-        self.metrics.found(&service.name, verdict.available);
+        self.metrics.set_available(&service.name, verdict.available);
         let lost = std::sync::atomic::AtomicBool::new(false);
         let now = self.status.now();
         let wanted = |current: Option<&Object>| {

@@ -126,7 +126,7 @@ impl DiscoveryTask {
         let asked = self.aggregated().await;
         self.cache.proxied.stale = asked.is_err();
         if let Some(described) = asked? {
-            self.cache.proxied.described = Some(Arc::new(described));
+            self.cache.proxied.discovery = Some(Arc::new(described));
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ impl AvailabilityMetrics {
         }
     }
 
-    pub(super) fn found(&self, name: &str, available: bool) {
+    pub(super) fn set_available(&self, name: &str, available: bool) {
         self.unavailable.with([name]).set((!available).into());
     }
 
@@ -41,7 +41,7 @@ impl AvailabilityMetrics {
     }
 
     /// Removes the series of all other APIServices.
-    pub(super) fn keep(&self, names: &HashSet<&str>) {
+    pub(super) fn retain(&self, names: &HashSet<&str>) {
         self.unavailable.retain(|[name]| names.contains(name));
         self.losses.retain(|[name, _]| names.contains(name));
     }
@@ -55,14 +55,14 @@ mod tests {
     fn removed_api_services_are_not_counted() {
         let registry = MetricsRegistry::default();
         let metrics = AvailabilityMetrics::new(&registry);
-        metrics.found("v1.", true);
-        metrics.found("v1.example.com", false);
+        metrics.set_available("v1.", true);
+        metrics.set_available("v1.example.com", false);
         metrics.record_unavailable("v1.example.com", "MissingEndpoints");
         let page = registry.to_string();
         assert!(page.contains("aggregator_unavailable_apiservice{name=\"v1.\"} 0\n"), "{page}");
         assert!(page.contains("aggregator_unavailable_apiservice{name=\"v1.example.com\"} 1\n"), "{page}");
         assert!(page.contains("_total{name=\"v1.example.com\",reason=\"MissingEndpoints\"} 1\n"), "{page}");
-        metrics.keep(&HashSet::from(["v1."]));
+        metrics.retain(&HashSet::from(["v1."]));
         let page = registry.to_string();
         assert!(!page.contains("example.com"), "{page}");
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use jsontree::same;
+use jsontree::is_equal;
 
 use super::Endpoint;
 
@@ -13,15 +13,15 @@ use super::Endpoint;
 pub struct Endpoints {
     sorted: Vec<Arc<Endpoint>>,
     /// Index of the first endpoint of each plural name.
-    begins: HashMap<Box<str>, usize>,
+    first_by_plural: HashMap<Box<str>, usize>,
 }
 
 impl Endpoints {
     /// Finds a resource (`subresource` empty) or subresource.
     pub fn find(&self, plural: &str, subresource: &str) -> Option<&Arc<Endpoint>> {
-        let own = self.sorted.get(*self.begins.get(plural)?..)?;
+        let own = self.sorted.get(*self.first_by_plural.get(plural)?..)?;
         let own = own.iter().take_while(|endpoint| endpoint.row.row().plural == plural);
-        own.into_iter().find(|endpoint| same(endpoint.row.row().subresource, subresource))
+        own.into_iter().find(|endpoint| is_equal(endpoint.row.row().subresource, subresource))
     }
 }
 
@@ -29,11 +29,11 @@ impl FromIterator<Arc<Endpoint>> for Endpoints {
     fn from_iter<I: IntoIterator<Item = Arc<Endpoint>>>(endpoints: I) -> Self {
         let mut sorted: Vec<_> = endpoints.into_iter().collect();
         sorted.sort_by(|a, b| a.key().cmp(&b.key()));
-        let mut begins = HashMap::new();
+        let mut first_by_plural = HashMap::new();
         for (at, endpoint) in sorted.iter().enumerate() {
-            begins.entry(endpoint.row.row().plural.into()).or_insert(at);
+            first_by_plural.entry(endpoint.row.row().plural.into()).or_insert(at);
         }
-        Endpoints { sorted, begins }
+        Endpoints { sorted, first_by_plural }
     }
 }
 

@@ -14,7 +14,7 @@ use super::{Catalog, Endpoints, Group, Owner, Version, find, replace};
 pub struct ProxiedApiService {
     pub api_service: String,
     /// Entry in aggregated discovery (`APIVersionDiscovery`); `None` if the server never returned it.
-    pub described: Option<Arc<Object>>,
+    pub discovery: Option<Arc<Object>>,
     /// True if the discovery data may be outdated because the server did not respond.
     pub stale: bool,
     /// OpenAPI 3.0 documents of the server.
@@ -63,7 +63,7 @@ impl Catalog {
 
     /// Recomputes a served group from the own and the proxied versions.
     pub(super) fn rebuild_group(&mut self, name: &str) {
-        let own = find(&self.own, name).cloned();
+        let own = find(&self.local, name).cloned();
         let group = match self.proxied.get(name) {
             None => own,
             Some(proxied) => Some(Arc::new(merge_proxied(name, own.as_deref(), proxied))),

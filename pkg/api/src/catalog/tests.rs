@@ -37,12 +37,12 @@ fn served_resources_are_found() {
 #[test]
 fn unchanged_groups_are_shared() {
     let before = usual();
-    let with = before.with(widgets());
+    let with = before.with_group(widgets());
     assert!(with.find("example.com", "v1", "widgets", "").is_some());
     assert!(before.find("example.com", "v1", "widgets", "").is_none(), "a generation does not change");
     let pods = |catalog: &Catalog| Arc::clone(catalog.find("", "v1", "pods", "").unwrap());
     assert!(Arc::ptr_eq(&pods(&before), &pods(&with)));
-    let after = with.with(Group { versions: Vec::new(), ..widgets() });
+    let after = with.with_group(Group { versions: Vec::new(), ..widgets() });
     assert_eq!(after.groups().count(), before.groups().count());
 }
 
@@ -51,9 +51,9 @@ fn removed_groups_leave_nothing() {
     let mut catalog = usual();
     let kept: Vec<_> = (0..1000)
         .map(|_| {
-            catalog = catalog.with(widgets());
+            catalog = catalog.with_group(widgets());
             let alive = Arc::downgrade(catalog.find("example.com", "v1", "widgets", "").unwrap());
-            catalog = catalog.with(Group { versions: Vec::new(), ..widgets() });
+            catalog = catalog.with_group(Group { versions: Vec::new(), ..widgets() });
             alive
         })
         .collect();
@@ -72,13 +72,13 @@ fn versions(catalog: &Catalog) -> Vec<(&str, bool)> {
 
 #[test]
 fn proxied_versions_hide_own_ones() {
-    let own = usual().with(widgets());
+    let own = usual().with_group(widgets());
     let hidden = own.with_proxied("example.com", vec![proxied("v1", 10)]);
     assert_eq!(versions(&hidden), [("v1", true)]);
     assert_eq!(hidden.group("example.com").unwrap().priority, 2000);
     assert!(!hidden.with_proxied("example.com", Vec::new()).has_proxied());
     assert_eq!(versions(&hidden.with_proxied("example.com", Vec::new())), [("v1", false)]);
-    let gone = hidden.with(Group { versions: Vec::new(), ..widgets() });
+    let gone = hidden.with_group(Group { versions: Vec::new(), ..widgets() });
     assert_eq!(versions(&gone), [("v1", true)]);
     assert_eq!(versions(&gone.with_proxied("example.com", Vec::new())), []);
 }
@@ -86,7 +86,7 @@ fn proxied_versions_hide_own_ones() {
 #[test]
 fn versions_are_sorted_by_priority_and_name() {
     let check = |others: Vec<ProxiedVersion>, expected: &[(&str, bool)]| {
-        assert_eq!(versions(&usual().with(widgets()).with_proxied("example.com", others)), expected);
+        assert_eq!(versions(&usual().with_group(widgets()).with_proxied("example.com", others)), expected);
     };
     check(vec![proxied("v2", 200)], &[("v2", true), ("v1", false)]);
     check(vec![proxied("v2", 1)], &[("v1", false), ("v2", true)]);

@@ -54,7 +54,7 @@ fn slice_to_hub(slice: &mut Object) {
 fn slice_from_hub(slice: &mut Object) {
     let Some(spec) = child_mut(slice, "spec") else { return };
     for device in children_mut(spec, "devices") {
-        let basic = take(&BASIC_DEVICE, device);
+        let basic = remove_members(&BASIC_DEVICE, device);
         device.insert("basic", Value::Object(basic));
     }
 }
@@ -67,7 +67,7 @@ fn for_each_request(claim: &mut Object, convert: fn(&mut Object)) {
 /// If any field for a single kind of device is set, the request becomes an exact one. In combination with
 /// alternatives that is an error, which validation reports.
 fn request_to_hub(request: &mut Object) {
-    let exactly = take(&EXACT_DEVICE_REQUEST, request);
+    let exactly = remove_members(&EXACT_DEVICE_REQUEST, request);
     let pointer = |name: &str| EXACT_DEVICE_REQUEST.member(name).is_some_and(|field| field.pointer);
     if exactly.iter().any(|(name, value)| is_set(value) || (pointer(name) && !value.is_null())) {
         request.insert("exactly", Value::Object(exactly));
@@ -81,7 +81,7 @@ fn request_from_hub(request: &mut Object) {
 }
 
 /// Removes the members of a type from an object and returns them.
-fn take(message: &Message, object: &mut Object) -> Object {
+fn remove_members(message: &Message, object: &mut Object) -> Object {
     message.members.iter().filter_map(|member| object.remove_entry(member.name)).collect()
 }
 

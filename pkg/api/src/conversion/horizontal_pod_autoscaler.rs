@@ -75,7 +75,7 @@ fn v2_to_v1(autoscaler: &mut Object) {
     drop_annotations(autoscaler);
     let mut other = Vec::new();
     let mut cpu = None;
-    for metric in taken(autoscaler, "spec", "metrics") {
+    for metric in remove_list(autoscaler, "spec", "metrics") {
         match cpu_member(&metric, "target") {
             Some(utilization) => cpu = cpu.or(Some(utilization)),
             None => other.push(scaling_metrics::spec_to_v1(metric)),
@@ -89,13 +89,13 @@ fn v2_to_v1(autoscaler: &mut Object) {
         set_annotation(autoscaler, BEHAVIOR, scaling_behavior::to_text(&behavior));
     }
     // CPU metrics of the status are also in the annotation, because v1 has no field for the raw value.
-    let current = taken(autoscaler, "status", "currentMetrics");
+    let current = remove_list(autoscaler, "status", "currentMetrics");
     if let Some(cpu) = current.iter().filter_map(|metric| cpu_member(metric, "current")).next_back() {
         object::set(autoscaler, &["status", "currentCPUUtilizationPercentage"], cpu);
     }
     let current: Vec<Object> = current.into_iter().map(scaling_metrics::status_to_v1).collect();
     write(autoscaler, CURRENT_METRICS, &METRIC_STATUS, &current);
-    let conditions = taken(autoscaler, "status", "conditions");
+    let conditions = remove_list(autoscaler, "status", "conditions");
     write(autoscaler, CONDITIONS, &CONDITION, &conditions);
 }
 
@@ -146,7 +146,7 @@ fn write(autoscaler: &mut Object, name: &str, message: &'static Message, items: 
 }
 
 /// Removes a list of objects from the autoscaler and returns it.
-fn taken(autoscaler: &mut Object, part: &str, name: &str) -> Vec<Object> {
+fn remove_list(autoscaler: &mut Object, part: &str, name: &str) -> Vec<Object> {
     let Some(Value::Array(items)) = object::remove(autoscaler, &[part, name]) else { return Vec::new() };
     let objects = items.into_iter().map(|item| match item {
         Value::Object(object) => object,

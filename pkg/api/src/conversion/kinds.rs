@@ -13,5 +13,5 @@ include!(concat!(env!("OUT_DIR"), "/conversions.rs"));
 
 /// Finds the spoke of a version. Returns `None` if its form is the hub's.
 pub(super) fn spoke(version: &str, kind: &str) -> Option<&'static Spoke> {
-    conversion(Builtin::named(kind)?).spokes.iter().find(|spoke| spoke.version == version)
+    conversion(Builtin::from_name(kind)?).spokes.iter().find(|spoke| spoke.version == version)
 }

@@ -21,7 +21,7 @@ pub fn internal_field_annotation(kind: Option<Builtin>) -> Option<&'static str> 
 /// See [`NormaliseError`]. Upstream returns 400 with this text in its usual decode error.
 pub fn normalise_for_storage(group: &str, kind: &str, object: &mut Object) -> Result<(), NormaliseError> {
     // A custom resource can have the name of a kind.
-    match Builtin::named(kind).filter(|kind| kind.group() == group) {
+    match Builtin::from_name(kind).filter(|kind| kind.group() == group) {
         Some(kind) => (conversion(kind).normalise)(object),
         None => Ok(()),
     }

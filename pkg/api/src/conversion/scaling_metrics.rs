@@ -5,19 +5,19 @@ use jsontree::Value;
 use schema::object::{self, Object};
 
 /// A member of a metric in `v1` and its path in `v2`.
-struct Part {
+struct MetricMember {
     v1: &'static str,
     v2: &'static [&'static str],
     /// True if `v1` cannot omit the member: an absent one becomes 0.
-    always: bool,
+    required_in_v1: bool,
 }
 
-const fn part(v1: &'static str, v2: &'static [&'static str]) -> Part {
-    Part { v1, v2, always: false }
+const fn optional(v1: &'static str, v2: &'static [&'static str]) -> MetricMember {
+    MetricMember { v1, v2, required_in_v1: false }
 }
 
-const fn quantity(v1: &'static str, v2: &'static [&'static str]) -> Part {
-    Part { v1, v2, always: true }
+const fn required_quantity(v1: &'static str, v2: &'static [&'static str]) -> MetricMember {
+    MetricMember { v1, v2, required_in_v1: true }
 }
 
 /// Target type of a metric. `v1` has no such field, so the type follows from the given values.
@@ -34,26 +34,26 @@ enum Target {
 }
 
 /// The sources of a metric spec or status: name, parts, kind of target.
-type Sources = [(&'static str, &'static [Part], Target); 5];
+type Sources = [(&'static str, &'static [MetricMember], Target); 5];
 
 const SPEC: Sources = [
     (
         "object",
         &[
-            part("target", &["describedObject"]),
-            part("metricName", &["metric", "name"]),
-            part("targetValue", &["target", "value"]),
-            part("selector", &["metric", "selector"]),
-            part("averageValue", &["target", "averageValue"]),
+            optional("target", &["describedObject"]),
+            optional("metricName", &["metric", "name"]),
+            optional("targetValue", &["target", "value"]),
+            optional("selector", &["metric", "selector"]),
+            optional("averageValue", &["target", "averageValue"]),
         ],
         Target::AverageFirst,
     ),
     (
         "pods",
         &[
-            part("metricName", &["metric", "name"]),
-            quantity("targetAverageValue", &["target", "averageValue"]),
-            part("selector", &["metric", "selector"]),
+            optional("metricName", &["metric", "name"]),
+            required_quantity("targetAverageValue", &["target", "averageValue"]),
+            optional("selector", &["metric", "selector"]),
         ],
         Target::Average,
     ),
@@ -62,39 +62,39 @@ const SPEC: Sources = [
     (
         "external",
         &[
-            part("metricName", &["metric", "name"]),
-            part("metricSelector", &["metric", "selector"]),
-            part("targetValue", &["target", "value"]),
-            part("targetAverageValue", &["target", "averageValue"]),
+            optional("metricName", &["metric", "name"]),
+            optional("metricSelector", &["metric", "selector"]),
+            optional("targetValue", &["target", "value"]),
+            optional("targetAverageValue", &["target", "averageValue"]),
         ],
         Target::ValueFirst,
     ),
 ];
 
 /// `name` and `container` are the same in both versions.
-const RESOURCE_SPEC: &[Part] = &[
-    part("targetAverageUtilization", &["target", "averageUtilization"]),
-    part("targetAverageValue", &["target", "averageValue"]),
+const RESOURCE_SPEC: &[MetricMember] = &[
+    optional("targetAverageUtilization", &["target", "averageUtilization"]),
+    optional("targetAverageValue", &["target", "averageValue"]),
 ];
 
 const STATUS: Sources = [
     (
         "object",
         &[
-            part("target", &["describedObject"]),
-            part("metricName", &["metric", "name"]),
-            quantity("currentValue", &["current", "value"]),
-            part("selector", &["metric", "selector"]),
-            part("averageValue", &["current", "averageValue"]),
+            optional("target", &["describedObject"]),
+            optional("metricName", &["metric", "name"]),
+            required_quantity("currentValue", &["current", "value"]),
+            optional("selector", &["metric", "selector"]),
+            optional("averageValue", &["current", "averageValue"]),
         ],
         Target::None,
     ),
     (
         "pods",
         &[
-            part("metricName", &["metric", "name"]),
-            quantity("currentAverageValue", &["current", "averageValue"]),
-            part("selector", &["metric", "selector"]),
+            optional("metricName", &["metric", "name"]),
+            required_quantity("currentAverageValue", &["current", "averageValue"]),
+            optional("selector", &["metric", "selector"]),
         ],
         Target::None,
     ),
@@ -103,18 +103,18 @@ const STATUS: Sources = [
     (
         "external",
         &[
-            part("metricName", &["metric", "name"]),
-            part("metricSelector", &["metric", "selector"]),
-            quantity("currentValue", &["current", "value"]),
-            part("currentAverageValue", &["current", "averageValue"]),
+            optional("metricName", &["metric", "name"]),
+            optional("metricSelector", &["metric", "selector"]),
+            required_quantity("currentValue", &["current", "value"]),
+            optional("currentAverageValue", &["current", "averageValue"]),
         ],
         Target::None,
     ),
 ];
 
-const RESOURCE_STATUS: &[Part] = &[
-    part("currentAverageUtilization", &["current", "averageUtilization"]),
-    quantity("currentAverageValue", &["current", "averageValue"]),
+const RESOURCE_STATUS: &[MetricMember] = &[
+    optional("currentAverageUtilization", &["current", "averageUtilization"]),
+    required_quantity("currentAverageValue", &["current", "averageValue"]),
 ];
 
 pub(super) fn spec_to_v2(metric: Object) -> Object {
@@ -139,7 +139,7 @@ fn to_v2(mut metric: Object, sources: &Sources) -> Object {
         // All values are removed before any is set, because `target` is a member in both versions.
         let values: Vec<Option<Value>> = parts.iter().map(|part| source.remove(part.v1)).collect();
         for (part, value) in parts.iter().zip(values) {
-            if let Some(value) = value.or_else(|| part.always.then(|| Value::from("0"))) {
+            if let Some(value) = value.or_else(|| part.required_in_v1.then(|| Value::from("0"))) {
                 object::set(source, part.v2, value);
             }
         }

@@ -6,7 +6,11 @@ use super::selected_value::SelectedValue;
 
 /// Evaluates `left operator right`. Returns `None` if the values are not comparable, do not support the
 /// operator, or if the operator is unknown.
-pub(super) fn holds(operator: &str, left: SelectedValue<'_>, right: SelectedValue<'_>) -> Option<bool> {
+pub(super) fn evaluate_operator(
+    operator: &str,
+    left: SelectedValue<'_>,
+    right: SelectedValue<'_>,
+) -> Option<bool> {
     match operator {
         "==" => Some(order(left, right)?.is_eq()),
         "!=" => Some(order(left, right)?.is_ne()),

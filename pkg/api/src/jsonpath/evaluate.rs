@@ -3,7 +3,7 @@
 use jsontree::Object;
 use smallvec::{SmallVec, smallvec};
 
-use super::compare::holds;
+use super::compare::evaluate_operator;
 use super::{Filter, Node, SelectedValue, Slice};
 
 /// Selected values; most steps select one.
@@ -191,7 +191,7 @@ fn filtered<'a>(
     for value in input {
         let SelectedValue::List(items) = value else { return Err(WITH_INPUT) };
         for item in *items {
-            if passes(SelectedValue::of(item), filter, !out.is_empty(), work)? {
+            if matches_filter(SelectedValue::of(item), filter, !out.is_empty(), work)? {
                 out.push(SelectedValue::of(item));
             }
         }
@@ -200,7 +200,7 @@ fn filtered<'a>(
 }
 
 /// `selected` is true if an earlier element passed.
-fn passes(
+fn matches_filter(
     item: SelectedValue<'_>,
     filter: &Filter,
     selected: bool,
@@ -213,7 +213,7 @@ fn passes(
     };
     let Some(left) = only(item, &filter.left, work)? else { return Ok(false) };
     let Some(right) = only(item, right, work)? else { return Ok(false) };
-    holds(operator, left, right).ok_or(Failure { selected })
+    evaluate_operator(operator, left, right).ok_or(Failure { selected })
 }
 
 /// Returns the single value that a side of a comparison selects, if any.

@@ -6,7 +6,8 @@ use schema::builtin::{
 };
 
 use super::{
-    Builtin, DefaultGc, RESOURCE, Resource, SPEC, STATUS, UnknownLabel, protobuf, same, since, subresource_of,
+    Builtin, DefaultGc, RESOURCE, Resource, SPEC, STATUS, UnknownLabel, label_equal_to_path, protobuf, since,
+    subresource_of,
 };
 
 kinds! { in "batch":
@@ -65,7 +66,11 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "mudhfqk/qZY=",
         sets_generation: true,
         default_gc: DefaultGc::OrphanDependents,
-        field_selectors: &[same("metadata.name"), same("metadata.namespace"), same("status.successful")],
+        field_selectors: &[
+            label_equal_to_path("metadata.name"),
+            label_equal_to_path("metadata.namespace"),
+            label_equal_to_path("status.successful"),
+        ],
         reset_fields: STATUS,
         lifecycle: since(2),
         ..V1

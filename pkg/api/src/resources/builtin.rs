@@ -6,7 +6,7 @@ include!(concat!(env!("OUT_DIR"), "/kinds.rs"));
 
 impl Builtin {
     /// Finds a kind by its name, which is unique among the groups. Custom resources can have the same name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let at = Self::ALL.binary_search_by(|kind| kind.name().cmp(name)).ok()?;
         Self::ALL.get(at).copied()
     }
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn kinds_are_found_by_name() {
         for kind in Builtin::ALL {
-            assert_eq!(Builtin::named(kind.name()), Some(*kind));
+            assert_eq!(Builtin::from_name(kind.name()), Some(*kind));
         }
-        assert_eq!(Builtin::named("Scale"), None);
+        assert_eq!(Builtin::from_name("Scale"), None);
     }
 
     #[test]

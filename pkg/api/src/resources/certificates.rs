@@ -12,7 +12,7 @@ use schema::builtin::{
     IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUESTLIST,
 };
 
-use super::{Builtin, RESOURCE, Resource, SPEC, protobuf, same, since, subresource_of};
+use super::{Builtin, RESOURCE, Resource, SPEC, label_equal_to_path, protobuf, since, subresource_of};
 
 kinds! { in "certificates.k8s.io":
     CertificateSigningRequest: certificates::certificate_signing_request, certificate_signing_request::CONVERSION;
@@ -75,7 +75,7 @@ pub(super) static ROWS: &[Resource] = &[
             "certificatesigningrequests",
         ),
         storage_version_hash: "95fRKMXA+00=",
-        field_selectors: &[same("metadata.name"), same("spec.signerName")],
+        field_selectors: &[label_equal_to_path("metadata.name"), label_equal_to_path("spec.signerName")],
         reset_fields: &[".spec", ".status"],
         ..V1
     },
@@ -114,7 +114,7 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "v5yhuVertL4=",
         allow_unconditional_update: false,
-        field_selectors: &[same("metadata.name"), same("spec.signerName")],
+        field_selectors: &[label_equal_to_path("metadata.name"), label_equal_to_path("spec.signerName")],
         ..V1ALPHA1
     },
     Resource {
@@ -135,7 +135,7 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "v5yhuVertL4=",
         allow_unconditional_update: false,
-        field_selectors: &[same("metadata.name"), same("spec.signerName")],
+        field_selectors: &[label_equal_to_path("metadata.name"), label_equal_to_path("spec.signerName")],
         lifecycle: since(33).deprecated(37).removed(40),
         ..V1BETA1
     },
@@ -157,10 +157,10 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "wYA9yXQH8fg=",
         allow_unconditional_update: false,
         field_selectors: &[
-            same("metadata.name"),
-            same("spec.nodeName"),
-            same("spec.podName"),
-            same("spec.signerName"),
+            label_equal_to_path("metadata.name"),
+            label_equal_to_path("spec.nodeName"),
+            label_equal_to_path("spec.podName"),
+            label_equal_to_path("spec.signerName"),
         ],
         ..V1BETA1
     },

@@ -366,13 +366,13 @@ impl ScalePaths {
 
 /// Error about a field of a Scale with another type. The text is that of Go's `unstructured` accessors.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(".{path} accessor error: {shown} is of the type {found}, expected {wanted}")]
+#[error(".{path} accessor error: {value} is of the type {actual_type}, expected {expected_type}")]
 pub struct ScaleFieldError {
     path: String,
-    shown: String,
+    value: String,
     /// Go types.
-    found: &'static str,
-    wanted: &'static str,
+    actual_type: &'static str,
+    expected_type: &'static str,
 }
 
 fn value_at<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>, ScaleFieldError> {
@@ -391,14 +391,14 @@ fn value_at<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>
     Ok(at)
 }
 
-fn not_a(path: &[String], value: &Value, wanted: &'static str) -> ScaleFieldError {
-    let found = go_type(value);
+fn not_a(path: &[String], value: &Value, expected_type: &'static str) -> ScaleFieldError {
+    let actual_type = go_type(value);
     let shown = match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.to_string(),
         other => other.to_string(),
     };
-    ScaleFieldError { path: path.join("."), shown, found, wanted }
+    ScaleFieldError { path: path.join("."), value: shown, actual_type, expected_type }
 }
 
 impl PrinterColumn {

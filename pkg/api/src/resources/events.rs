@@ -2,7 +2,7 @@
 
 use schema::builtin::{IO_K8S_API_CORE_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENTLIST};
 
-use super::{Builtin, DefaultGc, RESOURCE, Resource, protobuf, same, since};
+use super::{Builtin, DefaultGc, RESOURCE, Resource, label_equal_to_path, protobuf, since};
 
 kinds! { in "events.k8s.io":
     Event: events::event, event::CONVERSION;
@@ -33,9 +33,9 @@ pub(super) static ROWS: &[Resource] = &[Resource {
     default_gc: DefaultGc::Unsupported,
     ttl_seconds: Some(3600),
     field_selectors: &[
-        same("metadata.name"),
-        same("metadata.namespace"),
-        same("reason"),
+        label_equal_to_path("metadata.name"),
+        label_equal_to_path("metadata.namespace"),
+        label_equal_to_path("reason"),
         ("regarding.apiVersion", "involvedObject.apiVersion"),
         ("regarding.fieldPath", "involvedObject.fieldPath"),
         ("regarding.kind", "involvedObject.kind"),
@@ -44,7 +44,7 @@ pub(super) static ROWS: &[Resource] = &[Resource {
         ("regarding.resourceVersion", "involvedObject.resourceVersion"),
         ("regarding.uid", "involvedObject.uid"),
         ("reportingController", "reportingComponent"),
-        same("type"),
+        label_equal_to_path("type"),
     ],
     watch_cache: false,
     ..V1

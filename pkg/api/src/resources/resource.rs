@@ -20,8 +20,8 @@ use schema::builtin::{
 };
 
 use super::{
-    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, UnknownLabel, protobuf, same, since,
-    subresource_of,
+    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, UnknownLabel, label_equal_to_path, protobuf,
+    since, subresource_of,
 };
 
 kinds! { in "resource.k8s.io":
@@ -172,7 +172,11 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "KsC072WgaEY=",
         sets_generation: true,
         returns_deleted_object: true,
-        field_selectors: &[same("metadata.name"), same("spec.driver"), same("spec.nodeName")],
+        field_selectors: &[
+            label_equal_to_path("metadata.name"),
+            label_equal_to_path("spec.driver"),
+            label_equal_to_path("spec.nodeName"),
+        ],
         index_fields: &["spec.nodeName"],
         ..V1
     },
@@ -317,7 +321,11 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "KsC072WgaEY=",
         sets_generation: true,
         returns_deleted_object: true,
-        field_selectors: &[same("metadata.name"), same("spec.driver"), same("spec.nodeName")],
+        field_selectors: &[
+            label_equal_to_path("metadata.name"),
+            label_equal_to_path("spec.driver"),
+            label_equal_to_path("spec.nodeName"),
+        ],
         index_fields: &["spec.nodeName"],
         ..V1BETA1
     },
@@ -433,7 +441,11 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "KsC072WgaEY=",
         sets_generation: true,
         returns_deleted_object: true,
-        field_selectors: &[same("metadata.name"), same("spec.driver"), same("spec.nodeName")],
+        field_selectors: &[
+            label_equal_to_path("metadata.name"),
+            label_equal_to_path("spec.driver"),
+            label_equal_to_path("spec.nodeName"),
+        ],
         index_fields: &["spec.nodeName"],
         ..V1BETA2
     },

@@ -50,7 +50,7 @@ impl<'v> Subject<'v> {
     fn is(self, allowed: &Value) -> bool {
         match (self, allowed) {
             (Subject::Members(members), Value::Object(allowed)) => members == allowed,
-            (Subject::Other(value), allowed) => number::same(allowed, value),
+            (Subject::Other(value), allowed) => number::is_equal(allowed, value),
             _ => false,
         }
     }
@@ -101,7 +101,7 @@ impl Checker<'_> {
         value: Subject<'_>,
         correlation: Correlation<'_>,
     ) -> CheckOutcome {
-        let mut outcome = self.whole(name, node, value, correlation);
+        let mut outcome = self.check_constraints(name, node, value, correlation);
         if !outcome.is_valid() {
             if correlation.is_unchanged() {
                 outcome.errors = ErrorList::new();
@@ -112,7 +112,7 @@ impl Checker<'_> {
         outcome
     }
 
-    fn whole(
+    fn check_constraints(
         &self,
         name: &str,
         node: &Node,
@@ -122,7 +122,7 @@ impl Checker<'_> {
         let mut outcome = CheckOutcome::default();
         let limits = &node.limits;
         outcome.errors.extend(self.type_error(name, node, value));
-        let more = limits.more.as_deref();
+        let more = limits.rare.as_deref();
         if let Some(more) = more.filter(|_| !value.is_null()) {
             self.alternatives(name, more, value, correlation, &mut outcome);
         }
@@ -178,7 +178,7 @@ impl Checker<'_> {
             }
             Subject::Other(Value::Bool(_)) => ("boolean", "", *kind == Kind::Boolean),
             Subject::Other(Value::Number(number)) if number.is_f64() => {
-                let whole = kind.accepts_integers() && number::is_whole(number);
+                let whole = kind.accepts_integers() && number::is_integer(number);
                 ("number", "float64", *kind == Kind::Number || whole)
             }
             Subject::Other(_) => ("integer", "int64", kind.accepts_integers() || *kind == Kind::Number),
@@ -209,7 +209,7 @@ impl Checker<'_> {
         outcome: &mut CheckOutcome,
     ) {
         // Every alternative has the same value, so only its parts are compared with the old ones.
-        let check = |node: &Node| self.whole(name, node, value, correlation);
+        let check = |node: &Node| self.check_constraints(name, node, value, correlation);
         let complaint = |words: String| Error::invalid(self.path, "", format!("{} {words}", quote(name)));
         if !more.any_of.is_empty() {
             let mut failed = Vec::new();
@@ -279,7 +279,7 @@ impl Checker<'_> {
                 return Some(self.invalid(name, value, &format!("should be at least {min} chars long")));
             }
         }
-        let pattern = limits.more.as_deref()?.pattern.as_ref()?;
+        let pattern = limits.rare.as_deref()?.pattern.as_ref()?;
         let shown = match &pattern.regex {
             Ok(regex) if regex.is_match(value) => return None,
             Ok(_) => pattern.text.clone().into_string(),

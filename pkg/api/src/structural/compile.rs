@@ -128,20 +128,20 @@ fn limits(schema: &Object, literals: Literals) -> Constraints {
     };
     Constraints {
         kind,
-        format: Format::named(kind, text(schema, "format")),
+        format: Format::from_name(kind, text(schema, "format")),
         characters: range("minLength", "maxLength"),
         items: range("minItems", "maxItems"),
         members: range("minProperties", "maxProperties"),
         required: texts(schema, "required").map(Box::from).collect(),
-        more: more(schema, literals),
+        rare: rare_constraints(schema, literals),
     }
 }
 
-const MORE: [&str; 9] =
+const RARE_MEMBERS: [&str; 9] =
     ["pattern", "minimum", "maximum", "multipleOf", "enum", "allOf", "anyOf", "oneOf", "not"];
 
-fn more(schema: &Object, literals: Literals) -> Option<Box<RareConstraints>> {
-    if !MORE.iter().any(|name| schema.contains_key(*name)) {
+fn rare_constraints(schema: &Object, literals: Literals) -> Option<Box<RareConstraints>> {
+    if !RARE_MEMBERS.iter().any(|name| schema.contains_key(*name)) {
         return None;
     }
     let nodes = |name| children(schema, name).map(|schema| Node::compile(schema, literals)).collect();

@@ -17,7 +17,7 @@ pub(super) struct Format {
 #[derive(Debug)]
 enum Check {
     /// No check: number formats are checked by name, and passwords never.
-    Nothing,
+    Unchecked,
     Function(fn(&str) -> bool),
     Pattern(Regex),
 }
@@ -34,10 +34,10 @@ const LONG_NAME: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a
 impl Format {
     /// Returns the format with a name for values of a type, or `None` if the format is unknown and not
     /// checked.
-    pub(super) fn named(kind: Kind, name: &str) -> Option<Format> {
+    pub(super) fn from_name(kind: Kind, name: &str) -> Option<Format> {
         let check = match kind {
-            Kind::Integer if matches!(name, "int32" | "int64") => Check::Nothing,
-            Kind::Number if matches!(name, "float" | "double") => Check::Nothing,
+            Kind::Integer if matches!(name, "int32" | "int64") => Check::Unchecked,
+            Kind::Number if matches!(name, "float" | "double") => Check::Unchecked,
             Kind::Any | Kind::String | Kind::IntOrString => of_strings(&name.replace('-', ""))?,
             _ => return None,
         };
@@ -47,7 +47,7 @@ impl Format {
     /// True if a string has the format.
     pub(super) fn accepts(&self, text: &str) -> bool {
         match &self.check {
-            Check::Nothing => true,
+            Check::Unchecked => true,
             Check::Function(check) => check(text),
             Check::Pattern(regex) => {
                 regex.is_match(text) && (self.name.as_ref() != "hostname" || is_short(text))
@@ -79,7 +79,7 @@ fn of_strings(name: &str) -> Option<Check> {
         "bsonobjectid" => {
             Check::Function(|text| text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()))
         }
-        "password" => Check::Nothing,
+        "password" => Check::Unchecked,
         "uuid3" => pattern(UUID3)?,
         "uuid4" => pattern(UUID4)?,
         "uuid5" => pattern(UUID5)?,
@@ -97,7 +97,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 fn is_named(name: &str, text: &str) -> bool {
-    named_format::named(name).is_none_or(|format| format.validate(text).is_empty())
+    named_format::find_format(name).is_none_or(|format| format.validate(text).is_empty())
 }
 
 /// The length of a name is limited, and that of each label.

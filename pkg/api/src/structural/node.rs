@@ -66,7 +66,7 @@ pub(super) struct Constraints {
     pub(super) members: Range,
     pub(super) required: Box<[Box<str>]>,
     /// Rarely used constraints.
-    pub(super) more: Option<Box<RareConstraints>>,
+    pub(super) rare: Option<Box<RareConstraints>>,
 }
 
 /// Constraints that few schemas have.

@@ -14,13 +14,13 @@ pub(super) enum NumberError {
 }
 
 /// True if a number has no fraction, with Go's precision.
-pub(super) fn is_whole(number: &Number) -> bool {
+pub(super) fn is_integer(number: &Number) -> bool {
     const MAX: f64 = 9_007_199_254_740_991.0;
     number.as_f64().is_some_and(|number| number.fract() == 0.0 && number.abs() <= MAX)
 }
 
 /// Compares two values; an integer equals a float with the same value.
-pub(super) fn same(a: &Value, b: &Value) -> bool {
+pub(super) fn is_equal(a: &Value, b: &Value) -> bool {
     a == b || matches!((a, b), (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64())
 }
 
@@ -34,7 +34,7 @@ enum Side {
 /// Validates a number. `name` is that of the value.
 pub(super) fn faults(name: &str, limits: &Constraints, value: &Number) -> Vec<NumberError> {
     let mut faults: Vec<NumberError> = unfit("Checked", value, limits, name).into_iter().collect();
-    let Some(RareConstraints { minimum, maximum, multiple_of, .. }) = limits.more.as_deref() else {
+    let Some(RareConstraints { minimum, maximum, multiple_of, .. }) = limits.rare.as_deref() else {
         return faults;
     };
     let multiple_of = multiple_of.as_ref().map(|value| (Side::MultipleOf, "MultipleOf", value, false));
@@ -59,8 +59,8 @@ pub(super) fn faults(name: &str, limits: &Constraints, value: &Number) -> Vec<Nu
 fn unfit(words: &str, number: &Number, limits: &Constraints, name: &str) -> Option<NumberError> {
     let format = limits.format.as_ref().map_or("", |format| &*format.name);
     let fits = match (limits.kind, format) {
-        (Kind::Integer, "int32") => whole(number).is_some_and(|number| i32::try_from(number).is_ok()),
-        (Kind::Integer, _) => whole(number).is_some(),
+        (Kind::Integer, "int32") => to_integer(number).is_some_and(|number| i32::try_from(number).is_ok()),
+        (Kind::Integer, _) => to_integer(number).is_some(),
         (Kind::Number, "float") => number.as_f64().is_some_and(|number| number.abs() <= f64::from(f32::MAX)),
         _ => true,
     };
@@ -76,7 +76,7 @@ fn unfit(words: &str, number: &Number, limits: &Constraints, name: &str) -> Opti
 }
 
 /// Converts a number to an integer if it has no fraction.
-fn whole(number: &Number) -> Option<i64> {
+fn to_integer(number: &Number) -> Option<i64> {
     let float = || number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9.2e18);
     #[allow(clippy::cast_possible_truncation)]
     number.as_i64().or_else(|| float().map(|number| number as i64))

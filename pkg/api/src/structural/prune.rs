@@ -17,13 +17,13 @@ pub(super) fn is_type_or_metadata(name: &str) -> bool {
 pub(super) struct PrunedPaths {
     paths: Option<Vec<String>>,
     /// Path of the current value.
-    at: String,
+    current_path: String,
 }
 
 impl PrunedPaths {
     /// Records paths if `wanted`.
     pub(super) fn new(wanted: bool) -> Self {
-        PrunedPaths { paths: wanted.then(Vec::new), at: String::new() }
+        PrunedPaths { paths: wanted.then(Vec::new), current_path: String::new() }
     }
 
     pub(super) fn into_paths(self) -> Vec<String> {
@@ -33,35 +33,35 @@ impl PrunedPaths {
     }
 
     fn is_root(&self) -> bool {
-        self.at.is_empty()
+        self.current_path.is_empty()
     }
 
-    fn note(&mut self, name: &str) {
+    fn record(&mut self, name: &str) {
         if self.paths.is_some() {
-            self.within(name, |unknown| {
-                let path = unknown.at.clone();
+            self.with_member(name, |unknown| {
+                let path = unknown.current_path.clone();
                 unknown.paths.get_or_insert_default().push(path);
             });
         }
     }
 
-    fn within<T>(&mut self, name: &str, walk: impl FnOnce(&mut Self) -> T) -> T {
-        let length = self.at.len();
+    fn with_member<T>(&mut self, name: &str, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.current_path.len();
         if length > 0 {
-            self.at.push('.');
+            self.current_path.push('.');
         }
-        self.at.push_str(name);
+        self.current_path.push_str(name);
         let done = walk(self);
-        self.at.truncate(length);
+        self.current_path.truncate(length);
         done
     }
 
-    fn within_item<T>(&mut self, index: usize, walk: impl FnOnce(&mut Self) -> T) -> T {
-        let length = self.at.len();
+    fn with_item<T>(&mut self, index: usize, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.current_path.len();
         // Writing to a string cannot fail.
-        let _ = write!(self.at, "[{index}]");
+        let _ = write!(self.current_path, "[{index}]");
         let done = walk(self);
-        self.at.truncate(length);
+        self.current_path.truncate(length);
         done
     }
 }
@@ -71,7 +71,7 @@ pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut Pruned
     match (value, node) {
         (Value::Object(members), Some(node)) => prune_members(members, node, unknown),
         (Value::Object(members), None) => {
-            members.keys().for_each(|name| unknown.note(name));
+            members.keys().for_each(|name| unknown.record(name));
             members.clear();
         }
         (Value::Array(items), node) => {
@@ -82,8 +82,8 @@ pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut Pruned
             }
             let preserves = node.is_some_and(|node| node.preserve);
             for (index, item) in items.iter_mut().enumerate() {
-                unknown.within_item(index, |unknown| match (preserves, items_node) {
-                    (true, Some(node)) => keep(item, node, unknown),
+                unknown.with_item(index, |unknown| match (preserves, items_node) {
+                    (true, Some(node)) => prune_declared(item, node, unknown),
                     _ => prune(item, items_node, unknown),
                 });
             }
@@ -93,13 +93,13 @@ pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut Pruned
 }
 
 /// Walks a value whose unknown fields are preserved, and prunes only below declared members.
-fn keep(value: &mut Value, node: &Node, unknown: &mut PrunedPaths) {
+fn prune_declared(value: &mut Value, node: &Node, unknown: &mut PrunedPaths) {
     match value {
         Value::Object(members) => each_member(members, node, unknown, |_, _| true),
         Value::Array(items) => {
             let Some(node) = node.items.as_deref() else { return };
             for (index, item) in items.iter_mut().enumerate() {
-                unknown.within_item(index, |unknown| keep(item, node, unknown));
+                unknown.with_item(index, |unknown| prune_declared(item, node, unknown));
             }
         }
         _ => {}
@@ -111,7 +111,7 @@ pub(super) fn prune_members(members: &mut Object, node: &Node, unknown: &mut Pru
     each_member(members, node, unknown, |name, unknown| {
         let is_own = is_type_or_metadata(name) && unknown.is_root();
         if !(preserves || is_own) {
-            unknown.note(name);
+            unknown.record(name);
         }
         preserves
     });
@@ -134,7 +134,7 @@ fn each_member(
             (None, Additional::Any | Additional::Forbidden) => None,
             (None, Additional::Unspecified) => return stays(name, unknown),
         };
-        unknown.within(name, |unknown| prune(value, below, unknown));
+        unknown.with_member(name, |unknown| prune(value, below, unknown));
         true
     });
 }

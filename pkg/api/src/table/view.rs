@@ -61,20 +61,20 @@ impl<'a> View<'a> {
         match self.0 {
             Node::Object(object) => Self::of_value(object.get(name)),
             Node::Wire(MemberRef::Message(message), doubt) => {
-                Self::of_member(value_or_doubt(message.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
+                Self::of_member(value_or_mark(message.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
             }
             Node::Wire(MemberRef::Map(map), doubt) => {
-                Self::of_member(value_or_doubt(map.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
+                Self::of_member(value_or_mark(map.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
             }
             _ => View(Node::Absent),
         }
     }
 
     /// Returns the member at a dot-separated path.
-    pub fn at(self, path: &str) -> Self {
+    pub fn get_path(self, path: &str) -> Self {
         // Paths are short, so checking each byte is faster than a search for long texts.
         match path.bytes().position(|byte| byte == b'.').and_then(|at| path.split_at_checked(at)) {
-            Some((name, rest)) => self.get(name).at(rest.get(1..).unwrap_or_default()),
+            Some((name, rest)) => self.get(name).get_path(rest.get(1..).unwrap_or_default()),
             None => self.get(path),
         }
     }
@@ -84,7 +84,7 @@ impl<'a> View<'a> {
         match self.0 {
             Node::Absent => false,
             Node::Wire(MemberRef::Message(message), doubt) => {
-                value_or_doubt(message.is_set(), doubt).unwrap_or(false)
+                value_or_mark(message.is_set(), doubt).unwrap_or(false)
             }
             _ => true,
         }
@@ -94,9 +94,9 @@ impl<'a> View<'a> {
         match self.0 {
             Node::Object(object) => Some(Cow::Borrowed(object)),
             Node::Wire(MemberRef::Message(message), doubt) if self.exists() => {
-                value_or_doubt(message.tree().map_err(NotInPlace::from), doubt).map(Cow::Owned)
+                value_or_mark(message.tree().map_err(NotInPlace::from), doubt).map(Cow::Owned)
             }
-            Node::Wire(MemberRef::Map(_), doubt) => value_or_doubt(Err(NotInPlace), doubt),
+            Node::Wire(MemberRef::Map(_), doubt) => value_or_mark(Err(NotInPlace), doubt),
             _ => None,
         }
     }
@@ -112,7 +112,7 @@ impl<'a> View<'a> {
             Node::Wire(
                 MemberRef::Bytes(_) | MemberRef::Time(_) | MemberRef::MicroTime(_) | MemberRef::List(_),
                 doubt,
-            ) => value_or_doubt(Err(NotInPlace), doubt),
+            ) => value_or_mark(Err(NotInPlace), doubt),
             Node::Wire(..) | Node::Absent | Node::Object(_) => None,
         }
     }
@@ -126,7 +126,7 @@ impl<'a> View<'a> {
             Node::Wire(
                 MemberRef::Bytes(_) | MemberRef::Quantity(_) | MemberRef::Time(_) | MemberRef::MicroTime(_),
                 doubt,
-            ) => value_or_doubt(Err(NotInPlace), doubt).unwrap_or_default(),
+            ) => value_or_mark(Err(NotInPlace), doubt).unwrap_or_default(),
             _ => "",
         }
     }
@@ -185,7 +185,7 @@ impl<'a> View<'a> {
         };
         let wire = wire.into_iter().flat_map(|(list, doubt)| {
             list.map(move |item| {
-                View::of_member(value_or_doubt(item, doubt).unwrap_or(MemberRef::Absent), doubt)
+                View::of_member(value_or_mark(item, doubt).unwrap_or(MemberRef::Absent), doubt)
             })
         });
         tree.iter().map(|item| View::of_value(Some(item))).chain(wire)
@@ -200,11 +200,11 @@ impl<'a> View<'a> {
         let (tree, wire) = match self.0 {
             Node::Object(object) => (Some(object), None),
             Node::Wire(MemberRef::Map(map), doubt) => (None, Some((map.iter(), doubt))),
-            Node::Wire(MemberRef::Message(_), doubt) => (value_or_doubt(Err(NotInPlace), doubt), None),
+            Node::Wire(MemberRef::Message(_), doubt) => (value_or_mark(Err(NotInPlace), doubt), None),
             _ => (None, None),
         };
         let wire = wire.into_iter().flat_map(|(map, doubt)| {
-            map.filter_map(move |entry| value_or_doubt(entry, doubt))
+            map.filter_map(move |entry| value_or_mark(entry, doubt))
                 .map(move |(k, v)| (k, View::of_member(v, doubt)))
         });
         let tree = tree.into_iter().flatten();
@@ -218,7 +218,7 @@ impl<'a> View<'a> {
             Node::Wire(MemberRef::List(list), _) => list.len(),
             Node::Wire(MemberRef::Map(map), _) => map.len(),
             Node::Wire(MemberRef::Message(_), doubt) => {
-                value_or_doubt(Err(NotInPlace), doubt).unwrap_or_default()
+                value_or_mark(Err(NotInPlace), doubt).unwrap_or_default()
             }
             _ => 0,
         }
@@ -244,7 +244,7 @@ impl<'a> View<'a> {
     }
 
     pub fn name(self) -> Cell<'a> {
-        self.at("metadata.name").text().into()
+        self.get_path("metadata.name").text().into()
     }
 }
 
@@ -255,7 +255,7 @@ impl<'a> From<View<'a>> for Cell<'a> {
 }
 
 /// Returns the value, or records a doubt.
-fn value_or_doubt<T>(result: Result<T, NotInPlace>, doubt: &ReadStatus) -> Option<T> {
+fn value_or_mark<T>(result: Result<T, NotInPlace>, doubt: &ReadStatus) -> Option<T> {
     if result.is_err() {
         doubt.0.set(true);
     }

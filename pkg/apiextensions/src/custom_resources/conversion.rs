@@ -147,7 +147,7 @@ impl WebhookConversion {
         });
         let question = review.build_review(&uid, objects, to);
         let webhook = self.webhook().await.map_err(failed)?;
-        let answer = span.within(pin!(webhook.call_once(question.into(), &|_| {}))).await;
+        let answer = span.instrument(pin!(webhook.call_once(question.into(), &|_| {}))).await;
         let answer = answer.map_err(|error| failed(error.into()))?;
         let converted = review
             .parse_review(&answer, &uid)
@@ -169,7 +169,7 @@ impl Convert for WebhookConversion {
         let asked = self.call_webhook(&objects, to).await;
         let ended = asked.as_ref().map_or_else(CallError::result, |_| CallResult::Success);
         let from = objects.first().map_or("", |object| text(object, "apiVersion"));
-        self.deps.metrics.asked(ended, &self.definition, from, to, began.elapsed());
+        self.deps.metrics.record_call(ended, &self.definition, from, to, began.elapsed());
         asked.map_err(ConversionError::new)
     }
 }

@@ -169,7 +169,7 @@ impl Definition {
     }
 
     /// Returns a copy with its requested names accepted.
-    pub(super) fn named(&self) -> Definition {
+    pub(super) fn with_accepted_names(&self) -> Definition {
         let mut named = self.clone();
         named.accepted_names = self.names.clone();
         named.is_of_builtin = stores_builtin(&named.group, &named.accepted_names.plural);
@@ -214,7 +214,7 @@ mod tests {
         }
         definition.drop_outline();
         assert_eq!(definition.outline().unwrap(), read);
-        let list = Outline { value: jsontree::json!([]), left: Vec::new() };
+        let list = Outline { value: jsontree::json!([]), skipped: Vec::new() };
         assert!(Definition::read(list, 1, Bytes::new()).is_none());
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct PendingNames(HashMap<String, Entry>);
 
 struct Entry {
     /// The written revision; `None` while the write is in progress.
-    written: Option<i64>,
+    revision: Option<i64>,
     names: Names,
 }
 
@@ -49,14 +49,14 @@ impl PendingNames {
     /// Reserves the names of a CRD before its write.
     pub(super) fn reserve(&mut self, definition: &Definition, wanted: &Object) {
         let names = child(wanted, "status").and_then(|status| child(status, "acceptedNames"));
-        let entry = Entry { written: None, names: names.map(Names::read).unwrap_or_default() };
+        let entry = Entry { revision: None, names: names.map(Names::read).unwrap_or_default() };
         self.0.insert(definition.name.clone(), entry);
     }
 
     /// Completes a write; `revision` is the written revision, if any.
-    pub(super) fn settle(&mut self, definition: &Definition, revision: Option<i64>) {
+    pub(super) fn finish_write(&mut self, definition: &Definition, revision: Option<i64>) {
         match (self.0.get_mut(&definition.name), revision) {
-            (Some(entry), Some(revision)) => entry.written = Some(revision),
+            (Some(entry), Some(revision)) => entry.revision = Some(revision),
             _ => _ = self.0.remove(&definition.name),
         }
     }
@@ -67,7 +67,7 @@ impl PendingNames {
             let at = definitions.binary_search_by(|definition| definition.name.cmp(name)).ok()?;
             definitions.get(at).map(|definition| definition.revision)
         };
-        self.0.retain(|name, entry| known(name).is_some_and(|known| Some(known) < entry.written));
+        self.0.retain(|name, entry| known(name).is_some_and(|known| Some(known) < entry.revision));
     }
 
     /// Returns the CRDs with predicted names: new CRDs whose names are free have them accepted. They are
@@ -94,7 +94,7 @@ impl PendingNames {
         };
         let foreseen = |definition: &Arc<Definition>| {
             if definition.is_new() && has_its_names(definition) {
-                Arc::new(definition.named())
+                Arc::new(definition.with_accepted_names())
             } else {
                 Arc::clone(definition)
             }
@@ -133,7 +133,7 @@ mod tests {
             "spec": {"group": "example.com", "names": names},
             "status": {"acceptedNames": accepted, "conditions": conditions},
         });
-        let outline = Outline { value: object, left: Vec::new() };
+        let outline = Outline { value: object, skipped: Vec::new() };
         Arc::new(Definition::read(outline, 7, Bytes::new()).unwrap())
     }
 

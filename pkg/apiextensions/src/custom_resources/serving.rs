@@ -248,7 +248,7 @@ fn rows(
     // A CRD that is not established yet will be written again, which replaces its bytes.
     let stays = definition.is("Established");
     let text = |number: usize| {
-        let at = outline.left.get(number)?.clone();
+        let at = outline.skipped.get(number)?.clone();
         Some(if stays {
             SchemaText::shared(definition.bytes.slice(at))
         } else {

@@ -15,7 +15,7 @@ const FIXED_BYTES: usize = r#"{"reason":"FieldValueInvalid","message":"","field"
 /// [`ErrorList::push_with`], which builds the text only if there is space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorList {
-    kept: Vec<Error>,
+    errors: Vec<Error>,
     /// Size of the kept errors.
     bytes: usize,
     /// Number of errors found after the kept ones.
@@ -25,19 +25,19 @@ pub struct ErrorList {
 impl ErrorList {
     /// Creates an empty list without allocating.
     pub const fn new() -> Self {
-        Self { kept: Vec::new(), bytes: 0, omitted: 0 }
+        Self { errors: Vec::new(), bytes: 0, omitted: 0 }
     }
 
     /// Adds an error, or counts it if there is no space. The first error is always kept, but its long texts
     /// are cut.
     pub fn push(&mut self, error: Error) {
         let bytes = FIXED_BYTES + error.text_bytes();
-        if self.is_full() || (self.bytes + bytes > LIST_BYTES_MAX && !self.kept.is_empty()) {
+        if self.is_full() || (self.bytes + bytes > LIST_BYTES_MAX && !self.errors.is_empty()) {
             self.omitted += 1;
         } else {
             let error = if bytes > LIST_BYTES_MAX { error.shortened() } else { error };
             self.bytes += FIXED_BYTES + error.text_bytes();
-            self.kept.push(error);
+            self.errors.push(error);
         }
     }
 
@@ -66,7 +66,7 @@ impl ErrorList {
 
     /// Adds the errors of another list, including its omitted ones.
     pub fn append(&mut self, other: ErrorList) {
-        self.extend(other.kept);
+        self.extend(other.errors);
         self.omitted += other.omitted;
     }
 
@@ -77,12 +77,12 @@ impl ErrorList {
 
     /// True if no error was found.
     pub fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+        self.errors.is_empty()
     }
 
     /// Number of errors found, kept or not.
     pub fn len(&self) -> usize {
-        self.kept.len() + self.omitted
+        self.errors.len() + self.omitted
     }
 
     /// Number of errors that were not kept.
@@ -92,24 +92,24 @@ impl ErrorList {
 
     /// Iterates over the kept errors.
     pub fn iter(&self) -> std::slice::Iter<'_, Error> {
-        self.kept.iter()
+        self.errors.iter()
     }
 
     /// Keeps only the first `len` errors.
     pub fn truncate(&mut self, len: usize) {
-        self.omitted = len.saturating_sub(self.kept.len()).min(self.omitted);
-        self.kept.truncate(len);
-        self.bytes = self.kept.iter().map(|error| FIXED_BYTES + error.text_bytes()).sum();
+        self.omitted = len.saturating_sub(self.errors.len()).min(self.omitted);
+        self.errors.truncate(len);
+        self.bytes = self.errors.iter().map(|error| FIXED_BYTES + error.text_bytes()).sum();
     }
 
     /// Keeps only the kept errors that `wanted` accepts.
     pub fn retain(&mut self, wanted: impl FnMut(&Error) -> bool) {
-        self.kept.retain(wanted);
+        self.errors.retain(wanted);
     }
 
     /// Sorts the kept errors by their texts.
     pub fn sort(&mut self) {
-        self.kept.sort_by_cached_key(Error::to_string);
+        self.errors.sort_by_cached_key(Error::to_string);
     }
 }
 
@@ -132,7 +132,7 @@ impl<'a> IntoIterator for &'a ErrorList {
     type IntoIter = std::slice::Iter<'a, Error>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.kept.iter()
+        self.errors.iter()
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Parsed {
 /// Parts of a text. `whole` has no leading zeros, but is not empty.
 struct Scanned<'a> {
     negative: bool,
-    whole: &'a str,
+    integer: &'a str,
     fraction: &'a str,
     suffix: &'a str,
     digits: bool,
@@ -59,7 +59,7 @@ fn scan(text: &str) -> Result<Scanned<'_>, Error> {
     // Upstream's scanner stops after a sign or only zeros and counts a zero.
     let digits = !integer.is_empty() || !fraction.is_empty() || unsigned.is_empty();
     let whole = if significant.is_empty() { "0" } else { significant };
-    Ok(Scanned { negative, whole, fraction, suffix, digits })
+    Ok(Scanned { negative, integer: whole, fraction, suffix, digits })
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
@@ -75,12 +75,12 @@ fn check_suffix(suffix: &str) -> Result<(), Error> {
 
 /// Parses the integer form, if the number is short enough.
 fn fast(scanned: &Scanned<'_>, exponent: i32, format: Format) -> Option<Parsed> {
-    let digits = scanned.whole.len() + scanned.fraction.len();
+    let digits = scanned.integer.len() + scanned.fraction.len();
     let (scale, multiplier) = match format {
         Format::BinarySi => {
             // 2^exponent has about exponent·3/10 decimal digits.
             let factor_digits = usize::try_from(exponent * 3 / 10).ok()?;
-            if !scanned.fraction.is_empty() || scanned.whole.len() + factor_digits > 14 {
+            if !scanned.fraction.is_empty() || scanned.integer.len() + factor_digits > 14 {
                 return None;
             }
             (0, 1_i64 << exponent)
@@ -95,14 +95,14 @@ fn fast(scanned: &Scanned<'_>, exponent: i32, format: Format) -> Option<Parsed> 
     if scale < NANO {
         return None;
     }
-    let all_digits = || scanned.whole.bytes().chain(scanned.fraction.bytes());
+    let all_digits = || scanned.integer.bytes().chain(scanned.fraction.bytes());
     let unsigned = all_digits().fold(0_i64, |n, digit| n * 10 + i64::from(digit - b'0'));
     let magnitude = unsigned.checked_mul(multiplier)?;
     let keep_text = match format {
         Format::BinarySi => unsigned % 8 != 0,
         Format::DecimalSi | Format::DecimalExponent => {
             let thousands = digits >= 3 && unsigned % 1000 == 0;
-            scale % 3 == 0 && !thousands && !scanned.whole.starts_with('0')
+            scale % 3 == 0 && !thousands && !scanned.integer.starts_with('0')
         }
     };
     let value = if scanned.negative { -magnitude } else { magnitude };
@@ -114,7 +114,7 @@ fn slow(scanned: &Scanned<'_>, exponent: i32, format: Format) -> Result<Parsed, 
     if !scanned.digits {
         return Err(Error::Numeric);
     }
-    let mut magnitude = BigUint::from_digits(scanned.whole, scanned.fraction);
+    let mut magnitude = BigUint::from_digits(scanned.integer, scanned.fraction);
     let places = i32::try_from(scanned.fraction.len()).map_err(|_| Error::Numeric)?;
     let mut scale = places.wrapping_neg();
     if format == Format::BinarySi {

@@ -21,7 +21,7 @@ pub struct ParseError(String);
 /// # Errors
 /// Go's errors, e.g. `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
 pub fn parse_time(text: &str) -> Result<UnixTime, ParseError> {
-    shown(text.as_bytes()).map_or_else(|| parse(text, RFC3339, false), Ok)
+    parse_canonical(text.as_bytes()).map_or_else(|| parse(text, RFC3339, false), Ok)
 }
 
 /// True if a text has the format of [`Rfc3339`](super::Rfc3339), so that it can be reused without parsing.
@@ -30,7 +30,7 @@ pub fn is_shown(text: &str) -> bool {
 }
 
 /// Fast path for times in the API's own format, which are nearly all. Returns `None` for any other text.
-fn shown(text: &[u8]) -> Option<UnixTime> {
+fn parse_canonical(text: &[u8]) -> Option<UnixTime> {
     let (date, seconds) = parts(text)?;
     Some(UnixTime { seconds: date.to_days() * 86_400 + seconds, nanos: 0 })
 }
@@ -250,7 +250,7 @@ mod tests {
                 let mut text = good.to_owned();
                 text.replace_range(at..=at, &byte.to_string());
                 let whole = parse(&text, RFC3339, false);
-                if let Some(time) = shown(text.as_bytes()) {
+                if let Some(time) = parse_canonical(text.as_bytes()) {
                     assert_eq!(Ok(time), whole, "{text}");
                     shown_ones += 1;
                 }
@@ -260,7 +260,7 @@ mod tests {
         assert!(shown_ones > 60, "{shown_ones}");
         for text in ["", "Z", "2024-02-29T23:59:59.5Z", "2024-02-29T23:59:59+01:00", "12024-02-29T23:59:59Z"]
         {
-            assert_eq!(shown(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_canonical(text.as_bytes()), None, "{text}");
         }
     }
 }

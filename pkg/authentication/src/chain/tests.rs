@@ -97,7 +97,7 @@ async fn missing_credential_is_anonymous_if_allowed() {
 async fn invalid_credential_is_never_anonymous() {
     check(true, None, Some("Bearer bad"), Err(401)).await;
     check(true, None, Some("Bearer picky1"), Err(401)).await;
-    check(true, Some(PresentedCertificate::Refused("unknown issuer".to_owned())), None, Err(401)).await;
+    check(true, Some(PresentedCertificate::Rejected("unknown issuer".to_owned())), None, Err(401)).await;
     check(true, Some(holder("cert", 99)), None, Err(401)).await;
     let long = format!("Bearer {}", "x".repeat(TOKEN_BYTES_MAX + 1));
     check(true, None, Some(&long), Err(401)).await;
@@ -108,7 +108,7 @@ async fn one_valid_credential_suffices() {
     check(false, None, Some("Bearer good"), Ok(("ann", &["dev", "system:authenticated"]))).await;
     check(
         true,
-        Some(PresentedCertificate::Refused(String::new())),
+        Some(PresentedCertificate::Rejected(String::new())),
         Some("Bearer good"),
         Ok(("ann", &["dev", "system:authenticated"])),
     )

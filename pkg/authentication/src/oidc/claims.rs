@@ -50,16 +50,16 @@ impl ClaimMapper {
         };
         self.check_required(claims)?;
         check(&self.expressions.claim_rules, &seen)
-            .map_err(|error| error.within("oidc: error evaluating claim validation expression"))?;
+            .map_err(|error| error.context("oidc: error evaluating claim validation expression"))?;
         if !self.expressions.user_rules.is_empty() {
             check(&self.expressions.user_rules, &as_data(&user))
-                .map_err(|error| error.within("oidc: error evaluating user info validation rule"))?;
+                .map_err(|error| error.context("oidc: error evaluating user info validation rule"))?;
         }
         Ok(user)
     }
 
     fn username(&self, claims: &Claims, seen: &Claims) -> Result<String, Error> {
-        let context = |error: Error| error.within("oidc: error evaluating username claim expression");
+        let context = |error: Error| error.context("oidc: error evaluating username claim expression");
         if let Some(expression) = &self.expressions.username {
             return match expression.run(seen, &Arena::new()).map_err(context)? {
                 Value::String("") => Err(Error::Credential(
@@ -74,7 +74,7 @@ impl ClaimMapper {
         let mapping = &self.config.claim_mappings.username;
         let claim = mapping.claim.as_str();
         let name = text(claims, claim)
-            .map_err(|error| error.within(format!("oidc: parse username claims {}", quoted(claim))))?;
+            .map_err(|error| error.context(format!("oidc: parse username claims {}", quoted(claim))))?;
         if claim == "email" {
             match claims.get("email_verified") {
                 None | Some(Json::Bool(true)) => {}
@@ -82,7 +82,7 @@ impl ClaimMapper {
                     return Err(Error::Credential("oidc: email not verified".to_owned()));
                 }
                 Some(other) => {
-                    return Err(mistyped(other, "bool").within("oidc: parse 'email_verified' claim"));
+                    return Err(mistyped(other, "bool").context("oidc: parse 'email_verified' claim"));
                 }
             }
         }
@@ -93,7 +93,7 @@ impl ClaimMapper {
         let mapping = &self.config.claim_mappings.groups;
         if let Some(value) = claims.get(&mapping.claim).filter(|_| !mapping.claim.is_empty()) {
             let groups = one_or_many(value).map_err(|error| {
-                error.within(format!("oidc: parse groups claim {}", quoted(&mapping.claim)))
+                error.context(format!("oidc: parse groups claim {}", quoted(&mapping.claim)))
             })?;
             let prefix = mapping.prefix.as_deref().unwrap_or_default();
             return Ok(groups.into_iter().map(|group| format!("{prefix}{group}")).collect());
@@ -103,7 +103,7 @@ impl ClaimMapper {
         expression
             .run(seen, &arena)
             .and_then(texts)
-            .map_err(|error| error.within("oidc: error evaluating group claim expression"))
+            .map_err(|error| error.context("oidc: error evaluating group claim expression"))
     }
 
     fn uid(&self, claims: &Claims, seen: &Claims) -> Result<String, Error> {
@@ -111,10 +111,10 @@ impl ClaimMapper {
         if !claim.is_empty() {
             return text(claims, claim)
                 .map(str::to_owned)
-                .map_err(|error| error.within(format!("oidc: parse uid claim {}", quoted(claim))));
+                .map_err(|error| error.context(format!("oidc: parse uid claim {}", quoted(claim))));
         }
         let Some(expression) = &self.expressions.uid else { return Ok(String::new()) };
-        let context = |error: Error| error.within("oidc: error evaluating uid claim expression");
+        let context = |error: Error| error.context("oidc: error evaluating uid claim expression");
         match expression.run(seen, &Arena::new()).map_err(context)? {
             Value::String(uid) => Ok(uid.to_owned()),
             _ => Err(context(Error::Credential("uid claim expression must return a string".to_owned()))),
@@ -129,7 +129,7 @@ impl ClaimMapper {
         let mut arena = Arena::new();
         for (key, expression) in &self.expressions.extra {
             let context = |error: Error| {
-                error.within(format!("oidc: error evaluating extra claim expression: {}", expression.text()))
+                error.context(format!("oidc: error evaluating extra claim expression: {}", expression.text()))
             };
             let values = texts(expression.run(seen, &arena)?).map_err(context)?;
             if !values.is_empty() {
@@ -149,7 +149,7 @@ impl ClaimMapper {
                     "oidc: required claim {claim} not present in ID token"
                 )));
             }
-            let given = text(claims, claim).map_err(|error| error.within("oidc: parse claim {claim}"))?;
+            let given = text(claims, claim).map_err(|error| error.context("oidc: parse claim {claim}"))?;
             if given != wanted {
                 return Err(Error::Credential(format!(
                     "oidc: required claim {claim} value does not match. Got = {given}, want = {wanted}"

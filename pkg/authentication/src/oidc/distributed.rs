@@ -71,7 +71,7 @@ impl DistributedClaims {
     async fn resolve(&self, source: &Source) -> Result<Value, Error> {
         let claim = &self.claim;
         let endpoint = &source.endpoint;
-        let unreachable = |error: Error| error.within(format!("while getting distributed claim {claim:?}"));
+        let unreachable = |error: Error| error.context(format!("while getting distributed claim {claim:?}"));
         let uri =
             Uri::try_from(endpoint).map_err(|error| unreachable(Error::Credential(error.to_string())))?;
         let bearer = Some(source.access_token.as_str()).filter(|token| !token.is_empty());
@@ -84,9 +84,9 @@ impl DistributedClaims {
             )))?;
         let verifier = self
             .verifier(&issuer)
-            .map_err(|error| error.within("verifying untrusted issuer {issuer} failed"))?;
+            .map_err(|error| error.context("verifying untrusted issuer {issuer} failed"))?;
         let mut claims =
-            verifier.verify(token).await.map_err(|error| error.within("verify distributed claim token"))?;
+            verifier.verify(token).await.map_err(|error| error.context("verify distributed claim token"))?;
         claims.remove(claim).ok_or_else(|| {
             Error::Credential(format!(
                 "jwt returned by distributed claim endpoint {endpoint:?} did not contain claim: {claim}"

@@ -17,7 +17,7 @@ const SECONDS: Family<Histogram, 2> = Family::histogram(
     ["jwt_issuer_hash", "result"],
     &buckets::JWT_SECONDS,
 );
-const FETCHED: Family<Gauge, 3> = Family::gauge(
+const LAST_FETCH: Family<Gauge, 3> = Family::gauge(
     Stability::Alpha,
     "apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds",
     "Timestamp of the last successful or failed JWKS fetch split by result, api server identity and jwt issuer for the JWT authenticator.",
@@ -38,7 +38,7 @@ pub struct Metrics {
     server_hash: String,
     seconds: HistogramVec<2>,
     /// Time of the last key fetch, by issuer and result.
-    fetched: GaugeVec<3>,
+    last_fetch: GaugeVec<3>,
     /// Digest of the last fetched keys, by issuer.
     key_sets: GaugeVec<3>,
 }
@@ -63,19 +63,19 @@ impl Metrics {
             keys,
             server_hash: label_hash(server_id.as_bytes()),
             seconds: registry.register_vec(&SECONDS),
-            fetched: registry.register_vec(&FETCHED),
+            last_fetch: registry.register_vec(&LAST_FETCH),
             key_sets: registry.register_vec(&KEY_SETS),
         }
     }
 
     /// Records the verification of a token.
-    pub(super) fn judged(&self, issuer: &str, accepted: bool, took: Duration) {
+    pub(super) fn record_verification(&self, issuer: &str, accepted: bool, took: Duration) {
         let result = if accepted { "success" } else { "failure" };
         self.seconds.with([&label_hash(issuer.as_bytes()), result]).observe_duration(took);
     }
 
     /// Records a fetch of keys; `None` for a failure.
-    pub(super) fn keys_fetched(&self, issuer: &str, body: Option<&[u8]>) {
+    pub(super) fn record_fetch(&self, issuer: &str, body: Option<&[u8]>) {
         if !self.keys {
             return;
         }
@@ -85,13 +85,13 @@ impl Metrics {
             self.key_sets.with([&self.server_hash, &label_hash(body), &issuer]).set(1);
         }
         let result = if body.is_some() { "success" } else { "failure" };
-        self.fetched.with([&self.server_hash, &issuer, result]).set(self.clock.now().seconds);
+        self.last_fetch.with([&self.server_hash, &issuer, result]).set(self.clock.now().seconds);
     }
 
     /// Removes the series of an issuer.
     pub(super) fn forget(&self, issuer: &str) {
         let issuer = label_hash(issuer.as_bytes());
         self.key_sets.retain(|[_, _, of]| of != issuer);
-        self.fetched.retain(|[_, of, _]| of != issuer);
+        self.last_fetch.retain(|[_, of, _]| of != issuer);
     }
 }

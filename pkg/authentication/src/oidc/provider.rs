@@ -56,15 +56,15 @@ impl Provider {
         let options = Options { tls: Tls { trust, ..Tls::default() }, dialer, ..Options::default() };
         let client = Client::new(options)
             .map_err(|error| Error::Configuration(format!("Failed to read the CA contents: {error}")))?;
-        Self::at(client, &issuer.url, &issuer.discovery_url)
+        Self::with_client(client, &issuer.url, &issuer.discovery_url)
     }
 
     /// Creates a provider for another issuer with the same client.
     pub(super) fn of_other(&self, issuer: &str) -> Result<Self, Error> {
-        Self::at(self.client.clone(), issuer, "")
+        Self::with_client(self.client.clone(), issuer, "")
     }
 
-    fn at(client: Client, issuer: &str, discovery: &str) -> Result<Self, Error> {
+    fn with_client(client: Client, issuer: &str, discovery: &str) -> Result<Self, Error> {
         let below = || format!("{}{DISCOVERY_PATH}", issuer.strip_suffix('/').unwrap_or(issuer));
         let discovery = if discovery.is_empty() { below() } else { discovery.to_owned() };
         let discovery = Uri::try_from(discovery)
@@ -175,7 +175,7 @@ impl RemoteKeys {
     async fn fetch(&self) -> Result<(), Error> {
         let fetched = self.provider.get(&self.keys_uri, None).await;
         let read = fetched.and_then(|body| KeySet::parse(&body).map(|keys| (keys, body)));
-        self.metrics.keys_fetched(&self.provider.issuer, read.as_ref().ok().map(|(_, body)| &**body));
+        self.metrics.record_fetch(&self.provider.issuer, read.as_ref().ok().map(|(_, body)| &**body));
         let (keys, _) = read?;
         *self.current_keys.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
         Ok(())

@@ -90,7 +90,7 @@ pub(super) fn check(claims: &Claims, issuer: &str, audiences: &[String], now: Un
         )));
     }
     let given = claims.get("aud").map_or(Ok(Vec::new()), one_or_many);
-    let given = given.map_err(|error| error.within("oidc: failed to unmarshal claims"))?;
+    let given = given.map_err(|error| error.context("oidc: failed to unmarshal claims"))?;
     if !audiences.iter().any(|audience| given.contains(audience)) {
         let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
         return Err(Error::Credential(match audiences {

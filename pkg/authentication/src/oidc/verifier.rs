@@ -81,7 +81,7 @@ impl Verifier {
             return Err(Error::Credential("oidc: malformed jwt".to_owned()));
         }
         let header = Header::of(token, &requirements.algorithms)?;
-        let failed = |error: Error| error.within("failed to verify signature");
+        let failed = |error: Error| error.context("failed to verify signature");
         let claims = match keys.current_keys().verified(token, &header.algorithm, &header.key) {
             Some(claims) => claims,
             None => {

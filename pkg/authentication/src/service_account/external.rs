@@ -67,7 +67,7 @@ impl SignerError {
         SignerError { code: "unknown-non-grpc", text }
     }
 
-    fn within(self, what: &str) -> Self {
+    fn context(self, what: &str) -> Self {
         SignerError { text: format!("{what}: {}", self.text), ..self }
     }
 }
@@ -115,7 +115,7 @@ struct Snapshot {
 
 /// Result of a fetch.
 struct Fetch {
-    ended: Instant,
+    ended_at: Instant,
     outcome: Result<(), SignerError>,
 }
 
@@ -142,7 +142,7 @@ impl ExternalKeys {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SignerError> {
         let failed = |error: SignerError| {
-            error.within("while initially filling key cache: while performing initial cache fill")
+            error.context("while initially filling key cache: while performing initial cache fill")
         };
         let first = fetch(&*signer, &metrics, &*clock).await.map_err(failed)?;
         let current = ArcSwap::from_pointee(first);
@@ -180,12 +180,12 @@ impl ExternalKeys {
     async fn refresh(&self) -> Result<(), SignerError> {
         let asked = Instant::now();
         let mut last = self.last_fetch.lock().await;
-        if let Some(fetch) = last.as_ref().filter(|fetch| fetch.ended >= asked) {
+        if let Some(fetch) = last.as_ref().filter(|fetch| fetch.ended_at >= asked) {
             return fetch.outcome.clone();
         }
         let fetched = fetch(&*self.signer, &self.metrics, &*self.clock).await;
         let outcome = fetched.map(|fetched| self.current.store(Arc::new(fetched)));
-        *last = Some(Fetch { ended: Instant::now(), outcome: outcome.clone() });
+        *last = Some(Fetch { ended_at: Instant::now(), outcome: outcome.clone() });
         outcome
     }
 
@@ -217,7 +217,7 @@ impl ExternalKeys {
     /// Upstream's message about a failed signature.
     pub(super) async fn issue(&self, claims: &impl Serialize) -> Result<String, SignerError> {
         let token = self.token(claims).await;
-        self.metrics.signed(&token);
+        self.metrics.record_signature(&token);
         token
     }
 
@@ -225,8 +225,8 @@ impl ExternalKeys {
         let payload = serde_json::to_vec(claims)
             .map_err(|error| SignerError::local(format!("while merging claims: {error}")))?;
         let payload = URL_SAFE_NO_PAD.encode(payload);
-        let signed = self.signer.sign(&payload).await.map_err(|error| error.within("while signing jwt"))?;
-        self.check(&signed.header).await.map_err(|error| error.within("while validating header"))?;
+        let signed = self.signer.sign(&payload).await.map_err(|error| error.context("while signing jwt"))?;
+        self.check(&signed.header).await.map_err(|error| error.context("while validating header"))?;
         if signed.signature.is_empty() {
             return Err(SignerError::local("empty signature returned".to_owned()));
         }
@@ -269,10 +269,10 @@ async fn fetch(
     clock: &dyn Clock,
 ) -> Result<Snapshot, SignerError> {
     let set = signer.keys().await;
-    let set = set.map_err(|error| error.within("while getting externally supported jwt signing keys"));
+    let set = set.map_err(|error| error.context("while getting externally supported jwt signing keys"));
     let read = set.and_then(|set| Ok((read(&set)?, set.data)));
-    metrics.fetched(&read.as_ref().map(|(_, data)| *data).map_err(Clone::clone), clock.now());
-    let ((keys, pause), _) = read.map_err(|error| error.within("while fetching token verification keys"))?;
+    metrics.record_fetch(&read.as_ref().map(|(_, data)| *data).map_err(Clone::clone), clock.now());
+    let ((keys, pause), _) = read.map_err(|error| error.context("while fetching token verification keys"))?;
     let now = Instant::now();
     let refresh_at = now.checked_add(pause).unwrap_or(now);
     Ok(Snapshot { keys: Arc::new(keys), refresh_at })

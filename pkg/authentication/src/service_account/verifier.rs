@@ -115,7 +115,7 @@ impl Verifier {
                 let _missing = self.metrics.miss(began);
                 let judging = self.metrics.begin_authentication();
                 let payload = self.payload(token).await;
-                judging.ended(payload.is_ok());
+                judging.finish(payload.is_ok());
                 let Some(payload) = payload? else { return Ok(None) };
                 let payload = Arc::new(payload);
                 self.verified_payloads.insert(remembered, Arc::clone(&payload), SIGNATURE_CACHE_TTL);

@@ -32,7 +32,7 @@ pub(super) fn checked(file: &File) -> Result<Configuration, Vec<Error>> {
     for (index, given) in file.authorizers.iter().enumerate() {
         let path = list.index(index);
         let Some(mode) = mode(given, &authorizers, &path, &mut errors) else { continue };
-        errors.extend(wrong_name(&given.name, &authorizers, &path.child("name")));
+        errors.extend(name_error(&given.name, &authorizers, &path.child("name")));
         let webhook = match (mode, &given.webhook) {
             (Mode::Webhook, Some(webhook)) => of_webhook(webhook, &path, &mut errors),
             (Mode::Webhook, None) => {
@@ -76,7 +76,7 @@ fn mode(
     Some(mode)
 }
 
-fn wrong_name(name: &str, before: &[AuthorizerConfig], at: &Path<'_>) -> Option<Error> {
+fn name_error(name: &str, before: &[AuthorizerConfig], at: &Path<'_>) -> Option<Error> {
     if name.is_empty() {
         return Some(Error::required(at, ""));
     }

@@ -16,21 +16,21 @@ const LEASE_NAMESPACE: &str = "kube-node-lease";
 /// Decides about a request by a graph and a policy. Never denies, because other authorizers may allow the
 /// request.
 pub fn decide(graph: &Graph, policy: &Policy, attributes: &Attributes<'_>) -> Decision {
-    let Some(node) = node_of(attributes.user) else { return refuse("") };
+    let Some(node) = node_of(attributes.user) else { return no_opinion("") };
     if node.is_empty() {
-        return refuse(&format!("unknown node for user {}", quote(&attributes.user.name)));
+        return no_opinion(&format!("unknown node for user {}", quote(&attributes.user.name)));
     }
     let asked = NodeRequest { graph, policy, node, attributes };
     match attributes.resource_request.then(|| asked.by_resource()).flatten() {
         Some(Ok(())) => Decision::Allow(Arc::default()),
         Some(Err(Error::Rejected(reason))) => Decision::NoOpinion(reason),
-        Some(Err(error)) => refuse(&error.to_string()),
+        Some(Err(error)) => no_opinion(&error.to_string()),
         None if policy.rules.iter().any(|rule| rule.allows(attributes)) => Decision::Allow(Arc::default()),
-        None => refuse(""),
+        None => no_opinion(""),
     }
 }
 
-fn refuse(reason: &str) -> Decision {
+fn no_opinion(reason: &str) -> Decision {
     Decision::NoOpinion(reason.to_owned())
 }
 

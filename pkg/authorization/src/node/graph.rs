@@ -133,10 +133,10 @@ impl Graph {
             }
         }
         let Some(pod) = pod else { return };
-        let key = (self.texts.take(namespace), self.texts.take(name));
-        let node = self.texts.take(pod.node);
+        let key = (self.texts.intern(namespace), self.texts.intern(name));
+        let node = self.texts.intern(pod.node);
         let references: Box<[(Kind, Id)]> =
-            pod.references.iter().map(|&(kind, name)| (kind, self.texts.take(name))).collect();
+            pod.references.iter().map(|&(kind, name)| (kind, self.texts.intern(name))).collect();
         for &(kind, referred) in &references {
             self.uses(kind, (key.0, referred), node);
         }
@@ -240,10 +240,10 @@ impl Graph {
             self.texts.release(id);
         }
         let Some(VolumeUse { claim, secrets }) = volume else { return };
-        let id = self.texts.take(name);
-        let claim = self.take(claim.0, claim.1);
+        let id = self.texts.intern(name);
+        let claim = self.intern(claim.0, claim.1);
         let secrets: Box<[Key]> =
-            secrets.iter().map(|&(namespace, name)| self.take(namespace, name)).collect();
+            secrets.iter().map(|&(namespace, name)| self.intern(namespace, name)).collect();
         for node in self.nodes_of(claim) {
             for &secret in &secrets {
                 self.add_reference(Kind::Secret, secret, node);
@@ -258,8 +258,8 @@ impl Graph {
         nodes.map(|&(node, _)| node).collect()
     }
 
-    fn take(&mut self, namespace: &str, name: &str) -> Key {
-        (self.texts.take(namespace), self.texts.take(name))
+    fn intern(&mut self, namespace: &str, name: &str) -> Key {
+        (self.texts.intern(namespace), self.texts.intern(name))
     }
 
     fn release(&mut self, key: Key) {
@@ -276,8 +276,8 @@ impl Graph {
             self.texts.release(former);
         }
         if let Some(node) = node {
-            let key = self.take(namespace, name);
-            let node = self.texts.take(node);
+            let key = self.intern(namespace, name);
+            let node = self.texts.intern(node);
             self.owned.insert((owned, key), node);
         }
     }

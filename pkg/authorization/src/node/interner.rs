@@ -26,7 +26,7 @@ impl Interner {
     }
 
     /// Interns a string or increments its reference count.
-    pub(super) fn take(&mut self, text: &str) -> Id {
+    pub(super) fn intern(&mut self, text: &str) -> Id {
         if let Some(&id) = self.ids.get(text) {
             if let Some((_, uses)) = self.used.get_mut(id as usize) {
                 *uses += 1;

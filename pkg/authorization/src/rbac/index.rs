@@ -71,7 +71,7 @@ fn subject_of(subject: &Value, namespace: &str) -> Option<(Subject, String)> {
 pub struct Grant {
     binding: Arc<str>,
     /// Position of the role; `None` for an impossible role.
-    place: Option<usize>,
+    role_index: Option<usize>,
     pub role: Arc<RoleRef>,
     /// The reason for an allowed request.
     pub reason: Arc<str>,
@@ -101,7 +101,7 @@ pub struct Index {
 /// Data to remove a binding.
 #[derive(Debug, Clone)]
 struct BindingSubjects {
-    place: Option<usize>,
+    role_index: Option<usize>,
     subjects: Vec<Subject>,
 }
 
@@ -114,28 +114,29 @@ impl Index {
     /// Updates a binding. `None` if it is deleted. Without a namespace it is a cluster role binding. The cost
     /// is proportional to the grants of its subjects.
     pub fn set_binding(&mut self, namespace: &str, name: &str, binding: Option<Binding>) {
-        if let Some(BindingSubjects { place, subjects }) =
+        if let Some(BindingSubjects { role_index, subjects }) =
             self.bindings.remove(&(namespace.into(), name.into()))
         {
             for subject in &subjects {
                 self.remove_grant(subject, namespace, name);
             }
-            place.inspect(|place| self.roles.forget(*place));
+            role_index.inspect(|role_index| self.roles.forget(*role_index));
         }
         let Some(Binding { role, subjects }) = binding else { return };
-        let place = self.roles.add_reference(&role);
+        let role_index = self.roles.add_reference(&role);
         let role: Arc<RoleRef> = Arc::new(role);
         let binding: Arc<str> = name.into();
         let mut bound: Vec<Subject> = Vec::with_capacity(subjects.len());
         for (subject, reason) in subjects {
-            let grant = Grant { binding: Arc::clone(&binding), place, role: Arc::clone(&role), reason };
+            let grant = Grant { binding: Arc::clone(&binding), role_index, role: Arc::clone(&role), reason };
             let granted = self.of(&subject).entry(namespace.into()).or_default();
             if let Err(at) = granted.binary_search_by(|grant| (*grant.binding).cmp(name)) {
                 granted.insert(at, grant);
                 bound.push(subject);
             }
         }
-        self.bindings.insert((namespace.into(), name.into()), BindingSubjects { place, subjects: bound });
+        self.bindings
+            .insert((namespace.into(), name.into()), BindingSubjects { role_index, subjects: bound });
     }
 
     fn of(&mut self, subject: &Subject) -> &mut Grants {
@@ -178,11 +179,11 @@ impl Index {
     /// Returns the rules of a role; `None` if it does not exist.
     pub fn rules(&self, role: &RoleRef) -> Option<&[Rule]> {
         let place = self.roles.find(role.kind?, &role.namespace, &role.name)?;
-        self.roles.at(place).map(|granted| &*granted.rules)
+        self.roles.get(place).map(|granted| &*granted.rules)
     }
 
     /// Returns the rules of a granted role like [`rules`](Self::rules), without a look-up by name.
     pub(super) fn rules_of_grant(&self, grant: &Grant) -> Option<&RoleRules> {
-        self.roles.at(grant.place?)
+        self.roles.get(grant.role_index?)
     }
 }

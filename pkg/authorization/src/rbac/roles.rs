@@ -9,7 +9,7 @@ use super::role_ref::{RoleKind, RoleRef};
 /// All existing or referenced roles.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Roles {
-    places: Vec<Place>,
+    entries: Vec<RoleEntry>,
     /// Free positions.
     free: Vec<usize>,
     /// Positions by namespace and name. Cluster roles have the empty namespace.
@@ -31,7 +31,7 @@ impl From<Vec<Rule>> for RoleRules {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct RoleEntry {
     namespace: Box<str>,
     name: Box<str>,
     /// `None` if the role does not exist.
@@ -43,8 +43,8 @@ struct Place {
 impl Roles {
     /// Updates a role. `None` if it is deleted.
     pub(super) fn set(&mut self, namespace: &str, name: &str, rules: Option<Vec<Rule>>) {
-        let at = self.place(namespace, name);
-        if let Some(place) = self.places.get_mut(at) {
+        let at = self.find_or_insert(namespace, name);
+        if let Some(place) = self.entries.get_mut(at) {
             place.granted = rules.map(RoleRules::from);
         }
         self.free_if_unused(at);
@@ -52,14 +52,14 @@ impl Roles {
 
     /// Adds a reference from a binding and returns the role's position; `None` for an impossible role.
     pub(super) fn add_reference(&mut self, role: &RoleRef) -> Option<usize> {
-        let at = self.place(namespace_of(role.kind?, &role.namespace)?, &role.name);
-        self.places.get_mut(at)?.bindings += 1;
+        let at = self.find_or_insert(namespace_of(role.kind?, &role.namespace)?, &role.name);
+        self.entries.get_mut(at)?.bindings += 1;
         Some(at)
     }
 
     /// Removes a reference from a binding.
     pub(super) fn forget(&mut self, at: usize) {
-        if let Some(place) = self.places.get_mut(at) {
+        if let Some(place) = self.entries.get_mut(at) {
             place.bindings = place.bindings.saturating_sub(1);
         }
         self.free_if_unused(at);
@@ -71,23 +71,23 @@ impl Roles {
     }
 
     /// Returns the rules at a position.
-    pub(super) fn at(&self, at: usize) -> Option<&RoleRules> {
-        self.places.get(at)?.granted.as_ref()
+    pub(super) fn get(&self, at: usize) -> Option<&RoleRules> {
+        self.entries.get(at)?.granted.as_ref()
     }
 
-    fn place(&mut self, namespace: &str, name: &str) -> usize {
+    fn find_or_insert(&mut self, namespace: &str, name: &str) -> usize {
         if let Some(at) = self.positions.get(namespace).and_then(|named| named.get(name)) {
             return *at;
         }
-        let place = Place { namespace: namespace.into(), name: name.into(), ..Place::default() };
+        let place = RoleEntry { namespace: namespace.into(), name: name.into(), ..RoleEntry::default() };
         let at = match self.free.pop() {
             Some(at) => at,
             None => {
-                self.places.push(Place::default());
-                self.places.len() - 1
+                self.entries.push(RoleEntry::default());
+                self.entries.len() - 1
             }
         };
-        if let Some(free) = self.places.get_mut(at) {
+        if let Some(free) = self.entries.get_mut(at) {
             *free = place;
         }
         self.positions.entry(namespace.into()).or_default().insert(name.into(), at);
@@ -96,11 +96,11 @@ impl Roles {
 
     /// Frees an unused position.
     fn free_if_unused(&mut self, at: usize) {
-        let Some(place) = self.places.get_mut(at) else { return };
+        let Some(place) = self.entries.get_mut(at) else { return };
         if place.granted.is_some() || place.bindings > 0 {
             return;
         }
-        let Place { namespace, name, .. } = std::mem::take(place);
+        let RoleEntry { namespace, name, .. } = std::mem::take(place);
         self.free.push(at);
         if let Some(named) = self.positions.get_mut(&namespace) {
             named.remove(&name);
@@ -140,11 +140,11 @@ mod tests {
     fn binding_finds_role_created_later() {
         let mut roles = Roles::default();
         let at = roles.add_reference(&reference("a", "r")).unwrap();
-        assert!(roles.at(at).is_none());
+        assert!(roles.get(at).is_none());
         roles.set("a", "r", Some([Rule::default()].into()));
-        assert_eq!(roles.at(at).map(|granted| granted.rules.len()), Some(1));
+        assert_eq!(roles.get(at).map(|granted| granted.rules.len()), Some(1));
         roles.set("a", "r", None);
-        assert!(roles.at(at).is_none());
+        assert!(roles.get(at).is_none());
     }
 
     #[test]
@@ -167,6 +167,6 @@ mod tests {
             roles.set("a", &name, None);
             roles.forget(at);
         }
-        assert_eq!((roles.places.len(), roles.free.len(), roles.positions.len()), (2, 1, 1));
+        assert_eq!((roles.entries.len(), roles.free.len(), roles.positions.len()), (2, 1, 1));
     }
 }

@@ -1,6 +1,6 @@
 //! One rule of a role.
 
-use jsontree::{Object, Value, same};
+use jsontree::{Object, Value, is_equal};
 
 use crate::Attributes;
 
@@ -84,7 +84,7 @@ impl Rule {
 }
 
 pub(super) fn has_or_all(list: &[String], wanted: &str) -> bool {
-    list.iter().any(|text| text == "*" || same(text, wanted))
+    list.iter().any(|text| text == "*" || is_equal(text, wanted))
 }
 
 fn resource_matches(rule: &str, resource: &str, subresource: &str) -> bool {

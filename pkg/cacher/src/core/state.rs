@@ -32,12 +32,12 @@ pub(crate) struct Position {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     next: u64,
-    seat: Option<Subscription>,
+    subscription: Option<Subscription>,
 }
 
 impl Position {
     pub(crate) fn mark(&self) -> Mark {
-        Mark { next: self.next, seat: self.subscription }
+        Mark { next: self.next, subscription: self.subscription }
     }
 }
 
@@ -69,19 +69,19 @@ pub(crate) enum ReadOutcome {
 /// Work to do after the lock has been released.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    wake: Vec<Waker>,
+    wakers: Vec<Waker>,
     /// Dropped changes; freeing them may take a while.
     dropped: Vec<Arc<Change>>,
 }
 
 impl Effects {
     pub(crate) fn merge(&mut self, other: Effects) {
-        self.wake.extend(other.wake);
+        self.wakers.extend(other.wakers);
         self.dropped.extend(other.dropped);
     }
 
     pub(crate) fn run(self) {
-        self.wake.into_iter().for_each(Waker::wake);
+        self.wakers.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -138,7 +138,7 @@ impl State {
 
     fn restart(&mut self, revision: Revision) -> Effects {
         let mut effects = Effects { dropped: self.log.open(revision), ..Effects::default() };
-        self.topics.close(&mut effects.wake);
+        self.topics.close(&mut effects.wakers);
         effects
     }
 
@@ -154,7 +154,7 @@ impl State {
         let mut effects = Effects::default();
         for change in changes {
             let position = self.log.push(Arc::clone(&change), now);
-            self.topics.publish(position, &change, &mut effects.wake);
+            self.topics.publish(position, &change, &mut effects.wakers);
         }
         self.evict(now, &mut effects.dropped);
         effects
@@ -346,7 +346,7 @@ impl State {
         if self.log.is_before_opening(mark.next) {
             return Lag::default();
         }
-        let topic = mark.seat.and_then(Subscription::topic);
+        let topic = mark.subscription.and_then(Subscription::topic);
         let queued = topic.and_then(|topic| {
             let mut queue = self.topics.queue(topic, mark.next)?;
             let first = queue.next();

@@ -125,7 +125,7 @@ impl Subscriptions {
         }
     }
 
-    fn wake(&mut self, wake: &mut Vec<Waker>) {
+    fn take_wakers(&mut self, wake: &mut Vec<Waker>) {
         if self.waker_count > 0 {
             wake.extend(self.wakers.iter_mut().filter_map(Option::take));
             self.waker_count = 0;
@@ -242,10 +242,10 @@ impl Topics {
 
     /// Adds a change to its topics and moves the wakers to `wake`.
     pub(crate) fn publish(&mut self, position: u64, change: &Change, wake: &mut Vec<Waker>) {
-        self.all.wake(wake);
+        self.all.take_wakers(wake);
         self.for_each_topic(change, |topic| {
             topic.queue.push_back(position);
-            topic.subscriptions.wake(wake);
+            topic.subscriptions.take_wakers(wake);
         });
     }
 
@@ -274,8 +274,8 @@ impl Topics {
 
     /// Removes all topics and subscriptions and moves all wakers to `wake`.
     pub(crate) fn close(&mut self, wake: &mut Vec<Waker>) {
-        self.all.wake(wake);
-        self.topics.iter_mut().for_each(|topic| topic.subscriptions.wake(wake));
+        self.all.take_wakers(wake);
+        self.topics.iter_mut().for_each(|topic| topic.subscriptions.take_wakers(wake));
         self.all = Subscriptions::default();
         self.topics = Slab::default();
         self.names = Default::default();

@@ -43,7 +43,7 @@ impl Delegator {
         freshness: Freshness,
     ) -> Result<GetResult, Error> {
         let span = Span::current().child("cacher.Get", || vec![("key", key.into())]);
-        span.clone().within(pin!(self.get_by(resource, key, freshness, &span))).await
+        span.clone().instrument(pin!(self.get_by(resource, key, freshness, &span))).await
     }
 
     async fn get_by(
@@ -118,7 +118,7 @@ impl Delegator {
     pub async fn list(&self, resource: &Resource, query: ListQuery) -> Result<Page, Error> {
         let Some(cache) = &resource.cache else { return self.list_storage(resource, &query).await };
         let span = Span::current().child("cacher.GetList", || of(resource));
-        span.clone().within(pin!(self.list_by(resource, cache, &query))).await
+        span.clone().instrument(pin!(self.list_by(resource, cache, &query))).await
     }
 
     async fn list_by(&self, resource: &Resource, cache: &Cache, query: &ListQuery) -> Result<Page, Error> {
@@ -226,7 +226,7 @@ impl Delegator {
     /// Errors of the initial read and of the store's `watch`; [`Error::TooOld`]; [`Error::NotReady`].
     pub async fn watch(&self, resource: &Arc<Resource>, query: WatchQuery) -> Result<Watch, Error> {
         let span = Span::current().child("cacher.Watch", || of(resource));
-        span.within(pin!(self.start(resource, query, false))).await
+        span.instrument(pin!(self.start(resource, query, false))).await
     }
 
     /// Watches a whole resource for the process itself: with bookmarks, and for a long time. Unreadable
@@ -283,7 +283,7 @@ impl Delegator {
 
     async fn wait_untraced(&self, resource: &Resource, need: RequiredFreshness) -> Result<(), NotFresh> {
         let begun = match need {
-            RequiredFreshness::Nothing => return Ok(()),
+            RequiredFreshness::Any => return Ok(()),
             RequiredFreshness::Revision(revision) if self.inner.frontier.load() >= revision => {
                 resource.metrics.waits.observe_duration(Duration::ZERO);
                 return Ok(());
@@ -291,7 +291,7 @@ impl Delegator {
             RequiredFreshness::Revision(_) | RequiredFreshness::Latest => Instant::now(),
         };
         let result = match need {
-            RequiredFreshness::Nothing => Ok(()),
+            RequiredFreshness::Any => Ok(()),
             RequiredFreshness::Revision(revision) => {
                 if self.inner.frontier.wait_for_requested(revision).await {
                     Ok(())

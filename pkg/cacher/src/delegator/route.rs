@@ -8,7 +8,7 @@ use crate::{Freshness, ListQuery};
 /// Freshness that the cache needs to serve a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequiredFreshness {
-    Nothing,
+    Any,
     /// All writes acknowledged before the request.
     Latest,
     /// All changes up to the client's revision.
@@ -31,7 +31,7 @@ pub(super) enum ListRoute {
 pub(super) fn required_freshness(freshness: Freshness) -> RequiredFreshness {
     match freshness {
         Freshness::Consistent => RequiredFreshness::Latest,
-        Freshness::NotOlderThan(0) => RequiredFreshness::Nothing,
+        Freshness::NotOlderThan(0) => RequiredFreshness::Any,
         Freshness::NotOlderThan(revision) | Freshness::Exact(revision) => {
             RequiredFreshness::Revision(revision)
         }

@@ -91,7 +91,7 @@ impl Slot {
     }
 
     /// Adds a change to the batch. Returns true for the first one.
-    pub(super) fn take(&mut self, event: WatchEvent) -> bool {
+    pub(super) fn push(&mut self, event: WatchEvent) -> bool {
         self.resource.metrics.events.increment();
         if self.cache().is_none() || self.dormant {
             return false;

@@ -175,7 +175,7 @@ impl Storage for Mute {
         self.0.watch(prefix, options).await
     }
     async fn request_progress(&self) -> Result<(), storage::Error> {
-        Err(storage::Error::Refused("too old to be trusted".to_owned()))
+        Err(storage::Error::Rejected("too old to be trusted".to_owned()))
     }
     async fn current_revision(&self) -> Result<Revision, storage::Error> {
         self.0.current_revision().await
@@ -198,9 +198,9 @@ async fn rejected_progress_ends_the_wait() {
     let chase = tokio::spawn(async move { chasing.poll_progress(&Mute(Memory::new())).await });
     let begun = Instant::now();
     assert!(!frontier.wait_for_existing(5).await);
-    assert_eq!(begun.elapsed(), PROGRESS_AFTER);
+    assert_eq!(begun.elapsed(), PROGRESS_DELAY);
     // Waiting for a client's revision continues, because it may arrive.
     assert!(!frontier.wait_for_requested(5).await);
-    assert_eq!(begun.elapsed(), PROGRESS_AFTER + WAIT_MAX);
+    assert_eq!(begun.elapsed(), PROGRESS_DELAY + WAIT_MAX);
     chase.abort();
 }

@@ -13,7 +13,7 @@ impl Checker<'_> {
             let element = self.syntax.exprs(elements)[place];
             self.check(element);
             let mut ty = self.type_of(element);
-            if self.syntax.places(optional).binary_search(&(place as u32)).is_ok() {
+            if self.syntax.optional_indices(optional).binary_search(&(place as u32)).is_ok() {
                 ty = self.unwrap_entry(element, ty);
             }
             joined = Some(self.join(element, joined, ty));

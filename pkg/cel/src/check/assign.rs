@@ -90,7 +90,7 @@ impl Bindings {
                         (a, b) => a == b,
                     }
             }
-            _ => same(types, a, b),
+            _ => is_same_type(types, a, b),
         }
     }
 
@@ -106,7 +106,7 @@ impl Bindings {
             }
             return (free, false);
         };
-        if same(types, ty, bound) {
+        if is_same_type(types, ty, bound) {
             return (true, true);
         }
         if !self.unify(types, ty, bound, depth + 1) {
@@ -185,7 +185,7 @@ impl Bindings {
 }
 
 /// Returns true if two types are equal, ignoring nullability of primitives.
-pub(crate) fn same(types: &Types, a: Type, b: Type) -> bool {
+pub(crate) fn is_same_type(types: &Types, a: Type, b: Type) -> bool {
     let plain = |ty| match types.shape(ty) {
         Shape::Wrapper(of) => of,
         _ => ty,
@@ -236,6 +236,6 @@ fn is_as_general(types: &Types, a: Type, b: Type) -> bool {
             name_a == name_b && is_as_general(types, a, b)
         }
         (Shape::Type(_), Shape::Type(_)) => true,
-        _ => same(types, a, b),
+        _ => is_same_type(types, a, b),
     }
 }

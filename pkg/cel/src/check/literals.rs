@@ -1,7 +1,7 @@
 //! Literal validators that run after type checking: homogeneous lists, and format strings that match their
 //! arguments.
 
-use super::assign::same;
+use super::assign::is_same_type;
 use super::{Checker, format};
 use crate::env::Validators;
 use crate::ext::regex::Regex;
@@ -34,7 +34,8 @@ impl Checker<'_> {
                 let mut first = None;
                 for place in 0..elements.len() {
                     let element = self.syntax.exprs(elements)[place];
-                    let is_optional = self.syntax.places(optional).binary_search(&(place as u32)).is_ok();
+                    let is_optional =
+                        self.syntax.optional_indices(optional).binary_search(&(place as u32)).is_ok();
                     let ty = self.final_type(element, is_optional);
                     if self.differs(&mut first, element, ty) {
                         break;
@@ -104,7 +105,7 @@ impl Checker<'_> {
     /// Reports an element whose type differs from the first one's.
     fn differs(&mut self, first: &mut Option<Type>, expr: Expr, ty: Type) -> bool {
         let expected = *first.get_or_insert(ty);
-        let differs = !same(&self.types, expected, ty);
+        let differs = !is_same_type(&self.types, expected, ty);
         if differs {
             self.mismatch(expr, expected, ty);
         }

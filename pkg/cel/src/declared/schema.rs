@@ -2,7 +2,7 @@
 
 use super::{Builder, REQUEST_BYTES_MAX};
 use crate::escaping::escape;
-use crate::estimate::Place;
+use crate::estimate::DataPosition;
 use crate::types::Type;
 
 /// Maximum schema nesting; deeper schemas are not exposed to expressions.
@@ -45,11 +45,17 @@ pub trait Schema: Copy {
 impl Builder {
     /// Declares the data of a schema. Returns `None` if expressions may not use it. The root of a resource
     /// and embedded resources always have `apiVersion`, `kind` and `metadata`.
-    pub fn schema<S: Schema>(&mut self, name: &str, schema: S, is_root: bool) -> Option<Place> {
+    pub fn schema<S: Schema>(&mut self, name: &str, schema: S, is_root: bool) -> Option<DataPosition> {
         self.declare(name, schema, is_root, 0)
     }
 
-    fn declare<S: Schema>(&mut self, name: &str, schema: S, is_root: bool, depth: u32) -> Option<Place> {
+    fn declare<S: Schema>(
+        &mut self,
+        name: &str,
+        schema: S,
+        is_root: bool,
+        depth: u32,
+    ) -> Option<DataPosition> {
         if depth > DEPTH_MAX {
             return None;
         }
@@ -82,7 +88,7 @@ impl Builder {
         }
     }
 
-    fn declare_string<S: Schema>(&mut self, schema: S) -> Place {
+    fn declare_string<S: Schema>(&mut self, schema: S) -> DataPosition {
         let max_length = schema.max_length().map(non_negative);
         match &*schema.format() {
             "byte" => self.simple(Type::BYTES, max_length.unwrap_or(REQUEST_BYTES_MAX - 2), 2),
@@ -97,7 +103,13 @@ impl Builder {
         }
     }
 
-    fn declare_object<S: Schema>(&mut self, name: &str, schema: S, is_root: bool, depth: u32) -> Place {
+    fn declare_object<S: Schema>(
+        &mut self,
+        name: &str,
+        schema: S,
+        is_root: bool,
+        depth: u32,
+    ) -> DataPosition {
         let mut properties = schema.properties();
         let replaces_meta = is_root && !has_meta(&properties);
         if replaces_meta {

@@ -22,35 +22,35 @@ pub enum Segment<'a> {
 
 /// A position in declared data, numbered by the [`Sizes`] implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(pub u32);
+pub struct DataPosition(pub u32);
 
 /// Source of size bounds for declared data.
 pub trait Sizes {
     /// Returns the place of the first segment. In cel-go a path can start with a segment that was never
     /// declared.
-    fn root(&mut self, first: Segment<'_>) -> Option<Place>;
+    fn root(&mut self, first: Segment<'_>) -> Option<DataPosition>;
 
     /// Returns the place behind one more segment.
-    fn step(&mut self, place: Place, segment: Segment<'_>) -> Option<Place>;
+    fn step(&mut self, place: DataPosition, segment: Segment<'_>) -> Option<DataPosition>;
 
     /// Returns the size bound of a place with this type; `None` if unknown. `place` is `None` for a value
     /// without a path.
-    fn size(&mut self, place: Option<Place>, types: &Types, ty: Type) -> Option<Range>;
+    fn size(&mut self, place: Option<DataPosition>, types: &Types, ty: Type) -> Option<Range>;
 }
 
 /// [`Sizes`] for undeclared data.
 pub struct NoSizes;
 
 impl Sizes for NoSizes {
-    fn root(&mut self, _: Segment<'_>) -> Option<Place> {
+    fn root(&mut self, _: Segment<'_>) -> Option<DataPosition> {
         None
     }
 
-    fn step(&mut self, _: Place, _: Segment<'_>) -> Option<Place> {
+    fn step(&mut self, _: DataPosition, _: Segment<'_>) -> Option<DataPosition> {
         None
     }
 
-    fn size(&mut self, _: Option<Place>, _: &Types, _: Type) -> Option<Range> {
+    fn size(&mut self, _: Option<DataPosition>, _: &Types, _: Type) -> Option<Range> {
         None
     }
 }
@@ -61,9 +61,9 @@ pub(super) enum Path {
     /// No steps.
     Empty,
     /// The path leaves the declared data.
-    Lost,
+    Undeclared,
     /// The path leads to a place.
-    At(Place),
+    Position(DataPosition),
 }
 
 impl Estimator<'_> {
@@ -85,28 +85,28 @@ impl Estimator<'_> {
     pub(super) fn step(&mut self, path: Path, segment: Segment<'_>) -> Path {
         let place = match path {
             Path::Empty => self.sizes.root(segment),
-            Path::Lost => None,
-            Path::At(place) => self.sizes.step(place, segment),
+            Path::Undeclared => None,
+            Path::Position(place) => self.sizes.step(place, segment),
         };
-        place.map_or(Path::Lost, Path::At)
+        place.map_or(Path::Undeclared, Path::Position)
     }
 
     /// Returns the declared size bound of a value.
     pub(super) fn declared_size(&mut self, path: Path, ty: Type) -> Option<Range> {
         let place = match path {
-            Path::At(place) => Some(place),
-            Path::Empty | Path::Lost => None,
+            Path::Position(place) => Some(place),
+            Path::Empty | Path::Undeclared => None,
         };
         self.sizes.size(place, &self.checked.types, ty)
     }
 
     pub(super) fn size(&mut self, expr: Expr) -> Option<Range> {
-        if let Some(size) = self.known[expr.index()].or_else(|| literal_size(self.checked, expr)) {
+        if let Some(size) = self.sizes_by_node[expr.index()].or_else(|| literal_size(self.checked, expr)) {
             return Some(size);
         }
         let ty = self.checked.type_of(expr);
         if let Some(size) = self.declared_size(self.path(expr), ty) {
-            self.known[expr.index()] = Some(size);
+            self.sizes_by_node[expr.index()] = Some(size);
             return Some(size);
         }
         if is_scalar(&self.checked.types, ty) {
@@ -121,7 +121,7 @@ impl Estimator<'_> {
 
     pub(super) fn set_size(&mut self, expr: Expr, size: impl FnOnce(&mut Self) -> Option<Range>) {
         if let Some(size) = size(self) {
-            self.known[expr.index()] = Some(size);
+            self.sizes_by_node[expr.index()] = Some(size);
         }
     }
 

@@ -125,7 +125,7 @@ impl<'a> Context<'a, '_> {
             return Ok(Value::List(a));
         }
         let both = Concat::new(a, b).ok_or(Abort::CostLimit)?;
-        Ok(Value::List(List::Concat(self.arena.keep(both)?)))
+        Ok(Value::List(List::Concat(self.arena.alloc(both)?)))
     }
 
     fn contains(self, value: Value<'a>, container: Value<'a>) -> Outcome<'a> {

@@ -262,10 +262,10 @@ pub(super) struct KeyError(String);
 fn check_key(key: Value<'_>, of_host: bool) -> Result<(), KeyError> {
     match key {
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => Ok(()),
-        Value::List(List::Tree(_) | List::Stored(_) | List::Described(_)) if of_host => {
+        Value::List(List::Tree(_) | List::Stored(_) | List::Message(_)) if of_host => {
             Err(KeyError("invalid qualifier type: []interface {}".to_owned()))
         }
-        Value::Map(Map::Tree(_) | Map::Stored(_) | Map::Described(_)) if of_host => {
+        Value::Map(Map::Tree(_) | Map::Stored(_) | Map::Message(_)) if of_host => {
             Err(KeyError("invalid qualifier type: map[string]interface {}".to_owned()))
         }
         _ => Err(KeyError(format!("invalid qualifier type: {}", go_type(key)))),

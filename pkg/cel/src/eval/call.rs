@@ -14,7 +14,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         match (call.op, self.plan.children(call.args)) {
             (Op::NotStrictlyFalse, &[arg]) => {
                 let value = self.node(arg)?;
-                self.settle(Charge::One, &[arg], &[value])?;
+                self.charge_call(Charge::One, &[arg], &[value])?;
                 Ok(Value::Bool(!matches!(value, Value::Bool(false))))
             }
             (_, &[a, b]) if !call.stops_at_error && !call.charge.needs_result() => self.binary(call, a, b),
@@ -26,7 +26,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     fn binary(&mut self, call: &'a Call, left: NodeId, right: NodeId) -> Outcome<'a> {
         let a = self.operand(left)?;
         let b = self.operand(right)?;
-        self.settle_two(call.charge, [left, right], [a, b])?;
+        self.charge_binary_call(call.charge, [left, right], [a, b])?;
         match (call.op, a, b) {
             (_, Value::Error(_), _) => Ok(a),
             (_, _, Value::Error(_)) => Ok(b),
@@ -63,7 +63,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
             return self.call_and_charge(call, values);
         }
         // cel-go does not charge a call if an argument was skipped.
-        self.settle(call.charge, nodes, values.get(..evaluated).unwrap_or_default())?;
+        self.charge_call(call.charge, nodes, values.get(..evaluated).unwrap_or_default())?;
         match failed {
             Some(error) => Ok(error),
             None => self.context().run(call.op, values, call.regex.as_deref()),
@@ -71,25 +71,25 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     }
 
     /// Charges a call by its evaluated arguments.
-    fn settle(&mut self, charge: Charge, nodes: &[NodeId], args: &[Value<'a>]) -> Result<(), Abort> {
+    fn charge_call(&mut self, charge: Charge, nodes: &[NodeId], args: &[Value<'a>]) -> Result<(), Abort> {
         let plan = self.plan;
         let ids = nodes.iter().map(|node| plan.nodes[*node as usize].id);
-        match self.costs.trace.settle(charge, ids, args)? {
+        match self.costs.trace.pop_call_cost(charge, ids, args)? {
             Some(cost) => self.costs.charge(cost),
             None => Ok(()),
         }
     }
 
-    /// Like [`settle`](Self::settle), for two evaluated arguments.
+    /// Like [`charge_call`](Self::settle), for two evaluated arguments.
     #[inline(always)]
-    pub(super) fn settle_two(
+    pub(super) fn charge_binary_call(
         &mut self,
         charge: Charge,
         nodes: [NodeId; 2],
         args: [Value<'a>; 2],
     ) -> Result<(), Abort> {
         let ids = nodes.map(|node| self.id(node));
-        match self.costs.trace.settle_two(charge, ids, args)? {
+        match self.costs.trace.pop_binary_call_cost(charge, ids, args)? {
             Some(cost) => self.costs.charge(cost),
             None => Ok(()),
         }
@@ -133,7 +133,7 @@ impl<'a> Context<'a, '_> {
             Op::Overload(function, overload) => {
                 let fits = || function.signatures.iter().find(|signature| signature.overload == overload);
                 if checks_own_arguments(overload)
-                    || fits().is_some_and(|signature| self.fits(signature, args))
+                    || fits().is_some_and(|signature| self.matches_signature(signature, args))
                 {
                     return self.overload(overload, args, regex);
                 }
@@ -141,7 +141,7 @@ impl<'a> Context<'a, '_> {
             }
             Op::Dispatch(function) => {
                 for signature in function.signatures.iter().filter(|s| s.args.len() == args.len()) {
-                    if checks_own_arguments(signature.overload) || self.fits(signature, args) {
+                    if checks_own_arguments(signature.overload) || self.matches_signature(signature, args) {
                         return self.overload(signature.overload, args, regex);
                     }
                 }
@@ -160,8 +160,9 @@ impl<'a> Context<'a, '_> {
         self.arena.error(format_args!("no such overload: {}({})", function.name, types.join(", ")))
     }
 
-    fn fits(self, signature: &Signature, args: &[Value<'a>]) -> bool {
-        signature.args.len() == args.len() && signature.args.iter().zip(args).all(|(ty, arg)| fits(*ty, *arg))
+    fn matches_signature(self, signature: &Signature, args: &[Value<'a>]) -> bool {
+        signature.args.len() == args.len()
+            && signature.args.iter().zip(args).all(|(ty, arg)| has_type(*ty, *arg))
     }
 }
 
@@ -172,7 +173,7 @@ fn checks_own_arguments(overload: Overload) -> bool {
 }
 
 /// Returns true if a value has a type. Like cel-go, checks only the first element of lists and maps.
-fn fits(ty: Type, value: Value<'_>) -> bool {
+fn has_type(ty: Type, value: Value<'_>) -> bool {
     let Some(info) = TYPES.get(ty.0 as usize) else { return false };
     match (info.shape, value) {
         (Shape::Dyn | Shape::Any | Shape::Param(_), _) => true,
@@ -186,9 +187,9 @@ fn fits(ty: Type, value: Value<'_>) -> bool {
         | (Shape::Timestamp, Value::Timestamp(_))
         | (Shape::Type(_), Value::Type(_))
         | (Shape::Uint, Value::Uint(_)) => true,
-        (Shape::List(element), Value::List(list)) => list.get(0).is_none_or(|first| fits(element, first)),
+        (Shape::List(element), Value::List(list)) => list.get(0).is_none_or(|first| has_type(element, first)),
         (Shape::Map(key, element), Value::Map(map)) => {
-            map.iter().next().is_none_or(|(k, v)| fits(key, k) && fits(element, v))
+            map.iter().next().is_none_or(|(k, v)| has_type(key, k) && has_type(element, v))
         }
         (Shape::Struct(name) | Shape::Opaque(name, _), value) => {
             crate::overloads::TYPE_NAMES.get(name.0 as usize) == Some(&value.type_name())

@@ -37,17 +37,22 @@ pub(super) trait Trace<'a>: Default {
 
     /// Drops the values of a call's arguments and returns the cost of the call. Returns `None`, for no cost,
     /// if not all arguments are found. `args` are the evaluated arguments.
-    fn settle(&mut self, charge: Charge, ids: impl Ids, args: &[Value<'a>]) -> Result<Option<u64>, Abort>;
+    fn pop_call_cost(
+        &mut self,
+        charge: Charge,
+        ids: impl Ids,
+        args: &[Value<'a>],
+    ) -> Result<Option<u64>, Abort>;
 
-    /// Like [`settle`](Self::settle), for two evaluated arguments.
+    /// Like [`pop_call_cost`](Self::settle), for two evaluated arguments.
     #[inline]
-    fn settle_two(
+    fn pop_binary_call_cost(
         &mut self,
         charge: Charge,
         ids: [u32; 2],
         args: [Value<'a>; 2],
     ) -> Result<Option<u64>, Abort> {
-        self.settle(charge, ids.into_iter(), &args)
+        self.pop_call_cost(charge, ids.into_iter(), &args)
     }
 
     /// Drops and returns the values of a call's arguments; `None` if not all are found. `args` are the
@@ -139,19 +144,24 @@ impl<'a> Trace<'a> for NoTrace {
     fn drop_all(&mut self, _: impl DoubleEndedIterator<Item = u32>) {}
 
     #[inline(always)]
-    fn settle(&mut self, charge: Charge, ids: impl Ids, args: &[Value<'a>]) -> Result<Option<u64>, Abort> {
-        (args.len() == ids.len()).then(|| counted(charge, args)).transpose()
+    fn pop_call_cost(
+        &mut self,
+        charge: Charge,
+        ids: impl Ids,
+        args: &[Value<'a>],
+    ) -> Result<Option<u64>, Abort> {
+        (args.len() == ids.len()).then(|| call_cost(charge, args)).transpose()
     }
 
     #[inline(always)]
-    fn settle_two(
+    fn pop_binary_call_cost(
         &mut self,
         charge: Charge,
         _: [u32; 2],
         [a, b]: [Value<'a>; 2],
     ) -> Result<Option<u64>, Abort> {
         match charge {
-            Charge::SelfCompare(_) => counted(charge, &[a, b]).map(Some),
+            Charge::SelfCompare(_) => call_cost(charge, &[a, b]).map(Some),
             _ => Ok(Some(charge.cost_of_two(a, b))),
         }
     }
@@ -184,7 +194,7 @@ impl<'a> Trace<'a> for ValueStack<'a> {
 
     #[inline]
     fn drop_id(&mut self, id: u32) {
-        if let Some(place) = self.place(id) {
+        if let Some(place) = self.position(id) {
             self.truncate(place);
         }
     }
@@ -192,29 +202,34 @@ impl<'a> Trace<'a> for ValueStack<'a> {
     #[inline]
     fn drop_all(&mut self, ids: impl DoubleEndedIterator<Item = u32>) {
         for id in ids.rev() {
-            let Some(place) = self.place(id) else { return };
+            let Some(place) = self.position(id) else { return };
             self.truncate(place);
         }
     }
 
-    fn settle(&mut self, charge: Charge, ids: impl Ids, args: &[Value<'a>]) -> Result<Option<u64>, Abort> {
+    fn pop_call_cost(
+        &mut self,
+        charge: Charge,
+        ids: impl Ids,
+        args: &[Value<'a>],
+    ) -> Result<Option<u64>, Abort> {
         let bottom = self.ids.len().checked_sub(ids.len());
         // Fast path: the arguments are on top of the stack, in order.
         if let Some(bottom) = bottom
             && self.ids.iter().skip(bottom).copied().eq(ids.clone())
         {
-            let cost = counted(charge, self.values.get(bottom..).unwrap_or_default())?;
+            let cost = call_cost(charge, self.values.get(bottom..).unwrap_or_default())?;
             self.truncate(bottom);
             return Ok(Some(cost));
         }
-        self.take_args(ids, args).map(|args| counted(charge, args.values())).transpose()
+        self.take_args(ids, args).map(|args| call_cost(charge, args.values())).transpose()
     }
 
     #[inline(never)]
     fn take_args(&mut self, ids: impl Ids, _: &[Value<'a>]) -> Option<Args<'a>> {
         let mut args = Args { values: [Value::Null; ARGS_MAX], len: ids.len().min(ARGS_MAX) };
         for (place, id) in ids.enumerate().rev() {
-            let found = self.place(id)?;
+            let found = self.position(id)?;
             if let (Some(arg), Some(value)) = (args.values.get_mut(place), self.values.get(found)) {
                 *arg = *value;
             }
@@ -241,7 +256,7 @@ impl ValueStack<'_> {
     /// Returns the position of the topmost value with this id. Usually it is on top; otherwise it is mostly
     /// absent, and testing for absence is faster than searching a position.
     #[inline]
-    fn place(&self, id: u32) -> Option<usize> {
+    fn position(&self, id: u32) -> Option<usize> {
         if self.ids.last() == Some(&id) {
             return Some(self.ids.len() - 1);
         }
@@ -255,7 +270,7 @@ impl ValueStack<'_> {
 }
 
 /// Computes the cost of a call. Fails where cel-go panics.
-fn counted(charge: Charge, args: &[Value<'_>]) -> Result<u64, Abort> {
+fn call_cost(charge: Charge, args: &[Value<'_>]) -> Result<u64, Abort> {
     match charge.panics(args) {
         Some(panic) => Err(Abort::Internal(panic)),
         None => Ok(charge.cost(args, Value::Null)),

@@ -47,14 +47,14 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
         let mut garbage = [self.costs.trace.height(); 2];
         for (first, second) in elements {
-            if !self.turn(fold, first, second, &mut garbage)? {
+            if !self.run_iteration(fold, first, second, &mut garbage)? {
                 break;
             }
         }
         self.folded(fold)
     }
 
-    /// Specialized loop of [`turn`](Self::turn)s with a fixed condition and step. Only the predicate is run
+    /// Specialized loop of [`run_iteration`](Self::turn)s with a fixed condition and step. Only the predicate is run
     /// as a node.
     fn quantify(
         &mut self,
@@ -98,7 +98,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
 
     /// Runs one iteration. Returns true if the loop continues. `garbage` has the heights of the cost stack at
     /// the start of this iteration and the previous one.
-    fn turn(
+    fn run_iteration(
         &mut self,
         fold: &Fold,
         first: Value<'a>,
@@ -154,11 +154,11 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         match value {
             Value::List(list) if list.is_empty() => {
                 let elements = self.arena.values(0)?;
-                value = Value::List(List::Growing(self.arena.keep(Growing::new(elements))?));
+                value = Value::List(List::Growing(self.arena.alloc(Growing::new(elements))?));
             }
             Value::Map(map) if map.is_empty() => {
                 let map = GrowingMap::growing(self.arena.bump());
-                value = Value::Map(Map::Growing(self.arena.keep(map)?));
+                value = Value::Map(Map::Growing(self.arena.alloc(map)?));
             }
             _ => {}
         }

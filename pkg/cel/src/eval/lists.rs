@@ -52,7 +52,7 @@ impl<'a> Context<'a, '_> {
             elements.push(adopted);
         }
         let merged = Merged { elements: elements.into_bump_slice(), schema };
-        Ok(Value::List(List::Merged(self.arena.keep(merged)?)))
+        Ok(Value::List(List::Merged(self.arena.alloc(merged)?)))
     }
 
     pub(super) fn range(self, len: i64) -> Outcome<'a> {

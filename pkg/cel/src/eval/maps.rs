@@ -15,7 +15,7 @@ impl<'a> Context<'a, '_> {
         let target = match map {
             Map::Growing(growing) if !growing.is_frozen() => growing,
             map => {
-                let copy = self.arena.keep(GrowingMap::new(self.arena.bump()))?;
+                let copy = self.arena.alloc(GrowingMap::new(self.arena.bump()))?;
                 for (key, value) in map.iter() {
                     self.work.spend(1)?;
                     if !copy.replace(key, value) {

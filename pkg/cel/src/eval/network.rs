@@ -48,7 +48,7 @@ impl<'a> Context<'a, '_> {
                 Err(problem) => self.arena.error(problem),
             },
             IsSemverString | IsSemverStringBool => Ok(Value::Bool(parse_version(text, normalize).is_ok())),
-            FormatNamed => match named_format::named(text) {
+            FormatNamed => match named_format::find_format(text) {
                 Some(format) => {
                     let format = self.arena.opaque(Opaque::Format(format))?;
                     self.arena.optional(format)
@@ -64,7 +64,7 @@ impl<'a> Context<'a, '_> {
         if overload == Overload::OptionalNone {
             return Ok(Value::Optional(None));
         }
-        match overload.id().strip_prefix("format.").and_then(named_format::named) {
+        match overload.id().strip_prefix("format.").and_then(named_format::find_format) {
             Some(format) => self.arena.opaque(Opaque::Format(format)),
             None => Ok(Value::NO_SUCH_OVERLOAD),
         }
@@ -143,7 +143,7 @@ impl<'a> Context<'a, '_> {
     }
 
     fn query(self, url: &Url) -> Outcome<'a> {
-        let map = self.arena.keep(GrowingMap::new(self.arena.bump()))?;
+        let map = self.arena.alloc(GrowingMap::new(self.arena.bump()))?;
         for (key, values) in url.query() {
             let values = self.new_list(values.iter().map(|value| self.arena.string(value)))?;
             if !map.replace(self.arena.string(&key)?, values) {

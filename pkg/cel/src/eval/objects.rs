@@ -82,7 +82,7 @@ impl<'a> Context<'a, '_> {
 
     /// Converts the content of an object to plain data: nested objects become maps.
     fn as_data(self, value: Value<'a>) -> Outcome<'a> {
-        self.work.within(|| self.data_of(value))
+        self.work.run_nested(|| self.data_of(value))
     }
 
     fn data_of(self, value: Value<'a>) -> Outcome<'a> {

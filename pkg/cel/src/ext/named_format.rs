@@ -41,7 +41,7 @@ pub(crate) const FORMATS: [NamedFormat; 13] = [
 ];
 
 /// Returns the format with this name; `None` if there is none.
-pub fn named(name: &str) -> Option<&'static NamedFormat> {
+pub fn find_format(name: &str) -> Option<&'static NamedFormat> {
     const ALL: &[NamedFormat] = &FORMATS;
     ALL.iter().find(|format| format.name == name)
 }
@@ -161,9 +161,9 @@ mod tests {
             ("labelValue", "-", false),
         ];
         for (name, text, valid) in cases {
-            assert_eq!(named(name).unwrap().validate(text).is_empty(), valid, "{name} {text}");
+            assert_eq!(find_format(name).unwrap().validate(text).is_empty(), valid, "{name} {text}");
         }
-        assert_eq!(named("uri").unwrap().validate("a"), ["parse \"a\": invalid URI for request"]);
-        assert!(named("nope").is_none());
+        assert_eq!(find_format("uri").unwrap().validate("a"), ["parse \"a\": invalid URI for request"]);
+        assert!(find_format("nope").is_none());
     }
 }

@@ -85,7 +85,7 @@ impl Zone {
 
     /// Parses a zone: an IANA name, or an offset such as `-05:30` with arbitrary numbers.
     pub fn parse(text: &str) -> Result<Zone, ParseError> {
-        let Some((hours, minutes)) = text.split_once(':') else { return named(text) };
+        let Some((hours, minutes)) = text.split_once(':') else { return load_zone(text) };
         let number = |text: &str| {
             apimachinery::strconv::atoi(text).map_err(|error| ParseError::new(error.to_string()))
         };
@@ -110,7 +110,7 @@ impl Zone {
     }
 }
 
-fn named(name: &str) -> Result<Zone, ParseError> {
+fn load_zone(name: &str) -> Result<Zone, ParseError> {
     if matches!(name, "" | "UTC" | "Local") {
         return Ok(Zone::UTC);
     }

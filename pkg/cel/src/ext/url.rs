@@ -25,7 +25,7 @@ pub struct Url {
 
 /// Part of a URL, which determines the characters to escape.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Component {
     Path,
     Host,
     Zone,
@@ -53,7 +53,7 @@ pub fn parse_reference(text: &str) -> Result<Url, ParseError> {
     let context = |text: &str, error| ParseError::new(format!("parse {}: {error}", Quoted(text)));
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let mut url = parse(before, false).map_err(|error| context(before, error))?;
-    url.fragment = unescape(fragment, Place::Fragment).map_err(|error| context(text, error))?;
+    url.fragment = unescape(fragment, Component::Fragment).map_err(|error| context(text, error))?;
     Ok(url)
 }
 
@@ -65,9 +65,9 @@ pub fn parse_url(text: &str) -> Result<Url, ParseError> {
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let mut url =
         parse(before, false).map_err(|error| context(format!("parse {}: {error}", Quoted(before))))?;
-    url.fragment = unescape(fragment, Place::Fragment)
+    url.fragment = unescape(fragment, Component::Fragment)
         .map_err(|error| context(format!("parse {}: {error}", Quoted(text))))?;
-    if escape(&url.fragment, Place::Fragment) != fragment {
+    if escape(&url.fragment, Component::Fragment) != fragment {
         url.raw_fragment = fragment.to_owned();
     }
     Ok(url)
@@ -110,8 +110,8 @@ fn parse(text: &str, for_request: bool) -> Result<Url, ParseError> {
     } else if !url.scheme.is_empty() && rest.starts_with('/') {
         url.omit_host = true;
     }
-    url.path = unescape(rest, Place::Path)?;
-    if escape(&url.path, Place::Path) != rest {
+    url.path = unescape(rest, Component::Path)?;
+    if escape(&url.path, Component::Path) != rest {
         url.raw_path = rest.to_owned();
     }
     Ok(url)
@@ -141,10 +141,10 @@ fn parse_authority(url: &mut Url, authority: &str) -> Result<(), ParseError> {
     }
     let (name, password) =
         user.split_once(':').map_or((user, None), |(name, password)| (name, Some(password)));
-    let mut escaped = escape(&unescape(name, Place::User)?, Place::User);
+    let mut escaped = escape(&unescape(name, Component::User)?, Component::User);
     if let Some(password) = password {
         escaped.push(':');
-        escaped.push_str(&escape(&unescape(password, Place::User)?, Place::User));
+        escaped.push_str(&escape(&unescape(password, Component::User)?, Component::User));
     }
     url.user = Some(escaped);
     Ok(())
@@ -161,7 +161,7 @@ fn parse_host(scheme: &str, host: &str) -> Result<Vec<u8>, ParseError> {
         let colon = if matches!(scheme, "http" | "https") { first } else { last };
         check_port(&host[colon..])?;
     }
-    unescape(host, Place::Host)
+    unescape(host, Component::Host)
 }
 
 /// Parses a host in brackets, which must be an IPv6 address with an optional zone.
@@ -170,14 +170,14 @@ fn parse_literal_host(host: &str) -> Result<Vec<u8>, ParseError> {
     let name = &host[1..end];
     let port = &host[end + 1..];
     check_port(port)?;
-    let port = unescape(port, Place::Host)?;
+    let port = unescape(port, Component::Host)?;
     let name = match name.find("%25") {
         Some(zone) => {
-            let mut address = unescape(&name[..zone], Place::Host)?;
-            address.extend(unescape(&name[zone..], Place::Zone)?);
+            let mut address = unescape(&name[..zone], Component::Host)?;
+            address.extend(unescape(&name[zone..], Component::Zone)?);
             address
         }
-        None => unescape(name, Place::Host)?,
+        None => unescape(name, Component::Host)?,
     };
     let text = String::from_utf8_lossy(&name);
     let (address, _) =
@@ -201,20 +201,20 @@ fn is_port(text: &str) -> bool {
         || text.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn must_escape(byte: u8, place: Place) -> bool {
+fn must_escape(byte: u8, place: Component) -> bool {
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
         return false;
     }
     match place {
-        Place::Host | Place::Zone => !b"!$&'()*+,;=:[]<>\"".contains(&byte),
-        Place::Path => !b"$&+,/:;=@".contains(&byte),
-        Place::User => !b"$&+,;=".contains(&byte),
-        Place::Query => true,
-        Place::Fragment => !b"$&+,/:;=?@!()*".contains(&byte),
+        Component::Host | Component::Zone => !b"!$&'()*+,;=:[]<>\"".contains(&byte),
+        Component::Path => !b"$&+,/:;=@".contains(&byte),
+        Component::User => !b"$&+,;=".contains(&byte),
+        Component::Query => true,
+        Component::Fragment => !b"$&+,/:;=?@!()*".contains(&byte),
     }
 }
 
-fn escape(bytes: &[u8], place: Place) -> String {
+fn escape(bytes: &[u8], place: Component) -> String {
     let mut out = String::with_capacity(bytes.len());
     for byte in bytes {
         if must_escape(*byte, place) {
@@ -226,7 +226,7 @@ fn escape(bytes: &[u8], place: Place) -> String {
     out
 }
 
-fn unescape(text: &str, place: Place) -> Result<Vec<u8>, ParseError> {
+fn unescape(text: &str, place: Component) -> Result<Vec<u8>, ParseError> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -237,8 +237,11 @@ fn unescape(text: &str, place: Place) -> Result<Vec<u8>, ParseError> {
                 out.push(escaped_byte(&bytes[at..], place)?);
                 at += 2;
             }
-            b'+' if place == Place::Query => out.push(b' '),
-            _ if matches!(place, Place::Host | Place::Zone) && byte < 0x80 && must_escape(byte, place) => {
+            b'+' if place == Component::Query => out.push(b' '),
+            _ if matches!(place, Component::Host | Component::Zone)
+                && byte < 0x80
+                && must_escape(byte, place) =>
+            {
                 return Err(ParseError::new(format!(
                     "invalid character {} in host name",
                     Quoted(&text[at..=at])
@@ -253,7 +256,7 @@ fn unescape(text: &str, place: Place) -> Result<Vec<u8>, ParseError> {
 
 /// Decodes the byte after a percent sign. Hosts may escape only non-ASCII bytes; zones may escape only bytes
 /// that hosts allow unescaped.
-fn escaped_byte(rest: &[u8], place: Place) -> Result<u8, ParseError> {
+fn escaped_byte(rest: &[u8], place: Component) -> Result<u8, ParseError> {
     let shown = &rest[..rest.len().min(3)];
     let invalid =
         || ParseError::new(format!("invalid URL escape {}", apimachinery::go_quote::quote_bytes(shown)));
@@ -261,15 +264,15 @@ fn escaped_byte(rest: &[u8], place: Place) -> Result<u8, ParseError> {
     let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
     let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or_else(invalid)?;
     let allowed = match place {
-        Place::Host => byte >= 0x80 || byte == b'%',
-        Place::Zone => matches!(byte, b'%' | b' ') || !must_escape(byte, Place::Host),
+        Component::Host => byte >= 0x80 || byte == b'%',
+        Component::Zone => matches!(byte, b'%' | b' ') || !must_escape(byte, Component::Host),
         _ => true,
     };
     if allowed { Ok(byte) } else { Err(invalid()) }
 }
 
 /// Returns true if a path or fragment can stay as written.
-fn is_valid_escaped(text: &str, place: Place) -> bool {
+fn is_valid_escaped(text: &str, place: Component) -> bool {
     text.bytes().all(|byte| b"!$&'()*+,;=:@[]%".contains(&byte) || !must_escape(byte, place))
 }
 
@@ -323,17 +326,17 @@ impl Url {
 
     /// `getEscapedPath`.
     pub fn escaped_path(&self) -> String {
-        if !self.raw_path.is_empty() && is_valid_escaped(&self.raw_path, Place::Path) {
+        if !self.raw_path.is_empty() && is_valid_escaped(&self.raw_path, Component::Path) {
             return self.raw_path.clone();
         }
-        if self.path == b"*" { "*".to_owned() } else { escape(&self.path, Place::Path) }
+        if self.path == b"*" { "*".to_owned() } else { escape(&self.path, Component::Path) }
     }
 
     fn escaped_fragment(&self) -> String {
-        if !self.raw_fragment.is_empty() && is_valid_escaped(&self.raw_fragment, Place::Fragment) {
+        if !self.raw_fragment.is_empty() && is_valid_escaped(&self.raw_fragment, Component::Fragment) {
             return self.raw_fragment.clone();
         }
-        escape(&self.fragment, Place::Fragment)
+        escape(&self.fragment, Component::Fragment)
     }
 
     /// `getQuery`: the values of each key. Malformed pairs are skipped.
@@ -341,7 +344,8 @@ impl Url {
         let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for pair in self.query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if let (Ok(key), Ok(value)) = (unescape(key, Place::Query), unescape(value, Place::Query)) {
+            if let (Ok(key), Ok(value)) = (unescape(key, Component::Query), unescape(value, Component::Query))
+            {
                 values.entry(lossy(&key)).or_default().push(lossy(&value));
             }
         }
@@ -366,7 +370,7 @@ impl std::fmt::Display for Url {
                 if let Some(user) = &self.user {
                     write!(f, "{user}@")?;
                 }
-                f.write_str(&escape(&self.host, Place::Host))?;
+                f.write_str(&escape(&self.host, Component::Host))?;
             }
             f.write_str(&self.escaped_path())?;
         }

@@ -59,14 +59,14 @@ impl Climber<'_> {
         self.tokens.get(self.next + ahead).map_or(TokenKind::Eof, |token| token.kind)
     }
 
-    fn take(&mut self) -> Token {
+    fn next_token(&mut self) -> Token {
         let token = self.tokens[self.next];
         self.next = (self.next + 1).min(self.tokens.len() - 1);
         token
     }
 
     fn eat(&mut self, kind: TokenKind) -> Option<Token> {
-        (self.peek() == kind).then(|| self.take())
+        (self.peek() == kind).then(|| self.next_token())
     }
 
     fn expect(&mut self, kind: TokenKind) -> Option<Token> {
@@ -118,7 +118,7 @@ impl Climber<'_> {
     fn relation(&mut self) -> Option<Parsed> {
         let mut left = self.calc(0)?;
         while matches!(self.peek() as u8, 1..=7) {
-            let token = self.take();
+            let token = self.next_token();
             left = self.binary(left, token, 0)?;
         }
         Some(left)
@@ -138,7 +138,7 @@ impl Climber<'_> {
                 self.depth -= 1;
                 return Some(left);
             }
-            let token = self.take();
+            let token = self.next_token();
             left = self.binary(left, token, binds + 1)?;
         }
     }
@@ -199,9 +199,9 @@ impl Climber<'_> {
     }
 
     fn member_call(&mut self, target: Parsed) -> Option<Parsed> {
-        self.take();
-        let name = self.take();
-        let open = self.take();
+        self.next_token();
+        let name = self.next_token();
+        let open = self.next_token();
         let id = self.builder.id();
         let (args, height) = self.arguments()?;
         let function = name.text(self.builder.source.text());
@@ -210,7 +210,7 @@ impl Climber<'_> {
     }
 
     fn select(&mut self, operand: Parsed) -> Option<Parsed> {
-        let dot = self.take();
+        let dot = self.next_token();
         let optional = self.eat(TokenKind::Question).is_some();
         let field = self.field()?;
         let name = self.builder.field(field);
@@ -223,7 +223,7 @@ impl Climber<'_> {
     }
 
     fn index(&mut self, target: Parsed) -> Option<Parsed> {
-        let bracket = self.take();
+        let bracket = self.next_token();
         let optional = self.eat(TokenKind::Question).is_some();
         let id = self.builder.id();
         let index = self.expr()?;
@@ -251,12 +251,12 @@ impl Climber<'_> {
     }
 
     fn primary(&mut self) -> Option<Parsed> {
-        let token = self.take();
+        let token = self.next_token();
         match token.kind {
-            TokenKind::Identifier => self.named(false, token.offset, token),
+            TokenKind::Identifier => self.name_or_call(false, token.offset, token),
             TokenKind::Dot => {
                 let name = self.expect(TokenKind::Identifier)?;
-                self.named(true, token.offset, name)
+                self.name_or_call(true, token.offset, name)
             }
             TokenKind::LeftParen => {
                 let inner = self.expr()?;
@@ -266,7 +266,7 @@ impl Climber<'_> {
             TokenKind::LeftBracket => self.list(token),
             TokenKind::LeftBrace => self.map(token),
             TokenKind::Minus => {
-                let number = self.take();
+                let number = self.next_token();
                 let is_number = matches!(number.kind, TokenKind::Int | TokenKind::Float);
                 is_number.then(|| self.builder.literal(true, token.offset, number)).map(leaf)
             }
@@ -276,10 +276,10 @@ impl Climber<'_> {
     }
 
     /// Parses an element that starts with a name: a variable, a call, or a message.
-    fn named(&mut self, dot: bool, start: u32, name: Token) -> Option<Parsed> {
+    fn name_or_call(&mut self, dot: bool, start: u32, name: Token) -> Option<Parsed> {
         if self.peek() == TokenKind::LeftParen {
             let function = self.builder.name(dot, start, name).ok()?;
-            let open = self.take();
+            let open = self.next_token();
             let id = self.builder.id();
             let (args, height) = self.arguments()?;
             let expr = self.builder.call_or_macro(id, open.offset, &function, None, &args);
@@ -300,11 +300,11 @@ impl Climber<'_> {
         let mut full = if dot { ".".to_owned() } else { String::new() };
         full.push_str(name.text(self.builder.source.text()));
         for _ in 0..dots {
-            self.take();
+            self.next_token();
             full.push('.');
-            full.push_str(self.take().text(self.builder.source.text()));
+            full.push_str(self.next_token().text(self.builder.source.text()));
         }
-        let brace = self.take();
+        let brace = self.next_token();
         let id = self.builder.id();
         let (fields, height) = self.entries(|climber| {
             let field = climber.field()?;
@@ -337,7 +337,7 @@ impl Climber<'_> {
                 && self.peek() == TokenKind::Comma
                 && self.peek_at(1) == TokenKind::RightBrace
             {
-                self.take();
+                self.next_token();
             }
             if self.eat(TokenKind::RightBrace).is_some() {
                 return Some((entries, height));
@@ -361,7 +361,7 @@ impl Climber<'_> {
         let mut places = Vec::new();
         let mut height = 0;
         if self.peek() == TokenKind::Comma && self.peek_at(1) == TokenKind::RightBracket {
-            self.take();
+            self.next_token();
         }
         while self.eat(TokenKind::RightBracket).is_none() {
             if self.optional()? {
@@ -375,7 +375,7 @@ impl Climber<'_> {
             }
         }
         let elements = self.builder.syntax.add_exprs(&elements);
-        let optional = self.builder.syntax.add_places(&places);
+        let optional = self.builder.syntax.add_optional_indices(&places);
         let expr = self.builder.syntax.add(id, bracket.offset, Kind::List { elements, optional });
         Some(Parsed { expr, height })
     }

@@ -116,7 +116,7 @@ impl Builder<'_> {
             }
             Kind::List { elements, optional } => {
                 let elements = syntax.exprs(elements).to_vec();
-                let optional = syntax.places(optional).to_vec();
+                let optional = syntax.optional_indices(optional).to_vec();
                 self.list(id, &elements, &optional)
             }
             Kind::Map(entries) => {

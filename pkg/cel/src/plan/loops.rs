@@ -49,19 +49,19 @@ fn is_negated(plan: &Plan, node: NodeId, is_accumulator: impl Fn(NodeId) -> bool
 /// of an earlier call. The remaining case is a call that leaves arguments behind. Only calls that stop at an
 /// error between the first and the last argument do so, and only as the first node of an iteration.
 pub(super) fn needs_trace(plan: &Plan) -> bool {
-    let leaves = |fold: &Fold| leaves(plan, fold.condition) || leaves(plan, fold.step);
+    let leaves = |fold: &Fold| leaves_arguments(plan, fold.condition) || leaves_arguments(plan, fold.step);
     plan.folds.iter().any(leaves)
 }
 
 /// Returns true if a node can leave arguments on the stack, except those of its first child.
-fn leaves(plan: &Plan, node: NodeId) -> bool {
-    let first = |nodes: &[NodeId]| nodes.first().is_some_and(|node| leaves(plan, *node));
+fn leaves_arguments(plan: &Plan, node: NodeId) -> bool {
+    let first = |nodes: &[NodeId]| nodes.first().is_some_and(|node| leaves_arguments(plan, *node));
     let stops_between = |nodes: &[NodeId]| nodes.len() > 2 || first(nodes);
     match plan.nodes[node as usize].step {
         Step::Constant(_) => false,
         Step::Attribute(attribute) | Step::Presence(attribute) => match plan.attribute(attribute).root {
-            Root::Choice { condition, .. } => leaves(plan, condition),
-            _ => attribute_leaves(plan, attribute),
+            Root::Choice { condition, .. } => leaves_arguments(plan, condition),
+            _ => attribute_leaves_arguments(plan, attribute),
         },
         Step::And(nodes) | Step::Or(nodes) | Step::Equal(nodes) | Step::NotEqual(nodes) => {
             first(plan.children(nodes))
@@ -71,28 +71,32 @@ fn leaves(plan: &Plan, node: NodeId) -> bool {
             let nodes = plan.children(call.args);
             if call.stops_at_error { stops_between(nodes) } else { first(nodes) }
         }
-        Step::Member { value, .. } => leaves(plan, value),
-        Step::OptionalOr(a, b) | Step::OptionalOrValue(a, b) => leaves(plan, a) || leaves(plan, b),
+        Step::Member { value, .. } => leaves_arguments(plan, value),
+        Step::OptionalOr(a, b) | Step::OptionalOrValue(a, b) => {
+            leaves_arguments(plan, a) || leaves_arguments(plan, b)
+        }
         Step::List { elements: nodes, .. } | Step::Map { entries: nodes, .. } => {
             stops_between(plan.children(nodes))
         }
         Step::Struct(structure) => stops_between(plan.children(plan.structures[structure as usize].values)),
-        Step::Fold(fold) => leaves(plan, plan.folds[fold as usize].range),
+        Step::Fold(fold) => leaves_arguments(plan, plan.folds[fold as usize].range),
     }
 }
 
 /// Like [`leaves`], for an attribute, whose parts are never dropped.
-fn attribute_leaves(plan: &Plan, attribute: u32) -> bool {
+fn attribute_leaves_arguments(plan: &Plan, attribute: u32) -> bool {
     let attribute = plan.attribute(attribute);
     let root = match attribute.root {
         Root::Slot(_) | Root::Accumulator { .. } => false,
-        Root::Node(node) => leaves(plan, node),
+        Root::Node(node) => leaves_arguments(plan, node),
         Root::Choice { condition, truthy, falsy } => {
-            leaves(plan, condition) || attribute_leaves(plan, truthy) || attribute_leaves(plan, falsy)
+            leaves_arguments(plan, condition)
+                || attribute_leaves_arguments(plan, truthy)
+                || attribute_leaves_arguments(plan, falsy)
         }
     };
     root || attribute.qualifiers.iter().any(|qualifier| match qualifier.key {
         Key::Constant(_) => false,
-        Key::Attribute(key) | Key::Computed(key) => attribute_leaves(plan, key),
+        Key::Attribute(key) | Key::Computed(key) => attribute_leaves_arguments(plan, key),
     })
 }

@@ -70,7 +70,7 @@ pub fn resolve<'s>(path: &str, schema: &'s Object, brackets: Brackets) -> Result
             "." => next(&mut rest).ok_or_else(end)?.to_owned(),
             other => return Err(PathError::new(format!("expected [ or . but got: {other}"))),
         };
-        to.follow(name).map_err(PathError::new)?;
+        to.push_step(name).map_err(PathError::new)?;
         if token == "[" {
             match next(&mut rest).ok_or_else(end)? {
                 "]" => {}
@@ -82,7 +82,7 @@ pub fn resolve<'s>(path: &str, schema: &'s Object, brackets: Brackets) -> Result
 }
 
 impl Resolved<'_> {
-    fn follow(&mut self, name: String) -> Result<(), &'static str> {
+    fn push_step(&mut self, name: String) -> Result<(), &'static str> {
         let schema = self.schema.ok_or(NO_FIELD)?;
         let properties = schema.get("properties").and_then(Json::as_object).filter(|all| !all.is_empty());
         let values = schema.get("additionalProperties").filter(|values| !values.is_null());

@@ -173,7 +173,7 @@ impl NodeRules {
         path: &Path<'_>,
         error: &EvaluationError,
     ) -> Outcome {
-        let shown = rule.shown();
+        let shown = rule.text_or_message();
         if error.is_missing_overload() {
             let words =
                 "call arguments did not match a supported operator, function or macro signature for rule";
@@ -220,13 +220,13 @@ impl Run<'_> {
 }
 
 impl NodeRule {
-    fn shown(&self) -> &str {
+    fn text_or_message(&self) -> &str {
         if self.message.is_empty() { self.text.trim() } else { &self.message }
     }
 
     fn message(&self) -> String {
         if self.message.is_empty() {
-            format!("failed rule: {}", self.shown())
+            format!("failed rule: {}", self.text_or_message())
         } else {
             self.message.clone().into_string()
         }

@@ -16,11 +16,11 @@ pub fn equal<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<Value<
         work.spend(1 + a.len().min(b.len()) as u64 / 64)?;
         return Ok(Value::Bool(a == b));
     }
-    equal_others(a, b, work)
+    equal_by_type(a, b, work)
 }
 
 #[inline(never)]
-fn equal_others<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {
+fn equal_by_type<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {
     work.spend(1)?;
     Ok(match (a, b) {
         (Value::Error(_), _) => a,
@@ -36,15 +36,15 @@ fn equal_others<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<Val
             Value::Bool((a.seconds, a.nanos) == (b.seconds, b.nanos))
         }
         (Value::Type(a), Value::Type(b)) => Value::Bool(a == b),
-        (Value::List(a), Value::List(b)) => work.within(|| lists(a, b, work))?,
-        (Value::Map(a), Value::Map(b)) => work.within(|| maps(a, b, work))?,
+        (Value::List(a), Value::List(b)) => work.run_nested(|| lists(a, b, work))?,
+        (Value::Map(a), Value::Map(b)) => work.run_nested(|| maps(a, b, work))?,
         (Value::Optional(a), Value::Optional(b)) => match (a, b) {
-            (Some(a), Some(b)) => work.within(|| equal(*a, *b, work))?,
+            (Some(a), Some(b)) => work.run_nested(|| equal(*a, *b, work))?,
             (a, b) => Value::Bool(a.is_none() && b.is_none()),
         },
         (Value::Opaque(Opaque::Object { type_name, fields }), b) => match b {
             Value::Opaque(Opaque::Object { type_name: other, fields: others }) if type_name == other => {
-                work.within(|| objects(fields, others, work))?
+                work.run_nested(|| objects(fields, others, work))?
             }
             _ => Value::Bool(false),
         },
@@ -155,7 +155,7 @@ fn maps<'a>(a: Map<'a>, b: Map<'a>, work: &StepBudget) -> Result<Value<'a>, Abor
 fn typed_objects<'a>(map: &TypedMap<'a>, other: Map<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {
     let TypedMap { fields, typed } = *map;
     for (key, data) in fields {
-        if !typed.schema.knows(key) {
+        if !typed.schema.has_member(key) {
             // For data without a schema only common members are compared.
             let Map::Typed(others) = other else { return Ok(Value::NO_SUCH_OVERLOAD) };
             work.spend(1)?;

@@ -58,7 +58,7 @@ fn write(out: &mut String, value: Value<'_>, depth: u32) {
 
 fn write_list(out: &mut String, list: List<'_>, depth: u32) {
     // In cel-go host data are not CEL values until an element is accessed.
-    let of_host = matches!(list, List::Tree(_) | List::Stored(_) | List::Described(_));
+    let of_host = matches!(list, List::Tree(_) | List::Stored(_) | List::Message(_));
     let write = if of_host { write_native } else { write };
     out.push('[');
     for (place, value) in list.iter().enumerate() {

@@ -25,7 +25,7 @@ pub enum List<'a> {
     /// A list in an object's stored bytes.
     Stored(&'a StoredList<'a>),
     /// A list in the tree of a built-in type.
-    Described(&'a MessageList<'a>),
+    Message(&'a MessageList<'a>),
     /// The accumulator of a comprehension.
     Growing(&'a Growing<'a>),
 }
@@ -107,7 +107,7 @@ impl<'a> List<'a> {
             Self::Constants(constants) => constants.0.len(),
             Self::Concat(concat) => concat.len,
             Self::Stored(list) => list.len(),
-            Self::Described(list) => list.len(),
+            Self::Message(list) => list.len(),
             Self::Growing(growing) => growing.0.borrow().len(),
         }
     }
@@ -127,7 +127,7 @@ impl<'a> List<'a> {
                 Self::Merged(merged) => merged.elements.get(index).copied(),
                 Self::Constants(constants) => constants.0.get(index).map(Constant::value),
                 Self::Stored(list) => list.get(index),
-                Self::Described(list) => list.get(index),
+                Self::Message(list) => list.get(index),
                 Self::Growing(growing) => growing.0.borrow().get(index).copied(),
                 Self::Concat(concat) => {
                     let left = concat.left.len();

@@ -24,7 +24,7 @@ pub enum Map<'a> {
     /// A struct or a map in an object's stored bytes.
     Stored(&'a StoredMap<'a>),
     /// A struct or a map in the tree of a built-in type.
-    Described(&'a MessageMap<'a>),
+    Message(&'a MessageMap<'a>),
     /// A map of the host, such as lazily computed variables.
     View(&'a &'a (dyn MapView<'a> + 'a)),
 }
@@ -194,7 +194,7 @@ impl<'a> Map<'a> {
             Self::Constants(map) => map.len(),
             Self::Growing(map) => map.len(),
             Self::Stored(map) => map.len(),
-            Self::Described(map) => map.len(),
+            Self::Message(map) => map.len(),
             Self::View(view) => view.len(),
         }
     }
@@ -212,7 +212,7 @@ impl<'a> Map<'a> {
         }
         match self {
             Self::Typed(..) => return Some(key.or_no_such_overload()),
-            Self::Tree(_) | Self::Stored(_) | Self::Described(_) | Self::View(_) => return None,
+            Self::Tree(_) | Self::Stored(_) | Self::Message(_) | Self::View(_) => return None,
             _ => {}
         }
         if let Some(value) = self.exact(key) {
@@ -239,7 +239,7 @@ impl<'a> Map<'a> {
             Self::Tree(fields) => fields.get(name).map(Value::tree),
             Self::Typed(map) => map.typed.field(map.fields, name),
             Self::Stored(map) => map.get(name),
-            Self::Described(map) => map.get(name),
+            Self::Message(map) => map.get(name),
             Self::View(view) => view.get(name),
             _ => self.exact(Value::String(name)),
         }
@@ -266,7 +266,7 @@ impl<'a> Map<'a> {
             Self::Constants(map) => Box::new((0..map.len()).filter_map(|place| map.entry(place))),
             Self::Growing(map) => Box::new((0..map.len()).map_while(|place| map.entry(place))),
             Self::Stored(map) => map.iter(),
-            Self::Described(map) => map.iter(),
+            Self::Message(map) => map.iter(),
             Self::View(view) => Box::new((0..view.len()).filter_map(|place| {
                 let key = view.key(place)?;
                 Some((Value::String(key), view.get(key)?))

@@ -48,8 +48,8 @@ impl<'a> Reader<'a> {
     const IRREGULAR: Value<'a> = Value::Error("the object does not have the shape of its type");
 
     fn map(self, members: Members<'a>) -> Value<'a> {
-        let map = self.arena.keep(MessageMap { arena: self.arena, members });
-        map.map_or(Self::OUT_OF_MEMORY, |map| Value::Map(Map::Described(map)))
+        let map = self.arena.alloc(MessageMap { arena: self.arena, members });
+        map.map_or(Self::OUT_OF_MEMORY, |map| Value::Map(Map::Message(map)))
     }
 
     /// Returns the value of a field that is not omitted.
@@ -59,8 +59,8 @@ impl<'a> Reader<'a> {
             (Cardinality::One, value) => self.element(field, value.unwrap_or(&Json::Null)),
             (_, None | Some(Json::Null)) => Value::Null,
             (Cardinality::List, Some(Json::Array(items))) => {
-                let list = self.arena.keep(MessageList { arena: self.arena, field, items });
-                list.map_or(Self::OUT_OF_MEMORY, |list| Value::List(List::Described(list)))
+                let list = self.arena.alloc(MessageList { arena: self.arena, field, items });
+                list.map_or(Self::OUT_OF_MEMORY, |list| Value::List(List::Message(list)))
             }
             (Cardinality::Map, Some(Json::Object(entries))) => self.map(Members::Entries(field, entries)),
             _ => Self::IRREGULAR,

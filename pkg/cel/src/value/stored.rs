@@ -59,7 +59,7 @@ impl<'a> Stored<'a> {
 
     /// Returns the object as a value.
     pub fn value(&'a self) -> Value<'a> {
-        self.map(Members::Object(self.object)).unwrap_or_else(|_| self.refuse())
+        self.map(Members::Object(self.object)).unwrap_or_else(|_| self.mark_irregular())
     }
 
     /// Returns true if the evaluation accessed something that cannot be read in place. Its result is then
@@ -79,13 +79,13 @@ impl<'a> Stored<'a> {
 
     #[inline(always)]
     fn map(&'a self, members: Members<'a>) -> Outcome<'a> {
-        Ok(Value::Map(Map::Stored(self.arena.keep(StoredMap { stored: self, members })?)))
+        Ok(Value::Map(Map::Stored(self.arena.alloc(StoredMap { stored: self, members })?)))
     }
 
     #[inline(always)]
     fn list(&'a self, list: ListRef<'a>) -> Outcome<'a> {
         let list = StoredList { stored: self, list, elements: OnceCell::new() };
-        Ok(Value::List(List::Stored(self.arena.keep(list)?)))
+        Ok(Value::List(List::Stored(self.arena.alloc(list)?)))
     }
 
     #[inline(never)]
@@ -105,7 +105,7 @@ impl<'a> Stored<'a> {
 
     /// Returns a placeholder for an unreadable value and records the failure.
     #[inline(always)]
-    fn refuse(&self) -> Value<'a> {
+    fn mark_irregular(&self) -> Value<'a> {
         self.irregular.set(true);
         Value::Error(IRREGULAR)
     }
@@ -127,7 +127,7 @@ impl<'a> Stored<'a> {
             MemberRef::Time(time) => self.text(time.rfc3339()).ok(),
             MemberRef::MicroTime(time) => self.text(time.rfc3339_micro()).ok(),
         };
-        value.unwrap_or_else(|| self.refuse())
+        value.unwrap_or_else(|| self.mark_irregular())
     }
 
     /// Converts an optional member to a value.
@@ -136,7 +136,7 @@ impl<'a> Stored<'a> {
         match read {
             Ok(Some(member)) => Some(self.member(member)),
             Ok(None) => None,
-            Err(NotInPlace) => Some(self.refuse()),
+            Err(NotInPlace) => Some(self.mark_irregular()),
         }
     }
 }
@@ -149,7 +149,7 @@ impl<'a> StoredMap<'a> {
             Members::Object(_) if name == "kind" => head(stored.kind),
             Members::Object(_) if name == "apiVersion" => head(stored.api_version),
             Members::Object(message) | Members::Struct(message) => {
-                stored.member_if_any(message.written(name))
+                stored.member_if_any(message.encoded_member(name))
             }
             Members::Entries(map) => stored.member_if_any(map.find(name)),
         }
@@ -218,7 +218,7 @@ impl<'a> StoredList<'a> {
     fn read(&self) -> &'a [Value<'a>] {
         let stored = self.stored;
         let Ok(mut values) = stored.arena.values(self.list.len()) else {
-            stored.refuse();
+            stored.mark_irregular();
             return &[];
         };
         for element in self.list.iter() {

@@ -98,7 +98,7 @@ impl TypedSchema {
     }
 
     /// Returns true if members of this name have a schema.
-    pub(crate) fn knows(&self, name: &str) -> bool {
+    pub(crate) fn has_member(&self, name: &str) -> bool {
         self.member(name).is_some()
     }
 
@@ -173,7 +173,7 @@ impl<'a> Typed<'a> {
         let Json::Object(fields) = data else {
             return Value::Error("invalid data, expected a map for the provided schema with type=object");
         };
-        let map = self.arena.keep(TypedMap { fields, typed: self });
+        let map = self.arena.alloc(TypedMap { fields, typed: self });
         map.map_or(Value::Error(OUT_OF_MEMORY), |map| Value::Map(Map::Typed(map)))
     }
 
@@ -184,7 +184,7 @@ impl<'a> Typed<'a> {
         if self.schema.items().is_none() {
             return Value::Error(NO_ITEMS);
         }
-        let list = self.arena.keep(TypedList { items, typed: self });
+        let list = self.arena.alloc(TypedList { items, typed: self });
         list.map_or(Value::Error(OUT_OF_MEMORY), |list| Value::List(List::Typed(list)))
     }
 
@@ -229,14 +229,14 @@ impl<'a> Typed<'a> {
         self.error(format_args!("invalid data, expected {wanted}, got {got}"))
     }
 
-    fn under(self, schema: &'a TypedSchema) -> Self {
+    fn with_schema(self, schema: &'a TypedSchema) -> Self {
         Self { schema, ..self }
     }
 
     /// Returns an element of the list as a value.
     pub(crate) fn item(self, data: &'a Json) -> Value<'a> {
         match &self.schema.shape {
-            Shape::List(Some(items)) => self.under(items).value(data),
+            Shape::List(Some(items)) => self.with_schema(items).value(data),
             _ => Value::Error(NO_ITEMS),
         }
     }
@@ -263,12 +263,12 @@ impl<'a> Typed<'a> {
     /// Returns a member by its name in expressions.
     pub(crate) fn field(self, fields: &'a JsonMap, name: &str) -> Option<Value<'a>> {
         if !matches!(self.schema.shape, Shape::Object(_)) {
-            return Some(self.under(self.schema.member(name)?).value(fields.get(name)?));
+            return Some(self.with_schema(self.schema.member(name)?).value(fields.get(name)?));
         }
         let name = unescape(name)?;
         // A null member counts as absent, nullable or not.
         let data = fields.get(&*name).filter(|data| !data.is_null())?;
-        Some(self.under(self.schema.member(&name)?).value(data))
+        Some(self.with_schema(self.schema.member(&name)?).value(data))
     }
 
     /// The members that the schema declares, by their names in expressions.
@@ -280,7 +280,7 @@ impl<'a> Typed<'a> {
                 Some(escaped) => self.arena.string(&escaped).ok()?,
                 None => Value::String(name),
             };
-            Some((key, self.under(member).value(data)))
+            Some((key, self.with_schema(member).value(data)))
         })
     }
 }

@@ -8,7 +8,7 @@ use crate::support::report::Report;
 use crate::support::{environments, fixtures};
 use cel::check::check;
 use cel::declared::{Builder, Declared, DeclaredSizes, REQUEST_BYTES_MAX};
-use cel::estimate::{NoSizes, Place, Range, Segment, Sizes, estimate, estimate_with};
+use cel::estimate::{DataPosition, NoSizes, Range, Segment, Sizes, estimate, estimate_with};
 use cel::parser::parse;
 use cel::source::Source;
 use cel::types::{Type, Types};
@@ -25,7 +25,7 @@ struct Recorded<'a> {
 impl Recorded<'_> {
     /// Returns the declaration at a path. Its type, maximum size and minimum serialized size are recorded at
     /// each use.
-    fn place(&mut self, path: &str, row: &[Value]) -> Place {
+    fn place(&mut self, path: &str, row: &[Value]) -> DataPosition {
         let [ty, max, min] = row else { panic!("{row:?}") };
         let text = ty.as_str().unwrap();
         let max = max.as_i64().unwrap() as u64;
@@ -39,7 +39,7 @@ impl Recorded<'_> {
             return self.builder.simple(ty, max, min);
         };
         if let Some(fields) = known.get("fields").and_then(Value::as_object) {
-            let fields: Vec<(String, Place)> = fields
+            let fields: Vec<(String, DataPosition)> = fields
                 .iter()
                 .map(|(name, row)| {
                     let row = row.as_array().unwrap();
@@ -71,7 +71,7 @@ impl Recorded<'_> {
 
 /// Returns the declaration of a variable. Sizes of non-object variables are not recorded; those of a schema
 /// without limits are used.
-fn declared(env: &Value, variable: &str) -> Option<(Declared, Place)> {
+fn declared(env: &Value, variable: &str) -> Option<(Declared, DataPosition)> {
     let ty = env["vars"].get(variable)?.as_str()?;
     let nothing = Object::new();
     let types = env.get("types").and_then(Value::as_object).unwrap_or(&nothing);
@@ -132,9 +132,9 @@ struct Hints<'a> {
 }
 
 impl Hints<'_> {
-    fn add(&mut self, path: String) -> Option<Place> {
+    fn add(&mut self, path: String) -> Option<DataPosition> {
         self.paths.push(path);
-        Some(Place(self.paths.len() as u32 - 1))
+        Some(DataPosition(self.paths.len() as u32 - 1))
     }
 }
 
@@ -149,16 +149,16 @@ fn step(segment: Segment<'_>) -> &str {
 }
 
 impl Sizes for Hints<'_> {
-    fn root(&mut self, first: Segment<'_>) -> Option<Place> {
+    fn root(&mut self, first: Segment<'_>) -> Option<DataPosition> {
         self.add(step(first).to_owned())
     }
 
-    fn step(&mut self, place: Place, segment: Segment<'_>) -> Option<Place> {
+    fn step(&mut self, place: DataPosition, segment: Segment<'_>) -> Option<DataPosition> {
         let path = format!("{}.{}", self.paths[place.0 as usize], step(segment));
         self.add(path)
     }
 
-    fn size(&mut self, place: Option<Place>, _: &Types, _: Type) -> Option<Range> {
+    fn size(&mut self, place: Option<DataPosition>, _: &Types, _: Type) -> Option<Range> {
         let max = self.hints.get(&self.paths[place?.0 as usize])?.as_u64()?;
         Some(Range { min: 0, max })
     }

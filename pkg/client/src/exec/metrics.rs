@@ -35,7 +35,7 @@ const AGE: Family<Histogram, 0> = Family::histogram(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunResult {
     /// Exit code of the program; −1 if a signal ended it.
-    Ended(i32),
+    Exited(i32),
     /// The program could not be started.
     NotFound,
     /// Another failure.
@@ -46,8 +46,8 @@ impl RunResult {
     /// Returns the labels: exit code and result.
     fn labels(self) -> (i32, &'static str) {
         match self {
-            RunResult::Ended(0) => (0, "no_error"),
-            RunResult::Ended(code) => (code, "plugin_execution_error"),
+            RunResult::Exited(0) => (0, "no_error"),
+            RunResult::Exited(code) => (code, "plugin_execution_error"),
             RunResult::NotFound => (1, "plugin_not_found_error"),
             RunResult::Failed => (1, "client_internal_error"),
         }
@@ -74,7 +74,7 @@ impl ExecMetrics {
         registry.collect(&[&TTL], move |page| {
             let first = locked(&read).iter().filter_map(|(_, end)| *end).min();
             let ttl = first.map(|end| end.saturating_sub(clock.now().seconds));
-            page.family(&TTL).add([], ttl.map_or(Number::Real(f64::INFINITY), Number::from));
+            page.family(&TTL).add([], ttl.map_or(Number::Float(f64::INFINITY), Number::from));
         });
         ExecMetrics { calls: registry.register_vec(&CALLS), ages: registry.register(&AGE), ends }
     }
@@ -92,14 +92,14 @@ fn locked(ends: &Mutex<Slab<Option<i64>>>) -> MutexGuard<'_, Slab<Option<i64>>> 
 #[derive(Debug)]
 pub(super) struct PluginRegistration {
     metrics: Arc<ExecMetrics>,
-    place: usize,
+    index: usize,
 }
 
 impl PluginRegistration {
     /// Registers a plugin without credentials.
     pub(super) fn new(metrics: &Arc<ExecMetrics>) -> Self {
-        let place = metrics.ends().insert(None);
-        PluginRegistration { metrics: Arc::clone(metrics), place }
+        let index = metrics.ends().insert(None);
+        PluginRegistration { metrics: Arc::clone(metrics), index }
     }
 
     /// Counts a run.
@@ -121,7 +121,7 @@ impl PluginRegistration {
             let age = u64::try_from(now.seconds.saturating_sub(validity.begin)).unwrap_or(0);
             self.metrics.ages.observe(age);
         }
-        if let Some(end) = self.metrics.ends().get_mut(self.place) {
+        if let Some(end) = self.metrics.ends().get_mut(self.index) {
             *end = new.validity.map(|validity| validity.end);
         }
     }
@@ -129,7 +129,7 @@ impl PluginRegistration {
 
 impl Drop for PluginRegistration {
     fn drop(&mut self) {
-        self.metrics.ends().try_remove(self.place);
+        self.metrics.ends().try_remove(self.index);
     }
 }
 

@@ -29,7 +29,7 @@ impl World {
         });
         exec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let exec: Exec = jsontree::from_value(exec).unwrap();
-        ExecPlugin::new(exec.within(self.directory.path()), Arc::clone(&self.clock) as _).unwrap()
+        ExecPlugin::new(exec.resolved_in(self.directory.path()), Arc::clone(&self.clock) as _).unwrap()
     }
 
     async fn token(&self, plugin: &ExecPlugin) -> Result<String, String> {

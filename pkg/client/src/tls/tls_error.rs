@@ -20,23 +20,19 @@ pub(crate) fn explain(error: &io::Error) -> String {
 }
 
 fn certificate(reason: &CertificateError) -> String {
-    const OUT_OF_TIME: &str = "certificate has expired or is not yet valid";
+    const TIMED_OUT: &str = "certificate has expired or is not yet valid";
     match reason {
         // A signature by another CA of the same name counts as an unknown authority.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "certificate signed by unknown authority".to_owned()
         }
         CertificateError::ExpiredContext { time, not_after } => {
-            format!("{OUT_OF_TIME}: current time {} is after {}", format_time(*time), format_time(*not_after))
+            format!("{TIMED_OUT}: current time {} is after {}", format_time(*time), format_time(*not_after))
         }
         CertificateError::NotValidYetContext { time, not_before } => {
-            format!(
-                "{OUT_OF_TIME}: current time {} is before {}",
-                format_time(*time),
-                format_time(*not_before)
-            )
+            format!("{TIMED_OUT}: current time {} is before {}", format_time(*time), format_time(*not_before))
         }
-        CertificateError::Expired | CertificateError::NotValidYet => OUT_OF_TIME.to_owned(),
+        CertificateError::Expired | CertificateError::NotValidYet => TIMED_OUT.to_owned(),
         CertificateError::NotValidForNameContext { expected, presented } => names(expected, presented),
         CertificateError::InvalidPurpose => "certificate specifies an incompatible key usage".to_owned(),
         CertificateError::InvalidPurposeContext { required: ExtendedKeyPurpose::ServerAuth, .. } => {

@@ -129,7 +129,7 @@ impl Webhook {
         let span = Span::current().call("HTTP POST", || vec![("http.request.method", "POST".into())]);
         let headers = span.headers();
         let asked = pin!(self.attempt(&body, &headers, tell));
-        span.within(asked).await
+        span.instrument(asked).await
     }
 }
 

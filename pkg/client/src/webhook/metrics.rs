@@ -26,14 +26,14 @@ const SECONDS: Family<Histogram, 2> = Family::histogram(
     ["host", "verb"],
     &buckets::CLIENT_SECONDS,
 );
-const SENT: Family<Histogram, 2> = Family::histogram(
+const REQUEST_BYTES: Family<Histogram, 2> = Family::histogram(
     Stability::Alpha,
     "rest_client_request_size_bytes",
     "Request size in bytes. Broken down by verb and host.",
     ["host", "verb"],
     &buckets::CLIENT_BYTES,
 );
-const RECEIVED: Family<Histogram, 2> = Family::histogram(
+const RESPONSE_BYTES: Family<Histogram, 2> = Family::histogram(
     Stability::Alpha,
     "rest_client_response_size_bytes",
     "Response size in bytes. Broken down by verb and host.",
@@ -77,16 +77,16 @@ pub(super) struct HostMetrics {
     /// Counters of `requests` for this host, by index in `CODES`, with one more for calls without a response.
     by_code: [OnceLock<Counter>; CODES.len() + 1],
     seconds: Histogram,
-    sent: Histogram,
-    received: Histogram,
-    under_way: Mutex<Slab<InFlightCall>>,
+    request_bytes: Histogram,
+    response_bytes: Histogram,
+    in_flight: Mutex<Slab<InFlightCall>>,
 }
 
 /// A call in flight.
 #[derive(Debug)]
 struct InFlightCall {
     path: Box<str>,
-    at: Instant,
+    started_at: Instant,
 }
 
 /// Calls in flight to one host.
@@ -109,30 +109,30 @@ pub(super) struct InFlightGuard<'h> {
 
 impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        self.host.begun().try_remove(self.key);
+        self.host.in_flight_calls().try_remove(self.key);
     }
 }
 
 impl HostMetrics {
-    fn begun(&self) -> MutexGuard<'_, Slab<InFlightCall>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn in_flight_calls(&self) -> MutexGuard<'_, Slab<InFlightCall>> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a call of this path.
-    pub(super) fn begin(&self, path: &str, at: Instant) -> InFlightGuard<'_> {
-        let key = self.begun().insert(InFlightCall { path: path.into(), at });
+    pub(super) fn begin(&self, path: &str, started_at: Instant) -> InFlightGuard<'_> {
+        let key = self.in_flight_calls().insert(InFlightCall { path: path.into(), started_at });
         InFlightGuard { host: self, key }
     }
 
     /// Counts a call with its body size in bytes. `answer` is the status code and body size of the response,
     /// if any.
-    pub(super) fn called(&self, sent: usize, answer: Option<(u16, usize)>, took: Duration) {
+    pub(super) fn record_call(&self, sent: usize, answer: Option<(u16, usize)>, took: Duration) {
         self.seconds.observe_duration(took);
-        self.sent.observe(sent as u64);
+        self.request_bytes.observe(sent as u64);
         let place = match answer {
             None => Some(CODES.len()),
             Some((code, received)) => {
-                self.received.observe(received as u64);
+                self.response_bytes.observe(received as u64);
                 let place = |wanted: u16| CODES.iter().position(|(code, _)| *code == wanted);
                 place(code).or_else(|| place(code / 100 * 100))
             }
@@ -156,8 +156,8 @@ pub struct ClientMetrics {
     hosts: Mutex<BTreeMap<String, Arc<HostMetrics>>>,
     requests: CounterVec<3>,
     seconds: HistogramVec<2>,
-    sent: HistogramVec<2>,
-    received: HistogramVec<2>,
+    request_bytes: HistogramVec<2>,
+    response_bytes: HistogramVec<2>,
     programs: Arc<ExecMetrics>,
 }
 
@@ -169,8 +169,8 @@ impl ClientMetrics {
             hosts: Mutex::default(),
             requests: registry.register_vec(&REQUESTS),
             seconds: registry.register_vec(&SECONDS),
-            sent: registry.register_vec(&SENT),
-            received: registry.register_vec(&RECEIVED),
+            request_bytes: registry.register_vec(&REQUEST_BYTES),
+            response_bytes: registry.register_vec(&RESPONSE_BYTES),
             programs: Arc::new(ExecMetrics::new(registry, clock)),
         }
     }
@@ -195,9 +195,9 @@ impl ClientMetrics {
             requests: self.requests.clone(),
             by_code: std::array::from_fn(|_| OnceLock::new()),
             seconds: self.seconds.with(labels),
-            sent: self.sent.with(labels),
-            received: self.received.with(labels),
-            under_way: Mutex::default(),
+            request_bytes: self.request_bytes.with(labels),
+            response_bytes: self.response_bytes.with(labels),
+            in_flight: Mutex::default(),
         });
         hosts.insert(authority.to_owned(), Arc::clone(&host));
         Some(host)
@@ -211,13 +211,13 @@ impl ClientMetrics {
     }
 
     /// Returns the hosts with calls in flight at `now`.
-    pub fn under_way(&self, now: Instant) -> Vec<InFlightCalls> {
+    pub fn in_flight(&self, now: Instant) -> Vec<InFlightCalls> {
         let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let row = |(host, metrics): (String, Arc<HostMetrics>)| {
-            let begun = metrics.begun();
-            let (_, oldest) = begun.iter().min_by_key(|(_, begun)| begun.at)?;
+            let begun = metrics.in_flight_calls();
+            let (_, oldest) = begun.iter().min_by_key(|(_, begun)| begun.started_at)?;
             let path = oldest.path.to_string();
-            let age = now.saturating_duration_since(oldest.at);
+            let age = now.saturating_duration_since(oldest.started_at);
             Some(InFlightCalls { host, calls: begun.len(), path, age })
         };
         hosts.into_iter().filter_map(row).collect()
@@ -248,11 +248,11 @@ mod tests {
         let row = |calls, path: &str, age| {
             vec![InFlightCalls { host: "a.b.svc:443".to_owned(), calls, path: path.to_owned(), age }]
         };
-        assert_eq!(metrics.under_way(began + age), row(2, "/judge", age));
+        assert_eq!(metrics.in_flight(began + age), row(2, "/judge", age));
         drop(first);
-        assert_eq!(metrics.under_way(began + age), row(1, "/other", Duration::from_secs(8)));
+        assert_eq!(metrics.in_flight(began + age), row(1, "/other", Duration::from_secs(8)));
         drop(second);
-        assert!(metrics.under_way(began + age).is_empty());
+        assert!(metrics.in_flight(began + age).is_empty());
     }
 
     #[test]
@@ -260,9 +260,9 @@ mod tests {
         let registry = MetricsRegistry::default();
         let metrics = metrics(&registry);
         let host = metrics.host("a.b.svc:443").unwrap();
-        host.called(300, Some((200, 70)), Duration::from_millis(7));
-        host.called(300, Some((418, 10)), Duration::from_millis(7));
-        host.called(300, None, Duration::from_secs(90));
+        host.record_call(300, Some((200, 70)), Duration::from_millis(7));
+        host.record_call(300, Some((418, 10)), Duration::from_millis(7));
+        host.record_call(300, None, Duration::from_secs(90));
         metrics.host("never.called:443");
         let page = registry.to_string();
         for line in [

@@ -15,11 +15,11 @@ pub struct Effective {
 
 impl Effective {
     /// Oldest release that can be emulated or supported.
-    pub const OLDEST: Release = Release::THIS.back(3);
+    pub const OLDEST: Release = Release::THIS.subtract_minor(3);
 
     /// Emulates a release with the default compatibility: the previous release, unless that is too old.
     pub fn emulating(emulation: Release) -> Self {
-        Effective { emulation, min_compatibility: emulation.back(1).max(Effective::OLDEST) }
+        Effective { emulation, min_compatibility: emulation.subtract_minor(1).max(Effective::OLDEST) }
     }
 
     /// True if a release other than this one is emulated.

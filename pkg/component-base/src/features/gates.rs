@@ -5,13 +5,13 @@ use std::fmt;
 
 use super::{Effective, Gate, Stage};
 
-const WORD: usize = u64::BITS as usize;
+const WORD_BITS: usize = u64::BITS as usize;
 
 /// Enabled gates of a server, with the releases that determine the defaults. [`Default`] has the defaults of
 /// this release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gates {
-    open: [u64; Gate::ALL.len().div_ceil(WORD)],
+    open: [u64; Gate::ALL.len().div_ceil(WORD_BITS)],
     effective: Effective,
 }
 
@@ -136,8 +136,8 @@ impl Gates {
     }
 
     fn set(&mut self, gate: Gate, open: bool) {
-        let word = gate as usize / WORD;
-        let bit = gate as usize % WORD;
+        let word = gate as usize / WORD_BITS;
+        let bit = gate as usize % WORD_BITS;
         if let Some(word) = self.open.get_mut(word) {
             *word = *word & !(1 << bit) | u64::from(open) << bit;
         }
@@ -165,8 +165,8 @@ impl Gates {
 
     /// True if the gate is enabled, by default or on request.
     pub fn enabled(&self, gate: Gate) -> bool {
-        let word = self.open.get(gate as usize / WORD).copied().unwrap_or_default();
-        word >> (gate as usize % WORD) & 1 == 1
+        let word = self.open.get(gate as usize / WORD_BITS).copied().unwrap_or_default();
+        word >> (gate as usize % WORD_BITS) & 1 == 1
     }
 
     /// Returns the releases that determine the defaults.

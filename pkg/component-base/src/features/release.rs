@@ -61,7 +61,7 @@ impl Release {
     }
 
     /// Returns the release `by` minor versions earlier, at least 1.0.
-    pub const fn back(self, by: u32) -> Self {
+    pub const fn subtract_minor(self, by: u32) -> Self {
         Release { major: self.major, minor: self.minor.saturating_sub(by) }
     }
 
@@ -163,7 +163,7 @@ mod tests {
     fn releases_are_ordered_by_their_numbers() {
         assert!(Release::minor_of_1(9) < Release::minor_of_1(10));
         assert!(Release::minor_of_1(99) < Release { major: 2, minor: 0 });
-        assert_eq!(Release::minor_of_1(36).back(3), Release::minor_of_1(33));
-        assert_eq!(Release::minor_of_1(0).back(1), Release::minor_of_1(0));
+        assert_eq!(Release::minor_of_1(36).subtract_minor(3), Release::minor_of_1(33));
+        assert_eq!(Release::minor_of_1(0).subtract_minor(1), Release::minor_of_1(0));
     }
 }

@@ -16,7 +16,7 @@ pub enum Stability {
     /// As [`Stability::Alpha`], with a type that upstream marks as experimental.
     Experimental,
     /// Without a guarantee: not an upstream family, or one of the process collector.
-    Unlevelled,
+    Internal,
 }
 
 impl Stability {
@@ -27,7 +27,7 @@ impl Stability {
             Stability::Beta => "[BETA] ",
             Stability::Alpha => "[ALPHA] ",
             Stability::Experimental => "EXPERIMENTAL: [ALPHA] ",
-            Stability::Unlevelled => "",
+            Stability::Internal => "",
         }
     }
 }
@@ -191,12 +191,12 @@ impl<const N: usize> Family<Summary, N> {
 }
 
 /// Family of any type.
-pub trait Described: Sync {
+pub trait AnyFamily: Sync {
     /// Returns the descriptor without labels and buckets.
     fn desc(&self) -> &Desc;
 }
 
-impl<M: Metric, const N: usize> Described for Family<M, N> {
+impl<M: Metric, const N: usize> AnyFamily for Family<M, N> {
     fn desc(&self) -> &Desc {
         &self.desc
     }

@@ -52,7 +52,7 @@ impl Histogram {
     }
 
     /// Adds the counts of another histogram with the same buckets.
-    pub fn absorb(&self, other: &Self) {
+    pub fn add_all(&self, other: &Self) {
         for (mine, more) in self.cells.iter().zip(&*other.cells) {
             mine.fetch_add(more.load(Relaxed), Relaxed);
         }
@@ -60,9 +60,9 @@ impl Histogram {
 
     /// Returns a copy that does not share the counts.
     #[must_use]
-    pub fn detached(&self) -> Self {
+    pub fn deep_clone(&self) -> Self {
         let copy = Histogram::new(self.buckets);
-        copy.absorb(self);
+        copy.add_all(self);
         copy
     }
 
@@ -105,6 +105,6 @@ impl Metric for Histogram {
     fn write<const N: usize>(&self, labels: [&str; N], samples: &mut Samples<'_, Self, N>) {
         let (below, count) = self.cumulative();
         let bounds = self.buckets.bounds.iter().map(|(text, _)| *text);
-        samples.distribution(labels, bounds.zip(below), count, self.sum());
+        samples.add_distribution(labels, bounds.zip(below), count, self.sum());
     }
 }

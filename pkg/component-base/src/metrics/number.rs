@@ -8,24 +8,24 @@ use apimachinery::time::UnixTime;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// A count.
-    Whole(i128),
+    Integer(i128),
     /// A measurement.
-    Real(f64),
+    Float(f64),
 }
 
 impl Number {
-    pub(super) fn plus(self, other: Self) -> Self {
+    pub(super) fn saturating_add(self, other: Self) -> Self {
         match (self, other) {
-            (Number::Whole(a), Number::Whole(b)) => Number::Whole(a.saturating_add(b)),
-            (a, b) => Number::Real(a.real() + b.real()),
+            (Number::Integer(a), Number::Integer(b)) => Number::Integer(a.saturating_add(b)),
+            (a, b) => Number::Float(a.float_value() + b.float_value()),
         }
     }
 
     /// Returns the number of events that a count stands for; 1 for a measurement.
-    pub(super) fn events(self) -> u64 {
+    pub(super) fn event_count(self) -> u64 {
         match self {
-            Number::Whole(count) => u64::try_from(count).unwrap_or(0),
-            Number::Real(_) => 1,
+            Number::Integer(count) => u64::try_from(count).unwrap_or(0),
+            Number::Float(_) => 1,
         }
     }
 
@@ -34,10 +34,10 @@ impl Number {
         clippy::as_conversions,
         reason = "a sum with a fraction is rounded anyway"
     )]
-    fn real(self) -> f64 {
+    fn float_value(self) -> f64 {
         match self {
-            Number::Whole(whole) => whole as f64,
-            Number::Real(real) => real,
+            Number::Integer(whole) => whole as f64,
+            Number::Float(real) => real,
         }
     }
 }
@@ -45,11 +45,11 @@ impl Number {
 impl Display for Number {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Number::Whole(whole) => Display::fmt(whole, f),
-            Number::Real(real) if real.is_infinite() => {
+            Number::Integer(whole) => Display::fmt(whole, f),
+            Number::Float(real) if real.is_infinite() => {
                 f.write_str(if *real > 0.0 { "+Inf" } else { "-Inf" })
             }
-            Number::Real(real) => Display::fmt(real, f),
+            Number::Float(real) => Display::fmt(real, f),
         }
     }
 }
@@ -58,7 +58,7 @@ macro_rules! whole {
     ($($from:ty),*) => { $(
         impl From<$from> for Number {
             fn from(value: $from) -> Self {
-                Number::Whole(value.into())
+                Number::Integer(value.into())
             }
         }
     )* };
@@ -68,19 +68,19 @@ whole!(bool, u8, u16, u32, u64, i32, i64);
 
 impl From<usize> for Number {
     fn from(value: usize) -> Self {
-        Number::Whole(i128::try_from(value).unwrap_or(i128::MAX))
+        Number::Integer(i128::try_from(value).unwrap_or(i128::MAX))
     }
 }
 
 impl From<u128> for Number {
     fn from(value: u128) -> Self {
-        Number::Whole(i128::try_from(value).unwrap_or(i128::MAX))
+        Number::Integer(i128::try_from(value).unwrap_or(i128::MAX))
     }
 }
 
 impl From<f64> for Number {
     fn from(value: f64) -> Self {
-        Number::Real(value)
+        Number::Float(value)
     }
 }
 
@@ -88,6 +88,10 @@ impl From<f64> for Number {
 impl From<UnixTime> for Number {
     fn from(time: UnixTime) -> Self {
         let seconds = Number::from(time.seconds);
-        if time.nanos == 0 { seconds } else { seconds.plus(Number::Real(f64::from(time.nanos) / 1e9)) }
+        if time.nanos == 0 {
+            seconds
+        } else {
+            seconds.saturating_add(Number::Float(f64::from(time.nanos) / 1e9))
+        }
     }
 }

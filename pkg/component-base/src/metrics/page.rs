@@ -35,13 +35,13 @@ impl<'s> Page<'s> {
         let writer = Writer {
             desc: &family.desc,
             names: &family.labels,
-            shown: !self.selection.is_disabled(name),
+            enabled: !self.selection.is_disabled(name),
             merged: allowed.map(Merged::new),
             text: self.families.remove(name).unwrap_or_default(),
             families: &mut self.families,
             unexpected: &mut self.unexpected,
             labels: String::new(),
-            changed: 0,
+            replaced: 0,
         };
         Samples { writer, metric: PhantomData }
     }
@@ -67,12 +67,12 @@ pub struct Samples<'p, M: Metric, const N: usize> {
 
 impl<M: Metric, const N: usize> Samples<'_, M, N> {
     /// Writes a metric, even one at zero.
-    pub fn metric(&mut self, labels: [&str; N], metric: &M) {
+    pub fn write(&mut self, labels: [&str; N], metric: &M) {
         metric.write(labels, self);
     }
 
     /// Writes a metric, unless it is at zero. Upstream's series exist only after their first count.
-    pub fn used(&mut self, labels: [&str; N], metric: &M) {
+    pub fn write_used(&mut self, labels: [&str; N], metric: &M) {
         if !metric.is_unused() {
             metric.write(labels, self);
         }
@@ -82,12 +82,12 @@ impl<M: Metric, const N: usize> Samples<'_, M, N> {
 impl<const N: usize> Samples<'_, Counter, N> {
     /// Writes a counter.
     pub fn add(&mut self, labels: [&str; N], value: impl Into<Number>) {
-        self.writer.begin(&labels);
+        self.writer.set_labels(&labels);
         self.writer.sample("", None, value.into());
     }
 
     /// Writes a counter, unless it is 0. Upstream's series exist only after their first count.
-    pub fn counted(&mut self, labels: [&str; N], count: u64) {
+    pub fn add_nonzero(&mut self, labels: [&str; N], count: u64) {
         if count > 0 {
             self.add(labels, count);
         }
@@ -97,7 +97,7 @@ impl<const N: usize> Samples<'_, Counter, N> {
 impl<const N: usize> Samples<'_, Gauge, N> {
     /// Writes a gauge.
     pub fn add(&mut self, labels: [&str; N], value: impl Into<Number>) {
-        self.writer.begin(&labels);
+        self.writer.set_labels(&labels);
         self.writer.sample("", None, value.into());
     }
 }
@@ -105,14 +105,14 @@ impl<const N: usize> Samples<'_, Gauge, N> {
 impl<const N: usize> Samples<'_, Histogram, N> {
     /// Writes a histogram from its parts: upper bounds, each with the number of observations at or below it,
     /// the total, and the sum.
-    pub fn distribution<B: Display>(
+    pub fn add_distribution<B: Display>(
         &mut self,
         labels: [&str; N],
         buckets: impl IntoIterator<Item = (B, u64)>,
         count: u64,
         sum: f64,
     ) {
-        self.writer.begin(&labels);
+        self.writer.set_labels(&labels);
         let mut text = String::new();
         for (bound, below) in buckets {
             text.clear();
@@ -128,7 +128,7 @@ impl<const N: usize> Samples<'_, Histogram, N> {
 impl<const N: usize> Samples<'_, Summary, N> {
     /// Writes a summary.
     pub fn add(&mut self, labels: [&str; N], Summary { sum, count }: Summary) {
-        self.writer.begin(&labels);
+        self.writer.set_labels(&labels);
         self.writer.sample("_sum", None, sum.into());
         self.writer.sample("_count", None, count.into());
     }
@@ -139,22 +139,22 @@ struct Merged<'p> {
     allowed: &'p Allowed,
     series: Vec<(String, Number)>,
     /// Index by series.
-    places: HashMap<String, usize>,
+    indices: HashMap<String, usize>,
 }
 
 impl<'p> Merged<'p> {
     fn new(allowed: &'p Allowed) -> Self {
-        Merged { allowed, series: Vec::new(), places: HashMap::new() }
+        Merged { allowed, series: Vec::new(), indices: HashMap::new() }
     }
 
     fn add(&mut self, series: String, value: Number) {
-        if let Some(place) = self.places.get(&series) {
+        if let Some(place) = self.indices.get(&series) {
             if let Some((_, sum)) = self.series.get_mut(*place) {
-                *sum = sum.plus(value);
+                *sum = sum.saturating_add(value);
             }
             return;
         }
-        self.places.insert(series.clone(), self.series.len());
+        self.indices.insert(series.clone(), self.series.len());
         self.series.push((series, value));
     }
 }
@@ -164,7 +164,7 @@ struct Writer<'p> {
     desc: &'static Desc,
     names: &'static [&'static str],
     /// False for a disabled family.
-    shown: bool,
+    enabled: bool,
     /// Present if labels of the family are constrained.
     merged: Option<Merged<'p>>,
     /// Header and samples so far, moved to `families` in the end.
@@ -174,20 +174,20 @@ struct Writer<'p> {
     /// Text of the labels of the current series.
     labels: String,
     /// Number of replaced values in `labels`.
-    changed: u64,
+    replaced: u64,
 }
 
 impl Writer<'_> {
     /// Stores the text of the labels of a series.
-    fn begin(&mut self, values: &[&str]) {
+    fn set_labels(&mut self, values: &[&str]) {
         self.labels.clear();
-        self.changed = 0;
+        self.replaced = 0;
         let allowed = self.merged.as_ref().map(|merged| merged.allowed);
         for (at, (name, value)) in self.names.iter().zip(values).enumerate() {
             let comma = if at == 0 { "" } else { "," };
             let refused =
                 allowed.and_then(|allowed| allowed.get(*name)).is_some_and(|values| !values.contains(*value));
-            self.changed = self.changed.saturating_add(refused.into());
+            self.replaced = self.replaced.saturating_add(refused.into());
             let _ = write!(self.labels, "{comma}{name}=\"");
             escape(&mut self.labels, if refused { UNEXPECTED } else { value });
             self.labels.push('"');
@@ -196,20 +196,20 @@ impl Writer<'_> {
 
     /// Writes a sample of the current series.
     fn sample(&mut self, suffix: &'static str, bound: Option<&str>, value: Number) {
-        if !self.shown {
+        if !self.enabled {
             return;
         }
         let series = Series { name: self.desc.name, suffix, labels: &self.labels, bound };
         let Some(merged) = &mut self.merged else {
-            line(&mut self.text, self.desc, format_args!("{series} {value}"));
+            append_sample(&mut self.text, self.desc, format_args!("{series} {value}"));
             return;
         };
         let events = match (self.desc.kind, suffix) {
-            (Kind::Counter, _) | (_, "_count") => value.events(),
+            (Kind::Counter, _) | (_, "_count") => value.event_count(),
             (Kind::Histogram | Kind::Summary, _) => 0,
             (Kind::Gauge, _) => 1,
         };
-        *self.unexpected = self.unexpected.saturating_add(self.changed.saturating_mul(events));
+        *self.unexpected = self.unexpected.saturating_add(self.replaced.saturating_mul(events));
         merged.add(series.to_string(), value);
     }
 }
@@ -219,7 +219,7 @@ impl Drop for Writer<'_> {
     fn drop(&mut self) {
         let merged = self.merged.take().map(|merged| merged.series).unwrap_or_default();
         for (series, value) in merged {
-            line(&mut self.text, self.desc, format_args!("{series} {value}"));
+            append_sample(&mut self.text, self.desc, format_args!("{series} {value}"));
         }
         if !self.text.is_empty() {
             self.families.insert(self.desc.name, std::mem::take(&mut self.text));
@@ -228,7 +228,7 @@ impl Drop for Writer<'_> {
 }
 
 /// Appends a sample to the text of a family, after the header.
-fn line(text: &mut String, desc: &Desc, sample: fmt::Arguments<'_>) {
+fn append_sample(text: &mut String, desc: &Desc, sample: fmt::Arguments<'_>) {
     if text.is_empty() {
         let Desc { name, kind, stability, help } = desc;
         let prefix = stability.prefix();

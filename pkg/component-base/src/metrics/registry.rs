@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Counter, Described, Family, HistogramVec, Metric, MetricVec, Page, Selection, Stability};
+use super::{AnyFamily, Counter, Family, HistogramVec, Metric, MetricVec, Page, Selection, Stability};
 
 const REGISTERED: Family<Counter, 2> = Family::counter(
     Stability::Beta,
@@ -24,16 +24,16 @@ const UNEXPECTED: Family<Counter, 0> = Family::counter(
     [],
 );
 /// Families that the registry writes itself.
-const OWN: [&dyn Described; 4] = [&REGISTERED, &DISABLED, &HIDDEN, &UNEXPECTED];
+const REGISTRY_FAMILIES: [&dyn AnyFamily; 4] = [&REGISTERED, &DISABLED, &HIDDEN, &UNEXPECTED];
 
 /// Writes registered families to a page.
-type Collect = Arc<dyn Fn(&mut Page<'_>) + Send + Sync>;
+type Collector = Arc<dyn Fn(&mut Page<'_>) + Send + Sync>;
 
 #[derive(Default)]
 struct Inner {
     /// Stability by name.
     families: BTreeMap<&'static str, Stability>,
-    collects: Vec<Collect>,
+    collectors: Vec<Collector>,
 }
 
 /// Metrics of one server. It is created once per server and passed to the constructors of its components,
@@ -46,19 +46,19 @@ impl MetricsRegistry {
     pub fn register<M: Metric>(&self, family: &'static Family<M, 0>) -> M {
         let metric = M::new(family.options);
         let written = metric.clone();
-        self.collect(&[family], move |page| page.family(family).metric([], &written));
+        self.collect(&[family], move |page| page.family(family).write([], &written));
         metric
     }
 
     /// Registers a family with labels. Its series are created by [`MetricVec::with`].
     pub fn register_vec<M: Metric, const N: usize>(&self, family: &'static Family<M, N>) -> MetricVec<M, N> {
         let metrics = MetricVec::new(family);
-        self.add(&metrics);
+        self.register_existing(&metrics);
         metrics
     }
 
     /// Registers an existing family with labels.
-    pub fn add<M: Metric, const N: usize>(&self, metrics: &MetricVec<M, N>) {
+    pub fn register_existing<M: Metric, const N: usize>(&self, metrics: &MetricVec<M, N>) {
         let written = metrics.clone();
         self.collect(&[metrics.family()], move |page| written.write(page));
     }
@@ -72,30 +72,30 @@ impl MetricsRegistry {
         let histograms = histograms.clone();
         self.collect(&[family], move |page| {
             let mut samples = page.family(family);
-            histograms.for_each(|labels, histogram| samples.counted(labels, histogram.count()));
+            histograms.for_each(|labels, histogram| samples.add_nonzero(labels, histogram.count()));
         });
     }
 
     /// Registers families whose values are read on each scrape. `write` must write no other families.
     pub fn collect(
         &self,
-        families: &[&'static dyn Described],
+        families: &[&'static dyn AnyFamily],
         write: impl Fn(&mut Page<'_>) + Send + Sync + 'static,
     ) {
         let mut inner = self.lock();
         inner.families.extend(families.iter().map(|family| (family.desc().name, family.desc().stability)));
-        inner.collects.push(Arc::new(write));
+        inner.collectors.push(Arc::new(write));
     }
 
     /// Renders the page of `/metrics`: all registered families, and upstream's families about the registry.
     pub fn render(&self, selection: &Selection) -> String {
         let mut page = self.page(selection);
         let mut registered = page.family(&REGISTERED);
-        for (level, count) in self.registered() {
+        for (level, count) in self.write_registered() {
             registered.add(["", level], count);
         }
         drop(registered);
-        page.family(&DISABLED).add([], selection.disabled());
+        page.family(&DISABLED).add([], selection.disabled_count());
         page.family(&HIDDEN).add([], 0);
         let unexpected = page.unexpected();
         page.family(&UNEXPECTED).add([], unexpected);
@@ -104,16 +104,16 @@ impl MetricsRegistry {
 
     fn page<'s>(&self, selection: &'s Selection) -> Page<'s> {
         // A copy, because a component may register a family at any time.
-        let collects = self.lock().collects.clone();
+        let collects = self.lock().collectors.clone();
         let mut page = Page::new(selection);
         collects.iter().for_each(|collect| collect(&mut page));
         page
     }
 
     /// Returns the number of families of each stability level, with the registry's own.
-    fn registered(&self) -> [(&'static str, usize); 3] {
+    fn write_registered(&self) -> [(&'static str, usize); 3] {
         let inner = self.lock();
-        let own = OWN.iter().map(|family| family.desc().stability);
+        let own = REGISTRY_FAMILIES.iter().map(|family| family.desc().stability);
         let all: Vec<Stability> = inner.families.values().copied().chain(own).collect();
         let count = |wanted: &[Stability]| all.iter().filter(|level| wanted.contains(level)).count();
         [

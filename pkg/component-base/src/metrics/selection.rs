@@ -26,7 +26,7 @@ impl Selection {
     ///
     /// # Errors
     /// The first invalid name.
-    pub fn without(mut self, names: Vec<String>) -> Result<Self, InvalidNameError> {
+    pub fn disable(mut self, names: Vec<String>) -> Result<Self, InvalidNameError> {
         for name in names {
             if !is_name(&name, ":") {
                 return Err(InvalidNameError(name));
@@ -61,7 +61,7 @@ impl Selection {
     }
 
     /// Returns the number of disabled names.
-    pub(super) fn disabled(&self) -> usize {
+    pub(super) fn disabled_count(&self) -> usize {
         self.disabled.len()
     }
 

@@ -31,7 +31,7 @@ struct Series<M, const N: usize> {
     labels: Arc<[Box<str>; N]>,
     metric: M,
     /// True if the series is written even at zero.
-    shown_at_zero: bool,
+    exported_at_zero: bool,
 }
 
 impl<M, const N: usize> Series<M, N> {
@@ -42,7 +42,7 @@ impl<M, const N: usize> Series<M, N> {
 
 impl<M: Metric, const N: usize> MetricVec<M, N> {
     /// Creates an empty family that is exported only after
-    /// [`MetricsRegistry::add`](super::MetricsRegistry::add), for metrics that exist before their server.
+    /// [`MetricsRegistry::register_existing`](super::MetricsRegistry::add), for metrics that exist before their server.
     pub fn new(family: &'static Family<M, N>) -> Self {
         MetricVec(Arc::new(Inner { family, series: Mutex::default() }))
     }
@@ -50,20 +50,20 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
     /// Returns the metric with these label values. It takes a lock, so hot paths keep the result. A counter or
     /// histogram is on the page after its first count. A new metric beyond 32,768 series is not exported.
     pub fn with(&self, labels: [&str; N]) -> M {
-        self.series(labels, false)
+        self.find_or_insert(labels, false)
     }
 
     /// As [`with`](Self::with), for a series that is on the page before its first count.
-    pub fn shown_at_zero(&self, labels: [&str; N]) -> M {
-        self.series(labels, true)
+    pub fn with_zero(&self, labels: [&str; N]) -> M {
+        self.find_or_insert(labels, true)
     }
 
-    fn series(&self, labels: [&str; N], shown_at_zero: bool) -> M {
+    fn find_or_insert(&self, labels: [&str; N], exported_at_zero: bool) -> M {
         let mut all = self.lock();
         match all.binary_search_by(|series| series.labels().cmp(&labels)) {
             Ok(at) => {
                 let known = all.get_mut(at).map(|series| {
-                    series.shown_at_zero |= shown_at_zero;
+                    series.exported_at_zero |= exported_at_zero;
                     series.metric.clone()
                 });
                 known.unwrap_or_else(|| M::new(self.0.family.options))
@@ -72,7 +72,7 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
                 let metric = M::new(self.0.family.options);
                 if all.len() < SERIES_MAX {
                     let labels = Arc::new(labels.map(Box::from));
-                    all.insert(at, Series { labels, metric: metric.clone(), shown_at_zero });
+                    all.insert(at, Series { labels, metric: metric.clone(), exported_at_zero });
                 }
                 metric
             }
@@ -96,8 +96,8 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
     pub(super) fn write(&self, page: &mut Page<'_>) {
         let mut samples = page.family(self.0.family);
         for series in &self.snapshot() {
-            if series.shown_at_zero || !series.metric.is_unused() {
-                samples.metric(series.labels(), &series.metric);
+            if series.exported_at_zero || !series.metric.is_unused() {
+                samples.write(series.labels(), &series.metric);
             }
         }
     }

@@ -62,9 +62,9 @@ impl FlowControl {
                 let name = meta::text(wanted, "name");
                 let kept =
                     client.reconcile("", name, &|current| revised(client.row(), current, wanted)).await;
-                let kept = settled(kept)?.and_then(|kept| kept.object);
+                let kept = ignore_conflict(kept)?.and_then(|kept| kept.object);
                 if let Some(schema) = kept.filter(|object| tree::text(object, "kind") == "FlowSchema") {
-                    settled(self.dangling.report(&schema).await)?;
+                    ignore_conflict(self.dangling.report(&schema).await)?;
                 }
             }
         }
@@ -81,19 +81,19 @@ impl FlowControl {
         for (client, objects) in [&self.schemas, &self.levels] {
             let present = client.list("", ReadFreshness::Cached).await?;
             for unwanted in present.iter().filter(|object| is_obsolete(object, objects)) {
-                settled(client.delete_exact(unwanted).await)?;
+                ignore_conflict(client.delete_exact(unwanted).await)?;
             }
         }
         let (schemas, _) = &self.schemas;
         for schema in schemas.list("", ReadFreshness::Cached).await? {
-            settled(self.dangling.report(&schema).await)?;
+            ignore_conflict(self.dangling.report(&schema).await)?;
         }
         Ok(())
     }
 }
 
 /// Returns the result of a step; `None` after a conflict, which the next round resolves.
-fn settled<T>(outcome: registry::Result<T>) -> Result<Option<T>, Error> {
+fn ignore_conflict<T>(outcome: registry::Result<T>) -> Result<Option<T>, Error> {
     match outcome {
         Ok(value) => Ok(Some(value)),
         Err(status) if matches!(status.reason, Reason::Conflict | Reason::NotFound) => Ok(None),

@@ -119,14 +119,14 @@ fn with_subjects_of(template: &Object, old: &Object) -> Object {
 }
 
 async fn ensure_role(client: &Client, expected: &Object) -> registry::Result<Reconciled> {
-    let (namespace, name) = place(expected);
+    let (namespace, name) = namespace_and_name(expected);
     client.reconcile(namespace, name, &|current| role(current, expected)).await
 }
 
 /// Replaces a binding to another role instead of updating it, so that the permission to bind the role is
 /// checked again.
 async fn ensure_binding(client: &Client, expected: &Object) -> registry::Result<Reconciled> {
-    let (namespace, name) = place(expected);
+    let (namespace, name) = namespace_and_name(expected);
     let current = client.get(namespace, name, ReadFreshness::Cached).await?;
     if let Some(current) = current.filter(|current| !is_protected(current) && !same_role(current, expected)) {
         client.delete_exact(&current).await?;
@@ -134,16 +134,16 @@ async fn ensure_binding(client: &Client, expected: &Object) -> registry::Result<
     client.reconcile(namespace, name, &|current| binding(current, expected)).await
 }
 
-fn place(object: &Object) -> (&str, &str) {
+fn namespace_and_name(object: &Object) -> (&str, &str) {
     (meta::text(object, "namespace"), meta::text(object, "name"))
 }
 
 /// Converts a failure to a message with the object's name.
 fn outcome(object: &Object, outcome: registry::Result<Reconciled>) -> Result<(), Error> {
     let kind = tree::text(object, "kind").to_ascii_lowercase();
-    let (namespace, name) = place(object);
+    let (namespace, name) = namespace_and_name(object);
     let kept = outcome.map_err(|status| {
-        Error::Status(status).within(format!("unable to reconcile {kind}.{GROUP}/{name}"))
+        Error::Status(status).context(format!("unable to reconcile {kind}.{GROUP}/{name}"))
     })?;
     if kept.written {
         tracing::debug!(kind, namespace, name, "created or completed");

@@ -71,7 +71,7 @@ impl Lock {
             return Ok(false);
         }
         if holder == self.identity {
-            self.metrics.read_again();
+            self.metrics.record_slow_path();
         }
         let written = self.client.update(LEASE, &self.lease_held_by_self(Some(lease), now)).await?;
         self.observe(written);
@@ -85,7 +85,7 @@ impl Lock {
     pub(super) async fn release(&mut self, now: UnixTime) -> Result<(), RequestError> {
         let Some(lease) = self.client.get(LEASE).await? else { return Ok(()) };
         if holder(&lease) == self.identity {
-            let released = self.client.update(LEASE, &released(&lease, now)).await?;
+            let released = self.client.update(LEASE, &released_lease(&lease, now)).await?;
             self.observe(released);
         }
         Ok(())
@@ -99,11 +99,11 @@ impl Lock {
 
     /// Builds the lease with this server as holder.
     fn lease_held_by_self(&self, current: Option<&Object>, now: UnixTime) -> Object {
-        held(current, &self.identity, self.duration, now)
+        acquired_lease(current, &self.identity, self.duration, now)
     }
 }
 
-fn held(current: Option<&Object>, identity: &str, duration: Duration, now: UnixTime) -> Object {
+fn acquired_lease(current: Option<&Object>, identity: &str, duration: Duration, now: UnixTime) -> Object {
     let now = now.rfc3339_micro().to_string();
     let before = current.and_then(|lease| tree::child(lease, "spec"));
     let transitions = before.map_or(0, |spec| tree::integer(spec, "leaseTransitions"));
@@ -122,7 +122,7 @@ fn held(current: Option<&Object>, identity: &str, duration: Duration, now: UnixT
 }
 
 /// Builds the lease without a holder. It contains the time of the release.
-fn released(current: &Object, now: UnixTime) -> Object {
+fn released_lease(current: &Object, now: UnixTime) -> Object {
     let now = now.rfc3339_micro().to_string();
     let transitions = object::get_i64(current, &["spec", "leaseTransitions"]).unwrap_or(0);
     let spec = json!({
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn lease_counts_transitions_and_has_acquire_time() {
-        let first = held(None, "a", Duration::from_secs(15), UnixTime::from_seconds(0));
+        let first = acquired_lease(None, "a", Duration::from_secs(15), UnixTime::from_seconds(0));
         let expected = |holder: &str, acquired: &str, renewed: &str, transitions: i64| {
             json!({
                 "holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": acquired,
@@ -181,11 +181,11 @@ mod tests {
         let begin = "1970-01-01T00:00:00.000000Z";
         let later = "1970-01-01T00:01:00.000001Z";
         assert_eq!(spec(&first), expected("a", begin, begin, 0));
-        let renewed = held(Some(&first), "a", Duration::from_secs(15), AT);
+        let renewed = acquired_lease(Some(&first), "a", Duration::from_secs(15), AT);
         assert_eq!(spec(&renewed), expected("a", begin, later, 0));
-        let taken = held(Some(&first), "b", Duration::from_secs(15), AT);
+        let taken = acquired_lease(Some(&first), "b", Duration::from_secs(15), AT);
         assert_eq!(spec(&taken), expected("b", later, later, 1));
-        let released = released(&taken, AT);
+        let released = released_lease(&taken, AT);
         assert_eq!(holder(&released), "");
         assert_eq!(object::get_i64(&released, &["spec", "leaseTransitions"]), Some(1));
     }
@@ -193,7 +193,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn lease_is_valid_from_observation() {
         let since = Instant::now();
-        let lease = held(None, "a", Duration::from_secs(15), UnixTime::from_seconds(0));
+        let lease = acquired_lease(None, "a", Duration::from_secs(15), UnixTime::from_seconds(0));
         assert!(is_valid(&lease, since, since + Duration::from_millis(14_999)));
         assert!(!is_valid(&lease, since, since + Duration::from_secs(15)));
         assert!(!is_valid(&Object::new(), since, since));

@@ -41,7 +41,7 @@ impl PeerDiscovery {
     ///
     /// # Errors
     /// The document is invalid.
-    pub(super) fn take(&mut self, document: &[u8]) -> Result<(), schema::json::Error> {
+    pub(super) fn add_document(&mut self, document: &[u8]) -> Result<(), schema::json::Error> {
         let decoded = decode_within(&AGGREGATED, document, DecodeBudget::of_body(document.len()));
         let list = decoded?.object;
         for group in children(&list, "items") {
@@ -62,7 +62,7 @@ impl PeerDiscovery {
     }
 
     /// Returns a copy without some versions.
-    pub(super) fn without(&self, left_out: impl Fn(&str, &str) -> bool) -> PeerDiscovery {
+    pub(super) fn without_versions(&self, left_out: impl Fn(&str, &str) -> bool) -> PeerDiscovery {
         let resources = self.resources.iter().filter(|name| !left_out(&name.group, &name.version));
         let resources: HashSet<Name> = resources.cloned().collect();
         if resources.len() == self.resources.len() {
@@ -97,8 +97,8 @@ mod tests {
             {"metadata": {"name": "batch"}, "versions": [version("v1", "jobs"), version("v2", "jobs")]},
             {"metadata": {"name": "e.com"}, "versions": [version("v1", "things")]},
         ]});
-        said.take(core.to_string().as_bytes()).unwrap();
-        said.take(named.to_string().as_bytes()).unwrap();
+        said.add_document(core.to_string().as_bytes()).unwrap();
+        said.add_document(named.to_string().as_bytes()).unwrap();
         said
     }
 
@@ -113,15 +113,16 @@ mod tests {
         assert!(!serves(&said, "batch", "v1", "cronjobs"));
         let names: Vec<&str> = said.groups.iter().map(|group| text_at(group, "metadata", "name")).collect();
         assert_eq!(names, ["batch", "e.com"]);
-        assert!(PeerDiscovery::default().take(b"[]").is_err());
+        assert!(PeerDiscovery::default().add_document(b"[]").is_err());
     }
 
     #[test]
     fn excluded_versions_vanish_from_groups_and_resources() {
-        let less = said().without(|group, version| group == "e.com" || (group, version) == ("batch", "v2"));
+        let less =
+            said().without_versions(|group, version| group == "e.com" || (group, version) == ("batch", "v2"));
         assert!(serves(&less, "batch", "v1", "jobs") && !serves(&less, "batch", "v2", "jobs"));
         assert!(!serves(&less, "e.com", "v1", "things"));
         assert_eq!(less.groups.len(), 1);
-        assert_eq!(said().without(|_, _| false), said());
+        assert_eq!(said().without_versions(|_, _| false), said());
     }
 }

@@ -69,11 +69,11 @@ pub(super) struct WorkQueueMetrics {
 }
 
 pub struct QueueMetrics {
-    begun: Counter,
-    waiting: Gauge,
+    adds: Counter,
+    depth: Gauge,
     retries: Counter,
-    late: Histogram,
-    work: Histogram,
+    queue_seconds: Histogram,
+    work_seconds: Histogram,
     /// Start of the current round.
     running: Mutex<Option<Instant>>,
 }
@@ -106,11 +106,11 @@ impl WorkQueueMetrics {
         // Queue names contain no spaces.
         let name = what.replace(' ', "_");
         let create = |name: &str| QueueMetrics {
-            begun: self.adds.shown_at_zero([name]),
-            waiting: self.depth.with([name]),
-            retries: self.retries.shown_at_zero([name]),
-            late: self.queue_seconds.shown_at_zero([name]),
-            work: self.work_seconds.shown_at_zero([name]),
+            adds: self.adds.with_zero([name]),
+            depth: self.depth.with([name]),
+            retries: self.retries.with_zero([name]),
+            queue_seconds: self.queue_seconds.with_zero([name]),
+            work_seconds: self.work_seconds.with_zero([name]),
             running: Mutex::default(),
         };
         let mut queues = locked(&self.queues);
@@ -128,19 +128,19 @@ impl QueueMetrics {
     /// failure.
     pub async fn observed<T>(&self, due: Instant, retry: bool, round: impl Future<Output = T>) -> T {
         let began = Instant::now();
-        self.begun.increment();
+        self.adds.increment();
         self.retries.add(retry.into());
-        self.late.observe_duration(began.saturating_duration_since(due));
+        self.queue_seconds.observe_duration(began.saturating_duration_since(due));
         *self.running() = Some(began);
         let done = round.await;
         *self.running() = None;
-        self.work.observe_duration(began.elapsed());
+        self.work_seconds.observe_duration(began.elapsed());
         done
     }
 
     /// Sets the number of waiting items.
     pub fn waiting(&self, items: usize) {
-        self.waiting.set_count(items);
+        self.depth.set_count(items);
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Instant>> {

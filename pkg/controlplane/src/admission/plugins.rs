@@ -31,9 +31,9 @@ use crate::system::{self, SystemTimers};
 /// Shared dependencies of the clients of webhooks.
 pub(crate) struct WebhookClients<'a> {
     /// Transports to webhooks.
-    pub(crate) ways: Dialers,
+    pub(crate) dialers: Dialers,
     /// Credentials of webhooks at this server.
-    pub(crate) itself: Credentials,
+    pub(crate) loopback: Credentials,
     pub(crate) calls: &'a Arc<ClientMetrics>,
 }
 
@@ -59,7 +59,7 @@ impl PluginChain {
         clients: WebhookClients<'_>,
         metrics_registry: &MetricsRegistry,
     ) -> Result<Self, RunError> {
-        let WebhookClients { ways, itself, calls } = clients;
+        let WebhookClients { dialers, loopback, calls } = clients;
         let (namespaces, following_namespaces) = Namespaces::new(registry);
         let configurations = Configurations::read(&config.admission, config.gates)?.with_metrics(calls);
         let objects = Arc::new(StoredObjects::new(registry.clone()));
@@ -71,8 +71,8 @@ impl PluginChain {
         let metrics = Arc::new(WebhookMetrics::new(metrics_registry));
         let deps = dynamic_admission(registry, served, authorizer, &objects, metrics_registry);
         let caller = |credentials: &WebhookCredentials| {
-            let credentials = credentials.clone().with_own_credentials(itself.clone());
-            Arc::new(WebhookCalls::new(ways.clone(), credentials, Arc::clone(calls)))
+            let credentials = credentials.clone().with_own_credentials(loopback.clone());
+            Arc::new(WebhookCalls::new(dialers.clone(), credentials, Arc::clone(calls)))
         };
         let webhooks = |credentials: &WebhookCredentials| Webhooks {
             source: Arc::new(source.clone()),

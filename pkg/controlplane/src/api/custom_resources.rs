@@ -20,7 +20,7 @@ use controllers::hook::{StartEvent, start_event};
 pub(super) struct CustomResourceParts {
     pub(super) run: BoxFuture<'static, ()>,
     /// Completes when all CRDs are loaded.
-    pub(super) known: StartEvent,
+    pub(super) loaded: StartEvent,
     /// Completes when all CRDs that existed at start are served.
     pub(super) served: StartEvent,
     /// Completes when the APIServices of built-in versions exist.
@@ -55,12 +55,12 @@ pub(super) fn custom_resources(
     let watches = Arc::clone(&metrics.watches);
     let cel_times = Arc::clone(&metrics.cel_times);
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
-    let known = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
+    let loaded = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
     let (custom, definitions) =
-        CustomResources::new(registry, kinds, webhooks, known, Arc::clone(&metrics.definitions))?;
+        CustomResources::new(registry, kinds, webhooks, loaded, Arc::clone(&metrics.definitions))?;
     let (first, all_defined) = oneshot::channel();
     let (services, service_informer) = ApiServices::new(registry, &served.now().catalog, custom.versions())?;
-    let mut known = start_event(custom.loaded());
+    let mut loaded = start_event(custom.loaded());
     let registered = start_event(services.registered());
     let kinds = custom.kinds();
     // The channel is closed at shutdown.
@@ -71,12 +71,12 @@ pub(super) fn custom_resources(
         let (load_all, needed) = oneshot::channel();
         start = future::select(needed, deferred).map(drop).boxed();
         lazy = Some(OnDemandDefinitions { requests, load_all: Some(load_all) });
-        known = start_event(future::ready(()));
+        loaded = start_event(future::ready(()));
         all_served = start_event(future::ready(()));
     }
     let run = Box::pin(async move {
         let definitions = start.then(|()| definitions.run());
         tokio::join!(definitions, custom.run(first, lazy), service_informer.run(), services.run());
     });
-    Ok(CustomResourceParts { run, known, served: all_served, registered, kinds })
+    Ok(CustomResourceParts { run, loaded, served: all_served, registered, kinds })
 }

@@ -28,7 +28,7 @@ pub(super) struct RemoteServers {
     /// Shared dependencies of conversion webhooks.
     pub(super) webhooks: ConversionDeps,
     /// Transports to webhooks.
-    pub(super) ways: Dialers,
+    pub(super) dialers: Dialers,
     pub(super) run: BoxFuture<'static, ()>,
     pub(super) hooks: Vec<PostStartHook>,
     /// Completes when the APIServices of built-in versions are available.
@@ -63,13 +63,13 @@ pub(super) fn remote_servers(
         calls: Arc::clone(&process.webhooks),
         entropy: Arc::new(SystemEntropy),
     };
-    let hooks = aggregator::HOOKS.map(|name| hook(name, start_event(aggregator.settled()))).into();
+    let hooks = aggregator::HOOKS.map(|name| hook(name, start_event(aggregator.synced()))).into();
     let available = start_event(aggregator.available(api_services::names(&served.now().catalog)));
     let run = Box::pin(async move {
         tokio::join!(service_informer.run(), registrations.run(), aggregator.run());
     });
-    let ways = webhooks.dialers.clone();
-    Ok(RemoteServers { aggregation, webhooks, ways, run, hooks, available })
+    let dialers = webhooks.dialers.clone();
+    Ok(RemoteServers { aggregation, webhooks, dialers, run, hooks, available })
 }
 
 /// Returns the routing mode of connections to Services.

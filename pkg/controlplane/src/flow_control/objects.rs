@@ -57,19 +57,19 @@ fn subject(subject: &Object) -> Option<Subject> {
 
 fn resource_rule(rule: &Object) -> ResourceRule {
     ResourceRule {
-        verbs: owned(rule, "verbs"),
-        groups: owned(rule, "apiGroups"),
-        resources: owned(rule, "resources"),
+        verbs: strings(rule, "verbs"),
+        groups: strings(rule, "apiGroups"),
+        resources: strings(rule, "resources"),
         cluster_scope: flag(rule, "clusterScope"),
-        namespaces: owned(rule, "namespaces"),
+        namespaces: strings(rule, "namespaces"),
     }
 }
 
 fn non_resource_rule(rule: &Object) -> NonResourceRule {
-    NonResourceRule { verbs: owned(rule, "verbs"), paths: owned(rule, "nonResourceURLs") }
+    NonResourceRule { verbs: strings(rule, "verbs"), paths: strings(rule, "nonResourceURLs") }
 }
 
-fn owned(object: &Object, member: &str) -> Vec<String> {
+fn strings(object: &Object, member: &str) -> Vec<String> {
     texts(object, member).map(str::to_owned).collect()
 }
 

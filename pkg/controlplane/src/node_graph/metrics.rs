@@ -25,7 +25,7 @@ impl Default for Durations {
 
 impl Clone for Durations {
     fn clone(&self) -> Self {
-        Durations(self.0.each_ref().map(|both| both.each_ref().map(Histogram::detached)))
+        Durations(self.0.each_ref().map(|both| both.each_ref().map(Histogram::deep_clone)))
     }
 }
 
@@ -42,7 +42,7 @@ impl Durations {
         let mut samples = page.family(&ACTIONS);
         for (name, [there, deleted]) in names.iter().zip(&self.0) {
             for (verb, histogram) in [("Add", there), ("Delete", deleted)] {
-                samples.used([&format!("{verb}{name}")], histogram);
+                samples.write_used([&format!("{verb}{name}")], histogram);
             }
         }
     }

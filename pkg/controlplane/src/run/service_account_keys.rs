@@ -96,7 +96,7 @@ fn of_files(config: &Config) -> Result<ServiceAccountKeys, RunError> {
     let signing = match &files.signing_key_file {
         Some(path) => Some(read(path)?),
         None if files.key_files.is_empty() => {
-            Some(own(&config.serving.cert_dir.join(FILE), Durability::of(config))?)
+            Some(load_or_generate(&config.serving.cert_dir.join(FILE), Durability::of(config))?)
         }
         None => None,
     };
@@ -127,7 +127,7 @@ fn read(path: &Path) -> Result<String, RunError> {
 }
 
 /// Returns the generated key. The first call generates it.
-fn own(path: &Path, keeping: Durability) -> Result<String, RunError> {
+fn load_or_generate(path: &Path, keeping: Durability) -> Result<String, RunError> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let text =

@@ -50,7 +50,7 @@ impl InitialSnapshot {
     ///
     /// # Errors
     /// [`RunError::Store`].
-    async fn opened(self) -> Result<Option<Arc<dyn Archive>>, RunError> {
+    async fn finish(self) -> Result<Option<Arc<dyn Archive>>, RunError> {
         let Some(opening) = self.0 else { return Ok(None) };
         let opened = opening.await.map_err(|error| storage::Error::Internal(error.to_string()))?;
         Ok(Some(Arc::new(opened?)))
@@ -87,7 +87,7 @@ impl Store {
         dialer: Option<Dialer>,
         metrics: &MetricsRegistry,
     ) -> Result<Self, RunError> {
-        let begin = begin.opened().await?;
+        let begin = begin.finish().await?;
         match config {
             StorageConfig::Memory(MemoryConfig { shared: Some(memory), .. }) => {
                 Ok(Store::of(Arc::clone(memory) as _, Size::Unknown))
@@ -150,8 +150,8 @@ impl Store {
     pub(super) fn snapshots(&self) -> Option<TakeSnapshot> {
         let image = self.image.clone()?;
         Some(Arc::new(move || {
-            let pieces = image().and_then(|image| snapshot::pieces(&image));
-            Ok(Box::new(pieces.map_err(|error| error.to_string())?) as server::Pieces)
+            let pieces = image().and_then(|image| snapshot::encode(&image));
+            Ok(Box::new(pieces.map_err(|error| error.to_string())?) as server::SnapshotChunks)
         }))
     }
 

@@ -104,7 +104,7 @@ impl Packet {
     }
 
     /// Cancels a dial request.
-    pub(crate) fn give_up(random: i64) -> Self {
+    pub(crate) fn close_dial(random: i64) -> Self {
         Self::of(CLOSE_DIAL, Payload::CloseDial(CloseDial { random }))
     }
 

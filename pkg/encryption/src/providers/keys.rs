@@ -60,7 +60,7 @@ impl Keys {
                 Algorithm::Secretbox => Secretbox::new(secret).map(Cipher::Secretbox),
             };
             let failed = || format!("error while creating cipher for named key {name}");
-            Ok((format!("{name}:"), cipher.map_err(|error| error.within(&failed()))?))
+            Ok((format!("{name}:"), cipher.map_err(|error| error.context(&failed()))?))
         };
         Ok(Keys { algorithm, keys: keys.iter().map(cipher).collect::<Result<_, _>>()? })
     }

@@ -11,7 +11,7 @@ use crate::{DecryptedValue, Error, KmsProvider};
 pub(super) enum Step<'a> {
     Done(Result<DecryptedValue, Error>),
     /// A plugin must be called. Pass its result to [`Decryption::record_result`].
-    Ask(&'a dyn KmsProvider, &'a [u8]),
+    CallPlugin(&'a dyn KmsProvider, &'a [u8]),
 }
 
 /// Decryption state of one value.
@@ -19,22 +19,30 @@ pub(super) struct Decryption<'a> {
     of: &'a Inner,
     stored: &'a Bytes,
     context: &'a [u8],
-    began: Instant,
+    started_at: Instant,
     /// Number of providers tried so far.
     tried: usize,
-    opened: Option<DecryptedValue>,
+    decrypted: Option<DecryptedValue>,
     errors: Vec<Error>,
 }
 
 impl<'a> Decryption<'a> {
     pub(super) fn new(of: &'a Inner, stored: &'a Bytes, context: &'a [u8]) -> Self {
-        Decryption { of, stored, context, began: Instant::now(), tried: 0, opened: None, errors: Vec::new() }
+        Decryption {
+            of,
+            stored,
+            context,
+            started_at: Instant::now(),
+            tried: 0,
+            decrypted: None,
+            errors: Vec::new(),
+        }
     }
 
     /// Continues until a provider has decrypted the value, all have been tried, or a plugin must be called.
     pub(super) fn step(&mut self) -> Step<'a> {
         loop {
-            if let Some(opened) = self.opened.take() {
+            if let Some(opened) = self.decrypted.take() {
                 return Step::Done(Ok(opened));
             }
             let Some(part) = self.of.parts.get(self.tried) else { return Step::Done(Err(self.failure())) };
@@ -52,7 +60,7 @@ impl<'a> Decryption<'a> {
                         keys.open(sealed, self.context, |key, how| self.record_key_result(part, key, how));
                     self.record_result(opened);
                 }
-                ProviderImpl::Kms(provider) => return Step::Ask(&**provider, sealed),
+                ProviderImpl::Kms(provider) => return Step::CallPlugin(&**provider, sealed),
             }
         }
     }
@@ -61,10 +69,15 @@ impl<'a> Decryption<'a> {
     pub(super) fn record_result(&mut self, answer: Result<DecryptedValue, Error>) {
         let Some(part) = self.tried.checked_sub(1).and_then(|at| self.of.parts.get(at)) else { return };
         let how = answer.as_ref().map(drop);
-        self.of.metrics.ended(&part.cell, Direction::FromStorage, self.began.elapsed(), how);
+        self.of.metrics.record_transformation(
+            &part.cell,
+            Direction::FromStorage,
+            self.started_at.elapsed(),
+            how,
+        );
         match answer {
             Ok(DecryptedValue { plain, stale }) => {
-                self.opened = Some(DecryptedValue { plain, stale: stale || self.tried > 1 });
+                self.decrypted = Some(DecryptedValue { plain, stale: stale || self.tried > 1 });
             }
             Err(error) => self.errors.push(error),
         }
@@ -74,7 +87,12 @@ impl<'a> Decryption<'a> {
     fn record_key_result(&self, part: &ProviderMetrics, key: Option<usize>, how: Result<(), &Error>) {
         match (key.and_then(|key| part.keys.get(key)), how) {
             (Some(cell), how) => {
-                self.of.metrics.ended(cell, Direction::FromStorage, self.began.elapsed(), how);
+                self.of.metrics.record_transformation(
+                    cell,
+                    Direction::FromStorage,
+                    self.started_at.elapsed(),
+                    how,
+                );
             }
             (None, Err(error)) => self.of.metrics.unknown(&part.cell, error),
             (None, Ok(())) => {}

@@ -95,7 +95,7 @@ impl State {
     }
 
     /// Removes a place and its permit.
-    fn leave(&mut self, user: &Arc<str>, number: u64) {
+    fn remove(&mut self, user: &Arc<str>, number: u64) {
         if let Some(at) = self.waiting.iter().position(|waiter| waiter.number == number) {
             self.waiting.remove(at);
             return;
@@ -121,7 +121,7 @@ impl QueueSlot {
 impl Drop for QueueSlot {
     fn drop(&mut self) {
         let mut state = self.queue.state();
-        state.leave(&self.user, self.number);
+        state.remove(&self.user, self.number);
         state.start_next(self.queue.running_max);
     }
 }

@@ -10,7 +10,7 @@ use jsontree::Value;
 use schema::object::Object;
 
 use super::document::Document;
-use super::{DocumentResult, accept, aggregated_answer};
+use super::{DocumentResult, accept, aggregated_response};
 
 /// Merged document with its encodings.
 pub(crate) struct MergedDiscovery {
@@ -29,7 +29,7 @@ impl MergedDiscovery {
     }
 
     pub(crate) fn respond(&self, request: &Parts, asked: accept::AggregatedOptions) -> DocumentResult {
-        aggregated_answer(request, &self.document, asked, &|| self.tree.clone())
+        aggregated_response(request, &self.document, asked, &|| self.tree.clone())
     }
 }
 

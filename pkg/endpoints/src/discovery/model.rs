@@ -28,7 +28,7 @@ pub struct Version {
     /// Server of the version.
     pub source: Source,
     /// Discovery document of the aggregated server; `None` if the server has never returned one.
-    pub described: Option<Arc<Object>>,
+    pub discovery: Option<Arc<Object>>,
     /// In listing order; subresources may be anywhere.
     pub resources: Vec<ApiResource>,
 }
@@ -112,12 +112,12 @@ fn resources_of(version: &catalog::Version) -> Vec<ApiResource> {
 
 pub fn groups_of(catalog: &Catalog) -> Vec<Group> {
     let version = |version: &catalog::Version| {
-        let (source, described) = match &version.owner {
+        let (source, discovery) = match &version.owner {
             Owner::Builtin => (Source::Builtin, None),
             Owner::Custom => (Source::Custom, None),
-            Owner::Proxied(proxied) => (Source::Proxied { stale: proxied.stale }, proxied.described.clone()),
+            Owner::Proxied(proxied) => (Source::Proxied { stale: proxied.stale }, proxied.discovery.clone()),
         };
-        Version { name: version.name.clone().into(), source, described, resources: resources_of(version) }
+        Version { name: version.name.clone().into(), source, discovery, resources: resources_of(version) }
     };
     let groups = catalog.groups().map(|group| Group {
         name: group.name.clone().into(),

@@ -234,7 +234,7 @@ fn custom_and_proxied_versions_are_listed() {
     let version = |name: &'static str, source| Version {
         name: name.into(),
         source,
-        described: json!({"resources": [{"resource": "gadgets"}]}).as_object().cloned().map(Into::into),
+        discovery: json!({"resources": [{"resource": "gadgets"}]}).as_object().cloned().map(Into::into),
         resources: vec![widget.clone()],
     };
     let mut groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default));
@@ -268,7 +268,7 @@ fn custom_status_precedes_scale() {
         "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
         "versions": [{"name": "v1", "served": true, "storage": true, "subresources": subresources}],
     });
-    let catalog = api::catalog::Catalog::default().with(crate::testing::custom_group(&[spec]));
+    let catalog = api::catalog::Catalog::default().with_group(crate::testing::custom_group(&[spec]));
     let discovery = Discovery::new(move || groups_of(&catalog), String::new(), &VersionInfo::of_this_build());
     let list = json_of(&get(&discovery, "/apis/example.com/v1", &[]));
     let names: Vec<_> =

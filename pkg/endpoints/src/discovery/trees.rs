@@ -86,7 +86,7 @@ pub(super) fn aggregated<'g>(groups: impl Iterator<Item = &'g Group>) -> Object 
 
 fn aggregated_version(group: &Group, version: &Version) -> Value {
     if let Source::Proxied { stale } = version.source {
-        let mut told = version.described.as_deref().cloned().unwrap_or_default();
+        let mut told = version.discovery.as_deref().cloned().unwrap_or_default();
         told.insert("version", version.name.clone().into());
         told.insert("freshness", if stale { "Stale" } else { "Current" }.into());
         return Value::Object(told);

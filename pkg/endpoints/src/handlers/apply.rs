@@ -93,7 +93,7 @@ fn read(notation: ApplyFormat, body: &[u8]) -> Result<Configuration, Box<Status>
 
 fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {
     let decoded = cbor::decode_untyped(body).map_err(|error| match error {
-        cbor::Error::NoRoom(error) => too_large(error),
+        cbor::Error::BudgetExceeded(error) => too_large(error),
         error => apply_error(error),
     })?;
     let value = decoded.map_or(Value::Null, Value::Object);
@@ -102,14 +102,14 @@ fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {
 
 fn from_yaml(body: &[u8]) -> Result<Configuration, Box<Status>> {
     let converted = yaml::to_json(body).map_err(|error| match error {
-        yaml::Error::NoRoom(error) => too_large(error),
+        yaml::Error::BudgetExceeded(error) => too_large(error),
         error => apply_error(format!("error converting YAML to JSON: {error}")),
     })?;
     let strict_error =
         converted.strict_error().map(|error| format!("error converting YAML to JSON: {error}"));
     let room = DecodeBudget::of_body(body.len());
     let decoded = json::decode_untyped_within(&converted.json, room).map_err(|error| match error {
-        json::Error::NoRoom(error) => too_large(error),
+        json::Error::BudgetExceeded(error) => too_large(error),
         error => apply_error(error),
     })?;
     Ok(Configuration { value: decoded.value, duplicates: converted.duplicates, strict_error })

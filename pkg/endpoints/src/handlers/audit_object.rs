@@ -59,12 +59,12 @@ fn json(call: &RequestScope<'_>, object: &Object, version: &str) -> Option<Bytes
         builtin::kind(version, endpoint.kind)?
     };
     let mut out = Vec::new();
-    json_write::encode(message, &shown(call, object, version), &mut out).ok()?;
+    json_write::encode(message, &in_version(call, object, version), &mut out).ok()?;
     Some(out.into())
 }
 
 /// Returns the object in a version. An object of another kind than its resource has no defaults yet.
-fn shown<'o>(call: &RequestScope<'_>, object: &'o Object, version: &str) -> Cow<'o, Object> {
+fn in_version<'o>(call: &RequestScope<'_>, object: &'o Object, version: &str) -> Cow<'o, Object> {
     let endpoint = call.endpoint();
     let row = call.resource();
     if endpoint.kind != row.kind {

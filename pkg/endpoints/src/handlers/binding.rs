@@ -96,7 +96,7 @@ fn assign(pod: &mut Object, binding: &Object, now: UnixTime) -> Result<(), Box<S
         merge(pod, binding, member);
     }
     let condition = Condition { condition_type: "PodScheduled", reason: "", message: "" };
-    pod_conditions::meet(pod, condition, now);
+    pod_conditions::set_condition_true(pod, condition, now);
     Ok(())
 }
 

@@ -112,14 +112,14 @@ async fn admin_access(call: &RequestScope<'_>, path: &Path<'_>) -> ErrorList {
 }
 
 /// True if a member is equal in both statuses.
-fn same(name: &str, new: &Object, old: &Object) -> bool {
+fn is_member_equal(name: &str, new: &Object, old: &Object) -> bool {
     let field = STATUS.member(name);
     field.is_none_or(|field| semantic::equal_members(field, new.get(name), old.get(name)))
 }
 
 /// Checks the permission to bind, which the scheduler has for all claims.
 async fn binding(call: &RequestScope<'_>, new: &Object, old: &Object) -> ErrorList {
-    if same("allocation", new, old) && same("reservedFor", new, old) {
+    if is_member_equal("allocation", new, old) && is_member_equal("reservedFor", new, old) {
         return ErrorList::new();
     }
     let wanted = Attributes {

@@ -74,7 +74,7 @@ async fn status(call: &RequestScope<'_>, name: &str) -> Object {
 /// Checks a component on this machine. Its certificate is not verified, because the response has no effect.
 async fn local(call: &RequestScope<'_>, port: &str) -> Health {
     let url = Url {
-        tls: Some(Trust::Anyone),
+        tls: Some(Trust::AnyServer),
         host: "127.0.0.1".to_owned(),
         port: port.to_owned(),
         path: "/healthz".to_owned(),

@@ -150,7 +150,7 @@ async fn node(call: &RequestScope<'_>) -> Result<Url, Box<Status>> {
     if named.port.is_empty() || named.port == kubelet.port {
         return Ok(kubelet.url(Trust::Kubelet, String::new(), String::new()));
     }
-    Ok(named.at(&kubelet.host, named.port))
+    Ok(named.url(&kubelet.host, named.port))
 }
 
 /// Returns the URL of one pod behind a Service.
@@ -180,7 +180,7 @@ async fn service(call: &RequestScope<'_>) -> Result<Url, Box<Status>> {
         let Some(pod) = place.pod(&call.info.namespace) else { continue };
         match pod_named(call, pod).await {
             Ok(pod) if location::has_address(&pod, place.address) => {
-                return Ok(named.at(place.address, &place.port));
+                return Ok(named.url(place.address, &place.port));
             }
             Ok(_) => {
                 tracing::debug!(address = place.address, "endpoint address is not an address of its pod")

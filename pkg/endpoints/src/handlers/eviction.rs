@@ -284,6 +284,6 @@ fn with_disruption_condition(
         reason: "EvictionByEvictionAPI",
         message: "Eviction API: evicting",
     };
-    pod_conditions::meet(&mut pod, condition, now);
+    pod_conditions::set_condition_true(&mut pod, condition, now);
     Ok(pod)
 }

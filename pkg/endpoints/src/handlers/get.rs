@@ -10,7 +10,7 @@ use kinds::strategy;
 use registry::{StoredRef, codec};
 
 use super::{componentstatus, connect};
-use crate::cpu_pool::HEAVY_READ_BYTES;
+use crate::cpu_pool::POOL_READ_BYTES_MIN;
 use crate::routing::dispatch::Response;
 use crate::scope::RequestScope;
 
@@ -43,7 +43,7 @@ pub(crate) async fn get(call: &mut RequestScope<'_>) -> Result<Response, Box<Sta
                     .map_err(|error| Status::unmapped(error.to_string()))?,
             )
         }
-        _ if element.size() > HEAVY_READ_BYTES => {
+        _ if element.size() > POOL_READ_BYTES_MIN => {
             let main = Arc::clone(&call.route.resource);
             call.reply()?
                 .respond_in_pool(&call.api.cpu_pool, call.user, move |reply| {

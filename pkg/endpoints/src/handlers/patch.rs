@@ -81,7 +81,7 @@ async fn patch_stored(
         let (patch, mut warnings) = parse(kind, bytes, validation)?;
         call.trace.span.event("About to apply patch");
         let live = view::of(call, old)?;
-        let mut new = patched(call, patch, &mut warnings, validation, &live)?;
+        let mut new = apply_patch(call, patch, &mut warnings, validation, &live)?;
         // The warnings are valid even if the update fails later.
         call.warnings.extend(warnings);
         writer.track(Some(&live), &mut new);
@@ -149,7 +149,7 @@ fn parse(
 
 /// Applies the patch to `live` and returns the result in the storage version. Adds strict-validation warnings
 /// of the result to those of the patch.
-fn patched(
+fn apply_patch(
     call: &RequestScope<'_>,
     patch: Patch<'_>,
     strict: &mut Vec<String>,

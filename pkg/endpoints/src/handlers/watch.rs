@@ -30,8 +30,9 @@ pub(crate) async fn watch(
     if call.representation.format == Format::Yaml {
         return Err(not_acceptable(call.formats.stream_media_types()));
     }
-    let begun = Instant::now();
-    let deadline = begun.checked_add(timeout(call, &options)).unwrap_or_else(|| begun + TIMEOUT_MAX);
+    let started_at = Instant::now();
+    let deadline =
+        started_at.checked_add(timeout(call, &options)).unwrap_or_else(|| started_at + TIMEOUT_MAX);
     let registry = &call.api.registry;
     let encoder =
         Encoder::new(call.route.endpoint.row.clone(), call.representation, call.reply()?.table, registry);
@@ -42,7 +43,7 @@ pub(crate) async fn watch(
     head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(call.representation.format)));
     warning::add(&mut head.headers, &call.warnings.texts());
     let spans = call.trace.streamed(&head, call.endpoint().group_version);
-    let listing = Listing { scope: Scope::of(call.info, call.name()), begun, spans };
+    let listing = Listing { scope: Scope::of(call.info, call.name()), started_at, spans };
     let body = WatchBody::new(events, encoder, call.api.watch_drain.register_watch(), counters, listing);
     head.extensions.insert(body.initialized());
     progress.map(|progress| head.extensions.insert(progress));

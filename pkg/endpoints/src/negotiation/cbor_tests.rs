@@ -27,11 +27,11 @@ fn decoded(bytes: &[u8]) -> Value {
 #[tokio::test]
 async fn without_the_gate_cbor_is_unknown() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
-    assert_eq!(client.get(&path, CBOR).await.failure(), (406, "NotAcceptable".to_owned()));
+    assert_eq!(client.get(&path, CBOR).await.code_and_reason(), (406, "NotAcceptable".to_owned()));
     let answer = client.send("POST", CONFIG_MAPS, &[("content-type", CBOR)], encoded(json!({}))).await;
-    assert_eq!(answer.failure(), (415, "UnsupportedMediaType".to_owned()));
+    assert_eq!(answer.code_and_reason(), (415, "UnsupportedMediaType".to_owned()));
     assert_eq!(client.get("/api/v1", CBOR).await.code, 406);
 }
 
@@ -55,7 +55,7 @@ async fn objects_support_cbor_with_gate() {
         assert_eq!(decoded(&client.get(&list, &format!("{CBOR}{accept}")).await.body), json);
     }
     let table = format!("{CBOR};as=Table;g=meta.k8s.io;v=v1");
-    assert_eq!(client.get(&list, &table).await.failure(), (406, "NotAcceptable".to_owned()));
+    assert_eq!(client.get(&list, &table).await.code_and_reason(), (406, "NotAcceptable".to_owned()));
     let options = encoded(json!({"propagationPolicy": "Background"}));
     assert_eq!(client.send("DELETE", &path, &headers, options).await.code, 200);
     let gone = client.get(&path, CBOR).await;
@@ -70,13 +70,13 @@ async fn cbor_apply_requires_gate() {
     let path = format!("{CONFIG_MAPS}/a?fieldManager=m");
     let headers = [("content-type", "application/apply-patch+cbor")];
     let refused = Client::start().await.send("PATCH", &path, &headers, encoded(configuration.clone())).await;
-    assert_eq!(refused.failure(), (415, "UnsupportedMediaType".to_owned()));
+    assert_eq!(refused.code_and_reason(), (415, "UnsupportedMediaType".to_owned()));
 
     let client = with_gate().await;
     let applied = client.send("PATCH", &path, &headers, encoded(configuration)).await;
     assert_eq!((applied.code, &applied.json()["data"]), (201, &json!({"k": "v"})));
     let garbage = client.send("PATCH", &path, &headers, vec![0xff]).await;
-    assert_eq!(garbage.failure(), (400, "BadRequest".to_owned()));
+    assert_eq!(garbage.code_and_reason(), (400, "BadRequest".to_owned()));
 }
 
 #[tokio::test]

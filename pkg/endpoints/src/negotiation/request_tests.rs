@@ -7,7 +7,7 @@ use crate::testing::server::{CONFIG_MAPS, Client, JSON, PROTOBUF};
 #[tokio::test]
 async fn response_has_requested_media_type() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     for (accept, code, expected) in [
         ("*/*", 200, JSON),
@@ -44,7 +44,7 @@ async fn errors_are_never_tables_and_default_to_json() {
 #[tokio::test]
 async fn objects_are_no_longer_exported() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     for (query, code) in [("export=true", 400), ("export=", 400), ("export=0", 200), ("exports=true", 200)] {
         assert_eq!(client.get(&format!("{CONFIG_MAPS}/a?{query}"), JSON).await.code, code, "{query}");
     }
@@ -54,7 +54,7 @@ async fn objects_are_no_longer_exported() {
 async fn unknown_body_media_type_is_rejected() {
     let client = Client::start().await;
     let answer = client.send("POST", CONFIG_MAPS, &[("content-type", "text/csv")], "a,b").await;
-    assert_eq!(answer.failure(), (415, "UnsupportedMediaType".to_owned()));
+    assert_eq!(answer.code_and_reason(), (415, "UnsupportedMediaType".to_owned()));
 }
 
 #[tokio::test]
@@ -62,14 +62,14 @@ async fn a_body_above_three_mebibytes_is_refused() {
     let client = Client::start().await;
     let body = vec![b' '; 3 * 1024 * 1024 + 1];
     let answer = client.send("POST", CONFIG_MAPS, &[("content-type", JSON)], body).await;
-    assert_eq!(answer.failure(), (413, "RequestEntityTooLarge".to_owned()));
+    assert_eq!(answer.code_and_reason(), (413, "RequestEntityTooLarge".to_owned()));
 }
 
 #[tokio::test]
 async fn a_table_has_a_row_for_each_object() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
-    client.config_map("b", "y").await;
+    client.create_config_map("a", "x").await;
+    client.create_config_map("b", "y").await;
     let accept = "application/json;as=Table;g=meta.k8s.io;v=v1";
     let table = client.get(&format!("{CONFIG_MAPS}?labelSelector=app"), accept).await.json();
     assert_eq!((&table["kind"], &table["apiVersion"]), (&json!("Table"), &json!("meta.k8s.io/v1")));
@@ -82,7 +82,7 @@ async fn a_table_has_a_row_for_each_object() {
 #[tokio::test]
 async fn partial_metadata_is_metadata_alone() {
     let client = Client::start().await;
-    let made = client.config_map("a", "x").await;
+    let made = client.create_config_map("a", "x").await;
     let accept = |kind: &str| format!("application/json;as={kind};g=meta.k8s.io;v=v1");
     let one = client.get(&format!("{CONFIG_MAPS}/a"), &accept("PartialObjectMetadata")).await.json();
     let expected = json!({
@@ -117,7 +117,7 @@ async fn large_responses_are_compressed_if_accepted() {
 #[tokio::test]
 async fn protobuf_response_can_be_written_back() {
     let client = Client::start().await;
-    let made = client.config_map("a", "x").await;
+    let made = client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     let read = client.get(&path, PROTOBUF).await.body;
     assert!(read.starts_with(b"k8s\0"));
@@ -129,7 +129,7 @@ async fn protobuf_response_can_be_written_back() {
 #[tokio::test]
 async fn pretty_answers_are_indented() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     let plain = client.get(&path, JSON).await;
     let pretty = client.get(&format!("{path}?pretty=true"), JSON).await;

@@ -11,7 +11,7 @@ const DEFINITION: &str = "#/definitions/";
 const PARAMETER: &str = "#/parameters/";
 const KINDS: &str = "x-kubernetes-group-version-kind";
 
-type Named = BTreeMap<String, Value>;
+type NamedSchemas = BTreeMap<String, Value>;
 
 /// Error of an aggregated server's OpenAPI document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,11 +77,11 @@ fn references(value: &Value, found: &mut Vec<String>) {
 #[derive(Debug, Default)]
 pub(super) struct AggregatedParts {
     /// By path.
-    pub(super) paths: Named,
+    pub(super) paths: NamedSchemas,
     /// By name; distinct from this server's names.
-    pub(super) definitions: Named,
+    pub(super) definitions: NamedSchemas,
     /// By name.
-    pub(super) parameters: Named,
+    pub(super) parameters: NamedSchemas,
     /// Additional kinds of this server's definitions in other servers: group, version and kind, by name.
     pub(super) kinds: BTreeMap<String, Vec<[String; 3]>>,
 }
@@ -109,7 +109,7 @@ impl AggregatedParts {
         for (name, definition) in take_object(&mut part, "definitions") {
             let known = |name: &str| self.definitions.get(name).cloned().or_else(|| own(name));
             match free_name(&name, &definition, known) {
-                Name::Known(same) => {
+                Name::Existing(same) => {
                     self.kinds.entry(same.clone()).or_default().extend(kinds_of(&definition));
                     if same != name {
                         renamed.insert(name.into(), same);
@@ -155,7 +155,7 @@ fn take_object(part: &mut Value, name: &str) -> Object {
 
 enum Name {
     /// An equal definition exists under this name.
-    Known(String),
+    Existing(String),
     /// The name is not used.
     Free(String),
 }
@@ -165,7 +165,7 @@ fn free_name(name: &str, definition: &Value, known: impl Fn(&str) -> Option<Valu
     for candidate in std::iter::once(name.to_owned()).chain(names) {
         match known(&candidate) {
             None => return Name::Free(candidate),
-            Some(known) if is_same(&known, definition) => return Name::Known(candidate),
+            Some(known) if is_same(&known, definition) => return Name::Existing(candidate),
             Some(_) => {}
         }
     }

@@ -14,7 +14,7 @@ use schema::table::Message;
 
 use super::aggregated_parts::AggregatedParts;
 use super::custom::{self, Definition};
-use super::model::{Answer, Operation, PathItem, Queries};
+use super::model::{Operation, PathItem, Queries, ResponseBody};
 use super::subject::Subject;
 use super::{media_types, paths};
 use crate::negotiation::Formats;
@@ -244,9 +244,9 @@ fn definitions_of(paths: &[PathItem]) -> BTreeMap<&'static str, &'static Message
 fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> {
     let names = item.operations.iter().flat_map(|operation| {
         let body = operation.body.as_ref().map(|body| &body.definition);
-        let answer = match &operation.answer {
-            Answer::Object(name) => Some(name),
-            Answer::String => None,
+        let answer = match &operation.response {
+            ResponseBody::Object(name) => Some(name),
+            ResponseBody::String => None,
         };
         body.into_iter().chain(answer)
     });

@@ -14,7 +14,7 @@ use api::resources::custom::CustomVersion;
 use jsontree::{Object, Value, json};
 
 use self::schema::{published, reference, referring_member, text_member};
-use super::model::{Answer, Body, Kind, Operation, Parameter, PathItem, Queries, Text};
+use super::model::{Body, Kind, Operation, Parameter, PathItem, Queries, ResponseBody, Text};
 use super::names;
 use super::paths::{CREATED, DELETE_OPTIONS, OK, OK_ACCEPTED, OK_CREATED, PATCH, STATUS, Scope, parameters};
 
@@ -31,7 +31,7 @@ pub(super) struct CustomResource<'a> {
     /// True if it has a `scale` subresource.
     pub(super) scale: bool,
     /// The version with its structural schema.
-    described: &'a CustomVersion,
+    custom_version: &'a CustomVersion,
     /// `spec.preserveUnknownFields`: fields without a schema are not pruned.
     pub(super) preserve_unknown_fields: bool,
     /// Selectable fields, without the leading dot.
@@ -82,7 +82,7 @@ impl<'a> CustomResource<'a> {
             namespaced: row.namespaced,
             status: custom.version.status,
             scale: custom.version.scale.is_some(),
-            described: custom.version,
+            custom_version: custom.version,
             preserve_unknown_fields: custom.kind.preserve_unknown_fields,
             selectable: &custom.version.selectable,
         })
@@ -125,7 +125,7 @@ impl CustomResource<'_> {
     }
 
     fn schema(&self, dialect: Dialect) -> Object {
-        published(self.described.schema(), self.preserve_unknown_fields, dialect)
+        published(self.custom_version.schema(), self.preserve_unknown_fields, dialect)
     }
 
     fn list_schema(&self, dialect: Dialect) -> Object {
@@ -197,7 +197,7 @@ impl CustomResource<'_> {
         action: &'static str,
         id: [&str; 3],
         description: String,
-        answer: Text,
+        response: Text,
     ) -> Operation {
         let [verb, scope, suffix] = id;
         let (words, tag) = names::group_version(self.group, self.version);
@@ -215,7 +215,7 @@ impl CustomResource<'_> {
             parameters: Vec::new(),
             body: None,
             codes: OK,
-            answer: Answer::Object(answer),
+            response: ResponseBody::Object(response),
             consumes: OBJECTS,
             produces: OBJECTS,
         }
@@ -227,7 +227,7 @@ impl CustomResource<'_> {
     }
 
     fn read(&self, queries: &Queries, scope: Scope, subresource: &str, definition: &Text) -> Operation {
-        let id = ["read", word(scope), &names::title(subresource)];
+        let id = ["read", scope_infix(scope), &names::title(subresource)];
         let description = names::description("read", subresource, "the specified", self.kind);
         let mut operation = self.operation("get", "get", id, description, definition.clone());
         operation.parameters = self.parameters(scope, true, &queries.get);
@@ -235,7 +235,7 @@ impl CustomResource<'_> {
     }
 
     fn replace(&self, queries: &Queries, scope: Scope, subresource: &str, definition: &Text) -> Operation {
-        let id = ["replace", word(scope), &names::title(subresource)];
+        let id = ["replace", scope_infix(scope), &names::title(subresource)];
         let description = names::description("replace", subresource, "the specified", self.kind);
         let mut operation = self.operation("put", "put", id, description, definition.clone());
         operation.body = Some(Body { definition: definition.clone(), required: true });
@@ -245,7 +245,7 @@ impl CustomResource<'_> {
     }
 
     fn patch(&self, queries: &Queries, scope: Scope, subresource: &str, definition: &Text) -> Operation {
-        let id = ["patch", word(scope), &names::title(subresource)];
+        let id = ["patch", scope_infix(scope), &names::title(subresource)];
         let description = names::description("partially update", subresource, "the specified", self.kind);
         let mut operation = self.operation("patch", "patch", id, description, definition.clone());
         operation.body = Some(Body { definition: PATCH.into(), required: true });
@@ -255,7 +255,7 @@ impl CustomResource<'_> {
     }
 
     fn delete(&self, queries: &Queries, scope: Scope) -> Operation {
-        let id = ["delete", word(scope), ""];
+        let id = ["delete", scope_infix(scope), ""];
         let description = names::description("delete", "", names::article(self.kind), self.kind);
         let mut operation = self.operation("delete", "delete", id, description, STATUS.into());
         operation.body = Some(Body { definition: DELETE_OPTIONS.into(), required: false });
@@ -268,13 +268,14 @@ impl CustomResource<'_> {
         let suffix = if scope == Scope::AllNamespaces { "ForAllNamespaces" } else { "" };
         let list = self.definition_name(self.list_kind).into();
         let description = names::description("list", "", "objects of kind", self.kind);
-        let mut operation = self.operation("get", "list", ["list", word(scope), suffix], description, list);
+        let mut operation =
+            self.operation("get", "list", ["list", scope_infix(scope), suffix], description, list);
         operation.parameters = self.parameters(scope, false, &queries.list);
         operation
     }
 
     fn create(&self, queries: &Queries, scope: Scope, definition: Text) -> Operation {
-        let id = ["create", word(scope), ""];
+        let id = ["create", scope_infix(scope), ""];
         let description = names::description("create", "", names::article(self.kind), self.kind);
         let mut operation = self.operation("post", "post", id, description, definition.clone());
         operation.body = Some(Body { definition, required: true });
@@ -294,6 +295,6 @@ impl CustomResource<'_> {
     }
 }
 
-fn word(scope: Scope) -> &'static str {
+fn scope_infix(scope: Scope) -> &'static str {
     if scope == Scope::Namespace { "Namespaced" } else { "" }
 }

@@ -68,7 +68,7 @@ impl Message {
     }
 
     /// Appends the members of an object as messages with a name and a value.
-    fn named(&mut self, number: u32, object: &Value, write: impl Fn(&mut Message, &Value)) {
+    fn named_members(&mut self, number: u32, object: &Value, write: impl Fn(&mut Message, &Value)) {
         for (name, value) in object.as_object().into_iter().flatten() {
             self.message(number, |m| {
                 m.bytes(1, name.as_bytes());

@@ -13,7 +13,7 @@ pub(super) const STREAMS: &[&str] = &[
 ];
 pub(super) const LOGS: &[&str] =
     &["text/plain", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-pub(super) const ANYTHING: &[&str] = &["*/*"];
+pub(super) const ANY_MEDIA_TYPE: &[&str] = &["*/*"];
 pub(super) const PATCHES: &[&str] = &[
     "application/json-patch+json",
     "application/merge-patch+json",

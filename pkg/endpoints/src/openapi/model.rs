@@ -39,7 +39,7 @@ pub(super) struct Operation {
     pub(super) body: Option<Body>,
     /// Status codes of success, all with the same response. Every operation can also return 401.
     pub(super) codes: &'static [u16],
-    pub(super) answer: Answer,
+    pub(super) response: ResponseBody,
     /// Media types of the request body. Swagger 2.0 lists them even without a body.
     pub(super) consumes: &'static [&'static str],
     /// Media types of the response.
@@ -68,7 +68,7 @@ pub(super) struct Body {
 
 /// Response body.
 #[derive(Debug, Clone)]
-pub(super) enum Answer {
+pub(super) enum ResponseBody {
     /// An object, by definition name.
     Object(Text),
     /// Text, or a connection.
@@ -78,31 +78,31 @@ pub(super) enum Answer {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
-    pub(super) place: Place,
+    pub(super) location: ParameterLocation,
     pub(super) ty: &'static str,
     pub(super) description: Text,
 }
 
 /// Location of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum ParameterLocation {
     Path,
     Query,
 }
 
-impl Place {
+impl ParameterLocation {
     /// The value of `in`.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Place::Path => "path",
-            Place::Query => "query",
+            ParameterLocation::Path => "path",
+            ParameterLocation::Query => "query",
         }
     }
 }
 
 impl Parameter {
     fn in_path(name: &'static str, description: impl Into<Text>) -> Self {
-        Parameter { name, place: Place::Path, ty: "string", description: description.into() }
+        Parameter { name, location: ParameterLocation::Path, ty: "string", description: description.into() }
     }
 
     /// Path parameter for the namespace.
@@ -124,7 +124,12 @@ impl Parameter {
     pub(super) fn pretty() -> Self {
         let description = "If 'true', then the output is pretty printed. Defaults to 'false' unless the \
                            user-agent indicates a browser or command-line HTTP tool (curl and wget).";
-        Parameter { name: "pretty", place: Place::Query, ty: "string", description: description.into() }
+        Parameter {
+            name: "pretty",
+            location: ParameterLocation::Query,
+            ty: "string",
+            description: description.into(),
+        }
     }
 }
 
@@ -167,7 +172,7 @@ pub(super) fn of_options(options: &'static Message) -> impl Iterator<Item = Para
             (Type::Bytes | Type::Double | Type::Any | Type::Message(_), _) => return None,
         };
         let description = description(options.name, member.name).into();
-        Some(Parameter { name: member.name, place: Place::Query, ty, description })
+        Some(Parameter { name: member.name, location: ParameterLocation::Query, ty, description })
     })
 }
 

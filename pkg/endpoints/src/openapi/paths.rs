@@ -3,8 +3,8 @@
 use api::resources::{self, Connect, Resource};
 use apimachinery::gvk::split_api_version;
 
-use super::media_types::{ANYTHING, LOGS, OBJECTS, PATCHES, STREAMS};
-use super::model::{Answer, Body, Kind, METHODS, Operation, Parameter, PathItem, Queries, of_options};
+use super::media_types::{ANY_MEDIA_TYPE, LOGS, OBJECTS, PATCHES, STREAMS};
+use super::model::{Body, Kind, METHODS, Operation, Parameter, PathItem, Queries, ResponseBody, of_options};
 use super::names;
 
 pub(super) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
@@ -137,8 +137,8 @@ impl<'a> OperationNames<'a> {
             parameters: Vec::new(),
             body: None,
             codes: OK,
-            answer: Answer::Object(self.row.message.name.into()),
-            consumes: ANYTHING,
+            response: ResponseBody::Object(self.row.message.name.into()),
+            consumes: ANY_MEDIA_TYPE,
             produces: OBJECTS,
         }
     }
@@ -164,7 +164,7 @@ impl<'a> OperationNames<'a> {
         let options = self.row.get_options.into_iter().flat_map(of_options);
         operation.parameters = self.parameters(scope, true, options);
         if !self.row.produces.is_empty() {
-            operation.answer = Answer::String;
+            operation.response = ResponseBody::String;
             operation.produces = LOGS;
         }
         operation
@@ -178,7 +178,7 @@ impl<'a> OperationNames<'a> {
         let verb = if self.row.serves("watch") { "list or watch" } else { "list" };
         operation.description = self.describe(verb, "objects of kind");
         let list = self.row.list_message.unwrap_or(self.row.message);
-        operation.answer = Answer::Object(list.name.into());
+        operation.response = ResponseBody::Object(list.name.into());
         operation.parameters = self.parameters(scope, false, self.queries.list.iter().cloned());
         operation.produces = STREAMS;
         operation
@@ -195,7 +195,7 @@ impl<'a> OperationNames<'a> {
         operation.description = self.describe(verb, article);
         operation.description.push_str(DEPRECATED);
         operation.description.push_str(if one { DEPRECATED_FOR_ONE } else { "." });
-        operation.answer = Answer::Object(WATCH_EVENT.into());
+        operation.response = ResponseBody::Object(WATCH_EVENT.into());
         operation.parameters = self.parameters(scope, one, self.queries.list.iter().cloned());
         operation.produces = STREAMS;
         operation
@@ -235,7 +235,7 @@ impl<'a> OperationNames<'a> {
         operation.parameters = self.parameters(scope, true, self.queries.delete.iter().cloned());
         operation.body = Some(Body { definition: DELETE_OPTIONS.into(), required: false });
         if !self.row.returns_deleted_object {
-            operation.answer = Answer::Object(STATUS.into());
+            operation.response = ResponseBody::Object(STATUS.into());
         }
         operation.codes = OK_ACCEPTED;
         operation
@@ -249,7 +249,7 @@ impl<'a> OperationNames<'a> {
         let list = self.queries.list.iter().filter(|p| !matches!(p.name, "allowWatchBookmarks" | "watch"));
         operation.parameters = self.parameters(scope, false, list.chain(&self.queries.delete).cloned());
         operation.body = Some(Body { definition: DELETE_OPTIONS.into(), required: false });
-        operation.answer = Answer::Object(STATUS.into());
+        operation.response = ResponseBody::Object(STATUS.into());
         operation
     }
 
@@ -265,8 +265,8 @@ impl<'a> OperationNames<'a> {
             let path = with_path.then(Parameter::path);
             operation.parameters =
                 parameters(scope, Some(self.row.kind), of_options(connect.options).chain(path));
-            operation.answer = Answer::String;
-            operation.produces = ANYTHING;
+            operation.response = ResponseBody::String;
+            operation.produces = ANY_MEDIA_TYPE;
             Some(operation)
         };
         METHODS.into_iter().filter_map(method).collect()
@@ -292,7 +292,7 @@ pub(super) struct DocumentPath {
     pub(super) id: String,
     pub(super) description: &'static str,
     pub(super) tag: String,
-    pub(super) answer: Answer,
+    pub(super) response: ResponseBody,
     pub(super) media_types: &'static [&'static str],
 }
 
@@ -304,15 +304,15 @@ impl DocumentPath {
         tag: String,
         definition: &'static str,
     ) -> Self {
-        let answer = Answer::Object(definition.into());
-        DocumentPath { path, id, description, tag, answer, media_types: OBJECTS }
+        let response = ResponseBody::Object(definition.into());
+        DocumentPath { path, id, description, tag, response, media_types: OBJECTS }
     }
 
     /// Converts to a path with an operation that reads the document.
     pub(super) fn into_item(self) -> PathItem {
-        let consumes: &[&str] = match self.answer {
-            Answer::Object(_) => self.media_types,
-            Answer::String => &[],
+        let consumes: &[&str] = match self.response {
+            ResponseBody::Object(_) => self.media_types,
+            ResponseBody::String => &[],
         };
         let operation = Operation {
             method: "get",
@@ -324,7 +324,7 @@ impl DocumentPath {
             parameters: Vec::new(),
             body: None,
             codes: OK,
-            answer: self.answer,
+            response: self.response,
             consumes,
             produces: self.media_types,
         };

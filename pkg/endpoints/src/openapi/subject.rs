@@ -9,7 +9,7 @@ use schema::builtin::{
 };
 use schema::table::Message;
 
-use super::model::Answer;
+use super::model::ResponseBody;
 use super::names;
 use super::paths::DocumentPath;
 
@@ -110,7 +110,7 @@ impl Subject {
                 id: "getCodeVersion".to_owned(),
                 description: "get the version information for this server",
                 tag: "version".to_owned(),
-                answer: Answer::Object(IO_K8S_APIMACHINERY_PKG_VERSION_INFO.name.into()),
+                response: ResponseBody::Object(IO_K8S_APIMACHINERY_PKG_VERSION_INFO.name.into()),
                 media_types: &["application/json"],
             },
             Subject::OpenIdConfiguration => DocumentPath {
@@ -119,7 +119,7 @@ impl Subject {
                 description: "get service account issuer OpenID configuration, also known as the 'OIDC \
                               discovery doc'",
                 tag: "WellKnown".to_owned(),
-                answer: Answer::String,
+                response: ResponseBody::String,
                 media_types: &["application/json"],
             },
             Subject::OpenIdKeys => DocumentPath {
@@ -128,7 +128,7 @@ impl Subject {
                 description: "get service account issuer OpenID JSON Web Key Set (contains public token \
                               verification keys)",
                 tag: "openid".to_owned(),
-                answer: Answer::String,
+                response: ResponseBody::String,
                 media_types: &["application/jwk-set+json"],
             },
         }

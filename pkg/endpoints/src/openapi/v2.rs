@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE;
 use schema::openapi::{Dialect, Writer};
 
 use super::content::Content;
-use super::model::{Answer, Body, Operation, Parameter, PathItem, Place};
+use super::model::{Body, Operation, Parameter, ParameterLocation, PathItem, ResponseBody};
 
 pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     let shared = Shared::of(content);
@@ -97,8 +97,8 @@ impl AnyParameter<'_> {
                 w.text("type", parameter.ty);
                 w.text_if_any("description", &parameter.description);
                 w.text("name", parameter.name);
-                w.text("in", parameter.place.name());
-                if parameter.place == Place::Path {
+                w.text("in", parameter.location.name());
+                if parameter.location == ParameterLocation::Path {
                     w.raw_if_any("required", "true");
                 }
             }
@@ -195,19 +195,19 @@ fn responses(operation: &Operation, w: &mut Writer) {
         w.object(|w| {
             w.text("description", super::content::reason(code));
             w.key("schema");
-            operation.answer.write(Dialect::V2, w);
+            operation.response.write(Dialect::V2, w);
         });
     }
     w.key("401");
     w.object(|w| w.text("description", super::content::reason(401)));
 }
 
-impl Answer {
+impl ResponseBody {
     /// Writes the schema.
     pub(super) fn write(&self, dialect: Dialect, w: &mut Writer) {
         match self {
-            Answer::Object(definition) => dialect.reference(definition, w),
-            Answer::String => w.object(|w| w.text("type", "string")),
+            ResponseBody::Object(definition) => dialect.reference(definition, w),
+            ResponseBody::String => w.object(|w| w.text("type", "string")),
         }
     }
 }

@@ -3,7 +3,7 @@
 use schema::openapi::{Dialect, Writer};
 
 use super::content::Content;
-use super::model::{Answer, Operation, Parameter, PathItem, Place};
+use super::model::{Operation, Parameter, ParameterLocation, PathItem, ResponseBody};
 
 pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     let mut w = Writer::new();
@@ -55,7 +55,7 @@ fn operation(operation: &Operation, common: &[Parameter], w: &mut Writer) {
             w.key("requestBody");
             w.object(|w| {
                 w.key("content");
-                content(&sorted(operation.consumes), &Answer::Object(body.definition.clone()), w);
+                content(&sorted(operation.consumes), &ResponseBody::Object(body.definition.clone()), w);
                 if body.required {
                     w.raw_if_any("required", "true");
                 }
@@ -76,9 +76,9 @@ fn parameters(parameters: &[Parameter], w: &mut Writer) {
         for parameter in parameters {
             w.object(|w| {
                 w.text("name", parameter.name);
-                w.text("in", parameter.place.name());
+                w.text("in", parameter.location.name());
                 w.text_if_any("description", &parameter.description);
-                if parameter.place == Place::Path {
+                if parameter.location == ParameterLocation::Path {
                     w.raw_if_any("required", "true");
                 }
                 w.key("schema");
@@ -98,14 +98,14 @@ fn responses(operation: &Operation, w: &mut Writer) {
         w.object(|w| {
             w.text("description", super::content::reason(code));
             w.key("content");
-            content(&media_types, &operation.answer, w);
+            content(&media_types, &operation.response, w);
         });
     }
     w.key("401");
     w.object(|w| w.text("description", super::content::reason(401)));
 }
 
-fn content(media_types: &[&str], answer: &Answer, w: &mut Writer) {
+fn content(media_types: &[&str], answer: &ResponseBody, w: &mut Writer) {
     w.object(|w| {
         for media_type in media_types {
             w.key(media_type);

@@ -4,25 +4,25 @@ use component_base::metrics::{Counter, CounterVec, Family, MetricsRegistry, Stab
 
 use super::ResourceName;
 
-const PASSED_ON: Family<Counter, 4> = Family::counter(
+const PROXIED: Family<Counter, 4> = Family::counter(
     Stability::Alpha,
     "apiserver_rerouted_request_total",
     "Total number of requests that were proxied to a peer kube-apiserver because the local apiserver was not capable of serving it, broken down by 'group', 'version', and 'resource' indicating the GVR of the request. If all three are empty (\"\"), the request is a discovery request.",
     ["code", "group", "resource", "version"],
 );
-const NOT_PASSED_ON: Family<Counter, 4> = Family::counter(
+const PROXY_ERRORS: Family<Counter, 4> = Family::counter(
     Stability::Alpha,
     "apiserver_peer_proxy_errors_total",
     "Total number of errors encountered while proxying requests to a peer kube apiserver",
     ["group", "resource", "type", "version"],
 );
-const SYNC_FAILED: Family<Counter, 1> = Family::counter(
+const SYNC_ERRORS: Family<Counter, 1> = Family::counter(
     Stability::Alpha,
     "apiserver_peer_discovery_sync_errors_total",
     "Total number of errors encountered while syncing discovery information from a peer kube-apiserver",
     ["type"],
 );
-const ALONE: Family<Counter, 0> = Family::counter(
+const NOPEER_REQUESTS: Family<Counter, 0> = Family::counter(
     Stability::Alpha,
     "aggregator_discovery_nopeer_requests_total",
     "Counter of number of times no-peer (non peer-aggregated) discovery was requested",
@@ -43,7 +43,7 @@ const MISSES: Family<Counter, 0> = Family::counter(
 
 /// Failure to get the discovery document of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SyncFailure {
+pub enum SyncErrorReason {
     /// The peer has not published its address.
     Endpoint,
     /// The peer does not respond, or its response is invalid.
@@ -52,18 +52,18 @@ pub enum SyncFailure {
 
 /// Failure to proxy a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ProxyFailure {
+pub(super) enum ProxyErrorReason {
     /// No suitable peer has published its address.
     Endpoint,
     /// Headers cannot represent the user.
     Transport,
 }
 
-impl ProxyFailure {
+impl ProxyErrorReason {
     fn name(self) -> &'static str {
         match self {
-            ProxyFailure::Endpoint => "endpoint_resolution",
-            ProxyFailure::Transport => "proxy_transport",
+            ProxyErrorReason::Endpoint => "endpoint_resolution",
+            ProxyErrorReason::Transport => "proxy_transport",
         }
     }
 }
@@ -71,53 +71,53 @@ impl ProxyFailure {
 /// The counters. Clones share them. Their number is bounded, because only resources of peers are counted.
 #[derive(Clone)]
 pub struct PeerMetrics {
-    passed_on: CounterVec<4>,
-    not_passed_on: CounterVec<4>,
-    sync_failed: CounterVec<1>,
+    proxied: CounterVec<4>,
+    proxy_errors: CounterVec<4>,
+    sync_errors: CounterVec<1>,
     hits: Counter,
     misses: Counter,
-    alone: Counter,
+    nopeer_requests: Counter,
 }
 
 impl PeerMetrics {
     pub fn new(registry: &MetricsRegistry) -> Self {
         PeerMetrics {
-            passed_on: registry.register_vec(&PASSED_ON),
-            not_passed_on: registry.register_vec(&NOT_PASSED_ON),
-            sync_failed: registry.register_vec(&SYNC_FAILED),
+            proxied: registry.register_vec(&PROXIED),
+            proxy_errors: registry.register_vec(&PROXY_ERRORS),
+            sync_errors: registry.register_vec(&SYNC_ERRORS),
             hits: registry.register(&HITS),
             misses: registry.register(&MISSES),
-            alone: registry.register(&ALONE),
+            nopeer_requests: registry.register(&NOPEER_REQUESTS),
         }
     }
 
     /// Counts a proxied request by response code. A discovery request has no resource.
-    pub fn passed_on(&self, code: u16, named: &ResourceName<'_>) {
+    pub fn record_proxied(&self, code: u16, named: &ResourceName<'_>) {
         let ResourceName { group, version, resource } = named;
-        self.passed_on.with([&code.to_string(), group, resource, version]).increment();
+        self.proxied.with([&code.to_string(), group, resource, version]).increment();
     }
 
-    pub(super) fn not_passed_on(&self, named: &ResourceName<'_>, failure: ProxyFailure) {
+    pub(super) fn record_proxy_error(&self, named: &ResourceName<'_>, failure: ProxyErrorReason) {
         let ResourceName { group, version, resource } = named;
-        self.not_passed_on.with([group, resource, failure.name(), version]).increment();
+        self.proxy_errors.with([group, resource, failure.name(), version]).increment();
     }
 
     /// Counts a failed discovery request to a peer.
-    pub fn sync_failed(&self, failure: SyncFailure) {
+    pub fn record_sync_error(&self, failure: SyncErrorReason) {
         let kind = match failure {
-            SyncFailure::Endpoint => "hostport_resolution",
-            SyncFailure::Fetch => "fetch_discovery",
+            SyncErrorReason::Endpoint => "hostport_resolution",
+            SyncErrorReason::Fetch => "fetch_discovery",
         };
-        self.sync_failed.with([kind]).increment();
+        self.sync_errors.with([kind]).increment();
     }
 
-    pub(super) fn merged(&self, known: bool) {
+    pub(super) fn record_merged(&self, known: bool) {
         let count = if known { &self.hits } else { &self.misses };
         count.increment();
     }
 
-    pub(super) fn alone(&self) {
-        self.alone.increment();
+    pub(super) fn record_nopeer(&self) {
+        self.nopeer_requests.increment();
     }
 }
 
@@ -137,11 +137,11 @@ mod tests {
         let registry = MetricsRegistry::default();
         let metrics = PeerMetrics::new(&registry);
         let jobs = ResourceName { group: "batch", version: "v1", resource: "jobs" };
-        metrics.passed_on(200, &jobs);
-        metrics.not_passed_on(&jobs, ProxyFailure::Endpoint);
-        metrics.not_passed_on(&jobs, ProxyFailure::Transport);
-        metrics.sync_failed(SyncFailure::Fetch);
-        metrics.merged(false);
+        metrics.record_proxied(200, &jobs);
+        metrics.record_proxy_error(&jobs, ProxyErrorReason::Endpoint);
+        metrics.record_proxy_error(&jobs, ProxyErrorReason::Transport);
+        metrics.record_sync_error(SyncErrorReason::Fetch);
+        metrics.record_merged(false);
         let page = registry.to_string();
         for line in [
             "apiserver_rerouted_request_total{code=\"200\",group=\"batch\",resource=\"jobs\",version=\"v1\"} 1\n",

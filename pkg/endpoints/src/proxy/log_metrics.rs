@@ -33,7 +33,7 @@ impl LogMetrics {
     }
 
     /// Counts a request to a kubelet. `insecure` means that its certificate is not verified.
-    pub(crate) fn asked(&self, insecure: bool) {
+    pub(crate) fn record_request(&self, insecure: bool) {
         let count = if insecure { &self.unverified } else { &self.verified };
         count.increment();
     }
@@ -52,7 +52,7 @@ mod tests {
     fn only_certificate_errors_count_as_tls_failures() {
         let registry = MetricsRegistry::default();
         let metrics = LogMetrics::new(&registry);
-        metrics.asked(true);
+        metrics.record_request(true);
         metrics.failed("dial tcp 127.0.0.1:1: connect: connection refused");
         metrics.failed("tls: failed to verify certificate: x509: certificate signed by unknown authority");
         let page = registry.to_string();

@@ -9,5 +9,5 @@ pub enum Trust {
     /// A kubelet whose certificate is not verified, at the client's request.
     UnverifiedKubelet,
     /// Any server. No client certificate is presented.
-    Anyone,
+    AnyServer,
 }

@@ -34,7 +34,7 @@ impl Url {
 
     /// TLS trust of the connection.
     pub(crate) fn trust(&self) -> Trust {
-        self.tls.unwrap_or(Trust::Anyone)
+        self.tls.unwrap_or(Trust::AnyServer)
     }
 
     /// Returns the URI for a request.
@@ -141,7 +141,7 @@ mod tests {
             assert_eq!(Url { tls, host, port, path, query }.to_string(), expected);
         };
         check(None, "h", "", "", "", "http://h");
-        check(Some(Trust::Anyone), "::1", "10250", "/a b", "c=d", "https://[::1]:10250/a%20b?c=d");
+        check(Some(Trust::AnyServer), "::1", "10250", "/a b", "c=d", "https://[::1]:10250/a%20b?c=d");
         check(None, "::1", "", "/", "", "http://[::1]/");
         check(None, "h", "80", "", "a", "http://h:80/?a");
     }

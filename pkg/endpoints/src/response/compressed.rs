@@ -50,7 +50,7 @@ struct List {
     last_request: u64,
     /// True while a request fills in `rest`.
     filling: bool,
-    rest: Option<DeflatedItems>,
+    items: Option<DeflatedItems>,
 }
 
 /// Cache key of a requested list.
@@ -76,38 +76,38 @@ impl CompressedLists {
         CompressedLists(Arc::new(Mutex::new(lists)))
     }
 
-    fn with<T>(&self, f: impl FnOnce(&mut Lists) -> T) -> T {
+    fn with_lock<T>(&self, f: impl FnOnce(&mut Lists) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl ListKey {
     /// Returns the cached items of the list.
-    pub(crate) fn rest(&self) -> Option<DeflatedItems> {
-        self.lists.with(|lists| {
+    pub(crate) fn cached_items(&self) -> Option<DeflatedItems> {
+        self.lists.with_lock(|lists| {
             lists.request_count += 1;
             let asked = lists.request_count;
             let list = lists.lists.get_mut(&self.name).filter(|list| list.version == self.version)?;
             list.last_request = asked;
-            list.rest.clone()
+            list.items.clone()
         })
     }
 
     /// Records a cache miss. From the second miss on, one request gets the right to fill the cache.
     pub(crate) fn miss(self) -> Option<CacheFill> {
-        let again = self.lists.with(|lists| {
+        let again = self.lists.with_lock(|lists| {
             let version = self.version;
             let last_request = lists.request_count;
             match lists.lists.get_mut(&self.name) {
                 Some(list) if list.version == version => {
-                    let free = !list.filling && list.rest.is_none();
+                    let free = !list.filling && list.items.is_none();
                     list.filling |= free;
                     free
                 }
                 // A version older than the cached one is not cached.
                 Some(list) if list.version > version => false,
                 _ => {
-                    lists.insert(&self.name, List { version, last_request, filling: false, rest: None });
+                    lists.insert(&self.name, List { version, last_request, filling: false, items: None });
                     false
                 }
             }
@@ -124,7 +124,7 @@ impl Lists {
     }
 
     fn remove(&mut self, name: &str) {
-        let rest = self.lists.remove(name).and_then(|list| list.rest);
+        let rest = self.lists.remove(name).and_then(|list| list.items);
         self.bytes -= rest.map_or(0, |rest| rest.deflated.len());
     }
 
@@ -137,17 +137,18 @@ impl Lists {
     }
 
     /// Caches a list, unless it has changed meanwhile or exceeds the limit of the whole cache.
-    fn keep(&mut self, name: &str, version: i64, rest: DeflatedItems) {
-        let len = rest.deflated.len();
+    fn store(&mut self, name: &str, version: i64, items: DeflatedItems) {
+        let len = items.deflated.len();
         let Some(list) = self.lists.get(name).filter(|list| list.version == version) else { return };
-        if len > self.bytes_max || list.rest.is_some() {
+        if len > self.bytes_max || list.items.is_some() {
             return;
         }
         let last_request = list.last_request;
         self.remove(name);
         while self.bytes + len > self.bytes_max && self.evict() {}
         self.bytes += len;
-        self.lists.insert(name.to_owned(), List { version, last_request, filling: false, rest: Some(rest) });
+        self.lists
+            .insert(name.to_owned(), List { version, last_request, filling: false, items: Some(items) });
     }
 }
 
@@ -161,20 +162,20 @@ impl CacheFill {
     /// Adds a piece. Returns false if the list is too large.
     fn add(&mut self, piece: &[u8]) -> bool {
         self.deflated.extend_from_slice(piece);
-        self.deflated.len() <= self.key.lists.with(|lists| lists.bytes_max)
+        self.deflated.len() <= self.key.lists.with_lock(|lists| lists.bytes_max)
     }
 
-    fn keep(&mut self, plain: Plain) {
+    fn store(&mut self, plain: Plain) {
         let rest = DeflatedItems { deflated: std::mem::take(&mut self.deflated).into(), plain };
         let ListKey { lists, name, version } = &self.key;
-        lists.with(|lists| lists.keep(name, *version, rest));
+        lists.with_lock(|lists| lists.store(name, *version, rest));
     }
 }
 
 impl Drop for CacheFill {
     fn drop(&mut self) {
         let ListKey { lists, name, version } = &self.key;
-        lists.with(|lists| {
+        lists.with_lock(|lists| {
             if let Some(list) = lists.lists.get_mut(name).filter(|list| list.version == *version) {
                 list.filling = false;
             }
@@ -185,12 +186,12 @@ impl Drop for CacheFill {
 /// Body that is compressed while it is sent.
 pub(crate) struct CompressedSource<S> {
     /// Uncompressed bytes that were encoded to check that the body is large enough for compression.
-    made: Vec<u8>,
+    unsent: Vec<u8>,
     source: Option<S>,
     /// The gzip header and the deflated head, until they are sent.
     begin: Vec<u8>,
     head: Plain,
-    rest: Option<Deflate>,
+    deflate: Option<Deflate>,
     cache_fill: Option<CacheFill>,
 }
 
@@ -204,13 +205,13 @@ impl<S: Source> CompressedSource<S> {
     ) -> Self {
         let rest = made.split_off(head);
         let (begin, head) = begin(&made);
-        CompressedSource { made: rest, source, begin, head, rest: Some(Deflate::new()), cache_fill }
+        CompressedSource { unsent: rest, source, begin, head, deflate: Some(Deflate::new()), cache_fill }
     }
 
     /// Compresses the next piece.
     fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
-        self.rest.as_ref()?;
-        let mut plain = std::mem::take(&mut self.made);
+        self.deflate.as_ref()?;
+        let mut plain = std::mem::take(&mut self.unsent);
         if plain.is_empty()
             && let Some(source) = &mut self.source
         {
@@ -219,17 +220,17 @@ impl<S: Source> CompressedSource<S> {
                 Ok(true) => {}
                 Ok(false) => self.source = None,
                 Err(status) => {
-                    self.rest = None;
+                    self.deflate = None;
                     return Some(Err(abort_body(&status)));
                 }
             }
         }
         let mut out = std::mem::take(&mut self.begin);
         let begin = out.len();
-        if let Some(rest) = &mut self.rest {
+        if let Some(rest) = &mut self.deflate {
             rest.write(&plain, &mut out);
         }
-        let end = self.source.is_none().then(|| self.rest.take()).flatten();
+        let end = self.source.is_none().then(|| self.deflate.take()).flatten();
         let end = end.map(|rest| rest.finish(&mut out));
         if let Some(remembering) = &mut self.cache_fill
             && !remembering.add(out.get(begin..).unwrap_or_default())
@@ -239,7 +240,7 @@ impl<S: Source> CompressedSource<S> {
         if let Some(plain) = end {
             out.extend_from_slice(&trailer(&self.head, &plain));
             if let Some(mut remembering) = self.cache_fill.take() {
-                remembering.keep(plain);
+                remembering.store(plain);
             }
         }
         Some(Ok(out.into()))
@@ -271,7 +272,7 @@ impl<S: Source + Unpin> Body for CompressedSource<S> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_none()
+        self.deflate.is_none()
     }
 }
 

@@ -141,7 +141,7 @@ impl Responder<'_> {
         wanted: Option<ListKey>,
     ) -> Result<Response, Box<Status>> {
         let mut made = Vec::with_capacity(4096);
-        if let Some(rest) = wanted.as_ref().and_then(ListKey::rest) {
+        if let Some(rest) = wanted.as_ref().and_then(ListKey::cached_items) {
             source.head(Some(rest.plain_len()), &mut made)?;
             return Ok(self.response(200, CachedBody::new(&made, rest).boxed_unsync(), true));
         }

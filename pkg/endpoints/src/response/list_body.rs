@@ -114,16 +114,16 @@ pub(crate) struct Json {
     listing: Listing,
     meta: Object,
     items: ItemsIter,
-    begun: bool,
+    started: bool,
 }
 
 impl Json {
     pub(crate) fn new(listing: Listing, page: &ListPage) -> Self {
-        Json { meta: listing.meta(page), listing, items: page.items.iter(), begun: false }
+        Json { meta: listing.meta(page), listing, items: page.items.iter(), started: false }
     }
 
     fn end(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
-        out.extend_from_slice(match (self.begun, self.listing.shape) {
+        out.extend_from_slice(match (self.started, self.listing.shape) {
             (true, _) => b"]",
             (false, Shape::Whole) => b",\"items\":[]",
             // Upstream leaves the items of an empty partial list nil.
@@ -160,10 +160,10 @@ impl Source for Json {
     }
 
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
-        let Json { listing, items, begun, .. } = self;
+        let Json { listing, items, started, .. } = self;
         let more = each(items, out, enough, |element, out| {
-            out.extend_from_slice(if *begun { b"," } else { b",\"items\":[" });
-            *begun = true;
+            out.extend_from_slice(if *started { b"," } else { b",\"items\":[" });
+            *started = true;
             match listing.shape {
                 Shape::Whole => listing.outgoing(element).json(false, out),
                 Shape::Metadata(version) => listing.outgoing(element).partial_json(version, out),
@@ -273,26 +273,26 @@ pub(crate) struct Protobuf {
     listing: Listing,
     page: ListPage,
     /// Encoded items, from the first one on.
-    begun: Vec<u8>,
-    /// Items that follow `begun`.
+    encoded: Vec<u8>,
+    /// Items that follow `started`.
     items: ItemsIter,
-    /// Items after `begun` that are not measured yet; `None` before the list is started.
+    /// Items after `started` that are not measured yet; `None` before the list is started.
     unmeasured: Option<ItemsIter>,
-    /// Number of measured item bytes that follow `begun`.
+    /// Number of measured item bytes that follow `started`.
     due: usize,
 }
 
 impl Protobuf {
     pub(crate) fn new(listing: Listing, page: ListPage) -> Self {
-        Protobuf { listing, items: page.items.iter(), page, begun: Vec::new(), unmeasured: None, due: 0 }
+        Protobuf { listing, items: page.items.iter(), page, encoded: Vec::new(), unmeasured: None, due: 0 }
     }
 
     /// Encodes the first items. Returns the following ones, which must be measured.
     fn begin(&mut self) -> Result<ItemsIter, Box<Status>> {
         let mut part = Vec::new();
         let mut count = 0;
-        let Protobuf { listing, items, begun, .. } = self;
-        each(items, begun, CHUNK_BYTES, |element, out| {
+        let Protobuf { listing, items, encoded, .. } = self;
+        each(items, encoded, CHUNK_BYTES, |element, out| {
             count += 1;
             listing.put(element, &mut part, out)
         })?;
@@ -338,13 +338,13 @@ impl Source for Protobuf {
         out.extend_from_slice(&proto::PREFIX);
         proto::put_bytes(1, &type_meta, out);
         out.push(0x12);
-        put_varint(field_len(meta.len()) + self.begun.len() + self.due, out);
+        put_varint(field_len(meta.len()) + self.encoded.len() + self.due, out);
         proto::put_bytes(1, &meta, out);
         Ok(())
     }
 
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
-        out.append(&mut self.begun);
+        out.append(&mut self.encoded);
         let Protobuf { listing, items, due, .. } = self;
         let mut part = Vec::new();
         let more = each(items, out, enough, |element, out| {

@@ -89,7 +89,7 @@ impl Dispatch for Api {
                 call.warnings.extend(deprecation);
                 let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
                 let incoming = ProxyRequest { parts, path, body, connection, peer: *peer, shutdown };
-                let answer = trace.span.clone().within(pin!(run(&mut call, incoming))).await;
+                let answer = trace.span.clone().instrument(pin!(run(&mut call, incoming))).await;
                 (answer, call.warnings.texts())
             }
             Err(status) => (Err(status), deprecation),
@@ -97,7 +97,7 @@ impl Dispatch for Api {
         answer.unwrap_or_else(|status| {
             // A Status can be encoded in all formats, whatever resource it is about.
             let formats = Formats { custom: false, ..formats };
-            trace.refused(|| response::status_in(formats, &parts.headers, None, &status, &warnings))
+            trace.serialized_error(|| response::status_in(formats, &parts.headers, None, &status, &warnings))
         })
     }
 

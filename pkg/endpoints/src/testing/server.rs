@@ -65,13 +65,13 @@ pub(crate) struct Client {
 }
 
 /// A completely read response.
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) code: u16,
     pub(crate) headers: http::HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
@@ -83,7 +83,7 @@ impl Answer {
     }
 
     /// Returns status code and reason of the Status.
-    pub(crate) fn failure(&self) -> (u16, String) {
+    pub(crate) fn code_and_reason(&self) -> (u16, String) {
         (self.code, self.json()["reason"].as_str().unwrap_or("").to_owned())
     }
 }
@@ -114,7 +114,7 @@ impl Client {
     }
 
     /// Sends a request and returns the response with an unread body.
-    pub(crate) async fn open(
+    pub(crate) async fn send_streaming(
         &self,
         method: &str,
         path: &str,
@@ -146,35 +146,35 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Answer {
-        let (parts, body) = self.open(method, path, headers, body).await.into_parts();
+    ) -> TestResponse {
+        let (parts, body) = self.send_streaming(method, path, headers, body).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        Answer { code: parts.status.as_u16(), headers: parts.headers, body }
+        TestResponse { code: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    pub(crate) async fn get(&self, path: &str, accept: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str, accept: &str) -> TestResponse {
         self.send("GET", path, &[("accept", accept)], "").await
     }
 
-    pub(crate) async fn post(&self, path: &str, object: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, object: &Value) -> TestResponse {
         self.send("POST", path, &[("content-type", JSON)], object.to_string()).await
     }
 
-    pub(crate) async fn put(&self, path: &str, object: &Value) -> Answer {
+    pub(crate) async fn put(&self, path: &str, object: &Value) -> TestResponse {
         self.send("PUT", path, &[("content-type", JSON)], object.to_string()).await
     }
 
     /// Sends a patch of a media type.
-    pub(crate) async fn patch(&self, path: &str, media_type: &str, patch: &Value) -> Answer {
+    pub(crate) async fn patch(&self, path: &str, media_type: &str, patch: &Value) -> TestResponse {
         self.send("PATCH", path, &[("content-type", media_type)], patch.to_string()).await
     }
 
-    pub(crate) async fn delete(&self, path: &str, options: &Value) -> Answer {
+    pub(crate) async fn delete(&self, path: &str, options: &Value) -> TestResponse {
         self.send("DELETE", path, &[("content-type", JSON)], options.to_string()).await
     }
 
     /// Creates a config map with a label `app`.
-    pub(crate) async fn config_map(&self, name: &str, app: &str) -> Value {
+    pub(crate) async fn create_config_map(&self, name: &str, app: &str) -> Value {
         let object = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "labels": {"app": app}}, "data": {"k": "v"},

@@ -22,7 +22,7 @@ use crate::watch::metrics::{Counters, Scope};
 pub(crate) struct Listing {
     pub(crate) scope: Scope,
     /// Start time.
-    pub(crate) begun: Instant,
+    pub(crate) started_at: Instant,
     /// Spans of the encoding and of the whole request, if it is sampled. Boxed to keep an idle watch small.
     pub(crate) spans: Option<Box<[Span; 2]>>,
 }
@@ -85,11 +85,13 @@ impl<E: Events> WatchBody<E> {
                 return;
             }
         }
-        self.counters.sent(piece.len() - before);
+        self.counters.record_event(piece.len() - before);
         match event {
             WatchEvent::Event(Event { initial_events_end: true, .. }) => {
-                if let Some(Listing { scope, begun, spans }) = self.listing.take().map(|listing| *listing) {
-                    self.counters.listed(scope, begun.elapsed());
+                if let Some(Listing { scope, started_at, spans }) =
+                    self.listing.take().map(|listing| *listing)
+                {
+                    self.counters.listed(scope, started_at.elapsed());
                     spans.iter().for_each(|spans| spans[0].event("Writing initial events done"));
                 }
             }

@@ -42,8 +42,8 @@ impl WatchDrain {
     /// Registers a watch. The future is ready when the watch must end.
     pub(crate) fn register_watch(&self) -> TerminationSignal {
         self.0.watches.fetch_add(1, Ordering::Relaxed);
-        let begun = Box::pin(self.0.started.clone().cancelled_owned());
-        TerminationSignal { begun, waiting: None, wait: None, shared: self.0.clone() }
+        let termination = Box::pin(self.0.started.clone().cancelled_owned());
+        TerminationSignal { termination, waiting: None, wait: None, shared: self.0.clone() }
     }
 }
 
@@ -53,7 +53,7 @@ fn pause(grace: Duration, watches: u32) -> Duration {
 
 /// Ready when the watch must end.
 pub(crate) struct TerminationSignal {
-    begun: Pin<Box<WaitForCancellationFutureOwned>>,
+    termination: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Waker registered with `begun`. The registration uses locks that all watches share, so the same waker
     /// is not registered twice.
     waiting: Option<Waker>,
@@ -75,7 +75,7 @@ impl Future for TerminationSignal {
                     return Poll::Pending;
                 }
                 this.waiting = Some(cx.waker().clone());
-                ready!(this.begun.as_mut().poll(cx));
+                ready!(this.termination.as_mut().poll(cx));
                 let before = this.shared.signalled.fetch_add(1, Ordering::Relaxed);
                 let pause = this.shared.pause.get().copied().unwrap_or_default();
                 let wait = pause.saturating_mul(before);

@@ -71,7 +71,7 @@ impl Default for Counters {
 
 impl Counters {
     /// Counts an event of this size.
-    pub(crate) fn sent(&self, bytes: usize) {
+    pub(crate) fn record_event(&self, bytes: usize) {
         self.events.increment();
         self.sizes.observe(bytes as u64);
     }
@@ -96,7 +96,7 @@ pub struct WatchMetrics {
 impl WatchMetrics {
     pub(crate) fn of(&self, row: &Resource<'_>) -> Arc<Counters> {
         let mut rows = self.rows();
-        match place(&rows, row) {
+        match find_row(&rows, row) {
             Ok(at) => rows.get(at).map(|(_, counters)| Arc::clone(counters)).unwrap_or_default(),
             Err(at) => {
                 let counters = Arc::<Counters>::default();
@@ -110,7 +110,7 @@ impl WatchMetrics {
     /// Removes a resource that is no longer served.
     pub fn forget(&self, row: &Resource<'_>) {
         let mut rows = self.rows();
-        if let Ok(at) = place(&rows, row) {
+        if let Ok(at) = find_row(&rows, row) {
             rows.remove(at);
         }
     }
@@ -130,22 +130,22 @@ impl WatchMetrics {
         let rows =
             || all.iter().map(|((group, version, plural), counters)| ([&**group, plural, version], counters));
         let mut samples = page.family(&EVENTS);
-        rows().for_each(|(labels, counters)| samples.used(labels, &counters.events));
+        rows().for_each(|(labels, counters)| samples.write_used(labels, &counters.events));
         drop(samples);
         let mut samples = page.family(&SIZES);
-        rows().for_each(|(labels, counters)| samples.used(labels, &counters.sizes));
+        rows().for_each(|(labels, counters)| samples.write_used(labels, &counters.sizes));
         drop(samples);
         let mut samples = page.family(&LIST_SECONDS);
         for ([group, resource, version], counters) in rows() {
             for (scope, times) in SCOPES.iter().zip(&counters.lists) {
-                samples.used([group, resource, scope, version], times);
+                samples.write_used([group, resource, scope, version], times);
             }
         }
     }
 }
 
 /// Index of a resource, or its insertion point.
-fn place(rows: &[(Labels, Arc<Counters>)], row: &Resource<'_>) -> Result<usize, usize> {
+fn find_row(rows: &[(Labels, Arc<Counters>)], row: &Resource<'_>) -> Result<usize, usize> {
     rows.binary_search_by(|((group, version, plural), _)| {
         (&**group, &**version, &**plural).cmp(&(row.group, row.version, row.plural))
     })
@@ -163,9 +163,9 @@ mod tests {
         metrics.register(&registry);
         metrics.of(api::resources::find("", "v1", "configmaps", "").unwrap());
         let pods = metrics.of(api::resources::find("", "v1", "pods", "").unwrap());
-        pods.sent(1024);
-        pods.sent(1025);
-        pods.sent(1 << 20);
+        pods.record_event(1024);
+        pods.record_event(1025);
+        pods.record_event(1 << 20);
         pods.listed(Scope::Namespace, Duration::from_millis(1500));
         let page = registry.to_string();
         for line in [
@@ -189,8 +189,8 @@ mod tests {
         metrics.register(&registry);
         let pods = api::resources::find("", "v1", "pods", "").unwrap();
         let custom = Resource { group: "example.com", version: "v2", plural: "things", ..*pods };
-        metrics.of(&custom).sent(1);
-        metrics.of(&custom).sent(1);
+        metrics.of(&custom).record_event(1);
+        metrics.of(&custom).record_event(1);
         let page = || registry.to_string();
         let line = "apiserver_watch_events_total{group=\"example.com\",resource=\"things\",version=\"v2\"} 2";
         assert!(page().contains(line), "{}", page());

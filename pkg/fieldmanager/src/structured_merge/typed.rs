@@ -17,7 +17,7 @@ mod field_set;
 mod go_syntax;
 mod items;
 mod merge;
-mod named;
+mod named_fields;
 mod remove;
 mod validate;
 
@@ -25,7 +25,7 @@ pub use compare::{Comparison, compare};
 pub use error::{Error, Errors};
 pub use field_set::field_set;
 pub use merge::merge;
-pub use named::ensure_named_fields_are_members;
+pub use named_fields::ensure_named_fields_are_members;
 pub use remove::{extract, remove};
 pub use validate::{Duplicates, validate};
 

@@ -45,7 +45,7 @@ pub(crate) struct RequestRow {
     /// `None` if the request was never queued.
     pub(crate) queue: Option<u32>,
     /// Position in the queue; `None` if the request does not wait.
-    pub(crate) place: Option<usize>,
+    pub(crate) queue_position: Option<usize>,
     pub(crate) request: Request,
     pub(crate) arrived: Duration,
     /// `None` if the request waits.
@@ -121,10 +121,10 @@ impl QueueSet {
 
     /// Returns the waiting requests by queue and position, then the executing ones.
     pub(crate) fn request_rows(&self) -> Vec<RequestRow> {
-        let row = |entry: &Entry, place| RequestRow {
+        let row = |entry: &Entry, queue_position| RequestRow {
             schema: Arc::clone(&entry.schema),
             queue: entry.queue,
-            place,
+            queue_position,
             request: entry.request.clone(),
             arrived: entry.arrived,
             started: (entry.state != State::Waiting).then_some(entry.started),
@@ -132,7 +132,10 @@ impl QueueSet {
         let mut indexes: Vec<u32> = self.queues.used().map(|queue| queue.index).collect();
         indexes.sort_unstable();
         let members = |index| self.queues.members(index, &self.entries).enumerate();
-        let waiting = indexes.into_iter().flat_map(members).map(|(place, entry)| row(entry, Some(place)));
+        let waiting = indexes
+            .into_iter()
+            .flat_map(members)
+            .map(|(queue_position, entry)| row(entry, Some(queue_position)));
         let executing = self.entries.iter().filter(|entry| entry.state == State::Executing);
         waiting.chain(executing.map(|entry| row(entry, None))).collect()
     }

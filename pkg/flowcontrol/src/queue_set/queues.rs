@@ -39,7 +39,7 @@ impl Queue {
 pub(super) struct Queues {
     /// By queue index: one more than the position in `used`, or 0 for an empty queue. Untouched pages of a
     /// zeroed allocation cost no memory, so a deck of millions costs nothing.
-    places: Vec<u32>,
+    positions: Vec<u32>,
     used: Slab<Queue>,
     /// Queues with waiting requests.
     order: BTreeSet<(SeatSeconds, u32)>,
@@ -52,19 +52,19 @@ impl Queues {
     pub(super) fn reserve(&mut self, deck: u32) {
         let highest = self.used.iter().map(|(_, queue)| queue.index as usize + 1).max().unwrap_or_default();
         let wanted = (deck as usize).max(highest);
-        if wanted != self.places.len() {
+        if wanted != self.positions.len() {
             // A zeroed allocation is lazy, whereas a longer copy would touch every page.
             let mut places = vec![0; wanted];
             for (place, queue) in &self.used {
                 places[queue.index as usize] = place as u32 + 1;
             }
-            self.places = places;
+            self.positions = places;
         }
     }
 
     /// Returns the number of queues, including empty ones.
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.positions.len()
     }
 
     /// Returns the number of queues with waiting or executing requests.
@@ -82,16 +82,16 @@ impl Queues {
         self.seats_wanted
     }
 
-    fn place(&self, index: u32) -> Option<usize> {
-        (*self.places.get(index as usize)?).checked_sub(1).map(|place| place as usize)
+    fn position(&self, index: u32) -> Option<usize> {
+        (*self.positions.get(index as usize)?).checked_sub(1).map(|place| place as usize)
     }
 
     pub(super) fn get(&self, index: u32) -> Option<&Queue> {
-        self.used.get(self.place(index)?)
+        self.used.get(self.position(index)?)
     }
 
     fn get_mut(&mut self, index: u32) -> Option<&mut Queue> {
-        self.used.get_mut(self.place(index)?)
+        self.used.get_mut(self.position(index)?)
     }
 
     /// All non-empty queues.
@@ -132,12 +132,12 @@ impl Queues {
         entries: &mut Entries,
         virtual_time: SeatSeconds,
     ) -> u32 {
-        if self.place(index).is_none()
-            && let Some(place) = self.places.get_mut(index as usize)
+        if self.position(index).is_none()
+            && let Some(place) = self.positions.get_mut(index as usize)
         {
             *place = self.used.insert(Queue { index, ..Queue::default() }) as u32 + 1;
         }
-        let Some(place) = self.place(index) else { return 0 };
+        let Some(place) = self.position(index) else { return 0 };
         let Some(queue) = self.used.get_mut(place) else { return 0 };
         if !queue.is_active() {
             queue.next_dispatch = virtual_time;
@@ -158,7 +158,7 @@ impl Queues {
             self.seats_wanted += width;
         }
         let length = queue.length;
-        self.settle(index, entries);
+        self.reorder(index, entries);
         length
     }
 
@@ -170,14 +170,14 @@ impl Queues {
         {
             self.active -= 1;
         }
-        self.settle(index, entries);
+        self.reorder(index, entries);
     }
 
     /// Takes the first request out of a queue for execution. `limit` is the number of the level's seats, which bounds its
     /// final seats. Returns its virtual start.
     pub(super) fn serve(&mut self, key: Key, limit: u32, entries: &mut Entries) -> SeatSeconds {
         let Some(index) = self.unlink(key, entries) else { return SeatSeconds::default() };
-        let (Some(place), Some(entry)) = (self.place(index), entries.get_mut(key)) else {
+        let (Some(place), Some(entry)) = (self.position(index), entries.get_mut(key)) else {
             return SeatSeconds::default();
         };
         entry.fit_final_seats(limit);
@@ -187,7 +187,7 @@ impl Queues {
         queue.seats_in_use += entry.width();
         self.seats_wanted += entry.width();
         queue.next_dispatch += entry.total_work;
-        self.settle(index, entries);
+        self.reorder(index, entries);
         start
     }
 
@@ -236,7 +236,7 @@ impl Queues {
         if !queue.is_active() {
             self.active -= 1;
         }
-        self.settle(index, entries);
+        self.reorder(index, entries);
     }
 
     /// Releases the seats of a request from this queue.
@@ -244,15 +244,15 @@ impl Queues {
         let Some(queue) = self.get_mut(index) else { return };
         queue.seats_in_use -= width;
         self.seats_wanted -= width;
-        self.settle(index, entries);
+        self.reorder(index, entries);
     }
 
     /// Moves a changed queue to its place in the order.
     ///
     /// A queue cannot save up unused entitlement: its next request starts no earlier in virtual time than it
     /// arrived.
-    fn settle(&mut self, index: u32, entries: &Entries) {
-        let Some(place) = self.place(index) else { return };
+    fn reorder(&mut self, index: u32, entries: &Entries) {
+        let Some(place) = self.position(index) else { return };
         let Some(queue) = self.used.get_mut(place) else { return };
         let first = queue.first.and_then(|first| entries.get(first));
         if let Some(first) = first {
@@ -268,7 +268,7 @@ impl Queues {
         }
         if !queue.is_active() && queue.seats_in_use == 0 {
             self.used.remove(place);
-            self.places[index as usize] = 0;
+            self.positions[index as usize] = 0;
         }
     }
 

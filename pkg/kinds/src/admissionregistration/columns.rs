@@ -6,22 +6,22 @@ use api::table::view::View;
 
 pub(super) static POLICY_BINDING: &[Column] = &[
     NAME,
-    Column::text("PolicyName", |object, _| object.at("spec.policyName").into())
-        .described("PolicyName indicates the policy definition which the policy binding binded to"),
-    Column::text("ParamRef", |object, _| parameter(object.at("spec.paramRef")).into())
-        .described("ParamRef indicates the param resource which sets the configuration param"),
+    Column::text("PolicyName", |object, _| object.get_path("spec.policyName").into())
+        .with_description("PolicyName indicates the policy definition which the policy binding binded to"),
+    Column::text("ParamRef", |object, _| parameter(object.get_path("spec.paramRef")).into())
+        .with_description("ParamRef indicates the param resource which sets the configuration param"),
     AGE,
 ];
 
 pub(super) static WEBHOOK_CONFIGURATION: &[Column] = &[
     NAME,
     Column::integer("Webhooks", |object, _| object.get("webhooks").count())
-        .described("Webhooks indicates the number of webhooks registered in this configuration"),
+        .with_description("Webhooks indicates the number of webhooks registered in this configuration"),
     AGE,
 ];
 
 pub(super) fn param_kind(policy: View<'_>) -> String {
-    let kind = policy.at("spec.paramKind");
+    let kind = policy.get_path("spec.paramKind");
     if !kind.exists() {
         return UNSET.to_owned();
     }

@@ -1,6 +1,6 @@
 //! Defaults of webhooks and admission policies.
 
-use crate::defaults::fill::{each, if_nil, if_present, is_zero, within};
+use crate::defaults::fill::{default_struct, each, if_nil, if_present, is_zero};
 use crate::defaults::object::Object;
 use jsontree::json;
 
@@ -44,7 +44,7 @@ fn any_version_webhook(webhook: &mut Object) {
 }
 
 pub(super) fn policy(policy: &mut Object) {
-    within(policy, "spec", |spec| {
+    default_struct(policy, "spec", |spec| {
         if_nil(spec, "failurePolicy", "Fail");
         if_present(spec, "matchConstraints", match_resources);
     });

@@ -2,7 +2,7 @@
 
 use crate::admissionregistration::columns::param_kind;
 use crate::admissionregistration::{self, defaults};
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use crate::warnings;
@@ -12,25 +12,26 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: false,
     defaults: &[
-        Version::with("admissionregistration.k8s.io/v1", defaults::policy),
-        Version::with("admissionregistration.k8s.io/v1beta1", defaults::policy),
-        Version::with("admissionregistration.k8s.io/v1alpha1", defaults::policy),
+        Version::with_defaults("admissionregistration.k8s.io/v1", defaults::policy),
+        Version::with_defaults("admissionregistration.k8s.io/v1beta1", defaults::policy),
+        Version::with_defaults("admissionregistration.k8s.io/v1alpha1", defaults::policy),
     ],
     validation: Validation::Settings(admissionregistration::MUTATING_POLICIES),
     warnings: WarningRules {
         create: warnings::common::new_manifest_kind,
-        update: OnUpdate::Own(|new, _, out| warnings::common::static_name(new, out)),
+        update: OnUpdate::Custom(|new, _, out| warnings::common::static_name(new, out)),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::integer("Mutations", |object, _| object.at("spec.mutations").count())
-            .described("Mutation indicates the number of mutations rules defined in this configuration"),
+        Column::integer("Mutations", |object, _| object.get_path("spec.mutations").count()).with_description(
+            "Mutation indicates the number of mutations rules defined in this configuration",
+        ),
         Column::text("ParamKind", |object, _| param_kind(object).into())
-            .described("ParamKind specifies the kind of resources used to parameterize this policy"),
+            .with_description("ParamKind specifies the kind of resources used to parameterize this policy"),
         AGE,
     ]),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions { from_manifests: true, ..Exceptions::NONE },
+    rare_properties: RareProperties { from_manifests: true, ..RareProperties::NONE },
 };

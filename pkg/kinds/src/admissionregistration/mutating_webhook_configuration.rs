@@ -2,7 +2,7 @@
 
 use crate::admissionregistration::{self, columns, defaults};
 use crate::defaults::fill::each;
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::warnings;
 use api::name_rule::NameRule;
@@ -11,21 +11,21 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: false,
     defaults: &[
-        Version::with("admissionregistration.k8s.io/v1", |all| {
+        Version::with_defaults("admissionregistration.k8s.io/v1", |all| {
             each(all, "webhooks", defaults::mutating_webhook)
         }),
-        Version::with("admissionregistration.k8s.io/v1beta1", |all| {
+        Version::with_defaults("admissionregistration.k8s.io/v1beta1", |all| {
             each(all, "webhooks", defaults::mutating_webhook_v1beta1)
         }),
     ],
     validation: Validation::Settings(admissionregistration::MUTATING_WEBHOOKS),
     warnings: WarningRules {
         create: warnings::common::new_manifest_kind,
-        update: OnUpdate::Own(|new, _, out| warnings::common::static_name(new, out)),
+        update: OnUpdate::Custom(|new, _, out| warnings::common::static_name(new, out)),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::WEBHOOK_CONFIGURATION),
+    columns: Columns::Custom(columns::WEBHOOK_CONFIGURATION),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions { from_manifests: true, ..Exceptions::NONE },
+    rare_properties: RareProperties { from_manifests: true, ..RareProperties::NONE },
 };

@@ -72,7 +72,7 @@ impl<'o> Expressions<'o> {
     /// text.
     pub(super) fn declare(&mut self, path: &Path<'_>, name: &str, expression: &str) -> Option<Error> {
         let is_stored = self.stored.validations.contains(expression);
-        let compiled = self.compile(expression, is_stored, self.options(), Returns::Anything);
+        let compiled = self.compile(expression, is_stored, self.options(), Returns::Any);
         if let Some(variables) = &mut self.variables {
             variables.declare(name, compiled.as_ref().ok());
         }

@@ -19,7 +19,7 @@ mod version;
 mod webhook;
 
 use crate::admissionregistration::is_url_with_host;
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::validation::expression::Releases;
 use crate::validation::immutable::IMMUTABLE;
 use crate::validation::rules::{ContextRules, ValidationContext};
@@ -39,19 +39,19 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::CustomResourceDefinition,
     qualified_finalizers: false,
     defaults: &[
-        Version::with("apiextensions.k8s.io/v1", absent_fields::definition),
-        Version::with("apiextensions.k8s.io/v1beta1", absent_fields::definition_v1beta1),
+        Version::with_defaults("apiextensions.k8s.io/v1", absent_fields::definition),
+        Version::with_defaults("apiextensions.k8s.io/v1beta1", absent_fields::definition_v1beta1),
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: |new, out| warnings::custom::definition(new, None, out),
-        update: OnUpdate::Own(|new, old, out| warnings::custom::definition(new, Some(old), out)),
+        update: OnUpdate::Custom(|new, old, out| warnings::custom::definition(new, Some(old), out)),
         ..WarningRules::NONE
     },
     columns: Columns::NameAndCreation,
     gated: &[],
     strategy: &strategy::CustomResourceDefinitions,
-    exceptions: Exceptions { early_preconditions: true, ..Exceptions::NONE },
+    rare_properties: RareProperties { early_preconditions: true, ..RareProperties::NONE },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -68,7 +68,7 @@ fn create(new: &Object, given: &ValidationContext) -> ErrorList {
         &ValidationRules::full(Releases::of(given), &Stored::default()),
         &mut errors,
     );
-    whole(new, None, &mut errors);
+    validate_definition(new, None, &mut errors);
     errors
 }
 
@@ -86,12 +86,12 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     let rules = ValidationRules::after(old_spec, established, Releases::of(given), &stored);
     spec::validate(spec, &rules, &mut errors);
     immutable(spec, old_spec, established, &mut errors);
-    whole(new, Some(old), &mut errors);
+    validate_definition(new, Some(old), &mut errors);
     errors
 }
 
 /// Validates the definition beyond its spec.
-fn whole(new: &Object, old: Option<&Object>, errors: &mut ErrorList) {
+fn validate_definition(new: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     accepted_names(new, errors);
     stored_versions(new, errors);
     errors.extend(approval_error(new, old));
@@ -224,7 +224,7 @@ pub fn violations(definition: &Object) -> Option<(&'static str, &'static str, St
     for (index, version) in children(spec, "versions").enumerate() {
         let holder = child(version, "schema").or_else(|| child(spec, "validation"));
         let Some(schema) = holder.and_then(|holder| child(holder, "openAPIV3Schema")) else { continue };
-        if let Some(refusal) = structural::refusal(schema) {
+        if let Some(refusal) = structural::rejection_reason(schema) {
             let name = text(version, "name");
             let message = format!("failed to check validation schema for version {name}: {refusal}");
             return Some(("Unknown", "StructuralError", message));

@@ -5,7 +5,7 @@ mod strategy;
 
 use crate::admissionregistration::defaults::service_reference;
 use crate::defaults::fill::if_present;
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::validation::rules::Rules;
 use crate::validation::value::{dns_subdomain, invalid_each, supported_value};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
@@ -20,17 +20,19 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::ApiService,
     qualified_finalizers: false,
     defaults: &[
-        Version::with("apiregistration.k8s.io/v1", |service| if_present(service, "spec", service_reference)),
-        Version::with("apiregistration.k8s.io/v1beta1", |service| {
+        Version::with_defaults("apiregistration.k8s.io/v1", |service| {
+            if_present(service, "spec", service_reference)
+        }),
+        Version::with_defaults("apiregistration.k8s.io/v1beta1", |service| {
             if_present(service, "spec", service_reference)
         }),
     ],
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::ApiServices,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };
@@ -63,12 +65,12 @@ fn create(new: &Object) -> ErrorList {
             errors.push(Error::invalid(&path.child(member), priority, detail));
         }
     }
-    place(&path, spec, &mut errors);
+    backend(&path, spec, &mut errors);
     errors
 }
 
 /// Validates the location of the server: this process, or a service.
-fn place(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
+fn backend(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let bundle = STANDARD.decode(text(spec, "caBundle")).map_or(0, |bytes| bytes.len());
     let insecure = flag(spec, "insecureSkipTLSVerify");
     let insecure_path = path.child("insecureSkipTLSVerify");

@@ -7,13 +7,13 @@ mod strategy;
 mod warnings;
 
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::{self, labels};
 use crate::strategy::gated::shared::TEMPLATE;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
+use crate::validation::int_or_percent::{at_most_100_percent, bad_value, int_or_percent, is_zero};
 use crate::validation::kinds::workload::{
     collisions_do_not_fall, is_empty_selector, none_negative, requires_restart_always, selector_value,
     selects_template, strategy_value,
@@ -33,42 +33,44 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("apps/v1", defaults::daemon_set),
-        Version::with("apps/v1beta2", defaults::daemon_set),
-        Version::with("extensions/v1beta1", defaults::daemon_set_of_extensions),
+        Version::with_defaults("apps/v1", defaults::daemon_set),
+        Version::with_defaults("apps/v1beta2", defaults::daemon_set),
+        Version::with_defaults("extensions/v1beta1", defaults::daemon_set_of_extensions),
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: crate::warnings::template::template,
-        update: OnUpdate::Own(warnings::update),
+        update: OnUpdate::Custom(warnings::update),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::integer("Desired", |object, _| object.at("status.desiredNumberScheduled").int().into())
-            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "desiredNumberScheduled"),
-        Column::integer("Current", |object, _| object.at("status.currentNumberScheduled").int().into())
-            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "currentNumberScheduled"),
-        Column::integer("Ready", |object, _| object.at("status.numberReady").int().into())
-            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "numberReady"),
-        Column::integer("Up-to-date", |object, _| object.at("status.updatedNumberScheduled").int().into())
-            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "updatedNumberScheduled"),
-        Column::integer("Available", |object, _| object.at("status.numberAvailable").int().into())
-            .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "numberAvailable"),
-        Column::text("Node Selector", |object, _| {
-            labels(object.at("spec.template.spec.nodeSelector")).into()
+        Column::integer("Desired", |object, _| object.get_path("status.desiredNumberScheduled").int().into())
+            .with_description_of("io.k8s.api.apps.v1.DaemonSetStatus", "desiredNumberScheduled"),
+        Column::integer("Current", |object, _| object.get_path("status.currentNumberScheduled").int().into())
+            .with_description_of("io.k8s.api.apps.v1.DaemonSetStatus", "currentNumberScheduled"),
+        Column::integer("Ready", |object, _| object.get_path("status.numberReady").int().into())
+            .with_description_of("io.k8s.api.apps.v1.DaemonSetStatus", "numberReady"),
+        Column::integer("Up-to-date", |object, _| {
+            object.get_path("status.updatedNumberScheduled").int().into()
         })
-        .described_as("io.k8s.api.core.v1.PodSpec", "nodeSelector"),
+        .with_description_of("io.k8s.api.apps.v1.DaemonSetStatus", "updatedNumberScheduled"),
+        Column::integer("Available", |object, _| object.get_path("status.numberAvailable").int().into())
+            .with_description_of("io.k8s.api.apps.v1.DaemonSetStatus", "numberAvailable"),
+        Column::text("Node Selector", |object, _| {
+            labels(object.get_path("spec.template.spec.nodeSelector")).into()
+        })
+        .with_description_of("io.k8s.api.core.v1.PodSpec", "nodeSelector"),
         AGE,
         CONTAINERS,
         IMAGES,
-        Column::text("Selector", |object, _| format::label_selector(object.at("spec.selector")).into())
-            .described_as("io.k8s.api.apps.v1.DaemonSetSpec", "selector")
+        Column::text("Selector", |object, _| format::label_selector(object.get_path("spec.selector")).into())
+            .with_description_of("io.k8s.api.apps.v1.DaemonSetSpec", "selector")
             .wide(),
     ]),
     gated: &[TEMPLATE],
     strategy: &strategy::DaemonSets,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -157,7 +159,7 @@ fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
     match (is_zero(unavailable), is_zero(surge)) {
         (false, false) => {
             let detail = "may not be set when maxUnavailable is non-zero";
-            errors.push(Error::invalid(&surge_path, shown(surge), detail));
+            errors.push(Error::invalid(&surge_path, bad_value(surge), detail));
         }
         (true, true) => errors.push(Error::required(&unavailable_path, "cannot be 0 when maxSurge is 0")),
         _ => {}

@@ -4,12 +4,12 @@ mod columns;
 mod defaults;
 
 use super::replica_set::template;
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
+use crate::validation::int_or_percent::{at_most_100_percent, bad_value, int_or_percent, is_zero};
 use crate::validation::kinds::workload::{
     EXCEEDS_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, strategy_value,
 };
@@ -27,21 +27,21 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("apps/v1", defaults::deployment),
-        Version::with("apps/v1beta2", defaults::deployment),
-        Version::with("apps/v1beta1", defaults::deployment_v1beta1),
-        Version::with("extensions/v1beta1", defaults::deployment_of_extensions),
+        Version::with_defaults("apps/v1", defaults::deployment),
+        Version::with_defaults("apps/v1beta2", defaults::deployment),
+        Version::with_defaults("apps/v1beta1", defaults::deployment_v1beta1),
+        Version::with_defaults("extensions/v1beta1", defaults::deployment_of_extensions),
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: crate::warnings::template::named_template,
-        update: OnUpdate::Own(crate::warnings::template::template_update),
+        update: OnUpdate::Custom(crate::warnings::template::template_update),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[TEMPLATE, TERMINATING],
     strategy: &Common,
-    exceptions: Exceptions { counted_metadata: Some("annotations"), ..Exceptions::NONE },
+    rare_properties: RareProperties { counted_metadata: Some("annotations"), ..RareProperties::NONE },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -111,7 +111,7 @@ fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
     int_or_percent(&path.child("maxSurge"), surge, errors);
     if is_zero(unavailable) && is_zero(surge) {
         let detail = "may not be 0 when `maxSurge` is 0";
-        errors.push(Error::invalid(&unavailable_path, shown(unavailable), detail));
+        errors.push(Error::invalid(&unavailable_path, bad_value(unavailable), detail));
     }
     at_most_100_percent(&unavailable_path, unavailable, errors);
 }

@@ -3,7 +3,7 @@
 mod defaults;
 
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::label_selector;
 use crate::strategy::gated::shared::{TEMPLATE, TERMINATING};
@@ -25,34 +25,34 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("apps/v1", defaults::replica_set),
-        Version::with("apps/v1beta2", defaults::replica_set),
-        Version::with("extensions/v1beta1", defaults::replica_set_of_extensions),
+        Version::with_defaults("apps/v1", defaults::replica_set),
+        Version::with_defaults("apps/v1beta2", defaults::replica_set),
+        Version::with_defaults("extensions/v1beta1", defaults::replica_set_of_extensions),
     ],
     validation: Validation::Settings(REPLICA_SETS),
     warnings: WarningRules {
         create: crate::warnings::template::named_template,
-        update: OnUpdate::Own(crate::warnings::template::template_update),
+        update: OnUpdate::Custom(crate::warnings::template::template_update),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::integer("Desired", |object, _| object.at("spec.replicas").int().into())
-            .described_as("io.k8s.api.apps.v1.ReplicaSetSpec", "replicas"),
-        Column::integer("Current", |object, _| object.at("status.replicas").int().into())
-            .described_as("io.k8s.api.apps.v1.ReplicaSetStatus", "replicas"),
-        Column::integer("Ready", |object, _| object.at("status.readyReplicas").int().into())
-            .described_as("io.k8s.api.apps.v1.ReplicaSetStatus", "readyReplicas"),
+        Column::integer("Desired", |object, _| object.get_path("spec.replicas").int().into())
+            .with_description_of("io.k8s.api.apps.v1.ReplicaSetSpec", "replicas"),
+        Column::integer("Current", |object, _| object.get_path("status.replicas").int().into())
+            .with_description_of("io.k8s.api.apps.v1.ReplicaSetStatus", "replicas"),
+        Column::integer("Ready", |object, _| object.get_path("status.readyReplicas").int().into())
+            .with_description_of("io.k8s.api.apps.v1.ReplicaSetStatus", "readyReplicas"),
         AGE,
         CONTAINERS,
         IMAGES,
-        Column::text("Selector", |object, _| label_selector(object.at("spec.selector")).into())
-            .described_as("io.k8s.api.apps.v1.ReplicaSetSpec", "selector")
+        Column::text("Selector", |object, _| label_selector(object.get_path("spec.selector")).into())
+            .with_description_of("io.k8s.api.apps.v1.ReplicaSetSpec", "selector")
             .wide(),
     ]),
     gated: &[TEMPLATE, TERMINATING],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const REPLICA_SETS: ContextRules =

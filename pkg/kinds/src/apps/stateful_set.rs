@@ -4,16 +4,16 @@ mod defaults;
 mod warnings;
 
 use crate::core::pod::{PodOptions, validate_pod_template_metadata, validate_pod_template_spec};
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, CONTAINERS, Column, IMAGES, NAME};
 use crate::printers::format::ready_replicas as ready;
-use crate::strategy::gated::fields::{behind, place};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::strategy::gated::shared::TEMPLATE;
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
 use crate::validation::go_value::go_value;
-use crate::validation::int_or_percent::{at_most_100_percent, int_or_percent, is_zero, shown};
+use crate::validation::int_or_percent::{at_most_100_percent, bad_value, int_or_percent, is_zero};
 use crate::validation::kinds::workload::{
     EXCEEDS_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector,
     requires_restart_always, selector_value, selects_template, strategy_value,
@@ -39,33 +39,33 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsLabel,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("apps/v1", defaults::stateful_set),
-        Version::with("apps/v1beta2", defaults::stateful_set),
-        Version::with("apps/v1beta1", defaults::stateful_set_v1beta1),
+        Version::with_defaults("apps/v1", defaults::stateful_set),
+        Version::with_defaults("apps/v1beta2", defaults::stateful_set),
+        Version::with_defaults("apps/v1beta1", defaults::stateful_set_v1beta1),
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::create,
-        update: OnUpdate::Own(|new, old, out| warnings::update(new, generation_changed(new, old), out)),
+        update: OnUpdate::Custom(|new, old, out| warnings::update(new, generation_changed(new, old), out)),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
         Column::text("Ready", |object, _| ready(object).into())
-            .described("Number of the pod with ready state"),
+            .with_description("Number of the pod with ready state"),
         AGE,
         CONTAINERS,
         IMAGES,
     ]),
     gated: &[
         TEMPLATE,
-        place(
+        gated_path(
             &["spec", "updateStrategy", "rollingUpdate"],
-            &[behind(Gate::MaxUnavailableStatefulSet, &[&["maxUnavailable"]])],
+            &[gated_by(Gate::MaxUnavailableStatefulSet, &[&["maxUnavailable"]])],
         ),
     ],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -185,7 +185,7 @@ fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
             let path = rolling_path.child("maxUnavailable");
             int_or_percent(&path, Some(unavailable), errors);
             if is_zero(Some(unavailable)) {
-                errors.push(Error::invalid(&path, shown(Some(unavailable)), "cannot be 0"));
+                errors.push(Error::invalid(&path, bad_value(Some(unavailable)), "cannot be 0"));
             }
             at_most_100_percent(&path, Some(unavailable), errors);
         }

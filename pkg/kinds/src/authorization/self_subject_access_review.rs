@@ -1,6 +1,6 @@
 //! The kind `SelfSubjectAccessReview`.
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -14,5 +14,5 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::NameAndCreation,
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

@@ -4,9 +4,9 @@ mod columns;
 mod defaults;
 mod metric;
 
-use crate::defaults::fill::within;
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
-use crate::strategy::gated::fields::{behind, place};
+use crate::defaults::fill::default_struct;
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::none_negative;
@@ -23,18 +23,25 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("autoscaling/v1", |autoscaler| within(autoscaler, "spec", defaults::at_least_one)),
-        Version::with("autoscaling/v2", |autoscaler| within(autoscaler, "spec", defaults::spec)),
+        Version::with_defaults("autoscaling/v1", |autoscaler| {
+            default_struct(autoscaler, "spec", defaults::at_least_one)
+        }),
+        Version::with_defaults("autoscaling/v2", |autoscaler| {
+            default_struct(autoscaler, "spec", defaults::spec)
+        }),
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules::NONE,
     columns: Columns::ByVersion(&[("autoscaling/v1", columns::V1), ("autoscaling/v2", columns::V2)]),
-    gated: &[place(
+    gated: &[gated_path(
         &["spec", "behavior"],
-        &[behind(Gate::HPAConfigurableTolerance, &[&["scaleDown", "tolerance"], &["scaleUp", "tolerance"]])],
+        &[gated_by(
+            Gate::HPAConfigurableTolerance,
+            &[&["scaleDown", "tolerance"], &["scaleUp", "tolerance"]],
+        )],
     )],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

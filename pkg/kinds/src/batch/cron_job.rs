@@ -6,8 +6,8 @@ mod warnings;
 
 use super::job::validate_job_template;
 use crate::core::pod::PodOptions;
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
-use crate::strategy::gated::fields::place;
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::gated_path;
 use crate::strategy::gated::shared::POD_SPEC;
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
@@ -25,19 +25,19 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("batch/v1", defaults::cron_job),
-        Version::with("batch/v1beta1", defaults::cron_job),
+        Version::with_defaults("batch/v1", defaults::cron_job),
+        Version::with_defaults("batch/v1beta1", defaults::cron_job),
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::create,
-        update: OnUpdate::Own(|new, old, out| warnings::update(new, generation_changed(new, old), out)),
+        update: OnUpdate::Custom(|new, old, out| warnings::update(new, generation_changed(new, old), out)),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::COLUMNS),
-    gated: &[place(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC)],
+    columns: Columns::Custom(columns::COLUMNS),
+    gated: &[gated_path(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC)],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -12,7 +12,7 @@ mod update;
 pub(crate) mod warnings;
 
 use crate::core::pod::PodOptions;
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::gated::shared::TEMPLATE;
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::{labels_value, selector_value, selects_template};
@@ -27,18 +27,18 @@ use schema::object::Object;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("batch/v1", defaults::job)],
+    defaults: &[Version::with_defaults("batch/v1", defaults::job)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::create,
-        update: OnUpdate::Own(warnings::update),
+        update: OnUpdate::Custom(warnings::update),
         delete: warnings::orphaned_pods,
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[TEMPLATE],
     strategy: &strategy::Jobs,
-    exceptions: Exceptions { shares_labels: Some("batch/v1"), ..Exceptions::NONE },
+    rare_properties: RareProperties { shares_labels: Some("batch/v1"), ..RareProperties::NONE },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

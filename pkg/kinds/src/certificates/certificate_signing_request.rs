@@ -4,7 +4,7 @@ mod columns;
 mod defaults;
 mod strategy;
 
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::pem::{Block, blocks};
 use crate::validation::NameRule;
 use crate::validation::go_value::go_list_lines;
@@ -27,15 +27,15 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::Any,
     qualified_finalizers: true,
     defaults: &[
-        Version::without("certificates.k8s.io/v1"),
-        Version::with("certificates.k8s.io/v1beta1", defaults::signing_request_v1beta1),
+        Version::without_defaults("certificates.k8s.io/v1"),
+        Version::with_defaults("certificates.k8s.io/v1beta1", defaults::signing_request_v1beta1),
     ],
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::SigningRequests,
-    exceptions: Exceptions { resets: &[("status", &[".spec"])], ..Exceptions::NONE },
+    rare_properties: RareProperties { resets: &[("status", &[".spec"])], ..RareProperties::NONE },
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, Options::default()), update };

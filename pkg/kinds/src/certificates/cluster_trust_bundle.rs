@@ -1,6 +1,6 @@
 //! Cluster trust bundles (KEP-3257).
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::pem::{Block, blocks};
 use crate::printers::column::{Column, NAME};
 use crate::printers::format::NONE;
@@ -22,14 +22,14 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::text("SignerName", |object, _| object.at("spec.signerName").non_empty_or(NONE).into())
-            .described_as("io.k8s.api.certificates.v1beta1.ClusterTrustBundleSpec", "signerName"),
+        Column::text("SignerName", |object, _| object.get_path("spec.signerName").non_empty_or(NONE).into())
+            .with_description_of("io.k8s.api.certificates.v1beta1.ClusterTrustBundleSpec", "signerName"),
     ]),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, true), update };
@@ -76,7 +76,7 @@ fn anchors(path: &Path<'_>, bundle: &str, errors: &mut ErrorList) {
     let bad: Vec<String> = blocks
         .iter()
         .enumerate()
-        .filter_map(|(index, block)| why_no_anchor(block).map(|why| format!("entry {index} {why}")))
+        .filter_map(|(index, block)| anchor_error(block).map(|why| format!("entry {index} {why}")))
         .collect();
     // With malformed entries, further errors would not be useful.
     if !bad.is_empty() {
@@ -95,7 +95,7 @@ fn anchors(path: &Path<'_>, bundle: &str, errors: &mut ErrorList) {
     }
 }
 
-fn why_no_anchor(block: &Block) -> Option<String> {
+fn anchor_error(block: &Block) -> Option<String> {
     if block.label != "CERTIFICATE" {
         return Some(format!("has bad block type: {}", block.label));
     }

@@ -3,8 +3,8 @@
 mod columns;
 mod issued;
 
-use crate::defaults::fill::{if_nil, within};
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::defaults::fill::{default_struct, if_nil};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::conditions::conditions;
 use crate::validation::immutable::immutable;
@@ -28,17 +28,17 @@ use schema::object::Object;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("certificates.k8s.io/v1beta1", |request| {
-        within(request, "spec", |spec| if_nil(spec, "maxExpirationSeconds", CERTIFICATE_SECONDS))
+    defaults: &[Version::with_defaults("certificates.k8s.io/v1beta1", |request| {
+        default_struct(request, "spec", |spec| if_nil(spec, "maxExpirationSeconds", CERTIFICATE_SECONDS))
     })],
     validation: Validation::Settings(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions {
+    rare_properties: RareProperties {
         resets: &[("", &[".status"]), ("status", &[".metadata", ".spec"])],
-        ..Exceptions::NONE
+        ..RareProperties::NONE
     },
 };
 

@@ -2,9 +2,9 @@
 
 mod rules;
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
-use crate::strategy::gated::fields::{behind, place};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 use component_base::features::Gate;
@@ -15,19 +15,19 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::text("Holder", |object, _| object.at("spec.holderIdentity").into())
-            .described_as("io.k8s.api.coordination.v1.LeaseSpec", "holderIdentity"),
+        Column::text("Holder", |object, _| object.get_path("spec.holderIdentity").into())
+            .with_description_of("io.k8s.api.coordination.v1.LeaseSpec", "holderIdentity"),
         AGE,
     ]),
-    gated: &[place(
+    gated: &[gated_path(
         &["spec"],
         &[
-            behind(Gate::CoordinatedLeaderElection, &[&["strategy"]]),
-            behind(Gate::CoordinatedLeaderElection, &[&["preferredHolder"]]),
+            gated_by(Gate::CoordinatedLeaderElection, &[&["strategy"]]),
+            gated_by(Gate::CoordinatedLeaderElection, &[&["preferredHolder"]]),
         ],
     )],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

@@ -2,7 +2,7 @@
 
 mod rules;
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
@@ -13,15 +13,15 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::text("LeaseName", |object, _| object.at("spec.leaseName").into())
-            .described_as("io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec", "leaseName"),
-        Column::text("BinaryVersion", |object, _| object.at("spec.binaryVersion").into()),
-        Column::text("EmulationVersion", |object, _| object.at("spec.emulationVersion").into()),
+        Column::text("LeaseName", |object, _| object.get_path("spec.leaseName").into())
+            .with_description_of("io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec", "leaseName"),
+        Column::text("BinaryVersion", |object, _| object.get_path("spec.binaryVersion").into()),
+        Column::text("EmulationVersion", |object, _| object.get_path("spec.emulationVersion").into()),
         AGE,
     ]),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

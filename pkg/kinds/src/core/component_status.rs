@@ -2,7 +2,7 @@
 
 mod columns;
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -13,8 +13,8 @@ pub(crate) static KIND: Kind = Kind {
     // Never stored: the server computes it on each read.
     validation: Validation::Metadata,
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

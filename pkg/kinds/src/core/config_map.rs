@@ -2,7 +2,7 @@
 
 mod rules;
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
@@ -13,13 +13,13 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
         Column::text("Data", |object, _| (object.get("data").len() + object.get("binaryData").len()).into())
-            .described_as("io.k8s.api.core.v1.ConfigMap", "data"),
+            .with_description_of("io.k8s.api.core.v1.ConfigMap", "data"),
         AGE,
     ]),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

@@ -4,7 +4,7 @@ mod columns;
 mod warnings;
 
 use crate::defaults::fill::{each, if_zero};
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
@@ -20,15 +20,15 @@ use schema::object::Object;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", |endpoints| {
+    defaults: &[Version::with_defaults("v1", |endpoints| {
         each(endpoints, "subsets", |subset| each(subset, "ports", |port| if_zero(port, "protocol", "TCP")))
     })],
     validation: Validation::Settings(RULES),
     warnings: WarningRules { create: warnings::endpoints, ..WarningRules::NONE },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: ContextRules =

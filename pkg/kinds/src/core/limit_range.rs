@@ -3,7 +3,7 @@
 mod defaults;
 mod strategy;
 
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::validation::NameRule;
 use crate::validation::resource_name::{any_resource, container_resource, is_overcommit_allowed};
 use crate::validation::resources::{quantity, resource_list};
@@ -19,13 +19,13 @@ use std::collections::BTreeSet;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", defaults::limit_range)],
+    defaults: &[Version::with_defaults("v1", defaults::limit_range)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
     columns: Columns::NameAndCreation,
     gated: &[],
     strategy: &strategy::LimitRanges,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 /// An update has the same rules as a creation.

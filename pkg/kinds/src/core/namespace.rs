@@ -3,7 +3,7 @@
 mod defaults;
 mod strategy;
 
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::validation::NameRule;
 use crate::validation::rules::{Rules, metadata, metadata_update};
@@ -16,18 +16,18 @@ use schema::object::Object;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsLabel,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", defaults::namespace)],
+    defaults: &[Version::with_defaults("v1", defaults::namespace)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::text("Status", |object, _| object.at("status.phase").into())
-            .described("The status of the namespace"),
+        Column::text("Status", |object, _| object.get_path("status.phase").into())
+            .with_description("The status of the namespace"),
         AGE,
     ]),
     gated: &[],
     strategy: &strategy::Namespaces,
-    exceptions: Exceptions { early_preconditions: true, ..Exceptions::NONE },
+    rare_properties: RareProperties { early_preconditions: true, ..RareProperties::NONE },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

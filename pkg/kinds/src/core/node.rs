@@ -8,8 +8,8 @@ mod warnings;
 
 use self::annotations::annotations;
 use self::config_source::{config_source, config_status};
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
-use crate::strategy::gated::fields::{GatedPath, behind, never, place};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::{GatedPath, always_dropped, gated_by, gated_path};
 use crate::strategy::hooks::Common;
 use crate::validation::cidr::{Cidr, legacy_cidr};
 use crate::validation::go_value::go_value;
@@ -30,25 +30,25 @@ use std::collections::BTreeSet;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", defaults::node)],
+    defaults: &[Version::with_defaults("v1", defaults::node)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules { create: warnings::node, ..WarningRules::NONE },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[
         // Fields without a gate, which are dropped the same way.
-        place(&["spec"], &[never(&[&["configSource"]])]),
-        place(&["status"], &[never(&[&["config"]])]),
+        gated_path(&["spec"], &[always_dropped(&[&["configSource"]])]),
+        gated_path(&["status"], &[always_dropped(&[&["config"]])]),
         GatedPath {
-            at: &["status"],
+            path: &["status"],
             fields: &[
-                behind(Gate::SupplementalGroupsPolicy, &[&["features"]]),
-                behind(Gate::NodeDeclaredFeatures, &[&["declaredFeatures"]]),
+                gated_by(Gate::SupplementalGroupsPolicy, &[&["features"]]),
+                gated_by(Gate::NodeDeclaredFeatures, &[&["declaredFeatures"]]),
             ],
             not_through: Some("status"),
         },
     ],
     strategy: &Common,
-    exceptions: Exceptions { initial_status: true, ..Exceptions::NONE },
+    rare_properties: RareProperties { initial_status: true, ..RareProperties::NONE },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -8,8 +8,8 @@ mod update;
 mod warnings;
 
 use self::source::source;
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
-use crate::strategy::gated::fields::{behind, place};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::validation::NameRule;
 use crate::validation::node_selector::{has_bad_values, node_selector};
 use crate::validation::resources::{positive_quantity, resource_list};
@@ -24,13 +24,16 @@ use schema::object::Object;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", defaults::persistent_volume)],
+    defaults: &[Version::with_defaults("v1", defaults::persistent_volume)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules { create: warnings::persistent_volume, ..WarningRules::NONE },
-    columns: Columns::Own(columns::COLUMNS),
-    gated: &[place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])])],
+    columns: Columns::Custom(columns::COLUMNS),
+    gated: &[gated_path(
+        &["spec"],
+        &[gated_by(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])],
+    )],
     strategy: &strategy::PersistentVolumes,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, None), update: update::update };

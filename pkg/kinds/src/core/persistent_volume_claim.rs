@@ -5,8 +5,8 @@ pub(crate) mod defaults;
 mod strategy;
 mod warnings;
 
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
-use crate::strategy::gated::fields::{behind, place};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
 use crate::validation::go_value::go_lines;
@@ -29,24 +29,24 @@ use schema::object::Object;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", defaults::persistent_volume_claim)],
+    defaults: &[Version::with_defaults("v1", defaults::persistent_volume_claim)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules { create: warnings::claim, ..WarningRules::NONE },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[
-        place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])]),
-        place(
+        gated_path(&["spec"], &[gated_by(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])]),
+        gated_path(
             &["status"],
             &[
-                behind(Gate::VolumeAttributesClass, &[&["currentVolumeAttributesClassName"]]),
-                behind(Gate::VolumeAttributesClass, &[&["modifyVolumeStatus"]]),
-                behind(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResources"]]),
-                behind(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResourceStatuses"]]),
+                gated_by(Gate::VolumeAttributesClass, &[&["currentVolumeAttributesClassName"]]),
+                gated_by(Gate::VolumeAttributesClass, &[&["modifyVolumeStatus"]]),
+                gated_by(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResources"]]),
+                gated_by(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResourceStatuses"]]),
             ],
         ),
     ],
     strategy: &strategy::PersistentVolumeClaims,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

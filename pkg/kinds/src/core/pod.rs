@@ -30,7 +30,7 @@ mod update;
 mod volumes;
 mod warnings;
 
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::{NameRule, validate_annotations, validate_labels};
 use annotations::{annotation_updates, annotations, profiles_match};
@@ -47,20 +47,24 @@ pub(crate) use toleration::tolerations;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", defaults::pod)],
+    defaults: &[Version::with_defaults("v1", defaults::pod)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::new_pod,
         // People rarely update pods directly, so the warning would not be seen.
-        update: OnUpdate::Own(|_, _, _| {}),
+        update: OnUpdate::Custom(|_, _, _| {}),
         before_create: crate::warnings::app_armor::pod,
         update_status: warnings::pod_status,
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: gated::GATED,
     strategy: &strategy::Pods,
-    exceptions: Exceptions { initial_status: true, row_condition: columns::end_of_pod, ..Exceptions::NONE },
+    rare_properties: RareProperties {
+        initial_status: true,
+        row_condition: columns::end_of_pod,
+        ..RareProperties::NONE
+    },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -3,12 +3,12 @@
 mod warnings;
 
 use super::pod::{PodOptions, validate_pod_template_spec};
-use crate::defaults::fill::within;
+use crate::defaults::fill::default_struct;
 use crate::defaults::pod_spec;
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{Column, NAME};
 use crate::printers::format::{container_images, container_names, labels};
-use crate::strategy::gated::fields::place;
+use crate::strategy::gated::fields::gated_path;
 use crate::strategy::gated::shared::POD_SPEC;
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
@@ -20,25 +20,27 @@ use schema::object::Object;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", |object| within(object, "template", pod_spec::template))],
+    defaults: &[Version::with_defaults("v1", |object| {
+        default_struct(object, "template", pod_spec::template)
+    })],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::create,
-        update: OnUpdate::Own(warnings::update),
+        update: OnUpdate::Custom(warnings::update),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::text("Containers", |object, _| container_names(object.at("template.spec")))
-            .described("Names of each container in the template."),
-        Column::text("Images", |object, _| container_images(object.at("template.spec")))
-            .described("Images referenced by each container in the template."),
-        Column::text("Pod Labels", |object, _| labels(object.at("template.metadata.labels")).into())
-            .described("The labels for the pod template."),
+        Column::text("Containers", |object, _| container_names(object.get_path("template.spec")))
+            .with_description("Names of each container in the template."),
+        Column::text("Images", |object, _| container_images(object.get_path("template.spec")))
+            .with_description("Images referenced by each container in the template."),
+        Column::text("Pod Labels", |object, _| labels(object.get_path("template.metadata.labels")).into())
+            .with_description("The labels for the pod template."),
     ]),
-    gated: &[place(&["template", "spec"], POD_SPEC)],
+    gated: &[gated_path(&["template", "spec"], POD_SPEC)],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -4,7 +4,7 @@ mod columns;
 mod defaults;
 mod warnings;
 
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
@@ -21,17 +21,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", defaults::resource_quota)],
+    defaults: &[Version::with_defaults("v1", defaults::resource_quota)],
     validation: Validation::Objects(RULES),
     warnings: WarningRules {
         create: warnings::resource_quota,
-        update: OnUpdate::Own(|_, _, _| {}),
+        update: OnUpdate::Custom(|_, _, _| {}),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

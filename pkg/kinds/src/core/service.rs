@@ -8,7 +8,7 @@ mod update;
 mod warnings;
 
 use self::cluster_ips::{cluster_ips_and_families, is_headless};
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::validation::cidr::{legacy_cidr, legacy_ip};
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::go_value::go_value;
@@ -28,17 +28,17 @@ use std::collections::BTreeSet;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsLabel,
     qualified_finalizers: true,
-    defaults: &[Version::with("v1", defaults::service)],
+    defaults: &[Version::with_defaults("v1", defaults::service)],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::service,
         update_status: crate::warnings::addresses::load_balancer_status,
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::Services,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update: update::update };

@@ -4,9 +4,9 @@ mod rules;
 mod strategy;
 mod warnings;
 
-use crate::defaults::fill::{if_nil, within};
+use crate::defaults::fill::{default_struct, if_nil};
 use crate::kind::{
-    Columns, Exceptions, Kind, NO_DEFAULTS, OnUpdate, SubresourceDefaults, Validation, WarningRules,
+    Columns, Kind, NO_DEFAULTS, OnUpdate, RareProperties, SubresourceDefaults, Validation, WarningRules,
 };
 use crate::printers::column::{AGE, NAME};
 use api::name_rule::NameRule;
@@ -19,19 +19,21 @@ pub(crate) static KIND: Kind = Kind {
     warnings: WarningRules {
         create: |new, out| warnings::service_account(new, None, out),
         // Only if the problem is new.
-        update: OnUpdate::Own(|new, old, out| warnings::service_account(new, Some(old), out)),
+        update: OnUpdate::Custom(|new, old, out| warnings::service_account(new, Some(old), out)),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(&[NAME, AGE]),
+    columns: Columns::Custom(&[NAME, AGE]),
     gated: &[],
     strategy: &strategy::ServiceAccounts,
-    exceptions: Exceptions {
+    rare_properties: RareProperties {
         subresource_defaults: &[SubresourceDefaults {
             api_version: "authentication.k8s.io/v1",
             kind: "TokenRequest",
-            rule: |request| within(request, "spec", |spec| if_nil(spec, "expirationSeconds", TOKEN_SECONDS)),
+            rule: |request| {
+                default_struct(request, "spec", |spec| if_nil(spec, "expirationSeconds", TOKEN_SECONDS))
+            },
         }],
-        ..Exceptions::NONE
+        ..RareProperties::NONE
     },
 };
 

@@ -25,7 +25,7 @@ pub(crate) fn if_present(object: &mut Object, name: &str, rule: impl FnOnce(&mut
 }
 
 /// Applies a rule to an embedded struct, which is created when absent.
-pub(crate) fn within(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
+pub(crate) fn default_struct(object: &mut Object, name: &str, rule: impl FnOnce(&mut Object)) {
     object.inside(name, true, rule);
 }
 

@@ -18,7 +18,7 @@ use schema::proto::inplace::{MapRef, MemberRef, MessageRef, NotInPlace};
 /// or `false`.
 pub(crate) struct Object<'a> {
     form: Form<'a>,
-    given: &'a DefaultingContext<'a>,
+    context: &'a DefaultingContext<'a>,
 }
 
 /// Sets the defaults of a kind's version in place.
@@ -47,25 +47,25 @@ impl<'a> DefaultingContext<'a> {
 
 enum Form<'a> {
     Tree(&'a mut Tree),
-    Bytes(Place<'a>),
+    Bytes(StructRef<'a>),
 }
 
 /// Struct inside an object's bytes.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct StructRef<'a> {
     /// `None` for an absent struct, which is a zero struct.
     message: Option<MessageRef<'a>>,
     /// Set when a rule attempts a change. Nothing more is read afterwards.
-    wanting: &'a Cell<bool>,
+    change_attempted: &'a Cell<bool>,
 }
 
 impl<'a> Object<'a> {
-    pub(crate) fn tree(tree: &'a mut Tree, given: &'a DefaultingContext<'a>) -> Self {
-        Object { form: Form::Tree(tree), given }
+    pub(crate) fn tree(tree: &'a mut Tree, context: &'a DefaultingContext<'a>) -> Self {
+        Object { form: Form::Tree(tree), context }
     }
 
     pub(crate) fn enabled(&self, gate: Gate) -> bool {
-        self.given.gates.enabled(gate)
+        self.context.gates.enabled(gate)
     }
 
     /// Returns true if a rule would change an object. Also true for bytes that cannot be read in place:
@@ -75,10 +75,10 @@ impl<'a> Object<'a> {
         gates: &Gates,
         rule: impl FnOnce(&mut Object<'_>),
     ) -> bool {
-        let wanting = Cell::new(false);
-        let form = Form::Bytes(Place { message: Some(message), wanting: &wanting });
-        rule(&mut Object { form, given: &DefaultingContext::of(gates) });
-        wanting.get()
+        let change_attempted = Cell::new(false);
+        let form = Form::Bytes(StructRef { message: Some(message), change_attempted: &change_attempted });
+        rule(&mut Object { form, context: &DefaultingContext::of(gates) });
+        change_attempted.get()
     }
 
     /// Applies a rule that needs a tree. Bytes are decoded for it, which is slow, so callers first check if
@@ -87,11 +87,13 @@ impl<'a> Object<'a> {
         match &mut self.form {
             Form::Tree(tree) => rule(tree),
             Form::Bytes(place) => {
-                let Some(Ok(before)) = place.message.map(MessageRef::tree) else { return place.want() };
+                let Some(Ok(before)) = place.message.map(MessageRef::tree) else {
+                    return place.record_change();
+                };
                 let mut after = before.clone();
                 rule(&mut after);
                 if after != before {
-                    place.want();
+                    place.record_change();
                 }
             }
         }
@@ -100,7 +102,7 @@ impl<'a> Object<'a> {
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
         match &mut self.form {
             Form::Tree(tree) => _ = tree.insert(name, value.into()),
-            Form::Bytes(place) => place.want(),
+            Form::Bytes(place) => place.record_change(),
         }
     }
 
@@ -108,14 +110,14 @@ impl<'a> Object<'a> {
     pub(crate) fn set_at(&mut self, path: &[&str], value: impl Into<Value>) {
         match &mut self.form {
             Form::Tree(tree) => object::set(tree, path, value),
-            Form::Bytes(place) => place.want(),
+            Form::Bytes(place) => place.record_change(),
         }
     }
 
     pub(crate) fn remove(&mut self, name: &str) {
         match &mut self.form {
             Form::Tree(tree) => _ = tree.remove(name),
-            Form::Bytes(place) if place.has(name) => place.want(),
+            Form::Bytes(place) if place.has(name) => place.record_change(),
             Form::Bytes(_) => {}
         }
     }
@@ -131,7 +133,7 @@ impl<'a> Object<'a> {
     /// Applies a rule to the struct in a member. An absent struct is created if `made` is true and the rule
     /// sets something.
     pub(crate) fn inside(&mut self, name: &str, made: bool, rule: impl FnOnce(&mut Object<'_>)) {
-        let given = self.given;
+        let given = self.context;
         match &mut self.form {
             Form::Tree(tree) => match tree.get_mut(name) {
                 Some(slot) if made => apply_to(slot, given, rule),
@@ -159,7 +161,7 @@ impl<'a> Object<'a> {
 
     /// Applies a rule to every struct of a list or map.
     pub(crate) fn items(&mut self, name: &str, mut rule: impl FnMut(&mut Object<'_>)) {
-        let given = self.given;
+        let given = self.context;
         match &mut self.form {
             Form::Tree(tree) => match tree.get_mut(name) {
                 Some(Value::Array(items)) => {
@@ -180,7 +182,7 @@ impl<'a> Object<'a> {
 
     /// Applies a rule to every struct among the members.
     pub(crate) fn structs(&mut self, mut rule: impl FnMut(&str, &mut Object<'_>)) {
-        let given = self.given;
+        let given = self.context;
         match &mut self.form {
             Form::Tree(tree) => {
                 for (name, value) in tree.iter_mut() {
@@ -194,7 +196,7 @@ impl<'a> Object<'a> {
                 let mut visit =
                     |name: &'static str, inner| place.visit(Some(inner), given, |inner| rule(name, inner));
                 if place.message.is_some_and(|message| message.each_struct(&mut visit).is_err()) {
-                    place.want();
+                    place.record_change();
                 }
             }
         }
@@ -218,7 +220,7 @@ impl<'a> Object<'a> {
                     entry => entry.is_ok(),
                 };
                 if !map.iter().all(is_kept) {
-                    place.want();
+                    place.record_change();
                 }
             }
         }
@@ -235,8 +237,8 @@ impl<'a> Object<'a> {
                     .iter()
                     .filter(|(key, _)| target.is_none_or(|target| !target.contains_key(*key)))
                     .collect();
-                if !missing.is_empty() && !has_room_twice(source) {
-                    return self.given.full.set(true);
+                if !missing.is_empty() && !fits_twice(source) {
+                    return self.context.full.set(true);
                 }
                 let missing: Vec<_> =
                     missing.into_iter().map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -246,9 +248,9 @@ impl<'a> Object<'a> {
             }
             Form::Bytes(place) => {
                 let MemberRef::Map(source) = place.get(from) else { return };
-                let MemberRef::Map(target) = place.get(to) else { return place.want() };
+                let MemberRef::Map(target) = place.get(to) else { return place.record_change() };
                 if !has_keys_of(target, source) {
-                    place.want();
+                    place.record_change();
                 }
             }
         }
@@ -259,13 +261,13 @@ impl<'a> Object<'a> {
     pub(crate) fn copy(&mut self, from: &[&str], to: &[&str]) {
         match &mut self.form {
             Form::Tree(tree) => match object::get_object(tree, from).filter(|map| !map.is_empty()) {
-                Some(map) if !has_room_twice(map) => self.given.full.set(true),
+                Some(map) if !fits_twice(map) => self.context.full.set(true),
                 Some(map) => object::set(tree, to, map.clone()),
                 None => {}
             },
             Form::Bytes(place) => {
-                if matches!(place.at(from), MemberRef::Map(_)) {
-                    place.want();
+                if matches!(place.get_path(from), MemberRef::Map(_)) {
+                    place.record_change();
                 }
             }
         }
@@ -280,7 +282,7 @@ impl<'a> Object<'a> {
     pub(crate) fn is_nil_at(&self, path: &[&str]) -> bool {
         match &self.form {
             Form::Tree(tree) => object::get(tree, path).is_none_or(Value::is_null),
-            Form::Bytes(place) => match place.at(path) {
+            Form::Bytes(place) => match place.get_path(path) {
                 MemberRef::Absent => true,
                 MemberRef::Message(message) => message.is_set() == Ok(false),
                 _ => false,
@@ -304,7 +306,7 @@ impl<'a> Object<'a> {
                 Some(Value::Array(items)) => items.is_empty(),
                 Some(Value::Object(members)) => members.is_empty(),
             },
-            Form::Bytes(place) => match place.at(path) {
+            Form::Bytes(place) => match place.get_path(path) {
                 MemberRef::Absent | MemberRef::Bool(false) | MemberRef::Int(0) => true,
                 MemberRef::Text(text) => text.is_empty(),
                 MemberRef::Bytes(bytes) => bytes.is_empty(),
@@ -323,7 +325,7 @@ impl<'a> Object<'a> {
     pub(crate) fn text_at(&self, path: &[&str]) -> &str {
         match &self.form {
             Form::Tree(tree) => object::get_str(tree, path).unwrap_or_default(),
-            Form::Bytes(place) => match place.at(path) {
+            Form::Bytes(place) => match place.get_path(path) {
                 MemberRef::Text(text) => text,
                 _ => "",
             },
@@ -360,9 +362,9 @@ fn apply_to(slot: &mut Value, given: &DefaultingContext<'_>, rule: impl FnOnce(&
     }
 }
 
-impl<'a> Place<'a> {
-    fn want(&self) {
-        self.wanting.set(true);
+impl<'a> StructRef<'a> {
+    fn record_change(&self) {
+        self.change_attempted.set(true);
     }
 
     fn has(&self, name: &str) -> bool {
@@ -373,21 +375,23 @@ impl<'a> Place<'a> {
     /// be read.
     #[inline]
     fn get(&self, name: &str) -> MemberRef<'a> {
-        let Some(message) = self.message.filter(|_| !self.wanting.get()) else { return MemberRef::Absent };
+        let Some(message) = self.message.filter(|_| !self.change_attempted.get()) else {
+            return MemberRef::Absent;
+        };
         message.get(name).unwrap_or_else(|_| {
-            self.want();
+            self.record_change();
             MemberRef::Absent
         })
     }
 
-    fn at(&self, path: &[&str]) -> MemberRef<'a> {
+    fn get_path(&self, path: &[&str]) -> MemberRef<'a> {
         let Some((first, rest)) = path.split_first() else { return MemberRef::Absent };
         let mut member = self.get(first);
         for name in rest {
             member = match member {
-                MemberRef::Message(message) => Place { message: Some(message), ..*self }.get(name),
+                MemberRef::Message(message) => StructRef { message: Some(message), ..*self }.get(name),
                 MemberRef::Map(map) => map.get(name).unwrap_or_else(|_| {
-                    self.want();
+                    self.record_change();
                     MemberRef::Absent
                 }),
                 _ => MemberRef::Absent,
@@ -399,11 +403,11 @@ impl<'a> Place<'a> {
     fn visit(
         &self,
         message: Option<MessageRef<'a>>,
-        given: &DefaultingContext<'_>,
+        context: &DefaultingContext<'_>,
         rule: impl FnOnce(&mut Object<'_>),
     ) {
-        if !self.wanting.get() {
-            rule(&mut Object { form: Form::Bytes(Place { message, ..*self }), given });
+        if !self.change_attempted.get() {
+            rule(&mut Object { form: Form::Bytes(StructRef { message, ..*self }), context });
         }
     }
 
@@ -417,9 +421,9 @@ impl<'a> Place<'a> {
             match item {
                 Ok(MemberRef::Message(message)) => self.visit(Some(message), given, &mut rule),
                 Ok(_) => {}
-                Err(NotInPlace) => self.want(),
+                Err(NotInPlace) => self.record_change(),
             }
-            if self.wanting.get() {
+            if self.change_attempted.get() {
                 return;
             }
         }
@@ -433,7 +437,7 @@ const ENTRY_BYTES: usize = 6;
 
 /// True if a store accepts an object with the keys of this map twice. Otherwise the copy is not made: a map
 /// of the shortest entries is some thirty times as large in memory.
-fn has_room_twice(map: &Tree) -> bool {
+fn fits_twice(map: &Tree) -> bool {
     map.keys().map(|key| key.len() + ENTRY_BYTES).sum::<usize>() <= STORED_BYTES_MAX / 2
 }
 

@@ -4,7 +4,7 @@
 //! rollout of every workload.
 
 use super::field_ref::field_ref;
-use super::fill::{each, if_nil, if_present, if_zero, is_zero, text, within};
+use super::fill::{default_struct, each, if_nil, if_present, if_zero, is_zero, text};
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{image, volumes};
@@ -27,7 +27,7 @@ pub(crate) fn pod_spec(spec: &mut Object) {
 }
 
 pub(crate) fn template(template: &mut Object) {
-    within(template, "spec", pod_spec);
+    default_struct(template, "spec", pod_spec);
 }
 
 fn container(container: &mut Object) {

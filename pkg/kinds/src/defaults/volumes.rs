@@ -1,7 +1,7 @@
 //! Volumes of pods, and the sources that persistent volumes share with them.
 
 use super::field_ref::field_ref;
-use super::fill::{each, if_nil, if_present, if_zero, text, within};
+use super::fill::{default_struct, each, if_nil, if_present, if_zero, text};
 use super::image;
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
@@ -63,9 +63,9 @@ pub(crate) fn volume(volume: &mut Object) {
                 each(source, "items", field_ref);
             }
             "projected" => projected(source),
-            "ephemeral" => {
-                if_present(source, "volumeClaimTemplate", |template| within(template, "spec", claim_spec))
-            }
+            "ephemeral" => if_present(source, "volumeClaimTemplate", |template| {
+                default_struct(template, "spec", claim_spec)
+            }),
             "image" if source.enabled(Gate::ImageVolume) => {
                 let policy = image::pull_policy(text(source, "reference"));
                 if_zero(source, "pullPolicy", policy);

@@ -1,6 +1,6 @@
 //! Rules that several workloads share: labels and selectors from the pod template, rolling updates.
 
-use crate::defaults::fill::{if_zero, text, within};
+use crate::defaults::fill::{default_struct, if_zero, text};
 use crate::defaults::object::Object;
 
 /// Path of the labels of a workload's pod template.
@@ -28,6 +28,6 @@ pub(crate) fn selector_from_template(object: &mut Object) {
 pub(crate) fn rolling_update(strategy: &mut Object, steps: impl FnOnce(&mut Object)) {
     if_zero(strategy, "type", ROLLING_UPDATE);
     if text(strategy, "type") == ROLLING_UPDATE {
-        within(strategy, "rollingUpdate", steps);
+        default_struct(strategy, "rollingUpdate", steps);
     }
 }

@@ -6,8 +6,8 @@ mod strategy;
 mod warnings;
 
 use crate::defaults::fill::each;
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
-use crate::strategy::gated::fields::{EACH, behind, place};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::{EACH, gated_by, gated_path};
 use crate::validation::cidr::legacy_ip;
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::immutable::immutable;
@@ -29,22 +29,26 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("discovery.k8s.io/v1", |slice| each(slice, "ports", defaults::port)),
-        Version::with("discovery.k8s.io/v1beta1", |slice| each(slice, "ports", defaults::port)),
+        Version::with_defaults("discovery.k8s.io/v1", |slice| each(slice, "ports", defaults::port)),
+        Version::with_defaults("discovery.k8s.io/v1beta1", |slice| each(slice, "ports", defaults::port)),
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::new_endpoint_slice,
-        update: OnUpdate::Own(|new, _, out| warnings::endpoint_slice(new, out)),
+        update: OnUpdate::Custom(|new, _, out| warnings::endpoint_slice(new, out)),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::COLUMNS),
-    gated: &[place(
+    columns: Columns::Custom(columns::COLUMNS),
+    gated: &[gated_path(
         &[],
-        &[behind(Gate::PreferSameTrafficDistribution, &[&["endpoints", EACH, "hints", "forNodes"]])],
+        &[gated_by(Gate::PreferSameTrafficDistribution, &[&["endpoints", EACH, "hints", "forNodes"]])],
     )],
     strategy: &strategy::EndpointSlices,
-    exceptions: Exceptions { counts_first: true, counted_metadata: Some("labels"), ..Exceptions::NONE },
+    rare_properties: RareProperties {
+        counts_before_strategy: true,
+        counted_metadata: Some("labels"),
+        ..RareProperties::NONE
+    },
 };
 
 pub(crate) const RULES: ContextRules =

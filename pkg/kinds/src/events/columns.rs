@@ -49,21 +49,25 @@ pub(crate) static EVENTS: &[Column] = &columns::<EventsNames>();
 const fn columns<N: Names>() -> [Column; 10] {
     [
         Column::text("Last Seen", |object, now| last_seen::<N>(object, now).into())
-            .described_as(EVENT, "lastTimestamp"),
-        Column::text("Type", |object, _| object.get("type").into()).described_as(EVENT, "type"),
-        Column::text("Reason", |object, _| object.get("reason").into()).described_as(EVENT, "reason"),
+            .with_description_of(EVENT, "lastTimestamp"),
+        Column::text("Type", |object, _| object.get("type").into()).with_description_of(EVENT, "type"),
+        Column::text("Reason", |object, _| object.get("reason").into()).with_description_of(EVENT, "reason"),
         Column::text("Object", |object, _| target_name(object.get(N::OBJECT)).into())
-            .described_as(EVENT, "involvedObject"),
+            .with_description_of(EVENT, "involvedObject"),
         Column::text("Subobject", |object, _| object.get(N::OBJECT).get("fieldPath").into())
-            .described_as("io.k8s.api.core.v1.ObjectReference", "fieldPath")
+            .with_description_of("io.k8s.api.core.v1.ObjectReference", "fieldPath")
             .wide(),
-        Column::text("Source", |object, _| source::<N>(object).into()).described_as(EVENT, "source").wide(),
+        Column::text("Source", |object, _| source::<N>(object).into())
+            .with_description_of(EVENT, "source")
+            .wide(),
         Column::text("Message", |object, _| object.get(N::MESSAGE).text().trim().into())
-            .described_as(EVENT, "message"),
+            .with_description_of(EVENT, "message"),
         Column::text("First Seen", |object, now| first_seen::<N>(object, now).into())
-            .described_as(EVENT, "firstTimestamp")
+            .with_description_of(EVENT, "firstTimestamp")
             .wide(),
-        Column::text("Count", |object, _| count::<N>(object).into()).described_as(EVENT, "count").wide(),
+        Column::text("Count", |object, _| count::<N>(object).into())
+            .with_description_of(EVENT, "count")
+            .wide(),
         NAME.wide(),
     ]
 }

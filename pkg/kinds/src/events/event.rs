@@ -1,7 +1,7 @@
 //! The kind `Event`.
 
 use crate::events::{columns, rules};
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -11,8 +11,8 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(rules::EVENTS),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::EVENTS),
+    columns: Columns::Custom(columns::EVENTS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

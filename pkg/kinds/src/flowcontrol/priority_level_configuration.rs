@@ -4,7 +4,7 @@ mod columns;
 mod defaults;
 
 use super::{CATCH_ALL, EXEMPT, conditions, name};
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
@@ -20,17 +20,17 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("flowcontrol.apiserver.k8s.io/v1", defaults::priority_level),
-        Version::with("flowcontrol.apiserver.k8s.io/v1beta3", defaults::priority_level_v1beta3),
-        Version::with("flowcontrol.apiserver.k8s.io/v1beta2", defaults::priority_level_v1beta2),
-        Version::with("flowcontrol.apiserver.k8s.io/v1beta1", defaults::priority_level_v1beta2),
+        Version::with_defaults("flowcontrol.apiserver.k8s.io/v1", defaults::priority_level),
+        Version::with_defaults("flowcontrol.apiserver.k8s.io/v1beta3", defaults::priority_level_v1beta3),
+        Version::with_defaults("flowcontrol.apiserver.k8s.io/v1beta2", defaults::priority_level_v1beta2),
+        Version::with_defaults("flowcontrol.apiserver.k8s.io/v1beta1", defaults::priority_level_v1beta2),
     ],
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

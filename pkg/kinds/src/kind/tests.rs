@@ -129,7 +129,7 @@ fn stored_kinds_have_validation_if_on_by_default() {
 
 #[test]
 fn rare_defaults_name_registered_kinds() {
-    for body in ALL.iter().flat_map(|kind| kind.exceptions.subresource_defaults) {
+    for body in ALL.iter().flat_map(|kind| kind.rare_properties.subresource_defaults) {
         assert!(schema::builtin::kind(body.api_version, body.kind).is_some(), "{}", body.kind);
     }
 }

@@ -5,7 +5,7 @@ mod defaults;
 mod warnings;
 
 use super::typed_reference;
-use crate::kind::{Columns, Exceptions, Kind, OnUpdate, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::cidr::legacy_ip;
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
@@ -22,21 +22,21 @@ pub(crate) static KIND: Kind = Kind {
     qualified_finalizers: true,
     defaults: &[
         // The path type is required in this version.
-        Version::without("networking.k8s.io/v1"),
-        Version::with("networking.k8s.io/v1beta1", defaults::ingress_v1beta1),
-        Version::with("extensions/v1beta1", defaults::ingress_v1beta1),
+        Version::without_defaults("networking.k8s.io/v1"),
+        Version::with_defaults("networking.k8s.io/v1beta1", defaults::ingress_v1beta1),
+        Version::with_defaults("extensions/v1beta1", defaults::ingress_v1beta1),
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules {
         create: warnings::ingress,
-        update: OnUpdate::Own(|_, _, _| {}),
+        update: OnUpdate::Custom(|_, _, _| {}),
         update_status: crate::warnings::addresses::load_balancer_status,
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

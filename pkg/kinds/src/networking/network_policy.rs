@@ -3,8 +3,8 @@
 mod defaults;
 mod warnings;
 
-use crate::defaults::fill::within;
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::defaults::fill::default_struct;
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::printers::format;
 use crate::strategy::hooks::Common;
@@ -24,22 +24,24 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("networking.k8s.io/v1", defaults::network_policy),
-        Version::with("extensions/v1beta1", |policy| within(policy, "spec", defaults::policy_types)),
+        Version::with_defaults("networking.k8s.io/v1", defaults::network_policy),
+        Version::with_defaults("extensions/v1beta1", |policy| {
+            default_struct(policy, "spec", defaults::policy_types)
+        }),
     ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules { create: warnings::network_policy, ..WarningRules::NONE },
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
         Column::text("Pod-Selector", |object, _| {
-            format::label_selector(object.at("spec.podSelector")).into()
+            format::label_selector(object.get_path("spec.podSelector")).into()
         })
-        .described_as("io.k8s.api.networking.v1.NetworkPolicySpec", "podSelector"),
+        .with_description_of("io.k8s.api.networking.v1.NetworkPolicySpec", "podSelector"),
         AGE,
     ]),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };

@@ -2,7 +2,7 @@
 
 mod rules;
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
@@ -13,13 +13,13 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::text("CIDRs", |object, _| object.at("spec.cidrs").texts().join(",").into())
-            .described_as("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
+        Column::text("CIDRs", |object, _| object.get_path("spec.cidrs").texts().join(",").into())
+            .with_description_of("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
         AGE,
     ]),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

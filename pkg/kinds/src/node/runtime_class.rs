@@ -3,7 +3,7 @@
 mod warnings;
 
 use crate::core::pod::tolerations;
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use crate::validation::go_value::go_value;
@@ -27,10 +27,10 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
     warnings: WarningRules { create: warnings::runtime_class, ..WarningRules::NONE },
-    columns: Columns::Own(&[NAME, Column::text("Handler", |object, _| object.get("handler").into()), AGE]),
+    columns: Columns::Custom(&[NAME, Column::text("Handler", |object, _| object.get("handler").into()), AGE]),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

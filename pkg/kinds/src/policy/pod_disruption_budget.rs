@@ -3,7 +3,7 @@
 
 mod columns;
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::conditions::conditions;
 use crate::validation::go_value::go_value;
@@ -24,10 +24,10 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

@@ -33,7 +33,7 @@ enum Description {
         definition: &'static str,
         member: &'static str,
     },
-    Words(&'static str),
+    Text(&'static str),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,16 +47,16 @@ enum Cells {
 const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 pub(crate) const NAME: Column =
-    Column::text("Name", |object, _| object.name()).described_as(METADATA, "name").format("name");
+    Column::text("Name", |object, _| object.name()).with_description_of(METADATA, "name").format("name");
 /// Age of the object.
-pub(crate) const AGE: Column = Column::text("Age", age).described_as(METADATA, "creationTimestamp");
+pub(crate) const AGE: Column = Column::text("Age", age).with_description_of(METADATA, "creationTimestamp");
 pub(crate) const CONTAINERS: Column =
-    Column::text("Containers", |object, _| container_names(object.at("spec.template.spec")))
-        .described("Names of each container in the template.")
+    Column::text("Containers", |object, _| container_names(object.get_path("spec.template.spec")))
+        .with_description("Names of each container in the template.")
         .wide();
 pub(crate) const IMAGES: Column =
-    Column::text("Images", |object, _| container_images(object.at("spec.template.spec")))
-        .described("Images referenced by each container in the template.")
+    Column::text("Images", |object, _| container_images(object.get_path("spec.template.spec")))
+        .with_description("Images referenced by each container in the template.")
         .wide();
 
 const fn column(name: &'static str, kind: &'static str, cells: Cells) -> Column {
@@ -66,7 +66,7 @@ const fn column(name: &'static str, kind: &'static str, cells: Cells) -> Column 
         format: "",
         priority: 0,
         is_declared: true,
-        description: Description::Words(""),
+        description: Description::Text(""),
         cells,
     }
 }
@@ -101,12 +101,12 @@ impl Column {
         Column { cells: Cells::One(cell), ..self }
     }
 
-    pub(crate) const fn described(self, words: &'static str) -> Self {
-        Column { description: Description::Words(words), ..self }
+    pub(crate) const fn with_description(self, words: &'static str) -> Self {
+        Column { description: Description::Text(words), ..self }
     }
 
     /// Describes the column by the documentation of a member of an API type.
-    pub(crate) const fn described_as(self, definition: &'static str, member: &'static str) -> Self {
+    pub(crate) const fn with_description_of(self, definition: &'static str, member: &'static str) -> Self {
         Column { description: Description::Member { definition, member }, ..self }
     }
 
@@ -126,7 +126,7 @@ impl Column {
     pub fn description(&self) -> &'static str {
         match self.description {
             Description::Member { definition, member } => without_values(description(definition, member)),
-            Description::Words(words) => words,
+            Description::Text(words) => words,
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) fn since(field: View<'_>, now: UnixTime) -> String {
 }
 
 pub(crate) fn age(object: View<'_>, now: UnixTime) -> Cell<'static> {
-    since(object.at("metadata.creationTimestamp"), now).into()
+    since(object.get_path("metadata.creationTimestamp"), now).into()
 }
 
 /// `a=b,c=d`, or `<none>`.
@@ -63,10 +63,10 @@ fn of_containers(pod_spec: View<'_>, field: &str) -> Cell<'static> {
 
 /// The name of a class, marked where one of the annotations makes the class the default.
 pub(crate) fn name_of_class(class: View<'_>, annotations: &[&str]) -> Cell<'static> {
-    let present = class.at("metadata.annotations");
+    let present = class.get_path("metadata.annotations");
     let is_default = annotations.iter().any(|name| present.get(name).text() == "true");
     let suffix = if is_default { " (default)" } else { "" };
-    format!("{}{suffix}", class.at("metadata.name").text()).into()
+    format!("{}{suffix}", class.get_path("metadata.name").text()).into()
 }
 
 /// Joins the first `max` texts and appends the number of further ones.
@@ -112,7 +112,7 @@ pub(crate) fn or_none(text: String) -> String {
 
 /// Returns ready and desired replicas.
 pub(crate) fn ready_replicas(object: View<'_>) -> String {
-    format!("{}/{}", object.at("status.readyReplicas").int(), object.at("spec.replicas").int())
+    format!("{}/{}", object.get_path("status.readyReplicas").int(), object.get_path("spec.replicas").int())
 }
 
 /// Returns the addresses of a load balancer, or the host name where an address is missing.

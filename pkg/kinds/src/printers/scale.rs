@@ -5,9 +5,9 @@ use crate::printers::column::{AGE, Column, NAME};
 /// Columns of the `scale` subresource, whose name has no format.
 pub(super) static SCALE: &[Column] = &[
     NAME.format(""),
-    Column::integer("Desired", |object, _| object.at("spec.replicas").int().into())
-        .described_as("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas"),
-    Column::integer("Available", |object, _| object.at("status.replicas").int().into())
-        .described_as("io.k8s.api.autoscaling.v1.ScaleStatus", "replicas"),
+    Column::integer("Desired", |object, _| object.get_path("spec.replicas").int().into())
+        .with_description_of("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas"),
+    Column::integer("Available", |object, _| object.get_path("status.replicas").int().into())
+        .with_description_of("io.k8s.api.autoscaling.v1.ScaleStatus", "replicas"),
     AGE,
 ];

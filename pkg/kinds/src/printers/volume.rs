@@ -6,13 +6,13 @@ use api::table::view::View;
 const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
 pub(crate) fn phase<'a>(object: View<'a>) -> &'a str {
-    let terminating = object.at("metadata.deletionTimestamp").exists();
-    if terminating { "Terminating" } else { object.at("status.phase").text() }
+    let terminating = object.get_path("metadata.deletionTimestamp").exists();
+    if terminating { "Terminating" } else { object.get_path("status.phase").text() }
 }
 
 pub(crate) fn storage_class<'a>(object: View<'a>) -> &'a str {
-    let name = object.at("spec.storageClassName").text();
-    object.at("metadata.annotations").get(BETA_CLASS).text_or(name)
+    let name = object.get_path("spec.storageClassName").text();
+    object.get_path("metadata.annotations").get(BETA_CLASS).text_or(name)
 }
 
 /// Returns the abbreviations in a fixed order, each once.

@@ -1,6 +1,6 @@
 //! The kind `ClusterRoleBinding`.
 
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::rbac::{columns, defaults, rules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
@@ -9,14 +9,14 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::FinishedPathSegment,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("rbac.authorization.k8s.io/v1", defaults::binding),
-        Version::with("rbac.authorization.k8s.io/v1beta1", defaults::binding),
-        Version::with("rbac.authorization.k8s.io/v1alpha1", defaults::binding_v1alpha1),
+        Version::with_defaults("rbac.authorization.k8s.io/v1", defaults::binding),
+        Version::with_defaults("rbac.authorization.k8s.io/v1beta1", defaults::binding),
+        Version::with_defaults("rbac.authorization.k8s.io/v1alpha1", defaults::binding_v1alpha1),
     ],
     validation: Validation::Objects(rules::CLUSTER_ROLE_BINDINGS),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::CLUSTER_ROLE_BINDING),
+    columns: Columns::Custom(columns::CLUSTER_ROLE_BINDING),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

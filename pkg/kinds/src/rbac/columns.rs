@@ -5,20 +5,20 @@ use api::table::view::View;
 
 pub(super) static CLUSTER_ROLE_BINDING: &[Column] = &[
     NAME,
-    Column::text("Role", |object, _| role(object).into()).described("RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
+    Column::text("Role", |object, _| role(object).into()).with_description("RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
     AGE,
-    Column::text("Users", |object, _| subjects(object, "User", name).into()).described("Users in the clusterRoleBinding").wide(),
-    Column::text("Groups", |object, _| subjects(object, "Group", name).into()).described("Groups in the clusterRoleBinding").wide(),
-    Column::text("ServiceAccounts", |object, _| subjects(object, "ServiceAccount", namespace_and_name).into()).described("ServiceAccounts in the clusterRoleBinding").wide(),
+    Column::text("Users", |object, _| subjects(object, "User", name).into()).with_description("Users in the clusterRoleBinding").wide(),
+    Column::text("Groups", |object, _| subjects(object, "Group", name).into()).with_description("Groups in the clusterRoleBinding").wide(),
+    Column::text("ServiceAccounts", |object, _| subjects(object, "ServiceAccount", namespace_and_name).into()).with_description("ServiceAccounts in the clusterRoleBinding").wide(),
 ];
 
 pub(super) static ROLE_BINDING: &[Column] = &[
     NAME,
-    Column::text("Role", |object, _| role(object).into()).described("RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
+    Column::text("Role", |object, _| role(object).into()).with_description("RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
     AGE,
-    Column::text("Users", |object, _| subjects(object, "User", name).into()).described("Users in the roleBinding").wide(),
-    Column::text("Groups", |object, _| subjects(object, "Group", name).into()).described("Groups in the roleBinding").wide(),
-    Column::text("ServiceAccounts", |object, _| subjects(object, "ServiceAccount", namespace_and_name).into()).described("ServiceAccounts in the roleBinding").wide(),
+    Column::text("Users", |object, _| subjects(object, "User", name).into()).with_description("Users in the roleBinding").wide(),
+    Column::text("Groups", |object, _| subjects(object, "Group", name).into()).with_description("Groups in the roleBinding").wide(),
+    Column::text("ServiceAccounts", |object, _| subjects(object, "ServiceAccount", namespace_and_name).into()).with_description("ServiceAccounts in the roleBinding").wide(),
 ];
 
 fn role(binding: View<'_>) -> String {

@@ -1,6 +1,6 @@
 //! Defaults of dynamic resource allocation: device requests, tolerations, taints.
 
-use crate::defaults::fill::{each, each_value, if_nil, if_present, if_zero, text, within};
+use crate::defaults::fill::{default_struct, each, each_value, if_nil, if_present, if_zero, text};
 use crate::defaults::object::{Object, Rule};
 use apimachinery::time::UnixTime;
 
@@ -28,7 +28,7 @@ pub(super) fn request(request: &mut Object) {
 /// request.
 pub(super) fn request_v1beta1(request: &mut Object) {
     if !text(request, "deviceClassName").is_empty() {
-        how_many(request);
+        device_count(request);
     }
     tolerations(request);
     each(request, "firstAvailable", exact_request);
@@ -50,11 +50,11 @@ fn claim_spec(spec: &mut Object, request: Rule) {
 
 /// Sets the defaults of a request for devices of one class, also as an alternative.
 fn exact_request(request: &mut Object) {
-    how_many(request);
+    device_count(request);
     tolerations(request);
 }
 
-fn how_many(request: &mut Object) {
+fn device_count(request: &mut Object) {
     if_zero(request, "allocationMode", EXACT_COUNT);
     if text(request, "allocationMode") == EXACT_COUNT {
         if_zero(request, "count", 1);
@@ -74,7 +74,7 @@ fn stamp(taint: &mut Object, now: UnixTime) {
 }
 
 pub(super) fn stamp_rule(rule: &mut Object, now: UnixTime) {
-    within(rule, "spec", |spec| within(spec, "taint", |taint| stamp(taint, now)));
+    default_struct(rule, "spec", |spec| default_struct(spec, "taint", |taint| stamp(taint, now)));
 }
 
 pub(super) fn stamp_slice(slice: &mut Object, now: UnixTime) {

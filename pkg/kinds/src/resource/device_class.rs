@@ -1,9 +1,9 @@
 //! The kind `DeviceClass`.
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, NAME};
 use crate::resource::device;
-use crate::strategy::gated::fields::{behind, place};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 use component_base::features::Gate;
@@ -14,8 +14,8 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Settings(device::CLASSES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[NAME, AGE]),
-    gated: &[place(&["spec"], &[behind(Gate::DRAExtendedResource, &[&["extendedResourceName"]])])],
+    columns: Columns::Custom(&[NAME, AGE]),
+    gated: &[gated_path(&["spec"], &[gated_by(Gate::DRAExtendedResource, &[&["extendedResourceName"]])])],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

@@ -3,7 +3,7 @@
 mod columns;
 mod strategy;
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::resource::{defaults, device};
 use api::name_rule::NameRule;
 
@@ -14,14 +14,14 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(device::TAINT_RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::DeviceTaintRules,
-    exceptions: Exceptions {
+    rare_properties: RareProperties {
         times: &[
             ("resource.k8s.io/v1alpha3", defaults::stamp_rule),
             ("resource.k8s.io/v1beta2", defaults::stamp_rule),
         ],
-        ..Exceptions::NONE
+        ..RareProperties::NONE
     },
 };

@@ -1,20 +1,20 @@
 //! Fields of device claims behind feature gates.
 
-use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, behind, place};
+use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, gated_by, gated_path};
 use component_base::features::Gate;
 
 /// Spec of device claims and of their templates.
 const RESOURCE_CLAIM_SPEC: &[GatedFields] = &[
-    behind(Gate::DRAPrioritizedList, &[&["devices", "requests", EACH, "firstAvailable"]]),
-    behind(
+    gated_by(Gate::DRAPrioritizedList, &[&["devices", "requests", EACH, "firstAvailable"]]),
+    gated_by(
         Gate::DRADeviceTaints,
         &[
             &["devices", "requests", EACH, "exactly", "tolerations"],
             &["devices", "requests", EACH, "firstAvailable", EACH, "tolerations"],
         ],
     ),
-    behind(Gate::DRAAdminAccess, &[&["devices", "requests", EACH, "exactly", "adminAccess"]]),
-    behind(
+    gated_by(Gate::DRAAdminAccess, &[&["devices", "requests", EACH, "exactly", "adminAccess"]]),
+    gated_by(
         Gate::DRAConsumableCapacity,
         &[
             &["devices", "constraints", EACH, "distinctAttribute"],
@@ -27,13 +27,13 @@ const RESOURCE_CLAIM_SPEC: &[GatedFields] = &[
 /// Gated fields of a claim's status, relative to the claim, because some count as in use if the spec uses the
 /// feature.
 const RESOURCE_CLAIM_STATUS: &[GatedFields] = &[
-    behind(Gate::DRAResourceClaimDeviceStatus, &[&["status", "devices"]]),
-    behind(Gate::DRAAdminAccess, &[&["status", "allocation", "devices", "results", EACH, "adminAccess"]])
+    gated_by(Gate::DRAResourceClaimDeviceStatus, &[&["status", "devices"]]),
+    gated_by(Gate::DRAAdminAccess, &[&["status", "allocation", "devices", "results", EACH, "adminAccess"]])
         .used_by(&[
             &["spec", "devices", "requests", EACH, "exactly", "adminAccess"],
             &["status", "allocation", "devices", "results", EACH, "adminAccess"],
         ]),
-    behind(
+    gated_by(
         Gate::DRAConsumableCapacity,
         &[
             &["status", "allocation", "devices", "results", EACH, "shareID"],
@@ -49,7 +49,7 @@ const RESOURCE_CLAIM_STATUS: &[GatedFields] = &[
         &["status", "allocation", "devices", "results", EACH, "consumedCapacity"],
         &["status", "devices", EACH, "shareID"],
     ]),
-    behind(
+    gated_by(
         Gate::DRADeviceBindingConditions,
         &[
             &["status", "allocation", "devices", "results", EACH, "bindingConditions"],
@@ -59,6 +59,7 @@ const RESOURCE_CLAIM_STATUS: &[GatedFields] = &[
 ];
 
 pub(super) const RESOURCE_CLAIM: &[GatedPath] =
-    &[place(&["spec"], RESOURCE_CLAIM_SPEC), place(&[], RESOURCE_CLAIM_STATUS)];
+    &[gated_path(&["spec"], RESOURCE_CLAIM_SPEC), gated_path(&[], RESOURCE_CLAIM_STATUS)];
 
-pub(super) const RESOURCE_CLAIM_TEMPLATE: &[GatedPath] = &[place(&["spec", "spec"], RESOURCE_CLAIM_SPEC)];
+pub(super) const RESOURCE_CLAIM_TEMPLATE: &[GatedPath] =
+    &[gated_path(&["spec", "spec"], RESOURCE_CLAIM_SPEC)];

@@ -1,6 +1,6 @@
 //! The kind `ResourceClaimTemplate`.
 
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, NAME};
 use crate::resource::defaults::{claim_template, request, request_v1beta1};
 use crate::resource::{device, gated};
@@ -11,14 +11,16 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("resource.k8s.io/v1", |template| claim_template(template, request)),
-        Version::with("resource.k8s.io/v1beta2", |template| claim_template(template, request)),
-        Version::with("resource.k8s.io/v1beta1", |template| claim_template(template, request_v1beta1)),
+        Version::with_defaults("resource.k8s.io/v1", |template| claim_template(template, request)),
+        Version::with_defaults("resource.k8s.io/v1beta2", |template| claim_template(template, request)),
+        Version::with_defaults("resource.k8s.io/v1beta1", |template| {
+            claim_template(template, request_v1beta1)
+        }),
     ],
     validation: Validation::Settings(device::TEMPLATES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[NAME, AGE]),
+    columns: Columns::Custom(&[NAME, AGE]),
     gated: gated::RESOURCE_CLAIM_TEMPLATE,
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

@@ -2,22 +2,22 @@
 
 mod columns;
 
-use crate::defaults::fill::{if_nil, within};
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::defaults::fill::{default_struct, if_nil};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("resource.k8s.io/v1alpha3", |request| {
-        within(request, "spec", |spec| if_nil(spec, "limit", 100))
+    defaults: &[Version::with_defaults("resource.k8s.io/v1alpha3", |request| {
+        default_struct(request, "spec", |spec| if_nil(spec, "limit", 100))
     })],
     // Off by default. Only the metadata is validated so far.
     validation: Validation::Metadata,
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

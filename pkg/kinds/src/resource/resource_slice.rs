@@ -4,7 +4,7 @@ mod gated;
 mod warnings;
 
 use crate::defaults::fill::if_present;
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::resource::defaults::{self, device, each_device};
 use crate::resource::device;
@@ -15,33 +15,33 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("resource.k8s.io/v1", |slice| each_device(slice, device)),
-        Version::with("resource.k8s.io/v1beta2", |slice| each_device(slice, device)),
-        Version::with("resource.k8s.io/v1beta1", |slice| {
+        Version::with_defaults("resource.k8s.io/v1", |slice| each_device(slice, device)),
+        Version::with_defaults("resource.k8s.io/v1beta2", |slice| each_device(slice, device)),
+        Version::with_defaults("resource.k8s.io/v1beta1", |slice| {
             each_device(slice, |outer| if_present(outer, "basic", device))
         }),
     ],
     validation: Validation::Objects(device::SLICES),
     warnings: WarningRules { create: warnings::driver_name, ..WarningRules::NONE },
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::text("Node", |object, _| object.at("spec.nodeName").into())
-            .described_as("io.k8s.api.resource.v1.ResourceSliceSpec", "nodeName"),
-        Column::text("Driver", |object, _| object.at("spec.driver").into())
-            .described_as("io.k8s.api.resource.v1.ResourceSliceSpec", "driver"),
-        Column::text("Pool", |object, _| object.at("spec.pool.name").into())
-            .described_as("io.k8s.api.resource.v1.ResourcePool", "name"),
+        Column::text("Node", |object, _| object.get_path("spec.nodeName").into())
+            .with_description_of("io.k8s.api.resource.v1.ResourceSliceSpec", "nodeName"),
+        Column::text("Driver", |object, _| object.get_path("spec.driver").into())
+            .with_description_of("io.k8s.api.resource.v1.ResourceSliceSpec", "driver"),
+        Column::text("Pool", |object, _| object.get_path("spec.pool.name").into())
+            .with_description_of("io.k8s.api.resource.v1.ResourcePool", "name"),
         AGE,
     ]),
     gated: gated::GATED,
     strategy: &Common,
-    exceptions: Exceptions {
-        counts_first: true,
+    rare_properties: RareProperties {
+        counts_before_strategy: true,
         times: &[
             ("resource.k8s.io/v1", defaults::stamp_slice),
             ("resource.k8s.io/v1beta2", defaults::stamp_slice),
             ("resource.k8s.io/v1beta1", defaults::stamp_slice_v1beta1),
         ],
-        ..Exceptions::NONE
+        ..RareProperties::NONE
     },
 };

@@ -3,21 +3,21 @@
 mod columns;
 mod strategy;
 
-use crate::defaults::fill::{if_nil, within};
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::defaults::fill::{default_struct, if_nil};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::scheduling::{gated, groups};
 use api::name_rule::NameRule;
 
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with("scheduling.k8s.io/v1alpha2", |group| {
-        within(group, "spec", |spec| if_nil(spec, "disruptionMode", "Pod"))
+    defaults: &[Version::with_defaults("scheduling.k8s.io/v1alpha2", |group| {
+        default_struct(group, "spec", |spec| if_nil(spec, "disruptionMode", "Pod"))
     })],
     validation: Validation::Objects(groups::GROUPS),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: gated::POD_GROUP,
     strategy: &strategy::PodGroups,
-    exceptions: Exceptions { resets: &[("", &[".status"])], ..Exceptions::NONE },
+    rare_properties: RareProperties { resets: &[("", &[".status"])], ..RareProperties::NONE },
 };

@@ -1,7 +1,7 @@
 //! Priority classes of pods.
 
 use crate::defaults::fill::if_nil;
-use crate::kind::{Columns, Exceptions, Generation, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Generation, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
@@ -17,28 +17,28 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("scheduling.k8s.io/v1", |class| {
+        Version::with_defaults("scheduling.k8s.io/v1", |class| {
             if_nil(class, "preemptionPolicy", "PreemptLowerPriority")
         }),
-        Version::with("scheduling.k8s.io/v1beta1", |class| {
+        Version::with_defaults("scheduling.k8s.io/v1beta1", |class| {
             if_nil(class, "preemptionPolicy", "PreemptLowerPriority")
         }),
     ],
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
         Column::integer("Value", |object, _| object.get("value").int().into())
-            .described_as("io.k8s.api.scheduling.v1.PriorityClass", "value"),
+            .with_description_of("io.k8s.api.scheduling.v1.PriorityClass", "value"),
         Column::boolean("Global-Default", |object, _| object.get("globalDefault").flag().into())
-            .described_as("io.k8s.api.scheduling.v1.PriorityClass", "globalDefault"),
+            .with_description_of("io.k8s.api.scheduling.v1.PriorityClass", "globalDefault"),
         AGE,
         Column::text("PreemptionPolicy", |object, _| object.get("preemptionPolicy").into())
-            .described_as("io.k8s.api.scheduling.v1.PriorityClass", "preemptionPolicy"),
+            .with_description_of("io.k8s.api.scheduling.v1.PriorityClass", "preemptionPolicy"),
     ]),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions { generation: Generation::Constant, undeletable, ..Exceptions::NONE },
+    rare_properties: RareProperties { generation: Generation::Constant, undeletable, ..RareProperties::NONE },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

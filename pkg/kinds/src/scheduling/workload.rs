@@ -1,6 +1,6 @@
 //! The kind `Workload`.
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, NAME};
 use crate::scheduling::{gated, groups};
 use crate::strategy::hooks::Common;
@@ -12,8 +12,8 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(groups::WORKLOADS),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[NAME, AGE]),
+    columns: Columns::Custom(&[NAME, AGE]),
     gated: gated::WORKLOAD,
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

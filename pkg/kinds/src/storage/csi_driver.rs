@@ -4,8 +4,8 @@ mod columns;
 mod defaults;
 mod warnings;
 
-use crate::kind::{Columns, Exceptions, Generation, Kind, OnUpdate, Validation, Version, WarningRules};
-use crate::strategy::gated::fields::{behind, place};
+use crate::kind::{Columns, Generation, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -22,26 +22,26 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("storage.k8s.io/v1", defaults::csi_driver),
-        Version::with("storage.k8s.io/v1beta1", defaults::csi_driver),
+        Version::with_defaults("storage.k8s.io/v1", defaults::csi_driver),
+        Version::with_defaults("storage.k8s.io/v1beta1", defaults::csi_driver),
     ],
     validation: Validation::Objects(RULES),
     warnings: WarningRules {
         create: |new, out| warnings::csi_driver(new, None, out),
-        update: OnUpdate::Own(|new, old, out| warnings::csi_driver(new, Some(old), out)),
+        update: OnUpdate::Custom(|new, old, out| warnings::csi_driver(new, Some(old), out)),
         ..WarningRules::NONE
     },
-    columns: Columns::Own(columns::COLUMNS),
-    gated: &[place(
+    columns: Columns::Custom(columns::COLUMNS),
+    gated: &[gated_path(
         &["spec"],
         &[
-            behind(Gate::MutableCSINodeAllocatableCount, &[&["nodeAllocatableUpdatePeriodSeconds"]]),
-            behind(Gate::CSIServiceAccountTokenSecrets, &[&["serviceAccountTokenInSecrets"]]),
-            behind(Gate::VolumeLimitScaling, &[&["preventPodSchedulingIfMissing"]]),
+            gated_by(Gate::MutableCSINodeAllocatableCount, &[&["nodeAllocatableUpdatePeriodSeconds"]]),
+            gated_by(Gate::CSIServiceAccountTokenSecrets, &[&["serviceAccountTokenInSecrets"]]),
+            gated_by(Gate::VolumeLimitScaling, &[&["preventPodSchedulingIfMissing"]]),
         ],
     )],
     strategy: &Common,
-    exceptions: Exceptions { generation: Generation::Counted, ..Exceptions::NONE },
+    rare_properties: RareProperties { generation: Generation::FromFirstUpdate, ..RareProperties::NONE },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

@@ -1,6 +1,6 @@
 //! CSI nodes: the drivers on a node.
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
@@ -22,15 +22,15 @@ pub(crate) static KIND: Kind = Kind {
     defaults: NO_DEFAULTS,
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::integer("Drivers", |object, _| object.at("spec.drivers").count())
-            .described("Drivers indicates the number of CSI drivers registered on the node"),
+        Column::integer("Drivers", |object, _| object.get_path("spec.drivers").count())
+            .with_description("Drivers indicates the number of CSI drivers registered on the node"),
         AGE,
     ]),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

@@ -2,7 +2,7 @@
 
 mod warnings;
 
-use crate::kind::{Columns, Exceptions, Kind, NO_DEFAULTS, Validation, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -25,7 +25,7 @@ pub(crate) static KIND: Kind = Kind {
     columns: Columns::NameAndCreation,
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create: |new| validate(new, false), update };

@@ -5,7 +5,7 @@ mod defaults;
 mod rules;
 mod warnings;
 
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
@@ -13,13 +13,13 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[
-        Version::with("storage.k8s.io/v1", defaults::storage_class),
-        Version::with("storage.k8s.io/v1beta1", defaults::storage_class),
+        Version::with_defaults("storage.k8s.io/v1", defaults::storage_class),
+        Version::with_defaults("storage.k8s.io/v1beta1", defaults::storage_class),
     ],
     validation: Validation::Objects(rules::RULES),
     warnings: WarningRules { create: warnings::class, ..WarningRules::NONE },
-    columns: Columns::Own(columns::COLUMNS),
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };

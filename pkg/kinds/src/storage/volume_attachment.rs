@@ -3,9 +3,9 @@
 mod defaults;
 
 use crate::core::persistent_volume::{Context, validate_volume_spec};
-use crate::kind::{Columns, Exceptions, Kind, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
-use crate::strategy::gated::fields::{behind, place};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -24,33 +24,33 @@ pub(crate) static KIND: Kind = Kind {
     qualified_finalizers: true,
     defaults: &[
         // Upstream also has a rule for v1alpha1 but never registers it.
-        Version::with("storage.k8s.io/v1", defaults::volume_attachment),
-        Version::with("storage.k8s.io/v1beta1", defaults::volume_attachment),
+        Version::with_defaults("storage.k8s.io/v1", defaults::volume_attachment),
+        Version::with_defaults("storage.k8s.io/v1beta1", defaults::volume_attachment),
     ],
     validation: Validation::Objects(RULES),
     warnings: WarningRules::NONE,
-    columns: Columns::Own(&[
+    columns: Columns::Custom(&[
         NAME,
-        Column::text("Attacher", |object, _| object.at("spec.attacher").into())
-            .described_as("io.k8s.api.storage.v1.VolumeAttachmentSpec", "attacher")
+        Column::text("Attacher", |object, _| object.get_path("spec.attacher").into())
+            .with_description_of("io.k8s.api.storage.v1.VolumeAttachmentSpec", "attacher")
             .format("name"),
-        Column::text("PV", |object, _| object.at("spec.source.persistentVolumeName").into())
-            .described_as("io.k8s.api.storage.v1.VolumeAttachmentSource", "persistentVolumeName"),
-        Column::text("Node", |object, _| object.at("spec.nodeName").into())
-            .described_as("io.k8s.api.storage.v1.VolumeAttachmentSpec", "nodeName"),
-        Column::boolean("Attached", |object, _| object.at("status.attached").flag().into())
-            .described_as("io.k8s.api.storage.v1.VolumeAttachmentStatus", "attached"),
+        Column::text("PV", |object, _| object.get_path("spec.source.persistentVolumeName").into())
+            .with_description_of("io.k8s.api.storage.v1.VolumeAttachmentSource", "persistentVolumeName"),
+        Column::text("Node", |object, _| object.get_path("spec.nodeName").into())
+            .with_description_of("io.k8s.api.storage.v1.VolumeAttachmentSpec", "nodeName"),
+        Column::boolean("Attached", |object, _| object.get_path("status.attached").flag().into())
+            .with_description_of("io.k8s.api.storage.v1.VolumeAttachmentStatus", "attached"),
         AGE,
     ]),
-    gated: &[place(
+    gated: &[gated_path(
         &["status"],
         &[
-            behind(Gate::MutableCSINodeAllocatableCount, &[&["attachError", "errorCode"]]),
-            behind(Gate::MutableCSINodeAllocatableCount, &[&["detachError", "errorCode"]]),
+            gated_by(Gate::MutableCSINodeAllocatableCount, &[&["attachError", "errorCode"]]),
+            gated_by(Gate::MutableCSINodeAllocatableCount, &[&["detachError", "errorCode"]]),
         ],
     )],
     strategy: &Common,
-    exceptions: Exceptions::NONE,
+    rare_properties: RareProperties::NONE,
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

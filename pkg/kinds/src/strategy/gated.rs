@@ -27,7 +27,7 @@ pub(super) fn drop_unused(
         .iter()
         .filter(|place| place.not_through != Some(subresource))
     {
-        match place.at.split_first() {
+        match place.path.split_first() {
             None => drop_from(new, old, place.fields, gates),
             Some((first, rest)) => {
                 if let Some(new) = new.get_mut(*first) {
@@ -64,7 +64,7 @@ fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[GatedFields], gate
         for (first, rest) in gated.fields.iter().filter_map(|path| path.split_first()) {
             match (new.get_mut(*first), rest) {
                 (Some(_), []) => _ = new.remove(*first),
-                (Some(at), rest) => _ = take(at, rest, gated.with_empty_parent),
+                (Some(at), rest) => _ = remove_value(at, rest, gated.with_empty_parent),
                 (None, _) => {}
             }
         }
@@ -98,24 +98,24 @@ fn has(value: &Value, path: &[&str]) -> bool {
 }
 
 /// Removes the value at the path. Returns true if `value` lost a member of its own.
-fn take(value: &mut Value, path: &[&str], with_empty_parent: bool) -> bool {
+fn remove_value(value: &mut Value, path: &[&str], with_empty_parent: bool) -> bool {
     match (path, value) {
         ([EACH, rest @ ..], Value::Array(items)) => {
             items.iter_mut().for_each(|item| {
-                take(item, rest, with_empty_parent);
+                remove_value(item, rest, with_empty_parent);
             });
             false
         }
         ([EACH, rest @ ..], Value::Object(map)) => {
             map.values_mut().for_each(|item| {
-                take(item, rest, with_empty_parent);
+                remove_value(item, rest, with_empty_parent);
             });
             false
         }
         ([name], Value::Object(map)) => map.remove(*name).is_some(),
         ([name, rest @ ..], Value::Object(map)) => {
             let Some(member) = map.get_mut(*name) else { return false };
-            let shrank = take(member, rest, with_empty_parent);
+            let shrank = remove_value(member, rest, with_empty_parent);
             let empty = member.as_object().is_some_and(Object::is_empty);
             shrank && with_empty_parent && empty && map.remove(*name).is_some()
         }

@@ -40,7 +40,7 @@ impl Context<'_> {
     }
 
     /// Input of the validation.
-    pub(crate) fn given(&self) -> ValidationContext {
+    pub(crate) fn validation_context(&self) -> ValidationContext {
         ValidationContext { settings: self.settings, now: self.now }
     }
 }

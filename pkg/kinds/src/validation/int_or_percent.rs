@@ -6,7 +6,7 @@ use apimachinery::{names, strconv};
 use jsontree::Value;
 
 /// Returns such a value for an error; an absent one is 0.
-pub(crate) fn shown(value: Option<&Value>) -> BadValue {
+pub(crate) fn bad_value(value: Option<&Value>) -> BadValue {
     match value {
         Some(Value::String(text)) => BadValue::json_text(text),
         Some(value) => BadValue::from(value),
@@ -17,7 +17,7 @@ pub(crate) fn shown(value: Option<&Value>) -> BadValue {
 /// Checks that a value is a non-negative number or a percentage.
 pub(crate) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
     match value.and_then(Value::as_str) {
-        Some(text) => invalid_each(path, shown(value), names::is_valid_percent(text), errors),
+        Some(text) => invalid_each(path, bad_value(value), names::is_valid_percent(text), errors),
         None => nonnegative(path, value.and_then(Value::as_i64).unwrap_or_default(), errors),
     }
 }
@@ -26,7 +26,7 @@ pub(crate) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mu
 pub(crate) fn at_most_100_percent(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
     let percent = value.and_then(Value::as_str).and_then(percent);
     if percent.is_some_and(|percent| percent > 100) {
-        errors.push(Error::invalid(path, shown(value), "must not be greater than 100%"));
+        errors.push(Error::invalid(path, bad_value(value), "must not be greater than 100%"));
     }
 }
 
@@ -84,6 +84,6 @@ mod tests {
     #[test]
     fn an_absent_value_is_zero() {
         assert!(is_zero(None));
-        assert_eq!(shown(None), BadValue::from(0));
+        assert_eq!(bad_value(None), BadValue::from(0));
     }
 }

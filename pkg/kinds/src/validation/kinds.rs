@@ -30,7 +30,7 @@ pub use crate::core::service::validate_cluster_ips;
 
 /// Returns the reason why an object with this name must not be deleted, or `None`.
 pub fn undeletable(row: &Resource, name: &str) -> Option<&'static str> {
-    kind_of(row).and_then(|kind| (kind.exceptions.undeletable)(name))
+    kind_of(row).and_then(|kind| (kind.rare_properties.undeletable)(name))
 }
 
 /// Validates tolerations outside of pods, such as those in a configuration file. `path` is that of the list.
@@ -43,7 +43,7 @@ pub fn validate_tolerations<'o>(path: &Path<'_>, tolerations: impl Iterator<Item
 /// Validates a new object with the rules of its kind.
 pub fn validate(row: &Resource, new: &Object, given: &ValidationContext) -> ErrorList {
     let mut errors = validate_manifest(row, new, given);
-    if kind_of(row).is_some_and(|kind| kind.exceptions.from_manifests)
+    if kind_of(row).is_some_and(|kind| kind.rare_properties.from_manifests)
         && given.settings.gates.enabled(Gate::ManifestBasedAdmissionControlConfig)
         && let Some(why) = static_name(object_name(new))
     {

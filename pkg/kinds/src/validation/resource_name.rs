@@ -24,7 +24,7 @@ const COMPUTE: &[&str] = &[
 ];
 
 /// Objects that quotas count under special names.
-const COUNTED: &[&str] = &[
+const QUOTA_COUNTED_OBJECTS: &[&str] = &[
     "configmaps",
     "persistentvolumeclaims",
     "pods",
@@ -72,13 +72,13 @@ pub(crate) fn is_overcommit_allowed(name: &str) -> bool {
 
 /// True if the resource has only integer quantities.
 pub(crate) fn is_integer(name: &str) -> bool {
-    COUNTED.contains(&name) || is_extended(name)
+    QUOTA_COUNTED_OBJECTS.contains(&name) || is_extended(name)
 }
 
 /// True for a name without a prefix that quotas support.
 pub(crate) fn is_standard_for_quota(name: &str) -> bool {
     COMPUTE.contains(&name)
-        || COUNTED.contains(&name)
+        || QUOTA_COUNTED_OBJECTS.contains(&name)
         || is_huge_pages(name)
         || name.strip_prefix(REQUESTS).is_some_and(is_huge_pages)
 }

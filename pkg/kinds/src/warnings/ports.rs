@@ -12,7 +12,7 @@ use std::fmt::{self, Display};
 /// Port of a container, as in upstream's internal type.
 #[derive(Clone, Copy)]
 struct Port<'o> {
-    place: Place<'o>,
+    position: PortPosition<'o>,
     name: &'o str,
     host_port: i64,
     container_port: i64,
@@ -22,14 +22,14 @@ struct Port<'o> {
 
 /// Position of a port.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct PortPosition<'p> {
     spec: &'p Path<'p>,
     list: &'static str,
     container: usize,
     port: usize,
 }
 
-impl Display for Place<'_> {
+impl Display for PortPosition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.spec.child(self.list);
         path.index(self.container).child("ports").index(self.port).fmt(f)
@@ -51,7 +51,7 @@ impl Display for Port<'_> {
 fn ports<'o>(spec_path: &'o Path<'o>, spec: &'o Object) -> impl Iterator<Item = Port<'o>> {
     each(spec).flat_map(move |(list, container, object)| {
         children(object, "ports").enumerate().map(move |(index, port)| Port {
-            place: Place { spec: spec_path, list, container, port: index },
+            position: PortPosition { spec: spec_path, list, container, port: index },
             name: text(port, "name"),
             host_port: integer(port, "hostPort"),
             container_port: integer(port, "containerPort"),
@@ -66,7 +66,7 @@ pub(super) fn conflicts(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     let mut seen = PortIndex::default();
     for port in ports(path, spec) {
         if port.host_port == 0 && !port.host_ip.is_empty() {
-            out.add(format_args!("{}: hostIP set without hostPort: {port}", port.place));
+            out.add(format_args!("{}: hostIP set without hostPort: {port}", port.position));
         }
         for rival in seen.conflicting_ports(&port) {
             let kind = if (port.host_ip, port.host_port) == (rival.host_ip, rival.host_port) {
@@ -78,7 +78,7 @@ pub(super) fn conflicts(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
                 // One is for all addresses and the other for a single one, so the result is undefined.
                 "dangerously ambiguous"
             };
-            out.add(format_args!("{}: {kind} port definition with {}", port.place, rival.place));
+            out.add(format_args!("{}: {kind} port definition with {}", port.position, rival.position));
         }
         if out.is_full() {
             return;
@@ -128,12 +128,12 @@ impl<'o> PortIndex<'o> {
 
 /// Warns about names that several ports of a pod spec have.
 pub(super) fn repeated_names(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
-    let mut first: BTreeMap<&str, Place<'_>> = BTreeMap::new();
-    for Port { name, place, .. } in ports(path, spec).filter(|port| !port.name.is_empty()) {
-        let other = *first.entry(name).or_insert(place);
-        if (other.list, other.container, other.port) != (place.list, place.container, place.port) {
+    let mut first: BTreeMap<&str, PortPosition<'_>> = BTreeMap::new();
+    for Port { name, position, .. } in ports(path, spec).filter(|port| !port.name.is_empty()) {
+        let other = *first.entry(name).or_insert(position);
+        if (other.list, other.container, other.port) != (position.list, position.container, position.port) {
             out.add(format_args!(
-                "{place}: duplicate port name {} with {other}, services and probes that select ports by name \
+                "{position}: duplicate port name {} with {other}, services and probes that select ports by name \
                  will use {other}",
                 Quoted(name)
             ));

@@ -21,7 +21,7 @@ impl Usage {
     }
 
     /// Returns the time of the last use.
-    pub(super) fn at(self) -> UnixTime {
+    pub(super) fn last_used(self) -> UnixTime {
         self.last
     }
 }
@@ -70,6 +70,6 @@ mod tests {
         let seen = recent.sorted();
         let numbers: Vec<i32> = seen.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, [0].into_iter().chain(2..=100).collect::<Vec<_>>());
-        assert_eq!((seen[0].1.count(), seen[0].1.at()), (2, UnixTime::from_seconds(100)));
+        assert_eq!((seen[0].1.count(), seen[0].1.last_used()), (2, UnixTime::from_seconds(100)));
     }
 }

@@ -98,7 +98,7 @@ impl SocketPlugin {
         SocketPlugin { provider: provider.into(), calls, metrics }
     }
 
-    async fn counted<A>(
+    async fn measure<A>(
         &self,
         method: &'static str,
         call: impl Future<Output = Result<A, Status>> + Send,
@@ -114,16 +114,16 @@ impl SocketPlugin {
 #[async_trait]
 impl Plugin for SocketPlugin {
     async fn status(&self) -> Result<StatusResponse, Error> {
-        self.counted(STATUS, self.calls.call(STATUS, StatusRequest {}, self.calls.end())).await
+        self.measure(STATUS, self.calls.call(STATUS, StatusRequest {}, self.calls.end())).await
     }
 
     async fn encrypt(&self, request: EncryptRequest) -> Result<EncryptResponse, Error> {
-        self.counted(ENCRYPT, self.calls.call(ENCRYPT, request, self.calls.end())).await
+        self.measure(ENCRYPT, self.calls.call(ENCRYPT, request, self.calls.end())).await
     }
 
     async fn decrypt(&self, request: DecryptRequest) -> Result<Vec<u8>, Error> {
         let call = self.calls.opening(DECRYPT, request, self.calls.end());
-        let answer: DecryptResponse = self.counted(DECRYPT, call).await?;
+        let answer: DecryptResponse = self.measure(DECRYPT, call).await?;
         Ok(answer.plaintext)
     }
 }

@@ -62,7 +62,7 @@ type Annotations<'a> = SmallVec<[(&'a str, &'a [u8]); 2]>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source<'a> {
     pub(super) kind: Kind,
-    pub(super) sealed: &'a [u8],
+    pub(super) encrypted: &'a [u8],
     pub(super) key_id: &'a str,
     annotations: Annotations<'a>,
 }
@@ -78,12 +78,12 @@ impl<'a> Source<'a> {
         key_id: &'a str,
         annotations: Annotations<'a>,
     ) -> Result<Self, Error> {
-        sealed_errors(sealed).map_err(|error| error.within("failed to validate encrypted DEK source"))?;
+        sealed_errors(sealed).map_err(|error| error.context("failed to validate encrypted DEK source"))?;
         if let Some((_, error)) = key_id_errors(key_id) {
-            return Err(error.within("failed to validate key id"));
+            return Err(error.context("failed to validate key id"));
         }
-        annotation_errors(&annotations).map_err(|error| error.within("failed to validate annotations"))?;
-        Ok(Source { kind, sealed, key_id, annotations })
+        annotation_errors(&annotations).map_err(|error| error.context("failed to validate annotations"))?;
+        Ok(Source { kind, encrypted: sealed, key_id, annotations })
     }
 
     /// Returns a hash that identifies the source.
@@ -94,7 +94,7 @@ impl<'a> Source<'a> {
             hash.update(part.len().to_be_bytes());
             hash.update(part);
         };
-        add(self.sealed);
+        add(self.encrypted);
         add(self.key_id.as_bytes());
         for (name, value) in &self.annotations {
             add(name.as_bytes());
@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
     pub(super) fn encoded(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put(&mut out, KEY_ID, self.key_id.as_bytes());
-        put(&mut out, SOURCE, self.sealed);
+        put(&mut out, SOURCE, self.encrypted);
         for (name, value) in &self.annotations {
             let mut entry = Vec::new();
             // Go writes both fields of a map entry, even empty ones.
@@ -180,7 +180,7 @@ impl<'a> EncryptedObject<'a> {
             }
             // That many distinct names would exceed the size limit.
             if annotations.len() > ANNOTATIONS_BYTES_MAX {
-                return Err(too_much(annotations.len()).within("failed to validate annotations"));
+                return Err(too_much(annotations.len()).context("failed to validate annotations"));
             }
         }
         #[allow(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the rule for enums")]

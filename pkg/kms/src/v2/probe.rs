@@ -210,7 +210,7 @@ impl Probe {
         self.metrics.time_key_generation(|| (self.random)(&mut seed));
         let request = EncryptRequest { plaintext: seed.to_vec(), uid };
         let sealed = self.plugin.encrypt(request).await;
-        let sealed = sealed.map_err(|error| error.within("failed to encrypt DEK, error"))?;
+        let sealed = sealed.map_err(|error| error.context("failed to encrypt DEK, error"))?;
         let EncryptResponse { ciphertext, key_id, annotations } = sealed;
         let annotations: SmallVec<_> =
             annotations.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();

@@ -92,7 +92,7 @@ impl Sources {
     }
 
     /// Extends the lifetime of a source that is used for writes.
-    pub(super) fn keep(&self, source: &Fingerprint, dek: &Arc<Dek>) {
+    pub(super) fn extend_lifetime(&self, source: &Fingerprint, dek: &Arc<Dek>) {
         let fresh = |entry: &Entry| entry.expires.duration_since(Instant::now()) > TTL / 2;
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         if !entries.get(source).is_some_and(fresh) {
@@ -133,7 +133,7 @@ mod tests {
         sources.put(id(1), Arc::clone(&used));
         for other in 2..5 {
             tokio::time::advance(TTL * 2 / 3).await;
-            sources.keep(&id(1), &used);
+            sources.extend_lifetime(&id(1), &used);
             sources.put(id(other), dek());
             assert!(sources.get(&id(1)).is_some());
         }

@@ -77,7 +77,7 @@ async fn failed_decrypt_is_retried() {
     let provider = provider(&plugin).await;
     plugin.go_away();
     let failed = provider.open(&stored, b"/a").await;
-    assert_eq!(failed, Err(away().within("failed to decrypt DEK, error")));
+    assert_eq!(failed, Err(away().context("failed to decrypt DEK, error")));
     assert_eq!(failed.unwrap_err().status(), "Unavailable");
     plugin.come_back("key-1");
     assert_eq!(provider.open(&stored, b"/a").await, Ok(DecryptedValue::current("secret".into())));

@@ -135,7 +135,7 @@ impl Registry {
         let conversion = self.conversion(target.resource, storage)?.ok_or_else(unknown)?;
         for question in open.open() {
             let answer = conversion.convert_one(question.object.clone(), &question.to).await;
-            open.answer(question, answer.map_err(|status| ConvertError::Failed(status.message)));
+            open.record_result(question, answer.map_err(|status| ConvertError::Failed(status.message)));
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl Registry {
 }
 
 impl Conversion {
-    fn to(&self) -> &str {
+    fn api_version(&self) -> &str {
         self.row.row().group_version
     }
 
@@ -250,12 +250,12 @@ impl Conversion {
 
     /// True if objects are stored in this version, at least nearly all of them.
     pub(super) fn is_to_storage(&self) -> bool {
-        self.storage().custom.is_some_and(|kind| kind.storage_version() == self.to())
+        self.storage().custom.is_some_and(|kind| kind.storage_version() == self.api_version())
     }
 
     /// True if the bytes are already in this version.
     fn is_of(&self, value: &[u8]) -> bool {
-        api_version(value).is_some_and(|version| version == self.to())
+        api_version(value).is_some_and(|version| version == self.api_version())
     }
 
     /// Converts objects of any version to this one. The webhook gets no resource version, because upstream's
@@ -281,7 +281,7 @@ impl Conversion {
     /// # Errors
     /// 500 for an object that cannot be converted.
     pub(super) async fn convert_object(&self, object: Object) -> Result<Object> {
-        self.convert_one(object, self.to()).await
+        self.convert_one(object, self.api_version()).await
     }
 
     async fn convert_one(&self, object: Object, to: &str) -> Result<Object> {
@@ -351,7 +351,7 @@ impl Conversion {
         while begin < elements.len() {
             let batch = self.next_batch(&mut elements, begin, selected)?;
             if !batch.objects.is_empty() {
-                let converted = self.call_converter(batch.objects, self.to()).await?;
+                let converted = self.call_converter(batch.objects, self.api_version()).await?;
                 for (at, object) in batch.positions.iter().zip(converted) {
                     if let Some(element) = elements.get_mut(*at) {
                         *element = self.cache_converted(element, &object)?;

@@ -152,7 +152,7 @@ impl Registry {
         let (store, _) = if dry_run { dry.writer() } else { self.writer() };
         let stored = self.to_store(target, storage, &object, &value).await?;
         let put = store.put(key, stored.clone(), 0, self.ttl(target.resource));
-        let written = span.clone().within(put).await;
+        let written = span.clone().instrument(put).await;
         span.event(if written.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
         let written = written.map_err(|e| error::storage(&target.group_resource(), "create", e))?;
         if matches!(written, PutResult::Done(_)) {

@@ -24,8 +24,8 @@ pub(crate) fn storage(resource: &GroupResource, operation: &str, error: storage:
             tracing::warn!(error = %message, operation, resource = %resource, "storage did not answer");
             Status::server_timeout(resource, operation, 2)
         }
-        storage::Error::Transformation { key, message } => return sealed(operation, key, message),
-        storage::Error::Refused(message) | storage::Error::Internal(message) => {
+        storage::Error::Transformation { key, message } => return decryption_error(operation, key, message),
+        storage::Error::Rejected(message) | storage::Error::Internal(message) => {
             tracing::warn!(error = %message, operation, resource = %resource, "storage rejected the operation");
             Status::unmapped(message.clone())
         }
@@ -55,7 +55,7 @@ pub(crate) fn read(resource: &GroupResource, operation: &str, error: cacher::Err
         }
         cacher::Error::Corrupt { key, message, damage: Damage::Malformed, .. } => corrupt(&key, &message),
         cacher::Error::Corrupt { key, message, damage: Damage::Undecryptable, .. } => {
-            sealed(operation, &key, &message)
+            decryption_error(operation, &key, &message)
         }
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn corrupt(key: &str, message: &str) -> Box<Status> {
 }
 
 /// Status for a stored value that cannot be decrypted. For a list, the text contains the key.
-fn sealed(operation: &str, key: &str, message: &str) -> Box<Status> {
+fn decryption_error(operation: &str, key: &str, message: &str) -> Box<Status> {
     tracing::error!(key, message, "stored object cannot be decrypted");
     match operation {
         "list" => {

@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> Result<Shards, SelectorError> {
     }
     let options = Options { optional_syntax: false, ..Options::new(Macros::NONE) };
     let syntax = parser::parse(&Source::new(text), &options).map_err(|errors| {
-        let first = errors.kept().first().map_or("", |error| &error.message);
+        let first = errors.as_slice().first().map_or("", |error| &error.message);
         SelectorError(format!("CEL parse error: {first}"))
     })?;
     let mut ranges = Vec::new();

@@ -109,7 +109,7 @@ impl Registry {
             let span = attempts.span.clone();
             let suggestion = suggestion.clone();
             let outcome =
-                span.within(pin!(turns.guaranteed_update(store, &key, suggestion, &mut attempts))).await;
+                span.instrument(pin!(turns.guaranteed_update(store, &key, suggestion, &mut attempts))).await;
             let outcome = outcome.map_err(|error: AttemptError| error.status(target, "update"));
             finish_claim(attempts.claim.take(), WriteResult::of(&outcome)).await;
             match outcome {

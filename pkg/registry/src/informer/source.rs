@@ -33,13 +33,13 @@ pub(super) struct Source {
     row: Handle,
     watch: Option<Watch>,
     /// Revision up to which everything was delivered; `None` until the initial state is complete.
-    seen: Option<i64>,
+    delivered_revision: Option<i64>,
     pause: Duration,
 }
 
 impl Source {
     pub(super) fn new(registry: Registry, row: Handle) -> Self {
-        Source { registry, row, watch: None, seen: None, pause: BACKOFF_RANGE.0 }
+        Source { registry, row, watch: None, delivered_revision: None, pause: BACKOFF_RANGE.0 }
     }
 
     /// Returns all items, up to a gap.
@@ -76,7 +76,7 @@ impl Source {
                         _ => "the watch ended".to_owned(),
                     };
                     // The initial state may be incomplete.
-                    if self.seen.is_none() {
+                    if self.delivered_revision.is_none() {
                         return Item::Gap(reason);
                     }
                     tracing::debug!(resource = self.row.row().plural, reason, "a view goes on where it was");
@@ -92,7 +92,7 @@ impl Source {
     /// The reason that it cannot be resumed.
     async fn open(&mut self) -> Result<Watch, GapError> {
         loop {
-            let start = match self.seen {
+            let start = match self.delivered_revision {
                 None => WatchStart::State(Freshness::NotOlderThan(0)),
                 Some(revision) => WatchStart::After(revision),
             };
@@ -106,7 +106,9 @@ impl Source {
                         self.back_off().await;
                     }
                 }
-                Err(error) if is_gap(&error) && self.seen.is_some() => return Err(GapError(reason(&error))),
+                Err(error) if is_gap(&error) && self.delivered_revision.is_some() => {
+                    return Err(GapError(reason(&error)));
+                }
                 Err(error) => {
                     tracing::debug!(
                         resource = self.row.row().plural,
@@ -128,12 +130,12 @@ impl Source {
     /// Converts an event to an item.
     fn item(&mut self, event: Event) -> Option<Item> {
         if event.initial_events_end {
-            self.seen = Some(event.revision);
+            self.delivered_revision = Some(event.revision);
             return Some(Item::Complete);
         }
         // Several objects may have been removed at one revision, and this may not be the last of them.
         let upto = if event.element.is_some() { event.revision - 1 } else { event.revision };
-        self.seen = self.seen.map(|seen| seen.max(upto));
+        self.delivered_revision = self.delivered_revision.map(|seen| seen.max(upto));
         let gone = event.kind == EventType::Deleted;
         Some(Item::Change(ObjectChange::new(self.row.clone(), event.element?, gone)))
     }

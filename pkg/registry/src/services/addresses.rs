@@ -90,7 +90,7 @@ impl Ranges {
     }
 
     /// Returns all ranges. A range in several objects counts once, and is ready if one of the objects is.
-    fn known(&self) -> Vec<RangeState> {
+    fn distinct(&self) -> Vec<RangeState> {
         let mut all: Vec<RangeState> = Vec::new();
         for range in self.0.values().flatten() {
             match all.iter_mut().find(|known| known.range.text == range.range.text) {
@@ -153,14 +153,14 @@ impl Addresses {
     /// Returns the ranges of the informer; none after a timeout.
     async fn informer_ranges(&self) -> Vec<RangeState> {
         _ = timeout(RANGES_TIMEOUT, self.ranges.ready()).await;
-        self.ranges.read(Ranges::known)
+        self.ranges.read(Ranges::distinct)
     }
 
     /// Returns the ranges from the store.
     pub(super) async fn ranges(&self) -> Result<Vec<RangeState>> {
         let mut ranges = Ranges::default();
         self.cidrs.list("", ReadFreshness::Latest).await?.iter().for_each(|object| ranges.insert(object));
-        Ok(ranges.known())
+        Ok(ranges.distinct())
     }
 
     /// Waits until a condition on the ranges holds.
@@ -264,7 +264,7 @@ impl Addresses {
 
     /// Returns the current ranges and all allocated addresses, from the cache.
     pub(super) fn snapshot(&self) -> (Vec<AddressRange>, Vec<IpAddr>) {
-        let ranges = self.ranges.read(Ranges::known).into_iter().map(|known| known.range).collect();
+        let ranges = self.ranges.read(Ranges::distinct).into_iter().map(|known| known.range).collect();
         let mut taken = Vec::new();
         self.addresses.visit_cached_names(|name| taken.extend(parse_address(name)));
         (ranges, taken)

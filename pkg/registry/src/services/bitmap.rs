@@ -78,13 +78,13 @@ impl Bitmap {
     }
 
     pub(super) fn has(&self, position: u32) -> bool {
-        let (byte, bit) = place(position);
+        let (byte, bit) = byte_and_bit(position);
         self.0.get(byte).is_some_and(|byte| byte & bit != 0)
     }
 
     /// Adds a member. Returns true if it is new.
     pub(super) fn insert(&mut self, position: u32) -> bool {
-        let (byte, bit) = place(position);
+        let (byte, bit) = byte_and_bit(position);
         if self.0.len() <= byte {
             self.0.resize(byte + 1, 0);
         }
@@ -96,7 +96,7 @@ impl Bitmap {
     }
 
     pub(super) fn remove(&mut self, position: u32) {
-        let (byte, bit) = place(position);
+        let (byte, bit) = byte_and_bit(position);
         if let Some(byte) = self.0.get_mut(byte) {
             *byte &= !bit;
         }
@@ -126,6 +126,6 @@ impl Bitmap {
 }
 
 /// Byte index of a position, with the bit in it.
-fn place(position: u32) -> (usize, u8) {
+fn byte_and_bit(position: u32) -> (usize, u8) {
     ((position / 8) as usize, 1 << (position % 8))
 }

@@ -10,13 +10,13 @@ use component_base::metrics::{
 
 use super::range::AddressRange;
 
-const TAKEN: Family<Gauge, 1> = Family::gauge(
+const ALLOCATED: Family<Gauge, 1> = Family::gauge(
     Stability::Alpha,
     "kube_apiserver_clusterip_allocator_allocated_ips",
     "Gauge measuring the number of allocated IPs for Services",
     ["cidr"],
 );
-const FREE: Family<Gauge, 1> = Family::gauge(
+const AVAILABLE: Family<Gauge, 1> = Family::gauge(
     Stability::Alpha,
     "kube_apiserver_clusterip_allocator_available_ips",
     "Gauge measuring the number of available IPs for Services",
@@ -41,7 +41,7 @@ const TOTAL: Family<Counter, 2> = Family::counter(
     "Number of Cluster IPs allocations",
     ["cidr", "scope"],
 );
-const PORTS_TAKEN: Family<Gauge, 0> = Family::gauge(
+const PORTS_ALLOCATED: Family<Gauge, 0> = Family::gauge(
     Stability::Alpha,
     "kube_apiserver_nodeport_allocator_allocated_ports",
     "Gauge measuring the number of allocated NodePorts for Services",
@@ -99,7 +99,7 @@ pub(super) struct AllocatorMetrics {
     port_errors: CounterVec<1>,
     port_total: CounterVec<1>,
     /// Number of allocated ports at the last observation.
-    ports_taken: Gauge,
+    ports_allocated: Gauge,
     repairs_failed: Counter,
 }
 
@@ -111,7 +111,7 @@ impl AllocatorMetrics {
             total: registry.register_vec(&TOTAL),
             port_errors: registry.register_vec(&PORT_ERRORS),
             port_total: registry.register_vec(&PORT_TOTAL),
-            ports_taken: registry.register(&PORTS_TAKEN),
+            ports_allocated: registry.register(&PORTS_ALLOCATED),
             repairs_failed: registry.register(&REPAIRS_FAILED),
         }
     }
@@ -124,8 +124,8 @@ impl AllocatorMetrics {
         ports: u32,
         addresses: impl Fn() -> (Vec<AddressRange>, Vec<IpAddr>) + Send + Sync + 'static,
     ) {
-        let taken = self.ports_taken.clone();
-        registry.collect(&[&TAKEN, &FREE, &PORTS_FREE], move |page| {
+        let taken = self.ports_allocated.clone();
+        registry.collect(&[&ALLOCATED, &AVAILABLE, &PORTS_FREE], move |page| {
             let (ranges, addresses) = addresses();
             write_addresses(page, &ranges, &addresses);
             page.family(&PORTS_FREE).add([], i64::from(ports).saturating_sub(taken.get()).max(0));
@@ -146,8 +146,8 @@ impl AllocatorMetrics {
     }
 
     /// Sets the number of allocated node ports.
-    pub(super) fn ports_taken(&self, count: usize) {
-        self.ports_taken.set_count(count);
+    pub(super) fn set_ports_allocated(&self, count: usize) {
+        self.ports_allocated.set_count(count);
     }
 
     /// Counts a failed repair of node ports.
@@ -161,10 +161,10 @@ fn write_addresses(page: &mut Page<'_>, ranges: &[AddressRange], addresses: &[Ip
         .iter()
         .map(|range| (range, addresses.iter().filter(|address| range.is_usable(**address)).count() as u128))
         .collect();
-    let mut samples = page.family(&TAKEN);
+    let mut samples = page.family(&ALLOCATED);
     in_range.iter().for_each(|(range, count)| samples.add([&range.text], *count));
     drop(samples);
-    let mut samples = page.family(&FREE);
+    let mut samples = page.family(&AVAILABLE);
     in_range
         .iter()
         .for_each(|(range, count)| samples.add([&range.text], range.usable_count().saturating_sub(*count)));
@@ -183,7 +183,7 @@ mod tests {
         metrics.address(&ranges[0], Scope::Static, true, Duration::from_millis(6));
         metrics.address(&ranges[0], Scope::Dynamic, false, Duration::ZERO);
         metrics.port(Scope::Dynamic, true);
-        metrics.ports_taken(3);
+        metrics.set_ports_allocated(3);
         metrics.repair_failed();
         let taken: [IpAddr; 4] =
             ["10.0.0.1", "10.0.0.7", "fd00::5", "192.0.2.1"].map(|text| text.parse().unwrap());

@@ -195,7 +195,7 @@ impl PortStore {
     }
 
     fn write(&self, stored: Allocation, allocated: Bitmap) -> std::result::Result<Update, PortStoreError> {
-        self.metrics.ports_taken(allocated.len());
+        self.metrics.set_ports_allocated(allocated.len());
         let replaced = Allocation { allocated, ..stored };
         let value = replaced.encode().map_err(|error| PortStoreError::corrupt(&self.key, &error))?;
         Ok(Update::Write(value, None))
@@ -234,7 +234,7 @@ impl PortStore {
         let found = self.storage.get(&self.key).await?.kv;
         let revision = found.as_ref().map_or(0, |kv| kv.mod_revision);
         let stored = found.map(|kv| Allocation::decode(&kv.value)).transpose()?;
-        stored.as_ref().inspect(|stored| self.metrics.ports_taken(stored.allocated.len()));
+        stored.as_ref().inspect(|stored| self.metrics.set_ports_allocated(stored.allocated.len()));
         Ok((stored, revision))
     }
 

@@ -12,11 +12,11 @@ pub(super) struct Decoder<'a> {
     /// Depth of the next value in the tree.
     pub(super) depth: usize,
     /// The expected-conversion tags around the next value; they determine the text of its byte strings.
-    pub(super) later: Vec<ExpectedEncoding>,
+    pub(super) expected_encodings: Vec<ExpectedEncoding>,
     /// The first error that upstream finds when it post-processes the decoded object.
     pub(super) afterwards: Option<Error>,
     /// The remaining memory budget.
-    pub(super) room: DecodeBudget,
+    pub(super) budget: DecodeBudget,
 }
 
 /// The expected conversion of a byte string to text (RFC 8949, section 3.4.5.2).
@@ -29,16 +29,23 @@ pub(super) enum ExpectedEncoding {
 
 impl<'a> Decoder<'a> {
     pub(super) fn new(scan: Scanner<'a>, strict: bool, depth: usize) -> Self {
-        Decoder { scan, strict, depth, later: Vec::new(), afterwards: None, room: DecodeBudget::UNLIMITED }
+        Decoder {
+            scan,
+            strict,
+            depth,
+            expected_encodings: Vec::new(),
+            afterwards: None,
+            budget: DecodeBudget::UNLIMITED,
+        }
     }
 
     /// Sets the memory budget.
-    pub(super) fn within_room(self, room: DecodeBudget) -> Self {
-        Decoder { room, ..self }
+    pub(super) fn with_budget(self, budget: DecodeBudget) -> Self {
+        Decoder { budget, ..self }
     }
 
     /// A decoder for the bytes of a type with a custom decoder. It has fresh state and is strict.
     pub(super) fn nested<'b>(&self, item: &'b [u8]) -> Decoder<'b> {
-        Decoder::new(Scanner::trusting(item), true, self.depth).within_room(self.room)
+        Decoder::new(Scanner::trusting(item), true, self.depth).with_budget(self.budget)
     }
 }

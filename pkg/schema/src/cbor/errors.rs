@@ -16,7 +16,7 @@ pub enum Error {
     UnexpectedEnd,
     /// Invalid CBOR, or an item without a JSON equivalent.
     #[error("cbor: {0}")]
-    Refused(String),
+    Invalid(String),
     /// A value of the wrong type, or a number that does not fit.
     #[error("{0}")]
     Type(Box<TypeError>),
@@ -28,7 +28,7 @@ pub enum Error {
     Value(String),
     /// The tree would exceed its memory budget.
     #[error(transparent)]
-    NoRoom(#[from] BudgetExceeded),
+    BudgetExceeded(#[from] BudgetExceeded),
     /// `apiVersion` and `kind` could not be read before decoding.
     #[error("unable to determine group/version/kind: {0}")]
     TypeMeta(Box<Error>),
@@ -73,6 +73,6 @@ impl Error {
 
     /// A well-formed item that is not accepted.
     pub(super) fn unacceptable(item: &str, what: &str) -> Self {
-        Error::Refused(format!("data item of cbor type {item} is not accepted by protocol: {what}"))
+        Error::Invalid(format!("data item of cbor type {item} is not accepted by protocol: {what}"))
     }
 }

@@ -92,5 +92,5 @@ pub(super) fn find(message: &'static Message, name: &str) -> Option<(&'static st
 
 /// The error for a duplicate key.
 pub(super) fn repeated(key: &str, at: u64) -> Error {
-    Error::Refused(format!("found duplicate map key {key} at map element index {at}"))
+    Error::Invalid(format!("found duplicate map key {key} at map element index {at}"))
 }

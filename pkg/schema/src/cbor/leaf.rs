@@ -11,7 +11,7 @@ use super::decoder::{Decoder, ExpectedEncoding};
 use super::errors::Error;
 use super::scan::{Major, NULL};
 use crate::json::leaf::{null_if_empty, schema_of};
-use crate::json::path::{Place, go_type};
+use crate::json::path::{ValuePosition, go_type};
 use crate::json::{self, base64 as go_base64};
 use crate::json_write;
 use crate::table::{Cardinality, Field, Message, Shape};
@@ -34,11 +34,11 @@ impl Decoder<'_> {
         match major {
             Major::Bytes => {
                 let bytes = self.scan.string()?.bytes;
-                let decoded = if self.later.is_empty() {
+                let decoded = if self.expected_encodings.is_empty() {
                     go_base64::decode(&bytes).map_err(|at| {
                         let text =
                             "failed to decode base64 from byte string: illegal base64 data at input byte";
-                        Error::Refused(format!("{text} {at}"))
+                        Error::Invalid(format!("{text} {at}"))
                     })?
                 } else {
                     bytes.into_owned()
@@ -46,7 +46,7 @@ impl Decoder<'_> {
                 Ok(Some(Value::from(STANDARD.encode(decoded))))
             }
             Major::Array => self.byte_list().map(|bytes| Some(Value::from(STANDARD.encode(bytes)))),
-            _ => self.refuse("[]uint8".into()).map(|()| None),
+            _ => self.skip_mismatch("[]uint8".into()).map(|()| None),
         }
     }
 
@@ -54,7 +54,7 @@ impl Decoder<'_> {
         let mut bytes = Vec::new();
         let mut first = None;
         let mut remaining = self.scan.open()?;
-        while self.scan.more(&mut remaining)? {
+        while self.scan.has_more(&mut remaining)? {
             match self.integer(0..=255, "uint8".into()) {
                 Ok(byte) => bytes.push(byte.and_then(|byte| byte.as_u64()).unwrap_or(0) as u8),
                 Err(error) => {
@@ -104,7 +104,7 @@ pub(super) fn decode(
         Shape::Json => inner.any().and_then(|value| to_json(&value)).map(|text| Some(Value::from(text))),
         _ => by_json(&mut inner, message, field),
     };
-    decoder.room = inner.room;
+    decoder.budget = inner.budget;
     value
 }
 
@@ -146,7 +146,7 @@ fn schema_or(
     match (inner.scan.major()?, item.first()) {
         (Major::Map, _) => match message.fields.iter().find_map(schema_of) {
             Some(schema) => {
-                inner.deeper(|inner| inner.whole(schema)).map(|object| Some(Value::Object(object)))
+                inner.deeper(|inner| inner.decode_root(schema)).map(|object| Some(Value::Object(object)))
             }
             None => Ok(None),
         },
@@ -155,7 +155,7 @@ fn schema_or(
         (Major::Array, _) => match message.fields.iter().find(|field| field.cardinality == Cardinality::List)
         {
             Some(items) => {
-                inner.list(items, go_type(items, Place::Field)).map(|list| list.map(null_if_empty))
+                inner.list(items, go_type(items, ValuePosition::Field)).map(|list| list.map(null_if_empty))
             }
             None => Ok(None),
         },

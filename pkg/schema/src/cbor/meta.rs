@@ -39,7 +39,7 @@ static TYPE_META: Message = Message {
 /// # Errors
 /// [`Error::TypeMeta`].
 pub fn type_meta(bytes: &[u8]) -> Result<TypeMeta, Error> {
-    let found = Scanner::checked(bytes).and_then(|scan| Decoder::new(scan, false, 0).whole(&TYPE_META));
+    let found = Scanner::checked(bytes).and_then(|scan| Decoder::new(scan, false, 0).decode_root(&TYPE_META));
     let mut found = found.map_err(|error| Error::TypeMeta(Box::new(error)))?;
     let api_version = text(&mut found, "apiVersion");
     let proper = api_version.matches('/').count() <= 1;

@@ -16,10 +16,15 @@ impl Decoder<'_> {
         self.untagged(|decoder, major| match major {
             Major::Bytes => {
                 let bytes = decoder.scan.string()?.bytes;
-                Ok(Some(decoder.later.last().map_or_else(|| go_string(&bytes), |later| later.text(&bytes))))
+                Ok(Some(
+                    decoder
+                        .expected_encodings
+                        .last()
+                        .map_or_else(|| go_string(&bytes), |later| later.text(&bytes)),
+                ))
             }
             Major::Text => valid(decoder.scan.string()?).map(|bytes| Some(go_text(&bytes).into_owned())),
-            _ => decoder.refuse(go_type).map(|()| None),
+            _ => decoder.skip_mismatch(go_type).map(|()| None),
         })
     }
 
@@ -31,7 +36,7 @@ impl Decoder<'_> {
     ) -> Result<Option<Value>, Error> {
         self.untagged(|decoder, major| {
             if !matches!(major, Major::Unsigned | Major::Negative) {
-                return decoder.refuse(go_type).map(|()| None);
+                return decoder.skip_mismatch(go_type).map(|()| None);
             }
             let value = decoder.scan.head()?.value;
             let number = match (i64::try_from(value), major) {
@@ -66,13 +71,13 @@ impl Decoder<'_> {
                 !number as f64
             }
             (Major::Primitive, 0xf9..=0xfb) => float(self.scan.head()?)?,
-            _ => return self.refuse(go_type).map(|()| None),
+            _ => return self.skip_mismatch(go_type).map(|()| None),
         };
         Ok(Number::from_f64(number).map(Value::Number))
     }
 
     /// Skips a value of the wrong type; an error unless it is null.
-    pub(super) fn refuse(&mut self, go_type: Cow<'static, str>) -> Result<(), Error> {
+    pub(super) fn skip_mismatch(&mut self, go_type: Cow<'static, str>) -> Result<(), Error> {
         let major = self.scan.major()?;
         let mut detail = String::new();
         match major {
@@ -102,7 +107,7 @@ impl Decoder<'_> {
 /// # Errors
 /// The bytes are not valid UTF-8.
 pub(super) fn valid(run: Run<'_>) -> Result<Cow<'_, [u8]>, Error> {
-    if run.utf8 { Ok(run.bytes) } else { Err(Error::Refused("invalid UTF-8 string".to_owned())) }
+    if run.utf8 { Ok(run.bytes) } else { Err(Error::Invalid("invalid UTF-8 string".to_owned())) }
 }
 
 /// The error for a value of the wrong type.

@@ -33,10 +33,10 @@ pub(super) struct Scanner<'a> {
 
 /// The enclosing array or map of the next item.
 struct Open {
-    left: Option<u64>,
+    remaining: Option<u64>,
     map: bool,
     /// Number of items so far, for an indefinite length.
-    met: u64,
+    count: u64,
     depth: usize,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Scanner<'a> {
         match data.len() - scan.at {
             0 => Ok(Scanner { data, at: 0 }),
             rest => {
-                Err(Error::Refused(format!("{rest} bytes of extraneous data starting at index {}", scan.at)))
+                Err(Error::Invalid(format!("{rest} bytes of extraneous data starting at index {}", scan.at)))
             }
         }
     }
@@ -102,11 +102,11 @@ impl<'a> Scanner<'a> {
         let head = Head { major, info, value };
         match (info, major) {
             (24, Major::Primitive) if value < 32 => {
-                Err(Error::Refused(format!("invalid simple value {value} for type primitives")))
+                Err(Error::Invalid(format!("invalid simple value {value} for type primitives")))
             }
             (25..28, Major::Primitive) => float(head).map(|_| head),
             (28..31, _) | (INDEFINITE, Major::Unsigned | Major::Negative | Major::Tag) => Err(
-                Error::Refused(format!("invalid additional information {info} for type {}", major.name())),
+                Error::Invalid(format!("invalid additional information {info} for type {}", major.name())),
             ),
             (INDEFINITE, Major::Primitive) => Err(unexpected_break()),
             _ => Ok(head),
@@ -134,10 +134,10 @@ impl<'a> Scanner<'a> {
             let name = major.name();
             if chunk != major {
                 let text = format!("wrong element type {} for indefinite-length {name}", chunk.name());
-                return Err(Error::Refused(text));
+                return Err(Error::Invalid(text));
             }
             if byte & 0x1f == INDEFINITE {
-                return Err(Error::Refused(format!("indefinite-length {name} chunk is not definite-length")));
+                return Err(Error::Invalid(format!("indefinite-length {name} chunk is not definite-length")));
             }
             let len = self.head()?.value;
             let chunk = self.take(length(major, len)?)?;
@@ -152,7 +152,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// True if another item or entry follows; consumes the final break.
-    pub(super) fn more(&mut self, remaining: &mut Remaining) -> Result<bool, Error> {
+    pub(super) fn has_more(&mut self, remaining: &mut Remaining) -> Result<bool, Error> {
         match &mut remaining.0 {
             Some(0) => Ok(false),
             Some(left) => {
@@ -198,7 +198,7 @@ impl<'a> Scanner<'a> {
                 _ => continue,
             };
             let got = content.name();
-            return Err(Error::Refused(format!("tag number {tag} must be followed by {wanted}, got {got}")));
+            return Err(Error::Invalid(format!("tag number {tag} must be followed by {wanted}, got {got}")));
         }
         Ok(())
     }
@@ -238,14 +238,14 @@ impl<'a> Scanner<'a> {
                 let head = self.head()?;
                 deeper(&mut depth)?;
                 let map = head.major == Major::Map;
-                let left = head.length();
-                if let Some(len) = left {
+                let remaining = head.length();
+                if let Some(len) = remaining {
                     length(head.major, len)?;
-                    few_enough(map, len)?;
+                    check_count(map, len)?;
                 }
                 // An entry consists of two items.
-                let left = left.map(|len| if map { len * 2 } else { len });
-                Ok(Some(Open { left, map, met: 0, depth }))
+                let remaining = remaining.map(|len| if map { len * 2 } else { len });
+                Ok(Some(Open { remaining, map, count: 0, depth }))
             }
             _ => self.head().map(|_| None),
         }
@@ -270,17 +270,17 @@ impl<'a> Scanner<'a> {
 
     /// True if an open array or map has another item.
     fn has_next(&mut self, open: &mut Open) -> Result<bool, Error> {
-        if let Some(left) = &mut open.left {
+        if let Some(left) = &mut open.remaining {
             let more = *left > 0;
             *left = left.saturating_sub(1);
             return Ok(more);
         }
-        few_enough(open.map, if open.map { open.met / 2 } else { open.met })?;
+        check_count(open.map, if open.map { open.count / 2 } else { open.count })?;
         if self.peek()? != BREAK {
-            open.met += 1;
+            open.count += 1;
             return Ok(true);
         }
-        if open.map && open.met % 2 == 1 {
+        if open.map && open.count % 2 == 1 {
             return Err(unexpected_break());
         }
         self.at += 1;
@@ -295,16 +295,16 @@ fn deeper(depth: &mut usize) -> Result<(), Error> {
 
 /// The error for an item that nests too deeply.
 pub(super) fn too_deep(levels_max: usize) -> Error {
-    Error::Refused(format!("exceeded max nested level {levels_max}"))
+    Error::Invalid(format!("exceeded max nested level {levels_max}"))
 }
 
-fn few_enough(map: bool, count: u64) -> Result<(), Error> {
+fn check_count(map: bool, count: u64) -> Result<(), Error> {
     let (max, what) = if map { (MAP_ENTRIES_MAX, "key-value pairs") } else { (ARRAY_ITEMS_MAX, "elements") };
     if count <= max {
         return Ok(());
     }
     let name = if map { "map" } else { "array" };
-    Err(Error::Refused(format!("exceeded max number of {what} {max} for CBOR {name}")))
+    Err(Error::Invalid(format!("exceeded max number of {what} {max} for CBOR {name}")))
 }
 
 /// A length, if it is below 2^63.
@@ -314,10 +314,10 @@ fn length(major: Major, len: u64) -> Result<usize, Error> {
             Major::Array | Major::Map => "it would cause integer overflow",
             _ => "causing integer overflow",
         };
-        Error::Refused(format!("{} length {len} is too large, {so}", major.name()))
+        Error::Invalid(format!("{} length {len} is too large, {so}", major.name()))
     })
 }
 
 fn unexpected_break() -> Error {
-    Error::Refused("unexpected \"break\" code".to_owned())
+    Error::Invalid("unexpected \"break\" code".to_owned())
 }

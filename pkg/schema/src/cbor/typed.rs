@@ -14,7 +14,7 @@ use super::keys::{EntryError, Key, SeenKeys, find, repeated};
 use super::scalar::type_error;
 use super::scan::{Major, Remaining, Scanner, too_deep};
 use super::{TREE_DEPTH_MAX, leaf};
-use crate::json::path::{Place, go_type};
+use crate::json::path::{ValuePosition, go_type};
 use crate::json::typed::zero;
 use crate::memory::{BudgetExceeded, DecodeBudget, complete};
 use crate::object::Object;
@@ -41,13 +41,13 @@ pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Decoded, Error>
 /// Decodes an object within a memory budget.
 ///
 /// # Errors
-/// As for [`decode`], or [`Error::NoRoom`].
+/// As for [`decode`], or [`Error::BudgetExceeded`].
 pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget) -> Result<Decoded, Error> {
     let scan = Scanner::checked(bytes)?;
-    match Decoder::new(scan, true, 0).within_room(room).whole(message) {
+    match Decoder::new(scan, true, 0).with_budget(room).decode_root(message) {
         Ok(object) => Ok(Decoded { object, strict: None }),
         Err(unknown @ Error::UnknownField(_)) => {
-            let object = Decoder::new(scan, false, 0).within_room(room).whole(message)?;
+            let object = Decoder::new(scan, false, 0).with_budget(room).decode_root(message)?;
             Ok(Decoded { object, strict: Some(unknown) })
         }
         Err(error) => Err(error),
@@ -55,7 +55,7 @@ pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget
 }
 
 impl<'a> Decoder<'a> {
-    pub(super) fn whole(&mut self, message: &'static Message) -> Result<Object, Error> {
+    pub(super) fn decode_root(&mut self, message: &'static Message) -> Result<Object, Error> {
         let object = self.structure(message, message.go_name.into())?;
         match self.afterwards.take() {
             Some(error) => Err(error),
@@ -67,7 +67,7 @@ impl<'a> Decoder<'a> {
     fn structure(&mut self, message: &'static Message, go_type: Cow<'static, str>) -> Result<Object, Error> {
         self.untagged(|decoder, major| match major {
             Major::Map => decoder.deeper(|decoder| {
-                decoder.within(DecodeBudget::structure)?;
+                decoder.charge(DecodeBudget::structure)?;
                 decoder.members(message)
             }),
             Major::Array => {
@@ -75,7 +75,7 @@ impl<'a> Decoder<'a> {
                 let detail = "cannot decode CBOR array to struct without toarray option";
                 Err(type_error(major, go_type, detail.to_owned()))
             }
-            _ => decoder.refuse(go_type).map(|()| Object::new()),
+            _ => decoder.skip_mismatch(go_type).map(|()| Object::new()),
         })
     }
 
@@ -86,7 +86,7 @@ impl<'a> Decoder<'a> {
         let mut first = None;
         let mut entries = self.scan.open()?;
         let mut at = 0;
-        while self.scan.more(&mut entries)? {
+        while self.scan.has_more(&mut entries)? {
             match self.member(message, at, &mut object, &mut seen) {
                 Ok(()) => {}
                 Err(EntryError::Saved(error)) => {
@@ -124,7 +124,7 @@ impl<'a> Decoder<'a> {
             if let (true, Key::Text(name)) = (message.open, &key) {
                 let name = String::from_utf8_lossy(name).into_owned();
                 seen.mark(key, at)?;
-                self.within(|room| room.entry(object.len()))?;
+                self.charge(|room| room.entry(object.len()))?;
                 object.insert(name, self.any()?);
                 return Ok(());
             }
@@ -150,7 +150,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn skip_entries(&mut self, entries: &mut Remaining) -> Result<(), Error> {
-        while self.scan.more(entries)? {
+        while self.scan.has_more(entries)? {
             self.scan.skip()?;
             self.scan.skip()?;
         }
@@ -160,8 +160,8 @@ impl<'a> Decoder<'a> {
     /// Decodes the value of a field; `None` for Go's zero value.
     pub(super) fn field(&mut self, field: &'static Field) -> Result<Option<Value>, Error> {
         match field.cardinality {
-            Cardinality::One => self.one(field, Place::Field),
-            Cardinality::List => self.list(field, go_type(field, Place::Field)),
+            Cardinality::One => self.one(field, ValuePosition::Field),
+            Cardinality::List => self.list(field, go_type(field, ValuePosition::Field)),
             Cardinality::Map => self.map(field),
         }
     }
@@ -177,8 +177,8 @@ impl<'a> Decoder<'a> {
                 let mut items = Vec::new();
                 let mut first = None;
                 let mut remaining = decoder.scan.open()?;
-                while decoder.scan.more(&mut remaining)? {
-                    match decoder.item(|decoder| decoder.one(field, Place::Item)) {
+                while decoder.scan.has_more(&mut remaining)? {
+                    match decoder.item(|decoder| decoder.one(field, ValuePosition::Item)) {
                         Ok(item) => items.push(item.unwrap_or_else(|| empty(field.ty))),
                         Err(error) => {
                             first.get_or_insert(error);
@@ -187,7 +187,7 @@ impl<'a> Decoder<'a> {
                 }
                 first.map_or(Ok(Some(complete(items))), Err)
             }),
-            _ => decoder.refuse(go_type).map(|()| None),
+            _ => decoder.skip_mismatch(go_type).map(|()| None),
         })
     }
 
@@ -196,12 +196,12 @@ impl<'a> Decoder<'a> {
         let kept = (!matches!(field.ty, Type::Message(_) | Type::Any | Type::Bytes)).then(|| empty(field.ty));
         let keeps = kept.is_some();
         let value = move |decoder: &mut Self| {
-            let value = decoder.one(field, Place::Item)?;
+            let value = decoder.one(field, ValuePosition::Item)?;
             Ok(value.or_else(|| (!keeps).then(|| empty(field.ty))))
         };
         self.untagged(|decoder, major| match major {
             Major::Map => decoder.entries(kept, value).map(|entries| Some(Value::Object(entries))),
-            _ => decoder.refuse(go_type(field, Place::Field)).map(|()| None),
+            _ => decoder.skip_mismatch(go_type(field, ValuePosition::Field)).map(|()| None),
         })
     }
 
@@ -218,11 +218,11 @@ impl<'a> Decoder<'a> {
             let mut key = String::new();
             let mut entries = decoder.scan.open()?;
             let mut at = 0_u64;
-            while decoder.scan.more(&mut entries)? {
+            while decoder.scan.has_more(&mut entries)? {
                 let decoded = match decoder.text("string".into()) {
                     Ok(text) => {
                         key = text.unwrap_or(key);
-                        decoder.within(|room| room.entry(object.len())).and_then(|()| value(decoder))
+                        decoder.charge(|room| room.entry(object.len())).and_then(|()| value(decoder))
                     }
                     Err(error) => decoder.scan.skip().and(Err(error)),
                 };
@@ -248,7 +248,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes one value of the field's element type.
-    fn one(&mut self, field: &'static Field, place: Place) -> Result<Option<Value>, Error> {
+    fn one(&mut self, field: &'static Field, place: ValuePosition) -> Result<Option<Value>, Error> {
         if field.pointer && self.scan.at_nil() {
             return self.scan.skip().map(|_| None);
         }
@@ -258,7 +258,7 @@ impl<'a> Decoder<'a> {
             Type::Bytes => self.untagged(Self::bytes),
             Type::Bool => self.untagged(|decoder, _| match decoder.scan.peek()? {
                 byte @ (0xf4 | 0xf5) => decoder.scan.skip().map(|_| Some(Value::Bool(byte == 0xf5))),
-                _ => decoder.refuse(named()).map(|()| None),
+                _ => decoder.skip_mismatch(named()).map(|()| None),
             }),
             Type::Int32 => self.integer(i64::from(i32::MIN)..=i64::from(i32::MAX), named()),
             Type::Int64 => self.integer(i64::MIN..=i64::MAX, named()),
@@ -280,7 +280,7 @@ impl<'a> Decoder<'a> {
         &mut self,
         decode: impl FnOnce(&mut Self, Major) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let before = self.later.len();
+        let before = self.expected_encodings.len();
         let decoded = match self.tags() {
             Ok(()) => {
                 let major = self.scan.major()?;
@@ -291,7 +291,7 @@ impl<'a> Decoder<'a> {
                 Err(error)
             }
         };
-        self.later.truncate(before);
+        self.expected_encodings.truncate(before);
         decoded
     }
 
@@ -306,27 +306,27 @@ impl<'a> Decoder<'a> {
     pub(super) fn tag(&mut self) -> Result<u64, Error> {
         let tag = self.scan.head()?.value;
         match tag {
-            21 => self.later.push(ExpectedEncoding::Base64Url),
-            22 => self.later.push(ExpectedEncoding::Base64),
-            23 => self.later.push(ExpectedEncoding::Base16),
+            21 => self.expected_encodings.push(ExpectedEncoding::Base64Url),
+            22 => self.expected_encodings.push(ExpectedEncoding::Base64),
+            23 => self.expected_encodings.push(ExpectedEncoding::Base16),
             _ => {}
         }
         Ok(tag)
     }
 
     /// Charges the memory budget for the next item, or skips the item.
-    fn within(
+    fn charge(
         &mut self,
         take: impl FnOnce(&mut DecodeBudget) -> Result<(), BudgetExceeded>,
     ) -> Result<(), Error> {
-        match take(&mut self.room) {
+        match take(&mut self.budget) {
             Ok(()) => Ok(()),
             Err(full) => self.scan.skip().and(Err(full.into())),
         }
     }
 
     pub(super) fn item<T>(&mut self, decode: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
-        self.within(|room| room.items(1))?;
+        self.charge(|room| room.items(1))?;
         decode(self)
     }
 

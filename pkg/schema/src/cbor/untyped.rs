@@ -18,7 +18,7 @@ use crate::text::go_text;
 /// As for [`decode_within`](super::decode_within); also an error if the value is not a map. Null is `None`.
 pub fn decode_untyped(bytes: &[u8]) -> Result<Option<Object>, Error> {
     let room = DecodeBudget::of_body(bytes.len());
-    Decoder::new(Scanner::checked(bytes)?, true, 0).within_room(room).any_object()
+    Decoder::new(Scanner::checked(bytes)?, true, 0).with_budget(room).any_object()
 }
 
 impl Decoder<'_> {
@@ -30,7 +30,7 @@ impl Decoder<'_> {
         }
         self.untagged(|decoder, major| match major {
             Major::Map => decoder.entries(None, |decoder| decoder.any().map(Some)).map(Some),
-            _ => decoder.refuse("map[string]interface {}".into()).map(|()| None),
+            _ => decoder.skip_mismatch("map[string]interface {}".into()).map(|()| None),
         })
     }
 
@@ -40,9 +40,9 @@ impl Decoder<'_> {
             self.scan.skip()?;
             return Err(error);
         }
-        let before = self.later.len();
+        let before = self.expected_encodings.len();
         let value = self.any_tagged();
-        self.later.truncate(before);
+        self.expected_encodings.truncate(before);
         value
     }
 
@@ -64,7 +64,7 @@ impl Decoder<'_> {
                 Major::Map => {
                     let object = self.entries(None, |decoder| decoder.any().map(Some))?;
                     if object.is_empty() {
-                        self.room.structure()?;
+                        self.budget.structure()?;
                     }
                     Ok(Value::Object(object))
                 }
@@ -100,7 +100,7 @@ impl Decoder<'_> {
             let mut items = Vec::new();
             let mut first = None;
             let mut remaining = decoder.scan.open()?;
-            while decoder.scan.more(&mut remaining)? {
+            while decoder.scan.has_more(&mut remaining)? {
                 match decoder.item(|decoder| decoder.any()) {
                     Ok(item) => items.push(item),
                     Err(error) => {
@@ -117,7 +117,7 @@ impl Decoder<'_> {
         let bytes = valid(self.scan.string()?)?;
         let text = go_text(&bytes);
         parse_time(&text)
-            .map_err(|error| Error::Refused(format!("cannot set {text} for time.Time: {error}")))?;
+            .map_err(|error| Error::Invalid(format!("cannot set {text} for time.Time: {error}")))?;
         let (seconds, rest) = text.split_at_checked(19).unwrap_or((&text, ""));
         let zone_at = rest.find(['Z', '+', '-']).unwrap_or(rest.len());
         let (fraction, zone) = rest.split_at_checked(zone_at).unwrap_or_default();
@@ -151,10 +151,10 @@ impl Decoder<'_> {
                 })
             }
         };
-        if !crate::scalar::reads_back(time) {
+        if !crate::scalar::is_parseable(time) {
             let text = "decoded time cannot be represented in RFC3339 format with sub-second precision: \
                         Time.MarshalText: year outside of range [0,9999]";
-            return Err(Error::Refused(text.to_owned()));
+            return Err(Error::Invalid(text.to_owned()));
         }
         let whole = time.rfc3339().to_string();
         let digits = format!("{:09}", time.nanos);

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::{SELF_DESCRIBED, TREE_DEPTH_MAX};
 use crate::json::{self, base64};
-use crate::json_write::typed::wrong;
+use crate::json_write::typed::tree_error;
 use crate::json_write::{self, DEPTH_MAX};
 use crate::json_write::{is_nil, left_out};
 use crate::object::Object;
@@ -240,8 +240,8 @@ fn field_value(
         (Cardinality::Map, Some(Value::Object(members))) => {
             sorted(members, out, |value, out| element(field, value, out, depth))?;
         }
-        (Cardinality::List, _) => return Err(wrong(field, "a list").into()),
-        (Cardinality::Map, _) => return Err(wrong(field, "an object").into()),
+        (Cardinality::List, _) => return Err(tree_error(field, "a list").into()),
+        (Cardinality::Map, _) => return Err(tree_error(field, "an object").into()),
     }
     Ok(())
 }
@@ -273,17 +273,17 @@ fn element(field: &'static Field, value: &Value, out: &mut Vec<u8>, depth: usize
         (Type::Double, Value::Null) => double(0.0, out)?,
         (Type::String, Value::String(text)) => put_text(text, out),
         (Type::Bytes, Value::String(text)) => {
-            let decoded = base64::decode(text.as_bytes()).map_err(|_| wrong(field, "base64"))?;
+            let decoded = base64::decode(text.as_bytes()).map_err(|_| tree_error(field, "base64"))?;
             out.push(BASE64_LATER);
             bytes(&decoded, out);
         }
         (Type::Bool, Value::Bool(value)) => out.push(if *value { TRUE } else { FALSE }),
         (Type::Int32 | Type::Int64, Value::Number(number)) => match number.as_i64() {
             Some(number) => integer(number, out),
-            None => return Err(wrong(field, "an integer").into()),
+            None => return Err(tree_error(field, "an integer").into()),
         },
         (Type::Double, Value::Number(number)) => double(number.as_f64().unwrap_or(f64::NAN), out)?,
-        _ => return Err(wrong(field, "a value of its type").into()),
+        _ => return Err(tree_error(field, "a value of its type").into()),
     }
     Ok(())
 }
@@ -317,16 +317,16 @@ fn message(
         }
         (Shape::IntOrString, Value::Number(number)) => match number.as_i64() {
             Some(number) => integer(number, out),
-            None => return Err(wrong(field, "an integer").into()),
+            None => return Err(tree_error(field, "an integer").into()),
         },
         (Shape::Quantity, Value::String(text)) => match apimachinery::quantity::canonicalize(text) {
             Ok(text) => put_text(&text, out),
-            Err(_) => return Err(wrong(field, "a quantity").into()),
+            Err(_) => return Err(tree_error(field, "a quantity").into()),
         },
         (Shape::IntOrString | Shape::Duration | Shape::Time | Shape::MicroTime, Value::String(text)) => {
             put_text(text, out);
         }
-        _ => return Err(wrong(field, "a value of its type").into()),
+        _ => return Err(tree_error(field, "a value of its type").into()),
     }
     Ok(())
 }
@@ -344,7 +344,7 @@ fn schema_or(
         (Value::Array(items), ..) if items.is_empty() => out.push(NULL),
         (Value::Object(_), Some(schema), _) => return element(schema, value, out, depth),
         (Value::Array(_), _, Some(items)) if !or_bool => return field_value(items, Some(value), out, depth),
-        _ => return Err(wrong(field, "a schema or its alternative").into()),
+        _ => return Err(tree_error(field, "a schema or its alternative").into()),
     }
     Ok(())
 }

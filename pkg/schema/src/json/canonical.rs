@@ -12,7 +12,7 @@ use jsontree::Value;
 use memchr::memchr3;
 
 use super::stops::Stops;
-use super::{Place, decode_leaf};
+use super::{ValuePosition, decode_leaf};
 use crate::json_write::compact;
 use crate::json_write::left_out;
 use crate::json_write::string::{escape_code, plain_len};
@@ -50,7 +50,7 @@ struct Plan {
     heads: Vec<Head>,
     fields: Vec<&'static Field>,
     /// Number of preceding members that are always encoded; the last element is the total.
-    always: Vec<usize>,
+    always_encoded: Vec<usize>,
 }
 
 /// The shortest key is a name of one letter, its quotes and the colon.
@@ -63,7 +63,7 @@ impl<'a> Checker<'a> {
 
     /// Consumes `expected` and returns true if the text continues with it.
     #[inline]
-    fn takes(&mut self, expected: &[u8]) -> bool {
+    fn consume(&mut self, expected: &[u8]) -> bool {
         let goes_on = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(expected));
         self.at += if goes_on { expected.len() } else { 0 };
         goes_on
@@ -71,7 +71,7 @@ impl<'a> Checker<'a> {
 
     /// Consumes the key, including its colon, and returns true if the next member has it.
     #[inline]
-    fn takes_member(&mut self, key: &str, first: bool) -> bool {
+    fn consume_member(&mut self, key: &str, first: bool) -> bool {
         let comma = usize::from(!first);
         let rest = self.text.get(self.at + comma..).unwrap_or_default();
         let goes_on = rest.starts_with(key.as_bytes()) && (first || self.peek() == b',');
@@ -80,13 +80,13 @@ impl<'a> Checker<'a> {
     }
 
     fn structure(&mut self, message: &'static Message, depth: usize) -> bool {
-        if message.open || depth > DEPTH_MAX || !self.takes(b"{") {
+        if message.open || depth > DEPTH_MAX || !self.consume(b"{") {
             return false;
         }
         let mut first = true;
         if message.type_meta {
             for key in ["\"kind\":", "\"apiVersion\":"] {
-                if self.takes_member(key, first) {
+                if self.consume_member(key, first) {
                     first = false;
                     if self.string().is_none_or(<[u8]>::is_empty) {
                         return false;
@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        self.members(message, first, depth) && self.takes(b"}")
+        self.members(message, first, depth) && self.consume(b"}")
     }
 
     fn members(&mut self, message: &'static Message, mut first: bool, depth: usize) -> bool {
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
         let mut at = expected;
         loop {
             at += plan.heads.get(at..)?.iter().position(|known| known == head)?;
-            if self.takes_member(plan.fields.get(at)?.key, first) {
+            if self.consume_member(plan.fields.get(at)?.key, first) {
                 return Some(at);
             }
             at += 1;
@@ -139,7 +139,7 @@ impl<'a> Checker<'a> {
         if self.peek() == b'n' {
             let of_time = matches!(field.ty, Type::Message(inner) if inner.shape == Shape::Time);
             let is_null = field.cardinality != Cardinality::One || of_time && !field.pointer;
-            return is_null && !left_out(field, None) && self.takes(b"null");
+            return is_null && !left_out(field, None) && self.consume(b"null");
         }
         match field.cardinality {
             Cardinality::One => self.element(field, depth, true),
@@ -149,27 +149,27 @@ impl<'a> Checker<'a> {
     }
 
     fn list(&mut self, field: &'static Field, depth: usize) -> bool {
-        if depth > DEPTH_MAX || !self.takes(b"[") {
+        if depth > DEPTH_MAX || !self.consume(b"[") {
             return false;
         }
-        if self.takes(b"]") {
+        if self.consume(b"]") {
             return !left_out(field, Some(&Value::Array(Vec::new())));
         }
         loop {
             if !self.element(field, depth + 1, false) {
                 return false;
             }
-            if !self.takes(b",") {
-                return self.takes(b"]");
+            if !self.consume(b",") {
+                return self.consume(b"]");
             }
         }
     }
 
     fn map(&mut self, field: &'static Field, depth: usize) -> bool {
-        if depth > DEPTH_MAX || !self.takes(b"{") {
+        if depth > DEPTH_MAX || !self.consume(b"{") {
             return false;
         }
-        if self.takes(b"}") {
+        if self.consume(b"}") {
             return !left_out(field, Some(&Value::Object(Object::new())));
         }
         let mut before: Option<&[u8]> = None;
@@ -177,11 +177,11 @@ impl<'a> Checker<'a> {
             // Names with escapes are sorted by their unescaped form.
             let Some(name) = self.string().filter(|name| !name.contains(&b'\\')) else { return false };
             let ascends = before.replace(name).is_none_or(|before| before < name);
-            if !ascends || !self.takes(b":") || !self.element(field, depth + 1, false) {
+            if !ascends || !self.consume(b":") || !self.element(field, depth + 1, false) {
                 return false;
             }
-            if !self.takes(b",") {
-                return self.takes(b"}");
+            if !self.consume(b",") {
+                return self.consume(b"}");
             }
         }
     }
@@ -193,8 +193,8 @@ impl<'a> Checker<'a> {
             (Type::String, b'"') => {
                 self.string().is_some_and(|text| !text.is_empty() || is_kept(Value::from("")))
             }
-            (Type::Bool, b't') => self.takes(b"true"),
-            (Type::Bool, b'f') => self.takes(b"false") && is_kept(Value::Bool(false)),
+            (Type::Bool, b't') => self.consume(b"true"),
+            (Type::Bool, b'f') => self.consume(b"false") && is_kept(Value::Bool(false)),
             (Type::Message(inner), start) => self.message(field, inner, start, depth, member),
             (Type::Int32 | Type::Int64 | Type::Double | Type::Bytes, _) => self.leaf(field, member),
             _ => false,
@@ -212,9 +212,9 @@ impl<'a> Checker<'a> {
         match (inner.shape, start) {
             (Shape::Struct, _) => self.structure(inner, depth + 1),
             (Shape::FieldsV1 | Shape::Json, _) => self.verbatim(),
-            (Shape::SchemaOrBool, b't') => self.takes(b"true"),
+            (Shape::SchemaOrBool, b't') => self.consume(b"true"),
             (Shape::SchemaOrBool, b'f') => {
-                self.takes(b"false") && !(member && left_out(field, Some(&Value::Bool(false))))
+                self.consume(b"false") && !(member && left_out(field, Some(&Value::Bool(false))))
             }
             (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, b'{') => {
                 let schema = inner.fields.iter().find_map(super::leaf::schema_of);
@@ -229,7 +229,7 @@ impl<'a> Checker<'a> {
 
     /// Consumes a string in Go's encoding and returns the text between its quotes.
     fn string(&mut self) -> Option<&'a [u8]> {
-        if !self.takes(b"\"") {
+        if !self.consume(b"\"") {
             return None;
         }
         let start = self.at;
@@ -257,7 +257,7 @@ impl<'a> Checker<'a> {
         if matches!(field.ty, Type::Int32 | Type::Int64 | Type::Double) && is_short_number(text) {
             return text != b"0" || !member || !left_out(field, Some(&Value::from(0)));
         }
-        let Ok(Some(value)) = decode_leaf(field, Place::Field, text) else { return false };
+        let Ok(Some(value)) = decode_leaf(field, ValuePosition::Field, text) else { return false };
         let mut written = Vec::with_capacity(text.len());
         (!member || !left_out(field, Some(&value)))
             && element(field, &value, &mut written, 1).is_ok()
@@ -312,7 +312,7 @@ impl<'a> Checker<'a> {
 
 impl Plan {
     fn of(message: &'static Message) -> Self {
-        let mut plan = Plan { always: vec![0], ..Plan::default() };
+        let mut plan = Plan { always_encoded: vec![0], ..Plan::default() };
         plan.add(message);
         plan
     }
@@ -324,8 +324,8 @@ impl Plan {
                 _ => {
                     self.heads.push(field.key.as_bytes().first_chunk().copied().unwrap_or_default());
                     self.fields.push(field);
-                    let before = self.always.last().copied().unwrap_or_default();
-                    self.always.push(before + usize::from(!left_out(field, None)));
+                    let before = self.always_encoded.last().copied().unwrap_or_default();
+                    self.always_encoded.push(before + usize::from(!left_out(field, None)));
                 }
             }
         }
@@ -334,7 +334,7 @@ impl Plan {
     /// True if one of these members is always encoded.
     #[inline]
     fn has_always(&self, members: Range<usize>) -> bool {
-        self.always.get(members.start) != self.always.get(members.end)
+        self.always_encoded.get(members.start) != self.always_encoded.get(members.end)
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Decoder<'a> {
     /// and their errors contain the enclosing struct.
     pub(super) nested_at: Option<usize>,
     /// The remaining memory budget.
-    pub(super) room: DecodeBudget,
+    pub(super) budget: DecodeBudget,
     /// The objects to skip in untyped values, if an outline is requested.
     pub(super) outline: Option<SkippedObjects>,
 }
@@ -34,7 +34,7 @@ impl<'a> Decoder<'a> {
             strict: Vec::new(),
             saved: None,
             nested_at: None,
-            room: DecodeBudget::UNLIMITED,
+            budget: DecodeBudget::UNLIMITED,
             outline: None,
         }
     }
@@ -53,5 +53,5 @@ pub(super) struct SkippedObjects {
     /// Names of members whose objects are skipped.
     pub(super) names: &'static [&'static str],
     /// Ranges of the objects skipped so far.
-    pub(super) left: Vec<Range<usize>>,
+    pub(super) ranges: Vec<Range<usize>>,
 }

@@ -25,7 +25,7 @@ pub enum Error {
     Value(String),
     /// The tree would exceed its memory budget.
     #[error(transparent)]
-    NoRoom(#[from] BudgetExceeded),
+    BudgetExceeded(#[from] BudgetExceeded),
     /// `apiVersion` and `kind` could not be read before decoding.
     #[error("couldn't get version/kind; json parse error: {0}")]
     TypeMeta(Box<Error>),

@@ -13,7 +13,7 @@ use jsontree::{Number, Value};
 use super::base64;
 use super::decoder::Decoder;
 use super::errors::Error;
-use super::path::{Place, go_type, kind_of};
+use super::path::{ValuePosition, go_type, kind_of};
 use super::slot::Slot;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 use crate::text::go_text;
@@ -23,7 +23,7 @@ impl Decoder<'_> {
     pub(super) fn number(
         &mut self,
         field: &'static Field,
-        place: Place,
+        place: ValuePosition,
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
         let range = match field.ty {

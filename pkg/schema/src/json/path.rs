@@ -16,7 +16,7 @@ pub(super) enum Step<'a> {
 
 /// Position of a value: the value of a field, or an item of its list or map.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum ValuePosition {
     Field,
     Item,
 }
@@ -43,12 +43,12 @@ pub(crate) fn kind_of(start: u8) -> &'static str {
 }
 
 /// The Go type of a field or of its items, as in errors.
-pub(crate) fn go_type(field: &'static Field, place: Place) -> Cow<'static, str> {
+pub(crate) fn go_type(field: &'static Field, place: ValuePosition) -> Cow<'static, str> {
     let named = field.info.go_type;
     let item = named.split_once(']').map(|(_list_or_map, item)| item);
     match (place, item) {
-        (Place::Field, _) if !named.is_empty() => return named.into(),
-        (Place::Item, Some(item)) => return item.into(),
+        (ValuePosition::Field, _) if !named.is_empty() => return named.into(),
+        (ValuePosition::Item, Some(item)) => return item.into(),
         _ => {}
     }
     let element = match field.ty {
@@ -62,7 +62,7 @@ pub(crate) fn go_type(field: &'static Field, place: Place) -> Cow<'static, str> 
         Type::Message(message) => message.go_name,
     };
     match (place, field.cardinality) {
-        (Place::Item, _) | (_, Cardinality::One) => element.into(),
+        (ValuePosition::Item, _) | (_, Cardinality::One) => element.into(),
         (_, Cardinality::List) => format!("[]{element}").into(),
         (_, Cardinality::Map) => format!("map[string]{element}").into(),
     }

@@ -4,7 +4,7 @@
 
 use jsontree::{Value, json};
 
-use super::seen::MEMBERS_MAX;
+use super::seen_members::MEMBERS_MAX;
 use super::*;
 use crate::builtin;
 use crate::table::Message;
@@ -466,7 +466,7 @@ fn untyped_numbers_are_integers_if_possible() {
 fn outline_skips_named_objects() {
     let outline = |text: &str| {
         let outline = decode_outline(text.as_bytes(), &["schema", "f"]).map_err(|error| error.to_string())?;
-        let left = outline.left.into_iter().map(|at| text[at].to_owned()).collect::<Vec<_>>();
+        let left = outline.skipped.into_iter().map(|at| text[at].to_owned()).collect::<Vec<_>>();
         Ok::<_, String>((outline.value, left))
     };
     let check = |text: &str, expected: Value, left: &[&str]| {

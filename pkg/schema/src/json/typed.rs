@@ -10,9 +10,9 @@ use jsontree::{Key, Value, push_null};
 
 use super::decoder::Decoder;
 use super::errors::{Error, StrictError, StrictKind};
-use super::path::{Place, Step, go_type, kind_of, type_meta_member};
+use super::path::{Step, ValuePosition, go_type, kind_of, type_meta_member};
 use super::scan::Scanner;
-use super::seen::{MEMBERS_MAX, SeenMembers};
+use super::seen_members::{MEMBERS_MAX, SeenMembers};
 use super::slot::Slot;
 use super::unquote::RawString;
 use crate::memory::{DecodeBudget, STRUCT_MEMBERS, complete};
@@ -39,9 +39,9 @@ pub fn decode(message: &'static Message, text: &[u8]) -> Result<Decoded, Error> 
 /// Decodes an object within a memory budget.
 ///
 /// # Errors
-/// As for [`decode`], or [`Error::NoRoom`].
-pub fn decode_within(message: &'static Message, text: &[u8], room: DecodeBudget) -> Result<Decoded, Error> {
-    let mut decoder = Decoder { room, path: Vec::with_capacity(USUAL_DEPTH), ..Decoder::new(text) };
+/// As for [`decode`], or [`Error::BudgetExceeded`].
+pub fn decode_within(message: &'static Message, text: &[u8], budget: DecodeBudget) -> Result<Decoded, Error> {
+    let mut decoder = Decoder { budget, path: Vec::with_capacity(USUAL_DEPTH), ..Decoder::new(text) };
     match decoder.top(message) {
         Ok(object) => decoder.finish(object).map(|(object, strict)| Decoded { object, strict }),
         Err(error) if error.is_syntax() => Err(error),
@@ -75,7 +75,11 @@ pub(crate) fn leaf(
 ///
 /// # Errors
 /// The errors of [`decode`], without a field path.
-pub(crate) fn decode_leaf(field: &'static Field, place: Place, text: &[u8]) -> Result<Option<Value>, Error> {
+pub(crate) fn decode_leaf(
+    field: &'static Field,
+    place: ValuePosition,
+    text: &[u8],
+) -> Result<Option<Value>, Error> {
     let mut decoder = Decoder::new(text);
     let start = decoder.scan.value_start()?;
     let mut value = Value::Null;
@@ -106,7 +110,7 @@ impl<'a> Decoder<'a> {
     /// Decodes a struct into `object`, which already has members if the text has a duplicate.
     pub(super) fn object(&mut self, message: &'static Message, object: &mut Object) -> Result<(), Error> {
         self.scan.open()?;
-        self.room.structure()?;
+        self.budget.structure()?;
         let mut seen = SeenMembers::of(object);
         let mut first = true;
         while self.scan.next_name(first)? {
@@ -141,16 +145,16 @@ impl<'a> Decoder<'a> {
     ) -> Result<(), Error> {
         let again = seen.seen.set(at);
         if again || seen.inherited {
-            return self.member_again(message, member, again, object, seen);
+            return self.duplicate_member(message, member, again, object, seen);
         }
         let name = &member.field.member;
         if let Some(text) = self.plain_text(member)? {
             // Most members are such strings.
-            seen.place(object, at, name, || Value::from(text));
+            seen.insert(object, at, name, || Value::from(text));
             seen.record(at);
             return Ok(());
         }
-        let slot = seen.place(object, at, name, || Value::Null);
+        let slot = seen.insert(object, at, name, || Value::Null);
         if self.member_value(message, member, Slot::new(slot))? {
             seen.record(at);
         } else {
@@ -168,7 +172,7 @@ impl<'a> Decoder<'a> {
 
     /// Decodes a member that may already have a value, because the member or the whole struct is a duplicate.
     #[cold]
-    fn member_again(
+    fn duplicate_member(
         &mut self,
         message: &'static Message,
         member: &'static Member,
@@ -267,12 +271,12 @@ impl<'a> Decoder<'a> {
     pub(super) fn field(&mut self, field: &'static Field, slot: Slot<'_>) -> Result<bool, Error> {
         let start = self.scan.value_start()?;
         match (field.cardinality, start) {
-            (Cardinality::One, _) => self.one(field, Place::Field, start, slot),
+            (Cardinality::One, _) => self.one(field, ValuePosition::Field, start, slot),
             (_, b'n') => self.scan.word().map(|()| false),
             (Cardinality::List, b'[') => self.list(field, slot),
             (Cardinality::Map, b'{') => self.map(field, slot),
             (_, c) => {
-                self.mismatch(kind_of(c), go_type(field, Place::Field));
+                self.mismatch(kind_of(c), go_type(field, ValuePosition::Field));
                 self.scan.skip()?;
                 Ok(slot.keep_old())
             }
@@ -291,12 +295,14 @@ impl<'a> Decoder<'a> {
             if items.capacity() == 0 {
                 items = Vec::with_capacity(FIRST_ITEMS);
             }
-            self.room.items(1)?;
+            self.budget.items(1)?;
             self.path.push(Step::Index(count));
             let start = self.scan.value_start()?;
             let there = match items.get_mut(count) {
-                Some(item) if count < prior => self.one(field, Place::Item, start, Slot::existing(item))?,
-                _ => self.one(field, Place::Item, start, Slot::new(push_null(&mut items)))?,
+                Some(item) if count < prior => {
+                    self.one(field, ValuePosition::Item, start, Slot::existing(item))?
+                }
+                _ => self.one(field, ValuePosition::Item, start, Slot::new(push_null(&mut items)))?,
             };
             if !there && let Some(item) = items.get_mut(count) {
                 *item = zero(field.ty);
@@ -315,14 +321,14 @@ impl<'a> Decoder<'a> {
         while let Some(key) = self.scan.next_member(first)? {
             first = false;
             let key = key.text();
-            self.room.entry(entries.len())?;
+            self.budget.entry(entries.len())?;
             let (entry, there) = entries.slot(&*key);
             if there {
                 self.report(StrictKind::DuplicateField, &key);
             }
             self.path.push(Step::Key(key));
             let start = self.scan.value_start()?;
-            if !self.one(field, Place::Item, start, Slot::new(entry))? {
+            if !self.one(field, ValuePosition::Item, start, Slot::new(entry))? {
                 *entry = zero(field.ty);
             }
             self.path.pop();
@@ -336,7 +342,13 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes one value of the field's element type, beginning with `start`.
-    fn one(&mut self, field: &'static Field, place: Place, start: u8, slot: Slot<'_>) -> Result<bool, Error> {
+    fn one(
+        &mut self,
+        field: &'static Field,
+        place: ValuePosition,
+        start: u8,
+        slot: Slot<'_>,
+    ) -> Result<bool, Error> {
         if start == b'n' && (field.pointer || !matches!(field.ty, Type::Message(_))) {
             self.scan.word()?;
             let kept = !field.pointer && !matches!(field.ty, Type::Bytes | Type::Any);
@@ -364,7 +376,7 @@ impl<'a> Decoder<'a> {
         &mut self,
         message: &'static Message,
         field: &'static Field,
-        place: Place,
+        place: ValuePosition,
         start: u8,
         slot: Slot<'_>,
     ) -> Result<bool, Error> {

@@ -27,7 +27,7 @@ pub struct Untyped {
 /// Decodes any JSON value within the memory budget of its length. The last duplicate of a member wins.
 ///
 /// # Errors
-/// Invalid syntax, a number beyond the range of a double, or [`Error::NoRoom`].
+/// Invalid syntax, a number beyond the range of a double, or [`Error::BudgetExceeded`].
 pub fn decode_untyped(text: &[u8]) -> Result<Untyped, Error> {
     decode_untyped_within(text, DecodeBudget::of_body(text.len()))
 }
@@ -36,8 +36,8 @@ pub fn decode_untyped(text: &[u8]) -> Result<Untyped, Error> {
 ///
 /// # Errors
 /// As for [`decode_untyped`].
-pub fn decode_untyped_within(text: &[u8], room: DecodeBudget) -> Result<Untyped, Error> {
-    Decoder { room, ..Decoder::new(text) }.decode_all()
+pub fn decode_untyped_within(text: &[u8], budget: DecodeBudget) -> Result<Untyped, Error> {
+    Decoder { budget, ..Decoder::new(text) }.decode_all()
 }
 
 /// The result of [`decode_outline`].
@@ -46,7 +46,7 @@ pub struct Outline {
     /// The value. Skipped objects are replaced by their index.
     pub value: Value,
     /// The ranges of the skipped objects in the text, in order.
-    pub left: Vec<Range<usize>>,
+    pub skipped: Vec<Range<usize>>,
 }
 
 /// Decodes a valid text but skips all objects in members with these names. For readers that need little of a
@@ -56,13 +56,13 @@ pub struct Outline {
 /// # Errors
 /// As for [`decode_untyped`]; for skipped objects only if they have no end.
 pub fn decode_outline(text: &[u8], names: &'static [&'static str]) -> Result<Outline, Error> {
-    let outline = Some(SkippedObjects { names, left: Vec::new() });
+    let outline = Some(SkippedObjects { names, ranges: Vec::new() });
     let scan = Scanner::for_skipping(text);
-    let room = DecodeBudget::of_body(text.len());
-    let mut decoder = Decoder { room, outline, ..Decoder::at(scan) };
+    let budget = DecodeBudget::of_body(text.len());
+    let mut decoder = Decoder { budget, outline, ..Decoder::at(scan) };
     let value = decoder.read_all()?;
-    let left = decoder.outline.take().map(|outline| outline.left).unwrap_or_default();
-    decoder.finish(value).map(|(value, _)| Outline { value, left })
+    let skipped = decoder.outline.take().map(|outline| outline.ranges).unwrap_or_default();
+    decoder.finish(value).map(|(value, _)| Outline { value, skipped })
 }
 
 impl<'a> Decoder<'a> {
@@ -100,14 +100,14 @@ impl<'a> Decoder<'a> {
             self.untyped_member(name.text(), object)?;
         }
         if object.is_empty() {
-            self.room.structure()?;
+            self.budget.structure()?;
         }
         Ok(())
     }
 
     /// Decodes the value of an unknown member into `object`.
     pub(super) fn untyped_member(&mut self, name: Cow<'a, str>, object: &mut Object) -> Result<(), Error> {
-        self.room.entry(object.len())?;
+        self.budget.entry(object.len())?;
         let (slot, there) = object.slot(&*name);
         if there {
             self.report(StrictKind::DuplicateField, &name);
@@ -117,8 +117,8 @@ impl<'a> Decoder<'a> {
         if let Some(outline) = outline
             && self.scan.value_start()? == b'{'
         {
-            *slot = Value::from(outline.left.len());
-            outline.left.push(self.scan.object()?);
+            *slot = Value::from(outline.ranges.len());
+            outline.ranges.push(self.scan.object()?);
             return Ok(());
         }
         self.path.push(Step::Key(name));
@@ -134,7 +134,7 @@ impl<'a> Decoder<'a> {
         self.scan.open()?;
         let mut items = Vec::new();
         while self.scan.next_item(items.is_empty())? {
-            self.room.items(1)?;
+            self.budget.items(1)?;
             self.path.push(Step::Index(items.len()));
             self.any(push_null(&mut items))?;
             self.path.pop();

@@ -14,13 +14,13 @@ pub fn indent(json: &[u8], out: &mut Vec<u8>) {
 pub struct Indenter {
     depth: usize,
     /// True if the last byte was an opening bracket, whose content is not yet available.
-    opened: bool,
+    after_opening_bracket: bool,
     /// The state within a string at the end of the last chunk.
-    string: Option<Within>,
+    string: Option<StringState>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum StringState {
     Text,
     /// After a backslash.
     Escape,
@@ -45,7 +45,7 @@ impl Indenter {
 
     /// Appends a byte outside of strings, or an opening quote.
     fn byte(&mut self, byte: u8, out: &mut Vec<u8>) {
-        let opened = std::mem::take(&mut self.opened);
+        let opened = std::mem::take(&mut self.after_opening_bracket);
         let closes = matches!(byte, b'}' | b']');
         match (opened, closes) {
             (true, false) => {
@@ -60,10 +60,10 @@ impl Indenter {
         }
         out.push(byte);
         match byte {
-            b'{' | b'[' => self.opened = true,
+            b'{' | b'[' => self.after_opening_bracket = true,
             b',' => new_line(self.depth, out),
             b':' => out.push(b' '),
-            b'"' => self.string = Some(Within::Text),
+            b'"' => self.string = Some(StringState::Text),
             _ => {}
         }
     }
@@ -76,18 +76,18 @@ fn new_line(depth: usize, out: &mut Vec<u8>) {
 
 /// Length of the part of `rest` that belongs to a string in state `within`, including its closing quote, and
 /// the state at its end; `None` if the string has ended.
-fn string_part(rest: &[u8], mut within: Within) -> (usize, Option<Within>) {
+fn string_part(rest: &[u8], mut within: StringState) -> (usize, Option<StringState>) {
     let mut at = 0;
     loop {
-        if within == Within::Text {
+        if within == StringState::Text {
             at += plain_len(rest.get(at..).unwrap_or_default());
         }
         let Some(byte) = rest.get(at) else { return (rest.len(), Some(within)) };
         at += 1;
         within = match (within, byte) {
-            (Within::Text, b'"') => return (at, None),
-            (Within::Text, b'\\') => Within::Escape,
-            (Within::Text | Within::Escape, _) => Within::Text,
+            (StringState::Text, b'"') => return (at, None),
+            (StringState::Text, b'\\') => StringState::Escape,
+            (StringState::Text | StringState::Escape, _) => StringState::Text,
         };
     }
 }

@@ -113,8 +113,8 @@ fn field_value(
             }
             out.push(b'}');
         }
-        (Cardinality::List, _) => return Err(wrong(field, "a list")),
-        (Cardinality::Map, _) => return Err(wrong(field, "an object")),
+        (Cardinality::List, _) => return Err(tree_error(field, "a list")),
+        (Cardinality::Map, _) => return Err(tree_error(field, "an object")),
     }
     Ok(())
 }
@@ -141,7 +141,7 @@ pub(crate) fn element(
         (Type::Double, Value::Number(number)) => {
             super::write_double(number.as_f64().unwrap_or(f64::NAN), out)?
         }
-        _ => return Err(wrong(field, "a value of its type")),
+        _ => return Err(tree_error(field, "a value of its type")),
     }
     Ok(())
 }
@@ -180,12 +180,12 @@ fn message(
         }
         (Shape::Quantity, Value::String(text)) => match apimachinery::quantity::canonicalize(text) {
             Ok(text) => write_string(text.as_bytes(), out),
-            Err(_) => return Err(wrong(field, "a quantity")),
+            Err(_) => return Err(tree_error(field, "a quantity")),
         },
         (Shape::IntOrString | Shape::Duration | Shape::Time | Shape::MicroTime, Value::String(text)) => {
             write_string(text.as_bytes(), out);
         }
-        _ => return Err(wrong(field, "a value of its type")),
+        _ => return Err(tree_error(field, "a value of its type")),
     }
     Ok(())
 }
@@ -203,12 +203,12 @@ fn schema_or(
         (Value::Array(items), ..) if items.is_empty() => out.extend_from_slice(b"null"),
         (Value::Object(_), Some(schema), _) => return element(schema, value, out, depth),
         (Value::Array(_), _, Some(items)) if !or_bool => return field_value(items, Some(value), out, depth),
-        _ => return Err(wrong(field, "a schema or its alternative")),
+        _ => return Err(tree_error(field, "a schema or its alternative")),
     }
     Ok(())
 }
 
 #[cold]
-pub(crate) fn wrong(field: &'static Field, expected: &'static str) -> Error {
+pub(crate) fn tree_error(field: &'static Field, expected: &'static str) -> Error {
     Error::Tree { field: field.name, expected }
 }

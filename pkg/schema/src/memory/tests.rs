@@ -31,13 +31,13 @@ fn check(count: usize, accepted: bool) {
     let room = DecodeBudget::of_body(text.len());
     let refused = !accepted;
     let by_json = json::decode_within(&POD, &text, room);
-    assert_eq!(matches!(by_json, Err(json::Error::NoRoom(_))), refused, "JSON of {count}");
+    assert_eq!(matches!(by_json, Err(json::Error::BudgetExceeded(_))), refused, "JSON of {count}");
     let bytes = cbor_pod(count);
     let by_cbor = cbor::decode_within(&POD, &bytes, DecodeBudget::of_body(bytes.len()));
-    assert_eq!(matches!(by_cbor, Err(cbor::Error::NoRoom(_))), refused, "CBOR of {count}");
+    assert_eq!(matches!(by_cbor, Err(cbor::Error::BudgetExceeded(_))), refused, "CBOR of {count}");
     let bytes = proto_pod(count);
     let by_proto = proto::decode_within(&POD, &bytes, DecodeBudget::of_body(bytes.len()));
-    assert_eq!(matches!(by_proto, Err(proto::Error::NoRoom(_))), refused, "protobuf of {count}");
+    assert_eq!(matches!(by_proto, Err(proto::Error::BudgetExceeded(_))), refused, "protobuf of {count}");
     if let (Ok(json), Ok(cbor), Ok(proto)) = (by_json, by_cbor, by_proto) {
         assert_eq!((&json.object, &json.object), (&cbor.object, &proto));
     }
@@ -58,7 +58,7 @@ fn untyped_nested_lists_are_bounded() {
     assert!(json::decode_untyped_within(text.as_bytes(), room).is_ok());
     let objects = format!("[{}0]", "{\"\":0},".repeat(500_000));
     let refused = json::decode_untyped_within(objects.as_bytes(), DecodeBudget::of_body(objects.len()));
-    assert_eq!(refused.unwrap_err(), json::Error::NoRoom(BudgetExceeded));
+    assert_eq!(refused.unwrap_err(), json::Error::BudgetExceeded(BudgetExceeded));
 }
 
 #[test]

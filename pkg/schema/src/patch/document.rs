@@ -45,11 +45,11 @@ impl<'t> Node<'t> {
     }
 
     /// True if two values are equal: scalars by their text, objects regardless of the order of members.
-    pub(super) fn same(&mut self, other: &mut Node<'_>) -> bool {
-        self.same_within(other, TREE_DEPTH_MAX)
+    pub(super) fn is_equal(&mut self, other: &mut Node<'_>) -> bool {
+        self.is_equal_within(other, TREE_DEPTH_MAX)
     }
 
-    fn same_within(&mut self, other: &mut Node<'_>, depth: usize) -> bool {
+    fn is_equal_within(&mut self, other: &mut Node<'_>, depth: usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return self.text() == other.text() };
         match (self.open(), other.open()) {
             (Node::Null, Node::Null) => true,
@@ -57,12 +57,15 @@ impl<'t> Node<'t> {
             (Node::Object(one), Node::Object(other)) => {
                 one.len() == other.len()
                     && one.iter_mut().all(|(name, value)| {
-                        other.get_mut(name.as_ref()).is_some_and(|other| value.same_within(other, depth))
+                        other.get_mut(name.as_ref()).is_some_and(|other| value.is_equal_within(other, depth))
                     })
             }
             (Node::List(one), Node::List(other)) => {
                 one.len() == other.len()
-                    && one.iter_mut().zip(other.iter_mut()).all(|(one, other)| one.same_within(other, depth))
+                    && one
+                        .iter_mut()
+                        .zip(other.iter_mut())
+                        .all(|(one, other)| one.is_equal_within(other, depth))
             }
             _ => false,
         }

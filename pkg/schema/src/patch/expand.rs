@@ -69,8 +69,8 @@ fn field_value(field: &'static Field, value: Option<&Value>, depth: usize) -> Re
                 |(name, value): (&jsontree::Key, &Value)| Ok((name.clone(), element(field, value, depth)?));
             Value::Object(members.iter().map(member).collect::<Result<_, WriteError>>()?)
         }
-        (Cardinality::List, _) => return Err(wrong(field, "a list")),
-        (Cardinality::Map, _) => return Err(wrong(field, "an object")),
+        (Cardinality::List, _) => return Err(tree_error(field, "a list")),
+        (Cardinality::Map, _) => return Err(tree_error(field, "an object")),
     })
 }
 
@@ -98,7 +98,7 @@ fn element(field: &'static Field, value: &Value, depth: usize) -> Result<Value, 
         (Type::Double, Value::Number(number)) => double(number.as_f64().unwrap_or(f64::NAN)),
         (Type::String | Type::Bytes, Value::String(_)) | (Type::Bool, Value::Bool(_)) => Ok(value.clone()),
         (Type::Int32 | Type::Int64, Value::Number(number)) if number.is_i64() => Ok(value.clone()),
-        _ => Err(wrong(field, "a value of its type")),
+        _ => Err(tree_error(field, "a value of its type")),
     }
 }
 
@@ -130,12 +130,12 @@ fn message(
         (Shape::IntOrString, Value::Number(number)) if number.is_i64() => Ok(value.clone()),
         (Shape::Quantity, Value::String(text)) => match apimachinery::quantity::canonicalize(text) {
             Ok(text) => Ok(Value::from(text.into_owned())),
-            Err(_) => Err(wrong(field, "a quantity")),
+            Err(_) => Err(tree_error(field, "a quantity")),
         },
         (Shape::IntOrString | Shape::Duration | Shape::Time | Shape::MicroTime, Value::String(_)) => {
             Ok(value.clone())
         }
-        _ => Err(wrong(field, "a value of its type")),
+        _ => Err(tree_error(field, "a value of its type")),
     }
 }
 
@@ -151,7 +151,7 @@ fn schema_or(
         (Value::Array(items), ..) if items.is_empty() => Ok(Value::Null),
         (Value::Object(_), Some(schema), _) => element(schema, value, depth),
         (Value::Array(_), _, Some(items)) if !or_bool => field_value(items, Some(value), depth),
-        _ => Err(wrong(field, "a schema or its alternative")),
+        _ => Err(tree_error(field, "a schema or its alternative")),
     }
 }
 
@@ -190,6 +190,6 @@ fn double(value: f64) -> Result<Value, WriteError> {
 }
 
 #[cold]
-fn wrong(field: &'static Field, expected: &'static str) -> WriteError {
+fn tree_error(field: &'static Field, expected: &'static str) -> WriteError {
     WriteError::Tree { field: field.name, expected }
 }

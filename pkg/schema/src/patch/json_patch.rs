@@ -179,7 +179,7 @@ impl Operation<'_> {
                 "remove operation does not apply: doc is missing path: \"{path}\": {MISSING}"
             ))
         })?;
-        take(parent, &key)
+        remove_child(parent, &key)
             .map(drop)
             .map_err(|error| OperationError::new(format!("error in remove for path: '{path}': {error}")))
     }
@@ -227,7 +227,7 @@ impl Operation<'_> {
                 "move operation does not apply: doc is missing from path: {from}: {MISSING}"
             ))
         })?;
-        let value = take(parent, &key)
+        let value = remove_child(parent, &key)
             .map_err(|error| OperationError::new(format!("error in move for path: '{key}': {error}")))?;
         let path = self.path("move")?;
         let (parent, key) = find(document, path).ok_or_else(|| {
@@ -269,7 +269,7 @@ impl Operation<'_> {
         let path = self.path("test")?;
         let failed = || Err(OperationError::new(format!("testing value {path} failed: test failed")));
         if path.is_empty() {
-            return if document.same(&mut self.value()) { Ok(()) } else { failed() };
+            return if document.is_equal(&mut self.value()) { Ok(()) } else { failed() };
         }
         let (parent, key) = find(document, path).ok_or_else(|| {
             OperationError::new(format!("test operation does not apply: is missing path: {path}: {MISSING}"))
@@ -277,7 +277,7 @@ impl Operation<'_> {
         let value = get_mut(parent, &key)
             .map_err(|error| OperationError::new(format!("error in test for path: '{path}': {error}")))?;
         let same = match value {
-            Some(value) => value.same(&mut self.value()),
+            Some(value) => value.is_equal(&mut self.value()),
             None => self.value() == Node::Null,
         };
         if same { Ok(()) } else { failed() }
@@ -326,7 +326,7 @@ fn get_mut<'n, 'd>(parent: &'n mut Node<'d>, key: &str) -> Result<Option<&'n mut
     }
 }
 
-fn take<'d>(parent: &mut Node<'d>, key: &str) -> Result<Node<'d>, OperationError> {
+fn remove_child<'d>(parent: &mut Node<'d>, key: &str) -> Result<Node<'d>, OperationError> {
     match parent {
         Node::List(items) => {
             let at = index(items.len(), key)?;
@@ -346,7 +346,7 @@ fn insert<'d>(parent: &mut Node<'d>, key: Cow<'d, str>, value: Node<'d>) -> Resu
             let at = atoi(&key).map_err(|error| {
                 OperationError::new(format!("value was not a proper array index: '{key}': {error}"))
             })?;
-            let at = within(items.len() + 1, at)?;
+            let at = resolve_index(items.len() + 1, at)?;
             items.insert(at, value);
         }
         Node::Object(members) => {
@@ -359,11 +359,11 @@ fn insert<'d>(parent: &mut Node<'d>, key: Cow<'d, str>, value: Node<'d>) -> Resu
 
 /// Parses the index of an existing item.
 fn index(length: usize, key: &str) -> Result<usize, OperationError> {
-    within(length, atoi(key).map_err(|error| OperationError::new(error.to_string()))?)
+    resolve_index(length, atoi(key).map_err(|error| OperationError::new(error.to_string()))?)
 }
 
 /// An index below `length`; a negative one counts from the end.
-fn within(length: usize, index: i64) -> Result<usize, OperationError> {
+fn resolve_index(length: usize, index: i64) -> Result<usize, OperationError> {
     let from_start = if index < 0 { index.checked_add_unsigned(length as u64) } else { Some(index) };
     from_start.and_then(|at| usize::try_from(at).ok()).filter(|&at| at < length).ok_or_else(|| {
         OperationError::new(format!("Unable to access invalid index: {index}: invalid index referenced"))

@@ -2,14 +2,14 @@
 //! single vector would move all items each time.
 
 /// A chunk is split when it exceeds twice this number of items.
-const PIECE: usize = 512;
+const CHUNK_ITEMS: usize = 512;
 
 /// Items in order. Finding an item passes the chunks before it; inserting and removing move the items of one
 /// chunk.
 #[derive(Debug, Clone)]
 pub(super) struct List<T> {
     /// Contains no empty chunks.
-    pieces: Vec<Vec<T>>,
+    chunks: Vec<Vec<T>>,
     length: usize,
 }
 
@@ -23,53 +23,53 @@ impl<T> List<T> {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.pieces.iter().flatten()
+        self.chunks.iter().flatten()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.pieces.iter_mut().flatten()
+        self.chunks.iter_mut().flatten()
     }
 
     pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        let (piece, at) = self.place(index)?;
-        self.pieces.get_mut(piece)?.get_mut(at)
+        let (piece, at) = self.locate(index)?;
+        self.chunks.get_mut(piece)?.get_mut(at)
     }
 
     pub(super) fn push(&mut self, item: T) {
-        match self.pieces.last_mut().filter(|last| last.len() < PIECE) {
+        match self.chunks.last_mut().filter(|last| last.len() < CHUNK_ITEMS) {
             Some(last) => last.push(item),
-            None => self.pieces.push(vec![item]),
+            None => self.chunks.push(vec![item]),
         }
         self.length = self.length.saturating_add(1);
     }
 
     /// Inserts an item before the one at `index`, or at the end.
     pub(super) fn insert(&mut self, index: usize, item: T) {
-        let Some((at_piece, at)) = self.place(index) else { return self.push(item) };
-        let Some(piece) = self.pieces.get_mut(at_piece) else { return };
+        let Some((at_piece, at)) = self.locate(index) else { return self.push(item) };
+        let Some(piece) = self.chunks.get_mut(at_piece) else { return };
         piece.insert(at, item);
-        if piece.len() > PIECE.saturating_mul(2) {
-            let rest = piece.split_off(PIECE);
-            self.pieces.insert(at_piece.saturating_add(1), rest);
+        if piece.len() > CHUNK_ITEMS.saturating_mul(2) {
+            let rest = piece.split_off(CHUNK_ITEMS);
+            self.chunks.insert(at_piece.saturating_add(1), rest);
         }
         self.length = self.length.saturating_add(1);
     }
 
     pub(super) fn remove(&mut self, index: usize) -> Option<T> {
-        let (at_piece, at) = self.place(index)?;
-        let piece = self.pieces.get_mut(at_piece)?;
+        let (at_piece, at) = self.locate(index)?;
+        let piece = self.chunks.get_mut(at_piece)?;
         let item = piece.remove(at);
         if piece.is_empty() {
-            self.pieces.remove(at_piece);
+            self.chunks.remove(at_piece);
         }
         self.length = self.length.saturating_sub(1);
         Some(item)
     }
 
     /// The chunk of an item, and its index in the chunk.
-    fn place(&self, index: usize) -> Option<(usize, usize)> {
+    fn locate(&self, index: usize) -> Option<(usize, usize)> {
         let mut left = index;
-        for (number, piece) in self.pieces.iter().enumerate() {
+        for (number, piece) in self.chunks.iter().enumerate() {
             match left.checked_sub(piece.len()) {
                 Some(rest) => left = rest,
                 None => return Some((number, left)),
@@ -81,7 +81,7 @@ impl<T> List<T> {
 
 impl<T> Default for List<T> {
     fn default() -> Self {
-        List { pieces: Vec::new(), length: 0 }
+        List { chunks: Vec::new(), length: 0 }
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn chunked_list_equals_vector() {
-        for start in [0, 1, PIECE, 5 * PIECE] {
+        for start in [0, 1, CHUNK_ITEMS, 5 * CHUNK_ITEMS] {
             let mut expected: Vec<usize> = (0..start).collect();
             let mut list: List<usize> = expected.iter().copied().collect();
             let mut random: usize = 1;
@@ -129,11 +129,11 @@ mod tests {
     #[test]
     fn large_lists_have_full_chunks() {
         let mut list: List<usize> = (0..1_000_000).collect();
-        assert!(list.pieces.len() <= 2_000);
+        assert!(list.chunks.len() <= 2_000);
         for _ in 0..10_000 {
             list.insert(0, 0);
         }
-        assert!(list.pieces.len() <= 2_100);
-        assert!(list.pieces.iter().all(|piece| piece.len() <= 2 * PIECE));
+        assert!(list.chunks.len() <= 2_100);
+        assert!(list.chunks.iter().all(|piece| piece.len() <= 2 * CHUNK_ITEMS));
     }
 }

@@ -28,7 +28,7 @@ impl<'t> MergePatch<'t> {
         let mut strict = Vec::new();
         if validate_fields {
             let decoding = |error| match error {
-                json::Error::NoRoom(error) => Error::TooLarge(error.to_string()),
+                json::Error::BudgetExceeded(error) => Error::TooLarge(error.to_string()),
                 error => Error::BadRequest(format!("error decoding patch: {error}")),
             };
             strict = object_patch(text).map_err(decoding)?.1;

@@ -38,7 +38,7 @@ const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
 pub fn parse(text: &[u8]) -> Result<(Object, Vec<StrictError>), Error> {
     match object_patch(text) {
         Ok((patch, strict)) => Ok((patch.unwrap_or_default(), strict)),
-        Err(json::Error::NoRoom(error)) => Err(Error::TooLarge(error.to_string())),
+        Err(json::Error::BudgetExceeded(error)) => Err(Error::TooLarge(error.to_string())),
         Err(error) => Err(Error::BadRequest(error.to_string())),
     }
 }

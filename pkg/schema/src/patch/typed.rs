@@ -7,7 +7,7 @@
 use jsontree::{Number, Value};
 
 use super::go_format::kind_name;
-use crate::json::{self, Place, StrictKind, base64};
+use crate::json::{self, StrictKind, ValuePosition, base64};
 use crate::json_write;
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
@@ -94,7 +94,7 @@ impl Converter {
 
     fn field(&mut self, field: &'static Field, value: Value) -> Result<Option<Value>, ConvertError> {
         match (field.cardinality, value) {
-            (Cardinality::One, value) => self.one(field, Place::Field, value),
+            (Cardinality::One, value) => self.one(field, ValuePosition::Field, value),
             (Cardinality::List, value) => self.list(field, value).map(Some),
             (Cardinality::Map, Value::Object(members)) => {
                 let mut entries = Object::new();
@@ -125,14 +125,14 @@ impl Converter {
 
     /// An item of a list or a map, where zero values cannot be absent.
     fn item(&mut self, field: &'static Field, value: Value) -> Result<Value, ConvertError> {
-        let value = if value.is_null() { None } else { self.one(field, Place::Item, value)? };
+        let value = if value.is_null() { None } else { self.one(field, ValuePosition::Item, value)? };
         Ok(value.unwrap_or_else(|| json::zero(field.ty)))
     }
 
     fn one(
         &mut self,
         field: &'static Field,
-        place: Place,
+        place: ValuePosition,
         value: Value,
     ) -> Result<Option<Value>, ConvertError> {
         match field.ty {
@@ -156,7 +156,7 @@ impl Converter {
         &mut self,
         message: &'static Message,
         field: &'static Field,
-        place: Place,
+        place: ValuePosition,
         value: Value,
     ) -> Result<Option<Value>, ConvertError> {
         match (message.shape, value) {

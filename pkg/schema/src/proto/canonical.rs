@@ -25,7 +25,7 @@ struct Cursor {
 
 impl Cursor {
     /// The field with this number, if no mandatory field comes before it. A list or map may occur repeatedly.
-    fn meet(&mut self, number: u32) -> Option<&'static Field> {
+    fn advance_to(&mut self, number: u32) -> Option<&'static Field> {
         loop {
             let field = self.field()?;
             if field.number > number || field.number < number && always_written(field) {
@@ -74,7 +74,7 @@ fn fields(message: &'static Message, raw: &[u8], depth: usize) -> Result<bool, E
     while !reader.done() {
         let Some(key) = shortest(&mut reader)? else { return Ok(false) };
         let Key { number, wire_type } = Key { number: (key >> 3) as u32, wire_type: (key & 7) as u8 };
-        let Some(field) = cursor.meet(number) else { return Ok(false) };
+        let Some(field) = cursor.advance_to(number) else { return Ok(false) };
         if u64::from(field.tag) != key {
             return Ok(false);
         }
@@ -201,7 +201,7 @@ fn time(message: &'static Message, payload: &[u8]) -> Result<bool, Error> {
         _ => (0..1_000_000_000).contains(&nanos) && nanos % 1000 == 0,
     };
     let time = UnixTime { seconds, nanos: nanos as u32 };
-    Ok(nanos_ok && scalar::reads_back(time) && !time.is_go_zero())
+    Ok(nanos_ok && scalar::is_parseable(time) && !time.is_go_zero())
 }
 
 fn quantity(payload: &[u8]) -> Result<bool, Error> {

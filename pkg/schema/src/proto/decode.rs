@@ -25,12 +25,12 @@ pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Object, Error> 
 /// Decodes a message within a memory budget.
 ///
 /// # Errors
-/// As for [`decode`], or [`Error::NoRoom`].
+/// As for [`decode`], or [`Error::BudgetExceeded`].
 pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget) -> Result<Object, Error> {
     let mut object = Object::new();
-    match fields(message, bytes, &mut object, &mut Slots::within(room)) {
+    match fields(message, bytes, &mut object, &mut Slots::with_budget(room)) {
         Ok(()) => Ok(object),
-        Err(error @ Error::NoRoom(_)) => Err(error),
+        Err(error @ Error::BudgetExceeded(_)) => Err(error),
         Err(error) => Err(first_error::first(message, bytes).unwrap_or(error)),
     }
 }

@@ -65,14 +65,14 @@ fn inlined(
     if field.pointer && !inner.members.iter().any(|m| object.get(m.name).is_some()) {
         return Ok(());
     }
-    let mark = out.written();
+    let mark = out.len();
     fields(inner, object, out, depth + 1)?;
     out.close(field.tag, mark);
     Ok(())
 }
 
 fn one(field: &'static Field, value: Option<&Value>, out: &mut Reverse, depth: usize) -> Result<(), Error> {
-    let mark = out.written();
+    let mark = out.len();
     match field.ty {
         Type::Message(inner) => {
             // A named slice may be nil, like a pointer.
@@ -106,10 +106,10 @@ fn list(field: &'static Field, value: Option<&Value>, out: &mut Reverse, depth: 
     let values = match value {
         None | Some(Value::Null) => return Ok(()),
         Some(Value::Array(values)) => values,
-        Some(_) => return Err(wrong(field, "a list")),
+        Some(_) => return Err(tree_error(field, "a list")),
     };
     for value in values.iter().rev() {
-        let mark = out.written();
+        let mark = out.len();
         match field.ty {
             Type::Message(inner) => {
                 message(field, inner, value, out, depth + 1)?;
@@ -128,10 +128,10 @@ fn map(field: &'static Field, value: Option<&Value>, out: &mut Reverse, depth: u
     let members = match value {
         None | Some(Value::Null) => return Ok(()),
         Some(Value::Object(members)) => members,
-        Some(_) => return Err(wrong(field, "an object")),
+        Some(_) => return Err(tree_error(field, "an object")),
     };
     for (name, value) in members.iter().rev() {
-        let entry = out.written();
+        let entry = out.len();
         match field.ty {
             Type::Message(inner) => {
                 message(field, inner, value, out, depth + 1)?;
@@ -159,7 +159,7 @@ fn scalar_value(field: &'static Field, value: &Value, out: &mut Reverse) -> Resu
         (Type::Double, Value::Null) => out.put(&[0; 8]),
         (Type::String, Value::String(text)) => text_value(text, out),
         (Type::Bytes, Value::String(text)) => {
-            let bytes = BASE64_STANDARD.decode(text).map_err(|_| wrong(field, "base64"))?;
+            let bytes = BASE64_STANDARD.decode(text).map_err(|_| tree_error(field, "base64"))?;
             out.put(&bytes);
             out.put_varint(bytes.len() as u64);
         }
@@ -168,16 +168,16 @@ fn scalar_value(field: &'static Field, value: &Value, out: &mut Reverse) -> Resu
             let value = number
                 .as_i64()
                 .and_then(|n| i32::try_from(n).ok())
-                .ok_or_else(|| wrong(field, "an int32"))?;
+                .ok_or_else(|| tree_error(field, "an int32"))?;
             out.put_varint(i64::from(value) as u64);
         }
         (Type::Int64, Value::Number(number)) => {
-            out.put_varint(number.as_i64().ok_or_else(|| wrong(field, "an int64"))? as u64);
+            out.put_varint(number.as_i64().ok_or_else(|| tree_error(field, "an int64"))? as u64);
         }
         (Type::Double, Value::Number(number)) => {
-            out.put(&number.as_f64().ok_or_else(|| wrong(field, "a number"))?.to_le_bytes());
+            out.put(&number.as_f64().ok_or_else(|| tree_error(field, "a number"))?.to_le_bytes());
         }
-        _ => return Err(wrong(field, expected(field.ty))),
+        _ => return Err(tree_error(field, expected(field.ty))),
     }
     Ok(())
 }
@@ -204,7 +204,7 @@ fn message(
     match (inner.shape, value) {
         (Shape::Struct, Value::Object(members)) => fields(inner, &Lookup::new(members), out, depth),
         (Shape::Struct, Value::Null) => fields(inner, &Lookup::new(&Object::new()), out, depth),
-        (Shape::Struct, _) => Err(wrong(field, "an object")),
+        (Shape::Struct, _) => Err(tree_error(field, "an object")),
         (Shape::Wrapper, value) => match inner.fields.first() {
             Some(items) => list(items, Some(value), out, depth),
             None => Ok(()),
@@ -217,7 +217,7 @@ fn message(
                 Value::Null => Some(0),
                 value => value.as_str().and_then(|text| parse_duration(text).ok()),
             };
-            out.put_varint(nanos.ok_or_else(|| wrong(field, "a duration"))? as u64);
+            out.put_varint(nanos.ok_or_else(|| tree_error(field, "a duration"))? as u64);
             out.put(&[0x08]);
             Ok(())
         }
@@ -234,7 +234,7 @@ fn quantity(field: &'static Field, value: &Value, out: &mut Reverse) -> Result<(
     match value {
         Value::Null => text_field(0x0a, b"0", out),
         Value::String(text) => text_field(0x0a, apimachinery::quantity::canonicalize(text)?.as_bytes(), out),
-        _ => return Err(wrong(field, "a quantity")),
+        _ => return Err(tree_error(field, "a quantity")),
     }
     Ok(())
 }
@@ -245,9 +245,9 @@ fn int_or_string(field: &'static Field, value: &Value, out: &mut Reverse) -> Res
         Value::String(text) => (1, 0, text.as_str()),
         Value::Number(number) => {
             let int = number.as_i64().and_then(|n| i32::try_from(n).ok());
-            (0, int.ok_or_else(|| wrong(field, "an int32"))?, "")
+            (0, int.ok_or_else(|| tree_error(field, "an int32"))?, "")
         }
-        _ => return Err(wrong(field, "an integer or a string")),
+        _ => return Err(tree_error(field, "an integer or a string")),
     };
     text_field(0x1a, text.as_bytes(), out);
     out.put_varint(i64::from(int) as u64);
@@ -259,7 +259,8 @@ fn time(field: &'static Field, shape: Shape, value: &Value, out: &mut Reverse) -
     if value.is_null() {
         return Ok(());
     }
-    let time = value.as_str().and_then(|text| parse_time(text).ok()).ok_or_else(|| wrong(field, "a time"))?;
+    let time =
+        value.as_str().and_then(|text| parse_time(text).ok()).ok_or_else(|| tree_error(field, "a time"))?;
     let nanos = if shape == Shape::MicroTime { time.nanos - time.nanos % 1000 } else { 0 };
     if !(UnixTime { nanos, ..time }).is_go_zero() {
         out.put_varint(u64::from(nanos));
@@ -275,7 +276,7 @@ fn raw_json(field: &'static Field, shape: Shape, value: &Value, out: &mut Revers
         Value::Null => None,
         Value::String(text) if text.is_empty() && shape == Shape::FieldsV1 => None,
         Value::String(text) => Some(text.as_bytes()),
-        _ => return Err(wrong(field, "raw JSON text")),
+        _ => return Err(tree_error(field, "raw JSON text")),
     };
     if shape == Shape::Unknown {
         text_field(0x22, b"application/json", out);
@@ -305,7 +306,7 @@ fn schema_or(
         (Value::Array(_), _, Some(items)) if !or_bool => list(items, Some(value), out, depth)?,
         (Value::Bool(_), ..) if or_bool => {}
         (Value::Null, ..) => {}
-        _ => return Err(wrong(field, "a schema or its alternative")),
+        _ => return Err(tree_error(field, "a schema or its alternative")),
     }
     if or_bool {
         out.put(&[0x08, u8::from(!matches!(value, Value::Null | Value::Bool(false)))]);
@@ -314,7 +315,7 @@ fn schema_or(
 }
 
 #[cold]
-fn wrong(field: &'static Field, expected: &'static str) -> Error {
+fn tree_error(field: &'static Field, expected: &'static str) -> Error {
     Error::Tree { field: field.name, expected }
 }
 

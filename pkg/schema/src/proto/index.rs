@@ -18,23 +18,23 @@ use crate::table::{Cardinality, Field, Message, Shape, Type};
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Slot {
     /// Number of occurrences, and in the upper half the start of the first one, including its key.
-    found: u64,
+    count_and_start: u64,
     /// Start of the last value, without key and length, and in the upper half its end.
     last: u64,
 }
 
 /// Initial slots, copied as a block.
-const EMPTY: [Slot; 64] = [Slot { found: 0, last: 0 }; 64];
+const EMPTY: [Slot; 64] = [Slot { count_and_start: 0, last: 0 }; 64];
 
 impl Slot {
     #[inline]
     pub(crate) fn count(self) -> usize {
-        self.found as u32 as usize
+        self.count_and_start as u32 as usize
     }
 
     #[inline]
     fn first(self) -> usize {
-        (self.found >> 32) as usize
+        (self.count_and_start >> 32) as usize
     }
 
     #[inline]
@@ -44,9 +44,10 @@ impl Slot {
 
     /// The slot after one more occurrence: the offsets of its key, its value and its end.
     #[inline]
-    fn and(self, key: usize, start: usize, end: usize) -> Slot {
-        let found = if self.found == 0 { (key as u64) << 32 | 1 } else { self.found + 1 };
-        Slot { found, last: (end as u64) << 32 | start as u64 }
+    fn with_occurrence(self, key: usize, start: usize, end: usize) -> Slot {
+        let count_and_start =
+            if self.count_and_start == 0 { (key as u64) << 32 | 1 } else { self.count_and_start + 1 };
+        Slot { count_and_start, last: (end as u64) << 32 | start as u64 }
     }
 
     /// The value of the last occurrence; empty if there is none.
@@ -106,7 +107,7 @@ pub(crate) struct Mark {
 
 impl Slots {
     /// Slots for a walk that builds a tree.
-    pub(super) fn within(budget: DecodeBudget) -> Self {
+    pub(super) fn with_budget(budget: DecodeBudget) -> Self {
         Slots { budget, ..Slots::default() }
     }
 
@@ -141,7 +142,7 @@ impl Slots {
         Mark { depth: self.depth, slots: self.stack.len() }
     }
 
-    pub(crate) fn back_to(&mut self, mark: Mark) {
+    pub(crate) fn rewind(&mut self, mark: Mark) {
         self.depth = mark.depth;
         self.stack.truncate(mark.slots);
     }
@@ -177,7 +178,7 @@ fn scan(message: &'static Message, raw: &[u8], slots: &mut [Slot]) -> Result<(),
             }
             other => reader.skip(other)?,
         }
-        *slot = slot.and(before, start, reader.at());
+        *slot = slot.with_occurrence(before, start, reader.at());
     }
     Ok(())
 }

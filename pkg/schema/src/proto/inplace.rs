@@ -376,8 +376,8 @@ impl<'a> Entries<'a> {
     }
 }
 
+mod encoded_member;
 mod value;
-mod written;
 
 #[cfg(test)]
 mod tests;

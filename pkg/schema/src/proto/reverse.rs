@@ -17,7 +17,7 @@ impl<'o> Reverse<'o> {
 
     /// Number of written bytes.
     #[inline]
-    pub(super) fn written(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.buffer.len() - self.at
     }
 
@@ -56,14 +56,14 @@ impl<'o> Reverse<'o> {
     /// Writes length and key of everything written since `written` had this value.
     #[inline]
     pub(super) fn close(&mut self, tag: u32, written: usize) {
-        self.put_varint((self.written() - written) as u64);
+        self.put_varint((self.len() - written) as u64);
         self.put_varint(u64::from(tag));
     }
 
     #[cold]
     fn grow(&mut self, more: usize) {
         let old_len = self.buffer.len();
-        let used = self.written();
+        let used = self.len();
         let room = (used + more).max(256) * 2;
         self.buffer.resize(self.base + room, 0);
         let at = self.buffer.len() - used;
@@ -73,7 +73,7 @@ impl<'o> Reverse<'o> {
 
     /// Moves the written bytes behind the vector's original content.
     pub(super) fn finish(self) {
-        let used = self.written();
+        let used = self.len();
         self.buffer.copy_within(self.at.., self.base);
         self.buffer.truncate(self.base + used);
     }
@@ -93,7 +93,7 @@ mod tests {
         let mut out = b"kept".to_vec();
         let mut reverse = Reverse::new(&mut out);
         for n in (0..1000_u16).rev() {
-            let mark = reverse.written();
+            let mark = reverse.len();
             reverse.put(&n.to_be_bytes());
             reverse.close(0x0a, mark);
         }

@@ -58,7 +58,7 @@ pub fn served(head: TypeMetaHead, raw: &[u8], version: &str, out: &mut Vec<u8>) 
 }
 
 /// Positions of the metadata and of the resource version in an object.
-struct Place<'a> {
+struct MetadataLayout<'a> {
     metadata: &'a [u8],
     /// Bytes before the metadata's key, and after its last byte.
     before: usize,
@@ -68,8 +68,8 @@ struct Place<'a> {
     to: usize,
 }
 
-fn locate(raw: &[u8]) -> Result<Place<'_>, Error> {
-    let mut place = Place { metadata: &[], before: 0, after: 0, from: 0, to: 0 };
+fn locate(raw: &[u8]) -> Result<MetadataLayout<'_>, Error> {
+    let mut place = MetadataLayout { metadata: &[], before: 0, after: 0, from: 0, to: 0 };
     let mut reader = Reader::new(raw);
     while !reader.done() {
         let before = reader.at();
@@ -98,7 +98,7 @@ fn locate(raw: &[u8]) -> Result<Place<'_>, Error> {
     Ok(place)
 }
 
-impl Place<'_> {
+impl MetadataLayout<'_> {
     fn metadata_len(&self, version: &str) -> usize {
         self.metadata.len() - (self.to - self.from) + 1 + varint_len(version.len() as u64) + version.len()
     }

@@ -156,12 +156,12 @@ impl Builder<'_> {
             self.visit()?;
             let key = key_of(document, key, value)?;
             let line = document.node(value).map_or(0, |node| node.line);
-            if entries.contains_key(&key.go) {
-                let text = format!("line {line}: key {} already set in map", key.go);
+            if entries.contains_key(&key.go_syntax) {
+                let text = format!("line {line}: key {} already set in map", key.go_syntax);
                 self.duplicates_len = self.duplicates_len.saturating_add(text.len());
                 self.duplicates.push((line, text));
             }
-            entries.insert(key.go, (key.name, value));
+            entries.insert(key.go_syntax, (key.name, value));
         }
         Ok(())
     }
@@ -265,7 +265,7 @@ type Entries = BTreeMap<String, (String, Id)>;
 
 struct Key {
     /// As formatted by `%#v`.
-    go: String,
+    go_syntax: String,
     name: String,
 }
 
@@ -307,7 +307,7 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
         }
         Scalar::Text | Scalar::Timestamp => text.clone().into_owned(),
     };
-    Ok(Key { go: go_scalar(scalar, text), name })
+    Ok(Key { go_syntax: go_scalar(scalar, text), name })
 }
 
 /// A map that is a key may itself have a map as its first key; upstream reports the innermost one.

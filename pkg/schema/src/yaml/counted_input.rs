@@ -47,7 +47,7 @@ impl Count {
         }
         let tokens = self.tokens.take();
         if let Some(more) = tokens.checked_sub(self.peak.get()) {
-            room.take(more.saturating_mul(TOKEN_BYTES))?;
+            room.charge(more.saturating_mul(TOKEN_BYTES))?;
             self.peak.set(tokens);
         }
         self.tokens_max.set(self.peak.get().saturating_add(room.remaining() / TOKEN_BYTES));

@@ -23,17 +23,17 @@ pub(super) fn check(text: &str) -> Result<(), Error> {
         let (name, value) =
             directive.split_at_checked(name_end.unwrap_or(directive.len())).unwrap_or_default();
         // The scanner counts lines from 1, the parser from 0, and both omit the first line.
-        let scanner = |text: &str| at(if line == 0 { 0 } else { line.saturating_add(1) }, text);
+        let scanner = |text: &str| error_at(if line == 0 { 0 } else { line.saturating_add(1) }, text);
         match name {
             "TAG" => {}
             "YAML" => {
                 let version = version(value).map_err(scanner)?;
                 versions = versions.saturating_add(1);
                 if versions > 1 {
-                    return Err(at(line, "found duplicate %YAML directive"));
+                    return Err(error_at(line, "found duplicate %YAML directive"));
                 }
                 if version != (1, 1) {
-                    return Err(at(line, "found incompatible YAML document"));
+                    return Err(error_at(line, "found incompatible YAML document"));
                 }
             }
             "" => return Err(scanner("could not find expected directive name")),
@@ -43,7 +43,7 @@ pub(super) fn check(text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn at(line: usize, text: &str) -> Error {
+fn error_at(line: usize, text: &str) -> Error {
     Error::Text(if line == 0 { format!("yaml: {text}") } else { format!("yaml: line {line}: {text}") })
 }
 

@@ -109,7 +109,7 @@ const NODE_BYTES: usize = size_of::<Node<'_>>() * 3 / 2 + size_of::<(Id, Id)>();
 /// Parses the first document within a memory budget.
 ///
 /// # Errors
-/// Syntax errors, and [`Error::NoRoom`].
+/// Syntax errors, and [`Error::BudgetExceeded`].
 pub(super) fn document<'t>(text: &'t str, room: &mut DecodeBudget) -> Result<Document<'t>, Error> {
     let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), anchors: Vec::new() };
     let mut slashes = EscapedSlashes::find_in(text);
@@ -124,7 +124,7 @@ pub(super) fn document<'t>(text: &'t str, room: &mut DecodeBudget) -> Result<Doc
         if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
             break;
         }
-        room.take(NODE_BYTES)?;
+        room.charge(NODE_BYTES)?;
         builder.add(event, span)?;
     }
     Ok(Document { nodes: builder.nodes, text })

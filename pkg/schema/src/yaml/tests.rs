@@ -202,7 +202,7 @@ fn expansion_is_bounded() {
 fn tokens_within_brackets_are_bounded() {
     let refused = |text: String| {
         let error = to_json(text.as_bytes()).unwrap_err();
-        assert!(matches!(error, Error::NoRoom(BudgetExceeded)), "{error} for {}", &text[..20]);
+        assert!(matches!(error, Error::BudgetExceeded(BudgetExceeded)), "{error} for {}", &text[..20]);
     };
     for piece in ["a: {}, ", "'', ", "&a ", "*a ", "!a ", "? ", ", ", "[], ", ": "] {
         refused(format!("[{}", piece.repeat(400_000)));

@@ -95,7 +95,9 @@ impl Impersonation {
         authorizer: &dyn Authorizer,
         metrics: &Impersonations,
     ) -> Result<EffectiveUser, Box<Status>> {
-        let Some(requested) = RequestedUser::take(headers)? else { return Ok(EffectiveUser::Sender(sender)) };
+        let Some(requested) = RequestedUser::extract(headers)? else {
+            return Ok(EffectiveUser::Sender(sender));
+        };
         let attempt =
             ImpersonationRequest { sender: sender.user(), requested: &requested, info, authorizer, metrics };
         let began = Instant::now();

@@ -26,7 +26,7 @@ use super::impersonation::EffectiveUser;
 use super::rejection::{Rejection, note_decision};
 use super::trace::{self, Traces};
 use crate::env::Env;
-use crate::limits::seat::RequestPermit;
+use crate::limits::permit::RequestPermit;
 use crate::metrics::{Filter, Metrics, ResponseRecord};
 use crate::pages::console::{RequestTracker, Requests, Stage};
 
@@ -170,7 +170,7 @@ impl Observer {
     }
 
     /// A request is turned away before anything but the metrics observes it.
-    pub(super) fn record_turned_away(&mut self, code: StatusCode) {
+    pub(super) fn record_early_rejection(&mut self, code: StatusCode) {
         self.response.record_response(code, Duration::ZERO, Duration::ZERO);
     }
 
@@ -258,7 +258,7 @@ pub(super) async fn within_span(
     span: Span,
     steps: Pin<&mut impl Future<Output = Result<DispatchedResponse, Rejection>>>,
 ) -> Result<DispatchedResponse, Rejection> {
-    match span.clone().within(steps).await {
+    match span.clone().instrument(steps).await {
         Ok(DispatchedResponse { response, grant }) => {
             Ok(DispatchedResponse { response: trace::end_span_when_sent(span, response), grant })
         }

@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 use endpoints::routing::dispatch::{Body, BoxError};
 
 use crate::chain::RequestResources;
-use crate::limits::seats::ResponseGrant;
+use crate::limits::limiter::ResponseGrant;
 
 /// Passes frames through. A panic or an expired deadline ends the body with an error. This cuts the stream,
 /// so that the client does not mistake it for complete.

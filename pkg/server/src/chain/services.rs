@@ -54,9 +54,9 @@ pub struct ChainOptions {
     /// `--strict-transport-security-directives`, joined; `None` for no header.
     pub hsts: Option<HeaderValue>,
     /// Cancelled when clients must reconnect.
-    pub leaving: CancellationToken,
+    pub disconnecting: CancellationToken,
     /// Cancelled when new requests must be rejected with a retry, so that they go to another server.
-    pub refusing: CancellationToken,
+    pub rejecting: CancellationToken,
     /// Memory budget of requests.
     pub memory: MemoryBudget,
     /// Enabled feature gates.
@@ -72,8 +72,8 @@ impl Default for ChainOptions {
             inflight: InflightLimits::default(),
             goaway_chance: 0.0,
             hsts: None,
-            leaving: CancellationToken::new(),
-            refusing: CancellationToken::new(),
+            disconnecting: CancellationToken::new(),
+            rejecting: CancellationToken::new(),
             memory: MemoryBudget::default(),
             gates: Gates::default(),
             pages: PageOptions::default(),

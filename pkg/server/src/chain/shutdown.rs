@@ -18,16 +18,16 @@ pub(crate) type ActiveToken = Option<TaskTrackerToken>;
 impl Chain {
     /// Waits until no request is active, except long-running ones. Call it after new requests are rejected.
     pub async fn wait_for_responses(&self) {
-        self.under_way.close();
-        self.under_way.wait().await;
+        self.in_flight.close();
+        self.in_flight.wait().await;
     }
 
     /// Counts a request as active, unless it must be rejected.
     pub(super) fn admit(&self, parts: &Parts, long_running: bool) -> Option<ActiveToken> {
         let exempt = is_exempt(parts);
         // Counted before the check, so that a waiter for the last request misses none.
-        let under_way = (!long_running && !exempt).then(|| self.under_way.token());
-        (exempt || !self.options.refusing.is_cancelled()).then_some(under_way)
+        let under_way = (!long_running && !exempt).then(|| self.in_flight.token());
+        (exempt || !self.options.rejecting.is_cancelled()).then_some(under_way)
     }
 }
 
@@ -35,7 +35,7 @@ impl Chain {
 pub(super) fn reject_late(peer: &Peer, mut observer: Observer, active: ActiveRequest) -> SentResponse {
     let mut response = respond::shutting_down();
     peer.close_after_response(response.headers_mut());
-    observer.record_turned_away(response.status());
+    observer.record_early_rejection(response.status());
     let held = RequestResources { observer, _active: active, _active_token: None, response_grant: None };
     response.map(|body| ResponseBody::new(body, None, held))
 }

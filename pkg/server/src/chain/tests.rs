@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use authorization::Mode;
-use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
+use endpoints::cpu_pool::POOL_WRITE_BYTES_MIN;
 use endpoints::routing::dispatch::BoxError;
 use http::HeaderMap;
 use http_body_util::BodyExt;
@@ -315,7 +315,7 @@ async fn expensive_writes_run_in_cpu_pool() {
     let pool = setup.chain.cpu_pool.clone();
     let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
     tokio::task::yield_now().await;
-    let long = "x".repeat(HEAVY_WRITE_BYTES + 1);
+    let long = "x".repeat(POOL_WRITE_BYTES_MIN + 1);
     let heavy = [("PUT", "large", ""), ("POST", "echo", &*long)].map(|(method, last, body)| {
         let request = request(method, &format!("/api/v1/namespaces/a/pods/{last}"), &[]);
         let request = request.map(|_| respond::full(body.to_owned()));
@@ -344,7 +344,7 @@ async fn pool_task_never_waits_for_pool() {
     let pool = setup.chain.cpu_pool.clone();
     let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
     tokio::task::yield_now().await;
-    let long = "x".repeat(HEAVY_WRITE_BYTES + 1);
+    let long = "x".repeat(POOL_WRITE_BYTES_MIN + 1);
     let request = request("POST", "/openapi/v2", &[]).map(|_| respond::full(long));
     // The pool builds the document, so the request itself must not run there.
     assert_eq!(timeout(PATIENCE, setup.chain.serve(request, &setup.peer)).await.unwrap().status(), 200);

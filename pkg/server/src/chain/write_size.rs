@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 
-use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
+use endpoints::cpu_pool::POOL_WRITE_BYTES_MIN;
 use endpoints::routing::dispatch::{BODY_BYTES_MAX, Body, BoxError, Dispatch, Request};
 
 /// True if a write is expensive. Reads the available body if it is or may be large, so that a pool thread
@@ -19,11 +19,11 @@ pub(super) async fn is_expensive(request: Request, dispatch: &dyn Dispatch) -> (
     }
     let stored = dispatch.stored_bytes(&request.context.info);
     let announced = request.body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
-    if announced.is_some_and(|bytes| bytes.saturating_add(stored) <= HEAVY_WRITE_BYTES) {
+    if announced.is_some_and(|bytes| bytes.saturating_add(stored) <= POOL_WRITE_BYTES_MIN) {
         return (request, false);
     }
     let (body, bytes) = read_ahead(request.body).await;
-    (Request { body, ..request }, bytes.saturating_add(stored) > HEAVY_WRITE_BYTES)
+    (Request { body, ..request }, bytes.saturating_add(stored) > POOL_WRITE_BYTES_MIN)
 }
 
 /// Reads a body to its end, its error, or just beyond the maximum size. Returns the whole body again with the

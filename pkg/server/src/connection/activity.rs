@@ -20,7 +20,7 @@ pub(crate) struct Activity {
     epoch: Instant,
     /// True if the first byte of a request starts the head timeout (HTTP/1.1). In HTTP/2 a frame may arrive
     /// at any time, and a slow one only counts as idle.
-    times_out_heads: bool,
+    has_head_timeout: bool,
     in_flight: AtomicUsize,
     /// Number of requests whose response has not started.
     pending_responses: AtomicUsize,
@@ -34,27 +34,27 @@ pub(crate) struct Activity {
 
 impl Activity {
     /// Activity of a new connection. The timeout for the first request's head is already running.
-    pub(crate) fn new(times_out_heads: bool) -> Self {
+    pub(crate) fn new(has_head_timeout: bool) -> Self {
         Activity {
             epoch: Instant::now(),
-            times_out_heads,
+            has_head_timeout,
             in_flight: AtomicUsize::new(0),
             pending_responses: AtomicUsize::new(0),
             written_at: AtomicU64::new(0),
             idle_since: AtomicU64::new(0),
-            head_since: AtomicU64::new(u64::from(times_out_heads)),
+            head_since: AtomicU64::new(u64::from(has_head_timeout)),
         }
     }
 
     /// Records that bytes were received.
-    pub(crate) fn read(&self) {
-        if self.times_out_heads && self.in_flight.load(Relaxed) == 0 && self.head_since.load(Relaxed) == 0 {
+    pub(crate) fn record_read(&self) {
+        if self.has_head_timeout && self.in_flight.load(Relaxed) == 0 && self.head_since.load(Relaxed) == 0 {
             self.head_since.store(self.elapsed() + 1, Relaxed);
         }
     }
 
     /// Records that bytes were sent.
-    pub(crate) fn written(&self) {
+    pub(crate) fn record_write(&self) {
         self.written_at.store(self.elapsed(), Relaxed);
     }
 
@@ -167,9 +167,9 @@ mod tests {
         activity.begin();
         activity.end();
         advance(Duration::from_secs(80)).await;
-        activity.read();
+        activity.record_read();
         advance(Duration::from_secs(20)).await;
-        activity.read();
+        activity.record_read();
         assert_eq!(seconds_to_expiry(&activity).await, 12);
     }
 
@@ -181,7 +181,7 @@ mod tests {
         let work = async {
             activity.prepare_response(tokio::time::sleep(Duration::from_secs(25))).await;
             tokio::time::sleep(Duration::from_secs(3)).await;
-            activity.written();
+            activity.record_write();
         };
         tokio::join!(activity.wait_until_stalled(), work);
         assert_eq!(start.elapsed().as_secs(), 25 + 3 + 10);

@@ -25,13 +25,13 @@ pub enum Protocol {
 pub struct Peer {
     pub remote: SocketAddr,
     pub(super) protocol: Protocol,
-    shown: Option<ClientCertificates>,
+    certificates: Option<ClientCertificates>,
     pub(super) activity: Activity,
     pub(super) retire: CancellationToken,
     /// True if the bytes of the connection are not HTTP/1.1 requests.
     pub(super) opaque: AtomicBool,
     /// Number of completed responses.
-    answered: AtomicU64,
+    completed_responses: AtomicU64,
     /// Task that waits for a completed response.
     waiting: AtomicWaker,
     /// Rejection of the last request, which was not valid HTTP.
@@ -39,20 +39,20 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Creates a peer without requests. `shown` contains its client certificates, if any.
+    /// Creates a peer without requests. `certificates` contains its client certificates, if any.
     pub(crate) fn new(
         remote: SocketAddr,
         protocol: Protocol,
-        shown: Option<ClientCertificates>,
+        certificates: Option<ClientCertificates>,
     ) -> Arc<Self> {
         Arc::new(Peer {
             remote,
             protocol,
-            shown,
+            certificates,
             activity: Activity::new(protocol == Protocol::Http1),
             retire: CancellationToken::new(),
             opaque: AtomicBool::new(protocol == Protocol::Http2),
-            answered: AtomicU64::new(0),
+            completed_responses: AtomicU64::new(0),
             waiting: AtomicWaker::new(),
             rejection: OnceLock::new(),
         })
@@ -60,7 +60,7 @@ impl Peer {
 
     /// Client certificates of the peer.
     pub(crate) fn client_certificates(&self) -> Option<&ClientCertificates> {
-        self.shown.as_ref()
+        self.certificates.as_ref()
     }
 
     /// Sends GOAWAY, so that an HTTP/2 client opens another connection for its next requests.
@@ -92,7 +92,7 @@ impl Peer {
     /// Ready when this many requests are completed.
     pub(crate) fn poll_response(&self, cx: &Context<'_>, requests: u64) -> Poll<()> {
         self.waiting.register(cx.waker());
-        if self.answered.load(Relaxed) == requests { Poll::Ready(()) } else { Poll::Pending }
+        if self.completed_responses.load(Relaxed) == requests { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Records that the last input is not a valid request.
@@ -112,7 +112,7 @@ pub(crate) struct ActiveRequest(Arc<Peer>);
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.0.activity.end();
-        self.0.answered.fetch_add(1, Relaxed);
+        self.0.completed_responses.fetch_add(1, Relaxed);
         self.0.waiting.wake();
     }
 }

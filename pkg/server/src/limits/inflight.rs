@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 
-use crate::limits::seat::RequestPermit;
+use crate::limits::permit::RequestPermit;
 
 /// Limits on requests that are not long-running. 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,28 +35,28 @@ const METER_INTERVAL: Duration = Duration::from_millis(50);
 const LIST_BYTES: u64 = 2 << 20;
 /// Memory of an unstreamed list per byte of its stored objects: about one and a half times as much for JSON
 /// and the same again for YAML, each in a vector that grows by doubling.
-const WHOLE_PER_BYTE: u64 = 8;
+const UNSTREAMED_LIST_FACTOR: u64 = 8;
 /// Memory of other requests in addition to their bodies.
 const REQUEST_BYTES: u64 = 64 << 10;
 /// Maximum body size of a small update.
-const SMALL_BYTES: usize = 4 << 10;
+const SMALL_UPDATE_BYTES_MAX: usize = 4 << 10;
 
 const LIMIT: Family<Gauge, 0> = Family::gauge(
-    Stability::Unlevelled,
+    Stability::Internal,
     "mainstay_memory_limit_bytes",
     "What the process may take of the machine's memory, in bytes.",
     [],
 );
-const TAKEN: Family<Gauge, 0> =
-    Family::gauge(Stability::Unlevelled, "mainstay_memory_taken_bytes", "What it has, in bytes.", []);
+const IN_USE: Family<Gauge, 0> =
+    Family::gauge(Stability::Internal, "mainstay_memory_taken_bytes", "What it has, in bytes.", []);
 const RESERVED: Family<Gauge, 0> = Family::gauge(
-    Stability::Unlevelled,
+    Stability::Internal,
     "mainstay_memory_reserved_bytes",
     "What requests under way may take on top, in bytes.",
     [],
 );
-const REFUSED: Family<Counter, 1> = Family::counter(
-    Stability::Unlevelled,
+const REJECTED: Family<Counter, 1> = Family::counter(
+    Stability::Internal,
     "mainstay_memory_refused_requests_total",
     "Requests that there was no memory for.",
     ["rank"],
@@ -132,7 +132,9 @@ impl Demand {
             "list" if context.query.first("limit").is_none() => (SheddingRank::Bulk, LIST_BYTES),
             "list" | "watch" | "deletecollection" => (SheddingRank::Bulk, REQUEST_BYTES),
             "delete" => (SheddingRank::Vital, REQUEST_BYTES),
-            "update" | "patch" if body_bytes(parts) <= SMALL_BYTES => (SheddingRank::Vital, REQUEST_BYTES),
+            "update" | "patch" if body_bytes(parts) <= SMALL_UPDATE_BYTES_MAX => {
+                (SheddingRank::Vital, REQUEST_BYTES)
+            }
             _ => (SheddingRank::Object, REQUEST_BYTES),
         };
         Some(Demand { rank: if exempt { rank.above() } else { rank }, bytes })
@@ -148,7 +150,7 @@ fn is_buffered(parts: &Parts) -> bool {
 /// Memory of such a list, allocated at once. The size of a page is unknown, so the whole list counts.
 fn buffered_bytes(extent: Option<Extent>) -> u64 {
     let stored = extent.map_or(0, |extent| extent.bytes as u64);
-    stored.saturating_mul(WHOLE_PER_BYTE).saturating_add(LIST_BYTES)
+    stored.saturating_mul(UNSTREAMED_LIST_FACTOR).saturating_add(LIST_BYTES)
 }
 
 /// Returns the announced length of a body. Without one, the maximum.
@@ -167,17 +169,17 @@ struct Shared {
     /// Memory of the process at the last reading.
     resident: AtomicU64,
     reserved: AtomicU64,
-    refused: [AtomicU64; 3],
+    rejected: [AtomicU64; 3],
 }
 
 impl Shared {
     fn write(&self, page: &mut Page<'_>) {
         page.family(&LIMIT).add([], self.limit);
-        page.family(&TAKEN).add([], self.resident.load(Relaxed));
+        page.family(&IN_USE).add([], self.resident.load(Relaxed));
         page.family(&RESERVED).add([], self.reserved.load(Relaxed));
-        let mut samples = page.family(&REFUSED);
+        let mut samples = page.family(&REJECTED);
         let ranks = [SheddingRank::Bulk, SheddingRank::Object, SheddingRank::Vital];
-        for (rank, count) in ranks.iter().zip(&self.refused) {
+        for (rank, count) in ranks.iter().zip(&self.rejected) {
             samples.add([rank.name()], count.load(Relaxed));
         }
     }
@@ -194,8 +196,8 @@ impl MemoryBudget {
     pub fn new(limit: u64, meter: Arc<dyn Meter>) -> Self {
         let resident = AtomicU64::new(meter.bytes().unwrap_or_default());
         let reserved = AtomicU64::new(0);
-        let refused = Default::default();
-        MemoryBudget(Some(Arc::new(Shared { limit, meter, resident, reserved, refused })))
+        let rejected = Default::default();
+        MemoryBudget(Some(Arc::new(Shared { limit, meter, resident, reserved, rejected })))
     }
 
     /// Limit in bytes, if any.
@@ -206,15 +208,15 @@ impl MemoryBudget {
     /// Returns the limit, the memory of the process at the last reading, the reserved memory (all in bytes),
     /// and the number of rejected requests. `None` without a limit.
     pub fn usage(&self) -> Option<[u64; 4]> {
-        let Shared { limit, resident, reserved, refused, .. } = &**self.0.as_ref()?;
-        let refused = refused.iter().map(|count| count.load(Relaxed)).sum();
-        Some([*limit, resident.load(Relaxed), reserved.load(Relaxed), refused])
+        let Shared { limit, resident, reserved, rejected, .. } = &**self.0.as_ref()?;
+        let rejected = rejected.iter().map(|count| count.load(Relaxed)).sum();
+        Some([*limit, resident.load(Relaxed), reserved.load(Relaxed), rejected])
     }
 
     /// Registers the metrics of the budget, if it has a limit.
     pub fn register(&self, registry: &MetricsRegistry) {
         let Some(shared) = self.0.clone() else { return };
-        registry.collect(&[&LIMIT, &TAKEN, &RESERVED, &REFUSED], move |page| shared.write(page));
+        registry.collect(&[&LIMIT, &IN_USE, &RESERVED, &REJECTED], move |page| shared.write(page));
     }
 
     /// Reads the meter periodically; never returns.
@@ -259,7 +261,7 @@ struct BodyReservation {
 impl BodyReservation {
     /// Adds bytes to the reservation. On failure, adds nothing and counts a rejection.
     fn reserve_more(&self, bytes: u64) -> bool {
-        let Shared { limit, resident, reserved, refused, .. } = &*self.shared;
+        let Shared { limit, resident, reserved, rejected, .. } = &*self.shared;
         let most = (limit / 100).saturating_mul(self.rank.percent());
         let room = most.saturating_sub(resident.load(Relaxed));
         let fits = reserved.fetch_update(Relaxed, Relaxed, |reserved| {
@@ -268,7 +270,7 @@ impl BodyReservation {
         });
         match fits {
             Ok(_) => self.bytes.fetch_add(bytes, Relaxed),
-            Err(_) => refused[self.rank as usize].fetch_add(1, Relaxed),
+            Err(_) => rejected[self.rank as usize].fetch_add(1, Relaxed),
         };
         fits.is_ok()
     }

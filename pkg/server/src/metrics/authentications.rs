@@ -54,7 +54,7 @@ pub(crate) struct Authentications {
     /// In the order of [`USERS`].
     users: [Counter; 7],
     /// Remaining lifetime of client certificates.
-    left: Histogram,
+    certificate_lifetime: Histogram,
 }
 
 impl Authentications {
@@ -66,7 +66,7 @@ impl Authentications {
             durations: RESULTS.map(|result| durations.with([result])),
             attempts: RESULTS.map(|result| attempts.with([result])),
             users: USERS.map(|user| users.with([user])),
-            left: registry.register(&CERTIFICATES),
+            certificate_lifetime: registry.register(&CERTIFICATES),
         }
     }
 
@@ -79,8 +79,8 @@ impl Authentications {
                 self.users.get(user).inspect(|count| count.increment());
                 0
             }
-            Err(Unauthenticated::NothingShown) => 1,
-            Err(Unauthenticated::Refused) => 2,
+            Err(Unauthenticated::NoCredential) => 1,
+            Err(Unauthenticated::Rejected) => 2,
         };
         self.attempts.get(result).inspect(|count| count.increment());
         self.durations.get(result).inspect(|durations| durations.observe_duration(took));
@@ -89,6 +89,6 @@ impl Authentications {
     /// Records the remaining lifetime of a client certificate in seconds. All expired certificates count the
     /// same.
     pub(crate) fn certificate(&self, left: i64) {
-        self.left.observe(u64::try_from(left).unwrap_or(0));
+        self.certificate_lifetime.observe(u64::try_from(left).unwrap_or(0));
     }
 }

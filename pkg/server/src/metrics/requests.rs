@@ -25,7 +25,7 @@ use apimachinery::request_info::RequestInfo;
 use component_base::metrics::{
     Counter, Family, Gauge, Histogram, Metric, MetricsRegistry, Page, Stability, buckets,
 };
-use jsontree::same;
+use jsontree::is_equal;
 
 pub(crate) use field_validation::{Directive, FieldValidationHistograms};
 use terminated::TerminationCounts;
@@ -43,10 +43,10 @@ pub struct ResourceLabels<'a> {
 
 impl PartialEq for ResourceLabels<'_> {
     fn eq(&self, other: &Self) -> bool {
-        same(self.group, other.group)
+        is_equal(self.group, other.group)
             && self.version == other.version
             && self.resource == other.resource
-            && same(self.subresource, other.subresource)
+            && is_equal(self.subresource, other.subresource)
     }
 }
 
@@ -235,7 +235,7 @@ impl Requests {
         self.rows.iter().zip(0_u16..).flat_map(|(row, at)| {
             let slots = row.slots.get().into_iter().flat_map(|slots| slots.iter()).enumerate();
             slots.filter_map(move |(slot, series)| {
-                Some((Labels::at(at, slot), &row.labels, series.get()?.as_ref()))
+                Some((Labels::from_slot(at, slot), &row.labels, series.get()?.as_ref()))
             })
         })
     }
@@ -266,16 +266,18 @@ impl Requests {
         }
         drop(samples);
         let mut samples = page.family(&DURATION);
-        self.all()
-            .for_each(|(labels, row, series)| samples.used(labels.with_dry_run(row), &series.latencies));
+        self.all().for_each(|(labels, row, series)| {
+            samples.write_used(labels.with_dry_run(row), &series.latencies)
+        });
         drop(samples);
         let mut samples = page.family(&SLI);
-        self.all().for_each(|(labels, row, series)| samples.used(labels.by_component(row), &series.sli));
+        self.all()
+            .for_each(|(labels, row, series)| samples.write_used(labels.by_component(row), &series.sli));
         drop(samples);
         let mut samples = page.family(&RESPONSES);
         self.all()
             .filter(|(labels, ..)| labels.dry_run == 0)
-            .for_each(|(labels, row, series)| samples.used(labels.by_component(row), &series.sizes));
+            .for_each(|(labels, row, series)| samples.write_used(labels.by_component(row), &series.sizes));
         drop(samples);
         self.write_totals(page);
         self.write_bodies(page);
@@ -290,7 +292,7 @@ impl Requests {
                 labels.with_dry_run(row);
             for (code, count) in codes.iter().zip(&series.codes) {
                 let labels = [code, component, dry_run, group, resource, scope, subresource, verb, version];
-                samples.counted(labels, count.load(Relaxed));
+                samples.add_nonzero(labels, count.load(Relaxed));
             }
         }
     }
@@ -308,7 +310,7 @@ impl Labels {
         (verb * SCOPES.len() + scope) * DRY_RUNS.len() + dry_run
     }
 
-    fn at(row: u16, slot: usize) -> Self {
+    fn from_slot(row: u16, slot: usize) -> Self {
         let place = |place: usize| u8::try_from(place).unwrap_or(0);
         let rest = slot / DRY_RUNS.len();
         let dry_run = slot % DRY_RUNS.len();

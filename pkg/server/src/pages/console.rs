@@ -22,7 +22,7 @@ use endpoints::routing::dispatch::Response;
 
 use crate::env::Env;
 use crate::limits::flow::Fairness;
-use crate::limits::seats::RequestLimiter;
+use crate::limits::limiter::RequestLimiter;
 use crate::metrics::Metrics;
 use crate::pages::{Context, Pages};
 use crate::{process, respond};

@@ -15,7 +15,7 @@ use endpoints::routing::dispatch::Response;
 use crate::chain::services::{ChainOptions, Services};
 use crate::env::Env;
 use crate::limits::flow;
-use crate::limits::seats::RequestLimiter;
+use crate::limits::limiter::RequestLimiter;
 use crate::metrics::{Metrics, register_watermarks};
 use crate::pages::Pages;
 use crate::pages::console::{self, Console, Requests, Sources};
@@ -68,7 +68,7 @@ pub(crate) fn pages(
     });
     if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
         let fairness = fairness.as_ref();
-        let leaving = chain.leaving.clone();
+        let leaving = chain.disconnecting.clone();
         let sources = Sources { requests, metrics, limiter: seats, fairness, disconnecting: leaving };
         let console = Console::new(sources, &debugging.sections, env);
         pages = pages.merge(debugging::pages(debugging)).merge(console::pages(&console));

@@ -18,10 +18,10 @@ const PATH: &str = "/debug/snapshot";
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Pieces of a snapshot, in order.
-pub type Pieces = Box<dyn Iterator<Item = Bytes> + Send>;
+pub type SnapshotChunks = Box<dyn Iterator<Item = Bytes> + Send>;
 
 /// Takes a snapshot. May take a while.
-pub type TakeSnapshot = Arc<dyn Fn() -> Result<Pieces, BoxError> + Send + Sync>;
+pub type TakeSnapshot = Arc<dyn Fn() -> Result<SnapshotChunks, BoxError> + Send + Sync>;
 
 /// The page, which is not listed at `/`.
 pub(crate) fn pages(take: TakeSnapshot) -> Pages {
@@ -30,7 +30,7 @@ pub(crate) fn pages(take: TakeSnapshot) -> Pages {
         let taken = tokio::task::spawn_blocking(move || take()).await;
         match taken.unwrap_or_else(|error| Err(error.into())) {
             Ok(pieces) => {
-                let chunks = Chunks { pieces, next: None }.map(Ok::<_, Infallible>);
+                let chunks = Chunks { chunks: pieces, next: None }.map(Ok::<_, Infallible>);
                 let mut response = http::Response::new(Body::from_stream(stream::iter(chunks)));
                 let binary = HeaderValue::from_static("application/octet-stream");
                 response.headers_mut().insert(CONTENT_TYPE, binary);
@@ -43,7 +43,7 @@ pub(crate) fn pages(take: TakeSnapshot) -> Pages {
 
 /// Joins small pieces.
 struct Chunks {
-    pieces: Pieces,
+    chunks: SnapshotChunks,
     /// Piece that did not fit into the last chunk.
     next: Option<Bytes>,
 }
@@ -52,12 +52,12 @@ impl Iterator for Chunks {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
-        let first = self.next.take().or_else(|| self.pieces.next())?;
+        let first = self.next.take().or_else(|| self.chunks.next())?;
         if first.len() >= CHUNK_BYTES {
             return Some(first);
         }
         let mut chunk = BytesMut::from(&*first);
-        for piece in self.pieces.by_ref() {
+        for piece in self.chunks.by_ref() {
             if chunk.len() + piece.len() > CHUNK_BYTES {
                 self.next = Some(piece);
                 break;
@@ -76,7 +76,7 @@ mod tests {
     fn only_small_pieces_are_joined() {
         let lengths = [10, CHUNK_BYTES - 10, 1, 3 * CHUNK_BYTES, 5, 6];
         let pieces = Box::new(lengths.into_iter().map(|length| Bytes::from(vec![b'x'; length])));
-        let chunks = Chunks { pieces, next: None }.map(|chunk| chunk.len());
+        let chunks = Chunks { chunks: pieces, next: None }.map(|chunk| chunk.len());
         assert_eq!(chunks.collect::<Vec<_>>(), [CHUNK_BYTES, 1, 3 * CHUNK_BYTES, 11]);
     }
 }

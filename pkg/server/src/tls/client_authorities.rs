@@ -118,13 +118,13 @@ impl Authorities {
             .verifier_at(now)
             .and_then(|judge| Ok(judge.verify_client_cert(leaf, intermediates, time)?));
         if let Err(error) = verified {
-            return PresentedCertificate::Refused(format!(
+            return PresentedCertificate::Rejected(format!(
                 "verifying the client certificate failed: {error}"
             ));
         }
         match ClientCertificate::parse(leaf) {
             Ok(certificate) => PresentedCertificate::Verified(certificate),
-            Err(error) => PresentedCertificate::Refused(error.to_string()),
+            Err(error) => PresentedCertificate::Rejected(error.to_string()),
         }
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::{fmt, io};
 
 use bytes::{Buf, Bytes};
-use storage::mvcc::{Archive, ArchiveError, ArchivedKey, Change, Part, REVISION_EMPTY};
+use storage::mvcc::{Archive, ArchiveError, ArchivedKey, Change, PartInfo, REVISION_EMPTY};
 use storage::{Error, Revision};
 
 use super::{CHECKSUM, END, FORMAT, HEAD, MAGIC, checksum_of};
@@ -26,13 +26,13 @@ pub struct Snapshot {
     bytes: Source,
     revision: Revision,
     last: Option<Change>,
-    parts: Vec<Part>,
-    places: Vec<Place>,
+    parts: Vec<PartInfo>,
+    locations: Vec<PartLocation>,
 }
 
 /// Position and metadata of a part.
-struct Place {
-    at: u64,
+struct PartLocation {
+    offset: u64,
     length: usize,
     checksum: u32,
 }
@@ -81,7 +81,7 @@ impl Snapshot {
     /// Opens a file. Other byte sources, such as a pipe, are read to their end.
     ///
     /// # Errors
-    /// [`Error::Refused`] for a file that is not a snapshot, is truncated or has a damaged index; with the
+    /// [`Error::Invalid`] for a file that is not a snapshot, is truncated or has a damaged index; with the
     /// path.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
@@ -96,7 +96,7 @@ impl Snapshot {
         let opened = source()
             .map_err(|error| unreadable(error.to_string()))
             .and_then(|bytes| Snapshot::of(&name, bytes));
-        opened.map_err(|problem| Error::Refused(format!("{name}: {problem}")))
+        opened.map_err(|problem| Error::Rejected(format!("{name}: {problem}")))
     }
 
     /// Opens a snapshot in memory.
@@ -149,7 +149,7 @@ impl Snapshot {
         let revision = Revision::try_from(revision).ok().filter(|it| REVISIONS.contains(it));
         let revision = revision.ok_or_else(|| damaged("no store has its revision"))?;
         let name = name.to_owned();
-        let empty = Snapshot { name, bytes, revision, last: None, parts: Vec::new(), places: Vec::new() };
+        let empty = Snapshot { name, bytes, revision, last: None, parts: Vec::new(), locations: Vec::new() };
         empty.with_index(&index.slice(..with_index - END), parts, length - with_index as u64)
     }
 
@@ -172,7 +172,7 @@ impl Snapshot {
                 return Err(damaged("its parts are out of order"));
             }
             self.parts.push(part);
-            self.places.push(place);
+            self.locations.push(place);
         }
         if at != end || !rest.is_empty() {
             return Err(damaged("its index is not that of its parts"));
@@ -180,10 +180,11 @@ impl Snapshot {
         Ok(self)
     }
 
-    fn part(&self, number: usize) -> Result<Vec<ArchivedKey>, ArchiveError> {
-        let known = self.parts.get(number).zip(self.places.get(number));
+    fn read_part(&self, number: usize) -> Result<Vec<ArchivedKey>, ArchiveError> {
+        let known = self.parts.get(number).zip(self.locations.get(number));
         let (part, place) = known.ok_or_else(|| damaged("a part is missing"))?;
-        let bytes = self.bytes.read(place.at, place.length).map_err(|error| unreadable(error.to_string()))?;
+        let bytes =
+            self.bytes.read(place.offset, place.length).map_err(|error| unreadable(error.to_string()))?;
         if crc32fast::hash(&bytes) != place.checksum {
             return Err(damaged("the checksum of a part differs"));
         }
@@ -234,7 +235,7 @@ fn record_of<'a>(bytes: &mut &'a [u8]) -> Option<(Revision, Record<'a>)> {
 }
 
 /// Splits off the index entry of the part at `at`.
-fn part_of(index: &mut &[u8], at: u64) -> Option<(Part, Place)> {
+fn part_of(index: &mut &[u8], offset: u64) -> Option<(PartInfo, PartLocation)> {
     let length = usize::try_from(index.try_get_u64_le().ok()?).ok()?;
     let keys = index.try_get_u64_le().ok()?;
     let first_expiry = index.try_get_u64_le().ok()?;
@@ -245,7 +246,7 @@ fn part_of(index: &mut &[u8], at: u64) -> Option<(Part, Place)> {
     // A record has more than one byte, and no file is large enough for an overflow of their sums.
     let first = str::from_utf8(first).ok().filter(|_| keys > 0 && keys <= length as u64)?;
     let first_expiry = (first_expiry != 0).then_some(first_expiry);
-    Some((Part { first: first.into(), keys, first_expiry }, Place { at, length, checksum }))
+    Some((PartInfo { first: first.into(), keys, first_expiry }, PartLocation { offset, length, checksum }))
 }
 
 impl Archive for Snapshot {
@@ -257,12 +258,12 @@ impl Archive for Snapshot {
         self.last.as_ref()
     }
 
-    fn parts(&self) -> &[Part] {
+    fn parts(&self) -> &[PartInfo] {
         &self.parts
     }
 
     fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, ArchiveError> {
-        let read = self.part(part).map_err(|problem| unreadable(format!("{}: {problem}", self.name)));
+        let read = self.read_part(part).map_err(|problem| unreadable(format!("{}: {problem}", self.name)));
         read.inspect_err(|error| {
             tracing::error!(error = error.to_string(), "cannot read objects from the snapshot")
         })

@@ -23,7 +23,7 @@ async fn store() -> Memory {
 }
 
 fn whole(store: &Memory) -> Bytes {
-    let pieces: Vec<Bytes> = pieces(&store.image().unwrap()).unwrap().collect();
+    let pieces: Vec<Bytes> = encode(&store.image().unwrap()).unwrap().collect();
     Bytes::from(pieces.concat())
 }
 
@@ -85,7 +85,7 @@ async fn a_durable_store_is_filled_once() {
         EmbeddedStore::open(dir.path(), options).unwrap()
     };
     let of =
-        |store: &EmbeddedStore| Bytes::from(pieces(&store.image()).unwrap().collect::<Vec<Bytes>>().concat());
+        |store: &EmbeddedStore| Bytes::from(encode(&store.image()).unwrap().collect::<Vec<Bytes>>().concat());
     let first = open();
     assert_eq!(contents(&*first).await, contents(&before).await);
     assert_continues(&*first).await;

@@ -57,7 +57,7 @@ async fn acknowledged_writes_survive_power_loss() {
             });
             for writer in writers.collect::<Vec<_>>() {
                 let error = writer.await.unwrap();
-                assert!(matches!(error, Error::Unavailable(_) | Error::Refused(_)), "{error:?}");
+                assert!(matches!(error, Error::Unavailable(_) | Error::Rejected(_)), "{error:?}");
             }
             store.close().await;
             std::mem::take(&mut *entries.lock().unwrap()).into_iter().for_each(|e| ledger.enter(e));
@@ -92,7 +92,7 @@ async fn fill_a_disk(blocks: usize, value: &str) {
         let key = format!("/a/{:04}", acknowledged.len());
         match put(&*store, &key, value, 0).await {
             Ok(PutResult::Done(revision)) => acknowledged.push((key, revision)),
-            Err(Error::Refused(_)) => {
+            Err(Error::Rejected(_)) => {
                 refusals += 1;
                 assert_eq!(store.get(&key).await.unwrap().kv, None);
                 assert!(store.healthy().await.is_err(), "during the pause");
@@ -133,7 +133,7 @@ async fn failing_disk_loses_no_acknowledged_writes() {
         };
         disk.set_broken(true);
         let failed = put(&*store, "/a", "lost", written).await.unwrap_err();
-        assert!(matches!(failed, Error::Unavailable(_) | Error::Refused(_)), "{failed:?}");
+        assert!(matches!(failed, Error::Unavailable(_) | Error::Rejected(_)), "{failed:?}");
         assert!(store.healthy().await.is_err());
         let kv = store.get("/a").await.unwrap().kv.unwrap();
         assert_eq!((kv.mod_revision, kv.value), (written, Bytes::from(round.to_string())));
@@ -164,7 +164,7 @@ async fn write_despite_sync_error_is_visible() {
         store.healthy().await.unwrap();
         let kv = store.get(&key).await.unwrap().kv;
         match (&failed, kv) {
-            (Error::Refused(_), None) => {}
+            (Error::Rejected(_), None) => {}
             (Error::Unavailable(_), Some(kv)) => {
                 happened += 1;
                 super::expect_revision(&mut watch, kv.mod_revision).await;

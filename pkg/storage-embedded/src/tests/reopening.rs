@@ -115,7 +115,7 @@ async fn second_opener_is_rejected_with_path() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     let error = refused(dir.path());
-    assert!(matches!(error, Error::Refused(_)), "{error:?}");
+    assert!(matches!(error, Error::Rejected(_)), "{error:?}");
     assert!(error.to_string().contains(dir.path().to_str().unwrap()), "{error}");
     store.close().await;
     open(dir.path()).close().await;
@@ -131,7 +131,7 @@ async fn dropped_store_releases_its_file() {
     let store = loop {
         match EmbeddedStore::open(dir.path(), options()) {
             Ok(store) => break store,
-            Err(Error::Refused(_)) => tokio::task::yield_now().await,
+            Err(Error::Rejected(_)) => tokio::task::yield_now().await,
             Err(error) => panic!("{error}"),
         }
     };
@@ -189,7 +189,7 @@ async fn a_missing_revision_is_an_error() {
     store.close().await;
     {
         let disk = Disk::in_directory(dir.path(), 1 << 20).unwrap();
-        disk.commit(&Commit { dead: &[3], ..Commit::default() }).unwrap();
+        disk.commit(&Commit { deleted: &[3], ..Commit::default() }).unwrap();
         disk.release();
     }
     let error = refused(dir.path()).to_string();
@@ -201,7 +201,7 @@ async fn oversized_values_are_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let store = EmbeddedStore::open(dir.path(), Options { value_bytes_max: 10, ..options() }).unwrap();
     let error = put(&*store, "/a", "12345678901", 0).await.unwrap_err();
-    assert!(matches!(&error, Error::Refused(text) if text == "etcdserver: request is too large"));
+    assert!(matches!(&error, Error::Rejected(text) if text == "etcdserver: request is too large"));
     must_put(&*store, "/a", "1234567890", 0).await;
     store.close().await;
 }

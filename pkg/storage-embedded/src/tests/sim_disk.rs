@@ -63,7 +63,7 @@ impl SimDisk {
         let disk = self.clone();
         let generation = self.state().generation;
         let open = move || builder(1 << 20).create_with_backend(File { disk: disk.clone(), generation });
-        Disk::opened(PathBuf::from("sim.redb"), Box::new(open))
+        Disk::open_with(PathBuf::from("sim.redb"), Box::new(open))
     }
 
     /// Leaves this many free blocks.

@@ -192,7 +192,7 @@ fn invalid_event_ends_the_watch() {
 #[test]
 fn only_temporary_failures_are_retried() {
     let over = |failure: CallError| matches!(FailureScope::from(failure), FailureScope::Watch(_));
-    assert!(over(CallError::Refused(String::new())));
+    assert!(over(CallError::Rejected(String::new())));
     assert!(over(CallError::Internal(String::new())));
     assert!(!over(CallError::NotSent(String::new())));
     assert!(!over(CallError::Unavailable(String::new())));

@@ -115,7 +115,7 @@ async fn oversized_values_are_rejected() {
     for megabytes in [2, 16] {
         let value = Bytes::from(vec![0; megabytes << 20]);
         let result = store.put("/registry/large", value, 0, None).await;
-        assert!(matches!(result, Err(Error::Refused(_))), "{megabytes} MiB: {result:?}");
+        assert!(matches!(result, Err(Error::Rejected(_))), "{megabytes} MiB: {result:?}");
     }
     assert_eq!(store.get("/registry/large").await.unwrap().kv, None);
 }
@@ -176,7 +176,7 @@ async fn full_store_rejects_writes_and_serves_reads() {
         None
     };
     let refused = timeout(PATIENCE, fill).await.expect("the store is full some day");
-    assert!(matches!(&refused, Some(Error::Refused(text)) if text.contains("space")), "{refused:?}");
+    assert!(matches!(&refused, Some(Error::Rejected(text)) if text.contains("space")), "{refused:?}");
     assert!(store.get("/registry/fill/0").await.unwrap().kv.is_some());
 }
 
@@ -196,7 +196,7 @@ async fn list_outside_its_prefix_is_rejected() {
     let cluster = shared().await;
     let options = ListOptions { start: Some("/registry/b/".to_owned()), ..ListOptions::default() };
     let result = cluster.store().await.list("/registry/a/", options).await;
-    assert!(matches!(result, Err(Error::Refused(_))), "{result:?}");
+    assert!(matches!(result, Err(Error::Rejected(_))), "{result:?}");
 }
 
 #[tokio::test]
@@ -217,7 +217,7 @@ async fn unreachable_cluster_fails_in_time() {
 async fn invalid_options_are_rejected() {
     for endpoints in [vec![], vec!["ftp://127.0.0.1:1".to_owned()]] {
         let result = Etcd::new(Options::new(endpoints)).await.map(|_| ());
-        assert!(matches!(result, Err(Error::Refused(_))), "{result:?}");
+        assert!(matches!(result, Err(Error::Rejected(_))), "{result:?}");
     }
 }
 

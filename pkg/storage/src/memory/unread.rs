@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::mvcc::{Archive, FoundKey, Millis, Part, Scan};
+use crate::mvcc::{Archive, FoundKey, Millis, PartInfo, Scan};
 
 /// The parts that are not yet read. The in-memory state lacks their keys, so lookups must first check here
 /// which parts to read.
@@ -20,7 +20,7 @@ impl UnreadParts {
     /// All parts of an archive; its time base is 0.
     pub(super) fn of(archive: Arc<dyn Archive>) -> Self {
         let parts = archive.parts();
-        let expiring = |(number, part): (usize, &Part)| part.first_expiry.map(|at| (at, number));
+        let expiring = |(number, part): (usize, &PartInfo)| part.first_expiry.map(|at| (at, number));
         UnreadParts {
             parts: (0..parts.len()).collect(),
             expiring: parts.iter().enumerate().filter_map(expiring).collect(),
@@ -94,7 +94,7 @@ impl UnreadParts {
     }
 
     /// Number of keys in the range of a scan that are in parts that it [need not](Self::within) read.
-    pub(super) fn counted(&self, scan: &Scan<'_>) -> u64 {
+    pub(super) fn unread_key_count(&self, scan: &Scan<'_>) -> u64 {
         let parts = self.parts.range(self.range(scan));
         parts.filter_map(|part| self.all().get(*part)).map(|part| part.keys).sum()
     }
@@ -115,7 +115,7 @@ impl UnreadParts {
         self.all().partition_point(|part| holds(&part.first))
     }
 
-    fn all(&self) -> &[Part] {
+    fn all(&self) -> &[PartInfo] {
         self.archive.as_ref().map_or(&[], |archive| archive.parts())
     }
 }

@@ -26,7 +26,7 @@ pub trait Archive: Debug + Send + Sync {
     fn last(&self) -> Option<&Change>;
 
     /// The parts in order, none of them empty.
-    fn parts(&self) -> &[Part];
+    fn parts(&self) -> &[PartInfo];
 
     /// Reads a part: its keys in ascending order. May block on a disk.
     ///
@@ -37,7 +37,7 @@ pub trait Archive: Debug + Send + Sync {
 
 /// Metadata of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct PartInfo {
     /// First key of the part.
     pub first: Box<str>,
     /// Number of keys, at least 1.

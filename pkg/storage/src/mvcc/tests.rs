@@ -43,11 +43,11 @@ fn apply(mvcc: &mut Mvcc, key: &str, value: Option<&str>) -> Revision {
     mvcc.revision()
 }
 
-fn scan(mvcc: &Mvcc, at: Revision) -> ScanPage {
+fn scan(mvcc: &Mvcc, revision: Revision) -> ScanPage {
     let all = Bound::Unbounded;
     let limit = usize::MAX;
     let visit_max = usize::MAX;
-    mvcc.scan(&Scan { prefix: "", start: all, at, limit, visit_max, uncounted: false })
+    mvcc.scan(&Scan { prefix: "", start: all, revision, limit, visit_max, uncounted: false })
 }
 
 /// Dropped values are looked up in `log`, as in a durable store.
@@ -56,7 +56,7 @@ fn state(mvcc: &Mvcc, at: Revision, log: &BTreeMap<Revision, Change>) -> State {
         Some(value) => value.clone(),
         None => log[&found.mod_revision].value.clone().unwrap(),
     };
-    let found = scan(mvcc, at).found;
+    let found = scan(mvcc, at).keys;
     found.iter().map(|f| (f.key.to_string(), (f.mod_revision, value(f)))).collect()
 }
 
@@ -178,9 +178,9 @@ fn trimmed_log_keeps_its_bound() {
     let LogRead::Trimmed { until } = mvcc.changes(2).unwrap() else { panic!("wanted Trimmed") };
     let LogRead::Changes(changes) = mvcc.changes(until).unwrap() else { panic!("wanted Changes") };
     assert_eq!(changes.len() as Revision, mvcc.revision() + 1 - until);
-    let held = mvcc.keys.get("a").unwrap().versions.at(until - 1).unwrap().value.live().is_some();
+    let held = mvcc.keys.get("a").unwrap().versions.at_revision(until - 1).unwrap().value.live().is_some();
     assert!(held, "the log still shows it as the previous value of its first change");
-    assert!(mvcc.keys.get("a").unwrap().versions.at(until - 2).unwrap().value.live().is_none());
+    assert!(mvcc.keys.get("a").unwrap().versions.at_revision(until - 2).unwrap().value.live().is_none());
 }
 
 #[test]
@@ -190,16 +190,22 @@ fn scan_stops_at_limits_and_resumes() {
         apply(&mut mvcc, key, Some(key));
     }
     apply(&mut mvcc, "a/2", None);
-    let at = mvcc.revision();
+    let revision = mvcc.revision();
     let mut start = Bound::Unbounded;
     let mut keys = Vec::new();
     let mut count = 0;
     loop {
         let bound = start.as_ref().map(|key: &Arc<str>| &**key);
-        let out =
-            mvcc.scan(&Scan { prefix: "a/", start: bound, at, limit: 9, visit_max: 2, uncounted: false });
+        let out = mvcc.scan(&Scan {
+            prefix: "a/",
+            start: bound,
+            revision,
+            limit: 9,
+            visit_max: 2,
+            uncounted: false,
+        });
         count += out.count;
-        keys.extend(out.found.into_iter().map(|found| found.key.to_string()));
+        keys.extend(out.keys.into_iter().map(|found| found.key.to_string()));
         match out.resume_after {
             Some(key) => start = Bound::Excluded(key),
             None => break,
@@ -215,12 +221,12 @@ fn uncounted_scan_stops_early() {
         apply(&mut mvcc, key, Some(key));
     }
     apply(&mut mvcc, "a/3", None);
-    let at = mvcc.revision();
+    let revision = mvcc.revision();
     // A scan that visits more keys than needed is truncated and reports it.
     let check = |limit, visit_max, found: &str, count, cut| {
         let start = Bound::Unbounded;
-        let out = mvcc.scan(&Scan { prefix: "a/", start, at, limit, visit_max, uncounted: true });
-        let keys: String = out.found.iter().map(|found| &*found.key).collect();
+        let out = mvcc.scan(&Scan { prefix: "a/", start, revision, limit, visit_max, uncounted: true });
+        let keys: String = out.keys.iter().map(|found| &*found.key).collect();
         assert_eq!((&*keys, out.count, out.resume_after.is_some()), (found, count, cut), "take {limit}");
     };
     check(0, 2, "", 1, false);

@@ -75,7 +75,7 @@ impl Versions {
     }
 
     /// True if there is only one version and it is not a deletion: compactions cannot drop anything.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(super) fn is_fully_compacted(&self) -> bool {
         self.older.is_empty() && !matches!(self.newest.value, VersionValue::Deleted)
     }
 
@@ -84,7 +84,7 @@ impl Versions {
     }
 
     /// The version that was current at `revision`, `None` if the key did not exist then.
-    pub(super) fn at(&self, revision: Revision) -> Option<&Version> {
+    pub(super) fn at_revision(&self, revision: Revision) -> Option<&Version> {
         let version = if self.newest.revision <= revision {
             &self.newest
         } else {
@@ -99,14 +99,14 @@ impl Versions {
         if let Ok(at) = self.older.binary_search_by_key(&revision, |v| v.revision)
             && let Some(version) = self.older.get_mut(at)
         {
-            give_up(version);
+            drop_value_of(version);
         }
     }
 
     /// Drops the value of the version that the newest one superseded.
     pub(super) fn drop_superseded_value(&mut self) {
         if let Some(version) = self.older.last_mut() {
-            give_up(version);
+            drop_value_of(version);
         }
     }
 
@@ -142,7 +142,7 @@ impl Versions {
     }
 }
 
-fn give_up(version: &mut Version) {
+fn drop_value_of(version: &mut Version) {
     if matches!(version.value, VersionValue::Live(_)) {
         version.value = VersionValue::InLog;
     }

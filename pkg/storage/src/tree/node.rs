@@ -47,11 +47,11 @@ pub(super) struct Child<E> {
 }
 
 /// The position of a rank: see [`Node::seek`].
-pub(super) struct Place<'a, E> {
+pub(super) struct LeafPosition<'a, E> {
     /// The leaf that contains it,
     pub(super) leaf: &'a Arc<Node<E>>,
     /// its index there,
-    pub(super) at: usize,
+    pub(super) index: usize,
     /// and the leaves that follow under the same branch.
     pub(super) siblings: slice::Iter<'a, Child<E>>,
 }
@@ -75,7 +75,7 @@ impl<E> Node<E> {
     }
 
     /// The position of the element with `rank` others before it, or the end of the last leaf.
-    pub(super) fn seek(root: &Arc<Self>, mut rank: usize) -> Place<'_, E> {
+    pub(super) fn seek(root: &Arc<Self>, mut rank: usize) -> LeafPosition<'_, E> {
         let mut leaf = root;
         let mut siblings = [].iter();
         while let Self::Branch(children) = leaf.as_ref() {
@@ -87,7 +87,7 @@ impl<E> Node<E> {
             siblings = children[at + 1..].iter();
             leaf = &children[at].node;
         }
-        Place { leaf, at: rank.min(leaf.items().len()), siblings }
+        LeafPosition { leaf, index: rank.min(leaf.items().len()), siblings }
     }
 
     pub(super) fn items(&self) -> &[E] {

@@ -7,7 +7,7 @@ use std::iter::FusedIterator;
 use std::slice;
 use std::sync::Arc;
 
-use super::node::{Child, Node, Place};
+use super::node::{Child, LeafPosition, Node};
 
 /// An iterator over elements in order. Its length is known; it does not allocate.
 pub struct Range<'a, E> {
@@ -26,12 +26,12 @@ impl<'a, E> Range<'a, E> {
 
     /// Moves to the leaf of `rank`, the first one after the current leaf.
     #[cold]
-    fn turn(&mut self, rank: usize) -> Option<&'a E> {
+    fn next_leaf(&mut self, rank: usize) -> Option<&'a E> {
         if let Some(leaf) = self.siblings.next() {
             self.items = leaf.node.items().iter();
         } else {
             let place = Node::seek(self.root, rank);
-            self.items = place.leaf.items().get(place.at..)?.iter();
+            self.items = place.leaf.items().get(place.index..)?.iter();
             self.siblings = place.siblings;
         }
         self.items.next()
@@ -45,7 +45,7 @@ impl<'a, E> Iterator for Range<'a, E> {
         let rank = self.ranks.next()?;
         match self.items.next() {
             Some(element) => Some(element),
-            None => self.turn(rank),
+            None => self.next_leaf(rank),
         }
     }
 
@@ -64,14 +64,14 @@ pub struct Cursor<E> {
     /// The current leaf,
     leaf: Arc<Node<E>>,
     /// and the remaining indexes in it.
-    places: std::ops::Range<usize>,
+    indices: std::ops::Range<usize>,
     ranks: std::ops::Range<usize>,
 }
 
 impl<E> Cursor<E> {
     pub(super) fn new(root: Arc<Node<E>>, ranks: std::ops::Range<usize>) -> Self {
-        let (leaf, places) = Node::seek(&root, ranks.start).leaf_from();
-        Self { root, leaf, places, ranks }
+        let (leaf, indices) = Node::seek(&root, ranks.start).leaf_from();
+        Self { root, leaf, indices, ranks }
     }
 
     /// The next element, borrowed and not cloned: readers of the same objects on other cores do not contend
@@ -79,10 +79,10 @@ impl<E> Cursor<E> {
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend from itself")]
     pub fn next(&mut self) -> Option<&E> {
         let rank = self.ranks.next()?;
-        if self.places.is_empty() {
-            (self.leaf, self.places) = Node::seek(&self.root, rank).leaf_from();
+        if self.indices.is_empty() {
+            (self.leaf, self.indices) = Node::seek(&self.root, rank).leaf_from();
         }
-        self.leaf.items().get(self.places.next()?)
+        self.leaf.items().get(self.indices.next()?)
     }
 
     /// Number of elements that [`next`](Self::next) has not returned yet.
@@ -91,9 +91,9 @@ impl<E> Cursor<E> {
     }
 }
 
-impl<E> Place<'_, E> {
+impl<E> LeafPosition<'_, E> {
     /// A handle to the leaf, and the indexes in it from this position on.
     fn leaf_from(&self) -> (Arc<Node<E>>, std::ops::Range<usize>) {
-        (Arc::clone(self.leaf), self.at..self.leaf.items().len())
+        (Arc::clone(self.leaf), self.index..self.leaf.items().len())
     }
 }

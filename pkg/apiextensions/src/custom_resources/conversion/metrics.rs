@@ -65,7 +65,14 @@ impl ConversionMetrics {
     }
 
     /// Records a call.
-    pub(super) fn asked(&self, ended: CallResult, definition: &str, from: &str, to: &str, took: Duration) {
+    pub(super) fn record_call(
+        &self,
+        ended: CallResult,
+        definition: &str,
+        from: &str,
+        to: &str,
+        took: Duration,
+    ) {
         let succeeded = if ended == CallResult::Success { "true" } else { "false" };
         let labels = [definition, version(from), succeeded, version(to)];
         self.by_end.with(ended.labels()).observe_duration(took);

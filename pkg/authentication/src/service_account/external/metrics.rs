@@ -10,13 +10,13 @@ use component_base::metrics::{
 
 use super::SignerError;
 
-const DATA: Family<Gauge, 0> = Family::gauge(
+const DATA_TIMESTAMP: Family<Gauge, 0> = Family::gauge(
     Stability::Alpha,
     "apiserver_externaljwt_fetch_keys_data_timestamp",
     "Unix Timestamp in seconds of the last successful FetchKeys data_timestamp value returned by the external signer",
     [],
 );
-const FETCHED: Family<Gauge, 0> = Family::gauge(
+const FETCH_TIMESTAMP: Family<Gauge, 0> = Family::gauge(
     Stability::Alpha,
     "apiserver_externaljwt_fetch_keys_success_timestamp",
     "Unix Timestamp in seconds of the last successful FetchKeys request",
@@ -54,9 +54,9 @@ pub struct SignerMetrics {
 /// Last successful key fetch.
 #[derive(Debug, Clone, Copy)]
 struct Fetch {
-    at: UnixTime,
+    fetched_at: UnixTime,
     /// The signer's timestamp of these keys.
-    data: UnixTime,
+    data_timestamp: UnixTime,
 }
 
 fn code<T>(outcome: &Result<T, SignerError>) -> &'static str {
@@ -67,11 +67,11 @@ impl SignerMetrics {
     pub fn new(registry: &MetricsRegistry) -> Self {
         let last = Arc::<Mutex<Option<Fetch>>>::default();
         let read = Arc::clone(&last);
-        registry.collect(&[&DATA, &FETCHED], move |page| {
+        registry.collect(&[&DATA_TIMESTAMP, &FETCH_TIMESTAMP], move |page| {
             let last = *read.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(Fetch { at, data }) = last {
-                page.family(&DATA).add([], data);
-                page.family(&FETCHED).add([], at);
+            if let Some(Fetch { fetched_at, data_timestamp }) = last {
+                page.family(&DATA_TIMESTAMP).add([], data_timestamp);
+                page.family(&FETCH_TIMESTAMP).add([], fetched_at);
             }
         });
         SignerMetrics {
@@ -83,21 +83,21 @@ impl SignerMetrics {
     }
 
     /// Records a call with its gRPC method and status code.
-    pub fn called(&self, method: &'static str, code: &'static str, took: Duration) {
+    pub fn record_call(&self, method: &'static str, code: &'static str, took: Duration) {
         self.calls.with([code, method]).observe_duration(took);
     }
 
     /// Records a key fetch; `outcome` contains the signer's timestamp of the keys.
-    pub(super) fn fetched(&self, outcome: &Result<UnixTime, SignerError>, now: UnixTime) {
+    pub(super) fn record_fetch(&self, outcome: &Result<UnixTime, SignerError>, now: UnixTime) {
         self.fetches.with([code(outcome)]).increment();
-        if let Ok(data) = outcome {
-            let fetch = Fetch { at: now, data: *data };
+        if let Ok(data_timestamp) = outcome {
+            let fetch = Fetch { fetched_at: now, data_timestamp: *data_timestamp };
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(fetch);
         }
     }
 
     /// Records a signature request.
-    pub(super) fn signed<T>(&self, outcome: &Result<T, SignerError>) {
+    pub(super) fn record_signature<T>(&self, outcome: &Result<T, SignerError>) {
         self.signs.with([code(outcome)]).increment();
     }
 }

@@ -200,7 +200,7 @@ async fn signer_calls_are_counted() {
     let _ = keys.refresh().await;
     *fake.header.lock().unwrap() = json!({"typ": "no"});
     let _ = issue(&keys).await;
-    keys.metrics.called("/v1.ExternalJWTSigner/Sign", "OK", Duration::from_millis(7));
+    keys.metrics.record_call("/v1.ExternalJWTSigner/Sign", "OK", Duration::from_millis(7));
     let page = registry.to_string();
     for line in [
         "externaljwt_fetch_keys_data_timestamp 5\n",

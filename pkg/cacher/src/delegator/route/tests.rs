@@ -30,7 +30,7 @@ fn named(query: ListQuery) -> ListQuery {
 fn lists_follow_the_table() {
     use Freshness::{Consistent, Exact, NotOlderThan};
     use ListRoute::{AtRevision, Current, NotReady, Storage};
-    use RequiredFreshness::{Latest, Nothing, Revision};
+    use RequiredFreshness::{Any, Latest, Revision};
     let check = |query: ListQuery, when_ready: ListRoute, when_not: ListRoute| {
         assert_eq!(list(&query, true), when_ready, "{query:?}");
         assert_eq!(list(&query, false), when_not, "{query:?}");
@@ -45,14 +45,14 @@ fn lists_follow_the_table() {
     check(query(Exact(7), None, 5), AtRevision(7), Storage);
     check(query(Exact(7), None, 0), AtRevision(7), NotReady);
     // resourceVersion "0", and N without a limit or with match NotOlderThan.
-    check(query(NotOlderThan(0), None, 0), Current(Nothing), NotReady);
-    check(query(NotOlderThan(0), None, 5), Current(Nothing), Storage);
+    check(query(NotOlderThan(0), None, 0), Current(Any), NotReady);
+    check(query(NotOlderThan(0), None, 5), Current(Any), Storage);
     check(query(NotOlderThan(7), None, 0), Current(Revision(7)), NotReady);
     check(query(NotOlderThan(7), None, 5), Current(Revision(7)), Storage);
     // Lists with selectors never go to storage.
     check(selective(query(Consistent, None, 5)), Current(Latest), NotReady);
     check(selective(query(Exact(7), FIVE, 5)), AtRevision(7), NotReady);
-    check(selective(query(NotOlderThan(0), None, 5)), Current(Nothing), NotReady);
+    check(selective(query(NotOlderThan(0), None, 5)), Current(Any), NotReady);
     // One object by name: past states come from storage, even if the cache is ready.
     check(named(query(Consistent, None, 5)), Current(Latest), NotReady);
     check(named(query(NotOlderThan(7), None, 0)), Current(Revision(7)), NotReady);

@@ -68,9 +68,9 @@ pub(super) fn escape(text: &str) -> Result<Option<(String, &str)>, RegexError<'_
 
 /// Translates a Unicode class: a general category or a script. `rest` follows the `p`.
 fn unicode<'a>(text: &'a str, negative: bool, rest: &'a str) -> Result<(String, &'a str), RegexError<'a>> {
-    const REFUSED: &str = "invalid character class range";
+    const INVALID_RANGE: &str = "invalid character class range";
     let (name, after) = match rest.strip_prefix('{') {
-        Some(braced) => braced.split_once('}').ok_or((REFUSED, text))?,
+        Some(braced) => braced.split_once('}').ok_or((INVALID_RANGE, text))?,
         None => rest.split_at(rest.chars().next().map_or(0, char::len_utf8)),
     };
     let shown = &text[..text.len() - after.len()];
@@ -79,14 +79,14 @@ fn unicode<'a>(text: &'a str, negative: bool, rest: &'a str) -> Result<(String, 
         None => (negative, name),
     };
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(&byte)) {
-        return Err((REFUSED, shown));
+        return Err((INVALID_RANGE, shown));
     }
     let sign = if negative { 'P' } else { 'p' };
     let candidates = ["gc", "sc"].map(|property| format!("\\{sign}{{{property}={name}}}"));
     let special = matches!(name.to_ascii_lowercase().as_str(), "any" | "ascii" | "assigned");
     let special = special.then(|| format!("\\{sign}{{{name}}}"));
     let known = candidates.into_iter().chain(special).find(|class| regex::Regex::new(class).is_ok());
-    known.map(|class| (class, after)).ok_or((REFUSED, shown))
+    known.map(|class| (class, after)).ok_or((INVALID_RANGE, shown))
 }
 
 /// Parses `[:alpha:]` and the like; `None` for other text.

@@ -2,7 +2,7 @@
 //! call is the end of a block, the call returns to that block end. Equality of prediction contexts, and with
 //! it the lookahead, depends on this.
 
-use super::grammar::{DECIDED_BY_ONE_TOKEN, GRAMMAR, Label, Part, RULES, Rule, Set};
+use super::grammar::{DECIDED_BY_ONE_TOKEN, Element, GRAMMAR, Label, RULES, Rule, Set};
 
 /// Index into [`Automaton::states`].
 pub(super) type Id = u16;
@@ -143,7 +143,7 @@ impl Automaton {
     }
 
     /// Adds alternatives that end at a state.
-    fn block(&mut self, rule: Rule, alternatives: &[&[Part]], to: Id) -> Id {
+    fn block(&mut self, rule: Rule, alternatives: &[&[Element]], to: Id) -> Id {
         let end = self.add(rule, Kind::BlockEnd, vec![Transition::Epsilon(to)]);
         let firsts: Vec<Transition> =
             alternatives.iter().map(|parts| Transition::Epsilon(self.sequence(rule, parts, end))).collect();
@@ -151,28 +151,30 @@ impl Automaton {
     }
 
     /// Adds consecutive parts that end at a state.
-    fn sequence(&mut self, rule: Rule, parts: &[Part], to: Id) -> Id {
+    fn sequence(&mut self, rule: Rule, parts: &[Element], to: Id) -> Id {
         parts.iter().rev().fold(to, |to, part| match part {
-            Part::Token(set, label) => self.add(rule, Kind::Basic, vec![Transition::Token(*set, *label, to)]),
-            Part::Rule(called, precedence, label) => {
+            Element::Token(set, label) => {
+                self.add(rule, Kind::Basic, vec![Transition::Token(*set, *label, to)])
+            }
+            Element::Rule(called, precedence, label) => {
                 let precedence = *precedence;
                 let label = *label;
                 let call = Transition::Call { rule: *called, precedence, label, follow: to };
                 self.add(rule, Kind::Basic, vec![call])
             }
-            Part::Maybe(parts) => {
+            Element::Maybe(parts) => {
                 let end = self.add(rule, Kind::BlockEnd, vec![Transition::Epsilon(to)]);
                 let first = self.sequence(rule, parts, end);
                 self.add(rule, Kind::BlockStart, vec![Transition::Epsilon(first), Transition::Epsilon(end)])
             }
-            Part::Many(parts) => self.star(rule, parts, to, false),
-            Part::ManyAhead(parts) => self.star(rule, parts, to, true),
-            Part::Some(parts) => self.plus(rule, parts, to, false),
-            Part::SomeAhead(parts) => self.plus(rule, parts, to, true),
+            Element::Many(parts) => self.star(rule, parts, to, false),
+            Element::ManyAhead(parts) => self.star(rule, parts, to, true),
+            Element::Some(parts) => self.plus(rule, parts, to, false),
+            Element::SomeAhead(parts) => self.plus(rule, parts, to, true),
         })
     }
 
-    fn star(&mut self, rule: Rule, parts: &[Part], to: Id, predicts: bool) -> Id {
+    fn star(&mut self, rule: Rule, parts: &[Element], to: Id, predicts: bool) -> Id {
         let entry = self.add(rule, Kind::LoopEntry { recursion: false }, Vec::new());
         let back = self.add(rule, Kind::LoopBack, vec![Transition::Epsilon(entry)]);
         let end = self.add(rule, Kind::BlockEnd, vec![Transition::Epsilon(back)]);
@@ -184,7 +186,7 @@ impl Automaton {
         entry
     }
 
-    fn plus(&mut self, rule: Rule, parts: &[Part], to: Id, predicts: bool) -> Id {
+    fn plus(&mut self, rule: Rule, parts: &[Element], to: Id, predicts: bool) -> Id {
         let back = self.add(rule, Kind::PlusLoopBack, Vec::new());
         let end = self.add(rule, Kind::BlockEnd, vec![Transition::Epsilon(back)]);
         let first = self.sequence(rule, parts, end);

@@ -12,24 +12,24 @@ use crate::lexer::Kind as TokenKind;
 /// A configuration set under construction: one entry per state and alternative, with merged stacks.
 struct Configs {
     list: Vec<Config>,
-    places: HashMap<(Id, u8), usize>,
+    indices: HashMap<(Id, u8), usize>,
     full: bool,
 }
 
 impl Configs {
     fn new(full: bool) -> Configs {
-        Configs { list: Vec::new(), places: HashMap::new(), full }
+        Configs { list: Vec::new(), indices: HashMap::new(), full }
     }
 
     fn add(&mut self, config: Config, contexts: &mut Contexts) {
-        let place = *self.places.entry((config.state, config.alternative)).or_insert(self.list.len());
+        let place = *self.indices.entry((config.state, config.alternative)).or_insert(self.list.len());
         if place == self.list.len() {
             return self.list.push(config);
         }
         let known = &mut self.list[place];
         known.stack = contexts.merge(known.stack, config.stack, !self.full);
         known.outside |= config.outside;
-        known.keep |= config.keep;
+        known.precedence_filter_suppressed |= config.precedence_filter_suppressed;
     }
 }
 
@@ -56,7 +56,13 @@ impl Predictor<'_> {
         for (place, transition) in self.automaton.state(decision.state).transitions.iter().enumerate() {
             if let Transition::Epsilon(state) = transition {
                 let alternative = place as u8 + 1;
-                let config = Config { state: *state, alternative, stack, outside: false, keep: false };
+                let config = Config {
+                    state: *state,
+                    alternative,
+                    stack,
+                    outside: false,
+                    precedence_filter_suppressed: false,
+                };
                 self.closure(config, &mut configs, &mut HashSet::new(), mode);
             }
         }
@@ -111,7 +117,7 @@ impl Predictor<'_> {
         while let Some((config, depth)) = open.pop() {
             self.work += 1;
             if !self.is_stop(config.state) || (config.stack == EMPTY && !mode.full) {
-                self.leave(config, depth, &mut open, into, busy, mode);
+                self.closure_step(config, depth, &mut open, into, busy, mode);
                 continue;
             }
             if config.stack == EMPTY {
@@ -121,18 +127,19 @@ impl Predictor<'_> {
             let tops: Vec<_> = self.contexts.tops(config.stack).collect();
             for top in tops {
                 match top {
-                    Some((state, stack)) => {
-                        open.push((Config { state, stack, keep: false, ..config }, depth))
-                    }
+                    Some((state, stack)) => open.push((
+                        Config { state, stack, precedence_filter_suppressed: false, ..config },
+                        depth,
+                    )),
                     None if mode.full => into.add(Config { stack: EMPTY, ..config }, &mut self.contexts),
-                    None => self.leave(config, depth, &mut open, into, busy, mode),
+                    None => self.closure_step(config, depth, &mut open, into, busy, mode),
                 }
             }
         }
     }
 
     /// Follows the transitions of a state that need no token.
-    fn leave(
+    fn closure_step(
         &mut self,
         config: Config,
         depth: i32,
@@ -164,8 +171,10 @@ impl Predictor<'_> {
                     (Config { state, stack, ..config }, if depth >= 0 { depth + 1 } else { depth })
                 }
                 Transition::Return { follow, outermost } => {
-                    let keep = config.keep || (*outermost && self.is_recursion_of(mode, state.rule));
-                    let next = Config { state: *follow, outside: true, keep, ..config };
+                    let precedence_filter_suppressed = config.precedence_filter_suppressed
+                        || (*outermost && self.is_recursion_of(mode, state.rule));
+                    let next =
+                        Config { state: *follow, outside: true, precedence_filter_suppressed, ..config };
                     if !busy.insert(next) {
                         continue;
                     }

@@ -12,7 +12,7 @@ pub(super) type Context = u32;
 pub(super) const EMPTY: Context = 0;
 
 /// Represents the empty stack in a set with other stacks; it sorts after all states.
-const NOWHERE: Id = Id::MAX;
+const EMPTY_RETURN_STATE: Id = Id::MAX;
 
 /// Interner of stack sets.
 #[derive(Debug)]
@@ -35,12 +35,13 @@ impl Contexts {
     /// The tops of the stacks; `None` for an empty stack.
     pub(super) fn tops(&self, context: Context) -> impl Iterator<Item = Option<(Id, Context)>> {
         let set = &self.sets[context as usize];
-        set.iter().map(|(top, below)| (*top != NOWHERE).then_some((*top, *below)))
+        set.iter().map(|(top, below)| (*top != EMPTY_RETURN_STATE).then_some((*top, *below)))
     }
 
     /// Returns true if one of the stacks is empty.
     pub(super) fn has_empty(&self, context: Context) -> bool {
-        context == EMPTY || self.sets[context as usize].last().is_some_and(|(top, _)| *top == NOWHERE)
+        context == EMPTY
+            || self.sets[context as usize].last().is_some_and(|(top, _)| *top == EMPTY_RETURN_STATE)
     }
 
     /// Merges two sets. With `any_caller`, an empty stack matches any caller and covers all others.
@@ -62,7 +63,7 @@ impl Contexts {
     }
 
     fn entries(&self, context: Context) -> Vec<(Id, Context)> {
-        if context == EMPTY { vec![(NOWHERE, EMPTY)] } else { self.sets[context as usize].clone() }
+        if context == EMPTY { vec![(EMPTY_RETURN_STATE, EMPTY)] } else { self.sets[context as usize].clone() }
     }
 
     fn intern(&mut self, set: Vec<(Id, Context)>) -> Context {

@@ -67,42 +67,42 @@ pub(super) enum Label {
 }
 
 /// A part of a rule.
-pub(super) enum Part {
+pub(super) enum Element {
     Token(Set, Label),
     /// Another rule, at a precedence (0 unless the rule is left-recursive).
     Rule(Rule, u8, Label),
     /// An optional part; the next token decides.
-    Maybe(&'static [Part]),
+    Maybe(&'static [Element]),
     /// Zero or more repetitions; the next token decides.
-    Many(&'static [Part]),
+    Many(&'static [Element]),
     /// Zero or more repetitions; decided with arbitrary lookahead.
-    ManyAhead(&'static [Part]),
+    ManyAhead(&'static [Element]),
     /// One or more repetitions; the next token decides.
-    Some(&'static [Part]),
+    Some(&'static [Element]),
     /// One or more repetitions; decided with arbitrary lookahead.
-    SomeAhead(&'static [Part]),
+    SomeAhead(&'static [Element]),
 }
 
 /// A rule's alternatives. A left-recursive rule also has operators, with their precedence, that can follow
 /// the first alternative any number of times.
 pub(super) struct Definition {
-    pub(super) alternatives: &'static [&'static [Part]],
-    pub(super) operators: &'static [(u8, &'static [Part])],
+    pub(super) alternatives: &'static [&'static [Element]],
+    pub(super) operators: &'static [(u8, &'static [Element])],
 }
 
-const fn token(kind: Kind, label: Label) -> Part {
-    Part::Token(one(kind), label)
+const fn token(kind: Kind, label: Label) -> Element {
+    Element::Token(one(kind), label)
 }
 
-const fn plain(kind: Kind) -> Part {
-    Part::Token(one(kind), Label::Plain)
+const fn plain(kind: Kind) -> Element {
+    Element::Token(one(kind), Label::Plain)
 }
 
-const fn rule(rule: Rule, label: Label) -> Part {
-    Part::Rule(rule, 0, label)
+const fn rule(rule: Rule, label: Label) -> Element {
+    Element::Rule(rule, 0, label)
 }
 
-const fn define(alternatives: &'static [&'static [Part]]) -> Definition {
+const fn define(alternatives: &'static [&'static [Element]]) -> Definition {
     Definition { alternatives, operators: &[] }
 }
 
@@ -111,12 +111,12 @@ const RELATIONS: Set = 0b1111_1110;
 const PRODUCTS: Set = one(Kind::Star) | one(Kind::Slash) | one(Kind::Percent);
 const SUMS: Set = one(Kind::Plus) | one(Kind::Minus);
 
-const OPTIONAL: Part = Part::Maybe(&[token(Kind::Question, Label::Optional)]);
-const LEADING_DOT: Part = Part::Maybe(&[token(Kind::Dot, Label::LeadingDot)]);
-const SIGN: Part = Part::Maybe(&[token(Kind::Minus, Label::Sign)]);
-const COMMA: Part = Part::Maybe(&[plain(Kind::Comma)]);
-const NAME: Part = token(Kind::Identifier, Label::Name);
-const ARGUMENTS: Part = Part::Maybe(&[rule(Rule::ExprList, Label::List)]);
+const OPTIONAL: Element = Element::Maybe(&[token(Kind::Question, Label::Optional)]);
+const LEADING_DOT: Element = Element::Maybe(&[token(Kind::Dot, Label::LeadingDot)]);
+const SIGN: Element = Element::Maybe(&[token(Kind::Minus, Label::Sign)]);
+const COMMA: Element = Element::Maybe(&[plain(Kind::Comma)]);
+const NAME: Element = token(Kind::Identifier, Label::Name);
+const ARGUMENTS: Element = Element::Maybe(&[rule(Rule::ExprList, Label::List)]);
 
 pub(super) const GRAMMAR: [Definition; RULES] = [
     // start
@@ -124,7 +124,7 @@ pub(super) const GRAMMAR: [Definition; RULES] = [
     // expr
     define(&[&[
         rule(Rule::Or, Label::First),
-        Part::Maybe(&[
+        Element::Maybe(&[
             token(Kind::Question, Label::Operator),
             rule(Rule::Or, Label::Next),
             plain(Kind::Colon),
@@ -134,34 +134,34 @@ pub(super) const GRAMMAR: [Definition; RULES] = [
     // conditionalOr
     define(&[&[
         rule(Rule::And, Label::First),
-        Part::Many(&[token(Kind::Or, Label::Operator), rule(Rule::And, Label::Next)]),
+        Element::Many(&[token(Kind::Or, Label::Operator), rule(Rule::And, Label::Next)]),
     ]]),
     // conditionalAnd
     define(&[&[
         rule(Rule::Relation, Label::First),
-        Part::Many(&[token(Kind::And, Label::Operator), rule(Rule::Relation, Label::Next)]),
+        Element::Many(&[token(Kind::And, Label::Operator), rule(Rule::Relation, Label::Next)]),
     ]]),
     // relation
     Definition {
         alternatives: &[&[rule(Rule::Calc, Label::First)]],
         operators: &[(
             1,
-            &[Part::Token(RELATIONS, Label::Operator), Part::Rule(Rule::Relation, 2, Label::Next)],
+            &[Element::Token(RELATIONS, Label::Operator), Element::Rule(Rule::Relation, 2, Label::Next)],
         )],
     },
     // calc
     Definition {
         alternatives: &[&[rule(Rule::Unary, Label::First)]],
         operators: &[
-            (2, &[Part::Token(PRODUCTS, Label::Operator), Part::Rule(Rule::Calc, 3, Label::Next)]),
-            (1, &[Part::Token(SUMS, Label::Operator), Part::Rule(Rule::Calc, 2, Label::Next)]),
+            (2, &[Element::Token(PRODUCTS, Label::Operator), Element::Rule(Rule::Calc, 3, Label::Next)]),
+            (1, &[Element::Token(SUMS, Label::Operator), Element::Rule(Rule::Calc, 2, Label::Next)]),
         ],
     },
     // unary
     define(&[
         &[rule(Rule::Member, Label::First)],
-        &[Part::Some(&[token(Kind::Not, Label::Operator)]), rule(Rule::Member, Label::First)],
-        &[Part::SomeAhead(&[token(Kind::Minus, Label::Operator)]), rule(Rule::Member, Label::First)],
+        &[Element::Some(&[token(Kind::Not, Label::Operator)]), rule(Rule::Member, Label::First)],
+        &[Element::SomeAhead(&[token(Kind::Minus, Label::Operator)]), rule(Rule::Member, Label::First)],
     ]),
     // member
     Definition {
@@ -196,22 +196,22 @@ pub(super) const GRAMMAR: [Definition; RULES] = [
         &[plain(Kind::LeftParen), rule(Rule::Expr, Label::First), plain(Kind::RightParen)],
         &[
             token(Kind::LeftBracket, Label::Operator),
-            Part::Maybe(&[rule(Rule::ListInit, Label::List)]),
+            Element::Maybe(&[rule(Rule::ListInit, Label::List)]),
             COMMA,
             plain(Kind::RightBracket),
         ],
         &[
             token(Kind::LeftBrace, Label::Operator),
-            Part::Maybe(&[rule(Rule::MapInitializerList, Label::List)]),
+            Element::Maybe(&[rule(Rule::MapInitializerList, Label::List)]),
             COMMA,
             plain(Kind::RightBrace),
         ],
         &[
             LEADING_DOT,
             NAME,
-            Part::Many(&[plain(Kind::Dot), NAME]),
+            Element::Many(&[plain(Kind::Dot), NAME]),
             token(Kind::LeftBrace, Label::Operator),
-            Part::Maybe(&[rule(Rule::FieldInitializerList, Label::List)]),
+            Element::Maybe(&[rule(Rule::FieldInitializerList, Label::List)]),
             COMMA,
             plain(Kind::RightBrace),
         ],
@@ -220,19 +220,19 @@ pub(super) const GRAMMAR: [Definition; RULES] = [
     // exprList
     define(&[&[
         rule(Rule::Expr, Label::Next),
-        Part::Many(&[plain(Kind::Comma), rule(Rule::Expr, Label::Next)]),
+        Element::Many(&[plain(Kind::Comma), rule(Rule::Expr, Label::Next)]),
     ]]),
     // listInit
     define(&[&[
         rule(Rule::OptExpr, Label::Next),
-        Part::ManyAhead(&[plain(Kind::Comma), rule(Rule::OptExpr, Label::Next)]),
+        Element::ManyAhead(&[plain(Kind::Comma), rule(Rule::OptExpr, Label::Next)]),
     ]]),
     // fieldInitializerList
     define(&[&[
         rule(Rule::OptField, Label::Key),
         token(Kind::Colon, Label::Colon),
         rule(Rule::Expr, Label::Value),
-        Part::ManyAhead(&[
+        Element::ManyAhead(&[
             plain(Kind::Comma),
             rule(Rule::OptField, Label::Key),
             token(Kind::Colon, Label::Colon),
@@ -246,7 +246,7 @@ pub(super) const GRAMMAR: [Definition; RULES] = [
         rule(Rule::OptExpr, Label::Key),
         token(Kind::Colon, Label::Colon),
         rule(Rule::Expr, Label::Value),
-        Part::ManyAhead(&[
+        Element::ManyAhead(&[
             plain(Kind::Comma),
             rule(Rule::OptExpr, Label::Key),
             token(Kind::Colon, Label::Colon),

@@ -51,7 +51,7 @@ impl Interpreter<'_> {
                 Ok(next) => next,
                 Err(error) => {
                     self.recover(error)?;
-                    self.leave()
+                    self.exit_rule()
                 }
             };
         }
@@ -63,7 +63,7 @@ impl Interpreter<'_> {
         let automaton = self.automaton;
         let state = automaton.state(at);
         match state.kind {
-            Kind::Stop => return Ok(Ok(self.leave())),
+            Kind::Stop => return Ok(Ok(self.exit_rule())),
             Kind::Basic | Kind::BlockEnd => {}
             // Continue directly at the decision, without synchronizing a second time.
             Kind::LoopBack => {
@@ -92,7 +92,7 @@ impl Interpreter<'_> {
         match state.transitions[0] {
             Transition::Token(set, label, to) => {
                 self.state = at;
-                Ok(self.take(set, label)?.map_or(Ok(to), Err))
+                Ok(self.match_token(set, label)?.map_or(Ok(to), Err))
             }
             Transition::Call { rule, precedence, label, .. } => {
                 self.state = at;
@@ -201,7 +201,7 @@ impl Interpreter<'_> {
     }
 
     /// Closes the innermost rule and returns the state after its call.
-    fn leave(&mut self) -> Id {
+    fn exit_rule(&mut self) -> Id {
         let Some(frame) = self.frames.pop() else { return self.state };
         self.close_depth(self.tree.nodes[frame.node].rule);
         self.child(frame.label, Child::Node(frame.node));

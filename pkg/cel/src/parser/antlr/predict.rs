@@ -16,8 +16,8 @@ const MAX_WORK: usize = 5_000_000;
 /// Result of one token on a configuration set.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Nowhere,
-    To(usize),
+    NoViableAlternative,
+    ConfigSet(usize),
     Alternative(u8),
     Conflict,
 }
@@ -73,14 +73,14 @@ impl<'a> Predictor<'a> {
             match self.step(set, token.kind, full) {
                 Step::Alternative(alternative) => return Ok(Ok(alternative)),
                 Step::Conflict => return self.look_ahead(tokens, decision, true),
-                Step::Nowhere => {
+                Step::NoViableAlternative => {
                     // In full-context mode ANTLR has already seeked back to the first token.
                     let offending = if full { start } else { token };
                     return Ok(self
                         .finished(&self.sets[set])
                         .ok_or(NoViableAlternative { start, offending }));
                 }
-                Step::To(next) => set = next,
+                Step::ConfigSet(next) => set = next,
             }
             at += usize::from(token.kind != TokenKind::Eof);
         }
@@ -122,13 +122,13 @@ impl<'a> Predictor<'a> {
         let reached = self.reach(&from, kind, full);
         let single = if full { single_viable(&subsets(&reached)) } else { None };
         let step = if reached.is_empty() {
-            Step::Nowhere
+            Step::NoViableAlternative
         } else if let Some(alternative) = unique(&reached).or(single) {
             Step::Alternative(alternative)
         } else if !full && self.is_conflict(&reached) {
             Step::Conflict
         } else {
-            Step::To(self.intern(reached))
+            Step::ConfigSet(self.intern(reached))
         };
         self.steps.insert((set, kind, full), step);
         step
@@ -170,7 +170,7 @@ fn prefer_first(configs: Vec<Config>) -> Vec<Config> {
         .collect();
     let stays = |config: &Config| {
         config.alternative == 1
-            || config.keep
+            || config.precedence_filter_suppressed
             || first.get(&config.state).is_none_or(|stack| *stack != config.stack)
     };
     configs.into_iter().filter(stays).collect()

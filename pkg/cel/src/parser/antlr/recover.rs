@@ -11,7 +11,11 @@ use crate::lexer::{Kind as TokenKind, Token};
 
 impl Interpreter<'_> {
     /// Consumes a token of a set, or recovers within the rule.
-    pub(super) fn take(&mut self, set: Set, label: Label) -> Result<Option<RuleError>, ParsingAborted> {
+    pub(super) fn match_token(
+        &mut self,
+        set: Set,
+        label: Label,
+    ) -> Result<Option<RuleError>, ParsingAborted> {
         let token = self.tokens.current()?;
         if set & one(token.kind) != 0 {
             self.recovery.matched();

@@ -17,7 +17,7 @@ pub(super) struct Config {
     pub(super) outside: bool,
     /// True if it must not be dropped in favour of the first alternative at the start of a left-recursion
     /// loop.
-    pub(super) keep: bool,
+    pub(super) precedence_filter_suppressed: bool,
 }
 
 /// Error: no alternative matches.

@@ -8,7 +8,7 @@ use crate::source::Location;
 use crate::syntax::{Entry, Expr, Key, Kind};
 
 /// Offset of placeholder nodes; as a signed number it is -1.
-const NOWHERE: u32 = u32::MAX;
+const NO_OFFSET: u32 = u32::MAX;
 
 /// cel-go's error for a field without a name.
 const NO_FIELD: &str = "unsupported ident kind";
@@ -55,7 +55,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
     }
 
     fn expr(&mut self, id: Option<NodeId>) -> Visited<Expr> {
-        let Some(node) = self.unnest(id) else { return Ok(self.builder.unspecified(NOWHERE)) };
+        let Some(node) = self.unnest(id) else { return Ok(self.builder.unspecified(NO_OFFSET)) };
         match (node.rule, node.alternative) {
             (Rule::Expr, _) => self.nested(node, Self::conditional),
             (Rule::Or, _) => self.chain(node, "_||_"),
@@ -74,7 +74,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
             (Rule::Primary, 5) => self.map(node),
             (Rule::Primary, 6) => self.message(node),
             (Rule::Literal, 1..) => Ok(self.literal(node)),
-            _ => Ok(self.builder.unspecified(NOWHERE)),
+            _ => Ok(self.builder.unspecified(NO_OFFSET)),
         }
     }
 
@@ -102,7 +102,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
     fn operator(&mut self, token: Option<Token>) -> (i64, u32) {
         match token {
             Some(token) => (self.builder.id(), token.offset),
-            None => (-1, NOWHERE),
+            None => (-1, NO_OFFSET),
         }
     }
 
@@ -215,7 +215,7 @@ impl<'t, 'a> Visitor<'t, '_, 'a> {
             elements.push(expr);
         }
         let elements = self.builder.syntax.add_exprs(&elements);
-        let optional = self.builder.syntax.add_places(&places);
+        let optional = self.builder.syntax.add_optional_indices(&places);
         Ok(self.builder.syntax.add(id, offset, Kind::List { elements, optional }))
     }
 

@@ -72,7 +72,7 @@ impl Expansion<'_, '_> {
 
     fn list(&mut self, elements: &[Expr]) -> Expr {
         let elements = self.builder.syntax.add_exprs(elements);
-        let optional = self.builder.syntax.add_places(&[]);
+        let optional = self.builder.syntax.add_optional_indices(&[]);
         self.add(Kind::List { elements, optional })
     }
 
@@ -118,7 +118,7 @@ impl Expansion<'_, '_> {
         self.add(kind)
     }
 
-    fn refuse<T>(&self, at: Expr, message: &str) -> Result<T, ExpansionError> {
+    fn fail_at<T>(&self, at: Expr, message: &str) -> Result<T, ExpansionError> {
         Err((self.builder.syntax.node(at).offset, message.to_owned()))
     }
 
@@ -137,14 +137,14 @@ impl Expansion<'_, '_> {
     fn variable(&self, arg: Expr, otherwise: &str) -> Result<String, ExpansionError> {
         match self.ident_name(arg) {
             Some(name) => Ok(name),
-            None => self.refuse(arg, otherwise),
+            None => self.fail_at(arg, otherwise),
         }
     }
 
     /// Rejects a variable that would shadow the accumulator.
     fn not_accumulator(&self, arg: Expr, name: &str) -> Result<(), ExpansionError> {
         if name == self.builder.options.accumulator || name == "__result__" {
-            return self.refuse(arg, "iteration variable overwrites accumulator variable");
+            return self.fail_at(arg, "iteration variable overwrites accumulator variable");
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl Expansion<'_, '_> {
         let first = self.variable(args[0], "argument must be a simple name")?;
         let second = self.variable(args[1], "argument must be a simple name")?;
         if first == second {
-            return self.refuse(args[1], &format!("duplicate variable name: {first}"));
+            return self.fail_at(args[1], &format!("duplicate variable name: {first}"));
         }
         self.not_accumulator(args[0], &first)?;
         self.not_accumulator(args[1], &second)?;
@@ -163,7 +163,7 @@ impl Expansion<'_, '_> {
     fn has(&mut self, arg: Expr) -> Result<Expr, ExpansionError> {
         match self.builder.syntax.kind(arg) {
             Kind::Select { operand, field, .. } => Ok(self.add(Kind::Select { operand, field, test: true })),
-            _ => self.refuse(arg, "invalid argument to has() macro"),
+            _ => self.fail_at(arg, "invalid argument to has() macro"),
         }
     }
 
@@ -326,7 +326,7 @@ impl Expansion<'_, '_> {
         if matches!(self.builder.syntax.kind(target), Kind::Literal(_) | Kind::Map(_) | Kind::Struct { .. }) {
             let message =
                 "sortBy can only be applied to a list, identifier, comprehension, call or select expression";
-            return self.refuse(target, message);
+            return self.fail_at(target, message);
         }
         let range = self.copy(input);
         let keys = self.map(range, args)?;

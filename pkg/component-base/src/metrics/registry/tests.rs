@@ -9,10 +9,10 @@ static TIMES: Buckets = Buckets::seconds(&[("0.5", 500_000_000), ("1", 1_000_000
 const EVENTS: Family<Counter, 0> = Family::counter(Stability::Alpha, "events_total", "Events.", []);
 const BY_KIND: Family<Counter, 2> =
     Family::counter(Stability::Beta, "kinds_total", "By kind.", ["kind", "name"]);
-const SENT: Family<Histogram, 1> = Family::histogram(Stability::Unlevelled, "sizes", "Sizes.", ["x"], &SIZES);
+const SENT: Family<Histogram, 1> = Family::histogram(Stability::Internal, "sizes", "Sizes.", ["x"], &SIZES);
 const TOOK: Family<Histogram, 0> = Family::histogram(Stability::Stable, "took_seconds", "Time.", [], &TIMES);
 const LIMIT: Family<Gauge, 1> = Family::gauge(Stability::Experimental, "limit", "Limit.", ["level"]);
-const WAITED: Family<Summary, 0> = Family::summary(Stability::Unlevelled, "waited", "Waited.", []);
+const WAITED: Family<Summary, 0> = Family::summary(Stability::Internal, "waited", "Waited.", []);
 
 #[test]
 fn families_are_sorted_and_unused_series_omitted() {
@@ -27,7 +27,7 @@ fn families_are_sorted_and_unused_series_omitted() {
     kinds.with(["b", "never"]);
     kinds.with(["b", ""]).increment();
     kinds.with(["a", "\"\\\nü"]).add(2);
-    kinds.shown_at_zero(["c", ""]);
+    kinds.with_zero(["c", ""]);
     limit.with(["high"]).set(-1);
     events.increment();
     events.clone().add(3);
@@ -75,11 +75,11 @@ fn histogram_bounds_are_inclusive_and_follow_labels() {
          took_seconds_sum 0.75\n\
          took_seconds_count 1\n"
     );
-    let copy = took.detached();
+    let copy = took.deep_clone();
     took.observe_duration(std::time::Duration::from_secs(2));
     assert_eq!((copy.count(), took.count()), (1, 2));
     assert_eq!(took.distribution().buckets, [(0.5, 0), (1.0, 1)]);
-    copy.absorb(&took);
+    copy.add_all(&took);
     assert_eq!((copy.distribution().count, copy.distribution().sum), (3, 3.5));
 }
 
@@ -91,7 +91,7 @@ fn collected_values_are_read_on_each_scrape() {
     registry.collect(&[&WAITED, &LIMIT, &BY_KIND], move |page| {
         page.family(&WAITED).add([], Summary { sum: 0.25, count: read.get() });
         page.family(&LIMIT).add(["low"], 0.5);
-        page.family(&BY_KIND).counted(["a", "b"], 0);
+        page.family(&BY_KIND).add_nonzero(["a", "b"], 0);
     });
     value.add(2);
     assert_eq!(
@@ -114,14 +114,14 @@ fn sources_of_one_family_share_its_header() {
 
 #[test]
 fn counts_follow_their_histograms() {
-    const SENDS: Family<Counter, 1> = Family::counter(Stability::Unlevelled, "sends", "Sends.", ["x"]);
+    const SENDS: Family<Counter, 1> = Family::counter(Stability::Internal, "sends", "Sends.", ["x"]);
     let registry = MetricsRegistry::default();
     let sizes = HistogramVec::new(&SENT);
     registry.register_counts(&SENDS, &sizes);
     sizes.with(["y"]).observe(1);
     sizes.with(["unused"]);
     assert_eq!(registry.to_string(), "# HELP sends Sends.\n# TYPE sends counter\nsends{x=\"y\"} 1\n");
-    registry.add(&sizes);
+    registry.register_existing(&sizes);
     assert!(registry.to_string().contains("sizes_count{x=\"y\"} 1\n"));
 }
 

@@ -7,9 +7,9 @@ use super::*;
 
 static SECONDS: Buckets = Buckets::counts(&[("1", 1)]);
 const HITS: Family<Counter, 2> = Family::counter(Stability::Stable, "hits_total", "Hits.", ["code", "path"]);
-const WAITING: Family<Gauge, 1> = Family::gauge(Stability::Unlevelled, "waiting", "Waiting.", ["kind"]);
+const WAITING: Family<Gauge, 1> = Family::gauge(Stability::Internal, "waiting", "Waiting.", ["kind"]);
 const TOOK: Family<Histogram, 1> =
-    Family::histogram(Stability::Unlevelled, "took_seconds", "Time.", ["verb"], &SECONDS);
+    Family::histogram(Stability::Internal, "took_seconds", "Time.", ["verb"], &SECONDS);
 
 fn registry() -> MetricsRegistry {
     let registry = MetricsRegistry::default();
@@ -100,7 +100,7 @@ fn gauge_counts_once_per_replaced_value() -> Result<(), InvalidNameError> {
 
 #[test]
 fn disabled_families_are_gone_with_all_their_lines() -> Result<(), InvalidNameError> {
-    let selection = Selection::default().without(vec!["waiting".to_owned(), "nothing".to_owned()])?;
+    let selection = Selection::default().disable(vec!["waiting".to_owned(), "nothing".to_owned()])?;
     let page = registry().render(&selection);
     assert!(!page.contains("waiting"), "{page}");
     assert!(page.contains("# HELP took_seconds Time.\n"), "{page}");
@@ -118,7 +118,7 @@ fn names_of_another_form_are_refused() {
         check(key);
     }
     assert!(allowing(&[("a:b_1,c_2", "")]).is_ok());
-    let disabled = |name: &str| Selection::default().without(vec![name.to_owned()]).err();
+    let disabled = |name: &str| Selection::default().disable(vec![name.to_owned()]).err();
     assert_eq!(disabled("a b"), Some(InvalidNameError("a b".to_owned())));
     assert_eq!(disabled(""), Some(InvalidNameError(String::new())));
     assert_eq!(disabled("a:b"), None);

@@ -28,7 +28,7 @@ pub(super) struct WebhookSink {
     jobs: Mutex<Option<UnboundedSender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Number of concurrent calls in batch mode; `None` in blocking modes.
-    under_way: Option<Arc<InFlightCalls>>,
+    in_flight: Option<Arc<InFlightCalls>>,
 }
 
 #[derive(Default)]
@@ -91,8 +91,8 @@ impl WebhookSink {
         let webhook = webhook.with_metrics(calls);
         let (jobs, waiting) = unbounded_channel();
         let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(metrics))?;
-        let under_way = detached.then(Arc::default);
-        Ok(WebhookSink { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)), under_way })
+        let in_flight = detached.then(Arc::default);
+        Ok(WebhookSink { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)), in_flight })
     }
 
     fn send(&self, events: &[Event], done: Completion) -> bool {
@@ -143,7 +143,7 @@ fn weight(events: &[Event]) -> usize {
 
 impl Sink for WebhookSink {
     fn process(&self, events: &[Event]) -> bool {
-        let Some(under_way) = &self.under_way else {
+        let Some(under_way) = &self.in_flight else {
             let (waits, done) = sync_channel(1);
             return self.send(events, Completion::Waits(waits))
                 && run_blocking(|| done.recv().unwrap_or(false));

@@ -170,13 +170,13 @@ impl StoreTimes {
             })
         };
         let mut samples = page.family(&SECONDS);
-        all().for_each(|(labels, calls)| samples.used(labels, &calls.durations));
+        all().for_each(|(labels, calls)| samples.write_used(labels, &calls.durations));
         drop(samples);
         let mut samples = page.family(&ERRORS);
-        all().for_each(|(labels, calls)| samples.used(labels, &calls.failed));
+        all().for_each(|(labels, calls)| samples.write_used(labels, &calls.failed));
         drop(samples);
         let mut samples = page.family(&REQUESTS);
-        all().for_each(|(labels, calls)| samples.counted(labels, calls.durations.count()));
+        all().for_each(|(labels, calls)| samples.add_nonzero(labels, calls.durations.count()));
     }
 
     /// Returns the durations of calls by operation.
@@ -186,7 +186,7 @@ impl StoreTimes {
             let all = Histogram::new(SECONDS.buckets());
             rows.values()
                 .filter_map(|calls| calls.get(number))
-                .for_each(|calls| all.absorb(&calls.durations));
+                .for_each(|calls| all.add_all(&calls.durations));
             ((*operation).to_owned(), all.distribution())
         };
         OPERATIONS.iter().enumerate().map(sum).collect()

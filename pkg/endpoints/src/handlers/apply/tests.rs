@@ -27,7 +27,7 @@ async fn field_of_other_manager_conflicts() {
     let client = Client::start().await;
     client.patch(&path("fieldManager=m"), APPLY, &configuration("v")).await;
     let conflict = client.patch(&path("fieldManager=n"), APPLY, &configuration("w")).await;
-    assert_eq!(conflict.failure(), (409, "Conflict".to_owned()));
+    assert_eq!(conflict.code_and_reason(), (409, "Conflict".to_owned()));
     assert_eq!(conflict.json()["details"]["causes"][0]["field"], ".data.k");
 }
 
@@ -52,5 +52,5 @@ async fn omitted_field_is_removed() {
 async fn apply_needs_field_manager() {
     let client = Client::start().await;
     let answer = client.patch(&path(""), APPLY, &configuration("v")).await;
-    assert_eq!(answer.failure(), (422, "Invalid".to_owned()));
+    assert_eq!(answer.code_and_reason(), (422, "Invalid".to_owned()));
 }

@@ -36,11 +36,11 @@ impl<'a> ProxyName<'a> {
     }
 
     /// URL of a port of a host, with the scheme of the name.
-    pub(super) fn at(&self, host: &str, port: &str) -> Url {
+    pub(super) fn url(&self, host: &str, port: &str) -> Url {
         let host = host.to_owned();
         let port = port.to_owned();
         Url {
-            tls: self.https.then_some(Trust::Anyone),
+            tls: self.https.then_some(Trust::AnyServer),
             host,
             port,
             path: String::new(),
@@ -59,10 +59,10 @@ pub(super) struct Kubelet {
 
 /// Error about a node without an address of the preferred types.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no preferred addresses found; known addresses: [{known}]")]
+#[error("no preferred addresses found; known addresses: [{addresses}]")]
 pub(super) struct NoAddressError {
     /// Types and addresses of the node.
-    known: String,
+    addresses: String,
 }
 
 impl Kubelet {
@@ -78,7 +78,7 @@ impl Kubelet {
         let of_type = |wanted: &String| addresses().find(|(ty, _)| ty == wanted);
         let Some((_, host)) = types.iter().find_map(of_type) else {
             let known: Vec<String> = addresses().map(|(ty, address)| format!("{{{ty} {address}}}")).collect();
-            return Err(NoAddressError { known: known.join(" ") });
+            return Err(NoAddressError { addresses: known.join(" ") });
         };
         let port = object::get_i64(node, &["status", "daemonEndpoints", "kubeletEndpoint", "Port"]);
         let port = port.filter(|port| *port > 0).unwrap_or_else(|| usual_port.into());
@@ -177,7 +177,7 @@ pub(super) fn of_pod(named: &ProxyName<'_>, pod: &Object) -> Result<Url, Box<Sta
     };
     let address = addresses(pod).next().unwrap_or("");
     match address.parse() {
-        Ok(parsed) if is_global(parsed) => Ok(named.at(address, &port)),
+        Ok(parsed) if is_global(parsed) => Ok(named.url(address, &port)),
         _ => Err(Status::bad_request("address not allowed").into()),
     }
 }

@@ -40,7 +40,7 @@ pub(in crate::handlers) async fn log(call: &RequestScope<'_>) -> Result<Response
         return Ok(nothing);
     };
     let trust = if wanted.insecure { Trust::UnverifiedKubelet } else { Trust::Kubelet };
-    call.api.backends.logs.asked(wanted.insecure);
+    call.api.backends.logs.record_request(wanted.insecure);
     let path = location::log_path(&pod, container);
     let url = kubelet_of(call, node).await?.url(trust, path, wanted.query());
     let answer = fetch_log(call, &url).await?;

@@ -17,9 +17,9 @@ async fn generated_name_starts_with_prefix() {
 #[tokio::test]
 async fn second_create_already_exists() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
-    assert_eq!(client.post(CONFIG_MAPS, &object).await.failure(), (409, "AlreadyExists".to_owned()));
+    assert_eq!(client.post(CONFIG_MAPS, &object).await.code_and_reason(), (409, "AlreadyExists".to_owned()));
 }
 
 #[tokio::test]

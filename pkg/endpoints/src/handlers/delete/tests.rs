@@ -7,20 +7,20 @@ use crate::testing::server::{CONFIG_MAPS, Client, JSON};
 #[tokio::test]
 async fn deleted_object_is_gone() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     let answer = client.delete(&path, &json!({})).await;
     assert_eq!((answer.code, &answer.json()["status"]), (200, &json!("Success")));
-    assert_eq!(client.delete(&path, &json!({})).await.failure(), (404, "NotFound".to_owned()));
+    assert_eq!(client.delete(&path, &json!({})).await.code_and_reason(), (404, "NotFound".to_owned()));
 }
 
 #[tokio::test]
 async fn deletion_with_other_uid_conflicts() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     let answer = client.delete(&path, &json!({"preconditions": {"uid": "other"}})).await;
-    assert_eq!(answer.failure(), (409, "Conflict".to_owned()));
+    assert_eq!(answer.code_and_reason(), (409, "Conflict".to_owned()));
     assert_eq!(client.get(&path, JSON).await.code, 200);
 }
 
@@ -40,8 +40,8 @@ async fn finalizer_delays_deletion() {
 #[tokio::test]
 async fn collection_deletion_follows_selector() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
-    client.config_map("b", "y").await;
+    client.create_config_map("a", "x").await;
+    client.create_config_map("b", "y").await;
     let path = format!("{CONFIG_MAPS}?labelSelector=app%3Dx");
     assert_eq!(client.delete(&path, &json!({})).await.code, 200);
     assert_eq!(client.get(&format!("{CONFIG_MAPS}/a"), JSON).await.code, 404);

@@ -37,10 +37,10 @@ pub(super) fn allows_unready_eviction(budget: &Object) -> bool {
 /// 429 with a short retry.
 pub(super) fn retry_soon(budget: &str) -> Box<Status> {
     let message = format!("The disruption budget {budget} is still being processed by the server.");
-    refused(RETRY_SECONDS, message)
+    budget_violation(RETRY_SECONDS, message)
 }
 
-fn refused(retry_after: i32, cause: String) -> Box<Status> {
+fn budget_violation(retry_after: i32, cause: String) -> Box<Status> {
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
     let mut status = Status::too_many_requests(message, retry_after);
     let cause = Cause { reason: "DisruptionBudget".to_owned(), message: cause, ..Cause::default() };
@@ -70,7 +70,7 @@ pub(super) fn consume_disruption(budget: &mut Object, pod: &str, now: UnixTime) 
         return forbidden("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
     }
     if allowed == 0 {
-        return Err(refused(0, denial_reason(&name, budget)));
+        return Err(budget_violation(0, denial_reason(&name, budget)));
     }
     object::set(budget, &["status", "disruptionsAllowed"], allowed - 1);
     if allowed == 1 {

@@ -28,6 +28,6 @@ async fn unsupported_verb_is_method_not_allowed() {
         ("DELETE", "/api/v1/namespaces"),
     ] {
         let answer = client.send(method, path, &[], "").await;
-        assert_eq!(answer.failure(), (405, "MethodNotAllowed".to_owned()), "{method} {path}");
+        assert_eq!(answer.code_and_reason(), (405, "MethodNotAllowed".to_owned()), "{method} {path}");
     }
 }

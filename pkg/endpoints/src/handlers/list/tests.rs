@@ -9,7 +9,7 @@ use crate::testing::server::{CONFIG_MAPS, Client, JSON};
 async fn chunks_add_up_to_the_list() {
     let client = Client::start().await;
     for name in ["a", "b", "c", "d", "e"] {
-        client.config_map(name, "x").await;
+        client.create_config_map(name, "x").await;
     }
     let mut seen = Vec::new();
     let mut revisions = Vec::new();
@@ -35,7 +35,7 @@ async fn chunks_add_up_to_the_list() {
 async fn selectors_filter_lists() {
     let client = Client::start().await;
     for (name, app) in [("a", "x"), ("b", "y"), ("c", "x")] {
-        client.config_map(name, app).await;
+        client.create_config_map(name, app).await;
     }
     for (query, expected) in [
         ("labelSelector=app%3Dx", &["a", "c"][..]),
@@ -62,6 +62,6 @@ async fn invalid_list_options_are_bad_requests() {
         "limit=x",
     ] {
         let answer = client.get(&format!("{CONFIG_MAPS}?{query}"), JSON).await;
-        assert_eq!(answer.failure(), (400, "BadRequest".to_owned()), "{query}");
+        assert_eq!(answer.code_and_reason(), (400, "BadRequest".to_owned()), "{query}");
     }
 }

@@ -11,7 +11,7 @@ const STRATEGIC: &str = "application/strategic-merge-patch+json";
 #[tokio::test]
 async fn patch_types_change_the_object() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     let cases = [
         (JSON_PATCH, json!([{"op": "add", "path": "/data/l", "value": "1"}]), json!({"k": "v", "l": "1"})),
@@ -27,24 +27,24 @@ async fn patch_types_change_the_object() {
 #[tokio::test]
 async fn failed_test_operation_is_unprocessable() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let patch = json!([{"op": "test", "path": "/data/k", "value": "w"}]);
     let answer = client.patch(&format!("{CONFIG_MAPS}/a"), JSON_PATCH, &patch).await;
-    assert_eq!(answer.failure(), (422, "Invalid".to_owned()));
+    assert_eq!(answer.code_and_reason(), (422, "Invalid".to_owned()));
 }
 
 #[tokio::test]
 async fn patch_of_missing_object_is_not_found() {
     let client = Client::start().await;
     let answer = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &json!({})).await;
-    assert_eq!(answer.failure(), (404, "NotFound".to_owned()));
+    assert_eq!(answer.code_and_reason(), (404, "NotFound".to_owned()));
 }
 
 #[tokio::test]
 async fn patch_with_stale_revision_conflicts() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let patch = json!({"metadata": {"resourceVersion": "1"}, "data": {"k": "w"}});
     let answer = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &patch).await;
-    assert_eq!(answer.failure(), (409, "Conflict".to_owned()));
+    assert_eq!(answer.code_and_reason(), (409, "Conflict".to_owned()));
 }

@@ -8,17 +8,17 @@ use crate::testing::server::{CONFIG_MAPS, Client, JSON};
 async fn stale_put_conflicts() {
     let client = Client::start().await;
     let path = format!("{CONFIG_MAPS}/a");
-    let first = client.config_map("a", "x").await;
+    let first = client.create_config_map("a", "x").await;
     let mut second = first.clone();
     second["data"] = json!({"k": "w"});
     assert_eq!(client.put(&path, &second).await.code, 200);
-    assert_eq!(client.put(&path, &first).await.failure(), (409, "Conflict".to_owned()));
+    assert_eq!(client.put(&path, &first).await.code_and_reason(), (409, "Conflict".to_owned()));
 }
 
 #[tokio::test]
 async fn put_without_revision_overwrites() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
     let put = client.put(&path, &object).await;
@@ -28,16 +28,16 @@ async fn put_without_revision_overwrites() {
 #[tokio::test]
 async fn unchanged_put_keeps_revision() {
     let client = Client::start().await;
-    let made = client.config_map("a", "x").await;
+    let made = client.create_config_map("a", "x").await;
     assert_eq!(client.put(&format!("{CONFIG_MAPS}/a"), &made).await.json(), made);
 }
 
 #[tokio::test]
 async fn body_and_path_must_match() {
     let client = Client::start().await;
-    let mut made = client.config_map("a", "x").await;
+    let mut made = client.create_config_map("a", "x").await;
     made["metadata"]["name"] = json!("b");
     let path = format!("{CONFIG_MAPS}/a");
     let answer = client.send("PUT", &path, &[("content-type", JSON)], made.to_string()).await;
-    assert_eq!(answer.failure(), (400, "BadRequest".to_owned()));
+    assert_eq!(answer.code_and_reason(), (400, "BadRequest".to_owned()));
 }

@@ -33,7 +33,7 @@ impl Frames {
 
 async fn watch(client: &Client, query: &str, accept: &str) -> (String, Frames) {
     let path = format!("{CONFIG_MAPS}?watch=true&labelSelector=app&{query}");
-    let response = client.open("GET", &path, &[("accept", accept)], "").await;
+    let response = client.send_streaming("GET", &path, &[("accept", accept)], "").await;
     assert_eq!(response.status(), 200);
     let media_type = response.headers()["content-type"].to_str().unwrap().to_owned();
     (media_type, Frames { body: response.into_body(), read: Vec::new() })
@@ -42,7 +42,7 @@ async fn watch(client: &Client, query: &str, accept: &str) -> (String, Frames) {
 #[tokio::test]
 async fn json_frames_are_lines() {
     let client = Client::start().await;
-    let made = client.config_map("a", "x").await;
+    let made = client.create_config_map("a", "x").await;
     let (media_type, mut frames) = watch(&client, "", JSON).await;
     assert_eq!(media_type, JSON);
     assert_eq!(frames.json().await, ("ADDED".to_owned(), made));
@@ -55,7 +55,7 @@ async fn json_frames_are_lines() {
 #[tokio::test]
 async fn protobuf_frames_are_length_prefixed() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let (media_type, mut frames) = watch(&client, "", PROTOBUF).await;
     assert_eq!(media_type, format!("{PROTOBUF};stream=watch"));
     let frame = frames
@@ -72,7 +72,7 @@ async fn protobuf_frames_are_length_prefixed() {
 #[tokio::test]
 async fn the_end_of_the_initial_state_is_marked() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let (_, mut frames) = watch(&client, query, JSON).await;
     assert_eq!(frames.json().await.0, "ADDED");
@@ -84,8 +84,8 @@ async fn the_end_of_the_initial_state_is_marked() {
 #[tokio::test]
 async fn watch_from_version_sends_later_events() {
     let client = Client::start().await;
-    let made = client.config_map("a", "x").await;
-    let later = client.config_map("b", "x").await;
+    let made = client.create_config_map("a", "x").await;
+    let later = client.create_config_map("b", "x").await;
     let from = made["metadata"]["resourceVersion"].as_str().unwrap();
     let (_, mut frames) = watch(&client, &format!("resourceVersion={from}"), JSON).await;
     assert_eq!(frames.json().await, ("ADDED".to_owned(), later));

@@ -14,13 +14,13 @@ pub(in crate::openapi) fn document(swagger: &Value) -> Vec<u8> {
         m.text(1, &swagger["info"]["title"]);
         m.text(2, &swagger["info"]["version"]);
     });
-    out.message(8, |m| m.named(2, &swagger["paths"], path_item));
-    out.message(9, |m| m.named(1, &swagger["definitions"], schema));
-    out.message(10, |m| m.named(1, &swagger["parameters"], parameter));
+    out.message(8, |m| m.named_members(2, &swagger["paths"], path_item));
+    out.message(9, |m| m.named_members(1, &swagger["definitions"], schema));
+    out.message(10, |m| m.named_members(1, &swagger["parameters"], parameter));
     for requirement in elements(&swagger["security"]) {
-        out.message(12, |m| m.named(1, requirement, |m, scopes| m.texts(1, scopes)));
+        out.message(12, |m| m.named_members(1, requirement, |m, scopes| m.texts(1, scopes)));
     }
-    out.message(13, |m| m.named(1, &swagger["securityDefinitions"], security_definition));
+    out.message(13, |m| m.named_members(1, &swagger["securityDefinitions"], security_definition));
     out.0
 }
 
@@ -52,7 +52,7 @@ fn operation(m: &mut Message, operation: &Value) {
     m.texts(7, &operation["consumes"]);
     parameters(m, 8, &operation["parameters"]);
     m.message(9, |m| {
-        m.named(1, &operation["responses"], |m, response| {
+        m.named_members(1, &operation["responses"], |m, response| {
             m.message(1, |m| {
                 m.text(1, &response["description"]);
                 if let Some(schema) = response.get("schema") {
@@ -122,7 +122,7 @@ fn schema(m: &mut Message, schema: &Value) {
         m.message(23, |m| m.message(1, |m| self::schema(m, items)));
     }
     if let Some(properties) = schema.get("properties") {
-        m.message(25, |m| m.named(1, properties, self::schema));
+        m.message(25, |m| m.named_members(1, properties, self::schema));
     }
     m.extensions(31, schema);
 }

@@ -13,14 +13,16 @@ pub(in crate::openapi) fn document(document: &Value) -> Vec<u8> {
         m.text(1, &document["info"]["title"]);
         m.text(6, &document["info"]["version"]);
     });
-    out.message(4, |m| m.named(1, &document["paths"], path_item));
+    out.message(4, |m| m.named_members(1, &document["paths"], path_item));
     out.message(5, |m| {
         let components = &document["components"];
         if let Some(schemas) = components.get("schemas") {
-            m.message(1, |m| m.named(1, schemas, schema_or_reference));
+            m.message(1, |m| m.named_members(1, schemas, schema_or_reference));
         }
         if let Some(schemes) = components.get("securitySchemes") {
-            m.message(7, |m| m.named(1, schemes, |m, scheme| m.message(1, |m| security_scheme(m, scheme))));
+            m.message(7, |m| {
+                m.named_members(1, schemes, |m, scheme| m.message(1, |m| security_scheme(m, scheme)))
+            });
         }
     });
     out.0
@@ -58,7 +60,7 @@ fn operation(m: &mut Message, operation: &Value) {
         });
     }
     m.message(8, |m| {
-        m.named(2, &operation["responses"], |m, response| {
+        m.named_members(2, &operation["responses"], |m, response| {
             m.message(1, |m| {
                 m.text(1, &response["description"]);
                 media_types(m, 3, response);
@@ -72,7 +74,7 @@ fn operation(m: &mut Message, operation: &Value) {
 fn media_types(m: &mut Message, number: u32, holder: &Value) {
     if let Some(content) = holder.get("content") {
         m.message(number, |m| {
-            m.named(1, content, |m, media_type| {
+            m.named_members(1, content, |m, media_type| {
                 m.message(1, |m| schema_or_reference(m, &media_type["schema"]));
             });
         });
@@ -136,7 +138,7 @@ fn schema(m: &mut Message, schema: &Value) {
         m.message(30, |m| m.message(1, |m| schema_or_reference(m, items)));
     }
     if let Some(properties) = schema.get("properties") {
-        m.message(31, |m| m.named(1, properties, schema_or_reference));
+        m.message(31, |m| m.named_members(1, properties, schema_or_reference));
     }
     match schema.get("additionalProperties") {
         None => {}

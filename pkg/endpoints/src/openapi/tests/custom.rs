@@ -18,7 +18,7 @@ fn spec(group: &str, kind: &str, schema: &Value) -> Value {
 }
 
 fn serving(specs: &[Value]) -> OpenApi {
-    OpenApi::new(Arc::new(builtin(false).with(group(specs))), clock())
+    OpenApi::new(Arc::new(builtin(false).with_group(group(specs))), clock())
 }
 
 fn recorded() -> Value {
@@ -122,9 +122,9 @@ fn custom_document_is_stable() {
 #[test]
 fn new_crd_keeps_documents_of_other_groups() {
     let widgets = spec("toys.example.com", "Widget", &json!({"type": "object"}));
-    let catalog = builtin(false).with(group(std::slice::from_ref(&widgets)));
+    let catalog = builtin(false).with_group(group(std::slice::from_ref(&widgets)));
     let before = OpenApi::new(Arc::new(catalog.clone()), clock());
-    let other = catalog.with(group(&[spec("other.example.com", "Doll", &json!({"type": "object"}))]));
+    let other = catalog.with_group(group(&[spec("other.example.com", "Doll", &json!({"type": "object"}))]));
     let after = before.with_catalog(Arc::new(other.clone()));
     let same = |before: &OpenApi, after: &OpenApi, path: &str| {
         Arc::ptr_eq(before.entry(path).unwrap(), after.entry(path).unwrap())
@@ -139,12 +139,15 @@ fn new_crd_keeps_documents_of_other_groups() {
     let path = "apis/toys.example.com/v1";
     let old = tag(&after, path);
     let changed = json!({"type": "object", "properties": {"spec": {"type": "object"}}});
-    let third =
-        after.with_catalog(Arc::new(other.with(group(&[spec("toys.example.com", "Widget", &changed)]))));
+    let third = after.with_catalog(Arc::new(other.with_group(group(&[spec(
+        "toys.example.com",
+        "Widget",
+        &changed,
+    )]))));
     assert!(!same(&after, &third, path));
     assert_ne!(tag(&third, path), old);
     assert!(same(&after, &third, "apis/other.example.com/v1") && same(&after, &third, "apis/apps/v1"));
     let without = Group { versions: Vec::new(), ..group(&[widgets]) };
-    let last = third.with_catalog(Arc::new(other.with(without)));
+    let last = third.with_catalog(Arc::new(other.with_group(without)));
     assert!(last.entry(path).is_none());
 }

@@ -88,14 +88,14 @@ fn a_compressed_list_inflates_to_itself() {
 fn second_request_fills_cache_for_any_head() {
     let lists = CompressedLists::new(1 << 20);
     let list = wanted(&lists, "a", 5);
-    assert!(list.rest().is_none());
+    assert!(list.cached_items().is_none());
     let first = list.clone().miss();
     assert!(first.is_none(), "once is not worth it");
     let second = list.clone().miss();
     assert!(second.is_some());
     assert!(list.clone().miss().is_none(), "one is enough");
     make(20_000, second);
-    let rest = list.rest().unwrap();
+    let rest = list.cached_items().unwrap();
     assert_eq!(rest.plain_len(), plain("", 20_000).len());
     let body = CachedBody::new(b"another head", rest);
     let size = body.size_hint().exact().unwrap();
@@ -109,12 +109,12 @@ fn another_version_is_another_list() {
     let lists = CompressedLists::new(1 << 20);
     wanted(&lists, "a", 5).miss();
     make(100, wanted(&lists, "a", 5).miss());
-    assert!(wanted(&lists, "a", 6).rest().is_none());
+    assert!(wanted(&lists, "a", 6).cached_items().is_none());
     assert!(wanted(&lists, "a", 4).miss().is_none(), "the past does not displace the present");
-    assert!(wanted(&lists, "a", 5).rest().is_some());
+    assert!(wanted(&lists, "a", 5).cached_items().is_some());
     assert!(wanted(&lists, "a", 6).miss().is_none());
-    assert!(wanted(&lists, "a", 5).rest().is_none());
-    assert_eq!(lists.with(|lists| lists.bytes), 0);
+    assert!(wanted(&lists, "a", 5).cached_items().is_none());
+    assert_eq!(lists.with_lock(|lists| lists.bytes), 0);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn aborted_list_can_be_cached_later() {
     let list = wanted(&lists, "a", 5);
     list.clone().miss();
     drop(list.clone().miss());
-    assert!(list.rest().is_none());
+    assert!(list.cached_items().is_none());
     assert!(list.miss().is_some());
 }
 
@@ -133,22 +133,22 @@ fn budget_evicts_oldest_first() {
         let lists = CompressedLists::new(usize::MAX);
         wanted(&lists, "a", 1).miss();
         make(20_000, wanted(&lists, "a", 1).miss());
-        lists.with(|lists| lists.bytes)
+        lists.with_lock(|lists| lists.bytes)
     };
     let lists = CompressedLists::new(one * 2);
     for name in ["a", "b", "c"] {
         wanted(&lists, name, 1).miss();
         make(20_000, wanted(&lists, name, 1).miss());
-        assert!(wanted(&lists, name, 1).rest().is_some());
-        assert!(wanted(&lists, "b", 1).rest().is_some() || name == "a");
+        assert!(wanted(&lists, name, 1).cached_items().is_some());
+        assert!(wanted(&lists, "b", 1).cached_items().is_some() || name == "a");
     }
-    assert!(wanted(&lists, "a", 1).rest().is_none());
-    assert_eq!(lists.with(|lists| lists.bytes), one * 2);
+    assert!(wanted(&lists, "a", 1).cached_items().is_none());
+    assert_eq!(lists.with_lock(|lists| lists.bytes), one * 2);
     let small = CompressedLists::new(one - 1);
     wanted(&small, "a", 1).miss();
     make(20_000, wanted(&small, "a", 1).miss());
-    assert!(wanted(&small, "a", 1).rest().is_none());
-    assert_eq!(small.with(|lists| lists.bytes), 0);
+    assert!(wanted(&small, "a", 1).cached_items().is_none());
+    assert_eq!(small.with_lock(|lists| lists.bytes), 0);
 }
 
 #[test]
@@ -157,5 +157,5 @@ fn number_of_names_is_bounded() {
     for at in 0..LISTS_MAX + 10 {
         wanted(&lists, &at.to_string(), 1).miss();
     }
-    assert_eq!(lists.with(|lists| lists.lists.len()), LISTS_MAX);
+    assert_eq!(lists.with_lock(|lists| lists.lists.len()), LISTS_MAX);
 }

@@ -49,7 +49,7 @@ fn body(events: Vec<WatchEvent>, ends: bool, drain: &WatchDrain) -> WatchBody<Sc
         Encoder::of(stored.endpoint, Format::Json, Shape::Whole),
         drain.register_watch(),
         Arc::default(),
-        Listing { scope: Scope::Cluster, begun: Instant::now(), spans: None },
+        Listing { scope: Scope::Cluster, started_at: Instant::now(), spans: None },
     )
 }
 

@@ -70,7 +70,7 @@ fn validation_errors_match_upstream() {
     let mut wrong = 0;
     for_each(|left, _, ty, answers| {
         for (duplicates, answer) in
-            [(Duplicates::Refuse, "invalid"), (Duplicates::Allow, "invalidAllowingDuplicates")]
+            [(Duplicates::Reject, "invalid"), (Duplicates::Allow, "invalidAllowingDuplicates")]
         {
             let ours = validate(left, ty, duplicates).err().map(sorted);
             assert_eq!(ours.as_ref(), answers.get(answer), "{left}");
@@ -153,7 +153,7 @@ fn merge_removes_nothing() {
     for_each_valid(|left, right, ty, answers| {
         // Values with several forms may change their form, and duplicates become one item.
         let forms = left.get("any").or(left.get("anyset")).or(left.get("ios")).or(left.get("free")).is_some();
-        if forms || answers.get("merged").is_none() || validate(left, ty, Duplicates::Refuse).is_err() {
+        if forms || answers.get("merged").is_none() || validate(left, ty, Duplicates::Reject).is_err() {
             return;
         }
         let merged = merge(left, right.clone(), ty).unwrap();
@@ -166,7 +166,7 @@ fn merge_removes_nothing() {
 fn type_errors_display_like_go() {
     let check = |kind: &str, value: Value, expected: &str| {
         let ty = TypeRef::builtin(builtin::kind("v1", kind).unwrap());
-        let error = validate(&value, ty, Duplicates::Refuse).unwrap_err();
+        let error = validate(&value, ty, Duplicates::Reject).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
     check(
@@ -211,7 +211,7 @@ fn items_without_identity_are_rejected() {
     let set = json!({"type": "array", "items": {}, "x-kubernetes-list-type": "set"});
     let check = |schema: &Value, value: Value, expected: &str| {
         let schema = Schema::from_openapi(schema, false).unwrap();
-        let error = validate(&value, schema.type_ref(), Duplicates::Refuse).unwrap_err();
+        let error = validate(&value, schema.type_ref(), Duplicates::Reject).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
     check(
@@ -240,7 +240,7 @@ fn items_without_identity_are_rejected() {
 fn errors_are_limited() {
     let ty = TypeRef::builtin(builtin::kind("v1", "ConfigMap").unwrap());
     let data: Object = (0..5000).map(|at| (at.to_string(), json!(1))).collect();
-    let errors = validate(&json!({ "data": data }), ty, Duplicates::Refuse).unwrap_err();
+    let errors = validate(&json!({ "data": data }), ty, Duplicates::Reject).unwrap_err();
     assert_eq!(errors.0.len(), 1000);
     assert!(errors.0.iter().all(|error| error.path.starts_with(".data.")));
 }

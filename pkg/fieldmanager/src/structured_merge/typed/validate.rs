@@ -15,7 +15,7 @@ pub enum Duplicates {
     /// Duplicates are valid.
     Allow,
     /// Duplicates are errors.
-    Refuse,
+    Reject,
 }
 
 /// Validates a value against a type.
@@ -85,7 +85,7 @@ fn walk_list(items: &[Value], list: &List, duplicates: Duplicates, errors: &mut 
     let keyer = Keyer::of(list);
     let repeated = match duplicates {
         Duplicates::Allow => Vec::new(),
-        Duplicates::Refuse => repeated(items, &keyer),
+        Duplicates::Reject => repeated(items, &keyer),
     };
     for (at, item) in items.iter().enumerate() {
         let key = match keyer.key(item) {

@@ -1,15 +1,15 @@
 //! Defaults of CRDs by version.
 
 use crate::admissionregistration::defaults::service_reference;
-use crate::defaults::fill::{if_nil, if_present, if_zero, is_zero, text, within};
+use crate::defaults::fill::{default_struct, if_nil, if_present, if_zero, is_zero, text};
 use crate::defaults::object::Object;
 use api::tree::{self, child, children, flag};
 use jsontree::json;
 use schema::object::{self, Object as Tree, get_list};
 
 pub(super) fn definition(definition: &mut Object) {
-    within(definition, "spec", |spec| {
-        within(spec, "names", names);
+    default_struct(definition, "spec", |spec| {
+        default_struct(spec, "names", names);
         if_nil(spec, "conversion", json!({"strategy": "None"}));
         if_present(spec, "conversion", |conversion| {
             if_present(conversion, "webhook", |webhook| {
@@ -21,9 +21,9 @@ pub(super) fn definition(definition: &mut Object) {
 }
 
 pub(super) fn definition_v1beta1(definition: &mut Object) {
-    within(definition, "spec", |spec| {
+    default_struct(definition, "spec", |spec| {
         if_zero(spec, "scope", "Namespaced");
-        within(spec, "names", names);
+        default_struct(spec, "names", names);
         spec.decoded(only_version);
         if_nil(spec, "conversion", json!({"strategy": "None"}));
         if_present(spec, "conversion", |conversion| {

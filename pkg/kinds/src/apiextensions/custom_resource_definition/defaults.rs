@@ -22,7 +22,7 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// fields. Rules are those of release 1.`minor`.
 pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, minor: u32, errors: &mut ErrorList) {
     let compiled = Node::compile(schema, Literals::Texts);
-    let place = Place { root: true, metadata: false };
+    let place = DefaultContext { root: true, metadata: false };
     let mut judge = DefaultValidator { pruned, minor, budget: COST_MAX, errors };
     judge.node(path, schema, &compiled, place);
 }
@@ -37,13 +37,13 @@ struct DefaultValidator<'e> {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct DefaultContext {
     root: bool,
     metadata: bool,
 }
 
 impl DefaultValidator<'_> {
-    fn node(&mut self, path: &Path<'_>, schema: &Object, compiled: &Node, place: Place) {
+    fn node(&mut self, path: &Path<'_>, schema: &Object, compiled: &Node, place: DefaultContext) {
         let embedded = place.root || flag(schema, EMBEDDED);
         let metadata = place.metadata && !embedded;
         if let Some(default) = default_of(schema) {
@@ -63,11 +63,11 @@ impl DefaultValidator<'_> {
         }
         // Defaults of map values are not checked.
         if let (Some(items), Some(compiled)) = (child(schema, "items"), compiled.items()) {
-            self.node(&path.child("items"), items, compiled, Place { root: false, metadata });
+            self.node(&path.child("items"), items, compiled, DefaultContext { root: false, metadata });
         }
         for (name, property) in properties(schema) {
             let metadata = metadata || embedded && META.contains(&name);
-            let place = Place { root: false, metadata };
+            let place = DefaultContext { root: false, metadata };
             let Some(compiled) = compiled.property(name) else { continue };
             self.node(&path.child("properties").key(name), property, compiled, place);
         }

@@ -215,7 +215,8 @@ fn validation_rule(path: &Path<'_>, schema: &Object, rule: &Object, errors: &mut
         wrong("must not contain line breaks");
     }
     // A rejected schema already has errors.
-    if structural::refusal(schema).is_none() && field_path::resolve(field, schema, Brackets::Allowed).is_err()
+    if structural::rejection_reason(schema).is_none()
+        && field_path::resolve(field, schema, Brackets::Allowed).is_err()
     {
         wrong("must be a valid path");
     }

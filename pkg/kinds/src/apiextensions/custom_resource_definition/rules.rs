@@ -144,11 +144,11 @@ impl<'o> Compiler<'o> {
                 rule_is_stored: self.texts.rules.contains(expression),
                 message_is_stored: self.texts.messages.contains(message),
             });
-            self.judge(&path.index(index), rule, &compiled, scope);
+            self.check_rule(&path.index(index), rule, &compiled, scope);
         }
     }
 
-    fn judge(&mut self, path: &Path<'_>, rule: &Object, compiled: &CompiledRule, scope: Scope<'_>) {
+    fn check_rule(&mut self, path: &Path<'_>, rule: &Object, compiled: &CompiledRule, scope: Scope<'_>) {
         let rule_path = path.child("rule");
         let cost = compiled.max_cost.saturating_mul(scope.cardinality.unwrap_or(compiled.max_cardinality));
         self.charge(&rule_path, "estimated rule cost", cost);

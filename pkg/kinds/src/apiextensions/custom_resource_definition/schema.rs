@@ -1,7 +1,7 @@
 //! The OpenAPI schema of a version: supported features, and requirements of extensions.
 
 use super::rules::{Compiler, Scope};
-use super::subschemas::{is_given, named, properties, schemas};
+use super::subschemas::{is_given, map_entries, properties, schemas};
 use super::validation_rules::ValidationRules;
 use super::{defaults, extensions, structural};
 use crate::validation::go_value::go_value;
@@ -60,7 +60,7 @@ pub(super) fn validate(
     let mut refusal = None;
     let mut scope = None;
     if rules.structural {
-        refusal = structural::refusal(schema);
+        refusal = structural::rejection_reason(schema);
         if refusal.is_none() {
             let mut wrong = structural::validate(path, schema);
             if wrong.is_empty() {
@@ -72,7 +72,14 @@ pub(super) fn validate(
         }
     }
     let mut compiler = Compiler::new(rules.releases, rules.stored, rules.is_schema_unchanged(version));
-    node(path, schema, Place { root: true, scope, ..Place::default() }, rules, &mut compiler, &mut found);
+    node(
+        path,
+        schema,
+        SchemaContext { root: true, scope, ..SchemaContext::default() },
+        rules,
+        &mut compiler,
+        &mut found,
+    );
     let (wrong_rules, total) = compiler.finish(path);
     found.append(wrong_rules);
     // Other errors report the same problem, with the path of the field.
@@ -122,7 +129,7 @@ pub(super) fn has_kubernetes_extensions(schema: &Object) -> bool {
 
 /// Position of a schema in the schema of a definition.
 #[derive(Clone, Copy, Default)]
-struct Place<'p> {
+struct SchemaContext<'p> {
     root: bool,
     inside_metadata: bool,
     /// Reason why a default is not allowed.
@@ -144,7 +151,7 @@ enum NoDefault<'p> {
 fn node(
     path: &Path<'_>,
     schema: &Object,
-    place: Place<'_>,
+    place: SchemaContext<'_>,
     rules: &ValidationRules<'_>,
     compiler: &mut Compiler<'_>,
     errors: &mut ErrorList,
@@ -156,7 +163,7 @@ fn node(
         errors.push(Error::forbidden(&path.child("uniqueItems"), detail));
     }
     let scope = place.scope.map(|scope| scope.inside(schema));
-    let inner = Place { root: false, scope, ..place };
+    let inner = SchemaContext { root: false, scope, ..place };
     let own = properties(schema);
     if let Some(additional) = schema.get("additionalProperties").filter(|value| !value.is_null()) {
         let path = path.child("additionalProperties");
@@ -166,7 +173,7 @@ fn node(
         }
         if let Some(schema) = additional.as_object() {
             let no_default = inner.inside_metadata.then_some(NoDefault::MapInMetadata).or(inner.no_default);
-            node(&path, schema, Place { no_default, ..inner }, rules, compiler, errors);
+            node(&path, schema, SchemaContext { no_default, ..inner }, rules, compiler, errors);
         }
     }
     for (name, property) in properties(schema) {
@@ -181,7 +188,7 @@ fn node(
         node(&path.child("properties").key(name), property, inner, rules, compiler, errors);
     }
     // Rules below these keywords do not apply to the value.
-    let junctor = Place { scope: None, ..inner };
+    let junctor = SchemaContext { scope: None, ..inner };
     if let Some(not) = child(schema, "not") {
         node(&path.child("not"), not, junctor, rules, compiler, errors);
     }
@@ -190,11 +197,11 @@ fn node(
             node(&path.child(member).index(index), each, junctor, rules, compiler, errors);
         }
     }
-    for (name, each) in named(schema, "definitions") {
+    for (name, each) in map_entries(schema, "definitions") {
         node(&path.child("definitions").key(name), each, junctor, rules, compiler, errors);
     }
-    items(path, schema, Place { scope: place.scope, ..inner }, rules, compiler, errors);
-    for (name, each) in named(schema, "dependencies") {
+    items(path, schema, SchemaContext { scope: place.scope, ..inner }, rules, compiler, errors);
+    for (name, each) in map_entries(schema, "dependencies") {
         node(&path.child("dependencies").key(name), each, junctor, rules, compiler, errors);
     }
     extensions::validate(path, schema, rules, errors);
@@ -207,12 +214,12 @@ fn node(
 fn items(
     path: &Path<'_>,
     schema: &Object,
-    place: Place<'_>,
+    place: SchemaContext<'_>,
     rules: &ValidationRules<'_>,
     compiler: &mut Compiler<'_>,
     errors: &mut ErrorList,
 ) {
-    let inner = Place { scope: place.scope.map(|scope| scope.items(schema, path)), ..place };
+    let inner = SchemaContext { scope: place.scope.map(|scope| scope.items(schema, path)), ..place };
     let items = path.child("items");
     for (index, each) in schemas(schema, "items").enumerate() {
         match child(schema, "items") {
@@ -225,7 +232,7 @@ fn items(
 fn unsupported(
     path: &Path<'_>,
     schema: &Object,
-    place: Place<'_>,
+    place: SchemaContext<'_>,
     rules: &ValidationRules<'_>,
     errors: &mut ErrorList,
 ) {

@@ -4,7 +4,7 @@
 mod completeness;
 mod junctors;
 
-use super::subschemas::{is_given, named, properties, property, schemas};
+use super::subschemas::{is_given, map_entries, properties, property, schemas};
 use api::tree::{child, flag, is_set, list, maybe_flag, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use jsontree::Value;
@@ -15,7 +15,7 @@ pub(super) const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
 /// Returns the reason why a schema cannot be converted to a structural one: it has unsupported members.
-pub(super) fn refusal(schema: &Object) -> Option<String> {
+pub(super) fn rejection_reason(schema: &Object) -> Option<String> {
     for member in
         ["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"]
     {
@@ -30,7 +30,7 @@ pub(super) fn refusal(schema: &Object) -> Option<String> {
         }
     }
     let junctors = ["not", "allOf", "anyOf", "oneOf"].into_iter().flat_map(|member| schemas(schema, member));
-    if let Some(found) = junctors.filter_map(refusal).next() {
+    if let Some(found) = junctors.filter_map(rejection_reason).next() {
         return Some(found);
     }
     if maybe_flag(schema, PRESERVE) == Some(false) {
@@ -40,12 +40,12 @@ pub(super) fn refusal(schema: &Object) -> Option<String> {
         return Some("OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned());
     }
     let items = child(schema, "items").into_iter();
-    let properties = named(schema, "properties").map(|(_, property)| property);
-    items.chain(properties).chain(child(schema, "additionalProperties")).find_map(refusal)
+    let properties = map_entries(schema, "properties").map(|(_, property)| property);
+    items.chain(properties).chain(child(schema, "additionalProperties")).find_map(rejection_reason)
 }
 
 pub(super) fn is_structural(schema: &Object) -> bool {
-    refusal(schema).is_none() && validate(&Path::NIL, schema).is_empty()
+    rejection_reason(schema).is_none() && validate(&Path::NIL, schema).is_empty()
 }
 
 /// Returns the errors that keep a schema from being structural, in the order of their texts.

@@ -9,7 +9,7 @@ use schema::object::Object;
 const DIRECT: [&str; 7] =
     ["items", "allOf", "anyOf", "oneOf", "not", "additionalProperties", "additionalItems"];
 /// Members with schemas by name.
-const NAMED: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
+const SCHEMA_MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
 
 /// Returns the schema of a spec (`member` is `validation`) or of a version (`member` is `schema`).
 pub(super) fn schema_in<'o>(holder: &'o Object, member: &str) -> Option<&'o Object> {
@@ -29,7 +29,7 @@ pub(super) fn roots(spec: &Object) -> impl Iterator<Item = &Object> {
 
 fn any(schema: &Object, holds: &dyn Fn(&Object) -> bool) -> bool {
     let direct = DIRECT.iter().flat_map(|member| schemas(schema, member));
-    let named = NAMED.iter().filter_map(|member| child(schema, member));
+    let named = SCHEMA_MAPS.iter().filter_map(|member| child(schema, member));
     let named = named.flat_map(|schemas| schemas.values().filter_map(Value::as_object));
     holds(schema) || direct.chain(named).any(|schema| any(schema, holds))
 }
@@ -42,11 +42,11 @@ pub(super) fn schemas<'o>(schema: &'o Object, member: &str) -> impl Iterator<Ite
 
 /// Iterates over the properties of a schema, by name.
 pub(super) fn properties(schema: &Object) -> impl Iterator<Item = (&str, &Object)> {
-    named(schema, "properties")
+    map_entries(schema, "properties")
 }
 
 /// Iterates over the schemas of a member with schemas by name.
-pub(super) fn named<'o>(
+pub(super) fn map_entries<'o>(
     schema: &'o Object,
     member: &str,
 ) -> impl Iterator<Item = (&'o str, &'o Object)> + use<'o> {

@@ -134,7 +134,7 @@ pub(super) fn selectable_fields(
     errors: &mut ErrorList,
 ) {
     let Some(schema) = schema else { return };
-    if let Some(refusal) = structural::refusal(schema) {
+    if let Some(refusal) = structural::rejection_reason(schema) {
         errors.push(Error::invalid(schema_path, "", refusal));
         return;
     }

@@ -6,14 +6,14 @@ use api::table::view::View;
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
     Column::text("Service", |object, _| service(object).into())
-        .described("The reference to the service that hosts this API endpoint."),
+        .with_description("The reference to the service that hosts this API endpoint."),
     Column::text("Available", |object, _| available(object).into())
-        .described("Whether this service is available."),
+        .with_description("Whether this service is available."),
     AGE,
 ];
 
 fn service(object: View<'_>) -> String {
-    let service = object.at("spec.service");
+    let service = object.get_path("spec.service");
     if !service.exists() {
         return "Local".to_owned();
     }
@@ -21,7 +21,7 @@ fn service(object: View<'_>) -> String {
 }
 
 fn available(object: View<'_>) -> String {
-    let Some(condition) = object.at("status.conditions").condition("Available") else {
+    let Some(condition) = object.get_path("status.conditions").condition("Available") else {
         return "Unknown".to_owned();
     };
     match (condition.get("status").text(), condition.get("reason").text()) {

@@ -6,14 +6,15 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Controller", |object, _| controller(object).into()).described("Controller of the object"),
+    Column::text("Controller", |object, _| controller(object).into())
+        .with_description("Controller of the object"),
     Column::text("Revision", |object, _| object.get("revision").int().into())
-        .described_as("io.k8s.api.apps.v1.ControllerRevision", "revision"),
+        .with_description_of("io.k8s.api.apps.v1.ControllerRevision", "revision"),
     AGE,
 ];
 
 fn controller(object: View<'_>) -> String {
-    let owner = object.at("metadata.ownerReferences").items().find(|o| o.get("controller").flag());
+    let owner = object.get_path("metadata.ownerReferences").items().find(|o| o.get("controller").flag());
     owner.map_or(NONE.to_owned(), owner_name)
 }
 

@@ -7,22 +7,23 @@ use apimachinery::labels::from_label_selector;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Ready", |object, _| ready(object).into()).described("Number of the pod with ready state"),
-    Column::text("Up-to-date", |object, _| object.at("status.updatedReplicas").int().into())
-        .described_as("io.k8s.api.apps.v1.DeploymentStatus", "updatedReplicas"),
-    Column::text("Available", |object, _| object.at("status.availableReplicas").int().into())
-        .described_as("io.k8s.api.apps.v1.DeploymentStatus", "availableReplicas"),
+    Column::text("Ready", |object, _| ready(object).into())
+        .with_description("Number of the pod with ready state"),
+    Column::text("Up-to-date", |object, _| object.get_path("status.updatedReplicas").int().into())
+        .with_description_of("io.k8s.api.apps.v1.DeploymentStatus", "updatedReplicas"),
+    Column::text("Available", |object, _| object.get_path("status.availableReplicas").int().into())
+        .with_description_of("io.k8s.api.apps.v1.DeploymentStatus", "availableReplicas"),
     AGE,
     CONTAINERS,
     IMAGES,
     Column::text("Selector", |object, _| deployment_selector(object).into())
-        .described_as("io.k8s.api.apps.v1.DeploymentSpec", "selector")
+        .with_description_of("io.k8s.api.apps.v1.DeploymentSpec", "selector")
         .wide(),
 ];
 
 fn deployment_selector(object: View<'_>) -> String {
     // Other kinds print `<none>` and `<error>` here.
-    match from_label_selector(object.at("spec.selector").object().as_deref()) {
+    match from_label_selector(object.get_path("spec.selector").object().as_deref()) {
         Ok(selector) => selector.to_string(),
         Err(_) => "<invalid>".to_owned(),
     }

@@ -1,6 +1,6 @@
 //! Defaults of deployments.
 
-use crate::defaults::fill::{if_nil, if_zero, is_nil, text, within};
+use crate::defaults::fill::{default_struct, if_nil, if_zero, is_nil, text};
 use crate::defaults::object::Object;
 use crate::defaults::pod_spec;
 use crate::defaults::workload::{ROLLING_UPDATE, rolling_update, selector_from_template};
@@ -16,9 +16,9 @@ pub(super) fn deployment_v1beta1(deployment: &mut Object) {
 
 /// Sets the defaults of a Deployment that keeps `revisions` old revisions.
 fn deployment_with_history(deployment: &mut Object, revisions: i64) {
-    within(deployment, "spec", |spec| {
+    default_struct(deployment, "spec", |spec| {
         if_nil(spec, "replicas", 1);
-        within(spec, "strategy", |strategy| {
+        default_struct(spec, "strategy", |strategy| {
             rolling_update(strategy, |update| {
                 if_nil(update, "maxUnavailable", "25%");
                 if_nil(update, "maxSurge", "25%");
@@ -26,18 +26,18 @@ fn deployment_with_history(deployment: &mut Object, revisions: i64) {
         });
         if_nil(spec, "revisionHistoryLimit", revisions);
         if_nil(spec, "progressDeadlineSeconds", 600);
-        within(spec, "template", pod_spec::template);
+        default_struct(spec, "template", pod_spec::template);
     });
 }
 
 pub(super) fn deployment_of_extensions(deployment: &mut Object) {
     selector_from_template(deployment);
-    within(deployment, "spec", |spec| {
+    default_struct(deployment, "spec", |spec| {
         if_nil(spec, "replicas", 1);
-        within(spec, "strategy", |strategy| {
+        default_struct(spec, "strategy", |strategy| {
             if_zero(strategy, "type", ROLLING_UPDATE);
             if text(strategy, "type") == ROLLING_UPDATE || !is_nil(strategy, "rollingUpdate") {
-                within(strategy, "rollingUpdate", |update| {
+                default_struct(strategy, "rollingUpdate", |update| {
                     if_nil(update, "maxUnavailable", 1);
                     if_nil(update, "maxSurge", 1);
                 });
@@ -46,6 +46,6 @@ pub(super) fn deployment_of_extensions(deployment: &mut Object) {
         // The largest number means no limit.
         if_nil(spec, "progressDeadlineSeconds", i32::MAX);
         if_nil(spec, "revisionHistoryLimit", i32::MAX);
-        within(spec, "template", pod_spec::template);
+        default_struct(spec, "template", pod_spec::template);
     });
 }

@@ -1,14 +1,14 @@
 //! Defaults of replica sets.
 
-use crate::defaults::fill::{if_nil, within};
+use crate::defaults::fill::{default_struct, if_nil};
 use crate::defaults::object::Object;
 use crate::defaults::pod_spec;
 use crate::defaults::workload::selector_from_template;
 
 pub(super) fn replica_set(set: &mut Object) {
-    within(set, "spec", |spec| {
+    default_struct(set, "spec", |spec| {
         if_nil(spec, "replicas", 1);
-        within(spec, "template", pod_spec::template);
+        default_struct(spec, "template", pod_spec::template);
     });
 }
 

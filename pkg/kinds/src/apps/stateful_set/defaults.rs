@@ -1,7 +1,7 @@
 //! Defaults of stateful sets.
 
 use crate::core::persistent_volume_claim::defaults::persistent_volume_claim;
-use crate::defaults::fill::{each, if_nil, if_zero, is_nil, is_zero, text, within};
+use crate::defaults::fill::{default_struct, each, if_nil, if_zero, is_nil, is_zero, text};
 use crate::defaults::object::Object;
 use crate::defaults::pod_spec;
 use crate::defaults::workload::{ROLLING_UPDATE, selector_from_template};
@@ -9,24 +9,24 @@ use component_base::features::Gate;
 use jsontree::json;
 
 pub(super) fn stateful_set(set: &mut Object) {
-    within(set, "spec", |spec| {
+    default_struct(set, "spec", |spec| {
         if_zero(spec, "podManagementPolicy", "OrderedReady");
-        within(spec, "updateStrategy", stateful_set_strategy);
-        within(spec, "persistentVolumeClaimRetentionPolicy", |policy| {
+        default_struct(spec, "updateStrategy", stateful_set_strategy);
+        default_struct(spec, "persistentVolumeClaimRetentionPolicy", |policy| {
             if_zero(policy, "whenDeleted", "Retain");
             if_zero(policy, "whenScaled", "Retain");
         });
         if_nil(spec, "replicas", 1);
         if_nil(spec, "revisionHistoryLimit", 10);
-        within(spec, "template", pod_spec::template);
+        default_struct(spec, "template", pod_spec::template);
         each(spec, "volumeClaimTemplates", persistent_volume_claim);
     });
 }
 
 /// Before apps/v1beta2, pods were replaced only after a user deleted them.
 pub(super) fn stateful_set_v1beta1(set: &mut Object) {
-    within(set, "spec", |spec| {
-        within(spec, "updateStrategy", |strategy| if_zero(strategy, "type", "OnDelete"));
+    default_struct(set, "spec", |spec| {
+        default_struct(spec, "updateStrategy", |strategy| if_zero(strategy, "type", "OnDelete"));
     });
     selector_from_template(set);
     stateful_set(set);
@@ -40,7 +40,7 @@ fn stateful_set_strategy(strategy: &mut Object) {
         if_nil(strategy, "rollingUpdate", json!({}));
     }
     if text(strategy, "type") == ROLLING_UPDATE && !is_nil(strategy, "rollingUpdate") {
-        within(strategy, "rollingUpdate", |update| {
+        default_struct(strategy, "rollingUpdate", |update| {
             if_nil(update, "partition", 0);
             if update.enabled(Gate::MaxUnavailableStatefulSet) {
                 if_nil(update, "maxUnavailable", 1);

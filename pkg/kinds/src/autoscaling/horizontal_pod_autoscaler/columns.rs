@@ -18,23 +18,25 @@ const STATUS: &str = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus";
 const fn autoscaler(metrics: MakeCell) -> [Column; 7] {
     [
         NAME,
-        Column::text("Reference", |object, _| target(object).into()).described_as(SPEC, "scaleTargetRef"),
-        Column::text("Targets", metrics).described_as(SPEC, "metrics"),
-        Column::text("MinPods", |object, _| min_replicas(object).into()).described_as(SPEC, "minReplicas"),
-        Column::text("MaxPods", |object, _| object.at("spec.maxReplicas").int().into())
-            .described_as(SPEC, "maxReplicas"),
-        Column::text("Replicas", |object, _| object.at("status.currentReplicas").int().into())
-            .described_as(STATUS, "currentReplicas"),
+        Column::text("Reference", |object, _| target(object).into())
+            .with_description_of(SPEC, "scaleTargetRef"),
+        Column::text("Targets", metrics).with_description_of(SPEC, "metrics"),
+        Column::text("MinPods", |object, _| min_replicas(object).into())
+            .with_description_of(SPEC, "minReplicas"),
+        Column::text("MaxPods", |object, _| object.get_path("spec.maxReplicas").int().into())
+            .with_description_of(SPEC, "maxReplicas"),
+        Column::text("Replicas", |object, _| object.get_path("status.currentReplicas").int().into())
+            .with_description_of(STATUS, "currentReplicas"),
         AGE,
     ]
 }
 
 fn target(autoscaler: View<'_>) -> String {
-    let target = autoscaler.at("spec.scaleTargetRef");
+    let target = autoscaler.get_path("spec.scaleTargetRef");
     format!("{}/{}", target.get("kind").text(), target.get("name").text())
 }
 
 fn min_replicas(autoscaler: View<'_>) -> String {
-    let min = autoscaler.at("spec.minReplicas");
+    let min = autoscaler.get_path("spec.minReplicas");
     if min.exists() { min.int().to_string() } else { UNSET.to_owned() }
 }

@@ -1,6 +1,6 @@
 //! Defaults. The conversion sets the target utilization of v1.
 
-use crate::defaults::fill::{if_nil, if_present, is_zero, within};
+use crate::defaults::fill::{default_struct, if_nil, if_present, is_zero};
 use crate::defaults::object::Object;
 use jsontree::json;
 
@@ -41,7 +41,7 @@ pub(super) fn spec(spec: &mut Object) {
         spec.set("metrics", json!([cpu]));
     }
     if_present(spec, "behavior", |behavior| {
-        within(behavior, "scaleUp", scale_up);
-        within(behavior, "scaleDown", scale_down);
+        default_struct(behavior, "scaleUp", scale_up);
+        default_struct(behavior, "scaleDown", scale_down);
     });
 }

@@ -8,28 +8,28 @@ use apimachinery::time::{GO_ZERO_TIME, UnixTime};
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Status", |object, _| job_status(object).into()).described("Status of the job."),
+    Column::text("Status", |object, _| job_status(object).into()).with_description("Status of the job."),
     Column::text("Completions", |object, _| completions(object).into())
-        .described_as("io.k8s.api.batch.v1.JobStatus", "succeeded"),
+        .with_description_of("io.k8s.api.batch.v1.JobStatus", "succeeded"),
     Column::text("Duration", |object, now| job_duration(object, now).into())
-        .described("Time required to complete the job."),
+        .with_description("Time required to complete the job."),
     AGE,
     CONTAINERS,
     IMAGES,
-    Column::text("Selector", |object, _| label_selector(object.at("spec.selector")).into())
-        .described_as("io.k8s.api.batch.v1.JobSpec", "selector")
+    Column::text("Selector", |object, _| label_selector(object.get_path("spec.selector")).into())
+        .with_description_of("io.k8s.api.batch.v1.JobSpec", "selector")
         .wide(),
 ];
 
 fn job_status(job: View<'_>) -> &'static str {
-    let conditions = job.at("status.conditions");
+    let conditions = job.get_path("status.conditions");
     let is_true = |condition_type: &str| {
         conditions.condition(condition_type).is_some_and(|c| c.get("status").text() == "True")
     };
     match () {
         () if is_true("Complete") => "Complete",
         () if is_true("Failed") => "Failed",
-        () if job.at("metadata.deletionTimestamp").exists() => "Terminating",
+        () if job.get_path("metadata.deletionTimestamp").exists() => "Terminating",
         () if is_true("Suspended") => "Suspended",
         () if is_true("FailureTarget") => "FailureTarget",
         () if is_true("SuccessCriteriaMet") => "SuccessCriteriaMet",
@@ -38,9 +38,9 @@ fn job_status(job: View<'_>) -> &'static str {
 }
 
 fn completions(job: View<'_>) -> String {
-    let succeeded = job.at("status.succeeded").int();
-    let completions = job.at("spec.completions");
-    match job.at("spec.parallelism").int() {
+    let succeeded = job.get_path("status.succeeded").int();
+    let completions = job.get_path("spec.completions");
+    match job.get_path("spec.parallelism").int() {
         _ if completions.exists() => format!("{succeeded}/{}", completions.int()),
         parallelism if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
         _ => format!("{succeeded}/1"),
@@ -49,8 +49,8 @@ fn completions(job: View<'_>) -> String {
 
 /// Returns the time from start to completion or until now; empty before the start.
 fn job_duration(job: View<'_>, now: UnixTime) -> String {
-    let start = job.at("status.startTime");
-    let completion = job.at("status.completionTime");
+    let start = job.get_path("status.startTime");
+    let completion = job.get_path("status.completionTime");
     if !start.exists() {
         return String::new();
     }

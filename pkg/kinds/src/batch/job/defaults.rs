@@ -1,6 +1,6 @@
 //! Defaults of jobs.
 
-use crate::defaults::fill::{each, if_nil, if_present, if_zero, is_nil, within};
+use crate::defaults::fill::{default_struct, each, if_nil, if_present, if_zero, is_nil};
 use crate::defaults::object::Object;
 use crate::defaults::pod_spec;
 use crate::defaults::workload::labels_from_template;
@@ -8,7 +8,7 @@ use component_base::features::Gate;
 
 pub(super) fn job(job: &mut Object) {
     labels_from_template(job);
-    within(job, "spec", |spec| {
+    default_struct(job, "spec", |spec| {
         // Without completions alone, the job is a work queue. Without completions and parallelism, it is a
         // job of one pod.
         if is_nil(spec, "parallelism") {
@@ -37,5 +37,5 @@ pub(crate) fn job_template_spec(spec: &mut Object) {
             each(rule, "onPodConditions", |pattern| if_zero(pattern, "status", "True"))
         });
     });
-    within(spec, "template", pod_spec::template);
+    default_struct(spec, "template", pod_spec::template);
 }

@@ -51,7 +51,7 @@ fn validate_rule(
             let detail = "requires the backoffLimitPerIndex to be set";
             errors.push(Error::invalid(&action_path, "FailIndex", detail));
         }
-        action => known(&action_path, action, ACTIONS, errors),
+        action => required_supported_value(&action_path, action, ACTIONS, errors),
     }
     let exit_codes = child(rule, "onExitCodes");
     if let Some(requirement) = exit_codes {
@@ -74,13 +74,13 @@ fn on_pod_conditions(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     for (index, pattern) in children(rule, "onPodConditions").enumerate() {
         let path = path.index(index);
         qualified_name(&path.child("type"), text(pattern, "type"), errors);
-        known(&path.child("status"), text(pattern, "status"), STATUSES, errors);
+        required_supported_value(&path.child("status"), text(pattern, "status"), STATUSES, errors);
     }
 }
 
 fn on_exit_codes(path: &Path<'_>, requirement: &Object, containers: &BTreeSet<&str>, errors: &mut ErrorList) {
     let operator = text(requirement, "operator");
-    known(&path.child("operator"), operator, OPERATORS, errors);
+    required_supported_value(&path.child("operator"), operator, OPERATORS, errors);
     if let Some(name) = maybe_text(requirement, "containerName").filter(|name| !containers.contains(name)) {
         let detail = "must be one of the container or initContainer names in the pod template";
         errors.push(Error::invalid(&path.child("containerName"), name, detail));
@@ -109,7 +109,7 @@ fn on_exit_codes(path: &Path<'_>, requirement: &Object, containers: &BTreeSet<&s
 }
 
 /// Checks for a supported value. The error for an empty one lists the supported values.
-fn known(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
+fn required_supported_value(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
     if value.is_empty() {
         let quoted: Vec<String> = supported.iter().map(|value| quote(value)).collect();
         errors.push(Error::required(path, format!("valid values: [{}]", quoted.join(" "))));

@@ -8,14 +8,14 @@ use apimachinery::duration::human_duration;
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
     AGE,
-    Column::text("SignerName", |object, _| object.at("spec.signerName").non_empty_or(NONE).into()).described("Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. If empty, it will be defaulted:\n 1. If it's a kubelet client certificate, it is assigned\n    \"kubernetes.io/kube-apiserver-client-kubelet\".\n 2. If it's a kubelet serving certificate, it is assigned\n    \"kubernetes.io/kubelet-serving\".\n 3. Otherwise, it is assigned \"kubernetes.io/legacy-unknown\".\nDistribution of trust for signers happens out of band. You can select on this field using `spec.signerName`."),
-    Column::text("Requestor", |object, _| object.at("spec.username").into()).described("Base64-encoded PKCS#10 CSR data"),
-    Column::text("RequestedDuration", |object, _| requested_duration(object).into()).described_as("io.k8s.api.certificates.v1.CertificateSigningRequestSpec", "expirationSeconds"),
-    Column::text("Condition", |object, _| condition(object.get("status")).into()).described("Conditions applied to the request, such as approval or denial."),
+    Column::text("SignerName", |object, _| object.get_path("spec.signerName").non_empty_or(NONE).into()).with_description("Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. If empty, it will be defaulted:\n 1. If it's a kubelet client certificate, it is assigned\n    \"kubernetes.io/kube-apiserver-client-kubelet\".\n 2. If it's a kubelet serving certificate, it is assigned\n    \"kubernetes.io/kubelet-serving\".\n 3. Otherwise, it is assigned \"kubernetes.io/legacy-unknown\".\nDistribution of trust for signers happens out of band. You can select on this field using `spec.signerName`."),
+    Column::text("Requestor", |object, _| object.get_path("spec.username").into()).with_description("Base64-encoded PKCS#10 CSR data"),
+    Column::text("RequestedDuration", |object, _| requested_duration(object).into()).with_description_of("io.k8s.api.certificates.v1.CertificateSigningRequestSpec", "expirationSeconds"),
+    Column::text("Condition", |object, _| condition(object.get("status")).into()).with_description("Conditions applied to the request, such as approval or denial."),
 ];
 
 fn requested_duration(request: View<'_>) -> String {
-    let expiration = request.at("spec.expirationSeconds");
+    let expiration = request.get_path("spec.expirationSeconds");
     if !expiration.exists() {
         return NONE.to_owned();
     }

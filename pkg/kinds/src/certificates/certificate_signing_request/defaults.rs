@@ -1,13 +1,13 @@
 //! Defaults of certificate signing requests.
 
-use crate::defaults::fill::{each, if_nil, if_present, if_zero, within};
+use crate::defaults::fill::{default_struct, each, if_nil, if_present, if_zero};
 use crate::defaults::object::Object;
 use jsontree::json;
 
 /// Upstream detects requests of kubelets and sets their signers. Such requests live for at most a day, so
 /// they get no special treatment here.
 pub(super) fn signing_request_v1beta1(request: &mut Object) {
-    within(request, "spec", |spec| {
+    default_struct(request, "spec", |spec| {
         if_nil(spec, "usages", json!(["digital signature", "key encipherment"]));
         if_nil(spec, "signerName", "kubernetes.io/legacy-unknown");
     });

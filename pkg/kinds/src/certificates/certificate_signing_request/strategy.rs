@@ -36,8 +36,8 @@ impl Strategy for SigningRequests {
             return;
         };
         if subresource == "status" {
-            keep(new, old, "Approved");
-            keep(new, old, "Denied");
+            copy_conditions(new, old, "Approved");
+            copy_conditions(new, old, "Denied");
         }
         if !subresource.is_empty() {
             date(new, old, &context.timestamp());
@@ -51,7 +51,7 @@ fn conditions(object: &Object) -> &[Value] {
 
 /// Takes the conditions of a type from the old object. If their number differs, the client adds or removes
 /// one, and validation rejects that.
-fn keep(new: &mut [Value], old: &[Value], ty: &str) {
+fn copy_conditions(new: &mut [Value], old: &[Value], ty: &str) {
     let of_type = |condition: &&Value| condition.get("type").is_some_and(|t| t == ty);
     if new.iter().filter(|c| of_type(c)).count() != old.iter().filter(of_type).count() {
         return;

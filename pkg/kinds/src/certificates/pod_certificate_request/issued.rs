@@ -69,12 +69,12 @@ pub(super) fn certificate(spec: &Object, status: &Object, now: UnixTime, errors:
     if errors.is_empty() {
         let seconds = maybe_integer(spec, "maxExpirationSeconds").unwrap_or_default();
         let wrong = bad_times(&root, &leaf, status, seconds, now);
-        errors.extend(wrong.or_else(|| rest(&blocks).map(bad)));
+        errors.extend(wrong.or_else(|| intermediates_error(&blocks).map(bad)));
     }
 }
 
 /// Returns the error of the certificates after the first.
-fn rest(blocks: &[Block]) -> Option<&'static str> {
+fn intermediates_error(blocks: &[Block]) -> Option<&'static str> {
     blocks.iter().skip(1).find_map(|block| match block.label.as_str() {
         "CERTIFICATE" if Certificate::parse(&block.bytes).is_ok() => None,
         "CERTIFICATE" => Some("intermediate certificate does not parse as valid X.509"),

@@ -5,11 +5,12 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Status", |object, _| health(object).into()).described("Status of the component conditions"),
+    Column::text("Status", |object, _| health(object).into())
+        .with_description("Status of the component conditions"),
     Column::text("Message", |object, _| healthy_condition(object).get("message").into())
-        .described("Message of the component conditions"),
+        .with_description("Message of the component conditions"),
     Column::text("Error", |object, _| healthy_condition(object).get("error").into())
-        .described("Error of the component conditions"),
+        .with_description("Error of the component conditions"),
 ];
 
 fn healthy_condition<'a>(status: View<'a>) -> View<'a> {

@@ -7,7 +7,7 @@ use api::table::view::View;
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
     Column::text("Endpoints", |object, _| endpoints(object).into())
-        .described_as("io.k8s.api.core.v1.Endpoints", "subsets"),
+        .with_description_of("io.k8s.api.core.v1.Endpoints", "subsets"),
     AGE,
 ];
 

@@ -1,6 +1,6 @@
 //! Defaults of namespaces.
 
-use crate::defaults::fill::{if_zero, within};
+use crate::defaults::fill::{default_struct, if_zero};
 use crate::defaults::object::Object;
 use jsontree::Value;
 
@@ -15,5 +15,5 @@ pub(super) fn namespace(namespace: &mut Object) {
         let name = Value::from(name);
         namespace.set_at(&label, name);
     }
-    within(namespace, "status", |status| if_zero(status, "phase", "Active"));
+    default_struct(namespace, "status", |status| if_zero(status, "phase", "Active"));
 }

@@ -9,16 +9,21 @@ use std::collections::BTreeSet;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Status", |object, _| node_status(object).into()).described("The status of the node"),
-    Column::text("Roles", |object, _| or_none(node_roles(object)).into()).described("The roles of the node"),
+    Column::text("Status", |object, _| node_status(object).into()).with_description("The status of the node"),
+    Column::text("Roles", |object, _| or_none(node_roles(object)).into())
+        .with_description("The roles of the node"),
     AGE,
-    Column::text_of_several("Version", system_info).described_as(NODE_SYSTEM_INFO, "kubeletVersion"),
-    Column::text_of_previous("Internal-IP").described_as("io.k8s.api.core.v1.NodeStatus", "addresses").wide(),
-    Column::text_of_previous("External-IP").described_as("io.k8s.api.core.v1.NodeStatus", "addresses").wide(),
-    Column::text_of_previous("OS-Image").described_as(NODE_SYSTEM_INFO, "osImage").wide(),
-    Column::text_of_previous("Kernel-Version").described_as(NODE_SYSTEM_INFO, "kernelVersion").wide(),
+    Column::text_of_several("Version", system_info).with_description_of(NODE_SYSTEM_INFO, "kubeletVersion"),
+    Column::text_of_previous("Internal-IP")
+        .with_description_of("io.k8s.api.core.v1.NodeStatus", "addresses")
+        .wide(),
+    Column::text_of_previous("External-IP")
+        .with_description_of("io.k8s.api.core.v1.NodeStatus", "addresses")
+        .wide(),
+    Column::text_of_previous("OS-Image").with_description_of(NODE_SYSTEM_INFO, "osImage").wide(),
+    Column::text_of_previous("Kernel-Version").with_description_of(NODE_SYSTEM_INFO, "kernelVersion").wide(),
     Column::text_of_previous("Container-Runtime")
-        .described_as(NODE_SYSTEM_INFO, "containerRuntimeVersion")
+        .with_description_of(NODE_SYSTEM_INFO, "containerRuntimeVersion")
         .wide(),
 ];
 
@@ -26,7 +31,7 @@ const NODE_SYSTEM_INFO: &str = "io.k8s.api.core.v1.NodeSystemInfo";
 
 /// The columns from Version on share one lookup of `nodeInfo`.
 fn system_info<'a>(node: View<'a>, _: UnixTime, cells: &mut Vec<Cell<'a>>) {
-    let info = node.at("status.nodeInfo");
+    let info = node.get_path("status.nodeInfo");
     cells.extend([
         info.get("kubeletVersion").into(),
         node_address(node, "InternalIP").into(),
@@ -47,13 +52,13 @@ fn kernel(info: View<'_>) -> String {
 
 /// Returns the last `Ready` condition, and whether pods may be scheduled.
 fn node_status(node: View<'_>) -> String {
-    let ready = node.at("status.conditions").items().filter(|c| c.get("type").text() == "Ready").last();
+    let ready = node.get_path("status.conditions").items().filter(|c| c.get("type").text() == "Ready").last();
     let status = match ready.map(|condition| condition.get("status").text()) {
         Some("True") => "Ready",
         Some(_) => "NotReady",
         None => "Unknown",
     };
-    let suffix = if node.at("spec.unschedulable").flag() { ",SchedulingDisabled" } else { "" };
+    let suffix = if node.get_path("spec.unschedulable").flag() { ",SchedulingDisabled" } else { "" };
     format!("{status}{suffix}")
 }
 
@@ -65,12 +70,12 @@ fn node_roles(node: View<'_>) -> String {
         None if key == "kubernetes.io/role" => value.text().to_owned(),
         None => String::new(),
     };
-    let roles: BTreeSet<String> = node.at("metadata.labels").entries().map(role).collect();
+    let roles: BTreeSet<String> = node.get_path("metadata.labels").entries().map(role).collect();
     let roles: Vec<String> = roles.into_iter().filter(|role| !role.is_empty()).collect();
     roles.join(",")
 }
 
 fn node_address<'a>(node: View<'a>, address_type: &str) -> &'a str {
-    let address = node.at("status.addresses").condition(address_type);
+    let address = node.get_path("status.addresses").condition(address_type);
     address.map_or(NONE, |address| address.get("address").text())
 }

@@ -7,32 +7,32 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Capacity", |object, _| quantity(object.at("spec.capacity.storage")).into())
-        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "capacity"),
-    Column::text("Access Modes", |object, _| access_modes(object.at("spec.accessModes")).into())
-        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "accessModes"),
-    Column::text("Reclaim Policy", |object, _| object.at("spec.persistentVolumeReclaimPolicy").into())
-        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "persistentVolumeReclaimPolicy"),
+    Column::text("Capacity", |object, _| quantity(object.get_path("spec.capacity.storage")).into())
+        .with_description_of("io.k8s.api.core.v1.PersistentVolumeSpec", "capacity"),
+    Column::text("Access Modes", |object, _| access_modes(object.get_path("spec.accessModes")).into())
+        .with_description_of("io.k8s.api.core.v1.PersistentVolumeSpec", "accessModes"),
+    Column::text("Reclaim Policy", |object, _| object.get_path("spec.persistentVolumeReclaimPolicy").into())
+        .with_description_of("io.k8s.api.core.v1.PersistentVolumeSpec", "persistentVolumeReclaimPolicy"),
     Column::text("Status", |object, _| phase(object).into())
-        .described_as("io.k8s.api.core.v1.PersistentVolumeStatus", "phase"),
+        .with_description_of("io.k8s.api.core.v1.PersistentVolumeStatus", "phase"),
     Column::text("Claim", |object, _| claim(object).into())
-        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "claimRef"),
+        .with_description_of("io.k8s.api.core.v1.PersistentVolumeSpec", "claimRef"),
     Column::text("StorageClass", |object, _| storage_class(object).into())
-        .described("StorageClass of the pv"),
+        .with_description("StorageClass of the pv"),
     Column::text("VolumeAttributesClass", |object, _| {
-        object.at("spec.volumeAttributesClassName").text_or(UNSET).into()
+        object.get_path("spec.volumeAttributesClassName").text_or(UNSET).into()
     })
-    .described("VolumeAttributesClass of the pv"),
-    Column::text("Reason", |object, _| object.at("status.reason").into())
-        .described_as("io.k8s.api.core.v1.PersistentVolumeStatus", "reason"),
+    .with_description("VolumeAttributesClass of the pv"),
+    Column::text("Reason", |object, _| object.get_path("status.reason").into())
+        .with_description_of("io.k8s.api.core.v1.PersistentVolumeStatus", "reason"),
     AGE,
-    Column::text("VolumeMode", |object, _| object.at("spec.volumeMode").text_or(UNSET).into())
-        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "volumeMode")
+    Column::text("VolumeMode", |object, _| object.get_path("spec.volumeMode").text_or(UNSET).into())
+        .with_description_of("io.k8s.api.core.v1.PersistentVolumeSpec", "volumeMode")
         .wide(),
 ];
 
 fn claim(volume: View<'_>) -> String {
-    let claim = volume.at("spec.claimRef");
+    let claim = volume.get_path("spec.claimRef");
     if !claim.exists() {
         return String::new();
     }

@@ -130,13 +130,13 @@ pub(super) fn profiles_match(path: &Path<'_>, object: &Object, errors: &mut Erro
     let seccomp_of_pod = profile(spec, "seccompProfile");
     if let (Some(field), Some(value)) = (seccomp_of_pod, annotation(object, SECCOMP_POD)) {
         let context = path.child("securityContext");
-        errors.extend(mismatch(&context.child("seccompProfile"), SECCOMP_WORDS, field, value));
+        errors.extend(mismatch(&context.child("seccompProfile"), SECCOMP_NAMES, field, value));
     }
     visit_containers(path, spec, |container, path| {
         let value = annotation(object, &format!("{SECCOMP_CONTAINER}{}", text(container, "name")));
         if let (Some(field), Some(value)) = (profile(container, "seccompProfile"), value) {
             let context = path.child("securityContext");
-            errors.extend(mismatch(&context.child("seccompProfile"), SECCOMP_WORDS, field, value));
+            errors.extend(mismatch(&context.child("seccompProfile"), SECCOMP_NAMES, field, value));
         }
     });
     if os::os_name(spec) == Some("windows") {
@@ -148,19 +148,19 @@ pub(super) fn profiles_match(path: &Path<'_>, object: &Object, errors: &mut Erro
         let field = profile(container, "appArmorProfile").or(of_pod);
         if let (Some(field), Some(value)) = (field, value) {
             let context = path.child("securityContext");
-            errors.extend(mismatch(&context.child("appArmorProfile"), APP_ARMOR_WORDS, field, value));
+            errors.extend(mismatch(&context.child("appArmorProfile"), APP_ARMOR_NAMES, field, value));
         }
     });
 }
 
 /// Name of the profile type in errors, and the annotation values for `RuntimeDefault`.
-type Words = (&'static str, &'static [&'static str]);
+type ProfileNames = (&'static str, &'static [&'static str]);
 
-const SECCOMP_WORDS: Words = ("seccomp", &["runtime/default", "docker/default"]);
-const APP_ARMOR_WORDS: Words = ("apparmor", &["runtime/default"]);
+const SECCOMP_NAMES: ProfileNames = ("seccomp", &["runtime/default", "docker/default"]);
+const APP_ARMOR_NAMES: ProfileNames = ("apparmor", &["runtime/default"]);
 
 /// Returns the error if a profile in a field contradicts one in an annotation.
-fn mismatch(path: &Path<'_>, (word, default): Words, field: &Object, value: &str) -> Option<Error> {
+fn mismatch(path: &Path<'_>, (word, default): ProfileNames, field: &Object, value: &str) -> Option<Error> {
     let file = value.strip_prefix(LOCALHOST);
     let same_type = match text(field, "type") {
         "Unconfined" => value == "unconfined",

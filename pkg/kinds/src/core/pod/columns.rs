@@ -17,17 +17,20 @@ const RESTARTS: &str = "The number of times the containers in this pod have been
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
     Column::text_of_several("Ready", summary)
-        .described("The aggregate readiness state of this pod for accepting traffic."),
-    Column::text_of_previous("Status").described("The aggregate status of the containers in this pod."),
-    Column::text_of_previous("Restarts").described(RESTARTS),
+        .with_description("The aggregate readiness state of this pod for accepting traffic."),
+    Column::text_of_previous("Status")
+        .with_description("The aggregate status of the containers in this pod."),
+    Column::text_of_previous("Restarts").with_description(RESTARTS),
     AGE,
-    Column::text_of_several("IP", placement).described_as("io.k8s.api.core.v1.PodStatus", "podIP").wide(),
-    Column::text_of_previous("Node").described_as("io.k8s.api.core.v1.PodSpec", "nodeName").wide(),
+    Column::text_of_several("IP", placement)
+        .with_description_of("io.k8s.api.core.v1.PodStatus", "podIP")
+        .wide(),
+    Column::text_of_previous("Node").with_description_of("io.k8s.api.core.v1.PodSpec", "nodeName").wide(),
     Column::text_of_previous("Nominated Node")
-        .described_as("io.k8s.api.core.v1.PodStatus", "nominatedNodeName")
+        .with_description_of("io.k8s.api.core.v1.PodStatus", "nominatedNodeName")
         .wide(),
     Column::text_of_previous("Readiness Gates")
-        .described_as("io.k8s.api.core.v1.PodSpec", "readinessGates")
+        .with_description_of("io.k8s.api.core.v1.PodSpec", "readinessGates")
         .wide(),
 ];
 
@@ -43,7 +46,7 @@ fn summary<'a>(pod: View<'a>, now: UnixTime, cells: &mut Vec<Cell<'a>>) {
     if !initializing || is_true(conditions, "Initialized") {
         summary.add_containers(status, conditions);
     }
-    if pod.at("metadata.deletionTimestamp").exists() {
+    if pod.get_path("metadata.deletionTimestamp").exists() {
         if status.get("reason").text() == "NodeLost" {
             summary.reason = "Unknown".into();
         } else if !matches!(status.get("phase").text(), "Failed" | "Succeeded") {
@@ -80,7 +83,7 @@ struct Restarts {
 impl Restarts {
     fn add(&mut self, container: View<'_>) {
         self.count += container.get("restartCount").int();
-        self.last = self.last.max(time(container.at("lastState.terminated.finishedAt")));
+        self.last = self.last.max(time(container.get_path("lastState.terminated.finishedAt")));
     }
 
     fn text(self, now: UnixTime) -> String {
@@ -126,7 +129,7 @@ impl<'a> Summary<'a> {
                 self.ready += usize::from(container.get("ready").flag());
                 continue;
             }
-            let reason = match state.at("waiting.reason").text() {
+            let reason = match state.get_path("waiting.reason").text() {
                 _ if terminated.exists() => format!("Init:{}", end(terminated)),
                 "" | "PodInitializing" => format!("Init:{index}/{}", containers.len()),
                 waiting => format!("Init:{waiting}"),
@@ -146,7 +149,7 @@ impl<'a> Summary<'a> {
         for container in status.get("containerStatuses").items_backwards() {
             self.restarts.add(container);
             let state = container.get("state");
-            let waiting = state.at("waiting.reason").text();
+            let waiting = state.get_path("waiting.reason").text();
             let terminated = state.get("terminated");
             if !waiting.is_empty() {
                 self.reason = waiting.into();
@@ -223,7 +226,7 @@ fn readiness_gates(gates: View<'_>, status: View<'_>) -> Cow<'static, str> {
 
 /// Returns the row condition of a finished pod.
 pub(super) fn end_of_pod(pod: View<'_>) -> Option<RowCondition> {
-    let (reason, message) = match pod.at("status.phase").text() {
+    let (reason, message) = match pod.get_path("status.phase").text() {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
         "Failed" => ("Failed", "The pod failed."),
         _ => return None,

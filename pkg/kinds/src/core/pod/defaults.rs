@@ -3,7 +3,7 @@
 mod pod_level_resources;
 
 use crate::core::pod::defaults::pod_level_resources::fill;
-use crate::defaults::fill::{copy_missing, each, flag, if_nil, if_present, if_zero, integer, within};
+use crate::defaults::fill::{copy_missing, default_struct, each, flag, if_nil, if_present, if_zero, integer};
 use crate::defaults::object::Object;
 use crate::defaults::pod_spec;
 use crate::defaults::resource_list::{round, round_requirements};
@@ -16,7 +16,7 @@ const STATUS_LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "
 
 /// Sets the defaults of a pod. The pod's own rules run before quantities are rounded.
 pub(super) fn pod(pod: &mut Object) {
-    within(pod, "spec", |spec| {
+    default_struct(pod, "spec", |spec| {
         for list in CONTAINER_LISTS {
             each(spec, list, |container| {
                 if_present(container, "resources", |resources| copy_missing(resources, "limits", "requests"));

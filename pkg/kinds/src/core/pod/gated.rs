@@ -1,17 +1,17 @@
 //! Fields of pods behind feature gates.
 
-use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, behind, place, unsupported};
+use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, gated_by, gated_path, unsupported};
 use crate::strategy::gated::shared::POD_SPEC;
 use component_base::features::Gate;
 
 /// Gated fields of a pod's status, relative to the pod, because some count as in use if the spec uses the
 /// feature.
 const POD_STATUS: &[GatedFields] = &[
-    behind(
+    gated_by(
         Gate::InPlacePodLevelResourcesVerticalScaling,
         &[&["status", "resources"], &["status", "allocatedResources"]],
     ),
-    behind(
+    gated_by(
         Gate::InPlacePodVerticalScaling,
         &[
             &["status", "containerStatuses", EACH, "resources"],
@@ -26,10 +26,10 @@ const POD_STATUS: &[GatedFields] = &[
         &["spec", "containers", EACH, "resizePolicy"],
         &["spec", "initContainers", EACH, "resizePolicy"],
     ]),
-    behind(Gate::DynamicResourceAllocation, &[&["status", "resourceClaimStatuses"]])
+    gated_by(Gate::DynamicResourceAllocation, &[&["status", "resourceClaimStatuses"]])
         .used_by(&[&["spec", "resourceClaims"]]),
-    behind(Gate::DRAExtendedResource, &[&["status", "extendedResourceClaimStatus"]]),
-    behind(
+    gated_by(Gate::DRAExtendedResource, &[&["status", "extendedResourceClaimStatus"]]),
+    gated_by(
         Gate::ResourceHealthStatus,
         &[
             &["status", "containerStatuses", EACH, "allocatedResourcesStatus"],
@@ -37,7 +37,7 @@ const POD_STATUS: &[GatedFields] = &[
             &["status", "ephemeralContainerStatuses", EACH, "allocatedResourcesStatus"],
         ],
     ),
-    behind(
+    gated_by(
         Gate::ResourceHealthStatusMessage,
         &[
             &[
@@ -72,7 +72,7 @@ const POD_STATUS: &[GatedFields] = &[
             ],
         ],
     ),
-    behind(
+    gated_by(
         Gate::SupplementalGroupsPolicy,
         &[
             &["status", "containerStatuses", EACH, "user"],
@@ -81,7 +81,7 @@ const POD_STATUS: &[GatedFields] = &[
         ],
     )
     .used_by(&[&["spec", "securityContext", "supplementalGroupsPolicy"]]),
-    behind(
+    gated_by(
         Gate::PodObservedGenerationTracking,
         &[&["status", "observedGeneration"], &["status", "conditions", EACH, "observedGeneration"]],
     ),
@@ -95,4 +95,4 @@ const POD_STATUS: &[GatedFields] = &[
     unsupported(&[&["status", "nodeAllocatableResourceClaimStatuses"]]),
 ];
 
-pub(super) const GATED: &[GatedPath] = &[place(&["spec"], POD_SPEC), place(&[], POD_STATUS)];
+pub(super) const GATED: &[GatedPath] = &[gated_path(&["spec"], POD_SPEC), gated_path(&[], POD_STATUS)];

@@ -51,7 +51,7 @@ pub(super) fn validate_pod_spec(
     environment(spec, path, options, errors);
     placement(spec, path, options, errors);
     identity(spec, path, errors);
-    rest(spec, path, options, errors);
+    remaining_fields(spec, path, options, errors);
 }
 
 /// Validates the host's network, policies, and other settings around the containers.
@@ -102,7 +102,7 @@ fn identity(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     }
 }
 
-fn rest(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut ErrorList) {
+fn remaining_fields(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut ErrorList) {
     let tolerations = children(spec, "tolerations");
     let path_of_tolerations = path.child("tolerations");
     toleration::tolerations(&path_of_tolerations, tolerations, options.toleration_comparisons, errors);

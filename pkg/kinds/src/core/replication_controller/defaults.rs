@@ -1,6 +1,6 @@
 //! Defaults of replication controllers.
 
-use crate::defaults::fill::{if_nil, if_present, within};
+use crate::defaults::fill::{default_struct, if_nil, if_present};
 use crate::defaults::object::Object;
 use crate::defaults::pod_spec;
 use crate::defaults::workload::{TEMPLATE_LABELS, labels_from_template};
@@ -10,7 +10,7 @@ pub(super) fn replication_controller(controller: &mut Object) {
         controller.copy(TEMPLATE_LABELS, &["spec", "selector"]);
     }
     labels_from_template(controller);
-    within(controller, "spec", |spec| {
+    default_struct(controller, "spec", |spec| {
         if_nil(spec, "replicas", 1);
         if_present(spec, "template", pod_spec::template);
     });

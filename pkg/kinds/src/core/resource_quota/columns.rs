@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text_of_several("Request", quota_usage).described("Request represents a minimum amount of cpu/memory that a container may consume."),
-    Column::text_of_previous("Limit").described("Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node."),
+    Column::text_of_several("Request", quota_usage).with_description("Request represents a minimum amount of cpu/memory that a container may consume."),
+    Column::text_of_previous("Limit").with_description("Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node."),
     AGE,
 ];
 
@@ -18,8 +18,8 @@ pub(super) static COLUMNS: &[Column] = &[
 fn quota_usage<'a>(quota: View<'a>, _: UnixTime, cells: &mut Vec<Cell<'a>>) {
     let mut requests = Vec::new();
     let mut limits = Vec::new();
-    let used: BTreeMap<&str, View<'_>> = quota.at("status.used").entries().collect();
-    for (resource, hard) in quota.at("status.hard").entries() {
+    let used: BTreeMap<&str, View<'_>> = quota.get_path("status.used").entries().collect();
+    for (resource, hard) in quota.get_path("status.hard").entries() {
         let text = format!(
             "{resource}: {}/{}",
             quantity(used.get(resource).copied().unwrap_or_default()),

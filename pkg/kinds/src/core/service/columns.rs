@@ -6,22 +6,22 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Type", |object, _| object.at("spec.type").into())
-        .described_as("io.k8s.api.core.v1.ServiceSpec", "type"),
+    Column::text("Type", |object, _| object.get_path("spec.type").into())
+        .with_description_of("io.k8s.api.core.v1.ServiceSpec", "type"),
     Column::text("Cluster-IP", |object, _| cluster_ip(object).into())
-        .described_as("io.k8s.api.core.v1.ServiceSpec", "clusterIP"),
+        .with_description_of("io.k8s.api.core.v1.ServiceSpec", "clusterIP"),
     Column::text("External-IP", |object, _| external_ip(object).into())
-        .described_as("io.k8s.api.core.v1.ServiceSpec", "externalIPs"),
+        .with_description_of("io.k8s.api.core.v1.ServiceSpec", "externalIPs"),
     Column::text("Port(s)", |object, _| or_none(ports(object.get("spec"))).into())
-        .described_as("io.k8s.api.core.v1.ServiceSpec", "ports"),
+        .with_description_of("io.k8s.api.core.v1.ServiceSpec", "ports"),
     AGE,
-    Column::text("Selector", |object, _| labels(object.at("spec.selector")).into())
-        .described_as("io.k8s.api.core.v1.ServiceSpec", "selector")
+    Column::text("Selector", |object, _| labels(object.get_path("spec.selector")).into())
+        .with_description_of("io.k8s.api.core.v1.ServiceSpec", "selector")
         .wide(),
 ];
 
 fn cluster_ip<'a>(service: View<'a>) -> &'a str {
-    service.at("spec.clusterIPs").items().next().map_or(NONE, View::text)
+    service.get_path("spec.clusterIPs").items().next().map_or(NONE, View::text)
 }
 
 fn external_ip(service: View<'_>) -> String {
@@ -31,7 +31,7 @@ fn external_ip(service: View<'_>) -> String {
         "ClusterIP" | "NodePort" if external_ips.is_empty() => NONE.to_owned(),
         "ClusterIP" | "NodePort" => external_ips.join(","),
         "LoadBalancer" => {
-            let balancer = load_balancer(service.at("status.loadBalancer"));
+            let balancer = load_balancer(service.get_path("status.loadBalancer"));
             let balancer = Some(balancer.as_str()).filter(|addresses| !addresses.is_empty());
             let all: Vec<&str> = balancer.into_iter().chain(external_ips).collect();
             if all.is_empty() { "<pending>".to_owned() } else { all.join(",") }

@@ -1,6 +1,6 @@
 //! Defaults: traffic policies, affinity, ports.
 
-use crate::defaults::fill::{each, if_nil, if_present, if_zero, integer, is_zero, text, within};
+use crate::defaults::fill::{default_struct, each, if_nil, if_present, if_zero, integer, is_zero, text};
 use crate::defaults::object::Object;
 use jsontree::json;
 
@@ -8,7 +8,7 @@ use jsontree::json;
 const AFFINITY_SECONDS: i64 = 10_800;
 
 pub(super) fn service(service: &mut Object) {
-    within(service, "spec", spec);
+    default_struct(service, "spec", spec);
     let balanced = service.text_at(&["spec", "type"]) == "LoadBalancer";
     if balanced {
         if_present(service, "status", |status| {

@@ -37,7 +37,7 @@ fn is_external(spec: &Object) -> bool {
     may_have_node_ports(spec) || (tree::text(spec, "type") == "ClusterIP" && addresses)
 }
 
-fn same(new: &Object, old: &Object, name: &str) -> bool {
+fn is_unchanged(new: &Object, old: &Object, name: &str) -> bool {
     new.get(name).filter(|v| !v.is_null()) == old.get(name).filter(|v| !v.is_null())
 }
 
@@ -82,7 +82,7 @@ fn drop_internal_policy_of_alias(spec: &mut Object) {
 }
 
 fn remove_if_same(new: &mut Object, old: &Object, name: &str) {
-    if same(new, old, name) {
+    if is_unchanged(new, old, name) {
         new.remove(name);
     }
 }

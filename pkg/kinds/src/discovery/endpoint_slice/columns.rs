@@ -7,11 +7,11 @@ use api::table::view::View;
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
     Column::text("AddressType", |object, _| object.get("addressType").into())
-        .described_as("io.k8s.api.discovery.v1.EndpointSlice", "addressType"),
+        .with_description_of("io.k8s.api.discovery.v1.EndpointSlice", "addressType"),
     Column::text("Ports", |object, _| ports(object).into())
-        .described_as("io.k8s.api.discovery.v1.EndpointSlice", "ports"),
+        .with_description_of("io.k8s.api.discovery.v1.EndpointSlice", "ports"),
     Column::text("Endpoints", |object, _| addresses(object).into())
-        .described_as("io.k8s.api.discovery.v1.EndpointSlice", "endpoints"),
+        .with_description_of("io.k8s.api.discovery.v1.EndpointSlice", "endpoints"),
     AGE,
 ];
 

@@ -6,23 +6,23 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("PriorityLevel", |object, _| object.at("spec.priorityLevelConfiguration.name").into())
-        .described_as("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationReference", "name"),
-    Column::text("MatchingPrecedence", |object, _| object.at("spec.matchingPrecedence").int().into())
-        .described_as("io.k8s.api.flowcontrol.v1.FlowSchemaSpec", "matchingPrecedence"),
+    Column::text("PriorityLevel", |object, _| object.get_path("spec.priorityLevelConfiguration.name").into())
+        .with_description_of("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationReference", "name"),
+    Column::text("MatchingPrecedence", |object, _| object.get_path("spec.matchingPrecedence").int().into())
+        .with_description_of("io.k8s.api.flowcontrol.v1.FlowSchemaSpec", "matchingPrecedence"),
     Column::text("DistinguisherMethod", |object, _| distinguisher(object).into())
-        .described_as("io.k8s.api.flowcontrol.v1.FlowSchemaSpec", "distinguisherMethod"),
+        .with_description_of("io.k8s.api.flowcontrol.v1.FlowSchemaSpec", "distinguisherMethod"),
     AGE,
     Column::text("MissingPL", |object, _| missing_priority_level(object).into())
-        .described("references a broken or non-existent PriorityLevelConfiguration"),
+        .with_description("references a broken or non-existent PriorityLevelConfiguration"),
 ];
 
 fn distinguisher<'a>(schema: View<'a>) -> &'a str {
-    let method = schema.at("spec.distinguisherMethod");
+    let method = schema.get_path("spec.distinguisherMethod");
     if method.exists() { method.get("type").text() } else { NONE }
 }
 
 fn missing_priority_level<'a>(schema: View<'a>) -> &'a str {
-    let dangling = schema.at("status.conditions").condition("Dangling");
+    let dangling = schema.get_path("status.conditions").condition("Dangling");
     dangling.map_or("?", |condition| condition.get("status").text())
 }

@@ -1,8 +1,8 @@
 //! Defaults of flow schemas.
 
-use crate::defaults::fill::{if_zero, within};
+use crate::defaults::fill::{default_struct, if_zero};
 use crate::defaults::object::Object;
 
 pub(super) fn flow_schema(schema: &mut Object) {
-    within(schema, "spec", |spec| if_zero(spec, "matchingPrecedence", 1000));
+    default_struct(schema, "spec", |spec| if_zero(spec, "matchingPrecedence", 1000));
 }

@@ -7,18 +7,21 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Type", |object, _| object.at("spec.type").into())
-        .described_as("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", "type"),
+    Column::text("Type", |object, _| object.get_path("spec.type").into())
+        .with_description_of("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", "type"),
     Column::text("NominalConcurrencyShares", |object, _| {
-        number(object.at(LIMITED), "nominalConcurrencyShares")
+        number(object.get_path(LIMITED), "nominalConcurrencyShares")
     })
-    .described_as("io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration", "nominalConcurrencyShares"),
-    Column::text("Queues", |object, _| number(object.at(QUEUING), "queues"))
-        .described_as("io.k8s.api.flowcontrol.v1.QueuingConfiguration", "queues"),
-    Column::text("HandSize", |object, _| number(object.at(QUEUING), "handSize"))
-        .described_as("io.k8s.api.flowcontrol.v1.QueuingConfiguration", "handSize"),
-    Column::text("QueueLengthLimit", |object, _| number(object.at(QUEUING), "queueLengthLimit"))
-        .described_as("io.k8s.api.flowcontrol.v1.QueuingConfiguration", "queueLengthLimit"),
+    .with_description_of(
+        "io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration",
+        "nominalConcurrencyShares",
+    ),
+    Column::text("Queues", |object, _| number(object.get_path(QUEUING), "queues"))
+        .with_description_of("io.k8s.api.flowcontrol.v1.QueuingConfiguration", "queues"),
+    Column::text("HandSize", |object, _| number(object.get_path(QUEUING), "handSize"))
+        .with_description_of("io.k8s.api.flowcontrol.v1.QueuingConfiguration", "handSize"),
+    Column::text("QueueLengthLimit", |object, _| number(object.get_path(QUEUING), "queueLengthLimit"))
+        .with_description_of("io.k8s.api.flowcontrol.v1.QueuingConfiguration", "queueLengthLimit"),
     AGE,
 ];
 

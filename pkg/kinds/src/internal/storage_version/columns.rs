@@ -7,11 +7,14 @@ use api::table::view::View;
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
     Column::text("CommonEncodingVersion", |object, _| {
-        object.at("status.commonEncodingVersion").text_or(UNSET).into()
+        object.get_path("status.commonEncodingVersion").text_or(UNSET).into()
     })
-    .described_as("io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus", "commonEncodingVersion"),
+    .with_description_of(
+        "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus",
+        "commonEncodingVersion",
+    ),
     Column::text("StorageVersions", |object, _| versions(object).into())
-        .described_as("io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus", "storageVersions"),
+        .with_description_of("io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus", "storageVersions"),
     AGE,
 ];
 
@@ -19,6 +22,6 @@ fn versions(object: View<'_>) -> String {
     let version = |version: View<'_>| {
         format!("{}={}", version.get("apiServerID").text(), version.get("encodingVersion").text())
     };
-    let versions: Vec<String> = object.at("status.storageVersions").items().map(version).collect();
+    let versions: Vec<String> = object.get_path("status.storageVersions").items().map(version).collect();
     if versions.is_empty() { UNSET.to_owned() } else { list_with_more(&versions, 3, ",") }
 }

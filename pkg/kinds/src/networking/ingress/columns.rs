@@ -6,14 +6,18 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Class", |object, _| object.at("spec.ingressClassName").text_or(NONE).into())
-        .described("The name of the IngressClass resource that should be used for additional configuration"),
-    Column::text("Hosts", |object, _| hosts(object.at("spec.rules")).into())
-        .described("Hosts that incoming requests are matched against before the ingress rule"),
-    Column::text("Address", |object, _| load_balancer(object.at("status.loadBalancer")).into())
-        .described("Address is a list containing ingress points for the load-balancer"),
-    Column::text("Ports", |object, _| if object.at("spec.tls").is_empty() { "80" } else { "80, 443" }.into())
-        .described("Ports of TLS configurations that open"),
+    Column::text("Class", |object, _| object.get_path("spec.ingressClassName").text_or(NONE).into())
+        .with_description(
+            "The name of the IngressClass resource that should be used for additional configuration",
+        ),
+    Column::text("Hosts", |object, _| hosts(object.get_path("spec.rules")).into())
+        .with_description("Hosts that incoming requests are matched against before the ingress rule"),
+    Column::text("Address", |object, _| load_balancer(object.get_path("status.loadBalancer")).into())
+        .with_description("Address is a list containing ingress points for the load-balancer"),
+    Column::text("Ports", |object, _| {
+        if object.get_path("spec.tls").is_empty() { "80" } else { "80, 443" }.into()
+    })
+    .with_description("Ports of TLS configurations that open"),
     AGE,
 ];
 

@@ -6,10 +6,10 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME.filled_by(|object, _| name_of_class(object, &["ingressclass.kubernetes.io/is-default-class"])),
-    Column::text("Controller", |object, _| object.at("spec.controller").into())
-        .described("Controller that is responsible for handling this class"),
-    Column::text("Parameters", |object, _| parameters(object.at("spec.parameters")).into())
-        .described("A reference to a resource with additional parameters"),
+    Column::text("Controller", |object, _| object.get_path("spec.controller").into())
+        .with_description("Controller that is responsible for handling this class"),
+    Column::text("Parameters", |object, _| parameters(object.get_path("spec.parameters")).into())
+        .with_description("A reference to a resource with additional parameters"),
     AGE,
 ];
 

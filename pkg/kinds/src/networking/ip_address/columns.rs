@@ -6,8 +6,8 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("ParentRef", |object, _| parent(object.at("spec.parentRef")).into())
-        .described_as("io.k8s.api.networking.v1.IPAddressSpec", "parentRef"),
+    Column::text("ParentRef", |object, _| parent(object.get_path("spec.parentRef")).into())
+        .with_description_of("io.k8s.api.networking.v1.IPAddressSpec", "parentRef"),
     // Upstream prints the age and declares no column for it.
     AGE.undeclared(),
 ];

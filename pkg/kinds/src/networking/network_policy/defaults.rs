@@ -1,6 +1,6 @@
 //! Defaults of network policies.
 
-use crate::defaults::fill::{each, if_nil, is_zero, within};
+use crate::defaults::fill::{default_struct, each, if_nil, is_zero};
 use crate::defaults::object::Object;
 use jsontree::json;
 
@@ -13,7 +13,7 @@ pub(super) fn policy_types(spec: &mut Object) {
 }
 
 pub(super) fn network_policy(policy: &mut Object) {
-    within(policy, "spec", |spec| {
+    default_struct(policy, "spec", |spec| {
         policy_types(spec);
         for direction in ["ingress", "egress"] {
             each(spec, direction, |rule| each(rule, "ports", |port| if_nil(port, "protocol", "TCP")));

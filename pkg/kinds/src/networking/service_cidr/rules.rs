@@ -27,7 +27,7 @@ fn list_of(object: &Object) -> Vec<&str> {
 }
 
 /// Returns the list for an error.
-fn shown(object: &Object) -> &Value {
+fn cidrs_value(object: &Object) -> &Value {
     child(object, "spec").and_then(|spec| spec.get("cidrs")).unwrap_or(&Value::Null)
 }
 
@@ -54,7 +54,7 @@ fn validate_ranges(object: &Object, errors: &mut ErrorList) {
     {
         let detail =
             "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
-        errors.push(Error::invalid(&path, shown(object), detail));
+        errors.push(Error::invalid(&path, cidrs_value(object), detail));
     }
 }
 
@@ -69,7 +69,7 @@ fn ranges_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let old_ranges = list_of(old);
     let added = (old_ranges.len(), ranges.len()) == (1, 2);
     if !added && ranges.len() != old_ranges.len() {
-        errors.push(Error::invalid(&path, shown(new), IMMUTABLE));
+        errors.push(Error::invalid(&path, cidrs_value(new), IMMUTABLE));
         return errors;
     }
     let changed = ranges.iter().zip(&old_ranges).enumerate().filter(|(_, (new, old))| new != old);

@@ -85,7 +85,7 @@ pub(super) fn device(
 
 fn attribute(path: &Path<'_>, attribute: &Object, errors: &mut ErrorList) {
     if let Some(value) = maybe_text(attribute, "string") {
-        short(&path.child("string"), value, errors);
+        value_length(&path.child("string"), value, errors);
     }
     if let Some(value) = maybe_text(attribute, "version") {
         version(&path.child("version"), value, errors);
@@ -99,7 +99,7 @@ fn attribute(path: &Path<'_>, attribute: &Object, errors: &mut ErrorList) {
         for (index, value) in texts(attribute, member).enumerate() {
             match *member {
                 "versions" => version(&path.index(index), value, errors),
-                _ => short(&path.index(index), value, errors),
+                _ => value_length(&path.index(index), value, errors),
             }
         }
     }
@@ -112,7 +112,7 @@ fn attribute(path: &Path<'_>, attribute: &Object, errors: &mut ErrorList) {
     errors.push(Error::invalid(path, value, "exactly one value must be specified"));
 }
 
-fn short(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+fn value_length(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if value.len() > VALUE_BYTES_MAX {
         errors.push(Error::too_long(path, Some(VALUE_BYTES_MAX)));
     }
@@ -123,7 +123,7 @@ fn version(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
         let detail = "must be a string compatible with semver.org spec 2.0.0";
         errors.push(Error::invalid(path, value, detail));
     }
-    short(path, value, errors);
+    value_length(path, value, errors);
 }
 
 fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut ErrorList) {

@@ -54,7 +54,7 @@ pub(super) fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
         (Some(_), Some(_)) => immutable(&path, &STATUS, "allocation", status, old, errors),
         (Some(allocation), None) => {
             let devices = child(new, "spec").and_then(|spec| child(spec, "devices")).unwrap_or(&empty);
-            given(&path, allocation, &request_names(devices), errors);
+            allocated_devices(&path, allocation, &request_names(devices), errors);
         }
         (None, _) => {}
     }
@@ -76,7 +76,7 @@ fn users(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     }
 }
 
-fn given(path: &Path<'_>, allocation: &Object, names: &Names<'_>, errors: &mut ErrorList) {
+fn allocated_devices(path: &Path<'_>, allocation: &Object, names: &Names<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let devices = child(allocation, "devices").unwrap_or(&empty);
     let results = path.child("devices.results");
@@ -88,7 +88,7 @@ fn given(path: &Path<'_>, allocation: &Object, names: &Names<'_>, errors: &mut E
             pool(&path.child("pool"), text(result, "pool"), errors);
             dns_label(&path.child("device"), text(result, "device"), errors);
             binding_conditions(&path, result, errors);
-            devices::share(&path.child("shareID"), result, errors);
+            devices::share_id(&path.child("shareID"), result, errors);
         }
     }
     // The configurations of the class and of the claim.

@@ -6,14 +6,14 @@ use api::table::view::View;
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
     Column::text("State", |object, _| claim_state(object).into())
-        .described("A summary of the current state (allocated, pending, reserved, etc.)."),
+        .with_description("A summary of the current state (allocated, pending, reserved, etc.)."),
     AGE,
 ];
 
 fn claim_state(claim: View<'_>) -> &'static str {
-    let deleted = claim.at("metadata.deletionTimestamp").exists();
-    let allocated = claim.at("status.allocation").exists();
-    let reserved = !claim.at("status.reservedFor").is_empty();
+    let deleted = claim.get_path("metadata.deletionTimestamp").exists();
+    let allocated = claim.get_path("status.allocation").exists();
+    let reserved = !claim.get_path("status.reservedFor").is_empty();
     match (deleted, allocated, reserved) {
         (true, false, _) => "deleted",
         (true, true, false) => "deleted,allocated",

@@ -7,23 +7,23 @@ use apimachinery::time::UnixTime;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Driver", |object, _| object.at("spec.driver").into())
-        .described("The driver to query pools for."),
+    Column::text("Driver", |object, _| object.get_path("spec.driver").into())
+        .with_description("The driver to query pools for."),
     Column::text("Total", |object, _| device_count(object, "totalDevices").into())
-        .described("Total number of devices across all pools."),
+        .with_description("Total number of devices across all pools."),
     Column::text("Available", |object, _| device_count(object, "availableDevices").into())
-        .described("Number of available devices across all pools."),
+        .with_description("Number of available devices across all pools."),
     Column::text("Allocated", |object, _| device_count(object, "allocatedDevices").into())
-        .described("Number of allocated devices across all pools."),
+        .with_description("Number of allocated devices across all pools."),
     Column::text("Unavailable", |object, _| device_count(object, "unavailableDevices").into())
-        .described("Number of unavailable devices across all pools."),
+        .with_description("Number of unavailable devices across all pools."),
     Column::text("Errors", |object, _| pool_errors(object).into())
-        .described("Number of pools with validation errors."),
-    Column::integer("Pools", |object, _| object.at("status.poolCount").int().into())
-        .described("Total number of matching pools."),
-    Column::text("Status", |object, _| pool_state(object).into()).described("Processing status."),
+        .with_description("Number of pools with validation errors."),
+    Column::integer("Pools", |object, _| object.get_path("status.poolCount").int().into())
+        .with_description("Total number of matching pools."),
+    Column::text("Status", |object, _| pool_state(object).into()).with_description("Processing status."),
     Column::text("Completed", |object, now| pool_completed(object, now).into())
-        .described("Time since the observation completed."),
+        .with_description("Time since the observation completed."),
 ];
 
 /// The condition that ends the processing of a request for the status of pools.
@@ -32,7 +32,7 @@ fn end<'a>(request: View<'a>) -> Option<View<'a>> {
         condition.get("status").text() == "True"
             && matches!(condition.get("type").text(), "Complete" | "Failed")
     };
-    request.at("status.conditions").items().find(ends)
+    request.get_path("status.conditions").items().find(ends)
 }
 
 fn end_type<'a>(request: View<'a>) -> &'a str {
@@ -44,7 +44,7 @@ fn if_counted(request: View<'_>, count: impl FnOnce(View<'_>) -> String) -> Stri
     if !request.get("status").exists() || end_type(request) == "Failed" {
         return "-".to_owned();
     }
-    count(request.at("status.pools"))
+    count(request.get_path("status.pools"))
 }
 
 fn device_count(request: View<'_>, name: &str) -> String {

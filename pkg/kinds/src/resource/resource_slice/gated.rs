@@ -1,13 +1,13 @@
 //! Fields of resource slices behind feature gates.
 
-use crate::strategy::gated::fields::{EACH, GatedPath, Path, behind, place, unsupported};
+use crate::strategy::gated::fields::{EACH, GatedPath, Path, gated_by, gated_path, unsupported};
 use component_base::features::Gate;
 
-pub(super) const GATED: &[GatedPath] = &[place(
+pub(super) const GATED: &[GatedPath] = &[gated_path(
     &["spec"],
     &[
-        behind(Gate::DRADeviceTaints, &[&["devices", EACH, "taints"]]),
-        behind(
+        gated_by(Gate::DRADeviceTaints, &[&["devices", EACH, "taints"]]),
+        gated_by(
             Gate::DRAPartitionableDevices,
             &[
                 &["sharedCounters"],
@@ -19,9 +19,9 @@ pub(super) const GATED: &[GatedPath] = &[place(
             ],
         ),
         // These fields need both gates.
-        behind(Gate::DRADeviceBindingConditions, BINDING_CONDITIONS),
-        behind(Gate::DRAResourceClaimDeviceStatus, BINDING_CONDITIONS),
-        behind(
+        gated_by(Gate::DRADeviceBindingConditions, BINDING_CONDITIONS),
+        gated_by(Gate::DRAResourceClaimDeviceStatus, BINDING_CONDITIONS),
+        gated_by(
             Gate::DRAConsumableCapacity,
             &[
                 &["devices", EACH, "allowMultipleAllocations"],
@@ -30,7 +30,7 @@ pub(super) const GATED: &[GatedPath] = &[place(
         ),
         // DRANodeAllocatableResources
         unsupported(&[&["devices", EACH, "nodeAllocatableResourceMappings"]]),
-        behind(
+        gated_by(
             Gate::DRAListTypeAttributes,
             &[
                 &["devices", EACH, "attributes", EACH, "bools"],

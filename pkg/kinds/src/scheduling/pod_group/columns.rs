@@ -7,21 +7,21 @@ use api::table::view::View;
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
     Column::text("Policy", |object, _| pod_group_policy(object).into())
-        .described_as("io.k8s.api.scheduling.v1alpha2.PodGroupSpec", "schedulingPolicy"),
+        .with_description_of("io.k8s.api.scheduling.v1alpha2.PodGroupSpec", "schedulingPolicy"),
     Column::text("Workload", |object, _| pod_group_workload(object).into())
-        .described("Name of the referenced Workload object"),
-    Column::text("Status", |object, _| pod_group_status(object.at("status.conditions")).into())
-        .described("Status of the PodGroup"),
+        .with_description("Name of the referenced Workload object"),
+    Column::text("Status", |object, _| pod_group_status(object.get_path("status.conditions")).into())
+        .with_description("Status of the PodGroup"),
     AGE,
 ];
 
 fn pod_group_policy(group: View<'_>) -> &'static str {
-    if group.at("spec.schedulingPolicy.gang").exists() { "Gang" } else { "Basic" }
+    if group.get_path("spec.schedulingPolicy.gang").exists() { "Gang" } else { "Basic" }
 }
 
 fn pod_group_workload<'a>(group: View<'a>) -> &'a str {
-    let template = group.at("spec.podGroupTemplateRef");
-    if template.exists() { template.at("workload.workloadName").text() } else { NONE }
+    let template = group.get_path("spec.podGroupTemplateRef");
+    if template.exists() { template.get_path("workload.workloadName").text() } else { NONE }
 }
 
 /// The last condition of each type counts.

@@ -1,12 +1,12 @@
 //! Defaults of CSI drivers.
 
-use crate::defaults::fill::{if_nil, is_zero, within};
+use crate::defaults::fill::{default_struct, if_nil, is_zero};
 use crate::defaults::object::Object;
 use component_base::features::Gate;
 use jsontree::json;
 
 pub(super) fn csi_driver(driver: &mut Object) {
-    within(driver, "spec", |spec| {
+    default_struct(driver, "spec", |spec| {
         if_nil(spec, "attachRequired", true);
         if_nil(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
         for name in ["podInfoOnMount", "storageCapacity", "requiresRepublish"] {

@@ -6,15 +6,15 @@ use crate::printers::format::name_of_class;
 pub(super) static COLUMNS: &[Column] = &[
     NAME.filled_by(|object, _| name_of_class(object, &IS_DEFAULT)),
     Column::text("Provisioner", |object, _| object.get("provisioner").into())
-        .described_as("io.k8s.api.storage.v1.StorageClass", "provisioner"),
+        .with_description_of("io.k8s.api.storage.v1.StorageClass", "provisioner"),
     Column::text("ReclaimPolicy", |object, _| object.get("reclaimPolicy").text_or("Delete").into())
-        .described_as("io.k8s.api.storage.v1.StorageClass", "reclaimPolicy"),
+        .with_description_of("io.k8s.api.storage.v1.StorageClass", "reclaimPolicy"),
     Column::text("VolumeBindingMode", |object, _| {
         object.get("volumeBindingMode").text_or("Immediate").into()
     })
-    .described_as("io.k8s.api.storage.v1.StorageClass", "volumeBindingMode"),
+    .with_description_of("io.k8s.api.storage.v1.StorageClass", "volumeBindingMode"),
     Column::text("AllowVolumeExpansion", |object, _| object.get("allowVolumeExpansion").flag().into())
-        .described_as("io.k8s.api.storage.v1.StorageClass", "allowVolumeExpansion"),
+        .with_description_of("io.k8s.api.storage.v1.StorageClass", "allowVolumeExpansion"),
     AGE,
 ];
 

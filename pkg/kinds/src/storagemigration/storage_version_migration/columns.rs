@@ -6,12 +6,13 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME.format(""),
-    Column::text("Resource", |object, _| migrated(object).into()).described("GroupResource to migrate"),
-    Column::text("Status", |object, _| state(object).into()).described("Status of the migration"),
+    Column::text("Resource", |object, _| migrated(object).into())
+        .with_description("GroupResource to migrate"),
+    Column::text("Status", |object, _| state(object).into()).with_description("Status of the migration"),
 ];
 
 fn migrated(migration: View<'_>) -> String {
-    let resource = migration.at("spec.resource");
+    let resource = migration.get_path("spec.resource");
     group_resource(resource.get("group").text(), resource.get("resource").text())
 }
 
@@ -20,6 +21,6 @@ fn state<'a>(migration: View<'a>) -> &'a str {
         condition.get("status").text() == "True"
             && matches!(condition.get("type").text(), "Running" | "Failed" | "Succeeded")
     };
-    let state = migration.at("status.conditions").items().filter(is_state).last();
+    let state = migration.get_path("status.conditions").items().filter(is_state).last();
     state.map_or("Unknown", |condition| condition.get("type").text())
 }

@@ -11,28 +11,28 @@ pub(crate) const EACH: &str = "*";
 /// Gated fields below one path of an object. [`EACH`] in this path pairs the items of the new and the old
 /// object by position.
 pub(crate) struct GatedPath {
-    pub(crate) at: Path,
+    pub(crate) path: Path,
     pub(crate) fields: &'static [GatedFields],
     /// Subresource whose writes do not drop these fields, although it writes them.
     pub(crate) not_through: Option<&'static str>,
 }
 
-pub(crate) const fn place(at: Path, fields: &'static [GatedFields]) -> GatedPath {
-    GatedPath { at, fields, not_through: None }
+pub(crate) const fn gated_path(path: Path, fields: &'static [GatedFields]) -> GatedPath {
+    GatedPath { path, fields, not_through: None }
 }
 
-pub(crate) const fn behind(gate: Gate, fields: &'static [Path]) -> GatedFields {
+pub(crate) const fn gated_by(gate: Gate, fields: &'static [Path]) -> GatedFields {
     GatedFields { gate: Some(gate), fields, used_by: &[], with_empty_parent: false }
 }
 
 /// Fields that are dropped whatever the gates are.
-pub(crate) const fn never(fields: &'static [Path]) -> GatedFields {
+pub(crate) const fn always_dropped(fields: &'static [Path]) -> GatedFields {
     GatedFields { gate: None, fields, used_by: &[], with_empty_parent: false }
 }
 
 /// Fields of an unsupported gate: their values have no validation yet.
 pub(crate) const fn unsupported(fields: &'static [Path]) -> GatedFields {
-    never(fields)
+    always_dropped(fields)
 }
 
 impl GatedFields {

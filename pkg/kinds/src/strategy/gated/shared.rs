@@ -1,19 +1,19 @@
 //! Gated fields that several kinds share.
 
-use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, behind, place};
+use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, gated_by, gated_path};
 use component_base::features::Gate;
 
 pub(crate) const POD_SPEC: &[GatedFields] = &[
-    behind(Gate::UserNamespacesSupport, &[&["hostUsers"]]),
-    behind(Gate::SupplementalGroupsPolicy, &[&["securityContext", "supplementalGroupsPolicy"]]),
-    behind(Gate::SELinuxChangePolicy, &[&["securityContext", "seLinuxChangePolicy"]]),
-    behind(Gate::PodLevelResources, &[&["resources"]])
+    gated_by(Gate::UserNamespacesSupport, &[&["hostUsers"]]),
+    gated_by(Gate::SupplementalGroupsPolicy, &[&["securityContext", "supplementalGroupsPolicy"]]),
+    gated_by(Gate::SELinuxChangePolicy, &[&["securityContext", "seLinuxChangePolicy"]]),
+    gated_by(Gate::PodLevelResources, &[&["resources"]])
         .used_by(&[&["resources", "requests", EACH], &["resources", "limits", EACH]]),
-    behind(
+    gated_by(
         Gate::MatchLabelKeysInPodTopologySpread,
         &[&["topologySpreadConstraints", EACH, "matchLabelKeys"]],
     ),
-    behind(
+    gated_by(
         Gate::DynamicResourceAllocation,
         &[
             &["containers", EACH, "resources", "claims"],
@@ -23,16 +23,16 @@ pub(crate) const POD_SPEC: &[GatedFields] = &[
         ],
     )
     .used_by(&[&["resourceClaims"]]),
-    behind(
+    gated_by(
         Gate::ClusterTrustBundleProjection,
         &[&["volumes", EACH, "projected", "sources", EACH, "clusterTrustBundle"]],
     ),
-    behind(
+    gated_by(
         Gate::PodCertificateRequest,
         &[&["volumes", EACH, "projected", "sources", EACH, "podCertificate"]],
     ),
-    behind(Gate::GenericWorkload, &[&["schedulingGroup"]]),
-    behind(
+    gated_by(Gate::GenericWorkload, &[&["schedulingGroup"]]),
+    gated_by(
         Gate::InPlacePodVerticalScaling,
         &[
             &["containers", EACH, "resizePolicy"],
@@ -41,8 +41,8 @@ pub(crate) const POD_SPEC: &[GatedFields] = &[
         ],
     )
     .used_by(&[&["containers", EACH, "resizePolicy"], &["initContainers", EACH, "resizePolicy"]]),
-    behind(Gate::HostnameOverride, &[&["hostnameOverride"]]),
-    behind(
+    gated_by(Gate::HostnameOverride, &[&["hostnameOverride"]]),
+    gated_by(
         Gate::EnvFiles,
         &[
             &["containers", EACH, "env", EACH, "valueFrom", "fileKeyRef"],
@@ -50,7 +50,7 @@ pub(crate) const POD_SPEC: &[GatedFields] = &[
             &["ephemeralContainers", EACH, "env", EACH, "valueFrom", "fileKeyRef"],
         ],
     ),
-    behind(
+    gated_by(
         Gate::PodLifecycleSleepAction,
         &[
             &["containers", EACH, "lifecycle", "preStop", "sleep"],
@@ -62,7 +62,7 @@ pub(crate) const POD_SPEC: &[GatedFields] = &[
         ],
     )
     .with_empty_parent(),
-    behind(
+    gated_by(
         Gate::ContainerStopSignals,
         &[
             &["containers", EACH, "lifecycle", "stopSignal"],
@@ -73,7 +73,9 @@ pub(crate) const POD_SPEC: &[GatedFields] = &[
     .with_empty_parent(),
 ];
 
-pub(crate) const TEMPLATE: GatedPath = place(&["spec", "template", "spec"], POD_SPEC);
+pub(crate) const TEMPLATE: GatedPath = gated_path(&["spec", "template", "spec"], POD_SPEC);
 
-pub(crate) const TERMINATING: GatedPath =
-    place(&["status"], &[behind(Gate::DeploymentReplicaSetTerminatingReplicas, &[&["terminatingReplicas"]])]);
+pub(crate) const TERMINATING: GatedPath = gated_path(
+    &["status"],
+    &[gated_by(Gate::DeploymentReplicaSetTerminatingReplicas, &[&["terminatingReplicas"]])],
+);

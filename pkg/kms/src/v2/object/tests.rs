@@ -24,7 +24,7 @@ fn upstream_messages_round_trip() {
     for name in ["v2 seed", "v2 key"] {
         for (_, stored) in vectors(name) {
             let object = EncryptedObject::parse(&stored).unwrap();
-            assert_eq!((object.source.key_id, unwrapped(object.source.sealed).len()), ("key-1", 32));
+            assert_eq!((object.source.key_id, unwrapped(object.source.encrypted).len()), ("key-1", 32));
             let mut written = Vec::new();
             put_head(&mut written, object.data.len());
             assert_eq!(written.len(), head_length(object.data.len()));
@@ -42,10 +42,10 @@ fn annotations_may_come_in_any_order() {
     let expected: Annotations =
         smallvec![("a.example.com", &[0, 1, 255][..]), ("b.example.com", &b"two"[..])];
     assert_eq!(object.source.annotations, expected);
-    let Source { kind, sealed, key_id, .. } = object.source;
-    let other = Source::new(kind, sealed, key_id, expected.clone()).unwrap();
+    let Source { kind, encrypted, key_id, .. } = object.source;
+    let other = Source::new(kind, encrypted, key_id, expected.clone()).unwrap();
     assert_eq!(other.fingerprint(), object.source.fingerprint());
-    let fewer = Source::new(kind, sealed, key_id, expected[..1].into()).unwrap();
+    let fewer = Source::new(kind, encrypted, key_id, expected[..1].into()).unwrap();
     assert_ne!(fewer.fingerprint(), object.source.fingerprint());
 }
 

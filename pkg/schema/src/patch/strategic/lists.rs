@@ -139,7 +139,7 @@ impl Merge {
                 self.key_of(members)?;
             }
         }
-        let places = self.places(by);
+        let places = self.first_positions(by);
         if !self.key.is_empty()
             && let Some(at) = by.iter().position(|item| !item.is_object())
             && items.iter().any(|item| places.get(&self.identity(item)).is_none_or(|&place| at < place))
@@ -166,12 +166,12 @@ impl Merge {
                 self.key_of(members)?;
             }
         }
-        let patch_places = self.places(patch_order);
-        let server_places = self.places(server_order);
+        let patch_places = self.first_positions(patch_order);
+        let server_places = self.first_positions(server_order);
         let in_patch = |item: &Value| patch_places.get(&self.identity(item)).copied();
         let on_server = |item: &Value| server_places.get(&self.identity(item)).copied();
-        sort_by_place(&mut from_patch, in_patch);
-        sort_by_place(&mut others, on_server);
+        sort_by_position(&mut from_patch, in_patch);
+        sort_by_position(&mut others, on_server);
         let mut sorted = Vec::with_capacity(from_patch.len() + others.len());
         let mut others = others.into_iter().peekable();
         for item in from_patch {
@@ -227,7 +227,7 @@ impl Merge {
     }
 
     /// The first position of each item.
-    fn places(self, items: &[Value]) -> HashMap<Option<&Value>, usize> {
+    fn first_positions(self, items: &[Value]) -> HashMap<Option<&Value>, usize> {
         let mut places = HashMap::with_capacity(items.len());
         for (place, item) in items.iter().enumerate() {
             places.entry(self.identity(item)).or_insert(place);
@@ -249,7 +249,7 @@ impl Merge {
 
 /// Sorts items by their position. An item without one goes before all items to its left: upstream's
 /// comparison fails for such items, and up to this length its sort is an insertion sort.
-fn sort_by_place(items: &mut Vec<Value>, place: impl Fn(&Value) -> Option<usize>) {
+fn sort_by_position(items: &mut Vec<Value>, place: impl Fn(&Value) -> Option<usize>) {
     const INSERTION_SORT_MAX: usize = 20;
     if items.len() > INSERTION_SORT_MAX {
         items.sort_by_cached_key(place);

@@ -98,7 +98,7 @@ fn time(instant: MessageRef<'_>) -> Result<MemberRef<'_>, NotInPlace> {
         Shape::MicroTime => scalar::micro_time(seconds as i64, nanos as i32),
         _ => UnixTime::from_seconds(seconds as i64),
     };
-    match (scalar::reads_back(time), instant.message.shape) {
+    match (scalar::is_parseable(time), instant.message.shape) {
         _ if time.is_go_zero() => Ok(MemberRef::Absent),
         (true, Shape::MicroTime) => Ok(MemberRef::MicroTime(time)),
         (true, _) => Ok(MemberRef::Time(time)),

@@ -45,36 +45,36 @@ impl Drop for MemoryPermit {
 
 /// Collected pieces of a body.
 pub(super) struct BodyBuffer {
-    pieces: Vec<Bytes>,
+    chunks: Vec<Bytes>,
     /// Remaining size limit in bytes; `None` if the body has exceeded it.
     remaining: Option<usize>,
     /// Number of collected bytes.
     bytes: usize,
-    room: Arc<MemoryBudget>,
+    memory: Arc<MemoryBudget>,
 }
 
 impl BodyBuffer {
     /// Creates a buffer with a size limit and a memory budget. If either is exceeded, nothing is kept.
-    pub(super) fn new(bytes_max: usize, room: &Arc<MemoryBudget>) -> Self {
-        BodyBuffer { pieces: Vec::new(), remaining: Some(bytes_max), bytes: 0, room: Arc::clone(room) }
+    pub(super) fn new(bytes_max: usize, memory: &Arc<MemoryBudget>) -> Self {
+        BodyBuffer { chunks: Vec::new(), remaining: Some(bytes_max), bytes: 0, memory: Arc::clone(memory) }
     }
 
     pub(super) fn push(&mut self, piece: &Bytes) {
         self.remaining = self.remaining.and_then(|left| left.checked_sub(piece.len()));
-        if self.remaining.is_none() || !self.room.acquire(piece.len()) {
+        if self.remaining.is_none() || !self.memory.acquire(piece.len()) {
             self.remaining = None;
-            self.pieces.clear();
-            self.room.release(std::mem::take(&mut self.bytes));
+            self.chunks.clear();
+            self.memory.release(std::mem::take(&mut self.bytes));
             return;
         }
         self.bytes = self.bytes.saturating_add(piece.len());
-        self.pieces.push(piece.clone());
+        self.chunks.push(piece.clone());
     }
 
     /// Takes the whole body; `None` if it exceeded a limit.
     pub(super) fn take(&mut self) -> Option<Bytes> {
         self.remaining?;
-        let mut pieces = std::mem::take(&mut self.pieces);
+        let mut pieces = std::mem::take(&mut self.chunks);
         match pieces.len() {
             1 => pieces.pop(),
             _ => Some(pieces.concat().into()),
@@ -84,7 +84,7 @@ impl BodyBuffer {
 
 impl Drop for BodyBuffer {
     fn drop(&mut self) {
-        self.room.release(self.bytes);
+        self.memory.release(self.bytes);
     }
 }
 

@@ -38,7 +38,7 @@ impl RequestedUser {
     ///
     /// # Errors
     /// 400 for attributes without a user name. Unknown `Impersonate-` headers are ignored.
-    pub(super) fn take(headers: &mut HeaderMap) -> Result<Option<Self>, Box<Status>> {
+    pub(super) fn extract(headers: &mut HeaderMap) -> Result<Option<Self>, Box<Status>> {
         let named = |name: &HeaderName| {
             let name = name.as_str();
             [USER, UID, GROUP].contains(&name) || name.starts_with(EXTRA_PREFIX)

@@ -399,7 +399,7 @@ async fn denial_comes_from_last_allowed_mode() {
 fn invalid_escape_in_key_is_kept() {
     for (key, expected) in [("a%2fb", "a/b"), ("a%2", "a%2"), ("a%zz", "a%zz"), ("%41%", "%41%"), ("", "")] {
         let mut headers = headers(&["Impersonate-User: bob", &format!("Impersonate-Extra-{key}: v")]);
-        let wanted = RequestedUser::take(&mut headers).unwrap().unwrap();
+        let wanted = RequestedUser::extract(&mut headers).unwrap().unwrap();
         assert_eq!(wanted.extra.keys().collect::<Vec<_>>(), [expected]);
     }
 }

@@ -7,7 +7,7 @@ use apimachinery::time::UnixTime;
 use async_trait::async_trait;
 use authorization::Mode;
 use bytes::Bytes;
-use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
+use endpoints::cpu_pool::POOL_WRITE_BYTES_MIN;
 use endpoints::routing::dispatch::BoxError;
 use futures::channel::mpsc;
 use futures::future::BoxFuture;
@@ -305,7 +305,7 @@ async fn body_reserves_more_while_handled() {
 #[tokio::test]
 async fn admitted_body_is_complete() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 0);
-    for bytes in [1000, 2 * HEAVY_WRITE_BYTES] {
+    for bytes in [1000, 2 * POOL_WRITE_BYTES_MIN] {
         let body = "x".repeat(bytes);
         let request = request("POST", &format!("{PODS}/echo"), &[ANN]);
         let answer = setup.send(request.map(|_| respond::full(body.clone()))).await;

@@ -45,10 +45,10 @@ impl Requests {
         for (labels, row, series) in self.all() {
             if let (Some(verb), Some(bodies)) = (labels.body_verb(), series.bodies.get()) {
                 let sum = sums.entry([row.group, row.resource, verb]);
-                sum.or_insert_with(|| Histogram::new(SIZES.buckets())).absorb(bodies);
+                sum.or_insert_with(|| Histogram::new(SIZES.buckets())).add_all(bodies);
             }
         }
         let mut samples = page.family(&SIZES);
-        sums.iter().for_each(|(labels, sizes)| samples.used(*labels, sizes));
+        sums.iter().for_each(|(labels, sizes)| samples.write_used(*labels, sizes));
     }
 }

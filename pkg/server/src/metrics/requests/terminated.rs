@@ -44,7 +44,7 @@ impl Requests {
         let mut samples = page.family(&ABORTS);
         for (labels, row, series) in self.all() {
             let count = series.aborted.load(Relaxed);
-            samples.counted(labels.by_scope(row), count);
+            samples.add_nonzero(labels.by_scope(row), count);
         }
         drop(samples);
         let mut samples = page.family(&TERMINATIONS);
@@ -52,7 +52,7 @@ impl Requests {
             let [group, resource, scope, subresource, verb, version] = labels.by_scope(row);
             for ((_, code), count) in CODES.iter().zip(&series.terminated) {
                 let labels = [code, "apiserver", group, resource, scope, subresource, verb, version];
-                samples.counted(labels, count.load(Relaxed));
+                samples.add_nonzero(labels, count.load(Relaxed));
             }
         }
     }

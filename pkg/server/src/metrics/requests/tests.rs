@@ -88,7 +88,7 @@ fn name_selector_narrows_scope_of_active_watch() {
 #[test]
 fn slots_round_trip() {
     for slot in 0..SLOTS {
-        assert_eq!(Labels::at(7, slot).slot(), slot);
+        assert_eq!(Labels::from_slot(7, slot).slot(), slot);
     }
 }
 

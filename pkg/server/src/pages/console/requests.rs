@@ -31,7 +31,7 @@ pub(crate) enum Stage {
     /// In the handler.
     Work,
     /// Sending the response.
-    Answer,
+    Response,
 }
 
 /// Names of the stages in the console.
@@ -61,7 +61,7 @@ struct Entry {
 struct CompletedRequest {
     entry: Arc<Entry>,
     /// End time in seconds since 1970.
-    at: i64,
+    ended_at: i64,
     duration: Duration,
     code: u16,
 }
@@ -190,7 +190,7 @@ impl CompletedRequest {
     fn row(&self) -> Value {
         let mut row = self.entry.row(self.duration);
         row["code"] = self.code.into();
-        row["at"] = self.at.into();
+        row["at"] = self.ended_at.into();
         row
     }
 }
@@ -212,7 +212,7 @@ impl RequestTracker {
 
     /// Sets the response code, and for a watch its progress.
     pub(crate) fn set_response(&mut self, code: StatusCode, progress: Option<Progress>) {
-        self.set_stage(Stage::Answer);
+        self.set_stage(Stage::Response);
         self.code = Some(code);
         if let Some(progress) = progress {
             let _ = self.entry.progress.set(progress);
@@ -236,9 +236,9 @@ impl Drop for RequestTracker {
         let slow = duration >= SLOW && !self.entry.long_running;
         let lists = [(slow, &self.requests.slow), (failed, &self.requests.failed)];
         for (_, list) in lists.into_iter().filter(|(wanted, _)| *wanted) {
-            let at = self.requests.clock.now().seconds;
+            let ended_at = self.requests.clock.now().seconds;
             let mut list = lock(list);
-            list.push_front(CompletedRequest { entry: Arc::clone(&self.entry), at, duration, code });
+            list.push_front(CompletedRequest { entry: Arc::clone(&self.entry), ended_at, duration, code });
             list.truncate(ROWS_MAX);
         }
     }

@@ -19,9 +19,9 @@ struct Setup {
     peer: Arc<Peer>,
 }
 
-fn setup_with(sections: Vec<Section>, leaving: CancellationToken) -> Setup {
+fn setup_with(sections: Vec<Section>, disconnecting: CancellationToken) -> Setup {
     let script = Arc::new(Script::default());
-    let mut options = ChainOptions { leaving, ..ChainOptions::default() };
+    let mut options = ChainOptions { disconnecting, ..ChainOptions::default() };
     options.pages.debugging = Some(DebugPages { sections, ..DebugPages::new(Arc::new(|_| {})) });
     let chain = chain(&script, &[Mode::Rbac], options);
     Setup { script, chain, peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None) }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::super::unread::UnreadParts;
 use super::*;
-use crate::mvcc::{Archive, ArchiveError, ArchivedKey, Change, FoundKey, Image, Part, Scan};
+use crate::mvcc::{Archive, ArchiveError, ArchivedKey, Change, FoundKey, Image, PartInfo, Scan};
 use crate::{ListOptions, Revision};
 
 /// An archive of an image, in parts of a few keys each.
 #[derive(Debug)]
 struct Parted {
     image: Image,
-    parts: Vec<Part>,
+    parts: Vec<PartInfo>,
     kept: Vec<Vec<ArchivedKey>>,
     reads: Mutex<Vec<usize>>,
     broken: AtomicBool,
@@ -29,7 +29,7 @@ impl Parted {
         });
         let kept: Vec<ArchivedKey> = kept.collect();
         let kept: Vec<Vec<ArchivedKey>> = kept.chunks(keys).map(<[ArchivedKey]>::to_vec).collect();
-        let part = |kept: &Vec<ArchivedKey>| Part {
+        let part = |kept: &Vec<ArchivedKey>| PartInfo {
             first: (&*kept[0].key).into(),
             keys: kept.len() as u64,
             first_expiry: kept.iter().filter_map(|kept| kept.ttl).min(),
@@ -54,7 +54,7 @@ impl Archive for Parted {
         self.image.last()
     }
 
-    fn parts(&self) -> &[Part] {
+    fn parts(&self) -> &[PartInfo] {
         &self.parts
     }
 
@@ -252,7 +252,7 @@ async fn passed_over_parts_are_reported() {
     let start = std::ops::Bound::Unbounded;
     let visit_max = usize::MAX;
     let check = |limit, found: &[&str], expected: &[usize]| {
-        let scan = Scan { prefix: "/b/", start, at: 0, limit, visit_max, uncounted: true };
+        let scan = Scan { prefix: "/b/", start, revision: 0, limit, visit_max, uncounted: true };
         let found: Vec<FoundKey> = found.iter().map(|key| at(key)).collect();
         assert_eq!(unread.skipped_parts(&scan, &found), expected, "{limit} {found:?}");
     };

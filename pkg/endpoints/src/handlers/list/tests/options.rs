@@ -34,9 +34,9 @@ struct Past {
 impl Past {
     async fn start() -> Self {
         let client = Client::start().await;
-        let first = version(&client.config_map("a", "x").await);
-        client.config_map("b", "x").await;
-        let last = version(&client.config_map("c", "x").await);
+        let first = version(&client.create_config_map("a", "x").await);
+        client.create_config_map("b", "x").await;
+        let last = version(&client.create_config_map("c", "x").await);
         let page = client.get(&format!("{CONFIG_MAPS}?limit=1"), JSON).await.json();
         let token = page["metadata"]["continue"].as_str().unwrap().to_owned();
         Past { client, first, last, token }
@@ -73,7 +73,7 @@ impl Past {
         // Limits the wait for a future revision.
         let end = if query.contains("{future}") { "&timeoutSeconds=1" } else { "" };
         let path = format!("{}&watch=1{end}", self.path(query));
-        self.client.open("GET", &path, &[("accept", JSON)], "").await
+        self.client.send_streaming("GET", &path, &[("accept", JSON)], "").await
     }
 
     async fn read_watch(&self, response: Response) -> String {
@@ -154,7 +154,7 @@ async fn watches_take_options_as_upstream_does() {
     let past = Past::start().await;
     let cases = recorded("watch");
     let watches = join_all(cases.iter().map(|(query, _)| past.open_watch(query))).await;
-    past.client.config_map("z", "x").await;
+    past.client.create_config_map("z", "x").await;
     let answers = join_all(watches.into_iter().map(|watch| past.read_watch(watch))).await;
     check(&cases, answers);
 }

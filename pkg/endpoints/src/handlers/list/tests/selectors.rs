@@ -30,8 +30,8 @@ impl Authorizer for OneName {
 
 async fn started() -> Client {
     let client = Client::start_with(Settings { authorizer: Arc::new(OneName), ..Settings::default() }).await;
-    client.config_map("allowed", "a").await;
-    client.config_map("secret", "a").await;
+    client.create_config_map("allowed", "a").await;
+    client.create_config_map("secret", "a").await;
     client
 }
 

@@ -15,8 +15,8 @@ const DEFAULT_CPU_PERCENT: i64 = 80;
 
 /// Prints the column of an `autoscaling/v2` object.
 pub(super) fn v2(autoscaler: View<'_>) -> String {
-    let statuses: Vec<View<'_>> = autoscaler.at("status.currentMetrics").items().collect();
-    let specs = autoscaler.at("spec.metrics").items();
+    let statuses: Vec<View<'_>> = autoscaler.get_path("status.currentMetrics").items().collect();
+    let specs = autoscaler.get_path("spec.metrics").items();
     let texts: Vec<String> =
         specs.enumerate().map(|(index, spec)| v2_metric(spec, statuses.get(index).copied())).collect();
     if texts.is_empty() { NONE.to_owned() } else { list_with_more(&texts, SHOWN_MAX, ", ") }
@@ -121,14 +121,14 @@ fn quantity_or_nil(field: View<'_>) -> String {
 /// Prints the column of an `autoscaling/v1` object, whose annotations and CPU fields are treated like those
 /// of version 2.
 pub(super) fn v1(autoscaler: View<'_>) -> String {
-    let annotations = autoscaler.at("metadata.annotations");
+    let annotations = autoscaler.get_path("metadata.annotations");
     let annotated =
         |name: &str| -> Option<Vec<Value>> { serde_json::from_str(annotations.get(name).text()).ok() };
-    let cpu_target = autoscaler.at("spec.targetCPUUtilizationPercentage");
+    let cpu_target = autoscaler.get_path("spec.targetCPUUtilizationPercentage");
     let specs = annotated("autoscaling.alpha.kubernetes.io/metrics").unwrap_or_default();
     let mut texts = Vec::new();
     let statuses = annotated("autoscaling.alpha.kubernetes.io/current-metrics");
-    let cpu_status = autoscaler.at("status.currentCPUUtilizationPercentage");
+    let cpu_status = autoscaler.get_path("status.currentCPUUtilizationPercentage");
     let current = |index: usize| -> Option<Object> {
         match &statuses {
             Some(statuses) => statuses.get(index)?.as_object().cloned(),

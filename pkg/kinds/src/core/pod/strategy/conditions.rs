@@ -17,7 +17,7 @@ pub struct Condition<'a> {
 
 /// Sets a condition of a pod to `True`. If it already was, its transition time is kept. Empty texts are
 /// omitted.
-pub fn meet(pod: &mut Object, condition: Condition<'_>, now: UnixTime) {
+pub fn set_condition_true(pod: &mut Object, condition: Condition<'_>, now: UnixTime) {
     let Some(status) = child(pod, "status") else { return };
     let before = tree::children(status, "conditions")
         .find(|old| tree::text(old, "type") == condition.condition_type)
@@ -52,7 +52,7 @@ mod tests {
         let check = |conditions: Value, expected: Value| {
             let mut pod = json!({"status": {"conditions": conditions}}).as_object().unwrap().clone();
             let condition = Condition { condition_type: "A", reason: "R", message: "" };
-            meet(&mut pod, condition, UnixTime { seconds: 60, nanos: 5 });
+            set_condition_true(&mut pod, condition, UnixTime { seconds: 60, nanos: 5 });
             assert_eq!(pod["status"]["conditions"], expected);
         };
         let met = |since: &str| {

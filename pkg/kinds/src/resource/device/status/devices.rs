@@ -30,7 +30,7 @@ fn id(device: &Object) -> Id<'_> {
 }
 
 /// Formats an id like Go's struct.
-fn shown([driver, pool, device, share]: Id<'_>) -> BadValue {
+fn id_value([driver, pool, device, share]: Id<'_>) -> BadValue {
     let [driver, pool, device, share] =
         [driver, pool, device, share].map(|text| Value::from(text).to_string());
     BadValue::Plain(format!(
@@ -49,7 +49,7 @@ pub(crate) fn devices(path: &Path<'_>, status: &Object, errors: &mut ErrorList) 
     let mut seen = BTreeSet::new();
     for (index, id) in children(status, "devices").map(id).enumerate() {
         if !seen.insert(id) {
-            errors.push(Error::duplicate(&path.index(index), shown(id)));
+            errors.push(Error::duplicate(&path.index(index), id_value(id)));
         }
     }
 }
@@ -58,10 +58,10 @@ fn device(path: &Path<'_>, device: &Object, given: &BTreeSet<Id<'_>>, errors: &m
     csi_driver(&path.child("driver"), text(device, "driver"), errors);
     pool(&path.child("pool"), text(device, "pool"), errors);
     dns_label(&path.child("device"), text(device, "device"), errors);
-    share(&path.child("shareID"), device, errors);
+    share_id(&path.child("shareID"), device, errors);
     if !given.contains(&id(device)) {
         let detail = "must be an allocated device in the claim";
-        errors.push(Error::invalid(path, shown(id(device)), detail));
+        errors.push(Error::invalid(path, id_value(id(device)), detail));
     }
     let conditions_path = path.child("conditions");
     at_most(&conditions_path, list(device, "conditions").len(), CONDITIONS_MAX, errors);
@@ -91,7 +91,7 @@ fn network_data(path: &Path<'_>, network: &Object, errors: &mut ErrorList) {
 }
 
 /// Validates the id of a device share, a lower-case UUID. `path` is that of the id.
-pub(super) fn share(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
+pub(super) fn share_id(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
     let Some(id) = maybe_text(device, "shareID") else { return };
     let lengths = [UUID_BYTES, UUID_BYTES + "urn:uuid:".len(), UUID_BYTES + "{}".len(), UUID_BYTES - 4];
     let is_uuid = id.len() == UUID_BYTES

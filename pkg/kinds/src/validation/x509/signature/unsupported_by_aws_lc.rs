@@ -51,7 +51,7 @@ const EXPONENT_MAX: u32 = (1 << 31) - 1;
 
 /// Raises an RSA signature to the public exponent. Returns the signed bytes and the bit length of the
 /// modulus.
-fn opened(key: &[u8], signature: &[u8]) -> Option<(Vec<u8>, usize)> {
+fn recover_signed_bytes(key: &[u8], signature: &[u8]) -> Option<(Vec<u8>, usize)> {
     let (_, key) = RSAPublicKey::from_der(key).ok()?;
     let modulus = BigUint::from_bytes_be(key.modulus);
     let exponent = u32::try_from(BigUint::from_bytes_be(key.exponent)).ok()?;
@@ -76,7 +76,7 @@ const SHA384_INFO: [u8; 19] =
 
 /// Verifies an RSA PKCS#1 v1.5 signature with SHA-384. The encoding of the signed bytes is unique.
 pub(crate) fn pkcs1_sha384(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    let Some((found, _)) = opened(key, signature) else { return false };
+    let Some((found, _)) = recover_signed_bytes(key, signature) else { return false };
     let tail = [&[0][..], &SHA384_INFO, &Hash::Sha384.of(message)].concat();
     let Some(padding) = found.len().checked_sub(tail.len() + 2).filter(|padding| *padding >= 8) else {
         return false;
@@ -86,10 +86,12 @@ pub(crate) fn pkcs1_sha384(key: &[u8], message: &[u8], signature: &[u8]) -> bool
 
 /// Verifies an RSA PSS signature with a salt as long as its hash (RFC 8017, 9.1.2).
 pub(crate) fn pss(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    opened(key, signature).and_then(|(found, bits)| pss_opened(hash, &found, bits, message)).unwrap_or(false)
+    recover_signed_bytes(key, signature)
+        .and_then(|(found, bits)| recover_pss_digest(hash, &found, bits, message))
+        .unwrap_or(false)
 }
 
-fn pss_opened(hash: Hash, found: &[u8], modulus_bits: usize, message: &[u8]) -> Option<bool> {
+fn recover_pss_digest(hash: Hash, found: &[u8], modulus_bits: usize, message: &[u8]) -> Option<bool> {
     let bits = modulus_bits - 1;
     let length = bits.div_ceil(8);
     let (leading, encoded) = found.split_at_checked(found.len().checked_sub(length)?)?;

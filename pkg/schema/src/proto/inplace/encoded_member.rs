@@ -10,9 +10,9 @@ impl<'a> MessageRef<'a> {
     /// # Errors
     /// The bytes up to the member are irregular, or its zero value is of a rare type.
     #[inline(always)]
-    pub fn written(&self, name: &str) -> Result<Option<MemberRef<'a>>, NotInPlace> {
+    pub fn encoded_member(&self, name: &str) -> Result<Option<MemberRef<'a>>, NotInPlace> {
         match self.field_named(name) {
-            Some(field) => written(field, self.value(name, field)?),
+            Some(field) => encoded_value(field, self.value(name, field)?),
             None => Ok(None),
         }
     }
@@ -23,14 +23,18 @@ impl<'a> MessageRef<'a> {
         self,
     ) -> impl Iterator<Item = Result<(&'static str, MemberRef<'a>), NotInPlace>> + use<'a> {
         self.message.members.iter().filter_map(move |member| {
-            let value = self.value(member.name, member.field).and_then(|value| written(member.field, value));
+            let value =
+                self.value(member.name, member.field).and_then(|value| encoded_value(member.field, value));
             value.transpose().map(|value| value.map(|value| (member.name, value)))
         })
     }
 }
 
 #[inline(always)]
-fn written<'a>(field: &'static Field, value: MemberRef<'a>) -> Result<Option<MemberRef<'a>>, NotInPlace> {
+fn encoded_value<'a>(
+    field: &'static Field,
+    value: MemberRef<'a>,
+) -> Result<Option<MemberRef<'a>>, NotInPlace> {
     Ok(match value {
         MemberRef::Absent => zero(field)?,
         MemberRef::Message(message) if field.omit_zero && !message.is_set()? => None,

@@ -14,7 +14,7 @@ use endpoints::routing::dispatch::InitializedFlag;
 use crate::limits::flow::{ClassifiedRequest, FairQueuing};
 use crate::limits::inflight::{Inflight, is_long_running};
 use crate::limits::memory::Reservation;
-use crate::limits::seat::RequestPermit;
+use crate::limits::permit::RequestPermit;
 use crate::metrics::Filter;
 
 /// Assigns seats to requests.
@@ -74,7 +74,7 @@ impl RequestLimiter {
 /// Resources that a request holds while it is handled, released when dropped. Empty by default.
 #[derive(Default)]
 pub(crate) struct Grant {
-    pub(crate) seat: RequestPermit,
+    pub(crate) permit: RequestPermit,
     pub(crate) memory: Reservation,
 }
 
@@ -87,14 +87,14 @@ impl Grant {
         initialized: Option<InitializedFlag>,
         until: Instant,
     ) -> Option<ResponseGrant> {
-        if matches!(self.seat, RequestPermit::Unlimited) && self.memory.is_none() {
+        if matches!(self.permit, RequestPermit::Unlimited) && self.memory.is_none() {
             return None;
         }
         let grant = Arc::new(Mutex::new(Some(self)));
         let lent = Arc::clone(&grant);
         let timer = tokio::spawn(async move {
             sleep_until(until).await;
-            take(&lent);
+            release(&lent);
         });
         Some(ResponseGrant { grant, initialized, timer })
     }
@@ -117,11 +117,11 @@ impl ResponseGrant {
 impl Drop for ResponseGrant {
     fn drop(&mut self) {
         self.timer.abort();
-        take(&self.grant);
+        release(&self.grant);
     }
 }
 
-fn take(grant: &Mutex<Option<Grant>>) {
+fn release(grant: &Mutex<Option<Grant>>) {
     let grant = grant.lock().unwrap_or_else(PoisonError::into_inner).take();
     drop(grant);
 }

@@ -10,7 +10,7 @@ pub(super) struct SeenMembers {
     /// Members in the text.
     pub(super) seen: Bits,
     /// Members in the object, without `kind` and `apiVersion`.
-    held: Bits,
+    inserted: Bits,
     /// Number of members in `held`.
     count: usize,
     /// One more than the last member in `held`.
@@ -31,7 +31,7 @@ impl SeenMembers {
     /// Inserts a member with a value at its position. If the object contains only known members, the position
     /// is computed without comparing names.
     #[inline(always)]
-    pub(super) fn place<'o>(
+    pub(super) fn insert<'o>(
         &self,
         object: &'o mut Object,
         index: usize,
@@ -44,14 +44,14 @@ impl SeenMembers {
             return slot;
         }
         // Members usually come in some order, so that many are appended at the end.
-        let at = if index >= self.end { self.count } else { self.held.below(index) };
+        let at = if index >= self.end { self.count } else { self.inserted.below(index) };
         object.insert_at(at, name, value)
     }
 
     /// Records that the object contains the member.
     #[inline]
     pub(super) fn record(&mut self, index: usize) {
-        self.held.set(index);
+        self.inserted.set(index);
         self.count += 1;
         self.end = self.end.max(index + 1);
     }
@@ -107,12 +107,12 @@ mod tests {
         let mut seen = SeenMembers::of(&object);
         for at in [2, 0, 3] {
             assert!(!seen.seen.set(at));
-            seen.place(&mut object, at, &NAMES[at], || at.into());
+            seen.insert(&mut object, at, &NAMES[at], || at.into());
             seen.record(at);
         }
         assert!(seen.seen.set(0));
         seen.invalidate();
-        seen.place(&mut object, 1, &NAMES[1], || 1.into());
+        seen.insert(&mut object, 1, &NAMES[1], || 1.into());
         assert!(object.keys().eq(&NAMES));
     }
 
