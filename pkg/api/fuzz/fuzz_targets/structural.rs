@@ -20,8 +20,8 @@ fuzz_target!(|data: &[u8]| {
     let (Some(schema), Some(mut object)) = (object(schema), object(text)) else { return };
     for literals in [Literals::Plain, Literals::Texts] {
         let structural = Structural::new(&schema, literals);
-        let mut told = object.clone();
-        let _ = structural.coerce(&mut told, Coercion::Told);
+        let mut coerced = object.clone();
+        let _ = structural.coerce(&mut coerced, Coercion::Reported);
     }
     let structural = Structural::new(&schema, Literals::Plain);
     let old = object.clone();

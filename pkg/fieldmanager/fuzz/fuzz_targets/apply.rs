@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
     for ty in [TypeRef::builtin(message), TypeRef::DEDUCED] {
         let (Some(live), Some(configuration)) = (value(live), value(configuration)) else { return };
         let fits = validate(&live, ty, Duplicates::Allow).is_ok();
-        if !fits || validate(&configuration, ty, Duplicates::Refuse).is_err() {
+        if !fits || validate(&configuration, ty, Duplicates::Reject).is_err() {
             continue;
         }
         let merged = merge(&live, configuration.clone(), ty).expect("both fit the type");
