@@ -52,9 +52,9 @@ impl Chain {
         mut object: Option<&mut Object>,
         notes: &mut AdmissionNotes,
     ) -> Verdict {
-        let mut lap = self.begin(Phase::Admit, attributes);
-        let edited = self.run_mutations(attributes, object.as_deref_mut(), notes, &mut lap).await;
-        finish_timer(lap, &edited);
+        let mut timer = self.begin(Phase::Admit, attributes);
+        let edited = self.run_mutations(attributes, object.as_deref_mut(), notes, &mut timer).await;
+        finish_timer(timer, &edited);
         edited?;
         if let Some(object) = object {
             notes.restore_managed_fields(object);
@@ -67,12 +67,12 @@ impl Chain {
         attributes: &Attributes<'_>,
         mut object: Option<&mut Object>,
         notes: &mut AdmissionNotes,
-        lap: &mut Option<StepTimer<'_>>,
+        timer: &mut Option<StepTimer<'_>>,
     ) -> Verdict {
         loop {
             for (at, plugin) in self.handlers(attributes) {
                 let edited = plugin.mutate(attributes, object.as_deref_mut(), notes).await;
-                lap.iter_mut().for_each(|lap| lap.plugin(at, edited.is_err()));
+                timer.iter_mut().for_each(|timer| timer.plugin(at, edited.is_err()));
                 edited?;
             }
             if !notes.start_reinvocation() {
@@ -91,23 +91,23 @@ impl Chain {
         object: Option<&Object>,
         notes: &mut AdmissionNotes,
     ) -> Verdict {
-        let mut lap = self.begin(Phase::Validate, attributes);
+        let mut timer = self.begin(Phase::Validate, attributes);
         let mut verdict = Ok(());
         for (at, plugin) in self.handlers(attributes) {
             verdict = plugin.validate(attributes, object, notes).await;
-            lap.iter_mut().for_each(|lap| lap.plugin(at, verdict.is_err()));
+            timer.iter_mut().for_each(|timer| timer.plugin(at, verdict.is_err()));
             if verdict.is_err() {
                 break;
             }
         }
-        finish_timer(lap, &verdict);
+        finish_timer(timer, &verdict);
         verdict
     }
 }
 
-fn finish_timer(lap: Option<StepTimer<'_>>, verdict: &Verdict) {
-    if let Some(lap) = lap {
-        lap.end(verdict.is_err());
+fn finish_timer(timer: Option<StepTimer<'_>>, verdict: &Verdict) {
+    if let Some(timer) = timer {
+        timer.end(verdict.is_err());
     }
 }
 

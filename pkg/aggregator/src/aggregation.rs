@@ -163,9 +163,9 @@ impl Aggregator {
 
     /// Completes when all APIServices with these names are available.
     pub fn available(&self, names: Vec<String>) -> impl Future<Output = ()> + Send + use<> {
-        let follower = self.informer.clone();
+        let informer = self.informer.clone();
         let all = move |view: &ApiServiceProjection| names.iter().all(|name| view.is_available(name));
-        async move { follower.wait_for(all).await }
+        async move { informer.wait_for(all).await }
     }
 
     /// Serves APIServices until dropped.
@@ -178,9 +178,9 @@ impl Aggregator {
                 () = self.informer.wait_for(|view| Some(view.changes()) != seen) => {}
                 () = sleep(RETRY), if failed => {}
                 // `self` holds a sender, so the channel stays open.
-                Some(told) = self.results.1.recv() => {
-                    silent.remove(&told.remote.service.name);
-                    self.handle_result(told);
+                Some(update) = self.results.1.recv() => {
+                    silent.remove(&update.remote.service.name);
+                    self.handle_result(update);
                     self.mark_synced(&silent);
                     continue;
                 }
@@ -209,12 +209,12 @@ impl Aggregator {
     }
 
     /// Handles a discovery result.
-    fn handle_result(&mut self, told: DiscoveryUpdate) {
-        let name = &told.remote.service.name;
+    fn handle_result(&mut self, update: DiscoveryUpdate) {
+        let name = &update.remote.service.name;
         let current =
-            self.remotes.by_name.load().get(name).is_some_and(|known| Arc::ptr_eq(known, &told.remote));
-        if current && self.last_results.get(name).is_none_or(|before| **before != told.proxied) {
-            self.last_results.insert(name.clone(), Arc::new(told.proxied));
+            self.remotes.by_name.load().get(name).is_some_and(|known| Arc::ptr_eq(known, &update.remote));
+        if current && self.last_results.get(name).is_none_or(|before| **before != update.proxied) {
+            self.last_results.insert(name.clone(), Arc::new(update.proxied));
             let services = self.informer.read(ApiServiceProjection::all);
             self.publish(&services);
         }
@@ -225,11 +225,11 @@ impl Aggregator {
         let before = self.remotes.by_name.load_full();
         let mut now = HashMap::new();
         for service in services {
-            let Some(place) = &service.address else { continue };
+            let Some(address) = &service.address else { continue };
             let known = before.get(&service.name).filter(|known| known.is_of(service));
             let remote = match known {
                 Some(known) => Arc::clone(known),
-                None => match self.begin(service, place).await {
+                None => match self.begin(service, address).await {
                     Some(remote) => remote,
                     None => continue,
                 },
@@ -246,14 +246,14 @@ impl Aggregator {
     }
 
     /// Starts the tasks for the server of an APIService.
-    async fn begin(&mut self, service: &Arc<ApiService>, place: &ServerAddress) -> Option<Arc<Remote>> {
+    async fn begin(&mut self, service: &Arc<ApiService>, address: &ServerAddress) -> Option<Arc<Remote>> {
         let service = Arc::clone(service);
-        let place = place.clone();
+        let address = address.clone();
         let addresses = self.addresses.clone();
         let dialer = self.dialer.clone();
         let config = self.config.clone();
         // Reads files.
-        let making = move || Remote::new(service, place, addresses, dialer, &config);
+        let making = move || Remote::new(service, address, addresses, dialer, &config);
         let remote = Arc::new(tokio::task::spawn_blocking(making).await.ok()?);
         let name = remote.service.name.clone();
         let recovered = Arc::new(Notify::new());

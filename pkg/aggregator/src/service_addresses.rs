@@ -137,9 +137,9 @@ impl ServiceAddresses {
         let services = resources::find("", "v1", "services", "").map(Handle::from);
         let slices = resources::find("discovery.k8s.io", "v1", "endpointslices", "").map(Handle::from);
         let rows = services.into_iter().chain(slices).collect();
-        let (follower, following) = Informer::new(registry, "services and their endpoints", rows);
+        let (informer, following) = Informer::new(registry, "services and their endpoints", rows);
         (
-            ServiceAddresses(Arc::new(Resolver { lister: InformerLister(follower), routing, loopback })),
+            ServiceAddresses(Arc::new(Resolver { lister: InformerLister(informer), routing, loopback })),
             following,
         )
     }

@@ -139,7 +139,7 @@ impl Catalog {
         changed
     }
 
-    /// Applies [`with_group`](Self::with) in place.
+    /// Applies [`with_group`](Self::with_group) in place.
     pub fn put(&mut self, mut group: Group) {
         if let Some(known) = find(&self.local, &group.name)
             && known.versions.iter().any(|version| version.owner == Owner::Builtin)

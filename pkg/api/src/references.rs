@@ -68,7 +68,7 @@ impl<'a> Referrer<'a> {
     /// True if all reads so far succeeded. Otherwise a field that looked absent may exist, and only a tree
     /// gives a reliable answer.
     pub fn is_certain(&self) -> bool {
-        !self.read_status.exists()
+        !self.read_status.is_irregular()
     }
 
     fn view(&self) -> View<'_> {

@@ -148,8 +148,8 @@ impl CustomResources {
 
     /// Completes when all CRDs are loaded.
     pub fn loaded(&self) -> impl Future<Output = ()> + Send + use<> {
-        let follower = self.informer.clone();
-        async move { follower.ready().await }
+        let informer = self.informer.clone();
+        async move { informer.ready().await }
     }
 
     /// Returns the state for servers that start with the same CRDs.
@@ -210,11 +210,11 @@ impl CustomResources {
 
     /// Serves single CRDs on demand, until all are loaded.
     async fn serve_on_demand(&mut self, mut meanwhile: OnDemandDefinitions) {
-        let follower = self.informer.clone();
+        let informer = self.informer.clone();
         let mut asked = BTreeMap::new();
         loop {
             let next = tokio::select! {
-                () = follower.ready() => return,
+                () = informer.ready() => return,
                 Some(next) = meanwhile.requests.recv() => next,
             };
             let is_served = match next {

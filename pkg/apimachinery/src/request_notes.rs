@@ -116,11 +116,11 @@ impl Notes {
 
     /// Returns the requested audit level of the content; `None` if audit does not need it, or has already got
     /// it.
-    pub fn is_content_required(&self) -> Option<MinimumLevel> {
+    pub fn required_content(&self) -> Option<MinimumLevel> {
         self.inner().required_level
     }
 
-    /// Records the content of the request, if it was [requested](Self::want_sent). The first value wins.
+    /// Records the content of the request, if it was [requested](Self::require_content). The first value wins.
     pub fn set_content(&self, sent: RequestContent) {
         let mut inner = self.inner();
         if inner.required_level.take().is_some() {
@@ -172,12 +172,12 @@ mod tests {
         let notes = Notes::default();
         let patch = |text: &'static str| RequestContent::Patch(Bytes::from_static(text.as_bytes()));
         notes.set_content(patch("unasked"));
-        assert_eq!((notes.is_content_required(), notes.take_content()), (None, None));
+        assert_eq!((notes.required_content(), notes.take_content()), (None, None));
         notes.require_content(MinimumLevel::Request);
-        assert_eq!(notes.is_content_required(), Some(MinimumLevel::Request));
+        assert_eq!(notes.required_content(), Some(MinimumLevel::Request));
         notes.set_content(patch("first"));
         notes.set_content(patch("second"));
-        assert_eq!((notes.is_content_required(), notes.take_content()), (None, Some(patch("first"))));
+        assert_eq!((notes.required_content(), notes.take_content()), (None, Some(patch("first"))));
     }
 
     #[test]

@@ -82,8 +82,8 @@ impl IssuerOptions {
                 "oidc: egress lookup required with egress selector type {selector:?}"
             ))
         };
-        let ways = self.issuer_egress.as_ref().ok_or_else(required)?;
-        match if selector == "cluster" { &ways.cluster } else { &ways.control_plane } {
+        let egress = self.issuer_egress.as_ref().ok_or_else(required)?;
+        match if selector == "cluster" { &egress.cluster } else { &egress.control_plane } {
             None => {
                 Err(Error::Configuration(format!("oidc: egress lookup for {selector:?} is not configured")))
             }

@@ -162,7 +162,7 @@ impl Cache {
     }
 
     /// The current state; `None` while the cache is not ready. It is complete up to its own revision and up
-    /// to any value of [`fresh`](Self::fresh) that was loaded before.
+    /// to any value of [`fresh_revision`](Self::fresh_revision) that was loaded before.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.snapshot.load_full()
     }
@@ -178,7 +178,7 @@ impl Cache {
         lock(&self.state).not_ready(now)
     }
 
-    /// Returns the state at a revision that has been reached (see [`fresh`](Self::fresh_revision)). `None` if the
+    /// Returns the state at a revision that has been reached (see [`fresh_revision`](Self::fresh_revision)). `None` if the
     /// cache is not ready, later changes are no longer in the log, or storage has been compacted to a later
     /// revision.
     ///

@@ -156,7 +156,7 @@ impl Delegator {
         self.inner.resources.load().iter().cloned().collect()
     }
 
-    /// Waits until the caches of all initial resources are filled or [rest](Options::when_asked), which can
+    /// Waits until the caches of all initial resources are filled or [dormant](Options::fill_on_demand), which can
     /// take forever. Resources that were [installed](Self::install) later or retired are ignored.
     pub async fn ready(&self) {
         for resource in self.inner.resources.load().iter().filter(|resource| resource.initial) {

@@ -95,7 +95,7 @@ impl Resource {
             .store(objects.map_or(NOT_COUNTED, |n| i64::try_from(n).unwrap_or(i64::MAX)), Relaxed);
     }
 
-    /// Number of objects: in the cache, or as last [counted](Self::counted) in the store. `None` if not yet
+    /// Number of objects: in the cache, or as last [counted](Self::record_stored_count) in the store. `None` if not yet
     /// counted; negative if counting failed.
     pub fn objects(&self) -> Option<i64> {
         let cached = self.cached_objects().map(|objects| i64::try_from(objects).unwrap_or(i64::MAX));

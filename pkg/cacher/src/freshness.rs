@@ -87,7 +87,7 @@ impl Frontier {
         }
     }
 
-    /// Like [`wait_for_existing`](Self::wait_for_known), for a revision given by a client. It may be far in the
+    /// Like [`wait_for_existing`](Self::wait_for_existing), for a revision given by a client. It may be far in the
     /// future.
     pub(crate) async fn wait_for_requested(&self, revision: Revision) -> bool {
         self.load() >= revision || self.wait(&self.requested_waiters, revision).await

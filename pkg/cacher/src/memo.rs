@@ -151,12 +151,12 @@ impl Memo {
         if self.closed.load(Relaxed) {
             return;
         }
-        let Some(room) = budget.reserve(length) else { return };
+        let Some(reservation) = budget.reserve(length) else { return };
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let closed = self.closed.load(Relaxed);
         if !closed && entries.iter().all(|entry| entry.representation != representation) {
             let last_used = budget.epoch.load(Relaxed);
-            entries.push(Entry { representation, bytes: bytes(), last_used, _reservation: room });
+            entries.push(Entry { representation, bytes: bytes(), last_used, _reservation: reservation });
         }
     }
 

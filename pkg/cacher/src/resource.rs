@@ -50,7 +50,7 @@ pub struct Resource {
     /// True if the delegator was created with the resource.
     pub(crate) initial: bool,
     stage: Mutex<Stage>,
-    /// Notifies the driver of the first use, if the cache rests until then.
+    /// Notifies the driver of the first use, if the cache is dormant until then.
     first_use: Option<Arc<Notify>>,
     /// Wakes readers that wait for a stage, in order, so that simulations are deterministic.
     stage_changed: Notify,
@@ -108,7 +108,7 @@ impl Resource {
         self.wait_for_stage(|stage| stage != Stage::Filling).await == Stage::Ready
     }
 
-    /// Triggers the filling of a resting cache.
+    /// Triggers the filling of a dormant cache.
     fn request_fill(&self) {
         let Some(asked) = &self.first_use else { return };
         if self.transition(|stage| stage == Stage::Dormant, Stage::Filling) {
@@ -126,7 +126,7 @@ impl Resource {
         self.stage() == Stage::Dormant
     }
 
-    /// Waits until the cache is filled or rests.
+    /// Waits until the cache is filled or dormant.
     pub(crate) async fn wait_until_settled(&self) {
         self.wait_for_stage(|stage| stage != Stage::Filling).await;
     }

@@ -13,7 +13,7 @@ pub struct ResourceStats {
     /// True if the cache is filled, or if there is none.
     pub ready: bool,
     /// True if the cache is not filled because it is unused so far: see
-    /// [`Options::when_asked`](crate::Options).
+    /// [`Options::fill_on_demand`](crate::Options::fill_on_demand).
     pub dormant: bool,
     /// Number of objects, in the cache or as last counted in the store; `None` if not yet counted.
     pub objects: Option<u64>,

@@ -118,18 +118,18 @@ impl Builder {
         place
     }
 
-    fn get(&self, place: DataPosition) -> &Declaration {
-        &self.declarations[place.0 as usize]
+    fn get(&self, position: DataPosition) -> &Declaration {
+        &self.declarations[position.0 as usize]
     }
 
     /// Returns the type of a declaration.
-    pub fn type_of(&self, place: DataPosition) -> Type {
-        self.get(place).ty
+    pub fn type_of(&self, position: DataPosition) -> Type {
+        self.get(position).ty
     }
 
     /// Returns the minimum length in bytes of the JSON form.
-    pub fn min_serialized(&self, place: DataPosition) -> u64 {
-        self.get(place).min_serialized
+    pub fn min_serialized(&self, position: DataPosition) -> u64 {
+        self.get(position).min_serialized
     }
 
     /// Finishes the declarations, for an environment of release 1.`minor`.
@@ -150,17 +150,17 @@ impl Declared {
     }
 
     /// Returns the type of a declaration.
-    pub fn type_of(&self, place: DataPosition) -> Type {
-        self.get(place).ty
+    pub fn type_of(&self, position: DataPosition) -> Type {
+        self.get(position).ty
     }
 
     /// Returns the minimum length in bytes of the JSON form.
-    pub fn min_serialized(&self, place: DataPosition) -> u64 {
-        self.get(place).min_serialized
+    pub fn min_serialized(&self, position: DataPosition) -> u64 {
+        self.get(position).min_serialized
     }
 
-    fn get(&self, place: DataPosition) -> &Declaration {
-        &self.declarations[place.0 as usize]
+    fn get(&self, position: DataPosition) -> &Declaration {
+        &self.declarations[position.0 as usize]
     }
 }
 
@@ -192,8 +192,8 @@ impl Sizes for DeclaredSizes<'_> {
         self.variable.is_none_or(|variable| first == Segment::Name(variable)).then_some(self.root)
     }
 
-    fn step(&mut self, place: DataPosition, segment: Segment<'_>) -> Option<DataPosition> {
-        let declaration = self.declared.get(place);
+    fn step(&mut self, position: DataPosition, segment: Segment<'_>) -> Option<DataPosition> {
+        let declaration = self.declared.get(position);
         match segment {
             Segment::Items | Segment::Values => declaration.element,
             Segment::Keys => declaration.key,
@@ -203,7 +203,7 @@ impl Sizes for DeclaredSizes<'_> {
         }
     }
 
-    fn size(&mut self, place: Option<DataPosition>, _: &Types, _: Type) -> Option<Range> {
-        Some(Range { min: 0, max: self.declared.get(place?).max })
+    fn size(&mut self, position: Option<DataPosition>, _: &Types, _: Type) -> Option<Range> {
+        Some(Range { min: 0, max: self.declared.get(position?).max })
     }
 }

@@ -182,7 +182,7 @@ impl ExecPlugin {
     /// Handles a rejection by the server: runs the program again unless a newer run has finished already.
     ///
     /// # Errors
-    /// As [`issued`](Self::issued).
+    /// As [`credentials`](Self::credentials).
     pub(crate) async fn handle_rejection(&self, shown: &Arc<PluginCredentials>) -> Result<(), Error> {
         self.refresh(|issued, _| std::ptr::eq(issued, Arc::as_ptr(shown))).await.map(drop)
     }

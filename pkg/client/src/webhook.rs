@@ -193,18 +193,19 @@ struct Status {
 }
 
 /// Converts an unsuccessful response to the error of upstream's client.
-fn response_error(answer: &Response<Bytes>) -> CallError {
-    let code = answer.status();
-    let of_status = serde_json::from_slice::<Status>(answer.body()).ok();
+fn response_error(response: &Response<Bytes>) -> CallError {
+    let code = response.status();
+    let of_status = serde_json::from_slice::<Status>(response.body()).ok();
     let of_status = of_status.filter(|status| status.kind == "Status" && !status.message.is_empty());
-    let text = answer.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/"));
-    let said = String::from_utf8_lossy(answer.body());
+    let text = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/"));
+    let said = String::from_utf8_lossy(response.body());
     let said = if text { said.trim() } else { "unknown" };
     let message = match of_status {
         Some(status) => status.message,
         None => generic_message(code, said),
     };
-    let later = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
+    let later =
+        response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
     let delays = later.is_some() && (code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error());
     let retryable = delays
         || matches!(

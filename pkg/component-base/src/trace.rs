@@ -4,7 +4,7 @@
 //! request at the root. Most requests are not sampled; every call on their [`Span::none`] returns
 //! immediately.
 //!
-//! A future that runs [within](Span::within) a span gets it from [`Span::current`]. So the storage contract
+//! A future that runs [within](Span::instrument) a span gets it from [`Span::current`]. So the storage contract
 //! and the layers in between need no span parameter. The span is current while the future is polled, and on
 //! its thread only: several servers in one process never see each other's spans.
 

@@ -156,7 +156,7 @@ impl LeaderElection {
         Ok(Some(Election { run: Box::pin(election.run(following)), shutdown, hook }))
     }
 
-    async fn run(self, following: InformerTask<ElectionProjection>) {
+    async fn run(self, task: InformerTask<ElectionProjection>) {
         let terms = async {
             self.stop.0.run_until_cancelled(self.informer.ready()).await;
             while !self.stop.0.is_cancelled() {
@@ -165,7 +165,7 @@ impl LeaderElection {
             }
             self.stop.1.cancel();
         };
-        join(following.run(), terms).await;
+        join(task.run(), terms).await;
     }
 
     /// Waits for leadership, processes leases while it leads, and releases the lease.
@@ -251,7 +251,7 @@ impl LeaderElection {
     /// Processes leases in turn. `failed` contains earlier failures. Returns the new failures.
     async fn process_leases(
         &self,
-        known: &ElectionProjection,
+        projection: &ElectionProjection,
         names: Vec<&Name>,
         failed: &BTreeSet<Name>,
     ) -> BTreeSet<Name> {
@@ -260,7 +260,7 @@ impl LeaderElection {
         for (done, name) in names.iter().enumerate() {
             self.queue.waiting(names.len() - done - 1);
             let looked =
-                self.queue.observed(due, failed.contains(name), self.process_lease(known, name)).await;
+                self.queue.observed(due, failed.contains(name), self.process_lease(projection, name)).await;
             if let Err(error) = looked {
                 tracing::warn!(lease = %name, %error, "no leader is elected yet");
                 fail.insert((*name).clone());
@@ -271,11 +271,11 @@ impl LeaderElection {
 
     async fn process_lease(
         &self,
-        known: &ElectionProjection,
+        projection: &ElectionProjection,
         name: &Name,
     ) -> Result<(), ElectionAttemptError> {
-        let lease = known.lease(name).as_ref().map(Lease::of);
-        let candidates: Vec<Candidate> = known.candidates(name).cloned().collect();
+        let lease = projection.lease(name).as_ref().map(Lease::of);
+        let candidates: Vec<Candidate> = projection.candidates(name).cloned().collect();
         let now = self.clock.now();
         match step(lease.as_ref(), &candidates, now)? {
             Step::Wait => Ok(()),
@@ -312,9 +312,9 @@ impl LeaderElection {
     }
 
     /// Removes expired candidates.
-    async fn remove_expired(&self, known: &ElectionProjection) {
+    async fn remove_expired(&self, projection: &ElectionProjection) {
         let now = self.clock.now();
-        for (namespace, name) in known.expired_candidates(now) {
+        for (namespace, name) in projection.expired_candidates(now) {
             // The cached object may be stale.
             let current = self.candidates.get(namespace, name, ReadFreshness::Latest).await;
             let current = current.ok().flatten().filter(|current| Candidate::of(current).has_expired(now));

@@ -255,7 +255,7 @@ struct Peer {
 }
 
 impl DiscoveryClient {
-    async fn run(mut self, following: InformerTask<PeerProjection>) {
+    async fn run(mut self, task: InformerTask<PeerProjection>) {
         let asking = async {
             let mut seen = None;
             loop {
@@ -272,7 +272,7 @@ impl DiscoveryClient {
                 self.attempted.send_replace(true);
             }
         };
-        join(following.run(), asking).await;
+        join(task.run(), asking).await;
     }
 
     /// Returns the time of the next scheduled work.
@@ -283,10 +283,10 @@ impl DiscoveryClient {
     }
 
     /// Updates the list of servers and of versions defined by objects.
-    fn update_servers(&mut self, known: &PeerProjection) {
+    fn update_servers(&mut self, projection: &PeerProjection) {
         let now = Instant::now();
         let others: BTreeMap<&str, &str> =
-            known.servers().filter(|(name, _)| *name != self.directory.own_name).collect();
+            projection.servers().filter(|(name, _)| *name != self.directory.own_name).collect();
         self.peers.retain(|name, _| others.contains_key(name.as_str()));
         for (name, holder) in others {
             if self.peers.get(name).is_none_or(|peer| peer.holder != holder) {
@@ -295,7 +295,7 @@ impl DiscoveryClient {
                 self.peers.insert(name.to_owned(), Peer { holder, discovery, retry: Some((now, PAUSES.0)) });
             }
         }
-        let defined: HashSet<&GroupVersion> = known.defined().collect();
+        let defined: HashSet<&GroupVersion> = projection.defined().collect();
         for (version, since) in &mut self.defined {
             *since = (!defined.contains(version)).then(|| since.unwrap_or(now));
         }

@@ -50,27 +50,27 @@ pub(crate) struct PluginDeps<'c> {
 }
 
 /// Builds the chain for a configuration, with its latency histograms.
-pub(crate) fn chain(config: &AdmissionConfig, parts: &PluginDeps<'_>) -> (Chain, Arc<Durations>) {
-    let plugins = enabled_plugins(config, parts.gates).filter_map(|known| build(known.name, parts)).collect();
-    Chain::new(plugins).with_durations(Arc::clone(&parts.mutating.deps.now))
+pub(crate) fn chain(config: &AdmissionConfig, deps: &PluginDeps<'_>) -> (Chain, Arc<Durations>) {
+    let plugins = enabled_plugins(config, deps.gates).filter_map(|known| build(known.name, deps)).collect();
+    Chain::new(plugins).with_durations(Arc::clone(&deps.mutating.deps.now))
 }
 
 /// Builds a plugin; `None` for an unknown name.
-fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
-    let objects = || Arc::clone(&parts.objects);
-    let writes = || Arc::clone(&parts.writes);
-    let environment = || Arc::clone(&parts.environment);
-    let authorizer = || Arc::clone(&parts.authorizer);
-    let configurations = parts.configurations.clone();
+fn build(name: &str, deps: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
+    let objects = || Arc::clone(&deps.objects);
+    let writes = || Arc::clone(&deps.writes);
+    let environment = || Arc::clone(&deps.environment);
+    let authorizer = || Arc::clone(&deps.authorizer);
+    let configurations = deps.configurations.clone();
     Some(match name {
         "AlwaysAdmit" => Box::new(AlwaysAdmit),
         "NamespaceAutoProvision" => Box::new(NamespaceAutoProvision::new(objects(), writes())?),
-        "NamespaceLifecycle" => Box::new(NamespaceLifecycle::new(objects(), Arc::clone(&parts.namespaces))?),
+        "NamespaceLifecycle" => Box::new(NamespaceLifecycle::new(objects(), Arc::clone(&deps.namespaces))?),
         "NamespaceExists" => Box::new(NamespaceExists::new(objects())?),
         "LimitPodHardAntiAffinityTopology" => Box::new(LimitPodHardAntiAffinityTopology),
         "LimitRanger" => Box::new(LimitRanger::new(objects())?),
         "ServiceAccount" => Box::new(ServiceAccount::new(objects(), environment())?),
-        "NodeRestriction" => Box::new(NodeRestriction::new(objects(), authorizer(), parts.gates)?),
+        "NodeRestriction" => Box::new(NodeRestriction::new(objects(), authorizer(), deps.gates)?),
         "TaintNodesByCondition" => Box::new(TaintNodesByCondition),
         "AlwaysPullImages" => Box::new(AlwaysPullImages),
         "ImagePolicyWebhook" => {
@@ -79,14 +79,14 @@ fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
             Box::new(ImagePolicyWebhook::new(reviewer, Arc::new(SystemClock), image_policy.configuration))
         }
         "PodSecurity" => {
-            let plugin = PodSecurity::new(objects(), Arc::clone(&parts.pod_security))?;
+            let plugin = PodSecurity::new(objects(), Arc::clone(&deps.pod_security))?;
             Box::new(plugin.with_configuration(configurations.pod_security))
         }
         "PodNodeSelector" => {
             Box::new(PodNodeSelector::new(objects())?.with_configuration(configurations.pod_node_selector))
         }
         "Priority" => Box::new(Priority::new(objects())?),
-        "DefaultTolerationSeconds" => Box::new(default_tolerations(parts.pods)),
+        "DefaultTolerationSeconds" => Box::new(default_tolerations(deps.pods)),
         "PodTolerationRestriction" => Box::new(
             PodTolerationRestriction::new(objects())?.with_configuration(configurations.pod_tolerations),
         ),
@@ -113,10 +113,10 @@ fn build(name: &str, parts: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects())?),
         "JobValidation" => Box::new(JobValidation::new(objects())?),
         "PodResizeValidator" => Box::new(PodResizeValidator::new(objects())?),
-        "MutatingAdmissionPolicy" => Box::new(MutatingAdmissionPolicy::new(parts.policies.clone())),
-        "ValidatingAdmissionPolicy" => Box::new(ValidatingAdmissionPolicy::new(parts.policies.clone())),
-        "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(parts.mutating.clone())),
-        "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(parts.validating.clone())),
+        "MutatingAdmissionPolicy" => Box::new(MutatingAdmissionPolicy::new(deps.policies.clone())),
+        "ValidatingAdmissionPolicy" => Box::new(ValidatingAdmissionPolicy::new(deps.policies.clone())),
+        "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(deps.mutating.clone())),
+        "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(deps.validating.clone())),
         "ResourceQuota" => {
             Box::new(ResourceQuota::new(objects(), writes())?.with_configuration(configurations.quota))
         }

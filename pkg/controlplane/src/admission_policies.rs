@@ -180,13 +180,13 @@ pub(crate) fn parts(
 }
 
 fn read<E: Rules>(
-    follower: &Informer<PolicyProjection<E>>,
+    informer: &Informer<PolicyProjection<E>>,
     on_disk: &ManifestSource<E>,
 ) -> Option<Arc<Policies<E>>>
 where
     Policies<E>: admission_manifests::CompileManifests,
 {
-    let stored = follower.is_ready().then(|| follower.read(PolicyProjection::all))?;
+    let stored = informer.is_ready().then(|| informer.read(PolicyProjection::all))?;
     Some(match on_disk {
         Some((source, joined)) => joined.get_or_join(source.current(), stored, Policies::concat),
         None => stored,

@@ -76,8 +76,8 @@ impl ConfiguredWebhooks {
     pub(crate) fn new(registry: &Registry) -> (Self, InformerTask<Configurations>) {
         let rows =
             [MUTATING, VALIDATING].into_iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
-        let (follower, following) = Informer::new(registry, "webhooks", rows.map(Handle::from).collect());
-        (ConfiguredWebhooks { stored: follower, mutating: None, validating: None }, following)
+        let (informer, task) = Informer::new(registry, "webhooks", rows.map(Handle::from).collect());
+        (ConfiguredWebhooks { stored: informer, mutating: None, validating: None }, task)
     }
 
     /// Adds webhooks from manifests. They precede the stored ones.

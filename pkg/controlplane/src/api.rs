@@ -223,12 +223,12 @@ fn flow_control(
         hooks.push(hook("max-in-flight-filter", start_event(future::ready(()))));
         return Ok(FlowControlParts { fairness: None, run: Box::pin(future::ready(())), ready: None });
     }
-    let (flow, following) = FlowControl::new(registry, config.chain.inflight)?;
+    let (flow, task) = FlowControl::new(registry, config.chain.inflight)?;
     let fairness = flow.fairness();
     let ready = Some(start_event(flow.ready()));
     fairness.register(metrics);
     let run = Box::pin(async move {
-        tokio::join!(following.run(), flow.run());
+        tokio::join!(task.run(), flow.run());
     });
     Ok(FlowControlParts { fairness: Some(fairness), run, ready })
 }

@@ -54,7 +54,7 @@ impl Authorizers {
         let metrics = Arc::new(AuthorizerMetrics::new(&process.metrics));
         nodes.register_metrics(&process.metrics);
         let means = authorizer_deps(config, &roles, &nodes, metrics, webhooks)?;
-        let (authorizer, follower) = match process.authorizer.clone() {
+        let (authorizer, reloader) = match process.authorizer.clone() {
             Some(chosen) => (chosen, None),
             None => build_authorizer(&config.authorization, means, &process.metrics)?,
         };
@@ -68,8 +68,8 @@ impl Authorizers {
             }),
             background: Box::pin(async move {
                 let file_followed = async {
-                    if let Some(follower) = follower {
-                        follower.run().await;
+                    if let Some(reloader) = reloader {
+                        reloader.run().await;
                     }
                 };
                 tokio::join!(roles_followed, nodes_followed, file_followed);

@@ -37,13 +37,13 @@ pub(crate) struct StoreConsoleSource {
 
 /// Builds the sections about caches, webhooks, store and memory.
 pub(crate) fn sections(
-    looks: &ConsoleSources,
+    sources: &ConsoleSources,
     store: StoreConsoleSource,
     ledger: &MemoryBudget,
 ) -> Vec<Section> {
-    let delegator = looks.delegator.clone();
-    let metrics = Arc::clone(&looks.webhooks);
-    let held = looks.clone();
+    let delegator = sources.delegator.clone();
+    let metrics = Arc::clone(&sources.webhooks);
+    let held = sources.clone();
     let ledger = ledger.clone();
     vec![
         Section { name: "caches", state: Arc::new(move || caches(delegator.resource_stats())) },

@@ -113,7 +113,7 @@ impl EncryptionAtRest {
         let covers = covers.map_err(|error| RunError::Configuration(error.to_string()))?;
         let reloads = ReloadMetrics::new(registry, &FAMILIES, &text);
         let current: CurrentRules = Arc::new(ArcSwap::from_pointee(covers));
-        let follower = automatic_reload.then(|| {
+        let reloader = automatic_reload.then(|| {
             let storage = Arc::clone(storage);
             let current = Arc::clone(&current);
             reload::ConfigReloader::new(loader, &text, storage, current, reloads)
@@ -123,8 +123,8 @@ impl EncryptionAtRest {
             hook: automatic_reload
                 .then(|| PostStartHook { name: RELOAD_HOOK, work: Box::pin(async { Ok(()) }) }),
             background: Box::pin(async move {
-                if let Some(follower) = follower {
-                    follower.run().await;
+                if let Some(reloader) = reloader {
+                    reloader.run().await;
                 }
             }),
             storage: Arc::new(EncryptedStore::new(Arc::clone(storage), current)),

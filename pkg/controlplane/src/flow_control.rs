@@ -137,8 +137,8 @@ impl FlowControl {
 
     /// Waits until the objects are loaded.
     pub(crate) fn ready(&self) -> impl Future<Output = ()> + Send + use<> {
-        let follower = self.informer.clone();
-        async move { follower.ready().await }
+        let informer = self.informer.clone();
+        async move { informer.ready().await }
     }
 
     /// Keeps seats and configuration up to date until dropped.

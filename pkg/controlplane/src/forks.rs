@@ -114,9 +114,9 @@ impl Parent {
     /// # Errors
     /// There are too many forks, or an error prevents a server's start.
     pub async fn fork(&self) -> Result<Fork, RunError> {
-        let room = Arc::clone(&self.permits).try_acquire_owned();
-        let room =
-            room.map_err(|_| RunError::Bootstrap("there are as many forks as there may be".to_owned()))?;
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        let permit =
+            permit.map_err(|_| RunError::Bootstrap("there are as many forks as there may be".to_owned()))?;
         let inherited =
             InheritedState { template: self.template().await?, cpu_pool: self.source.cpu_pool.clone() };
         let overrides = StartOverrides { inherited: Some(inherited), ..StartOverrides::default() };
@@ -126,7 +126,7 @@ impl Parent {
         if let Some(server) = kubeconfig.pointer_mut("/clusters/0/cluster/server") {
             *server = Value::from(format!("https://{}", running.address));
         }
-        Ok(Fork { running, kubeconfig: kubeconfig.to_string(), _permit: room })
+        Ok(Fork { running, kubeconfig: kubeconfig.to_string(), _permit: permit })
     }
 
     /// Returns the current template. It is reused until the parent's next write.

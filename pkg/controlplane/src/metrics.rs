@@ -58,14 +58,14 @@ pub(crate) fn register(
     delegator: &Delegator,
     served: &Arc<ServedApi>,
     config: &Config,
-    heavy: &CpuPool,
+    cpu_pool: &CpuPool,
 ) {
     delegator.register_metrics(registry);
     let served = Arc::clone(served);
     registry.collect(&[&AGGREGATIONS], move |page| {
         page.family(&AGGREGATIONS).add([], served.aggregations());
     });
-    heavy.register_metrics(registry);
+    cpu_pool.register_metrics(registry);
     features::register(config.gates, registry);
     config.egress.register(registry);
 }

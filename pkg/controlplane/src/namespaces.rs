@@ -28,8 +28,8 @@ impl Namespaces {
     /// Creates the reader for a registry, and the task that keeps it up to date.
     pub(crate) fn new(registry: &Registry) -> (Self, InformerTask<NamespaceProjection>) {
         let row = resources::find("", "v1", "namespaces", "").map(Handle::from);
-        let (follower, following) = Informer::new(registry, "namespaces", row.into_iter().collect());
-        (Namespaces(follower), following)
+        let (informer, task) = Informer::new(registry, "namespaces", row.into_iter().collect());
+        (Namespaces(informer), task)
     }
 
     /// Returns it as admission's trait object.

@@ -124,10 +124,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
 pub fn stopped() -> Result<CancellationToken, RunError> {
     let mut stop = signals::stop()?;
     let stopped = CancellationToken::new();
-    let told = stopped.clone();
+    let token = stopped.clone();
     tokio::spawn(async move {
         stop.recv().await;
-        told.cancel();
+        token.cancel();
     });
     Ok(stopped)
 }
@@ -156,22 +156,22 @@ pub(crate) async fn start_as(
     env: Env,
 ) -> Result<RunningServer, RunError> {
     let StartOverrides { authorizer, inherited } = overrides;
-    let foundation = PreparedServer::open(&mut config, &env, inherited.as_ref()).await?;
+    let prepared = PreparedServer::open(&mut config, &env, inherited.as_ref()).await?;
     let process = ProcessContext {
-        watch_drain: foundation.signals.watches.clone(),
-        shutdown: foundation.signals.streams.clone(),
-        client_authorities: foundation.front.credentials.files.client_authorities.clone(),
-        tasks: foundation.tasks.clone(),
+        watch_drain: prepared.signals.watches.clone(),
+        shutdown: prepared.signals.streams.clone(),
+        client_authorities: prepared.front.credentials.files.client_authorities.clone(),
+        tasks: prepared.tasks.clone(),
         authorizer,
-        cpu_pool: foundation.cpu_pool.clone(),
-        memory_limit: foundation.memory.limit(),
-        loopback: foundation.loopback,
-        metrics: foundation.metrics.clone(),
-        webhooks: foundation.webhook_metrics,
+        cpu_pool: prepared.cpu_pool.clone(),
+        memory_limit: prepared.memory.limit(),
+        loopback: prepared.loopback,
+        metrics: prepared.metrics.clone(),
+        webhooks: prepared.webhook_metrics,
         template: inherited.map(|inherited| inherited.template),
     };
-    let PreparedServer { started, front, loopback_check, recorder, auditor, metrics, .. } = foundation;
-    let PreparedServer { store, cpu_pool, encryption, signals, tasks, memory, .. } = foundation;
+    let PreparedServer { started, front, loopback_check, recorder, auditor, metrics, .. } = prepared;
+    let PreparedServer { store, cpu_pool, encryption, signals, tasks, memory, .. } = prepared;
     let api = api::build(&config, encryption.storage, process).await?;
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &signals.lifecycle, &hooks, loopback_check, encryption.checks);
@@ -248,7 +248,7 @@ impl PreparedServer {
         inherited: Option<&InheritedState>,
     ) -> Result<Self, RunError> {
         let started = env.clock.now().seconds;
-        let begin = InitialSnapshot::of(&config.storage);
+        let initial_snapshot = InitialSnapshot::of(&config.storage);
         let (front, loopback) = ServingSocket::open(config, started)?;
         let recorder = Recorder::of(config)?;
         let metrics = MetricsRegistry::default();
@@ -265,7 +265,7 @@ impl PreparedServer {
             Some(inherited) => Store::fork(&inherited.template.image, &config.storage),
             None => {
                 let dialer = config.egress.dialer(Network::Etcd);
-                Store::open(&config.storage, begin, recorder.is_some(), dialer, &metrics).await?
+                Store::open(&config.storage, initial_snapshot, recorder.is_some(), dialer, &metrics).await?
             }
         };
         store.register_metrics(&metrics);
@@ -297,7 +297,7 @@ fn chain_options(
     config: &Config,
     lifecycle: &Lifecycle,
     memory: &MemoryBudget,
-    looks: &ConsoleSources,
+    sources: &ConsoleSources,
     store: &Store,
 ) -> ChainOptions {
     let disconnecting = lifecycle.disconnecting().clone();
@@ -306,7 +306,7 @@ fn chain_options(
         ChainOptions { disconnecting, rejecting, memory: memory.clone(), ..config.chain.clone() };
     options.pages.snapshot = store.snapshots();
     if let Some(debugging) = &mut options.pages.debugging {
-        debugging.sections.extend(console::sections(looks, store.console_source(), memory));
+        debugging.sections.extend(console::sections(sources, store.console_source(), memory));
     }
     options
 }
@@ -328,13 +328,18 @@ impl ShutdownSignals {
 }
 
 /// Serves in the background until the life cycle reaches the drain phase. Reloads TLS files meanwhile.
-fn serve(front: ServingSocket, config: &Config, chain: Arc<Chain>, ends: ShutdownSignals) -> JoinHandle<()> {
-    let ServingSocket { listener, credentials, contents, tls, .. } = front;
+fn serve(
+    socket: ServingSocket,
+    config: &Config,
+    chain: Arc<Chain>,
+    signals: ShutdownSignals,
+) -> JoinHandle<()> {
+    let ServingSocket { listener, credentials, contents, tls, .. } = socket;
     let options = ConnectionOptions { http2_streams_max: config.serving.http2_streams_max };
     let drain_max = DRAIN_MAX.max(config.serving.watch_grace) + config.chain.request_timeout;
     let watch_grace = config.serving.watch_grace;
     let tls_options = config.serving.tls.clone();
-    let ShutdownSignals { lifecycle, watches, streams } = ends;
+    let ShutdownSignals { lifecycle, watches, streams } = signals;
     tokio::spawn(async move {
         let end_streams = async {
             lifecycle.draining().cancelled().await;

@@ -93,13 +93,13 @@ impl Egress {
         for selection in selections {
             // Validation rejects other names.
             let Some(network) = Network::from_name(&selection.name) else { continue };
-            let way = Proxy::new_dial_path(&selection.connection, &metrics, random).map_err(|error| {
+            let dial_path = Proxy::new_dial_path(&selection.connection, &metrics, random).map_err(|error| {
                 let name = network.name();
                 format!(
                     "failed to setup egress selector: failed to create dialer for egressSelection {name:?}: {error}"
                 )
             }).map_err(crate::Error::Invalid)?;
-            dial_paths.push((network, way));
+            dial_paths.push((network, dial_path));
         }
         Ok(Egress(Some(Arc::new(SelectedPaths { dial_paths, metrics }))))
     }
@@ -110,8 +110,8 @@ impl Egress {
 
     /// The selection for a network; `None` if the configuration has none.
     pub fn dial_path(&self, network: Network) -> Option<&DialPath> {
-        let ways = &self.0.as_ref()?.dial_paths;
-        ways.iter().find(|(known, _)| *known == network).map(|(_, way)| way)
+        let dial_paths = &self.0.as_ref()?.dial_paths;
+        dial_paths.iter().find(|(known, _)| *known == network).map(|(_, dial_path)| dial_path)
     }
 
     /// The proxy's dialer for a network; `None` for direct connections.

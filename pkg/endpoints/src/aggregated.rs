@@ -160,8 +160,8 @@ fn deadline_exceeded() -> ProxyError {
     ProxyError { was_sent: true, message }
 }
 
-fn is_redirect(answer: &Response) -> bool {
-    answer.status().is_redirection() && !header::text_or_empty(answer.headers(), LOCATION).is_empty()
+fn is_redirect(response: &Response) -> bool {
+    response.status().is_redirection() && !header::text_or_empty(response.headers(), LOCATION).is_empty()
 }
 
 /// Rejects a redirect. Otherwise a server could send clients and their credentials to any address.

@@ -80,7 +80,7 @@ impl Printer {
             column.print(view, now, &mut cells);
         }
         let condition = (self.condition)(view);
-        if subject.read_status.exists() {
+        if subject.read_status.is_irregular() {
             return Err(NotInPlace);
         }
         Ok(Row { cells, condition })

@@ -57,13 +57,13 @@ impl Keys {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, sealed: &Fingerprint) -> Option<Arc<Dek>> {
-        self.keys().get(sealed).cloned()
+    fn get(&self, fingerprint: &Fingerprint) -> Option<Arc<Dek>> {
+        self.keys().get(fingerprint).cloned()
     }
 
-    fn put(&self, sealed: Fingerprint, dek: Arc<Dek>) {
+    fn put(&self, fingerprint: Fingerprint, dek: Arc<Dek>) {
         let mut keys = self.keys();
-        keys.put(sealed, dek);
+        keys.put(fingerprint, dek);
         self.metrics.set_cache_fill(keys.len(), self.max);
     }
 }
@@ -85,24 +85,24 @@ impl Provider {
         name: &str,
         plugin: Arc<dyn Plugin>,
         keys_max: Option<usize>,
-        outside: &Plugins,
+        plugins: &Plugins,
     ) -> Self {
-        let metrics = Arc::clone(&outside.metrics);
+        let metrics = Arc::clone(&plugins.metrics);
         let keys = |max| {
-            Arc::new(Keys { max, keys: Mutex::new(Lru::new(max)), metrics: Arc::clone(&outside.metrics) })
+            Arc::new(Keys { max, keys: Mutex::new(Lru::new(max)), metrics: Arc::clone(&plugins.metrics) })
         };
         Provider {
             plugin,
             keys: keys_max.filter(|max| *max > 0).map(keys),
             opening: SingleFlight::default(),
             health: Arc::new(Health::new(&name.into())),
-            random: Arc::clone(&outside.random),
+            random: Arc::clone(&plugins.random),
             metrics,
         }
     }
 
-    fn cached_key(&self, sealed: &Fingerprint) -> Option<Arc<Dek>> {
-        self.keys.as_ref()?.get(sealed)
+    fn cached_key(&self, fingerprint: &Fingerprint) -> Option<Arc<Dek>> {
+        self.keys.as_ref()?.get(fingerprint)
     }
 
     /// Decrypts a key with the plugin. Concurrent callers share the call.

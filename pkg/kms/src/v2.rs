@@ -38,21 +38,21 @@ pub(crate) struct Provider {
 
 impl Provider {
     /// Creates a provider and checks its plugin once.
-    pub(crate) async fn start(name: &str, plugin: Arc<dyn Plugin>, outside: &Plugins) -> Self {
+    pub(crate) async fn start(name: &str, plugin: Arc<dyn Plugin>, plugins: &Plugins) -> Self {
         let name: Arc<str> = name.into();
-        let probe = Arc::new(Probe::new(&name, Arc::clone(&plugin), outside));
+        let probe = Arc::new(Probe::new(&name, Arc::clone(&plugin), plugins));
         // The first round of the watch reports the error.
         let _ = probe.check().await;
         let watch = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&probe).watch()));
-        let metrics = Arc::clone(&outside.metrics);
+        let metrics = Arc::clone(&plugins.metrics);
         Provider {
             sources: Arc::new(Sources::new(Arc::clone(&name), Arc::clone(&metrics))),
             name,
             plugin,
             probe,
             opening: SingleFlight::default(),
-            clock: Arc::clone(&outside.clock),
-            random: Arc::clone(&outside.random),
+            clock: Arc::clone(&plugins.clock),
+            random: Arc::clone(&plugins.random),
             metrics,
             _watch: watch,
         }

@@ -225,15 +225,15 @@ impl Registry {
 
     /// Adds the resource with the storage version `stored`. `versions` are all its rows, which contain its
     /// selectable fields. The resource is cached from now on, and readable before its cache is filled. An
-    /// existing resource with the same storage prefix is retired first. `outside` converts between versions
+    /// existing resource with the same storage prefix is retired first. `converter` converts between versions
     /// that differ in more than their name.
     pub fn install(
         &self,
         stored: Handle,
         versions: &[Handle],
-        outside: Option<Arc<dyn Convert>>,
+        converter: Option<Arc<dyn Convert>>,
     ) -> Arc<cacher::Resource> {
-        let (prefix, entry) = self.entry(stored, versions, outside);
+        let (prefix, entry) = self.entry(stored, versions, converter);
         let resource = Arc::clone(&entry.resource);
         self.add(&[(prefix, entry)]);
         resource

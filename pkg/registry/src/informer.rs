@@ -150,9 +150,9 @@ struct Shared<V> {
 
 impl<V: Projection> Informer<V> {
     /// Creates a view of `rows`, which must be stored resources, and the task that keeps it up to date.
-    /// `what` names it in the log.
-    pub fn new(registry: &Registry, what: &'static str, rows: Vec<Handle>) -> (Self, InformerTask<V>) {
-        Informer::with_initial_view(V::default, registry, what, rows)
+    /// `description` names it in the log.
+    pub fn new(registry: &Registry, description: &'static str, rows: Vec<Handle>) -> (Self, InformerTask<V>) {
+        Informer::with_initial_view(V::default, registry, description, rows)
     }
 
     /// As [`new`](Self::new), with a view that starts as the result of `make_view` whenever it is compiled.
@@ -166,7 +166,7 @@ impl<V: Projection> Informer<V> {
         let ready = AtomicBool::new(false);
         let published = watch::Sender::new(());
         let shared = Arc::new(Shared { view, ready, published });
-        let following = InformerTask {
+        let task = InformerTask {
             registry: registry.clone(),
             description,
             rows,
@@ -175,7 +175,7 @@ impl<V: Projection> Informer<V> {
             spare: None,
             excluded: HashMap::new(),
         };
-        (Informer(shared), following)
+        (Informer(shared), task)
     }
 
     /// Calls `look` with the view, which is empty until it is [ready](Self::is_ready). Use

@@ -95,7 +95,7 @@ struct IncomingRequest<'r> {
     classified: &'r ClassifiedRequest,
 }
 
-/// A response whose body is still to be sent, with what the request keeps until then.
+/// A response whose body is still to be sent, with the grant of its request until then.
 struct DispatchedResponse {
     response: Response,
     grant: Grant,
@@ -467,7 +467,7 @@ impl BodyResources {
         if response.body().size_hint().exact().is_some() {
             return BodyResources { response_grant: None, deadline: None };
         }
-        let response_grant = grant.into_lease(initialized, until).map(Box::new);
+        let response_grant = grant.into_response_grant(initialized, until).map(Box::new);
         let deadline = (!long_running).then(|| Box::pin(sleep_until(until)));
         BodyResources { response_grant, deadline }
     }

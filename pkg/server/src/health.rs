@@ -82,7 +82,7 @@ impl Check for Ping {
 /// for more than a moment, the reader of the log is stuck.
 #[derive(Default)]
 pub struct Log {
-    check_permit: Arc<AtomicBool>,
+    running: Arc<AtomicBool>,
 }
 
 /// Maximum time that the log's lock may be held.
@@ -96,14 +96,14 @@ impl Check for Log {
 
     async fn check(&self) -> Result<(), CheckError> {
         let blocked = || CheckError::new("logging blocked");
-        if self.check_permit.swap(true, Relaxed) {
+        if self.running.swap(true, Relaxed) {
             // Another check is running. A second thread would block behind it.
             return Ok(());
         }
-        let looking = Arc::clone(&self.check_permit);
+        let running = Arc::clone(&self.running);
         let look = tokio::task::spawn_blocking(move || {
             drop(std::io::stderr().lock());
-            looking.store(false, Relaxed);
+            running.store(false, Relaxed);
         });
         tokio::time::timeout(LOG_LOCK_MAX, look).await.map_err(|_| blocked())?.map_err(|_| blocked())
     }

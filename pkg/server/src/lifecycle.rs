@@ -52,12 +52,12 @@ impl Lifecycle {
         &self.terminating
     }
 
-    /// Cancelled by [`disconnect_clients`](Self::leave).
+    /// Cancelled by [`disconnect_clients`](Self::disconnect_clients).
     pub fn disconnecting(&self) -> &CancellationToken {
         &self.disconnecting
     }
 
-    /// Cancelled by [`reject_requests`](Self::refuse).
+    /// Cancelled by [`reject_requests`](Self::reject_requests).
     pub fn rejecting(&self) -> &CancellationToken {
         &self.rejecting
     }

@@ -218,7 +218,7 @@ fn observed_chain(
         CheckGroup::new(vec![Arc::new(Ping), sick])
     };
     #[allow(clippy::unwrap_used)]
-    let heavy = CpuPool::start(NonZeroUsize::MIN, &tokio::runtime::Handle::current(), || {}).unwrap();
+    let cpu_pool = CpuPool::start(NonZeroUsize::MIN, &tokio::runtime::Handle::current(), || {}).unwrap();
     let registry = MetricsRegistry::default();
     let services = Services {
         authenticator: Authenticator {
@@ -228,7 +228,7 @@ fn observed_chain(
         },
         authorizer: authorizer(modes),
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
-        cpu_pool: heavy,
+        cpu_pool,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),
         health: Arc::new(Health {
             healthz: CheckGroup::new(vec![Arc::new(Ping)]),

@@ -209,7 +209,7 @@ impl Mvcc {
     }
 
     /// Restores a change from a durable log, oldest first. It is not added to the log in memory: its
-    /// superseded value stays [elsewhere](Found::value). Swept revisions below the compacted one may be
+    /// superseded value stays [elsewhere](FoundKey::value). Swept revisions below the compacted one may be
     /// missing.
     pub fn restore(&mut self, change: &Change) {
         self.revision = change.revision;

@@ -62,16 +62,16 @@ impl ConditionMetrics {
     }
 
     /// Records an evaluation with its number of failed conditions.
-    pub(crate) fn evaluated(&self, whose: &ConditionOwner<'_>, errors: usize, took: Duration) {
-        self.seconds.with(whose.labels()).observe_duration(took);
+    pub(crate) fn evaluated(&self, owner: &ConditionOwner<'_>, errors: usize, took: Duration) {
+        self.seconds.with(owner.labels()).observe_duration(took);
         if errors > 0 {
-            self.errors.with(whose.labels()).add(u64::try_from(errors).unwrap_or(u64::MAX));
+            self.errors.with(owner.labels()).add(u64::try_from(errors).unwrap_or(u64::MAX));
         }
     }
 
     /// Records that match conditions excluded a webhook or policy.
-    pub(crate) fn excluded(&self, whose: &ConditionOwner<'_>) {
-        self.exclusions.with(whose.labels()).increment();
+    pub(crate) fn excluded(&self, owner: &ConditionOwner<'_>) {
+        self.exclusions.with(owner.labels()).increment();
     }
 }
 

@@ -8,12 +8,12 @@ use super::VersionedAttributes;
 
 /// Builds an `AdmissionRequest` without uid, object and old object, in the order of Go's fields. It includes
 /// `options` and `dryRun`.
-pub fn admission_request(seen: &VersionedAttributes<'_>) -> Object {
-    let a = seen.attributes;
+pub fn admission_request(versioned: &VersionedAttributes<'_>) -> Object {
+    let a = versioned.attributes;
     let mut request = Object::new();
     let mut put = |name: &str, value: Value| _ = request.insert(name, value);
-    put("kind", kind(seen.endpoint));
-    put("resource", resource(seen.endpoint));
+    put("kind", kind(versioned.endpoint));
+    put("resource", resource(versioned.endpoint));
     let subresource = a.subresource();
     if !subresource.is_empty() {
         put("subResource", subresource.into());

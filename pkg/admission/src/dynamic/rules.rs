@@ -82,23 +82,23 @@ impl Rule {
     }
 
     /// True if the rule matches, regardless of object names.
-    pub fn matches(&self, place: &RuleTarget<'_>) -> bool {
-        let is_namespace = (place.group, place.version, place.plural) == ("", "v1", "namespaces");
+    pub fn matches(&self, target: &RuleTarget<'_>) -> bool {
+        let is_namespace = (target.group, target.version, target.plural) == ("", "v1", "namespaces");
         let in_scope = match self.scope {
             Scope::Any => true,
-            Scope::Namespaced => !is_namespace && place.namespaced,
-            Scope::Cluster => is_namespace || !place.namespaced,
+            Scope::Namespaced => !is_namespace && target.namespaced,
+            Scope::Cluster => is_namespace || !target.namespaced,
             Scope::Unknown => false,
         };
         let fits = |pattern: &str, name: &str| pattern == "*" || pattern == name;
         in_scope
-            && has(&self.operations, place.operation.name())
-            && has(&self.groups, place.group)
-            && has(&self.versions, place.version)
+            && has(&self.operations, target.operation.name())
+            && has(&self.groups, target.group)
+            && has(&self.versions, target.version)
             && self
                 .resources
                 .iter()
-                .any(|(plural, sub)| fits(plural, place.plural) && fits(sub, place.subresource))
+                .any(|(plural, sub)| fits(plural, target.plural) && fits(sub, target.subresource))
     }
 
     /// True if the rule applies to objects with this name.

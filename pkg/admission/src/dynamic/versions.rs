@@ -43,7 +43,7 @@ pub trait VersionConverter: Send + Sync + 'static {
         at: &Resource<'_>,
     ) -> Result<Object, Box<Status>>;
 
-    /// Serializes an object that [`to_version`](Self::shown) returned, as JSON for clients of the endpoint.
+    /// Serializes an object that [`to_version`](Self::to_version) returned, as JSON for clients of the endpoint.
     ///
     /// # Errors
     /// The tree is not a valid object of its kind.

@@ -32,8 +32,8 @@ struct CheckResults {
 }
 
 /// The `authorizer` variable for the expressions of one request. Evaluation cannot wait. If the authorizer
-/// does not decide immediately (a webhook), the check stays pending ([`is_pending`](Self::is_open)) and the
-/// evaluation result is invalid. After [`resolve_pending`](Self::settle) has resolved the check, the caller must
+/// does not decide immediately (a webhook), the check stays pending ([`is_pending`](Self::is_pending)) and the
+/// evaluation result is invalid. After [`resolve_pending`](Self::resolve_pending) has resolved the check, the caller must
 /// evaluate again. The cost of checks limits an expression to a few dozen.
 pub(crate) struct Authorizations<'a> {
     authorizer: &'a dyn Authorizer,

@@ -62,35 +62,35 @@ impl Conditions {
     /// Evaluates the conditions for a request, without a policy's params and namespace.
     pub(crate) async fn matches(
         &self,
-        seen: &VersionedAttributes<'_>,
-        whose: &ConditionOwner<'_>,
+        versioned: &VersionedAttributes<'_>,
+        owner: &ConditionOwner<'_>,
         around: &DynamicAdmissionDeps,
     ) -> MatchOutcome {
         let began = (around.now)();
-        let mut request = admission_request(seen);
+        let mut request = admission_request(versioned);
         // Conditions see the resource of the original request, regardless of the converted version.
         if let Some(own) = request.get("requestResource").cloned() {
             request.insert("resource", own);
         }
         let request = Json::Object(request);
-        let authorizations = Authorizations::new(around.authorizer.as_ref(), seen.attributes.user);
+        let authorizations = Authorizations::new(around.authorizer.as_ref(), versioned.attributes.user);
         loop {
             let judged = {
                 let arena = Arena::new();
-                let message = seen.endpoint.message;
+                let message = versioned.endpoint.message;
                 let mut inputs = Inputs {
-                    object: seen.object.as_deref().map(|object| Inputs::object(message, object, &arena)),
-                    old: seen.old.as_deref().map(|old| Inputs::object(message, old, &arena)),
+                    object: versioned.object.as_deref().map(|object| Inputs::object(message, object, &arena)),
+                    old: versioned.old.as_deref().map(|old| Inputs::object(message, old, &arena)),
                     run_blocking: Some(around.run_blocking.as_ref()),
                     ..Inputs::default()
                 };
                 inputs.request(&request);
-                inputs.authorizer(seen.attributes, &authorizations, &arena);
+                inputs.authorizer(versioned.attributes, &authorizations, &arena);
                 self.evaluate(&inputs, &arena)
             };
             if !authorizations.is_pending() {
                 let took = (around.now)().saturating_duration_since(began);
-                around.conditions.evaluated(whose, judged.errors, took);
+                around.conditions.evaluated(owner, judged.errors, took);
                 return judged.matched;
             }
             authorizations.resolve_pending().await;

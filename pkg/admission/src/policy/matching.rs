@@ -22,8 +22,12 @@ pub(super) struct RequestMatcher<'r> {
 }
 
 impl<'r> RequestMatcher<'r> {
-    pub(super) fn new(parts: &'r PolicyDeps, attributes: &'r Attributes<'r>) -> Self {
-        RequestMatcher { parts, attributes, namespace: NamespaceLookup::new(parts.deps.objects.as_ref()) }
+    pub(super) fn new(deps: &'r PolicyDeps, attributes: &'r Attributes<'r>) -> Self {
+        RequestMatcher {
+            parts: deps,
+            attributes,
+            namespace: NamespaceLookup::new(deps.deps.objects.as_ref()),
+        }
     }
 
     /// Returns the version in which to present the request, if the policy matches.

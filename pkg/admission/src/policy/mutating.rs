@@ -25,8 +25,8 @@ use crate::{AdmissionNotes, Attributes, ObjectError, Operation, Plugin, Verdict}
 pub struct MutatingAdmissionPolicy(PolicyDeps);
 
 impl MutatingAdmissionPolicy {
-    pub fn new(parts: PolicyDeps) -> Self {
-        MutatingAdmissionPolicy(parts)
+    pub fn new(deps: PolicyDeps) -> Self {
+        MutatingAdmissionPolicy(deps)
     }
 
     /// Returns the policies that may match a request; `None` until they are loaded.

@@ -30,8 +30,8 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(seen: &VersionedAttributes<'_>) -> Self {
-        let request = admission_request(seen);
+    pub(super) fn new(versioned: &VersionedAttributes<'_>) -> Self {
+        let request = admission_request(versioned);
         let is_other = request.get("resource") != request.get("requestResource");
         let conditions = is_other.then(|| {
             let mut request = request.clone();

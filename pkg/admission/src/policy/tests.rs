@@ -171,10 +171,10 @@ fn pod(spec: Value) -> Object {
 }
 
 /// Validates the creation of a pod.
-fn validate(parts: &PolicyDeps, pod: &Object) -> (Verdict, AdmissionNotes) {
+fn validate(deps: &PolicyDeps, pod: &Object) -> (Verdict, AdmissionNotes) {
     let write = Write::default();
     let mut notes = AdmissionNotes::default();
-    let plugin = ValidatingAdmissionPolicy::new(parts.clone());
+    let plugin = ValidatingAdmissionPolicy::new(deps.clone());
     let a = write.attributes("p");
     assert!(plugin.handles(&a));
     let verdict = plugin.validate(&a, Some(pod), &mut notes).now_or_never().unwrap();
@@ -182,6 +182,6 @@ fn validate(parts: &PolicyDeps, pod: &Object) -> (Verdict, AdmissionNotes) {
 }
 
 /// Returns the message of a rejected pod creation; empty if it is accepted.
-fn refusal(parts: &PolicyDeps, pod: &Object) -> String {
-    validate(parts, pod).0.err().map(|status| status.message).unwrap_or_default()
+fn refusal(deps: &PolicyDeps, pod: &Object) -> String {
+    validate(deps, pod).0.err().map(|status| status.message).unwrap_or_default()
 }

@@ -28,8 +28,8 @@ const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 pub struct ValidatingAdmissionPolicy(PolicyDeps);
 
 impl ValidatingAdmissionPolicy {
-    pub fn new(parts: PolicyDeps) -> Self {
-        ValidatingAdmissionPolicy(parts)
+    pub fn new(deps: PolicyDeps) -> Self {
+        ValidatingAdmissionPolicy(deps)
     }
 
     /// Returns the policies that may match a request; `None` until they are loaded.
@@ -327,12 +327,12 @@ async fn evaluate(policy: &Policy<Validations>, about: &PolicyRequest<'_>) -> Va
 }
 
 async fn build_view<'t>(
-    parts: &PolicyDeps,
+    deps: &PolicyDeps,
     a: &'t Attributes<'t>,
     endpoint: &'t api::resources::Resource<'t>,
     object: Option<&'t Object>,
 ) -> Result<PolicyView<'t>, PolicyError> {
-    let versioned = VersionedAttributes::new(parts.deps.versions.as_ref(), a, endpoint, object).await;
+    let versioned = VersionedAttributes::new(deps.deps.versions.as_ref(), a, endpoint, object).await;
     let versioned = versioned.map_err(PolicyError::LookUp)?;
     Ok(PolicyView { requests: Requests::new(&versioned), versioned })
 }

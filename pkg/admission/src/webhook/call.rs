@@ -31,30 +31,30 @@ pub(super) struct EncodedRequest {
 }
 
 impl EncodedRequest {
-    fn key(seen: &VersionedAttributes<'_>) -> (Box<str>, Box<str>, Box<str>) {
-        let at = seen.endpoint;
+    fn key(versioned: &VersionedAttributes<'_>) -> (Box<str>, Box<str>, Box<str>) {
+        let at = versioned.endpoint;
         (at.group_version.into(), at.kind_group_version.into(), at.kind.into())
     }
 
-    /// True if it still represents `seen`, provided that the object has not changed.
-    pub(super) fn is_of(&self, seen: &VersionedAttributes<'_>) -> bool {
-        self.endpoint == EncodedRequest::key(seen)
+    /// True if it still represents `versioned`, provided that the object has not changed.
+    pub(super) fn is_of(&self, versioned: &VersionedAttributes<'_>) -> bool {
+        self.endpoint == EncodedRequest::key(versioned)
     }
 
-    pub(super) fn new(webhooks: &Webhooks, seen: &VersionedAttributes<'_>) -> Result<Self, Box<Status>> {
+    pub(super) fn new(webhooks: &Webhooks, versioned: &VersionedAttributes<'_>) -> Result<Self, Box<Status>> {
         let text = |object: Option<&Object>| match object {
             Some(object) => {
-                let text = webhooks.deps.versions.to_json(object, seen.endpoint);
+                let text = webhooks.deps.versions.to_json(object, versioned.endpoint);
                 text.map_err(|error| Box::new(Status::internal_error(error.to_string())))
             }
             None => Ok(b"null".to_vec()),
         };
-        let head = jsontree::Value::Object(admission_request(seen)).to_string();
+        let head = jsontree::Value::Object(admission_request(versioned)).to_string();
         Ok(EncodedRequest {
-            endpoint: EncodedRequest::key(seen),
+            endpoint: EncodedRequest::key(versioned),
             head: head.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned(),
-            object: text(seen.object.as_deref())?,
-            old: text(seen.old.as_deref())?,
+            object: text(versioned.object.as_deref())?,
+            old: text(versioned.old.as_deref())?,
         })
     }
 
@@ -104,15 +104,15 @@ impl Webhooks {
     pub(super) async fn matches_conditions(
         &self,
         hook: &Hook,
-        seen: &VersionedAttributes<'_>,
+        versioned: &VersionedAttributes<'_>,
         step: &'static str,
     ) -> Result<bool, Box<Status>> {
-        let a = seen.attributes;
+        let a = versioned.attributes;
         if hook.conditions.is_empty() {
             return Ok(true);
         }
         let whose = ConditionOwner { kind: "webhook", name: &hook.name, step, operation: a.operation };
-        let why = match hook.conditions.matches(seen, &whose, &self.deps).await {
+        let why = match hook.conditions.matches(versioned, &whose, &self.deps).await {
             MatchOutcome::Match => return Ok(true),
             MatchOutcome::Mismatch(_) => None,
             MatchOutcome::Error(why) => Some(why),
@@ -134,7 +134,7 @@ impl Webhooks {
         &self,
         hook: &Hook,
         a: &Attributes<'_>,
-        question: &EncodedRequest,
+        request: &EncodedRequest,
         mutating: bool,
     ) -> Result<ReviewResponse, WebhookError> {
         let uid = self.caller.uid();
@@ -151,7 +151,7 @@ impl Webhooks {
                 ("UID", uid.as_str().into()),
             ]
         });
-        let asked = pin!(self.call_with_uid(&uid, hook, a, question, mutating));
+        let asked = pin!(self.call_with_uid(&uid, hook, a, request, mutating));
         span.instrument(asked).await
     }
 
@@ -160,7 +160,7 @@ impl Webhooks {
         uid: &str,
         hook: &Hook,
         a: &Attributes<'_>,
-        question: &EncodedRequest,
+        request: &EncodedRequest,
         mutating: bool,
     ) -> Result<ReviewResponse, WebhookError> {
         let failed = |message: String, code| WebhookError::Call { message, code };
@@ -178,7 +178,7 @@ impl Webhooks {
         let review = hook.review.ok_or_else(|| failed(unknown.to_owned(), 400))?;
         let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since((self.deps.now)()));
         let timeout = left.map_or(hook.timeout, |left| left.min(hook.timeout));
-        let called = self.caller.call(&hook.target, question.body(review, uid), timeout).await;
+        let called = self.caller.call(&hook.target, request.body(review, uid), timeout).await;
         let body = called.map_err(|failure| {
             if failure.misconfigured {
                 failed(format!("could not get REST client: {}", failure.message), 500)
@@ -198,7 +198,7 @@ impl Webhooks {
         hook: &Hook,
         a: &Attributes<'_>,
         invocation: &Invocation,
-        question: &EncodedRequest,
+        request: &EncodedRequest,
         answer: &ReviewResponse,
     ) -> Result<Option<EditedObject>, WebhookError> {
         if answer.patch.is_empty() {
@@ -212,7 +212,7 @@ impl Webhooks {
             return Ok(None);
         }
         let internal = |why: String| WebhookError::Server(Status::internal_error(why).into());
-        if question.object == b"null" {
+        if request.object == b"null" {
             return Err(internal(format!(
                 "admission webhook {} attempted to modify the object, which is not supported for this operation",
                 quote(&hook.name)
@@ -222,7 +222,7 @@ impl Webhooks {
             let message = format!("unsupported patch type {}", quote(&answer.patch_type));
             return Err(WebhookError::Call { message, code: 400 });
         }
-        let text = patch.apply(&question.object).map_err(|error| internal(error.to_string()))?;
+        let text = patch.apply(&request.object).map_err(|error| internal(error.to_string()))?;
         let endpoint = invocation.endpoint(a);
         let read = self.deps.versions.parse_json(a, &text, endpoint).await;
         read.map(Some).map_err(|error| internal(error.to_string()))
@@ -234,34 +234,34 @@ impl Webhooks {
     /// The Status for the client.
     pub(super) fn finish_call<T>(
         &self,
-        told: FinishedCall<'_>,
+        call: FinishedCall<'_>,
         outcome: Result<T, WebhookError>,
         failed_open: impl FnOnce(&mut AdmissionNotes),
         notes: &mut AdmissionNotes,
     ) -> Result<Option<T>, Box<Status>> {
-        let hook = told.hook;
+        let hook = call.hook;
         match outcome {
             Ok(value) => {
-                self.metrics.record(&told, &CallResult::Allowed);
+                self.metrics.record(&call, &CallResult::Allowed);
                 Ok(Some(value))
             }
             Err(WebhookError::Rejection(status)) => {
-                self.metrics.record(&told, &CallResult::Rejected(status.code));
+                self.metrics.record(&call, &CallResult::Rejected(status.code));
                 Err(status)
             }
             Err(WebhookError::Server(status)) => {
-                self.metrics.record(&told, &CallResult::InternalError);
+                self.metrics.record(&call, &CallResult::InternalError);
                 Err(status)
             }
             Err(WebhookError::Call { message, code }) => {
                 let text = format!("failed calling webhook {}: {message}", quote(&hook.name));
-                self.metrics.record(&told, &CallResult::Failed { code, open: hook.ignores_failures });
+                self.metrics.record(&call, &CallResult::Failed { code, open: hook.ignores_failures });
                 if !hook.ignores_failures {
                     return Err(Status::internal_error(text).into());
                 }
                 failed_open(notes);
                 let over = |deadline| (self.deps.now)() >= deadline;
-                if told.attributes.request.deadline.is_some_and(over) {
+                if call.attributes.request.deadline.is_some_and(over) {
                     return Err(deadline_exceeded());
                 }
                 Ok(None)

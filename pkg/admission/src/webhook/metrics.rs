@@ -77,8 +77,8 @@ impl WebhookMetrics {
         }
     }
 
-    pub(super) fn record(&self, told: &FinishedCall<'_>, ended: &CallResult) {
-        let FinishedCall { hook, attributes, kind, took } = told;
+    pub(super) fn record(&self, call: &FinishedCall<'_>, ended: &CallResult) {
+        let FinishedCall { hook, attributes, kind, took } = call;
         let name: &str = &hook.name;
         let operation = attributes.operation.name();
         let (code, rejection) = match *ended {

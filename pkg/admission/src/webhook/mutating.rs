@@ -86,7 +86,7 @@ impl WebhookRound<'_> {
             notes.webhooks.require_reinvocation();
         }
         let namespace = NamespaceLookup::new(self.webhooks.deps.objects.as_ref());
-        let mut told: Option<EncodedRequest> = None;
+        let mut encoded: Option<EncodedRequest> = None;
         for candidate in candidates.iter() {
             let Some(hook) = self.hooks.get(candidate.index) else { continue };
             let concerned = self
@@ -95,7 +95,7 @@ impl WebhookRound<'_> {
                 .await?;
             let Some(invocation) = concerned else { continue };
             let asks = MatchedHook { hook, invocation, index: candidate.index };
-            let changed = self.call_and_settle(&asks, object.as_deref(), &mut told, notes).await?;
+            let changed = self.call_and_settle(&asks, object.as_deref(), &mut encoded, notes).await?;
             if let (Some(new), Some(object)) = (changed, object.as_deref_mut()) {
                 if !self.is_same(object, &new.object) {
                     notes.webhooks.require_reinvocation();
@@ -103,7 +103,7 @@ impl WebhookRound<'_> {
                 }
                 notes.keep_managed_fields(object);
                 notes.replace(object, new);
-                told = None;
+                encoded = None;
             }
             if hook.reinvokes {
                 notes.webhooks.previously_invoked.insert(hook.uid.clone());
@@ -130,7 +130,7 @@ impl WebhookRound<'_> {
         &self,
         ask: &MatchedHook<'_>,
         object: Option<&Object>,
-        told: &mut Option<EncodedRequest>,
+        encoded: &mut Option<EncodedRequest>,
         notes: &mut AdmissionNotes,
     ) -> Result<Option<EditedObject>, Box<Status>> {
         let webhooks = self.webhooks;
@@ -146,13 +146,13 @@ impl WebhookRound<'_> {
         if self.round_index > 0 && !notes.webhooks.to_reinvoke.contains(&hook.uid) {
             return Ok(None);
         }
-        let question = match told.take().filter(|question| question.is_of(&seen)) {
-            Some(question) => question,
+        let request = match encoded.take().filter(|request| request.is_of(&seen)) {
+            Some(request) => request,
             None => EncodedRequest::new(webhooks, &seen)?,
         };
-        let question = told.insert(question);
+        let request = encoded.insert(request);
         let began = (webhooks.deps.now)();
-        let outcome = self.call_and_patch(ask, question, notes).await;
+        let outcome = self.call_and_patch(ask, request, notes).await;
         let object_changed =
             matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, &new.object)));
         let said = MutationAnnotation {
@@ -179,16 +179,16 @@ impl WebhookRound<'_> {
     async fn call_and_patch(
         &self,
         ask: &MatchedHook<'_>,
-        question: &EncodedRequest,
+        request: &EncodedRequest,
         notes: &mut AdmissionNotes,
     ) -> Result<Option<EditedObject>, WebhookError> {
         let webhooks = self.webhooks;
         let a = self.attributes;
         let hook = ask.hook;
-        let mut answer = webhooks.call_hook(hook, a, question, true).await?;
+        let mut answer = webhooks.call_hook(hook, a, request, true).await?;
         call::record_response(hook, &mut answer, notes);
         let answer = call::require_allowed(hook, answer)?;
-        let patched = webhooks.apply_patch(hook, a, &ask.invocation, question, &answer).await?;
+        let patched = webhooks.apply_patch(hook, a, &ask.invocation, request, &answer).await?;
         if patched.is_some() {
             let said = MutationAnnotation {
                 configuration: &hook.configuration,

@@ -104,8 +104,8 @@ fn has_conditions(object: &Object) -> bool {
 }
 
 /// Returns the problem of a Service that is visible without a check, if any.
-fn problem_of_service(place: &ServerAddress, found: &ResolvedService) -> Option<Verdict> {
-    let ServerAddress { namespace, name, port, .. } = place;
+fn problem_of_service(address: &ServerAddress, found: &ResolvedService) -> Option<Verdict> {
+    let ServerAddress { namespace, name, port, .. } = address;
     let at = format!("service/{name} in {}", quote(namespace));
     let Some(service) = &found.service else {
         return Some(Verdict::failed("ServiceNotFound", format!("{at} is not present")));

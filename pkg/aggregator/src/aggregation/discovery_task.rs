@@ -117,8 +117,9 @@ impl DiscoveryTask {
     }
 
     async fn send_update(&self) -> Option<()> {
-        let told = DiscoveryUpdate { remote: Arc::clone(&self.remote), proxied: self.cache.proxied.clone() };
-        self.updates.send(told).await.ok()
+        let update =
+            DiscoveryUpdate { remote: Arc::clone(&self.remote), proxied: self.cache.proxied.clone() };
+        self.updates.send(update).await.ok()
     }
 
     /// Fetches discovery.

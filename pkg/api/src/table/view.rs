@@ -27,7 +27,7 @@ enum Node<'a> {
 pub struct ReadStatus(std::cell::Cell<bool>);
 
 impl ReadStatus {
-    pub fn exists(&self) -> bool {
+    pub fn is_irregular(&self) -> bool {
         self.0.get()
     }
 }
@@ -37,8 +37,8 @@ impl<'a> View<'a> {
         View(Node::Object(object))
     }
 
-    pub fn of_message(message: MessageRef<'a>, doubt: &'a ReadStatus) -> Self {
-        View(Node::Wire(MemberRef::Message(message), doubt))
+    pub fn of_message(message: MessageRef<'a>, read_status: &'a ReadStatus) -> Self {
+        View(Node::Wire(MemberRef::Message(message), read_status))
     }
 
     fn of_value(value: Option<&'a Value>) -> Self {
@@ -49,10 +49,10 @@ impl<'a> View<'a> {
         }
     }
 
-    fn of_member(member: MemberRef<'a>, doubt: &'a ReadStatus) -> Self {
+    fn of_member(member: MemberRef<'a>, read_status: &'a ReadStatus) -> Self {
         match member {
             MemberRef::Absent => View(Node::Absent),
-            member => View(Node::Wire(member, doubt)),
+            member => View(Node::Wire(member, read_status)),
         }
     }
 
@@ -254,10 +254,10 @@ impl<'a> From<View<'a>> for Cell<'a> {
     }
 }
 
-/// Returns the value, or records a doubt.
-fn value_or_mark<T>(result: Result<T, NotInPlace>, doubt: &ReadStatus) -> Option<T> {
+/// Returns the value, or marks the read as irregular.
+fn value_or_mark<T>(result: Result<T, NotInPlace>, read_status: &ReadStatus) -> Option<T> {
     if result.is_err() {
-        doubt.0.set(true);
+        read_status.0.set(true);
     }
     result.ok()
 }

@@ -119,12 +119,12 @@ impl WebhookConversion {
 
     async fn webhook(&self) -> Result<&Webhook, WebhookError> {
         let made = self.webhook.get_or_init(|| async {
-            let place = self.address.clone();
+            let address = self.address.clone();
             let authorities = self.authorities.clone();
-            let credentials = self.deps.credentials.for_webhook(&place)?;
-            let ways = self.deps.dialers.clone();
+            let credentials = self.deps.credentials.for_webhook(&address)?;
+            let dialers = self.deps.dialers.clone();
             let made = tokio::task::spawn_blocking(move || {
-                Webhook::for_webhook(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
+                Webhook::for_webhook(&address, &authorities, credentials, &dialers, RESPONSE_BYTES_MAX)
             });
             let made = made.await.map_err(|error| WebhookError::Task(error.to_string()))??;
             Ok(made.with_metrics(&self.deps.calls))

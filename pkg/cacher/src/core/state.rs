@@ -169,10 +169,10 @@ impl State {
         (effects, std::mem::replace(&mut self.sweep_position, self.log.end()))
     }
 
-    fn evict(&mut self, now: Instant, forgotten: &mut Vec<Arc<Change>>) {
+    fn evict(&mut self, now: Instant, dropped: &mut Vec<Arc<Change>>) {
         while let Some((position, change)) = self.log.evict(&self.limits, now) {
             self.topics.remove_oldest(position, &change);
-            forgotten.push(change);
+            dropped.push(change);
         }
     }
 
@@ -213,10 +213,10 @@ impl State {
 
     pub(crate) fn end_watch(&mut self, position: &mut Position) {
         self.watches = self.watches.saturating_sub(1);
-        if let Some(seat) =
+        if let Some(subscription) =
             position.subscription.take().filter(|_| !self.log.is_before_opening(position.next))
         {
-            self.topics.unsubscribe(seat);
+            self.topics.unsubscribe(subscription);
         }
     }
 
@@ -237,11 +237,11 @@ impl State {
             }
             position.subscription = self.subscribe(selection, position.next);
         }
-        let Some(seat) = position.subscription else {
+        let Some(subscription) = position.subscription else {
             self.catch_up(selection, position, taken);
             return ReadOutcome::More;
         };
-        let next = match seat.topic() {
+        let next = match subscription.topic() {
             None => self.read_all_topics(position.next, taken),
             Some(topic) => self.read_topic(topic, position.next, taken),
         };
@@ -250,7 +250,7 @@ impl State {
         if !taken.is_empty() {
             return ReadOutcome::More;
         }
-        self.topics.arm(seat, waker);
+        self.topics.arm(subscription, waker);
         ReadOutcome::Idle(self.log.revision())
     }
 

@@ -165,15 +165,15 @@ impl Topics {
         let found = self.names.get(kind).and_then(|names| names.get(name)).copied();
         let number = found.unwrap_or_else(|| self.create(kind, name));
         let Topics { layout, topics, .. } = self;
-        let mut seat = Subscription { topic: Some(number), number: 0 };
+        let mut subscription = Subscription { topic: Some(number), number: 0 };
         if let Some(topic) = topics.get_mut(number) {
             let complete = topic.complete_from;
             let missing = recent.filter(|(at, change)| *at < complete && layout.matches(change, interest));
             missing.rev().for_each(|(at, _)| topic.queue.push_front(at));
             topic.complete_from = complete.min(position);
-            seat.number = topic.subscriptions.wakers.insert(None);
+            subscription.number = topic.subscriptions.wakers.insert(None);
         }
-        seat
+        subscription
     }
 
     fn create(&mut self, kind: usize, name: &str) -> u32 {
@@ -196,12 +196,12 @@ impl Topics {
     }
 
     /// Unsubscribes; the last one removes the topic.
-    pub(crate) fn unsubscribe(&mut self, seat: Subscription) {
-        let Some(number) = seat.topic else {
-            return self.all.remove(seat.number);
+    pub(crate) fn unsubscribe(&mut self, subscription: Subscription) {
+        let Some(number) = subscription.topic else {
+            return self.all.remove(subscription.number);
         };
         let Some(topic) = self.topics.get_mut(number) else { return };
-        topic.subscriptions.remove(seat.number);
+        topic.subscriptions.remove(subscription.number);
         if topic.subscriptions.wakers.len() > 0 {
             return;
         }
@@ -222,12 +222,12 @@ impl Topics {
     }
 
     /// Registers a waker for the next change of the topic.
-    pub(crate) fn arm(&mut self, seat: Subscription, waker: &Waker) {
-        match seat.topic {
-            None => self.all.register_waker(seat.number, waker),
+    pub(crate) fn arm(&mut self, subscription: Subscription, waker: &Waker) {
+        match subscription.topic {
+            None => self.all.register_waker(subscription.number, waker),
             Some(number) => {
                 if let Some(topic) = self.topics.get_mut(number) {
-                    topic.subscriptions.register_waker(seat.number, waker);
+                    topic.subscriptions.register_waker(subscription.number, waker);
                 }
             }
         }

@@ -46,7 +46,7 @@ impl Resources {
         self.set.load_full()
     }
 
-    /// Waits until the set has changed since the last call, or a resting cache is used.
+    /// Waits until the set has changed since the last call, or a dormant cache is used.
     pub(crate) async fn wait_for_change(&self) {
         self.changed.notified().await;
     }

@@ -49,7 +49,7 @@ impl<'a> Session<'a> {
         let feed = Feed::open(&*inner.store, &inner.prefix, start).await?;
         // No cache is ready, and each will be listed at this revision or a later one.
         inner.frontier.publish(start);
-        let mut life = Session {
+        let mut session = Session {
             inner,
             feed,
             slots: Slots::new(&inner.prefix),
@@ -60,8 +60,8 @@ impl<'a> Session<'a> {
             pages: Arc::new(Semaphore::new(inner.options.concurrent_lists_max.max(1))),
             compacted: inner.store.compacted(),
         };
-        life.on_changed();
-        Ok(life)
+        session.on_changed();
+        Ok(session)
     }
 
     /// Runs the session until the feed ends.
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Handles installed and retired resources, and first uses of resting caches. From here on the watch
+    /// Handles installed and retired resources, and first uses of dormant caches. From here on the watch
     /// delivers their changes; earlier changes are in the store and so in their lists.
     fn on_changed(&mut self) {
         let set = self.inner.resources.load();
@@ -100,8 +100,8 @@ impl<'a> Session<'a> {
             self.seed = None;
         }
         for at in new {
-            let rests = self.slots.get_mut(at).is_some_and(|slot| slot.is_dormant());
-            if !self.is_seeded(at) && !rests {
+            let dormant = self.slots.get_mut(at).is_some_and(|slot| slot.is_dormant());
+            if !self.fill_from_seed(at) && !dormant {
                 self.list(at);
             }
         }
@@ -111,7 +111,7 @@ impl<'a> Session<'a> {
     }
 
     /// Fills a cache from the seed if it contains the resource; returns true if it did.
-    fn is_seeded(&mut self, at: u32) -> bool {
+    fn fill_from_seed(&mut self, at: u32) -> bool {
         let (Some(seed), Some(slot)) = (&self.seed, self.slots.get_mut(at)) else { return false };
         let Some(cache) = slot.cache().cloned() else { return false };
         let Some(state) = seed.state(&slot.resource().config.prefix) else { return false };

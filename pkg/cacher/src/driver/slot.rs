@@ -22,7 +22,7 @@ pub(super) struct Slot {
     resource: Arc<Resource>,
     /// Changes of the incomplete batch.
     batch: Vec<KeyChange>,
-    /// True while the cache rests: changes are ignored because the later list contains them.
+    /// True while the cache is dormant: changes are ignored because the later list contains them.
     dormant: bool,
     /// Complete changes that wait for the list; `None` once the cache is filled.
     buffered_changes: Option<Vec<KeyChange>>,
@@ -196,7 +196,7 @@ impl Slots {
 
     /// Drops the slots of resources that are not in the set and aborts their lists, and creates the missing
     /// slots. Returns the numbers of new slots, and the number of dropped ones.
-    pub(super) fn sync_with(&mut self, set: &Set, held_back_max: usize) -> (Vec<u32>, usize) {
+    pub(super) fn sync_with(&mut self, set: &Set, buffered_changes_max: usize) -> (Vec<u32>, usize) {
         let is_of_set = |slot: &Slot| {
             let of_set = set.get(&slot.resource.config.prefix);
             of_set.is_some_and(|resource| Arc::ptr_eq(resource, &slot.resource))
@@ -218,7 +218,7 @@ impl Slots {
         }
         let mut new = Vec::new();
         for resource in set.iter().filter(|resource| !self.numbers.contains_key(&resource.config.prefix)) {
-            let number = slots.insert(Slot::new(Arc::clone(resource), held_back_max));
+            let number = slots.insert(Slot::new(Arc::clone(resource), buffered_changes_max));
             new.push((resource.config.prefix.clone(), number));
         }
         let numbers = new.iter().map(|(_, number)| *number).collect();

@@ -31,11 +31,11 @@ pub trait Sizes {
     fn root(&mut self, first: Segment<'_>) -> Option<DataPosition>;
 
     /// Returns the place behind one more segment.
-    fn step(&mut self, place: DataPosition, segment: Segment<'_>) -> Option<DataPosition>;
+    fn step(&mut self, position: DataPosition, segment: Segment<'_>) -> Option<DataPosition>;
 
-    /// Returns the size bound of a place with this type; `None` if unknown. `place` is `None` for a value
+    /// Returns the size bound of a place with this type; `None` if unknown. `position` is `None` for a value
     /// without a path.
-    fn size(&mut self, place: Option<DataPosition>, types: &Types, ty: Type) -> Option<Range>;
+    fn size(&mut self, position: Option<DataPosition>, types: &Types, ty: Type) -> Option<Range>;
 }
 
 /// [`Sizes`] for undeclared data.

@@ -80,7 +80,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    /// Like [`charge_call`](Self::settle), for two evaluated arguments.
+    /// Like [`charge_call`](Self::charge_call), for two evaluated arguments.
     #[inline(always)]
     pub(super) fn charge_binary_call(
         &mut self,

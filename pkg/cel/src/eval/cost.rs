@@ -44,7 +44,7 @@ pub(super) trait Trace<'a>: Default {
         args: &[Value<'a>],
     ) -> Result<Option<u64>, Abort>;
 
-    /// Like [`pop_call_cost`](Self::settle), for two evaluated arguments.
+    /// Like [`pop_call_cost`](Self::pop_call_cost), for two evaluated arguments.
     #[inline]
     fn pop_binary_call_cost(
         &mut self,

@@ -54,7 +54,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         self.folded(fold)
     }
 
-    /// Specialized loop of [`run_iteration`](Self::turn)s with a fixed condition and step. Only the predicate is run
+    /// Specialized loop of [`run_iteration`](Self::run_iteration) with a fixed condition and step. Only the predicate is run
     /// as a node.
     fn quantify(
         &mut self,

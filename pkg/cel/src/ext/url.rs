@@ -201,11 +201,11 @@ fn is_port(text: &str) -> bool {
         || text.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn must_escape(byte: u8, place: Component) -> bool {
+fn must_escape(byte: u8, component: Component) -> bool {
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
         return false;
     }
-    match place {
+    match component {
         Component::Host | Component::Zone => !b"!$&'()*+,;=:[]<>\"".contains(&byte),
         Component::Path => !b"$&+,/:;=@".contains(&byte),
         Component::User => !b"$&+,;=".contains(&byte),
@@ -214,10 +214,10 @@ fn must_escape(byte: u8, place: Component) -> bool {
     }
 }
 
-fn escape(bytes: &[u8], place: Component) -> String {
+fn escape(bytes: &[u8], component: Component) -> String {
     let mut out = String::with_capacity(bytes.len());
     for byte in bytes {
-        if must_escape(*byte, place) {
+        if must_escape(*byte, component) {
             out.push_str(&format!("%{byte:02X}"));
         } else {
             out.push(char::from(*byte));
@@ -226,7 +226,7 @@ fn escape(bytes: &[u8], place: Component) -> String {
     out
 }
 
-fn unescape(text: &str, place: Component) -> Result<Vec<u8>, ParseError> {
+fn unescape(text: &str, component: Component) -> Result<Vec<u8>, ParseError> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -234,13 +234,13 @@ fn unescape(text: &str, place: Component) -> Result<Vec<u8>, ParseError> {
         let byte = bytes[at];
         match byte {
             b'%' => {
-                out.push(escaped_byte(&bytes[at..], place)?);
+                out.push(escaped_byte(&bytes[at..], component)?);
                 at += 2;
             }
-            b'+' if place == Component::Query => out.push(b' '),
-            _ if matches!(place, Component::Host | Component::Zone)
+            b'+' if component == Component::Query => out.push(b' '),
+            _ if matches!(component, Component::Host | Component::Zone)
                 && byte < 0x80
-                && must_escape(byte, place) =>
+                && must_escape(byte, component) =>
             {
                 return Err(ParseError::new(format!(
                     "invalid character {} in host name",
@@ -256,14 +256,14 @@ fn unescape(text: &str, place: Component) -> Result<Vec<u8>, ParseError> {
 
 /// Decodes the byte after a percent sign. Hosts may escape only non-ASCII bytes; zones may escape only bytes
 /// that hosts allow unescaped.
-fn escaped_byte(rest: &[u8], place: Component) -> Result<u8, ParseError> {
+fn escaped_byte(rest: &[u8], component: Component) -> Result<u8, ParseError> {
     let shown = &rest[..rest.len().min(3)];
     let invalid =
         || ParseError::new(format!("invalid URL escape {}", apimachinery::go_quote::quote_bytes(shown)));
     let digits = shown.get(1..3).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
     let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
     let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or_else(invalid)?;
-    let allowed = match place {
+    let allowed = match component {
         Component::Host => byte >= 0x80 || byte == b'%',
         Component::Zone => matches!(byte, b'%' | b' ') || !must_escape(byte, Component::Host),
         _ => true,
@@ -272,8 +272,8 @@ fn escaped_byte(rest: &[u8], place: Component) -> Result<u8, ParseError> {
 }
 
 /// Returns true if a path or fragment can stay as written.
-fn is_valid_escaped(text: &str, place: Component) -> bool {
-    text.bytes().all(|byte| b"!$&'()*+,;=:@[]%".contains(&byte) || !must_escape(byte, place))
+fn is_valid_escaped(text: &str, component: Component) -> bool {
+    text.bytes().all(|byte| b"!$&'()*+,;=:@[]%".contains(&byte) || !must_escape(byte, component))
 }
 
 fn lossy(bytes: &[u8]) -> String {

@@ -153,13 +153,13 @@ impl Sizes for Hints<'_> {
         self.add(step(first).to_owned())
     }
 
-    fn step(&mut self, place: DataPosition, segment: Segment<'_>) -> Option<DataPosition> {
-        let path = format!("{}.{}", self.paths[place.0 as usize], step(segment));
+    fn step(&mut self, position: DataPosition, segment: Segment<'_>) -> Option<DataPosition> {
+        let path = format!("{}.{}", self.paths[position.0 as usize], step(segment));
         self.add(path)
     }
 
-    fn size(&mut self, place: Option<DataPosition>, _: &Types, _: Type) -> Option<Range> {
-        let max = self.hints.get(&self.paths[place?.0 as usize])?.as_u64()?;
+    fn size(&mut self, position: Option<DataPosition>, _: &Types, _: Type) -> Option<Range> {
+        let max = self.hints.get(&self.paths[position?.0 as usize])?.as_u64()?;
         Some(Range { min: 0, max })
     }
 }

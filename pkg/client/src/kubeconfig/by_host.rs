@@ -109,8 +109,8 @@ impl WebhookCredentials {
     ///
     /// # Errors
     /// As [`WebhookCredentials::of`]; an invalid URL.
-    pub fn for_webhook(&self, place: &WebhookAddress) -> Result<Credentials, Error> {
-        match place {
+    pub fn for_webhook(&self, address: &WebhookAddress) -> Result<Credentials, Error> {
+        match address {
             WebhookAddress::Service { namespace, name, port, .. } => self.of_service(namespace, name, *port),
             WebhookAddress::Url(url) => {
                 let url = url.parse::<http::Uri>().map_err(|error| Error::Credentials(error.to_string()))?;

@@ -65,10 +65,10 @@ impl Webhook {
     /// # Errors
     /// [`Error::Credentials`], [`Error::Http`] for an invalid URL.
     pub fn for_webhook(
-        place: &WebhookAddress,
+        address: &WebhookAddress,
         authorities: &[u8],
         credentials: Credentials,
-        ways: &Dialers,
+        dialers: &Dialers,
         response_bytes_max: usize,
     ) -> Result<Self, Error> {
         let Credentials { certificate, bearer, basic, plugin, impersonate, expected } = credentials;
@@ -79,22 +79,22 @@ impl Webhook {
         };
         // HTTP/2 sends all requests to one of the pods behind a Service (kubernetes/kubernetes#75791).
         let mut tls = Tls { trust, certificate, http1_only: true, ..Tls::default() };
-        let (url, route) = match place {
+        let (url, route) = match address {
             WebhookAddress::Url(url) => (url.clone(), None),
             WebhookAddress::Service { namespace, name, port, path } => {
                 let host = format!("{name}.{namespace}.svc");
                 let slash = if path.starts_with('/') || path.is_empty() { "" } else { "/" };
                 let url = format!("https://{host}:{port}{slash}{path}");
                 tls.server_name = Some(host);
-                (url, Some(to_service(namespace, name, &ways.services)))
+                (url, Some(to_service(namespace, name, &dialers.services)))
             }
         };
         let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
         // Calls to this server itself need no proxy.
-        let dialer = match (&expected, place) {
+        let dialer = match (&expected, address) {
             (Some(_), _) => None,
-            (None, WebhookAddress::Url(_)) => ways.to_urls.clone(),
-            (None, WebhookAddress::Service { .. }) => ways.to_services.clone(),
+            (None, WebhookAddress::Url(_)) => dialers.to_urls.clone(),
+            (None, WebhookAddress::Service { .. }) => dialers.to_services.clone(),
         };
         tls.server_name = expected.map(|expected| expected.name).or(tls.server_name);
         tls.http1_only = route.is_some() || !is_this_host(&url);

@@ -91,7 +91,7 @@ impl MetricsRegistry {
     pub fn render(&self, selection: &Selection) -> String {
         let mut page = self.page(selection);
         let mut registered = page.family(&REGISTERED);
-        for (level, count) in self.write_registered() {
+        for (level, count) in self.registered_counts() {
             registered.add(["", level], count);
         }
         drop(registered);
@@ -104,14 +104,14 @@ impl MetricsRegistry {
 
     fn page<'s>(&self, selection: &'s Selection) -> Page<'s> {
         // A copy, because a component may register a family at any time.
-        let collects = self.lock().collectors.clone();
+        let collectors = self.lock().collectors.clone();
         let mut page = Page::new(selection);
-        collects.iter().for_each(|collect| collect(&mut page));
+        collectors.iter().for_each(|collector| collector(&mut page));
         page
     }
 
     /// Returns the number of families of each stability level, with the registry's own.
-    fn write_registered(&self) -> [(&'static str, usize); 3] {
+    fn registered_counts(&self) -> [(&'static str, usize); 3] {
         let inner = self.lock();
         let own = REGISTRY_FAMILIES.iter().map(|family| family.desc().stability);
         let all: Vec<Stability> = inner.families.values().copied().chain(own).collect();

@@ -42,7 +42,7 @@ impl<M, const N: usize> Series<M, N> {
 
 impl<M: Metric, const N: usize> MetricVec<M, N> {
     /// Creates an empty family that is exported only after
-    /// [`MetricsRegistry::register_existing`](super::MetricsRegistry::add), for metrics that exist before their server.
+    /// [`MetricsRegistry::register_existing`](super::MetricsRegistry::register_existing), for metrics that exist before their server.
     pub fn new(family: &'static Family<M, N>) -> Self {
         MetricVec(Arc::new(Inner { family, series: Mutex::default() }))
     }

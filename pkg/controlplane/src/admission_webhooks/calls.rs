@@ -29,7 +29,7 @@ pub(crate) struct WebhookCalls {
 }
 
 impl WebhookCalls {
-    /// Creates a caller without connections. `ways` contains the transports and `credentials` the client
+    /// Creates a caller without connections. `dialers` contains the transports and `credentials` the client
     /// credentials by host; `metrics` counts calls.
     pub(crate) fn new(
         dialers: Dialers,
@@ -56,9 +56,9 @@ impl WebhookCalls {
             let place = address(target);
             let authorities = target.authorities.clone();
             let credentials = self.credentials.for_webhook(&place)?;
-            let ways = self.dialers.clone();
+            let dialers = self.dialers.clone();
             let made = tokio::task::spawn_blocking(move || {
-                Webhook::for_webhook(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
+                Webhook::for_webhook(&place, &authorities, credentials, &dialers, RESPONSE_BYTES_MAX)
             });
             // The task fails only if the server stops.
             let made = made.await.map_err(|error| client::Error::Connect(error.to_string()))??;

@@ -77,9 +77,12 @@ impl OpenId {
 
 /// Returns the egress proxies that a configuration can select.
 fn issuer_egress(egress: &Egress) -> Option<IssuerEgress> {
-    let way = |network| egress.dial_path(network).cloned();
-    let ways = || IssuerEgress { control_plane: way(Network::ControlPlane), cluster: way(Network::Cluster) };
-    egress.is_configured().then(ways)
+    let dial_path = |network| egress.dial_path(network).cloned();
+    let issuer_egress = || IssuerEgress {
+        control_plane: dial_path(Network::ControlPlane),
+        cluster: dial_path(Network::Cluster),
+    };
+    egress.is_configured().then(issuer_egress)
 }
 
 /// Reads the configuration and the text of its file.

@@ -82,25 +82,25 @@ impl Store {
     /// [`RunError::Store`].
     pub(super) async fn open(
         config: &StorageConfig,
-        begin: InitialSnapshot,
+        initial: InitialSnapshot,
         traced: bool,
         dialer: Option<Dialer>,
         metrics: &MetricsRegistry,
     ) -> Result<Self, RunError> {
-        let begin = begin.finish().await?;
+        let initial = initial.finish().await?;
         match config {
             StorageConfig::Memory(MemoryConfig { shared: Some(memory), .. }) => {
                 Ok(Store::of(Arc::clone(memory) as _, Size::Unknown))
             }
             StorageConfig::Memory(config) => {
-                let memory = begin.map_or_else(Memory::new, Memory::from_archive);
+                let memory = initial.map_or_else(Memory::new, Memory::from_archive);
                 Ok(Store::in_memory(memory, config.compaction_interval))
             }
             StorageConfig::Embedded { dir, compaction_interval, .. } => {
                 #[allow(clippy::disallowed_methods, reason = "the store is given the machine's clock here")]
                 let mut options = storage_embedded::Options::new(Arc::new(SystemTime::now));
                 options.compaction_interval = *compaction_interval;
-                options.begin = begin;
+                options.begin = initial;
                 let embedded = EmbeddedStore::open(dir, options)?;
                 let held = Arc::clone(&embedded);
                 let mut store = Store::of(Arc::clone(&embedded) as _, Size::Directory(dir.clone()));

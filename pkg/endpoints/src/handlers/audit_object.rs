@@ -16,7 +16,7 @@ use crate::scope::RequestScope;
 
 /// Records an object that came in `version`, after [`to_storage_version`](super::to_storage_version).
 pub(super) fn object(call: &RequestScope<'_>, object: &Object, version: &str) {
-    let Some(recorded) = call.context.notes.is_content_required() else { return };
+    let Some(recorded) = call.context.notes.required_content() else { return };
     let text = |name| meta::text(object, name).to_owned();
     let json = (recorded >= MinimumLevel::Request).then(|| json(call, object, version)).flatten();
     call.context.notes.set_content(RequestContent::Object(SentObject {
@@ -31,7 +31,7 @@ pub(super) fn object(call: &RequestScope<'_>, object: &Object, version: &str) {
 /// Records the options of a deletion. Upstream records its internal version, whatever version the request
 /// has.
 pub(super) fn options(call: &RequestScope<'_>, options: &Object) {
-    let Some(recorded) = call.context.notes.is_content_required() else { return };
+    let Some(recorded) = call.context.notes.required_content() else { return };
     let json = || {
         let mut options = options.clone();
         options.insert("kind".to_owned(), "DeleteOptions".into());
@@ -46,7 +46,7 @@ pub(super) fn options(call: &RequestScope<'_>, options: &Object) {
 
 /// Records a patch unchanged.
 pub(super) fn patch(call: &RequestScope<'_>, bytes: &Bytes) {
-    if call.context.notes.is_content_required().is_some_and(|recorded| recorded >= MinimumLevel::Request) {
+    if call.context.notes.required_content().is_some_and(|recorded| recorded >= MinimumLevel::Request) {
         call.context.notes.set_content(RequestContent::Patch(bytes.clone()));
     }
 }

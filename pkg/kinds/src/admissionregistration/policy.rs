@@ -37,19 +37,24 @@ fn same_conditions(new: &Object, old: &Object) -> bool {
         && list(new, "matchConditions") == list(old, "matchConditions")
 }
 
-fn validating_update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn validating_update(
+    subresource: &str,
+    new: &Object,
+    old: &Object,
+    context: &ValidationContext,
+) -> ErrorList {
     if subresource == "status" {
         return warnings(new);
     }
-    validating(new, Some(old), given)
+    validating(new, Some(old), context)
 }
 
-fn validating(policy: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
+fn validating(policy: &Object, old: Option<&Object>, context: &ValidationContext) -> ErrorList {
     let empty = Object::new();
     let path = Path::root("spec");
     let spec = child(policy, "spec").unwrap_or(&empty);
     let composes = !list(spec, "variables").is_empty();
-    let mut expressions = Expressions::new(spec, old, composes, given);
+    let mut expressions = Expressions::new(spec, old, composes, context);
     let mut errors = head(policy, old, &mut expressions, false);
     if list(spec, "validations").is_empty() && list(spec, "auditAnnotations").is_empty() {
         let detail = "validations or auditAnnotations must contain at least one item";
@@ -65,11 +70,11 @@ fn validating(policy: &Object, old: Option<&Object>, given: &ValidationContext) 
     errors
 }
 
-fn mutating(policy: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
+fn mutating(policy: &Object, old: Option<&Object>, context: &ValidationContext) -> ErrorList {
     let empty = Object::new();
     let path = Path::root("spec");
     let spec = child(policy, "spec").unwrap_or(&empty);
-    let mut expressions = Expressions::new(spec, old, true, given);
+    let mut expressions = Expressions::new(spec, old, true, context);
     let mut errors = head(policy, old, &mut expressions, true);
     let mutations = path.child("mutations");
     if list(spec, "mutations").is_empty() {

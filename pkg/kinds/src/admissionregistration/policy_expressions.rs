@@ -50,11 +50,11 @@ impl<'o> Expressions<'o> {
         spec: &Object,
         old: Option<&'o Object>,
         composes: bool,
-        given: &ValidationContext,
+        context: &ValidationContext,
     ) -> Self {
         let old = old.and_then(|old| child(old, "spec"));
         Self {
-            releases: Releases::of(given),
+            releases: Releases::of(context),
             old,
             stored: old.map(Stored::of).unwrap_or_default(),
             params: child(spec, "paramKind").is_some(),

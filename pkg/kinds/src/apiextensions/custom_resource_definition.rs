@@ -59,20 +59,20 @@ pub(crate) const RULES: ContextRules = ContextRules { create, update };
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const KEP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let rule = NameRule::CustomResourceDefinition;
     let mut errors = validate_object_meta(new, false, rule, &Path::root("metadata"));
     let empty = Object::new();
     spec::validate(
         child(new, "spec").unwrap_or(&empty),
-        &ValidationRules::full(Releases::of(given), &Stored::default()),
+        &ValidationRules::full(Releases::of(context), &Stored::default()),
         &mut errors,
     );
     validate_definition(new, None, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
     if subresource == "status" {
         accepted_names(new, &mut errors);
@@ -83,7 +83,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     let old_spec = child(old, "spec").unwrap_or(&empty);
     let established = is_established(old);
     let stored = Stored::of(old_spec);
-    let rules = ValidationRules::after(old_spec, established, Releases::of(given), &stored);
+    let rules = ValidationRules::after(old_spec, established, Releases::of(context), &stored);
     spec::validate(spec, &rules, &mut errors);
     immutable(spec, old_spec, established, &mut errors);
     validate_definition(new, Some(old), &mut errors);

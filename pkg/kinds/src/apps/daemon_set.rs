@@ -87,14 +87,14 @@ const COUNTERS: &[&str] = &[
     "collisionCount",
 ];
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
-    validate_spec(child(new, "spec").unwrap_or(&empty), &PodOptions::new(false, None, given), &mut errors);
+    validate_spec(child(new, "spec").unwrap_or(&empty), &PodOptions::new(false, None, context), &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -106,7 +106,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     }
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     immutable(&Path::root("spec.selector"), &DAEMON_SET_SPEC, "selector", new, old, &mut errors);
-    let mut options = PodOptions::new(false, child(old, "template"), given);
+    let mut options = PodOptions::new(false, child(old, "template"), context);
     options.bad_affinity_selectors |= child(old, "selector").is_some_and(has_bad_values);
     validate_spec(new, &options, &mut errors);
     errors

@@ -46,13 +46,13 @@ pub(crate) static KIND: Kind = Kind {
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    spec(new, None, given, &mut errors);
+    spec(new, None, context, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -60,19 +60,19 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
         status(new, old, &mut errors);
         return errors;
     }
-    spec(new, Some(old), given, &mut errors);
+    spec(new, Some(old), context, &mut errors);
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     immutable(&Path::root("spec.selector"), &DEPLOYMENT_SPEC, "selector", new, old, &mut errors);
     errors
 }
 
-fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
+fn spec(new: &Object, old: Option<&Object>, context: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
     let path = Path::root("spec");
     none_negative(&path, spec, &["replicas"], errors);
     required_selector(&path, spec, "deployment", errors);
-    template(&path, spec, old.and_then(|old| child(old, "spec")), given, errors);
+    template(&path, spec, old.and_then(|old| child(old, "spec")), context, errors);
     strategy(&path.child("strategy"), child(spec, "strategy").unwrap_or(&empty), errors);
     none_negative(&path, spec, &["minReadySeconds", "revisionHistoryLimit"], errors);
     if let Some(deadline) = maybe_integer(spec, "progressDeadlineSeconds") {

@@ -62,33 +62,38 @@ pub(crate) const CONTROLLERS: ContextRules = ContextRules { create: controller, 
 /// Annotations with values that could not be converted when a ReplicaSet was read as a ReplicationController.
 const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";
 
-fn replica_set(new: &Object, given: &ValidationContext) -> ErrorList {
+fn replica_set(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    replica_set_spec(new, None, given, &mut errors);
+    replica_set_spec(new, None, context, &mut errors);
     errors
 }
 
-fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn replica_set_update(
+    subresource: &str,
+    new: &Object,
+    old: &Object,
+    context: &ValidationContext,
+) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
         return errors;
     }
-    replica_set_spec(new, Some(old), given, &mut errors);
+    replica_set_spec(new, Some(old), context, &mut errors);
     let empty = Object::new();
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     immutable(&Path::root("spec.selector"), &REPLICA_SET_SPEC, "selector", new, old, &mut errors);
     errors
 }
 
-fn replica_set_spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
+fn replica_set_spec(new: &Object, old: Option<&Object>, context: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
     let path = Path::root("spec");
     none_negative(&path, spec, &["replicas", "minReadySeconds"], errors);
     // Upstream's text contains "deployment" here.
     required_selector(&path, spec, "deployment", errors);
-    template(&path, spec, old.and_then(|old| child(old, "spec")), given, errors);
+    template(&path, spec, old.and_then(|old| child(old, "spec")), context, errors);
 }
 
 /// Validates the template of a spec with a label selector and long-running pods. `path` is that of the spec,
@@ -97,7 +102,7 @@ pub(crate) fn template(
     path: &Path<'_>,
     spec: &Object,
     old: Option<&Object>,
-    given: &ValidationContext,
+    context: &ValidationContext,
     errors: &mut ErrorList,
 ) {
     let selector = child(spec, "selector");
@@ -108,7 +113,7 @@ pub(crate) fn template(
     };
     let empty = Object::new();
     let template = child(spec, "template").unwrap_or(&empty);
-    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), given);
+    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), context);
     let path = path.child("template");
     selects_template(&path, template, &selects, errors);
     errors.append(validate_pod_template_spec(template, &path, &options));
@@ -138,24 +143,29 @@ fn status(object: &Object, errors: &mut ErrorList) {
     none_above(&path, status, &pairs, errors);
 }
 
-fn controller(new: &Object, given: &ValidationContext) -> ErrorList {
+fn controller(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::LongName);
-    controller_spec(new, None, given, &mut errors);
+    controller_spec(new, None, context, &mut errors);
     errors
 }
 
-fn controller_update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn controller_update(
+    subresource: &str,
+    new: &Object,
+    old: &Object,
+    context: &ValidationContext,
+) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
         return errors;
     }
-    controller_spec(new, Some(old), given, &mut errors);
+    controller_spec(new, Some(old), context, &mut errors);
     non_convertible_fields(new, old, &mut errors);
     errors
 }
 
-fn controller_spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
+fn controller_spec(new: &Object, old: Option<&Object>, context: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
     let path = Path::root("spec");
@@ -175,7 +185,7 @@ fn controller_spec(new: &Object, old: Option<&Object>, given: &ValidationContext
     };
     let old = old.and_then(|old| child(old, "spec")).and_then(|spec| child(spec, "template"));
     selects_template(&path, template, &labels, errors);
-    errors.append(validate_pod_template_spec(template, &path, &PodOptions::new(false, old, given)));
+    errors.append(validate_pod_template_spec(template, &path, &PodOptions::new(false, old, context)));
     requires_restart_always(&path, template, "ReplicationController", errors);
 }
 

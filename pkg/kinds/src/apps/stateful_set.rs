@@ -95,16 +95,16 @@ struct Options {
     pod: PodOptions,
 }
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
-    let options = Options { pod: PodOptions::new(false, None, given), ..Options::default() };
+    let options = Options { pod: PodOptions::new(false, None, context), ..Options::default() };
     validate_spec(&Path::root("spec"), spec, options, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let empty = Object::new();
     if subresource == "status" {
         let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
@@ -117,7 +117,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     }
     let mut errors = metadata_update(new, old);
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    let pod = PodOptions::new(false, child(old, "template"), given);
+    let pod = PodOptions::new(false, child(old, "template"), context);
     let mut options = Options { update: true, skip_pods: false, pod };
     let mut before = ErrorList::new();
     validate_spec(&Path::NIL, old, options, &mut before);

@@ -70,15 +70,15 @@ struct Options {
     metrics: ApiVersion,
 }
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
-    validate_spec(spec, &Options::new(spec, None, given), &mut errors);
+    validate_spec(spec, &Options::new(spec, None, context), &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -87,13 +87,13 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
         return errors;
     }
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    validate_spec(new, &Options::new(new, Some(old), given), &mut errors);
+    validate_spec(new, &Options::new(new, Some(old), context), &mut errors);
     errors
 }
 
 impl Options {
     /// Derives the options for a spec that replaces `old`, if present.
-    fn new(new: &Object, old: Option<&Object>, given: &ValidationContext) -> Self {
+    fn new(new: &Object, old: Option<&Object>, context: &ValidationContext) -> Self {
         let empty = Object::new();
         let target = child(new, "scaleTargetRef").unwrap_or(&empty);
         let same = old.is_some_and(|old| {
@@ -110,7 +110,7 @@ impl Options {
                 })
         });
         let was_zero = old.and_then(|old| maybe_integer(old, "minReplicas")) == Some(0);
-        let to_zero = was_zero || given.settings.gates.enabled(Gate::HPAScaleToZero);
+        let to_zero = was_zero || context.settings.gates.enabled(Gate::HPAScaleToZero);
         Self {
             min_replicas: if to_zero { 0 } else { 1 },
             target: match text(target, "kind") {

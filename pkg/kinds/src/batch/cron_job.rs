@@ -48,9 +48,9 @@ const NAME_BYTES_MAX: usize = 52;
 /// Length limit of a part of a time zone's name, in bytes.
 const ZONE_PART_BYTES_MAX: usize = 14;
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    spec(new, None, given, &mut errors);
+    spec(new, None, context, &mut errors);
     let name = child(new, "metadata").map_or("", |meta| text(meta, "name"));
     if name.len() > NAME_BYTES_MAX {
         let detail = format!("must be no more than {NAME_BYTES_MAX} characters");
@@ -59,16 +59,16 @@ fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     if subresource == "status" {
         return ErrorList::new();
     }
     let mut errors = metadata_update(new, old);
-    spec(new, child(old, "spec"), given, &mut errors);
+    spec(new, child(old, "spec"), context, &mut errors);
     errors
 }
 
-fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &mut ErrorList) {
+fn spec(new: &Object, old: Option<&Object>, context: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
     let path = Path::root("spec");
@@ -81,7 +81,7 @@ fn spec(new: &Object, old: Option<&Object>, given: &ValidationContext, errors: &
     let policies = ["Allow", "Forbid", "Replace"];
     required_one_of(&path.child("concurrencyPolicy"), text(spec, "concurrencyPolicy"), &policies, errors);
     let old = old.and_then(|old| child(old, "jobTemplate")).and_then(|job| child(job, "spec"));
-    let options = PodOptions::new(false, old.and_then(|spec| child(spec, "template")), given);
+    let options = PodOptions::new(false, old.and_then(|spec| child(spec, "template")), context);
     let job = child(spec, "jobTemplate").unwrap_or(&empty);
     validate_job_template(&path.child("jobTemplate"), job, &options, errors);
     none_negative(&path, spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], errors);

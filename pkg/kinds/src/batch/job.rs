@@ -51,11 +51,11 @@ const LABELS: [(&str, &str); 4] = [
     ("batch.kubernetes.io/job-name", "name"),
 ];
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
-    validate_job(new, &PodOptions::new(false, None, given), true)
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
+    validate_job(new, &PodOptions::new(false, None, context), true)
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
         status::validate_status_update(new, old, &mut errors);
@@ -63,7 +63,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     }
     let empty = Object::new();
     let [new_spec, old_spec] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    let mut options = PodOptions::new(false, child(old_spec, "template"), given);
+    let mut options = PodOptions::new(false, child(old_spec, "template"), context);
     options.bad_affinity_selectors |= child(old_spec, "selector").is_some_and(has_bad_values);
     // Jobs from before 1.27 lack these.
     let labels =

@@ -191,11 +191,11 @@ fn bad_proof(
     })
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         if errors.is_empty() {
-            status(new, old, given, &mut errors);
+            status(new, old, context, &mut errors);
         }
     } else {
         immutable(&Path::root("spec"), &REQUEST, "spec", new, old, &mut errors);
@@ -203,7 +203,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationConte
     errors
 }
 
-fn status(new: &Object, old: &Object, given: &ValidationContext, errors: &mut ErrorList) {
+fn status(new: &Object, old: &Object, context: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let path = Path::root("status");
     let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
@@ -230,7 +230,7 @@ fn status(new: &Object, old: &Object, given: &ValidationContext, errors: &mut Er
             "non-condition status fields must be empty when denying or failing the PodCertificateRequest";
         errors.extend((!same(&empty, "conditions")).then(|| fixed(detail)));
     } else if ended(new_status, &["Issued"]) {
-        issued::certificate(child(old, "spec").unwrap_or(&empty), new_status, given.now, errors);
+        issued::certificate(child(old, "spec").unwrap_or(&empty), new_status, context.now, errors);
     } else {
         let detail = "status is immutable unless transitioning to \"Issued\", \"Denied\", or \"Failed\"";
         errors.extend((!same(old_status, "")).then(|| fixed(detail)));

@@ -34,9 +34,9 @@ pub(crate) static KIND: Kind = Kind {
 pub(crate) const RULES: ContextRules =
     ContextRules { create: |new, given| validate(new, None, given.spelling()), update };
 
-fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    errors.append(validate(new, Some(old), given.spelling()));
+    errors.append(validate(new, Some(old), context.spelling()));
     errors
 }
 

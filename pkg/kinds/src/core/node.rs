@@ -56,7 +56,7 @@ pub(crate) const RULES: ContextRules = ContextRules { create, update };
 /// Taint effects in upstream's order.
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-fn create(node: &Object, given: &ValidationContext) -> ErrorList {
+fn create(node: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(node, false, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(node, "spec").unwrap_or(&empty);
@@ -72,14 +72,14 @@ fn create(node: &Object, given: &ValidationContext) -> ErrorList {
         errors.push(Error::invalid(&Path::root("metadata.nodeSwapStatus.capacity"), capacity, NOT_POSITIVE));
     }
     declared_features(status, &mut errors);
-    pod_cidrs(spec, given.spelling(), &mut errors);
+    pod_cidrs(spec, context.spelling(), &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = match subresource {
         "status" => ErrorList::new(),
-        _ => create(new, given),
+        _ => create(new, context),
     };
     errors.append(metadata_update(new, old));
     annotations(new, &mut errors);

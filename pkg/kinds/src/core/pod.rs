@@ -72,8 +72,8 @@ pub(crate) const RULES: ContextRules = ContextRules { create, update };
 /// Container lists of a pod spec in upstream's order.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
-    let mut errors = metadata_and_spec(new, &PodOptions::new(true, None, given));
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
+    let mut errors = metadata_and_spec(new, &PodOptions::new(true, None, context));
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
     let path = Path::root("spec");
@@ -88,8 +88,8 @@ fn create(new: &Object, given: &ValidationContext) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
-    let options = PodOptions::new(true, Some(old), given);
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
+    let options = PodOptions::new(true, Some(old), context);
     let mut errors = metadata_update(new, old);
     let path = Path::root("metadata.annotations");
     if subresource == "status" {

@@ -45,22 +45,22 @@ pub(crate) static KIND: Kind = Kind {
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    errors.append(template(new, None, given));
+    errors.append(template(new, None, context));
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    errors.append(template(new, Some(old), given));
+    errors.append(template(new, Some(old), context));
     errors
 }
 
-fn template(new: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
+fn template(new: &Object, old: Option<&Object>, context: &ValidationContext) -> ErrorList {
     let empty = Object::new();
     let template = child(new, "template").unwrap_or(&empty);
-    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), given);
+    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), context);
     validate_pod_template_spec(template, &Path::root("template"), &options)
 }
 

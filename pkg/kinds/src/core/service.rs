@@ -61,9 +61,9 @@ pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, spelling: Sp
     errors
 }
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
-    validate(new, None, given.spelling(), &mut errors);
+    validate(new, None, context.spelling(), &mut errors);
     errors
 }
 

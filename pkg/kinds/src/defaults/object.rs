@@ -227,7 +227,7 @@ impl<'a> Object<'a> {
     }
 
     /// Copies missing entries from the map `from` to the map `to`, which is created if needed. If no store
-    /// would accept the keys twice, nothing is copied and [`done`](Given::done) returns an error.
+    /// would accept the keys twice, nothing is copied and [`done`](DefaultingContext::done) returns an error.
     pub(crate) fn copy_missing(&mut self, from: &str, to: &str) {
         match &mut self.form {
             Form::Tree(tree) => {
@@ -257,7 +257,7 @@ impl<'a> Object<'a> {
     }
 
     /// Copies the map at one path to another, unless it is empty or absent. If no store would accept its keys
-    /// twice, [`done`](Given::done) returns an error.
+    /// twice, [`done`](DefaultingContext::done) returns an error.
     pub(crate) fn copy(&mut self, from: &[&str], to: &[&str]) {
         match &mut self.form {
             Form::Tree(tree) => match object::get_object(tree, from).filter(|map| !map.is_empty()) {

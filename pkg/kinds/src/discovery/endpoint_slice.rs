@@ -61,8 +61,8 @@ const TOPOLOGY_LABELS_MAX: usize = 16;
 /// Limit of zone hints, and of node hints, of an endpoint.
 const HINTS_MAX: usize = 8;
 
-fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
-    let mut errors = validate(new, Some(old), given.spelling());
+fn update(_: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
+    let mut errors = validate(new, Some(old), context.spelling());
     immutable(&Path::root("addressType"), &MESSAGE, "addressType", new, old, &mut errors);
     errors
 }

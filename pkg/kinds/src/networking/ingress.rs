@@ -67,10 +67,10 @@ fn create(new: &Object, _: &ValidationContext) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     match subresource {
-        "status" => status(new, old, given.spelling(), &mut errors),
+        "status" => status(new, old, context.spelling(), &mut errors),
         _ => errors.append(validate(new, options(old))),
     }
     errors

@@ -57,14 +57,14 @@ struct Options<'o> {
     spelling: Spelling,
 }
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    let options = Options { bad_selector: false, ranges: BTreeSet::new(), spelling: given.spelling() };
+    let options = Options { bad_selector: false, ranges: BTreeSet::new(), spelling: context.spelling() };
     spec(new, &options, &mut errors);
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     let old_spec = child(old, "spec").unwrap_or(&empty);
@@ -72,7 +72,7 @@ fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> Err
     label_selector(&Path::NIL, child(old_spec, "podSelector"), false, &mut bad);
     let bad_selector = !bad.is_empty();
     let ranges = ranges(old_spec).collect();
-    let options = Options { bad_selector, ranges, spelling: given.spelling() };
+    let options = Options { bad_selector, ranges, spelling: context.spelling() };
     spec(new, &options, &mut errors);
     errors
 }

@@ -35,11 +35,11 @@ pub(crate) const CLASSES: ContextRules =
 /// Limit of requests, constraints, configurations or selectors in one object.
 const ITEMS_MAX: usize = 32;
 
-fn claim(new: &Object, given: &ValidationContext) -> ErrorList {
+fn claim(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let devices = child(new, "spec").and_then(|spec| child(spec, "devices"));
-    let compiler = compiler(given, false);
+    let compiler = compiler(context, false);
     device_claim(&Path::root("spec.devices"), devices.unwrap_or(&empty), &compiler, &mut errors);
     errors
 }
@@ -56,26 +56,26 @@ fn claim_update(subresource: &str, new: &Object, old: &Object, _: &ValidationCon
     errors
 }
 
-fn template(new: &Object, given: &ValidationContext, stored: bool) -> ErrorList {
+fn template(new: &Object, context: &ValidationContext, stored: bool) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let path = Path::root("spec");
     let spec = child(new, "spec").unwrap_or(&empty);
     template_metadata(&path.child("metadata"), child(spec, "metadata").unwrap_or(&empty), &mut errors);
     let devices = child(spec, "spec").and_then(|spec| child(spec, "devices"));
-    let compiler = compiler(given, stored);
+    let compiler = compiler(context, stored);
     device_claim(&path.child("spec.devices"), devices.unwrap_or(&empty), &compiler, &mut errors);
     errors
 }
 
-fn template_update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
-    let mut errors = template(new, given, true);
+fn template_update(_: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
+    let mut errors = template(new, context, true);
     errors.append(metadata_update(new, old));
     immutable(&Path::root("spec"), &TEMPLATE, "spec", new, old, &mut errors);
     errors
 }
 
-fn class(new: &Object, old: Option<&Object>, given: &ValidationContext) -> ErrorList {
+fn class(new: &Object, old: Option<&Object>, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::LongName);
     if let Some(old) = old {
         errors.append(metadata_update(new, old));
@@ -85,7 +85,7 @@ fn class(new: &Object, old: Option<&Object>, given: &ValidationContext) -> Error
     let spec = child(new, "spec").unwrap_or(&empty);
     let old_spec = old.and_then(|old| child(old, "spec"));
     let same = old_spec.is_some_and(|old| list(old, "selectors") == list(spec, "selectors"));
-    selectors(&path.child("selectors"), spec, &compiler(given, same), &mut errors);
+    selectors(&path.child("selectors"), spec, &compiler(context, same), &mut errors);
     // Existing configurations may be too long.
     let stored = old_spec.is_some_and(|old| list(old, "config") == list(spec, "config"));
     let config_path = path.child("config");
@@ -101,8 +101,8 @@ fn class(new: &Object, old: Option<&Object>, given: &ValidationContext) -> Error
     errors
 }
 
-fn class_update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
-    class(new, Some(old), given)
+fn class_update(_: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
+    class(new, Some(old), context)
 }
 
 /// Reports a list that is too long. Returns true if the length is valid.

@@ -13,8 +13,8 @@ pub(crate) struct Releases {
 
 impl Releases {
     /// Derives the release from the server's settings.
-    pub(crate) fn of(given: &ValidationContext) -> Self {
-        Self { new: given.settings.gates.effective().min_compatibility.minor }
+    pub(crate) fn of(context: &ValidationContext) -> Self {
+        Self { new: context.settings.gates.effective().min_compatibility.minor }
     }
 
     /// Returns the minor version for a stored or new expression.

@@ -41,10 +41,10 @@ pub fn validate_tolerations<'o>(path: &Path<'_>, tolerations: impl Iterator<Item
 }
 
 /// Validates a new object with the rules of its kind.
-pub fn validate(row: &Resource, new: &Object, given: &ValidationContext) -> ErrorList {
-    let mut errors = validate_manifest(row, new, given);
+pub fn validate(row: &Resource, new: &Object, context: &ValidationContext) -> ErrorList {
+    let mut errors = validate_manifest(row, new, context);
     if kind_of(row).is_some_and(|kind| kind.rare_properties.from_manifests)
-        && given.settings.gates.enabled(Gate::ManifestBasedAdmissionControlConfig)
+        && context.settings.gates.enabled(Gate::ManifestBasedAdmissionControlConfig)
         && let Some(why) = static_name(object_name(new))
     {
         errors.push(Error::invalid(&Path::root("metadata").child("name"), object_name(new), why));
@@ -58,10 +58,10 @@ fn object_name(object: &Object) -> &str {
 
 /// Validates an admission object that may come from a static manifest. The result is that of [`validate`]
 /// without the check for reserved names.
-pub fn validate_manifest(row: &Resource, new: &Object, given: &ValidationContext) -> ErrorList {
+pub fn validate_manifest(row: &Resource, new: &Object, context: &ValidationContext) -> ErrorList {
     let Some(kind) = kind_of(row) else { return custom::validate(row, new) };
     match kind.validation {
-        Validation::Settings(rules) => (rules.create)(new, given),
+        Validation::Settings(rules) => (rules.create)(new, context),
         Validation::Objects(rules) => (rules.create)(new),
         Validation::Metadata if kind.qualified_finalizers => metadata(new, row.namespaced, kind.names),
         Validation::Metadata => {
@@ -77,11 +77,11 @@ pub fn validate_update(
     subresource: &str,
     new: &Object,
     old: &Object,
-    given: &ValidationContext,
+    context: &ValidationContext,
 ) -> ErrorList {
     let Some(kind) = kind_of(row) else { return custom::validate_update(row, subresource, new, old) };
     match kind.validation {
-        Validation::Settings(rules) => (rules.update)(subresource, new, old, given),
+        Validation::Settings(rules) => (rules.update)(subresource, new, old, context),
         Validation::Objects(rules) => (rules.update)(subresource, new, old),
         Validation::Metadata if kind.qualified_finalizers => metadata_update(new, old),
         Validation::Metadata => validate_object_meta_update(new, old, &Path::root("metadata")),

@@ -66,13 +66,13 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub(super) fn new(name: &Arc<str>, plugin: Arc<dyn Plugin>, outside: &Plugins) -> Self {
+    pub(super) fn new(name: &Arc<str>, plugin: Arc<dyn Plugin>, plugins: &Plugins) -> Self {
         Probe {
             name: Arc::clone(name),
             plugin,
-            clock: Arc::clone(&outside.clock),
-            random: Arc::clone(&outside.random),
-            metrics: Arc::clone(&outside.metrics),
+            clock: Arc::clone(&plugins.clock),
+            random: Arc::clone(&plugins.random),
+            metrics: Arc::clone(&plugins.metrics),
             state: ArcSwapOption::empty(),
             version: OnceLock::new(),
             health: Arc::new(Health::new(name)),

@@ -72,7 +72,7 @@ impl Client {
         }
     }
 
-    /// Reconciles an existing object like [`keep`](Self::keep), for a caller that has already found a
+    /// Reconciles an existing object like [`reconcile`](Self::reconcile), for a caller that has already found a
     /// difference. Reads nothing before the write and decodes nothing after it.
     ///
     /// # Errors

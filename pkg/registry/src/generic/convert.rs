@@ -140,7 +140,7 @@ impl Registry {
         Ok(())
     }
 
-    /// As `answer`, for an object of `row` that is not written yet.
+    /// As `resolve_pending`, for an object of `row` that is not written yet.
     ///
     /// # Errors
     /// 500 if no webhook is known.

@@ -100,10 +100,10 @@ impl Registry {
         let storage = self.storage_of(target, "delete")?;
         let key = self.key(storage, target)?;
         let dry = DryRun::of(&self.delegator);
-        let (store, turns) = if request.dry_run { dry.writer() } else { self.writer() };
+        let (store, queues) = if request.dry_run { dry.writer() } else { self.writer() };
         let mut deletion = Deletion { registry: self, target, storage, request, fills_options, plan: None };
         for _ in 0..ATTEMPTS_MAX {
-            let updated = turns.guaranteed_update(store, &key, suggestion.take(), &mut deletion);
+            let updated = queues.guaranteed_update(store, &key, suggestion.take(), &mut deletion);
             let updated = updated.await.map_err(|error: AttemptError| error.status(target, "delete"))?;
             let Some(DeletePlan { name, uid, value, continuation }) = deletion.plan.take() else { break };
             let (UpdateResult::Written(revision)

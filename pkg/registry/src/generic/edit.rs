@@ -31,10 +31,10 @@ impl Registry {
         let storage = self.storage_of(target, "update")?;
         let key = self.key(storage, target)?;
         let dry = DryRun::of(&self.delegator);
-        let (store, turns) = if dry_run { dry.writer() } else { self.writer() };
+        let (store, queues) = if dry_run { dry.writer() } else { self.writer() };
         let suggestion = self.suggestion(storage, &key)?;
         let mut value = bytes::Bytes::new();
-        let outcome = turns.guaranteed_update(store, &key, suggestion, |current: Option<&KeyValue>| {
+        let outcome = queues.guaranteed_update(store, &key, suggestion, |current: Option<&KeyValue>| {
             value = self.edited(target, storage, preconditions, current, edit)?;
             Ok(Update::Write(self.emulated_storage.convert(storage, &value)?, self.ttl(target.resource)))
         });

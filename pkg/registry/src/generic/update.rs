@@ -88,7 +88,7 @@ impl Registry {
         let storage = self.storage_of(target, "update")?;
         let key = self.key(storage, target)?;
         let dry = DryRun::of(&self.delegator);
-        let (store, turns) = if request.dry_run { dry.writer() } else { self.writer() };
+        let (store, queues) = if request.dry_run { dry.writer() } else { self.writer() };
         let suggestion = self.suggestion(storage, &key)?;
         let mut attempts = Attempts {
             registry: self,
@@ -109,7 +109,7 @@ impl Registry {
             let span = attempts.span.clone();
             let suggestion = suggestion.clone();
             let outcome =
-                span.instrument(pin!(turns.guaranteed_update(store, &key, suggestion, &mut attempts))).await;
+                span.instrument(pin!(queues.guaranteed_update(store, &key, suggestion, &mut attempts))).await;
             let outcome = outcome.map_err(|error: AttemptError| error.status(target, "update"));
             finish_claim(attempts.claim.take(), WriteResult::of(&outcome)).await;
             match outcome {
@@ -159,8 +159,8 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
         check_uid(target, self.key, request, old)?;
         let mut object = loop {
             let made = (self.change)(old);
-            match request.pending_conversions.filter(|outside| outside.is_open()) {
-                Some(outside) => self.registry.resolve_pending(target, storage, outside).await?,
+            match request.pending_conversions.filter(|pending| pending.is_open()) {
+                Some(pending) => self.registry.resolve_pending(target, storage, pending).await?,
                 None => break made?,
             }
         };

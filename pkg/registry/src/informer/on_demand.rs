@@ -31,7 +31,7 @@ impl<V: Projection> OnDemandInformer<V> {
     /// completes or at the first request.
     pub fn new(
         informer: Informer<V>,
-        following: InformerTask<V>,
+        task: InformerTask<V>,
         later: Option<BoxFuture<'static, ()>>,
     ) -> (Self, BoxFuture<'static, ()>) {
         let requested = later.is_some().then(|| Arc::new(SetOnce::new()));
@@ -43,7 +43,7 @@ impl<V: Projection> OnDemandInformer<V> {
                     () = later => {}
                 }
             }
-            following.run().await;
+            task.run().await;
         };
         (view, followed.boxed())
     }

@@ -42,12 +42,16 @@ pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Decoded, Error>
 ///
 /// # Errors
 /// As for [`decode`], or [`Error::BudgetExceeded`].
-pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget) -> Result<Decoded, Error> {
+pub fn decode_within(
+    message: &'static Message,
+    bytes: &[u8],
+    budget: DecodeBudget,
+) -> Result<Decoded, Error> {
     let scan = Scanner::checked(bytes)?;
-    match Decoder::new(scan, true, 0).with_budget(room).decode_root(message) {
+    match Decoder::new(scan, true, 0).with_budget(budget).decode_root(message) {
         Ok(object) => Ok(Decoded { object, strict: None }),
         Err(unknown @ Error::UnknownField(_)) => {
-            let object = Decoder::new(scan, false, 0).with_budget(room).decode_root(message)?;
+            let object = Decoder::new(scan, false, 0).with_budget(budget).decode_root(message)?;
             Ok(Decoded { object, strict: Some(unknown) })
         }
         Err(error) => Err(error),
@@ -248,11 +252,11 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes one value of the field's element type.
-    fn one(&mut self, field: &'static Field, place: ValuePosition) -> Result<Option<Value>, Error> {
+    fn one(&mut self, field: &'static Field, position: ValuePosition) -> Result<Option<Value>, Error> {
         if field.pointer && self.scan.at_nil() {
             return self.scan.skip().map(|_| None);
         }
-        let named = || go_type(field, place);
+        let named = || go_type(field, position);
         match field.ty {
             Type::String => Ok(self.text(named())?.map(Value::from)),
             Type::Bytes => self.untagged(Self::bytes),

@@ -23,7 +23,7 @@ impl Decoder<'_> {
     pub(super) fn number(
         &mut self,
         field: &'static Field,
-        place: ValuePosition,
+        position: ValuePosition,
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
         let range = match field.ty {
@@ -43,7 +43,7 @@ impl Decoder<'_> {
         match value {
             Some(value) => Ok(slot.put(value)),
             None => {
-                self.mismatch(format!("number {text}"), go_type(field, place));
+                self.mismatch(format!("number {text}"), go_type(field, position));
                 Ok(false)
             }
         }

@@ -43,10 +43,10 @@ pub(crate) fn kind_of(start: u8) -> &'static str {
 }
 
 /// The Go type of a field or of its items, as in errors.
-pub(crate) fn go_type(field: &'static Field, place: ValuePosition) -> Cow<'static, str> {
+pub(crate) fn go_type(field: &'static Field, position: ValuePosition) -> Cow<'static, str> {
     let named = field.info.go_type;
     let item = named.split_once(']').map(|(_list_or_map, item)| item);
-    match (place, item) {
+    match (position, item) {
         (ValuePosition::Field, _) if !named.is_empty() => return named.into(),
         (ValuePosition::Item, Some(item)) => return item.into(),
         _ => {}
@@ -61,7 +61,7 @@ pub(crate) fn go_type(field: &'static Field, place: ValuePosition) -> Cow<'stati
         Type::Any => "interface {}",
         Type::Message(message) => message.go_name,
     };
-    match (place, field.cardinality) {
+    match (position, field.cardinality) {
         (ValuePosition::Item, _) | (_, Cardinality::One) => element.into(),
         (_, Cardinality::List) => format!("[]{element}").into(),
         (_, Cardinality::Map) => format!("map[string]{element}").into(),

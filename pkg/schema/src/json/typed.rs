@@ -77,13 +77,13 @@ pub(crate) fn leaf(
 /// The errors of [`decode`], without a field path.
 pub(crate) fn decode_leaf(
     field: &'static Field,
-    place: ValuePosition,
+    position: ValuePosition,
     text: &[u8],
 ) -> Result<Option<Value>, Error> {
     let mut decoder = Decoder::new(text);
     let start = decoder.scan.value_start()?;
     let mut value = Value::Null;
-    let there = decoder.one(field, place, start, Slot::new(&mut value))?;
+    let there = decoder.one(field, position, start, Slot::new(&mut value))?;
     decoder.finish(there).map(|(there, _)| there.then_some(value))
 }
 
@@ -345,7 +345,7 @@ impl<'a> Decoder<'a> {
     fn one(
         &mut self,
         field: &'static Field,
-        place: ValuePosition,
+        position: ValuePosition,
         start: u8,
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
@@ -360,12 +360,14 @@ impl<'a> Decoder<'a> {
                 self.scan.word()?;
                 Ok(slot.put(Value::Bool(start == b't')))
             }
-            (Type::Int32 | Type::Int64 | Type::Double, b'-' | b'0'..=b'9') => self.number(field, place, slot),
+            (Type::Int32 | Type::Int64 | Type::Double, b'-' | b'0'..=b'9') => {
+                self.number(field, position, slot)
+            }
             (Type::Bytes, b'"' | b'[') => self.bytes(start, slot),
             (Type::Any, _) => self.any(slot.into_value()).map(|()| true),
-            (Type::Message(message), _) => self.message(message, field, place, start, slot),
+            (Type::Message(message), _) => self.message(message, field, position, start, slot),
             (_, c) => {
-                self.mismatch(kind_of(c), go_type(field, place));
+                self.mismatch(kind_of(c), go_type(field, position));
                 self.scan.skip()?;
                 Ok(slot.keep_old())
             }
@@ -376,7 +378,7 @@ impl<'a> Decoder<'a> {
         &mut self,
         message: &'static Message,
         field: &'static Field,
-        place: ValuePosition,
+        position: ValuePosition,
         start: u8,
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
@@ -395,7 +397,7 @@ impl<'a> Decoder<'a> {
             }
             (Shape::Wrapper, b'n') => self.scan.word().map(|()| false),
             (Shape::Struct | Shape::Wrapper, c) => {
-                self.mismatch(kind_of(c), go_type(field, place));
+                self.mismatch(kind_of(c), go_type(field, position));
                 self.scan.skip()?;
                 Ok(slot.keep_old())
             }

@@ -132,11 +132,11 @@ impl Converter {
     fn one(
         &mut self,
         field: &'static Field,
-        place: ValuePosition,
+        position: ValuePosition,
         value: Value,
     ) -> Result<Option<Value>, ConvertError> {
         match field.ty {
-            Type::String => string(value, &json::go_type(field, place)).map(Some),
+            Type::String => string(value, &json::go_type(field, position)).map(Some),
             Type::Bool if value.is_boolean() => Ok(Some(value)),
             Type::Bool => Err(ConvertError::Type("unrecognized type: bool".to_owned())),
             // Go truncates bits in conversions between integers.
@@ -148,7 +148,7 @@ impl Converter {
             },
             Type::Bytes => bytes(value).map(Some),
             Type::Any => Ok(Some(value)),
-            Type::Message(message) => self.message(message, field, place, value),
+            Type::Message(message) => self.message(message, field, position, value),
         }
     }
 
@@ -156,7 +156,7 @@ impl Converter {
         &mut self,
         message: &'static Message,
         field: &'static Field,
-        place: ValuePosition,
+        position: ValuePosition,
         value: Value,
     ) -> Result<Option<Value>, ConvertError> {
         match (message.shape, value) {
@@ -174,7 +174,7 @@ impl Converter {
             (_, value) => {
                 let mut text = Vec::new();
                 json_write::untyped(&value, &mut text)?;
-                Ok(json::decode_leaf(field, place, &text)?)
+                Ok(json::decode_leaf(field, position, &text)?)
             }
         }
     }

@@ -26,9 +26,9 @@ pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Object, Error> 
 ///
 /// # Errors
 /// As for [`decode`], or [`Error::BudgetExceeded`].
-pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget) -> Result<Object, Error> {
+pub fn decode_within(message: &'static Message, bytes: &[u8], budget: DecodeBudget) -> Result<Object, Error> {
     let mut object = Object::new();
-    match fields(message, bytes, &mut object, &mut Slots::with_budget(room)) {
+    match fields(message, bytes, &mut object, &mut Slots::with_budget(budget)) {
         Ok(()) => Ok(object),
         Err(error @ Error::BudgetExceeded(_)) => Err(error),
         Err(error) => Err(first_error::first(message, bytes).unwrap_or(error)),

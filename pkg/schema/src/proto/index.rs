@@ -137,7 +137,7 @@ impl Slots {
         self.stack.get(frame.0 + field).copied().unwrap_or_default()
     }
 
-    /// The current state, for [returning](Self::back_to) from messages that were entered and not left.
+    /// The current state, for [returning](Self::rewind) from messages that were entered and not left.
     pub(crate) fn mark(&self) -> Mark {
         Mark { depth: self.depth, slots: self.stack.len() }
     }

@@ -41,16 +41,16 @@ impl Count {
     ///
     /// # Errors
     /// The tokens exceed the memory budget.
-    pub(super) fn next(&self, room: &mut DecodeBudget) -> Result<(), BudgetExceeded> {
+    pub(super) fn next(&self, budget: &mut DecodeBudget) -> Result<(), BudgetExceeded> {
         if self.exceeded.get() {
             return Err(BudgetExceeded);
         }
         let tokens = self.tokens.take();
         if let Some(more) = tokens.checked_sub(self.peak.get()) {
-            room.charge(more.saturating_mul(TOKEN_BYTES))?;
+            budget.charge(more.saturating_mul(TOKEN_BYTES))?;
             self.peak.set(tokens);
         }
-        self.tokens_max.set(self.peak.get().saturating_add(room.remaining() / TOKEN_BYTES));
+        self.tokens_max.set(self.peak.get().saturating_add(budget.remaining() / TOKEN_BYTES));
         Ok(())
     }
 

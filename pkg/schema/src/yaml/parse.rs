@@ -110,13 +110,13 @@ const NODE_BYTES: usize = size_of::<Node<'_>>() * 3 / 2 + size_of::<(Id, Id)>();
 ///
 /// # Errors
 /// Syntax errors, and [`Error::BudgetExceeded`].
-pub(super) fn document<'t>(text: &'t str, room: &mut DecodeBudget) -> Result<Document<'t>, Error> {
+pub(super) fn document<'t>(text: &'t str, budget: &mut DecodeBudget) -> Result<Document<'t>, Error> {
     let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), anchors: Vec::new() };
     let mut slashes = EscapedSlashes::find_in(text);
     let count = Rc::<Count>::default();
-    count.next(room)?;
+    count.next(budget)?;
     for event in Parser::new(CountedInput::new(text, &count)) {
-        count.next(room)?;
+        count.next(budget)?;
         let (event, span) = event.map_err(|error| translate(text, &error))?;
         if let Some(slashes) = &mut slashes {
             slashes.check(&event, span)?;
@@ -124,7 +124,7 @@ pub(super) fn document<'t>(text: &'t str, room: &mut DecodeBudget) -> Result<Doc
         if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
             break;
         }
-        room.charge(NODE_BYTES)?;
+        budget.charge(NODE_BYTES)?;
         builder.add(event, span)?;
     }
     Ok(Document { nodes: builder.nodes, text })

@@ -56,7 +56,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Counts a request in the metrics. Requests that the server works on are [admitted](Self::admitted) next.
+    /// Counts a request in the metrics. The audit record is [opened](Self::open_record) next.
     pub(super) fn begin(
         to: &Observability,
         parts: &Parts,

@@ -79,10 +79,10 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// Extends the grant to the streaming of a response. It ends when the lease is dropped, when a watch has
+    /// Extends the grant to the streaming of a response. It ends when the result is dropped, when a watch has
     /// sent its initial state, or at `until`. A client that does not read its response causes no work, so it
     /// must not occupy a seat. By then the meter includes the memory of the response.
-    pub(crate) fn into_lease(
+    pub(crate) fn into_response_grant(
         self,
         initialized: Option<InitializedFlag>,
         until: Instant,

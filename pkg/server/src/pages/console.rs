@@ -172,8 +172,8 @@ fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Va
 
 /// Section for seats and queues by priority level, fullest first. Without priority and fairness, the number
 /// of requests.
-fn flow_control(seats: &RequestLimiter, fairness: Option<&Fairness>) -> Value {
-    let lately = seats.watermarks();
+fn flow_control(limiter: &RequestLimiter, fairness: Option<&Fairness>) -> Value {
+    let lately = limiter.watermarks();
     let lately = json!({
         "executing": { "readOnly": lately.executing.reading, "mutating": lately.executing.mutating },
         "waiting": { "readOnly": lately.waiting.reading, "mutating": lately.waiting.mutating },

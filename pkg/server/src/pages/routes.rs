@@ -42,7 +42,7 @@ const METRICS_TYPE: HeaderValue =
 /// All pages of a server. The page at `/` lists the others and the paths of the API.
 pub(crate) fn pages(
     services: &Services,
-    seats: &Arc<RequestLimiter>,
+    limiter: &Arc<RequestLimiter>,
     requests: Option<&Arc<Requests>>,
     chain: &ChainOptions,
     env: &Env,
@@ -50,7 +50,7 @@ pub(crate) fn pages(
     let options = &chain.pages;
     let Services { health, metrics, registry, api_paths, fairness, .. } = services;
     let mut pages = Pages::default().merge(health.pages());
-    let watched = Arc::clone(seats);
+    let watched = Arc::clone(limiter);
     register_watermarks(registry, move || watched.watermarks());
     let selection = Arc::new(options.metrics.clone());
     let rendered = registry.clone();
@@ -69,7 +69,7 @@ pub(crate) fn pages(
     if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
         let fairness = fairness.as_ref();
         let leaving = chain.disconnecting.clone();
-        let sources = Sources { requests, metrics, limiter: seats, fairness, disconnecting: leaving };
+        let sources = Sources { requests, metrics, limiter, fairness, disconnecting: leaving };
         let console = Console::new(sources, &debugging.sections, env);
         pages = pages.merge(debugging::pages(debugging)).merge(console::pages(&console));
     }

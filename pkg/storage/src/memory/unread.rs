@@ -93,7 +93,7 @@ impl UnreadParts {
         self.parts.range(range.start.min(end)..end).copied().collect()
     }
 
-    /// Number of keys in the range of a scan that are in parts that it [need not](Self::within) read.
+    /// Number of keys in the range of a scan that are in parts that it [need not](Self::parts_of_scan) read.
     pub(super) fn unread_key_count(&self, scan: &Scan<'_>) -> u64 {
         let parts = self.parts.range(self.range(scan));
         parts.filter_map(|part| self.all().get(*part)).map(|part| part.keys).sum()

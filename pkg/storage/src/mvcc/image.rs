@@ -125,7 +125,7 @@ impl Mvcc {
     }
 
     /// An independent store at a revision, compacted to it, without its keys, which must be
-    /// [adopted](Self::adopt). `last` is the change at the revision.
+    /// [inserted](Self::insert_initial). `last` is the change at the revision.
     pub fn beginning(revision: Revision, last: Option<Change>) -> Self {
         let mut mvcc = Mvcc { revision, ..Mvcc::default() };
         let Some(last) = last else { return mvcc };

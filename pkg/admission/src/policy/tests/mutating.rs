@@ -12,9 +12,9 @@ fn patch(expression: &str) -> Value {
     json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}})
 }
 
-fn mutate(parts: &PolicyDeps, pod: &mut Object, notes: &mut AdmissionNotes) -> Verdict {
+fn mutate(deps: &PolicyDeps, pod: &mut Object, notes: &mut AdmissionNotes) -> Verdict {
     let write = Write::default();
-    let plugin = MutatingAdmissionPolicy::new(parts.clone());
+    let plugin = MutatingAdmissionPolicy::new(deps.clone());
     let a = write.attributes("p");
     assert!(plugin.handles(&a));
     plugin.mutate(&a, Some(pod), notes).now_or_never().unwrap()

@@ -43,9 +43,9 @@ struct DefaultContext {
 }
 
 impl DefaultValidator<'_> {
-    fn node(&mut self, path: &Path<'_>, schema: &Object, compiled: &Node, place: DefaultContext) {
-        let embedded = place.root || flag(schema, EMBEDDED);
-        let metadata = place.metadata && !embedded;
+    fn node(&mut self, path: &Path<'_>, schema: &Object, compiled: &Node, context: DefaultContext) {
+        let embedded = context.root || flag(schema, EMBEDDED);
+        let metadata = context.metadata && !embedded;
         if let Some(default) = default_of(schema) {
             let path = path.child("default");
             if self.pruned && !metadata && has_unknown_fields(&default, schema, embedded) {
@@ -67,9 +67,9 @@ impl DefaultValidator<'_> {
         }
         for (name, property) in properties(schema) {
             let metadata = metadata || embedded && META.contains(&name);
-            let place = DefaultContext { root: false, metadata };
+            let context = DefaultContext { root: false, metadata };
             let Some(compiled) = compiled.property(name) else { continue };
-            self.node(&path.child("properties").key(name), property, compiled, place);
+            self.node(&path.child("properties").key(name), property, compiled, context);
         }
     }
 

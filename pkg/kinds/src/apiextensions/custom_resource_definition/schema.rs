@@ -151,19 +151,19 @@ enum NoDefault<'p> {
 fn node(
     path: &Path<'_>,
     schema: &Object,
-    place: SchemaContext<'_>,
+    context: SchemaContext<'_>,
     rules: &ValidationRules<'_>,
     compiler: &mut Compiler<'_>,
     errors: &mut ErrorList,
 ) {
     let before = errors.len();
-    unsupported(path, schema, place, rules, errors);
+    unsupported(path, schema, context, rules, errors);
     if flag(schema, "uniqueItems") {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
         errors.push(Error::forbidden(&path.child("uniqueItems"), detail));
     }
-    let scope = place.scope.map(|scope| scope.inside(schema));
-    let inner = SchemaContext { root: false, scope, ..place };
+    let scope = context.scope.map(|scope| scope.inside(schema));
+    let inner = SchemaContext { root: false, scope, ..context };
     let own = properties(schema);
     if let Some(additional) = schema.get("additionalProperties").filter(|value| !value.is_null()) {
         let path = path.child("additionalProperties");
@@ -179,10 +179,10 @@ fn node(
     for (name, property) in properties(schema) {
         let mut inner = inner;
         let is_meta = matches!(name, "metadata" | "kind" | "apiVersion");
-        if is_meta && (place.root || flag(schema, "x-kubernetes-embedded-resource")) {
+        if is_meta && (context.root || flag(schema, "x-kubernetes-embedded-resource")) {
             inner.inside_metadata = true;
         }
-        if is_meta && place.root {
+        if is_meta && context.root {
             inner.no_default = Some(NoDefault::TopLevel(name));
         }
         node(&path.child("properties").key(name), property, inner, rules, compiler, errors);
@@ -200,26 +200,26 @@ fn node(
     for (name, each) in map_entries(schema, "definitions") {
         node(&path.child("definitions").key(name), each, junctor, rules, compiler, errors);
     }
-    items(path, schema, SchemaContext { scope: place.scope, ..inner }, rules, compiler, errors);
+    items(path, schema, SchemaContext { scope: context.scope, ..inner }, rules, compiler, errors);
     for (name, each) in map_entries(schema, "dependencies") {
         node(&path.child("dependencies").key(name), each, junctor, rules, compiler, errors);
     }
     extensions::validate(path, schema, rules, errors);
-    if let Some(scope) = place.scope.filter(|_| errors.len() == before) {
+    if let Some(scope) = context.scope.filter(|_| errors.len() == before) {
         compiler.compile(path, schema, scope);
     }
 }
 
-/// Validates the schemas of the items of a list; `place` is that of the list.
+/// Validates the schemas of the items of a list; `context` is that of the list.
 fn items(
     path: &Path<'_>,
     schema: &Object,
-    place: SchemaContext<'_>,
+    context: SchemaContext<'_>,
     rules: &ValidationRules<'_>,
     compiler: &mut Compiler<'_>,
     errors: &mut ErrorList,
 ) {
-    let inner = SchemaContext { scope: place.scope.map(|scope| scope.items(schema, path)), ..place };
+    let inner = SchemaContext { scope: context.scope.map(|scope| scope.items(schema, path)), ..context };
     let items = path.child("items");
     for (index, each) in schemas(schema, "items").enumerate() {
         match child(schema, "items") {
@@ -232,7 +232,7 @@ fn items(
 fn unsupported(
     path: &Path<'_>,
     schema: &Object,
-    place: SchemaContext<'_>,
+    context: SchemaContext<'_>,
     rules: &ValidationRules<'_>,
     errors: &mut ErrorList,
 ) {
@@ -240,7 +240,7 @@ fn unsupported(
     if rules.types && has_unknown_type(schema) {
         errors.push(Error::not_supported(&path.child("type"), kind, &TYPES));
     }
-    if let Some(reason) = place.no_default.filter(|_| is_set(schema, "default")) {
+    if let Some(reason) = context.no_default.filter(|_| is_set(schema, "default")) {
         let detail = match reason {
             NoDefault::MapInMetadata => {
                 "must not be set inside additionalProperties applying to object metadata".to_owned()
@@ -268,7 +268,7 @@ fn unsupported(
         let detail = "items must be a schema object and not an array";
         errors.push(Error::forbidden(&path.child("items"), detail));
     }
-    if place.inside_metadata && flag(schema, "x-kubernetes-embedded-resource") {
+    if context.inside_metadata && flag(schema, "x-kubernetes-embedded-resource") {
         let detail = "must not be used inside of resource meta";
         errors.push(Error::forbidden(&path.child("x-kubernetes-embedded-resource"), detail));
     }

@@ -56,14 +56,14 @@ impl PodOptions {
 
     /// Derives the options for a pod, or for a template (`is_pod` is false), that replaces `old`, if present.
     /// Both have the members `metadata` and `spec`.
-    pub(crate) fn new(is_pod: bool, old: Option<&Object>, given: &ValidationContext) -> Self {
-        let gate = |gate| given.settings.gates.enabled(gate);
+    pub(crate) fn new(is_pod: bool, old: Option<&Object>, context: &ValidationContext) -> Self {
+        let gate = |gate| context.settings.gates.enabled(gate);
         let spread_keys = gate(Gate::MatchLabelKeysInPodTopologySpread);
         let merged_spread_keys = gate(Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge);
         let new = Self {
             is_pod,
-            allow_privileged: given.settings.allow_privileged,
-            loose_addresses: given.spelling() == Spelling::Loose,
+            allow_privileged: context.settings.allow_privileged,
+            loose_addresses: context.spelling() == Spelling::Loose,
             bad_deletion_cost: !gate(Gate::PodDeletionCost),
             legacy_spread_keys: !spread_keys || !merged_spread_keys,
             any_selinux_change_policy: gate(Gate::SELinuxMount),

@@ -14,10 +14,15 @@ use std::collections::BTreeSet;
 
 const IMMUTABLE: &str = "may not change once set";
 
-pub(super) fn update(subresource: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+pub(super) fn update(
+    subresource: &str,
+    new: &Object,
+    old: &Object,
+    context: &ValidationContext,
+) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
-        status(new, old, given.spelling(), &mut errors);
+        status(new, old, context.spelling(), &mut errors);
         return errors;
     }
     let empty = Object::new();
@@ -38,7 +43,7 @@ pub(super) fn update(subresource: &str, new: &Object, old: &Object, given: &Vali
     if needs_health_check(spec) && needs_health_check(old_spec) && port(spec) != port(old_spec) {
         errors.push(Error::forbidden(&Path::root("spec.healthCheckNodePort"), "field is immutable"));
     }
-    validate(new, Some(old), given.spelling(), &mut errors);
+    validate(new, Some(old), context.spelling(), &mut errors);
     errors
 }
 

@@ -15,13 +15,13 @@ const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
 const RAW_BYTES_MAX: usize = 10 * 1024;
 
 /// Returns the compiler for the selectors of a new or a stored object.
-pub(super) fn compiler(given: &ValidationContext, stored: bool) -> Selectors {
-    let gates = &given.settings.gates;
+pub(super) fn compiler(context: &ValidationContext, stored: bool) -> Selectors {
+    let gates = &context.settings.gates;
     let features = Features {
         multiple_allocations: gates.enabled(Gate::DRAConsumableCapacity),
         lists: gates.enabled(Gate::DRAListTypeAttributes),
     };
-    Selectors::new(Releases::of(given).minor(stored), features)
+    Selectors::new(Releases::of(context).minor(stored), features)
 }
 
 /// Validates the selectors of a class or a request. `path` is that of the list.

@@ -17,7 +17,7 @@ impl<'a> MessageRef<'a> {
         }
     }
 
-    /// The members as in JSON, by name, with values as for [`written`](Self::written). They do not include
+    /// The members as in JSON, by name, with values as for [`encoded_member`](Self::encoded_member). They do not include
     /// `kind` and `apiVersion`, which are not in the message.
     pub fn json_members(
         self,
