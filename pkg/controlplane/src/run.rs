@@ -343,7 +343,7 @@ fn serve(
     tokio::spawn(async move {
         let end_streams = async {
             lifecycle.draining().cancelled().await;
-            // Already sent shortly before if requests were rejected.
+            // Has no effect if the watches end already, because requests were rejected before.
             watches.begin(watch_grace);
             sleep(watch_grace).await;
             streams.cancel();

@@ -44,7 +44,7 @@ const STACK_BYTES: usize = 8 << 20;
 const REQUESTS: Family<Gauge, 1> = Family::gauge(
     Stability::Internal,
     "mainstay_heavy_requests",
-    "Heavy requests, by whether they have begun or wait for their turn.",
+    "Requests of the CPU pool, by state: running or queued.",
     ["state"],
 );
 const REJECTED: Family<Counter, 0> = Family::counter(

@@ -337,7 +337,7 @@ impl Client {
 
     fn decoded(&self, stored: StoredRef<'_>) -> Result<Object> {
         let storage = self.row.storage.as_ref();
-        let storage = storage.ok_or_else(|| Status::internal_error("nothing stores this"))?;
+        let storage = storage.ok_or_else(|| Status::internal_error("the resource has no storage"))?;
         Ok(codec::decode(storage, stored)?)
     }
 }

@@ -308,7 +308,7 @@ impl Registry {
     /// # Errors
     /// 500 if the delegator does not have it.
     fn stored(&self, storage: &StorageSpec) -> Result<Arc<StoredResource>> {
-        let unknown = || Status::internal_error(format!("nothing stores {}", storage.prefix)).into();
+        let unknown = || Status::internal_error(format!("no storage for {}", storage.prefix)).into();
         self.stored.load().get(storage.prefix).cloned().ok_or_else(unknown)
     }
 

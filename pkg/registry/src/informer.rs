@@ -232,7 +232,7 @@ impl<V: Projection> InformerTask<V> {
         loop {
             let Err(reason) = self.follow_changes().await;
             // Nothing is lost: the previous view stays visible. A panic was already logged.
-            tracing::info!(view = self.description, reason, "a view is compiled anew");
+            tracing::info!(view = self.description, reason, "rebuilding the view of an informer");
             sleep(REBUILD_PAUSE).await;
         }
     }

@@ -150,7 +150,7 @@ impl Chain {
         self.writes.wait().await;
     }
 
-    /// Answers one request. Whatever goes wrong on the way, there is an answer.
+    /// Serves one request. Every error and every panic becomes a response.
     ///
     /// context (request info, deadline) → authenticate → trace → impersonate → seat → authorize → memory → dispatch
     /// → decorate

@@ -138,7 +138,7 @@ pub(crate) async fn serve<S>(
     loop {
         let ending = pin!(endings.next(&peer, &lifecycle, expired.as_mut(), stalled.as_mut()));
         tokio::select! {
-            biased; // so that what is answered from now on says that it was the last
+            biased; // so that later responses carry `Connection: close`
             cut = WakeGated::new(ending) => if cut { return },
             ended = poll_fn(|cx| output.poll_driving(connection.as_mut(), cx)) => {
                 if let Err(error) = ended.map_err(Into::into).flatten() {

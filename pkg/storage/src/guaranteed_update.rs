@@ -51,7 +51,7 @@ const ATTEMPTS_MAX: usize = 10_000;
 /// [`KeyQueues::guaranteed_update`] for a key without other writers in this process.
 ///
 /// # Errors
-/// As for that.
+/// Those of [`KeyQueues::guaranteed_update`].
 pub async fn guaranteed_update<E: From<Error>>(
     store: &dyn Storage,
     key: &str,

@@ -190,7 +190,7 @@ impl<'a> Session<'a> {
         };
         slot.undecryptable_mut().finish_retry();
         if opened {
-            tracing::info!(prefix = resource.config.prefix, "what could not be decrypted can be by now");
+            tracing::info!(prefix = resource.config.prefix, "undecryptable objects can be decrypted again");
             slot.restart_fill();
             self.list(at);
         }

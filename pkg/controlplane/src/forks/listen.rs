@@ -179,7 +179,7 @@ where
     match word.trim_end() {
         "fork" => {}
         "parent" => return write_response(&mut writer, "kubeconfig", &parent.kubeconfig()).await,
-        _ => return write_response(&mut writer, "error", "what is wanted is \"fork\" or \"parent\"").await,
+        _ => return write_response(&mut writer, "error", "the command must be \"fork\" or \"parent\"").await,
     }
     let fork = match parent.fork().await {
         Ok(fork) => fork,

@@ -116,7 +116,7 @@ impl Registry {
             let watches = Arc::clone(&converter.watch_lock);
             Some(Conversion { outside, row, fields, budget, watches })
         });
-        let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));
+        let unknown = || Status::internal_error(format!("no conversion for {}", storage.prefix));
         Ok(Some(found.ok_or_else(unknown)?))
     }
 
@@ -131,7 +131,7 @@ impl Registry {
         storage: &StorageSpec<'_>,
         open: &PendingConversions,
     ) -> Result<()> {
-        let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));
+        let unknown = || Status::internal_error(format!("no conversion for {}", storage.prefix));
         let conversion = self.conversion(target.resource, storage)?.ok_or_else(unknown)?;
         for question in open.open() {
             let answer = conversion.convert_one(question.object.clone(), &question.to).await;
