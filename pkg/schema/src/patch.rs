@@ -97,6 +97,8 @@ fn mismatch(start: u8, go_type: &'static str) -> json::Error {
 }
 
 #[cfg(test)]
+mod depth;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;
