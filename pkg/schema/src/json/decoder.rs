@@ -18,6 +18,8 @@ pub(crate) struct Decoder<'a> {
     pub(super) nested_at: Option<usize>,
     /// The remaining memory budget.
     pub(super) room: DecodeBudget,
+    /// True if defaults may fill empty objects, which then count as structs.
+    pub(super) defaults: bool,
     /// The objects to skip in untyped values, if an outline is requested.
     pub(super) outline: Option<SkippedObjects>,
 }
@@ -35,6 +37,7 @@ impl<'a> Decoder<'a> {
             saved: None,
             nested_at: None,
             room: DecodeBudget::UNLIMITED,
+            defaults: true,
             outline: None,
         }
     }

@@ -4,6 +4,7 @@
 
 use super::json_patch::JsonPatch;
 use super::merge_patch::MergePatch;
+use super::properties::Random;
 use super::*;
 use crate::json::{TREE_DEPTH_MAX, decode_untyped};
 
@@ -33,6 +34,20 @@ fn add(path: &str, value: &str) -> String {
 
 fn from_to(op: &str, from: &str, path: &str) -> String {
     format!(r#"{{"op":"{op}","from":"{from}","path":"{path}"}}"#)
+}
+
+/// The largest number of open brackets in a text without brackets in strings.
+fn depth_of(text: &[u8]) -> usize {
+    let mut open = 0;
+    let step = |most: usize, byte: &u8| {
+        match byte {
+            b'{' => open += 1,
+            b'}' => open -= 1,
+            _ => {}
+        }
+        most.max(open)
+    };
+    text.iter().fold(0, step)
 }
 
 fn too_deep<T>() -> Result<T, Error> {
@@ -99,6 +114,58 @@ fn comparisons_parse_up_to_the_limit() {
     });
 }
 
+/// Moves, copies and adds below two members, each time to the bottom of one of them.
+fn nesting_operations(random: &mut Random, value_depth_max: usize) -> Vec<String> {
+    const MEMBERS: [&str; 2] = ["/x", "/y"];
+    let mut operations = vec![add("/x", "{}"), add("/y", "{}")];
+    let mut levels = [0, 0];
+    for _ in 0..random.below(30) {
+        let to = random.below(2);
+        let from = 1 - to;
+        let bottom = format!("{}{}/a", MEMBERS[to], pointer(levels[to]));
+        let value = random.below(value_depth_max);
+        match random.below(3) {
+            0 => {
+                operations.push(add(&bottom, &nested(value, "{}")));
+                levels[to] += 1 + value;
+            }
+            1 => {
+                operations.push(from_to("copy", MEMBERS[from], &bottom));
+                levels[to] += 1 + levels[from];
+            }
+            _ => {
+                operations.push(from_to("move", MEMBERS[from], &bottom));
+                operations.push(add(MEMBERS[from], &nested(value, "{}")));
+                levels[to] += 1 + levels[from];
+                levels[from] = value;
+            }
+        }
+    }
+    operations
+}
+
+/// The fuzz target `nesting` does the same with arbitrary bytes.
+#[test]
+fn random_operations_cannot_nest_beyond_the_limit() {
+    const VALUE_DEPTH_MAX: usize = 100;
+    on_small_stack(|| {
+        let mut deepest = 0;
+        let mut refused = 0;
+        for seed in 0..500 {
+            match apply(&nesting_operations(&mut Random(seed), VALUE_DEPTH_MAX), "{}") {
+                Ok(text) => deepest = deepest.max(depth_of(&text)),
+                Err(error) => {
+                    assert_eq!(Err(error), too_deep::<()>(), "seed {seed}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 100, "the generator rarely reaches the limit: {refused}");
+        // Added values that were not parsed are text below the deepest level.
+        assert!((TREE_DEPTH_MAX / 2..=TREE_DEPTH_MAX + VALUE_DEPTH_MAX).contains(&deepest), "{deepest}");
+    });
+}
+
 #[test]
 fn shallow_moves_do_not_add_up() {
     let mut operations = Vec::new();
@@ -126,4 +193,33 @@ fn merge_patch_parses_up_to_the_limit() {
         let list = "[".repeat(9_000) + &"]".repeat(9_000);
         assert_eq!(merge(list, "{}".to_owned()), too_deep());
     });
+}
+
+#[test]
+fn verbatim_json_counts_where_it_is() {
+    on_small_stack(|| {
+        let message = crate::builtin::kind("apps/v1", "ControllerRevision").unwrap();
+        let expanded = |levels: usize| {
+            let body = format!(r#"{{"data":{}}}"#, nested(levels, "1"));
+            let object = crate::json::decode(message, body.as_bytes()).unwrap().object;
+            expand(message, &object).map(drop)
+        };
+        assert_eq!(expanded(TREE_DEPTH_MAX - 1), Ok(()));
+        for levels in [TREE_DEPTH_MAX, 9_000] {
+            let error = expanded(levels).unwrap_err();
+            assert_eq!(error, Error::DoesNotApply("json: values nest deeper than 400 levels".to_owned()));
+        }
+    });
+}
+
+#[test]
+fn managed_fields_of_many_keys_expand() {
+    let message = crate::builtin::kind("v1", "ConfigMap").unwrap();
+    let fields: Vec<String> = (0..50_000).map(|key| format!(r#""f:k{key}":{{}}"#)).collect();
+    let entry = format!(r#"{{"fieldsType":"FieldsV1","fieldsV1":{{"f:data":{{{}}}}}}}"#, fields.join(","));
+    let body = format!(r#"{{"metadata":{{"managedFields":[{entry}]}}}}"#);
+    let object = crate::json::decode(message, body.as_bytes()).unwrap().object;
+    let value = expand(message, &object).unwrap();
+    let keys = value.pointer("/metadata/managedFields/0/fieldsV1/f:data").and_then(Value::as_object);
+    assert_eq!(keys.map(Object::len), Some(50_000));
 }

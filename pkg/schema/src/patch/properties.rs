@@ -11,7 +11,7 @@ use super::*;
 use crate::builtin;
 
 /// A small generator, so that a failure can be reproduced from its seed.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -22,7 +22,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
