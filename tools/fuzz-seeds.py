@@ -94,6 +94,9 @@ def main():
     pods = [body for name, body in objects.items() if name.endswith("v1.Pod.json")][:12]
     patches = [compact(patch) for patch in PATCHES]
     write("schema", ["patch"], [pod + b"\0" + patch for pod in pods for patch in [*patches, pods[0]]])
+    # Operations of four bytes: kind, from, to, value.
+    bombs = [[6, 0, 0, 100, 7, 0, 99, 100, 3, 99, 0, 0], [6, 0, 0, 99, 2, 0, 200, 0], [0x86, 0, 0, 90, 5, 60, 0, 90]]
+    write("schema", ["nesting"], [bytes(bomb * times) for bomb in bombs for times in (1, 30)])
     steps = [step for case in cases(MERGE / "updates.jsonl.gz", 400) for step in case["steps"]]
     applied = [compact(step["in"]) for step in steps if "in" in step]
     write("fieldmanager", ["apply"], [a + b"\0" + b for a, b in zip(applied, applied[1:])])

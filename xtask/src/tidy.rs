@@ -15,6 +15,7 @@ mod manifests;
 mod members;
 mod prose;
 mod ratchet;
+mod recursion;
 mod sources;
 mod supply;
 mod workspace;
@@ -40,7 +41,7 @@ struct Check {
     findings: fn(&Tree) -> Vec<String>,
 }
 
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     Check {
         name: "edges",
         rule: "Edges between crates are a table in xtask/src/tidy/edges.rs, after ARCHITECTURE.md",
@@ -119,6 +120,18 @@ const CHECKS: [Check; 15] = [
         findings: |tree| {
             let measured = |path: &str| [".rs", ".md", "Cargo.toml"].iter().any(|end| path.ends_with(end));
             prose::findings(&matching(tree, measured))
+        },
+    },
+    Check {
+        name: "recursion",
+        rule: "A recursive function over a tree has a bound; xtask/src/tidy/recursion.txt lists them",
+        findings: |tree| {
+            let is_test =
+                |path: &str| path.contains("/tests") || path.contains("/testing") || path.contains("_tests");
+            let sources = matching(tree, |path| {
+                path.starts_with("pkg/") && path.contains("/src/") && path.ends_with(".rs") && !is_test(path)
+            });
+            recursion::findings(&recursion::recursive(&sources), include_str!("tidy/recursion.txt"))
         },
     },
     Check {

@@ -13,7 +13,7 @@ use super::engine::{self, Engine};
 use super::entries::{self, Managed};
 use super::error::Error;
 use super::pending_conversions::PendingConversions;
-use super::structured_merge::Set;
+use super::structured_merge::{ConvertError, Set};
 use super::versions::{ServedVersion, VersionConverter, Versions};
 use super::{changes, last_applied};
 
@@ -223,7 +223,11 @@ impl<V: ServedVersion> FieldManager<V> {
     fn value(&self, which: &str, object: &Object) -> Result<Value, Error> {
         let version = self.endpoint().api_version();
         self.versions.value_of(object, version).map_err(|error| {
-            Error::Failed(format!("failed to convert {which} object to proper version ({version}): {error}"))
+            let text = format!("failed to convert {which} object to proper version ({version}): {error}");
+            match error {
+                ConvertError::Limit(_) => Error::Status(Box::new(Status::bad_request(text))),
+                _ => Error::Failed(text),
+            }
         })
     }
 

@@ -10,7 +10,7 @@ use apimachinery::gvk::split_api_version;
 use jsontree::Value;
 use schema::json;
 use schema::object::Object;
-use schema::patch::{collapse, expand};
+use schema::patch::{self, collapse, expand};
 use schema::table::Message;
 
 use super::pending_conversions::PendingConversions;
@@ -115,7 +115,7 @@ impl<V: ServedVersion> Versions<V> {
             let converted = self.endpoint().convert(object.clone(), &self.stored, version.api_version());
             expand(version.message(), &converted)
         };
-        value.map_err(|error| ConvertError::Failed(error.to_string()))
+        value.map_err(unexpandable)
     }
 
     /// Converts a value to a tree in a version.
@@ -164,7 +164,7 @@ impl<V: ServedVersion> VersionConverter<'_, V> {
             Some(outside) => outside.convert(object, to.api_version())?,
             None => return Err(ConvertError::Missing),
         };
-        expand(to.message(), &converted).map_err(|error| ConvertError::Failed(error.to_string()))
+        expand(to.message(), &converted).map_err(unexpandable)
     }
 }
 
@@ -190,6 +190,13 @@ impl<V: ServedVersion> Converter for VersionConverter<'_, V> {
 
     fn filter(&self, api_version: &str) -> Option<&Filter> {
         self.versions.find(api_version)?.filter.as_ref()
+    }
+}
+
+fn unexpandable(error: patch::Error) -> ConvertError {
+    match error {
+        patch::Error::DoesNotApply(text) | patch::Error::TooLarge(text) => ConvertError::Limit(text),
+        error => ConvertError::Failed(error.to_string()),
     }
 }
 

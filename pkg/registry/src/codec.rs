@@ -58,6 +58,9 @@ pub enum CodecError {
     /// The custom resource definition lacks the version of the stored value.
     #[error(transparent)]
     InvalidVersion(#[from] InvalidVersionError),
+    /// The object to write is nested deeper than a stored object may be.
+    #[error("the object is nested too deeply")]
+    TooDeep,
     /// The object cannot be brought into its canonical form.
     #[error(transparent)]
     Normalise(#[from] NormaliseError),
@@ -65,7 +68,26 @@ pub enum CodecError {
 
 impl From<CodecError> for Box<Status> {
     fn from(error: CodecError) -> Self {
-        Status::internal_error(error.to_string()).into()
+        match error {
+            CodecError::TooDeep => Status::bad_request(error.to_string()),
+            error => Status::internal_error(error.to_string()),
+        }
+        .into()
+    }
+}
+
+impl CodecError {
+    /// Returns the error of an object that cannot be encoded. Clients can send objects that are too deep, but
+    /// no object with another defect.
+    fn encoding(error: impl Into<CodecError>) -> Self {
+        match error.into() {
+            CodecError::Protobuf(proto::Error::TooDeep)
+            | CodecError::WriteJson(json_write::Error::TooDeep)
+            | CodecError::WriteCbor(cbor::WriteError::Value(json_write::Error::TooDeep)) => {
+                CodecError::TooDeep
+            }
+            error => error,
+        }
     }
 }
 
@@ -122,11 +144,11 @@ pub fn encode(row: &StorageSpec, object: &Object) -> Result<Bytes, CodecError> {
     match row.encoding {
         Encoding::Protobuf => {
             let mut raw = Vec::with_capacity(1024);
-            proto::encode(row.message, object, &mut raw)?;
+            proto::encode(row.message, object, &mut raw).map_err(CodecError::encoding)?;
             proto::wrap(row.group_version, row.kind, &raw, &mut out);
         }
         Encoding::Json => {
-            json_write::encode(row.message, object, &mut out)?;
+            json_write::encode(row.message, object, &mut out).map_err(CodecError::encoding)?;
             out.push(b'\n');
         }
     }
@@ -164,7 +186,7 @@ pub(crate) fn stored_form<'o>(
 /// A message if the object cannot be encoded.
 pub(crate) fn encode_cbor(row: &StorageSpec, object: &Object) -> Result<Bytes, CodecError> {
     let mut out = Vec::with_capacity(1024);
-    cbor::encode(row.message, object, &mut out)?;
+    cbor::encode(row.message, object, &mut out).map_err(CodecError::encoding)?;
     Ok(shrink(out))
 }
 

@@ -32,6 +32,7 @@ pub use scan::Scanner;
 pub use typed::{Decoded, decode, decode_within};
 pub(crate) use typed::{decode_leaf, zero};
 pub use unquote::RawString;
+pub(crate) use untyped::decode_verbatim;
 pub use untyped::{Outline, Untyped, decode_outline, decode_untyped, decode_untyped_within};
 
 /// Maximum nesting depth of JSON (Go's limit); deeper input is a syntax error.

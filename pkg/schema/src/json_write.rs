@@ -23,8 +23,8 @@ pub use untyped::untyped;
 
 use crate::table::Message;
 
-/// Maximum nesting depth of a typed tree.
-pub const DEPTH_MAX: usize = crate::proto::DEPTH_MAX;
+/// Maximum nesting depth of the structs of a tree. No tree has more levels.
+pub const DEPTH_MAX: usize = crate::json::TREE_DEPTH_MAX;
 
 /// Reason for a value that cannot be encoded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -40,9 +40,21 @@ pub enum Error {
         /// The syntax error of the value.
         reason: RawError,
     },
-    /// Structs nest deeper than [`DEPTH_MAX`].
-    #[error("json: structs nest deeper than {DEPTH_MAX} levels")]
+    /// Structs, or a tree with its verbatim JSON, nest deeper than [`DEPTH_MAX`].
+    #[error("json: values nest deeper than {DEPTH_MAX} levels")]
     TooDeep,
+    /// A raw value would take too much memory as a tree.
+    #[error(transparent)]
+    NoRoom(#[from] crate::memory::BudgetExceeded),
+    /// A raw value that cannot be decoded.
+    #[error("json: error calling UnmarshalJSON for type {type_name}: {reason}")]
+    Decode {
+        /// The Go type that holds the value.
+        type_name: &'static str,
+        /// The cause.
+        #[source]
+        reason: Box<crate::json::Error>,
+    },
     /// The tree has a value that the field cannot hold.
     #[error("field {field:?} does not hold {expected}")]
     Tree {

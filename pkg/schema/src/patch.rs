@@ -44,6 +44,16 @@ pub enum Error {
     Failed(String),
 }
 
+impl From<json_write::Error> for Error {
+    fn from(error: json_write::Error) -> Self {
+        match error {
+            json_write::Error::TooDeep => Error::DoesNotApply(error.to_string()),
+            json_write::Error::NoRoom(error) => Error::TooLarge(error.to_string()),
+            error => Error::Failed(error.to_string()),
+        }
+    }
+}
+
 /// Converts a value to an object, as if its text were decoded. An owned value is dropped before the object is
 /// built, because both can be large.
 ///
@@ -62,7 +72,7 @@ pub fn collapse(message: &'static Message, value: impl Borrow<Value>) -> Result<
 /// The object contains invalid verbatim JSON, or is nested too deeply.
 pub fn text(message: &'static Message, object: &Object) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
-    json_write::encode(message, object, &mut text).map_err(|error| Error::Failed(error.to_string()))?;
+    json_write::encode(message, object, &mut text)?;
     Ok(text)
 }
 
@@ -96,6 +106,8 @@ fn mismatch(start: u8, go_type: &'static str) -> json::Error {
     }))
 }
 
+#[cfg(test)]
+mod depth;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

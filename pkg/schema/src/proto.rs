@@ -81,8 +81,9 @@ pub enum Error {
         /// Go name of the field.
         field: Cow<'static, str>,
     },
-    /// Messages nest deeper than [`DEPTH_MAX`].
-    #[error("proto: messages nest deeper than {DEPTH_MAX} levels")]
+    /// Messages nest deeper than [`DEPTH_MAX`], or their tree deeper than
+    /// [`TREE_DEPTH_MAX`](crate::json::TREE_DEPTH_MAX).
+    #[error("proto: messages nest too deeply")]
     TooDeep,
     /// Longer than [`SIZE_MAX`].
     #[error("proto: message is longer than {SIZE_MAX} bytes")]

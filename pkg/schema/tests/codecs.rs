@@ -17,6 +17,8 @@ mod cbor;
 mod fixtures;
 #[path = "codecs/mutations.rs"]
 mod mutations;
+#[path = "codecs/nesting.rs"]
+mod nesting;
 #[path = "../testdata/files.rs"]
 mod testdata;
 #[path = "codecs/wire.rs"]

@@ -95,7 +95,7 @@ fn test_modules(module: &Module, code: &str) -> Vec<Module> {
 }
 
 /// Returns the code before its inline module of tests, which comes last.
-fn without_tests(code: &str) -> &str {
+pub(crate) fn without_tests(code: &str) -> &str {
     let inline = test_items(code).find(|(_, item)| {
         item.strip_prefix("mod ").is_some_and(|rest| rest.trim_start_matches(is_word).starts_with(" {"))
     });
@@ -168,9 +168,9 @@ fn target(from: &Module, path: &Module, modules: &BTreeMap<Module, &str>) -> Opt
     Some(base)
 }
 
-/// Returns the sets of two or more modules that reach each other.
-fn components(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<BTreeSet<Module>> {
-    let reached = |from: &Module| {
+/// Returns the sets of two or more nodes that reach each other.
+pub(crate) fn components<T: Ord + Clone>(edges: &BTreeMap<T, BTreeSet<T>>) -> BTreeSet<BTreeSet<T>> {
+    let reached = |from: &T| {
         let mut seen = BTreeSet::new();
         let mut open = vec![from.clone()];
         while let Some(module) = open.pop() {
@@ -182,10 +182,9 @@ fn components(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<BTreeSet<M
         }
         seen
     };
-    let reached: BTreeMap<&Module, BTreeSet<Module>> =
-        edges.keys().map(|from| (from, reached(from))).collect();
-    let back = |from: &Module, to: &Module| reached.get(to).is_some_and(|all| all.contains(from));
-    let component = |(from, all): (&&Module, &BTreeSet<Module>)| -> BTreeSet<Module> {
+    let reached: BTreeMap<&T, BTreeSet<T>> = edges.keys().map(|from| (from, reached(from))).collect();
+    let back = |from: &T, to: &T| reached.get(to).is_some_and(|all| all.contains(from));
+    let component = |(from, all): (&&T, &BTreeSet<T>)| -> BTreeSet<T> {
         all.iter().filter(|to| back(from, to)).cloned().collect()
     };
     reached.iter().map(component).filter(|component| component.len() > 1).collect()

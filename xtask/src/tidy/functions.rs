@@ -1,6 +1,8 @@
 //! Finds the extent of functions without a parser: comments and literals are blanked out, then braces are
 //! matched.
 
+use std::ops::Range;
+
 /// A function and its number of lines, from `fn` to its last brace.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Function {
@@ -8,6 +10,8 @@ pub(crate) struct Function {
     /// Line number of `fn`, from 1.
     pub(crate) line: usize,
     pub(crate) lines: usize,
+    /// Range of bytes from the name to the last brace.
+    pub(crate) range: Range<usize>,
 }
 
 /// Returns all functions with a body, including nested ones.
@@ -25,13 +29,13 @@ pub(crate) fn functions(source: &str) -> Vec<Function> {
         }
         if let Some(end) = body_end(&code[from..]).map(|end| from + end) {
             let line = 1 + count(&code[..at]);
-            found.push(Function { name, line, lines: 1 + count(&code[at..end]) });
+            found.push(Function { name, line, lines: 1 + count(&code[at..end]), range: from..end });
         }
     }
     found
 }
 
-fn is_word(byte: u8) -> bool {
+pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
@@ -62,7 +66,7 @@ fn body_end(code: &str) -> Option<usize> {
 }
 
 /// Replaces comments, strings and characters with spaces of the same length; lines stay.
-fn blank(source: &str) -> String {
+pub(crate) fn blank(source: &str) -> String {
     let bytes = source.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -76,7 +76,7 @@ impl JsonConverter {
                 }
                 Json::Object(object)
             }
-            Value::Preserved(json) => json.clone(),
+            Value::Preserved(json) => self.value(Value::tree(json), depth)?,
             Value::Error(why) => return Err(JsonError::Value(why.to_owned())),
             Value::Duration(_) | Value::Timestamp(_) | Value::Type(_) | Value::Opaque(_) => {
                 text(value).into()
@@ -129,13 +129,14 @@ pub(super) fn check_types(value: Value<'_>) -> Result<(), TypeMismatch> {
     let Value::Opaque(Opaque::Object { type_name, .. }) = value else { return Ok(()) };
     let mut mismatches = String::new();
     let mut left = VALUES_MAX;
-    check(value, &mut (*type_name).to_owned(), &mut mismatches, &mut left);
+    check(value, &mut (*type_name).to_owned(), &mut mismatches, &mut left, 1);
     if mismatches.is_empty() { Ok(()) } else { Err(TypeMismatch(mismatches)) }
 }
 
-fn check(value: Value<'_>, path: &mut String, mismatches: &mut String, left: &mut usize) {
+/// Returns without a result for values that the converter rejects.
+fn check(value: Value<'_>, path: &mut String, mismatches: &mut String, left: &mut usize, depth: usize) {
     *left = left.saturating_sub(1);
-    if *left == 0 || path.len() > 64 * 1024 {
+    if *left == 0 || depth > DEPTH_MAX || path.len() > 64 * 1024 {
         return;
     }
     match value {
@@ -154,17 +155,32 @@ fn check(value: Value<'_>, path: &mut String, mismatches: &mut String, left: &mu
                 let length = path.len();
                 path.push('.');
                 path.push_str(name);
-                check(*field, path, mismatches, left);
+                check(*field, path, mismatches, left, depth + 1);
                 path.truncate(length);
             }
         }
         // Values from the host contain no objects constructed by expressions.
         Value::List(list @ (List::Values(_) | List::Growing(_) | List::Concat(_))) => {
-            list.iter().for_each(|item| check(item, path, mismatches, left));
+            list.iter().for_each(|item| check(item, path, mismatches, left, depth + 1));
         }
         Value::Map(map @ Map::Growing(_)) => {
-            map.iter().for_each(|(_, item)| check(item, path, mismatches, left));
+            map.iter().for_each(|(_, item)| check(item, path, mismatches, left, depth + 1));
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preserved_data_is_bounded() {
+        let nested = |levels| (0..levels).fold(Json::Null, |inner, _| Json::Array(vec![inner]));
+        let convert = |json: &Json| JsonConverter::new().json(Value::Preserved(json));
+        let fits = nested(DEPTH_MAX - 1);
+        assert_eq!(convert(&fits), Ok(fits.clone()));
+        assert_eq!(convert(&nested(DEPTH_MAX)), Err(JsonError::TooDeep));
+        assert_eq!(convert(&Json::Array(vec![Json::Null; VALUES_MAX])), Err(JsonError::TooLarge));
     }
 }

@@ -257,7 +257,7 @@ impl CustomVersion {
             deprecated: None,
             schema_text,
             status: subresources.is_some_and(|all| all.contains_key("status")),
-            scale: subresources.and_then(|all| child(all, "scale")).map(ScalePaths::read),
+            scale: subresources.and_then(|all| child(all, "scale")).and_then(ScalePaths::read),
             columns: columns.map(PrinterColumn::read).collect(),
             selectable: selectable.map(path).collect(),
             preserve_unknown_fields: false,
@@ -326,16 +326,27 @@ fn read(text: &[u8]) -> Option<Value> {
 }
 
 impl ScalePaths {
-    fn read(scale: &Object) -> Self {
-        let path = |name: &str| -> Vec<String> {
-            text(scale, name).trim_start_matches('.').split('.').map(str::to_owned).collect()
+    /// Maximum number of steps of a path. A write of replicas creates the objects on their path, and no object
+    /// may be nested deeper.
+    pub const STEPS_MAX: usize = json::TREE_DEPTH_MAX;
+
+    /// Returns the member names of a path such as `.spec.replicas`.
+    pub fn steps(path: &str) -> impl Iterator<Item = &str> {
+        path.trim_start_matches('.').split('.')
+    }
+
+    /// Returns `None` if a path is too long, which validation rejects but another server may have stored.
+    fn read(scale: &Object) -> Option<Self> {
+        let path = |name: &str| -> Option<Vec<String>> {
+            let steps: Vec<String> = Self::steps(text(scale, name)).map(str::to_owned).collect();
+            (steps.len() <= Self::STEPS_MAX).then_some(steps)
         };
-        let selector = !text(scale, "labelSelectorPath").is_empty();
-        ScalePaths {
-            spec_replicas: path("specReplicasPath"),
-            status_replicas: path("statusReplicasPath"),
-            selector: selector.then(|| path("labelSelectorPath")),
-        }
+        let selects = !text(scale, "labelSelectorPath").is_empty();
+        Some(ScalePaths {
+            spec_replicas: path("specReplicasPath")?,
+            status_replicas: path("statusReplicasPath")?,
+            selector: if selects { Some(path("labelSelectorPath")?) } else { None },
+        })
     }
 
     /// Returns the replicas at a path, or `None` if absent.

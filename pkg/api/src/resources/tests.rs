@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use jsontree::json;
 use schema::json;
 
-use super::custom::{CustomKind, Names, SchemaText};
+use super::custom::{CustomKind, Names, ScalePaths, SchemaText};
 use super::*;
 
 #[test]
@@ -149,5 +150,16 @@ fn skipped_schema_is_parsed_on_demand() {
         assert!(v1.rules().is_some());
         // An invalid value in place of a schema does not refer to a text.
         assert!(v2.schema().is_none() && v2.rules().is_none());
+    }
+}
+
+#[test]
+fn scale_with_endless_path_is_not_served() {
+    for (steps, served) in [(ScalePaths::STEPS_MAX, true), (ScalePaths::STEPS_MAX + 1, false)] {
+        let scale = json!({"specReplicasPath": ".a".repeat(steps), "statusReplicasPath": ".status.b"});
+        let spec = json!({"group": "g", "versions": [{"name": "v1", "subresources": {"scale": scale}}]});
+        let names = Names::default();
+        let kind = CustomKind::of_stored(spec.as_object().unwrap(), &|_| None, &names, false, 36);
+        assert_eq!(kind.versions.first().unwrap().scale.is_some(), served, "{steps}");
     }
 }

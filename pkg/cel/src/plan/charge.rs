@@ -53,11 +53,11 @@ fn size(value: Value<'_>) -> u64 {
 }
 
 /// cel-go's own size looks through optional values.
-fn inner_size(value: Value<'_>) -> u64 {
-    match value {
-        Value::Optional(Some(value)) => inner_size(*value),
-        value => size(value),
+fn inner_size(mut value: Value<'_>) -> u64 {
+    while let Value::Optional(Some(inner)) = value {
+        value = *inner;
     }
+    size(value)
 }
 
 fn scaled(size: u64, factor: f64) -> u64 {

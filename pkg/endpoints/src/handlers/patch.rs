@@ -190,7 +190,7 @@ fn edit(
     let text = patch::text(endpoint.message, current).map_err(error_response)?;
     let patched = match patch {
         Patch::Json(patch) => patch.apply(&text).map_err(error_response)?,
-        Patch::Merge(patch) => patch.apply(&text),
+        Patch::Merge(patch) => patch.apply(&text).map_err(error_response)?,
         Patch::StrategicMerge(_) => text,
     };
     let decoded = body::decode_patched(&patched, ExpectedType::of(endpoint));

@@ -8,6 +8,9 @@ pub enum ConvertError {
     /// The version does not exist. Managers with fields of this version are dropped.
     #[error("no such version")]
     Missing,
+    /// With its verbatim JSON, the object exceeds a limit of depth or memory.
+    #[error("{0}")]
+    Limit(String),
     /// Any other failure, with upstream's text.
     #[error("{0}")]
     Failed(String),

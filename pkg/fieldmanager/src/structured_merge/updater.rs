@@ -200,9 +200,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         let convert = |value, what| match self.0.convert(value, from, to) {
             Ok(value) => Ok(Some(value)),
             Err(ConvertError::Missing) => Ok(None),
-            Err(ConvertError::Failed(text)) => {
-                Err(UpdateError::new(format!("failed to convert {what} object: {text}")))
-            }
+            Err(error) => Err(UpdateError::new(format!("failed to convert {what} object: {error}"))),
         };
         let Some(old) = convert(old, "old")? else { return Ok(None) };
         let Some(new) = convert(new, "new")? else { return Ok(None) };

@@ -23,8 +23,9 @@ fuzz_target!(|data: &[u8]| {
             assert!(patched.len() <= limit);
             let _ = json::decode(message, &patched);
         }
-        if let Ok((patch, _)) = MergePatch::parse(patch, validates) {
-            let patched = patch.apply(&document);
+        if let Ok((patch, _)) = MergePatch::parse(patch, validates)
+            && let Ok(patched) = patch.apply(&document)
+        {
             assert!(patched.len() <= limit);
             let _ = json::decode(message, &patched);
         }

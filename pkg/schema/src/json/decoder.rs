@@ -17,7 +17,9 @@ pub(crate) struct Decoder<'a> {
     /// and their errors contain the enclosing struct.
     pub(super) nested_at: Option<usize>,
     /// The remaining memory budget.
-    pub(super) budget: DecodeBudget,
+    pub(super) room: DecodeBudget,
+    /// True if defaults may fill empty objects, which then count as structs.
+    pub(super) defaults: bool,
     /// The objects to skip in untyped values, if an outline is requested.
     pub(super) outline: Option<SkippedObjects>,
 }
@@ -34,7 +36,8 @@ impl<'a> Decoder<'a> {
             strict: Vec::new(),
             saved: None,
             nested_at: None,
-            budget: DecodeBudget::UNLIMITED,
+            room: DecodeBudget::UNLIMITED,
+            defaults: true,
             outline: None,
         }
     }

@@ -32,6 +32,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// A cursor at the start of a text that becomes part of a tree, inside `levels` objects and lists.
+    pub(super) fn inside(text: &'a [u8], levels: usize) -> Self {
+        Scanner { depth: levels, ..Scanner::new(text) }
+    }
+
     /// A cursor for skipping most of a text: strings are checked one by one.
     pub(crate) fn for_skipping(text: &'a [u8]) -> Self {
         Scanner { text, utf8: None, at: 0, depth: 0, stops: Stops::default() }

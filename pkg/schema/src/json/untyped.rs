@@ -40,6 +40,17 @@ pub fn decode_untyped_within(text: &[u8], budget: DecodeBudget) -> Result<Untype
     Decoder { budget, ..Decoder::new(text) }.decode_all()
 }
 
+/// Decodes verbatim JSON of a typed tree, where it is inside `levels` objects and lists. No defaults will fill
+/// it.
+///
+/// # Errors
+/// As for [`decode_untyped`].
+pub(crate) fn decode_verbatim(text: &[u8], levels: usize) -> Result<Value, Error> {
+    let room = DecodeBudget::of_body(text.len());
+    let decoder = Decoder { room, defaults: false, ..Decoder::at(Scanner::inside(text, levels)) };
+    decoder.decode_all().map(|untyped| untyped.value)
+}
+
 /// The result of [`decode_outline`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outline {
@@ -99,8 +110,8 @@ impl<'a> Decoder<'a> {
             first = false;
             self.untyped_member(name.text(), object)?;
         }
-        if object.is_empty() {
-            self.budget.structure()?;
+        if object.is_empty() && self.defaults {
+            self.room.structure()?;
         }
         Ok(())
     }

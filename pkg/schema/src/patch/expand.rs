@@ -6,27 +6,28 @@
 use jsontree::Value;
 
 use super::Error;
-use crate::json;
-use crate::json_write::{self, DEPTH_MAX, Error as WriteError, is_nil, left_out};
+use crate::json::{self, TREE_DEPTH_MAX};
+use crate::json_write::{self, Error as WriteError, is_nil, left_out};
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// The JSON value of an object, with verbatim JSON as values.
 ///
 /// # Errors
-/// The object contains invalid verbatim JSON or values of the wrong type, or is nested too deeply.
+/// [`Error::DoesNotApply`]: with its verbatim JSON, the object is nested deeper than [`TREE_DEPTH_MAX`].
+/// [`Error::TooLarge`]: a verbatim value would take too much memory. Invalid verbatim JSON, or values of the
+/// wrong type.
 pub fn expand(message: &'static Message, object: &Object) -> Result<Value, Error> {
-    structure(message, object, 1).map_err(|error| Error::Failed(error.to_string()))
+    structure(message, object, 1).map_err(Error::from)
 }
 
+/// Converts an object at a level; the outermost has level 1.
 pub(crate) fn structure(
     message: &'static Message,
     object: &Object,
-    depth: usize,
+    level: usize,
 ) -> Result<Value, WriteError> {
-    if depth > DEPTH_MAX {
-        return Err(WriteError::TooDeep);
-    }
+    let level = within(level)?;
     let mut members: Vec<(jsontree::Key, Value)> = Vec::with_capacity(object.len() + 4);
     // Both sides are sorted by name.
     let mut present = object.iter().peekable();
@@ -35,7 +36,7 @@ pub(crate) fn structure(
         while present.next_if(before).is_some() {}
         let value = present.next_if(|(name, _)| name.as_str() == member.name).map(|(_, value)| value);
         if !left_out(member.field, value) {
-            members.push((member.field.member.clone(), field_value(member.field, value, depth)?));
+            members.push((member.field.member.clone(), field_value(member.field, value, level)?));
         }
     }
     if message.type_meta {
@@ -58,15 +59,24 @@ pub(crate) fn structure(
     Ok(Value::Object(members.into_iter().collect()))
 }
 
-fn field_value(field: &'static Field, value: Option<&Value>, depth: usize) -> Result<Value, WriteError> {
+fn within(level: usize) -> Result<usize, WriteError> {
+    if level > TREE_DEPTH_MAX { Err(WriteError::TooDeep) } else { Ok(level) }
+}
+
+/// Converts a member of an object at `level`.
+fn field_value(field: &'static Field, value: Option<&Value>, level: usize) -> Result<Value, WriteError> {
     Ok(match (field.cardinality, value) {
         (Cardinality::One, value) if field.pointer && is_nil(field, value) => Value::Null,
-        (Cardinality::One, value) => element(field, value.unwrap_or(&Value::Null), depth)?,
+        (Cardinality::One, value) => element(field, value.unwrap_or(&Value::Null), level)?,
         (_, None | Some(Value::Null)) => Value::Null,
-        (Cardinality::List, Some(Value::Array(items))) => list(items, |item| element(field, item, depth))?,
+        (Cardinality::List, Some(Value::Array(items))) => {
+            let level = within(level + 1)?;
+            list(items, |item| element(field, item, level))?
+        }
         (Cardinality::Map, Some(Value::Object(members))) => {
+            let level = within(level + 1)?;
             let member =
-                |(name, value): (&jsontree::Key, &Value)| Ok((name.clone(), element(field, value, depth)?));
+                |(name, value): (&jsontree::Key, &Value)| Ok((name.clone(), element(field, value, level)?));
             Value::Object(members.iter().map(member).collect::<Result<_, WriteError>>()?)
         }
         (Cardinality::List, _) => return Err(tree_error(field, "a list")),
@@ -87,9 +97,9 @@ fn list(
 }
 
 /// A value of a field's element type; `null` is its zero value.
-fn element(field: &'static Field, value: &Value, depth: usize) -> Result<Value, WriteError> {
+fn element(field: &'static Field, value: &Value, level: usize) -> Result<Value, WriteError> {
     match (field.ty, value) {
-        (Type::Message(inner), value) => message(field, inner, value, depth),
+        (Type::Message(inner), value) => message(field, inner, value, level),
         (Type::Any, value) => any(value),
         (Type::String, Value::Null) => Ok(Value::from("")),
         (Type::Bytes, Value::Null) => Ok(Value::Null),
@@ -106,17 +116,17 @@ fn message(
     field: &'static Field,
     inner: &'static Message,
     value: &Value,
-    depth: usize,
+    level: usize,
 ) -> Result<Value, WriteError> {
     match (inner.shape, value) {
-        (Shape::Struct, Value::Object(members)) => structure(inner, members, depth + 1),
-        (Shape::Struct, Value::Null) => structure(inner, &Object::new(), depth + 1),
+        (Shape::Struct, Value::Object(members)) => structure(inner, members, level + 1),
+        (Shape::Struct, Value::Null) => structure(inner, &Object::new(), level + 1),
         (Shape::Wrapper, value) => match inner.fields.first() {
-            Some(items) => field_value(items, Some(value), depth + 1),
+            Some(items) => field_value(items, Some(value), level),
             None => Ok(Value::Null),
         },
         (Shape::FieldsV1 | Shape::RawExtension | Shape::Json | Shape::Unknown, Value::String(text)) => {
-            raw(inner, text)
+            raw(inner, text, level)
         }
         (Shape::Quantity, Value::Null) => Ok(Value::from("0")),
         (Shape::IntOrString, Value::Null) => Ok(Value::from(0)),
@@ -125,7 +135,7 @@ fn message(
         (_, Value::Null) => Ok(Value::Null),
         (Shape::SchemaOrBool, Value::Bool(_)) => Ok(value.clone()),
         (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, value) => {
-            schema_or(field, inner, value, depth)
+            schema_or(field, inner, value, level)
         }
         (Shape::IntOrString, Value::Number(number)) if number.is_i64() => Ok(value.clone()),
         (Shape::Quantity, Value::String(text)) => match apimachinery::quantity::canonicalize(text) {
@@ -144,27 +154,34 @@ fn schema_or(
     field: &'static Field,
     inner: &'static Message,
     value: &Value,
-    depth: usize,
+    level: usize,
 ) -> Result<Value, WriteError> {
     let or_bool = inner.shape == Shape::SchemaOrBool;
     match (value, inner.fields.get(usize::from(or_bool)), inner.fields.get(usize::from(!or_bool))) {
         (Value::Array(items), ..) if items.is_empty() => Ok(Value::Null),
-        (Value::Object(_), Some(schema), _) => element(schema, value, depth),
-        (Value::Array(_), _, Some(items)) if !or_bool => field_value(items, Some(value), depth),
-        _ => Err(tree_error(field, "a schema or its alternative")),
+        (Value::Object(_), Some(schema), _) => element(schema, value, level),
+        (Value::Array(_), _, Some(items)) if !or_bool => field_value(items, Some(value), level),
+        _ => Err(wrong(field, "a schema or its alternative")),
     }
 }
 
-/// Decodes verbatim JSON.
-fn raw(message: &'static Message, text: &str) -> Result<Value, WriteError> {
+/// Decodes verbatim JSON inside an object or list at `level`.
+fn raw(message: &'static Message, text: &str, level: usize) -> Result<Value, WriteError> {
     // The raw types for which Go treats empty as nil.
     if text.is_empty() && matches!(message.shape, Shape::FieldsV1 | Shape::Json) {
         return Ok(Value::Null);
     }
-    json::decode_untyped(text.as_bytes()).map(|untyped| untyped.value).map_err(|_| {
-        let reason = json_write::compact(text.as_bytes(), &mut Vec::new()).err();
-        // Valid JSON that cannot be decoded is nested too deeply, or has a number that is too large.
-        reason.map_or(WriteError::TooDeep, |reason| WriteError::Raw { type_name: message.go_name, reason })
+    json::decode_verbatim(text.as_bytes(), level).map_err(|error| match error {
+        json::Error::NoRoom(error) => error.into(),
+        error => {
+            let type_name = message.go_name;
+            match json_write::compact(text.as_bytes(), &mut Vec::new()) {
+                Err(reason) => WriteError::Raw { type_name, reason },
+                // The only syntax error in valid JSON is its depth.
+                Ok(()) if matches!(error, json::Error::Syntax(_)) => WriteError::TooDeep,
+                Ok(()) => WriteError::Decode { type_name, reason: Box::new(error) },
+            }
+        }
     })
 }
 

@@ -3,13 +3,11 @@
 
 use std::borrow::Cow;
 
-use apimachinery::strconv::atoi;
-
-use super::document::{Node, items, members};
+use super::document::{Document, MISSING, Node, OperationError, Place, items, members};
 use super::{Error, mismatch};
+use crate::json;
 use crate::json::scan::Scanner;
 use crate::json::unquote::RawString;
-use crate::json::{self, TREE_DEPTH_MAX};
 
 /// Maximum number of operations in a patch. Longer patches are rejected (413).
 pub const OPERATIONS_MAX: usize = 10_000;
@@ -63,13 +61,12 @@ impl<'t> JsonPatch<'t> {
     /// # Errors
     /// [`Error::DoesNotApply`] for the first operation that fails.
     pub fn apply(&self, document: &[u8]) -> Result<Vec<u8>, Error> {
-        let mut document = Node::Text(document);
-        document.open();
+        let mut document = Document::new(document);
         let mut copied = 0;
         self.0
             .iter()
             .try_for_each(|operation| operation.apply(&mut document, &mut copied))
-            .map_err(|error| Error::DoesNotApply(error.0))?;
+            .map_err(|error| Error::DoesNotApply(error.to_string()))?;
         Ok(document.text())
     }
 }
@@ -112,21 +109,8 @@ fn unquoted(text: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Error of an operation, in upstream's wording.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-struct OperationError(String);
-
-impl OperationError {
-    fn new(text: impl Into<String>) -> Self {
-        OperationError(text.into())
-    }
-}
-
-const MISSING: &str = "missing value";
-
 impl Operation<'_> {
-    fn apply<'d>(&'d self, document: &mut Node<'d>, copied: &mut usize) -> Result<(), OperationError> {
+    fn apply<'d>(&'d self, document: &mut Document<'d>, copied: &mut usize) -> Result<(), OperationError> {
         match self.op.as_deref() {
             Some("add") => self.add(document),
             Some("remove") => self.remove(document),
@@ -161,99 +145,72 @@ impl Operation<'_> {
         })
     }
 
-    fn add<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
+    fn add<'d>(&'d self, document: &mut Document<'d>) -> Result<(), OperationError> {
         let path = self.path("add")?;
-        let (parent, key) = find(document, path).ok_or_else(|| {
-            OperationError::new(format!(
-                "add operation does not apply: doc is missing path: \"{path}\": {MISSING}"
-            ))
-        })?;
-        insert(parent, key, self.value())
-            .map_err(|error| OperationError::new(format!("error in add for path: '{path}': {error}")))
+        let value = self.value();
+        find(document, path, value.height(), || {
+            format!("add operation does not apply: doc is missing path: \"{path}\"")
+        })?
+        .insert(value)
+        .map_err(|error| OperationError::new(format!("error in add for path: '{path}': {error}")))
     }
 
-    fn remove<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
+    fn remove(&self, document: &mut Document<'_>) -> Result<(), OperationError> {
         let path = self.path("remove")?;
-        let (parent, key) = find(document, path).ok_or_else(|| {
-            OperationError::new(format!(
-                "remove operation does not apply: doc is missing path: \"{path}\": {MISSING}"
-            ))
-        })?;
-        remove_child(parent, &key)
-            .map(drop)
-            .map_err(|error| OperationError::new(format!("error in remove for path: '{path}': {error}")))
+        find(document, path, 0, || {
+            format!("remove operation does not apply: doc is missing path: \"{path}\"")
+        })?
+        .take()
+        .map(drop)
+        .map_err(|error| OperationError::new(format!("error in remove for path: '{path}': {error}")))
     }
 
-    fn replace<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
+    fn replace<'d>(&'d self, document: &mut Document<'d>) -> Result<(), OperationError> {
         let path = self.path("replace")?;
+        let value = self.value();
         if path.is_empty() {
-            let mut value = self.value();
-            if !matches!(value.open(), Node::Object(_) | Node::List(_)) {
-                return Err(OperationError::new(
-                    "replace operation value must be object or array: %!w(<nil>)",
-                ));
-            }
-            *document = value;
-            return Ok(());
+            let replaced = document.replace(value);
+            let why = "replace operation value must be object or array: %!w(<nil>)";
+            return if replaced { Ok(()) } else { Err(OperationError::new(why)) };
         }
-        let (parent, key) = find(document, path).ok_or_else(|| {
-            OperationError::new(format!(
-                "replace operation does not apply: doc is missing path: {path}: {MISSING}"
-            ))
-        })?;
-        let missing = |_| {
+        find(document, path, value.height(), || {
+            format!("replace operation does not apply: doc is missing path: {path}")
+        })?
+        .replace(value)
+        .map_err(|_| {
             let text = format!("replace operation does not apply: doc is missing key: {path}: {MISSING}");
             OperationError::new(text)
-        };
-        match parent {
-            Node::List(items) => {
-                let at = index(items.len(), &key).map_err(missing)?;
-                if let Some(slot) = items.get_mut(at) {
-                    *slot = self.value();
-                }
-            }
-            Node::Object(members) => {
-                members.insert(key, self.value());
-            }
-            _ => {}
-        }
-        Ok(())
+        })
     }
 
-    fn r#move<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
+    fn r#move<'d>(&'d self, document: &mut Document<'d>) -> Result<(), OperationError> {
         let from = self.from("move")?;
-        let (parent, key) = find(document, from).ok_or_else(|| {
-            OperationError::new(format!(
-                "move operation does not apply: doc is missing from path: {from}: {MISSING}"
-            ))
+        let source = find(document, from, 0, || {
+            format!("move operation does not apply: doc is missing from path: {from}")
         })?;
-        let value = remove_child(parent, &key)
+        let key = source.key().to_owned();
+        let value = source
+            .take()
             .map_err(|error| OperationError::new(format!("error in move for path: '{key}': {error}")))?;
         let path = self.path("move")?;
-        let (parent, key) = find(document, path).ok_or_else(|| {
-            OperationError::new(format!(
-                "move operation does not apply: doc is missing destination path: {path}: {MISSING}"
-            ))
-        })?;
-        insert(parent, key, value)
-            .map_err(|error| OperationError::new(format!("error in move for path: '{path}': {error}")))
+        find(document, path, value.height(), || {
+            format!("move operation does not apply: doc is missing destination path: {path}")
+        })?
+        .insert(value)
+        .map_err(|error| OperationError::new(format!("error in move for path: '{path}': {error}")))
     }
 
-    fn copy<'d>(&'d self, document: &mut Node<'d>, copied: &mut usize) -> Result<(), OperationError> {
+    fn copy<'d>(&'d self, document: &mut Document<'d>, copied: &mut usize) -> Result<(), OperationError> {
         let from = self.from("copy")?;
-        let (parent, key) = find(document, from).ok_or_else(|| {
-            OperationError::new(format!(
-                "copy operation does not apply: doc is missing from path: {from}: {MISSING}"
-            ))
+        let source = find(document, from, 0, || {
+            format!("copy operation does not apply: doc is missing from path: {from}")
         })?;
-        let value = get_mut(parent, &key)
+        let value = source
+            .copy()
             .map_err(|error| OperationError::new(format!("error in copy for from: '{from}': {error}")))?;
-        let value = value.cloned().unwrap_or(Node::Null);
         let path = self.path("copy")?;
-        let (parent, key) = find(document, path).ok_or_else(|| {
-            OperationError::new(format!(
-                "copy operation does not apply: doc is missing destination path: {path}: {MISSING}"
-            ))
+        let target = find(document, path, value.height(), || {
+            format!("copy operation does not apply: doc is missing destination path: {path}")
         })?;
         *copied += value.text().len();
         if *copied > COPIED_LENGTH_MAX {
@@ -261,111 +218,38 @@ impl Operation<'_> {
                 "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {COPIED_LENGTH_MAX}"
             )));
         }
-        insert(parent, key, value)
+        target
+            .insert(value)
             .map_err(|error| OperationError::new(format!("error while adding value during copy: {error}")))
     }
 
-    fn test<'d>(&'d self, document: &mut Node<'d>) -> Result<(), OperationError> {
+    fn test(&self, document: &mut Document<'_>) -> Result<(), OperationError> {
         let path = self.path("test")?;
-        let failed = || Err(OperationError::new(format!("testing value {path} failed: test failed")));
-        if path.is_empty() {
-            return if document.is_equal(&mut self.value()) { Ok(()) } else { failed() };
-        }
-        let (parent, key) = find(document, path).ok_or_else(|| {
-            OperationError::new(format!("test operation does not apply: is missing path: {path}: {MISSING}"))
-        })?;
-        let value = get_mut(parent, &key)
-            .map_err(|error| OperationError::new(format!("error in test for path: '{path}': {error}")))?;
-        let same = match value {
-            Some(value) => value.is_equal(&mut self.value()),
-            None => self.value() == Node::Null,
+        let mut value = self.value();
+        let same = if path.is_empty() {
+            document.same(&mut value)
+        } else {
+            // The comparison parses as many levels of the document as the value has.
+            let below = value.nesting().min(Document::room_below(path));
+            find(document, path, below, || format!("test operation does not apply: is missing path: {path}"))?
+                .same(&mut value)
+                .map_err(|error| OperationError::new(format!("error in test for path: '{path}': {error}")))?
         };
-        if same { Ok(()) } else { failed() }
-    }
-}
-
-/// The collection that contains the last step of a path, and that step. The preceding steps must lead through
-/// objects and lists; their number is limited by the maximum depth of a tree.
-fn find<'n, 'd, 'p>(document: &'n mut Node<'d>, path: &'p str) -> Option<(&'n mut Node<'d>, Cow<'p, str>)> {
-    let (_, path) = path.split_once('/')?;
-    let (steps, last) = path.rsplit_once('/').map_or((None, path), |(steps, last)| (Some(steps), last));
-    let mut at = document;
-    for (depth, step) in steps.into_iter().flat_map(|steps| steps.split('/')).enumerate() {
-        if depth >= TREE_DEPTH_MAX {
-            return None;
-        }
-        let step = unescape(step);
-        at = match at {
-            Node::Object(members) => members.get_mut(step.as_ref())?,
-            Node::List(items) => {
-                let index = index(items.len(), &step).ok()?;
-                items.get_mut(index)?
-            }
-            _ => return None,
-        };
-        if !matches!(at.open(), Node::Object(_) | Node::List(_)) {
-            return None;
+        if same {
+            Ok(())
+        } else {
+            Err(OperationError::new(format!("testing value {path} failed: test failed")))
         }
     }
-    Some((at, unescape(last)))
 }
 
-fn unescape(step: &str) -> Cow<'_, str> {
-    if step.contains('~') { step.replace("~1", "/").replace("~0", "~").into() } else { step.into() }
-}
-
-/// The value at a key; `None` if an object does not have it.
-fn get_mut<'n, 'd>(parent: &'n mut Node<'d>, key: &str) -> Result<Option<&'n mut Node<'d>>, OperationError> {
-    match parent {
-        Node::List(items) => {
-            let at = index(items.len(), key)?;
-            Ok(items.get_mut(at))
-        }
-        Node::Object(members) => Ok(members.get_mut(key)),
-        _ => Ok(None),
-    }
-}
-
-fn remove_child<'d>(parent: &mut Node<'d>, key: &str) -> Result<Node<'d>, OperationError> {
-    match parent {
-        Node::List(items) => {
-            let at = index(items.len(), key)?;
-            Ok(items.remove(at).unwrap_or(Node::Null))
-        }
-        Node::Object(members) => members.remove(key).ok_or_else(|| {
-            OperationError::new(format!("Unable to remove nonexistent key: {key}: {MISSING}"))
-        }),
-        _ => Ok(Node::Null),
-    }
-}
-
-fn insert<'d>(parent: &mut Node<'d>, key: Cow<'d, str>, value: Node<'d>) -> Result<(), OperationError> {
-    match parent {
-        Node::List(items) if key == "-" => items.push(value),
-        Node::List(items) => {
-            let at = atoi(&key).map_err(|error| {
-                OperationError::new(format!("value was not a proper array index: '{key}': {error}"))
-            })?;
-            let at = resolve_index(items.len() + 1, at)?;
-            items.insert(at, value);
-        }
-        Node::Object(members) => {
-            members.insert(key, value);
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-/// Parses the index of an existing item.
-fn index(length: usize, key: &str) -> Result<usize, OperationError> {
-    resolve_index(length, atoi(key).map_err(|error| OperationError::new(error.to_string()))?)
-}
-
-/// An index below `length`; a negative one counts from the end.
-fn resolve_index(length: usize, index: i64) -> Result<usize, OperationError> {
-    let from_start = if index < 0 { index.checked_add_unsigned(length as u64) } else { Some(index) };
-    from_start.and_then(|at| usize::try_from(at).ok()).filter(|&at| at < length).ok_or_else(|| {
-        OperationError::new(format!("Unable to access invalid index: {index}: invalid index referenced"))
-    })
+/// Finds the place of a path for a value of this height. `missing` is upstream's text if there is none.
+fn find<'n, 'd, 'p>(
+    document: &'n mut Document<'d>,
+    path: &'p str,
+    height: usize,
+    missing: impl FnOnce() -> String,
+) -> Result<Place<'n, 'd, 'p>, OperationError> {
+    let place = document.place(path, height)?;
+    place.ok_or_else(|| OperationError::new(format!("{}: {MISSING}", missing())))
 }

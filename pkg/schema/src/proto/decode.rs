@@ -28,7 +28,8 @@ pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Object, Error> 
 /// As for [`decode`], or [`Error::BudgetExceeded`].
 pub fn decode_within(message: &'static Message, bytes: &[u8], budget: DecodeBudget) -> Result<Object, Error> {
     let mut object = Object::new();
-    match fields(message, bytes, &mut object, &mut Slots::with_budget(budget)) {
+    let mut slots = Slots::within(room);
+    match slots.open().and_then(|()| fields(message, bytes, &mut object, &mut slots)) {
         Ok(()) => Ok(object),
         Err(error @ Error::BudgetExceeded(_)) => Err(error),
         Err(error) => Err(first_error::first(message, bytes).unwrap_or(error)),
@@ -106,6 +107,7 @@ fn is_zero(field: &Field, value: &Value) -> bool {
 }
 
 fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Result<Value, Error> {
+    slots.open()?;
     slots.budget.items(slot.count())?;
     let mut values = Vec::with_capacity(slot.count());
     each(field, slot.region(raw), |reader, wire_type| {
@@ -133,10 +135,12 @@ fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Res
         }
         Ok::<(), Error>(())
     })?;
+    slots.close();
     Ok(Value::Array(values))
 }
 
 fn map(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Result<Value, Error> {
+    slots.open()?;
     let mut members = Object::new();
     each(field, slot.region(raw), |reader, _| {
         let (name, value) = entry(reader.bytes()?)?;
@@ -148,6 +152,7 @@ fn map(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Resu
         }
         Ok::<(), Error>(())
     })?;
+    slots.close();
     Ok(Value::Object(members))
 }
 
@@ -186,9 +191,12 @@ fn element(
         Shape::Time | Shape::MicroTime => time(message, payload, slots)?,
         Shape::Quantity => quantity(message, payload, slots)?,
         Shape::Struct => {
+            slots.open()?;
             *place = Value::Object(Object::new());
             let Value::Object(members) = place else { return Ok(()) };
-            return fields(message, payload, members, slots);
+            fields(message, payload, members, slots)?;
+            slots.close();
+            return Ok(());
         }
         shape => {
             let mut members = Object::new();

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::names::field_name;
 use super::wire::{BYTES, Key, Reader, VARINT};
 use super::{DEPTH_MAX, Error, SIZE_MAX};
+use crate::json::TREE_DEPTH_MAX;
 use crate::memory::DecodeBudget;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
@@ -92,6 +93,8 @@ pub(crate) struct Slots {
     depth: usize,
     /// The remaining memory budget of the tree.
     pub(super) budget: DecodeBudget,
+    /// Open objects and lists of the tree.
+    levels: usize,
 }
 
 /// A message's slots in [`Slots`].
@@ -109,6 +112,21 @@ impl Slots {
     /// Slots for a walk that builds a tree.
     pub(super) fn with_budget(budget: DecodeBudget) -> Self {
         Slots { budget, ..Slots::default() }
+    }
+
+    /// Opens an object or a list of the tree. The walk ends with an error, or closes it.
+    #[inline]
+    pub(super) fn open(&mut self) -> Result<(), Error> {
+        if self.levels == TREE_DEPTH_MAX {
+            return Err(Error::TooDeep);
+        }
+        self.levels += 1;
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn close(&mut self) {
+        self.levels -= 1;
     }
 
     /// Scans a message and keeps its slots until [`Slots::leave`].

@@ -1,5 +1,6 @@
 //! Malformed and unusual protobuf: the codecs agree on it, and none of them panics.
 
+use schema::json::TREE_DEPTH_MAX;
 use schema::json_write;
 use schema::proto::{self, Envelope, is_canonical};
 use schema::table::Message;
@@ -187,13 +188,23 @@ fn envelopes_never_panic() {
     }
 }
 
-/// Nested schemas of the given depth.
+/// Nested schemas (`not`) of the given depth.
 fn nested(depth: usize) -> Vec<u8> {
+    within([0xe2, 0x01], depth)
+}
+
+/// Nested lists of schemas (`allOf`): two levels of a tree each.
+fn lists(depth: usize) -> Vec<u8> {
+    within([0xca, 0x01], depth)
+}
+
+/// Nests a message in a field of itself, by the field's key.
+fn within(key: [u8; 2], depth: usize) -> Vec<u8> {
     let mut raw = Vec::new();
     for _ in 0..depth {
         let mut outer = Vec::new();
         let mut len = raw.len();
-        outer.extend_from_slice(&[0xe2, 0x01]);
+        outer.extend_from_slice(&key);
         while len >= 0x80 {
             outer.push(len as u8 | 0x80);
             len >>= 7;
@@ -208,8 +219,8 @@ fn nested(depth: usize) -> Vec<u8> {
 #[test]
 fn deep_nesting_is_an_error() {
     let schema = &schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_JSONSCHEMAPROPS;
-    // A worker's stack size; debug frames are several times larger than release frames.
-    let worker = std::thread::Builder::new().stack_size(2 << 20);
+    // A small part of a worker's stack; debug frames are several times larger than release frames.
+    let worker = std::thread::Builder::new().stack_size(1 << 20);
     let body = move || {
         let deep = nested(proto::DEPTH_MAX + 1);
         assert_eq!(proto::decode(schema, &deep), Err(proto::Error::TooDeep));
@@ -217,6 +228,9 @@ fn deep_nesting_is_an_error() {
         assert!(!is_canonical(schema, &deep));
         let fits = nested(proto::DEPTH_MAX - 1);
         assert!(check("nested schema", schema, &fits));
+        let tree = |levels| proto::decode(schema, &lists(levels)).map(drop);
+        assert_eq!(tree(TREE_DEPTH_MAX / 2 - 1), Ok(()));
+        assert_eq!(tree(TREE_DEPTH_MAX / 2), Err(proto::Error::TooDeep));
     };
     worker.spawn(body).unwrap().join().unwrap();
 }

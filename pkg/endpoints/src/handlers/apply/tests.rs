@@ -54,3 +54,17 @@ async fn apply_needs_field_manager() {
     let answer = client.patch(&path(""), APPLY, &configuration("v")).await;
     assert_eq!(answer.code_and_reason(), (422, "Invalid".to_owned()));
 }
+
+#[tokio::test]
+async fn many_keys_can_be_applied_and_patched() {
+    let client = Client::start().await;
+    let mut many = configuration("v");
+    many["data"] = (0..50_000).map(|key| (format!("k{key}"), "")).collect();
+    let applied = client.patch(&path("fieldManager=m"), APPLY, &many).await;
+    assert_eq!(applied.code, 201);
+    many["data"]["k0"] = "w".into();
+    assert_eq!(client.patch(&path("fieldManager=m"), APPLY, &many).await.code, 200);
+    let strategic = "application/strategic-merge-patch+json";
+    let patched = client.patch(&path(""), strategic, &json!({"data": {"k1": "w"}})).await;
+    assert_eq!(patched.code, 200);
+}

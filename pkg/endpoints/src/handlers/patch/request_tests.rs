@@ -34,6 +34,23 @@ async fn failed_test_operation_is_unprocessable() {
 }
 
 #[tokio::test]
+async fn endlessly_nesting_patch_is_unprocessable() {
+    let client = Client::start().await;
+    client.config_map("a", "x").await;
+    let value = (0..100).fold(json!({}), |inner, _| json!({"a": inner}));
+    let bottom = format!("/metadata/y{}/a", "/a".repeat(100));
+    let mut operations = vec![json!({"op": "add", "path": "/metadata/x", "value": {}})];
+    for _ in 0..550 {
+        operations.push(json!({"op": "add", "path": "/metadata/y", "value": value}));
+        operations.push(json!({"op": "move", "from": "/metadata/x", "path": bottom}));
+        operations.push(json!({"op": "move", "from": "/metadata/y", "path": "/metadata/x"}));
+    }
+    let path = format!("{CONFIG_MAPS}/a?dryRun=All");
+    let answer = client.patch(&path, JSON_PATCH, &json!(operations)).await;
+    assert_eq!(answer.failure(), (422, "Invalid".to_owned()));
+}
+
+#[tokio::test]
 async fn patch_of_missing_object_is_not_found() {
     let client = Client::start().await;
     let answer = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &json!({})).await;

@@ -15,7 +15,34 @@ pub(super) const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
 /// Returns the reason why a schema cannot be converted to a structural one: it has unsupported members.
-pub(super) fn rejection_reason(schema: &Object) -> Option<String> {
+pub(super) fn refusal(schema: &Object) -> Option<String> {
+    // Small stack frames: schemas nest up to 400 levels.
+    unsupported_member(schema)
+        .or_else(|| first_refusal(junctors(schema)))
+        .or_else(|| unsupported_value(schema))
+        .or_else(|| first_refusal(value_schemas(schema)))
+}
+
+fn first_refusal(schemas: Vec<&Object>) -> Option<String> {
+    for schema in schemas {
+        if let Some(found) = refusal(schema) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+fn junctors(schema: &Object) -> Vec<&Object> {
+    ["not", "allOf", "anyOf", "oneOf"].into_iter().flat_map(|member| schemas(schema, member)).collect()
+}
+
+fn value_schemas(schema: &Object) -> Vec<&Object> {
+    let items = child(schema, "items").into_iter();
+    let properties = named(schema, "properties").map(|(_, property)| property);
+    items.chain(properties).chain(child(schema, "additionalProperties")).collect()
+}
+
+fn unsupported_member(schema: &Object) -> Option<String> {
     for member in
         ["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"]
     {
@@ -29,19 +56,15 @@ pub(super) fn rejection_reason(schema: &Object) -> Option<String> {
             return Some(format!("OpenAPIV3Schema '{member}' is not supported"));
         }
     }
-    let junctors = ["not", "allOf", "anyOf", "oneOf"].into_iter().flat_map(|member| schemas(schema, member));
-    if let Some(found) = junctors.filter_map(rejection_reason).next() {
-        return Some(found);
-    }
+    None
+}
+
+fn unsupported_value(schema: &Object) -> Option<String> {
     if maybe_flag(schema, PRESERVE) == Some(false) {
         return Some(format!("internal error: '{PRESERVE}' must be true or undefined"));
     }
-    if !list(schema, "items").is_empty() {
-        return Some("OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned());
-    }
-    let items = child(schema, "items").into_iter();
-    let properties = map_entries(schema, "properties").map(|(_, property)| property);
-    items.chain(properties).chain(child(schema, "additionalProperties")).find_map(rejection_reason)
+    let is_array = !list(schema, "items").is_empty();
+    is_array.then(|| "OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned())
 }
 
 pub(super) fn is_structural(schema: &Object) -> bool {

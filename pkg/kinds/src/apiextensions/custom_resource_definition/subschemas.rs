@@ -28,10 +28,17 @@ pub(super) fn roots(spec: &Object) -> impl Iterator<Item = &Object> {
 }
 
 fn any(schema: &Object, holds: &dyn Fn(&Object) -> bool) -> bool {
-    let direct = DIRECT.iter().flat_map(|member| schemas(schema, member));
-    let named = SCHEMA_MAPS.iter().filter_map(|member| child(schema, member));
-    let named = named.flat_map(|schemas| schemas.values().filter_map(Value::as_object));
-    holds(schema) || direct.chain(named).any(|schema| any(schema, holds))
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
+        if holds(schema) {
+            return true;
+        }
+        let direct = DIRECT.iter().flat_map(|member| schemas(schema, member));
+        let named = NAMED.iter().filter_map(|member| child(schema, member));
+        let named = named.flat_map(|schemas| schemas.values().filter_map(Value::as_object));
+        open.extend(direct.chain(named));
+    }
+    false
 }
 
 /// Iterates over the schemas of a member with one schema or a list.

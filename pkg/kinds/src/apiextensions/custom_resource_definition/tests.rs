@@ -170,6 +170,12 @@ fn columns_subresources_and_selectable_fields_are_paths() {
             "spec.subresources.scale.labelSelectorPath: Invalid value: \"x\": must be",
         ],
     );
+    let long = format!(".spec{}", ".a".repeat(400));
+    let scale = json!({"scale": {"specReplicasPath": long, "statusReplicasPath": ".status.b"}});
+    check(
+        json!({"/spec/subresources": scale}),
+        &["spec.subresources.scale.specReplicasPath: Too many: 401: must have at most 400 items"],
+    );
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "object"}}});
     let fields = json!([{"jsonPath": ".a"}, {"jsonPath": ".a"}, {"jsonPath": ".b"}, {"jsonPath": ".c"}, {"jsonPath": "['a']"}]);
     check(

@@ -3,6 +3,7 @@
 use super::validation_rules::{SELECTABLE_FIELDS_MAX, ValidationRules};
 use super::{schema, structural};
 use ::schema::object::Object;
+use api::resources::custom::ScalePaths;
 use api::tree::{child, children, flag, is_set, list, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::is_printable;
@@ -85,6 +86,10 @@ pub(super) fn subresources(path: &Path<'_>, holder: &Object, errors: &mut ErrorL
             }
         } else if json_path(&path, value, errors) && !prefixes.iter().any(|it| value.starts_with(it)) {
             errors.push(Error::invalid(&path, value, detail));
+        }
+        let steps = ScalePaths::steps(value).count();
+        if steps > ScalePaths::STEPS_MAX {
+            errors.push(Error::too_many(&path, Some(steps), Some(ScalePaths::STEPS_MAX)));
         }
     }
 }

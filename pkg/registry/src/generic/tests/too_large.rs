@@ -50,3 +50,14 @@ async fn managed_fields_are_dropped_if_too_large() {
     let (code, _, text) = failure(applied);
     assert_eq!((code, &*text), (500, "etcdserver: request is too large"));
 }
+
+#[test]
+fn too_deep_object_is_a_bad_request() {
+    let nested = (0..schema::proto::DEPTH_MAX).fold(json!({}), |inner, _| json!({"not": inner}));
+    let versions = json!([{"name": "v1", "schema": {"openAPIV3Schema": nested}}]);
+    let definition = json!({"spec": {"versions": versions}});
+    let row = api::resources::find("apiextensions.k8s.io", "v1", "customresourcedefinitions", "").unwrap();
+    let encoded = codec::encode(row.storage.as_ref().unwrap(), definition.as_object().unwrap());
+    let status: Box<Status> = encoded.unwrap_err().into();
+    assert_eq!((status.code, &*status.message), (400, "the object is nested too deeply"));
+}
