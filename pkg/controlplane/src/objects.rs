@@ -68,7 +68,8 @@ impl StoredObjects {
         {
             return Ok(Arc::clone(object));
         }
-        let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("the resource has no storage"))?;
+        let storage =
+            row.storage.as_ref().ok_or_else(|| Status::internal_error("the resource has no storage"))?;
         let stored = StoredRef::element(element);
         let object = Arc::new(codec::decode(storage, stored)?);
         if stored.value.len() <= CACHE_BYTES_MAX {

@@ -77,7 +77,8 @@ impl StoredParams {
         {
             return Ok(Param { object: Arc::clone(object), message: row.message });
         }
-        let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("the resource has no storage"))?;
+        let storage =
+            row.storage.as_ref().ok_or_else(|| Status::internal_error("the resource has no storage"))?;
         let stored = StoredRef::element(element);
         let length = stored.value.len();
         let object = codec::decode(storage, stored)?;

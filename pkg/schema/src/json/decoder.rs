@@ -17,7 +17,7 @@ pub(crate) struct Decoder<'a> {
     /// and their errors contain the enclosing struct.
     pub(super) nested_at: Option<usize>,
     /// The remaining memory budget.
-    pub(super) room: DecodeBudget,
+    pub(super) budget: DecodeBudget,
     /// True if defaults may fill empty objects, which then count as structs.
     pub(super) defaults: bool,
     /// The objects to skip in untyped values, if an outline is requested.
@@ -36,7 +36,7 @@ impl<'a> Decoder<'a> {
             strict: Vec::new(),
             saved: None,
             nested_at: None,
-            room: DecodeBudget::UNLIMITED,
+            budget: DecodeBudget::UNLIMITED,
             defaults: true,
             outline: None,
         }

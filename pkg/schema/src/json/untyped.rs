@@ -46,8 +46,8 @@ pub fn decode_untyped_within(text: &[u8], budget: DecodeBudget) -> Result<Untype
 /// # Errors
 /// As for [`decode_untyped`].
 pub(crate) fn decode_verbatim(text: &[u8], levels: usize) -> Result<Value, Error> {
-    let room = DecodeBudget::of_body(text.len());
-    let decoder = Decoder { room, defaults: false, ..Decoder::at(Scanner::inside(text, levels)) };
+    let budget = DecodeBudget::of_body(text.len());
+    let decoder = Decoder { budget, defaults: false, ..Decoder::at(Scanner::inside(text, levels)) };
     decoder.decode_all().map(|untyped| untyped.value)
 }
 
@@ -111,7 +111,7 @@ impl<'a> Decoder<'a> {
             self.untyped_member(name.text(), object)?;
         }
         if object.is_empty() && self.defaults {
-            self.room.structure()?;
+            self.budget.structure()?;
         }
         Ok(())
     }

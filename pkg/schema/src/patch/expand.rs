@@ -161,7 +161,7 @@ fn schema_or(
         (Value::Array(items), ..) if items.is_empty() => Ok(Value::Null),
         (Value::Object(_), Some(schema), _) => element(schema, value, level),
         (Value::Array(_), _, Some(items)) if !or_bool => field_value(items, Some(value), level),
-        _ => Err(wrong(field, "a schema or its alternative")),
+        _ => Err(tree_error(field, "a schema or its alternative")),
     }
 }
 
@@ -172,7 +172,7 @@ fn raw(message: &'static Message, text: &str, level: usize) -> Result<Value, Wri
         return Ok(Value::Null);
     }
     json::decode_verbatim(text.as_bytes(), level).map_err(|error| match error {
-        json::Error::NoRoom(error) => error.into(),
+        json::Error::BudgetExceeded(error) => error.into(),
         error => {
             let type_name = message.go_name;
             match json_write::compact(text.as_bytes(), &mut Vec::new()) {

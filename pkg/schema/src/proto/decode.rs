@@ -28,7 +28,7 @@ pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Object, Error> 
 /// As for [`decode`], or [`Error::BudgetExceeded`].
 pub fn decode_within(message: &'static Message, bytes: &[u8], budget: DecodeBudget) -> Result<Object, Error> {
     let mut object = Object::new();
-    let mut slots = Slots::within(room);
+    let mut slots = Slots::with_budget(budget);
     match slots.open().and_then(|()| fields(message, bytes, &mut object, &mut slots)) {
         Ok(()) => Ok(object),
         Err(error @ Error::BudgetExceeded(_)) => Err(error),

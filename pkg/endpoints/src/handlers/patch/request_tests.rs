@@ -36,7 +36,7 @@ async fn failed_test_operation_is_unprocessable() {
 #[tokio::test]
 async fn endlessly_nesting_patch_is_unprocessable() {
     let client = Client::start().await;
-    client.config_map("a", "x").await;
+    client.create_config_map("a", "x").await;
     let value = (0..100).fold(json!({}), |inner, _| json!({"a": inner}));
     let bottom = format!("/metadata/y{}/a", "/a".repeat(100));
     let mut operations = vec![json!({"op": "add", "path": "/metadata/x", "value": {}})];
@@ -47,7 +47,7 @@ async fn endlessly_nesting_patch_is_unprocessable() {
     }
     let path = format!("{CONFIG_MAPS}/a?dryRun=All");
     let answer = client.patch(&path, JSON_PATCH, &json!(operations)).await;
-    assert_eq!(answer.failure(), (422, "Invalid".to_owned()));
+    assert_eq!(answer.code_and_reason(), (422, "Invalid".to_owned()));
 }
 
 #[tokio::test]

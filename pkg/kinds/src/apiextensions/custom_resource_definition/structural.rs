@@ -15,17 +15,17 @@ pub(super) const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
 /// Returns the reason why a schema cannot be converted to a structural one: it has unsupported members.
-pub(super) fn refusal(schema: &Object) -> Option<String> {
+pub(super) fn rejection_reason(schema: &Object) -> Option<String> {
     // Small stack frames: schemas nest up to 400 levels.
     unsupported_member(schema)
-        .or_else(|| first_refusal(junctors(schema)))
+        .or_else(|| first_rejection_reason(junctors(schema)))
         .or_else(|| unsupported_value(schema))
-        .or_else(|| first_refusal(value_schemas(schema)))
+        .or_else(|| first_rejection_reason(value_schemas(schema)))
 }
 
-fn first_refusal(schemas: Vec<&Object>) -> Option<String> {
+fn first_rejection_reason(schemas: Vec<&Object>) -> Option<String> {
     for schema in schemas {
-        if let Some(found) = refusal(schema) {
+        if let Some(found) = rejection_reason(schema) {
             return Some(found);
         }
     }
@@ -38,7 +38,7 @@ fn junctors(schema: &Object) -> Vec<&Object> {
 
 fn value_schemas(schema: &Object) -> Vec<&Object> {
     let items = child(schema, "items").into_iter();
-    let properties = named(schema, "properties").map(|(_, property)| property);
+    let properties = map_entries(schema, "properties").map(|(_, property)| property);
     items.chain(properties).chain(child(schema, "additionalProperties")).collect()
 }
 

@@ -34,7 +34,7 @@ fn any(schema: &Object, holds: &dyn Fn(&Object) -> bool) -> bool {
             return true;
         }
         let direct = DIRECT.iter().flat_map(|member| schemas(schema, member));
-        let named = NAMED.iter().filter_map(|member| child(schema, member));
+        let named = SCHEMA_MAPS.iter().filter_map(|member| child(schema, member));
         let named = named.flat_map(|schemas| schemas.values().filter_map(Value::as_object));
         open.extend(direct.chain(named));
     }
