@@ -15,7 +15,7 @@ pub(crate) fn run(names: &[&str]) -> Result<(), Error> {
     let all = member_names();
     let chosen = all.iter().filter(|name| names.is_empty() || names.contains(&name.as_str()));
     let broken: Vec<&str> = chosen.filter(|name| !compiles(name)).map(String::as_str).collect();
-    if broken.is_empty() { Ok(()) } else { Err(Error::Alone(broken.join(", "))) }
+    if broken.is_empty() { Ok(()) } else { Err(Error::DoNotCompile(broken.join(", "))) }
 }
 
 fn compiles(package: &str) -> bool {

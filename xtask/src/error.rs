@@ -21,7 +21,7 @@ pub(crate) enum Error {
     #[error("{0}")]
     Violations(String),
     #[error("these crates do not compile alone: {0}")]
-    Alone(String),
+    DoNotCompile(String),
     #[error("outdated: {0}")]
     Outdated(String),
     #[error("{0} is not static")]

@@ -70,10 +70,9 @@ impl Options {
         let mut errors = checks::all(flags, gates);
         errors.extend(compatibility::errors(flags, gates.effective()));
         let config = config(flags, gates, &mut errors);
-        match (errors.as_slice(), config) {
-            ([], Some(config)) => Ok(Options { config }),
-            ([one], _) => Err(OptionError(one.clone())),
-            (errors, _) => Err(OptionError(format!("[{}]", errors.join(", ")))),
+        match config {
+            Some(config) if errors.is_empty() => Ok(Options { config }),
+            _ => Err(OptionError::Invalid(errors)),
         }
     }
 
@@ -469,8 +468,8 @@ fn temporary_dir() -> Result<PathBuf, OptionError> {
             Err(error) => failed = Some(error),
         }
     }
-    let text = failed.map_or_else(String::new, |error| format!("{}: {error}", parent.display()));
-    Err(OptionError(text))
+    let message = failed.as_ref().map_or_else(String::new, |error| format!("{}: {error}", parent.display()));
+    Err(OptionError::TemporaryDir { message, source: failed })
 }
 
 /// Returns the default advertise address: the bind address if it is reachable from outside, otherwise the

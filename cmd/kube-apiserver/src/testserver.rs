@@ -52,17 +52,16 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Opti
             value
                 .clone()
                 .or_else(|| words.next())
-                .ok_or_else(|| OptionError(format!("flag needs an argument: {name}")))
+                .ok_or_else(|| OptionError::invalid(format!("flag needs an argument: {name}")))
         };
         match name {
-            "--listen" => {
-                options.listen = Listen::parse(&value()?).map_err(|error| OptionError(error.to_string()))?
-            }
+            "--listen" => options.listen = Listen::parse(&value()?)?,
             "--forks-max" => {
                 let text = value()?;
                 let number = text.parse().ok().filter(|number| *number > 0);
-                options.forks_max = number
-                    .ok_or_else(|| OptionError(format!("--forks-max is no number of forks: {text:?}")))?;
+                options.forks_max = number.ok_or_else(|| {
+                    OptionError::invalid(format!("--forks-max is no number of forks: {text:?}"))
+                })?;
             }
             _ => {
                 options.port_is_given |= name == "--secure-port";

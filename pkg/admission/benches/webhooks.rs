@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use admission::dynamic::{DynamicAdmissionDeps, EditedObject, VersionConverter};
 use admission::webhook::{
-    CallError, Caller, Hook, Hooks, Target, ValidatingAdmissionWebhook, WebhookSource, Webhooks,
+    Caller, Hook, Hooks, ReviewCallError, Target, ValidatingAdmissionWebhook, WebhookSource, Webhooks,
 };
 use admission::{AdmissionNotes, Attributes, ObjectError, Objects, Operation, Options, Plugin};
 use api::resources::{self, Handle, Resource};
@@ -40,8 +40,8 @@ impl WebhookSource for Host {
 
 #[async_trait]
 impl Caller for Host {
-    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, CallError> {
-        Err(CallError { message: "nobody is asked".to_owned(), code: 500, misconfigured: false })
+    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, ReviewCallError> {
+        Err(ReviewCallError { message: "nobody is asked".to_owned(), code: 500, misconfigured: false })
     }
 
     fn uid(&self) -> String {

@@ -78,7 +78,7 @@ pub use default_toleration_seconds::DefaultTolerationSeconds;
 pub use deny_external_ips::DenyServiceExternalIPs;
 pub use durations::Durations;
 pub use environment::Environment;
-pub use error::{ConfigurationError, ObjectError};
+pub use error::{ObjectError, PluginConfigurationError};
 pub use event_rate_limit::{EventRateLimit, EventRateLimitConfiguration};
 pub use extended_resource_toleration::ExtendedResourceToleration;
 pub use image_policy::{ImagePolicyConfiguration, ImagePolicyWebhook, ImageReviewError, ImageReviewer};

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use jsontree::Value;
 use schema::object::{self, Object};
 
-use crate::error::Rejection;
+use crate::error::RejectionReason;
 use crate::resource_list::ResourceList;
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, toleration};
 
@@ -87,11 +87,11 @@ impl Plugin for RuntimeClass {
 }
 
 /// Merges the node selector of the class into that of the pod.
-fn select_nodes(spec: &mut Object, scheduling: &Object) -> Result<(), Rejection> {
+fn select_nodes(spec: &mut Object, scheduling: &Object) -> Result<(), RejectionReason> {
     for (key, of_class) in pairs(scheduling, "nodeSelector") {
         let of_pod = child(spec, "nodeSelector").and_then(|selector| maybe_text(selector, key));
         if let Some(of_pod) = of_pod.filter(|of_pod| *of_pod != of_class) {
-            return Err(Rejection(format!(
+            return Err(RejectionReason(format!(
                 "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {of_class}; pod.spec.nodeSelector[{key}] = {of_pod}"
             )));
         }

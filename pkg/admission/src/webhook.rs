@@ -26,7 +26,7 @@ pub use validating::ValidatingAdmissionWebhook;
 /// Failed call of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct CallError {
+pub struct ReviewCallError {
     pub message: String,
     /// HTTP status for metrics: that of the response, or 503 if there was none.
     pub code: u16,
@@ -40,8 +40,13 @@ pub trait Caller: Send + Sync + 'static {
     /// Posts JSON and returns the response body. Takes at most `timeout`.
     ///
     /// # Errors
-    /// [`CallError`].
-    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallError>;
+    /// [`ReviewCallError`].
+    async fn call(
+        &self,
+        target: &Target,
+        body: Vec<u8>,
+        timeout: Duration,
+    ) -> Result<Vec<u8>, ReviewCallError>;
 
     /// Returns a new uid for a review.
     fn uid(&self) -> String;

@@ -24,14 +24,15 @@ pub enum Error {
     /// The request failed. The text is that of Go's client.
     #[error("{message}")]
     Request { message: String, source: client::Error },
-    #[error("it is unavailable")]
+    #[error("the API server is unavailable")]
     Unavailable,
-    /// The server responded with another code than 200.
-    #[error("status {0}")]
-    Code(u16),
-    /// As `Code`, with the name of the code.
-    #[error("status {0}")]
-    Status(StatusCode),
+    /// The server responded with an unexpected code.
+    #[error("bad status from {from}: {}", status.as_u16())]
+    Status {
+        /// URL or path of the request.
+        from: String,
+        status: StatusCode,
+    },
     /// A document of the server is invalid.
     #[error(transparent)]
     Json(#[from] schema::json::Error),
@@ -44,7 +45,4 @@ pub enum Error {
     /// A probe of the server failed.
     #[error("failing or missing response from {url}: {source}")]
     Probe { url: http::Uri, source: Box<Error> },
-    /// A probe returned an unexpected code.
-    #[error("failing or missing response from {url}: bad status from {url}: {code}")]
-    ProbeStatus { url: http::Uri, code: u16 },
 }

@@ -23,7 +23,7 @@ pub use custom::CustomResource;
 pub use definition::Definition;
 pub use endpoints::Endpoints;
 pub use proxied::{Document, ProxiedApiService, ProxiedVersion};
-pub use serving::ServedSelection;
+pub use serving::{ServedSelection, ServingError};
 
 /// Priority of upstream's aggregator for its own group.
 const AGGREGATOR_PRIORITY: u32 = 20_000;

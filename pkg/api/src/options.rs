@@ -20,9 +20,9 @@ pub enum ParameterError {
     #[error(transparent)]
     Integer(#[from] NumError),
     #[error(transparent)]
-    LabelSelector(#[from] labels::ParseError),
+    LabelSelector(#[from] labels::LabelSelectorError),
     #[error(transparent)]
-    FieldSelector(#[from] fields::ParseError),
+    FieldSelector(#[from] fields::FieldSelectorError),
 }
 
 /// `resourceVersionMatch`: the data of exactly this resource version.

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Syntax error in a field selector, in upstream's wording.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ParseError {
+pub enum FieldSelectorError {
     /// A term without an operator.
     #[error("invalid selector: '{selector}'; can't understand '{term}'")]
     Term {
@@ -55,8 +55,8 @@ pub struct Selector {
 /// value.
 ///
 /// # Errors
-/// See [`ParseError`].
-pub fn parse(text: &str) -> Result<Selector, ParseError> {
+/// See [`FieldSelectorError`].
+pub fn parse(text: &str) -> Result<Selector, FieldSelectorError> {
     let mut parts = split_terms(text);
     parts.sort_unstable();
     let parts = parts.into_iter().filter(|part| !part.is_empty());
@@ -163,17 +163,17 @@ pub fn escape(value: &str) -> Cow<'_, str> {
 ///
 /// # Errors
 /// An unknown or incomplete escape, or a bare `,` or `=`.
-pub fn unescape(value: &str) -> Result<String, ParseError> {
+pub fn unescape(value: &str) -> Result<String, FieldSelectorError> {
     let mut out = String::with_capacity(value.len());
     let mut chars = value.chars();
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
                 Some(escaped @ ('\\' | ',' | '=')) => out.push(escaped),
-                Some(other) => return Err(ParseError::Escape(format!("\\{other}"))),
-                None => return Err(ParseError::Escape("\\".to_owned())),
+                Some(other) => return Err(FieldSelectorError::Escape(format!("\\{other}"))),
+                None => return Err(FieldSelectorError::Escape("\\".to_owned())),
             },
-            ',' | '=' => return Err(ParseError::Unescaped(c)),
+            ',' | '=' => return Err(FieldSelectorError::Unescaped(c)),
             c => out.push(c),
         }
     }
@@ -191,9 +191,9 @@ fn split_terms(text: &str) -> Vec<&str> {
     .collect()
 }
 
-fn parse_term(selector: &str, term: &str) -> Result<Requirement, ParseError> {
+fn parse_term(selector: &str, term: &str) -> Result<Requirement, FieldSelectorError> {
     let (field, operator, value) = split_term(term)
-        .ok_or_else(|| ParseError::Term { selector: selector.to_owned(), term: term.to_owned() })?;
+        .ok_or_else(|| FieldSelectorError::Term { selector: selector.to_owned(), term: term.to_owned() })?;
     Ok(Requirement { field: field.to_owned(), operator, value: unescape(value)? })
 }
 

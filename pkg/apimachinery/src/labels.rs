@@ -18,7 +18,7 @@ use thiserror::Error;
 /// Syntax error in a label selector, in upstream's wording.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct ParseError(pub(crate) String);
+pub struct LabelSelectorError(pub(crate) String);
 
 /// A conjunction of requirements, sorted by key; or a selector that matches nothing and has no text form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Selector {
     }
 
     /// Parses a selector; see [`parse`].
-    pub fn parse(text: &str) -> Result<Self, ParseError> {
+    pub fn parse(text: &str) -> Result<Self, LabelSelectorError> {
         parse(text)
     }
 

@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::der_parser::Oid;
 use x509_parser::der_parser::asn1_rs::oid;
-use x509_parser::prelude::FromDer;
+use x509_parser::nom;
+use x509_parser::prelude::{FromDer, X509Error};
 
 use crate::EXTRA_CREDENTIAL_ID;
 
@@ -25,10 +26,10 @@ pub struct ClientCertificate {
 }
 
 /// Error in a verified certificate.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CertificateError {
     #[error("cannot parse the client certificate: {0}")]
-    Malformed(String),
+    Malformed(#[from] nom::Err<X509Error>),
     #[error("expected 1 UID, but found multiple: {0:?}")]
     SeveralUids(Vec<String>),
     #[error("UID cannot be an empty string")]
@@ -43,8 +44,7 @@ impl ClientCertificate {
     /// # Errors
     /// [`CertificateError`]. The request is rejected with 401.
     pub fn parse(der: &[u8]) -> Result<Self, CertificateError> {
-        let (_, certificate) =
-            X509Certificate::from_der(der).map_err(|error| CertificateError::Malformed(error.to_string()))?;
+        let (_, certificate) = X509Certificate::from_der(der)?;
         let subject = certificate.subject();
         let name = subject.iter_common_name().last().and_then(|cn| cn.as_str().ok()).unwrap_or_default();
         let groups = subject.iter_organization().filter_map(|o| o.as_str().ok()).map(str::to_owned).collect();

@@ -4,11 +4,14 @@
 /// Parse error. Lines and columns count from 1; columns count bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}parse error on line {line}, column {column}: {problem}", record_prefix(*.start_line, *.line))]
-pub(crate) struct CsvError {
+pub struct CsvError {
     /// The first line of the record.
     pub start_line: usize,
+    /// The line of the problem.
     pub line: usize,
+    /// The column of the problem.
     pub column: usize,
+    /// Go's text for the problem.
     pub problem: &'static str,
 }
 

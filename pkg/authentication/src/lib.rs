@@ -32,6 +32,7 @@ pub use chain::{
     Anonymous, Authenticator, Credentials, PresentedCertificate, PresentedCertificates, TokenAuthenticator,
     TokenUser, Unauthenticated,
 };
+pub use csv::CsvError;
 pub use error::Error;
 pub use proof::Authenticated;
 pub use request_header::RequestHeaders;

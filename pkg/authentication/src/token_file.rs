@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
-use crate::csv;
+use crate::csv::{self, CsvError};
 
 /// The tokens of a file. Look-ups use a digest, so that their timing reveals nothing about a partly correct
 /// guess.
@@ -21,8 +21,9 @@ pub struct TokenFile {
 /// Error in a token file. It prevents the server's start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFileError {
-    #[error("{0}")]
-    Csv(String),
+    /// The text is not CSV.
+    #[error(transparent)]
+    Csv(#[from] CsvError),
     /// A record with fewer than three fields.
     #[error("token file '{path}' must have at least 3 columns (token, user name, user uid), found {found}")]
     Columns {
@@ -42,7 +43,7 @@ impl TokenFile {
     /// [`TokenFileError`].
     pub fn parse(path: &str, text: &str) -> Result<Self, TokenFileError> {
         let mut users = HashMap::new();
-        let records = csv::records(text).map_err(|error| TokenFileError::Csv(error.to_string()))?;
+        let records = csv::records(text)?;
         for (index, record) in records.into_iter().enumerate() {
             let found = record.len();
             let mut fields = record.into_iter();

@@ -33,12 +33,14 @@ pub enum Decision {
 }
 
 /// Error of an authorizer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
 pub struct AuthorizerError {
     /// True if the failure denies the request; otherwise the next authorizer decides.
     pub denied: bool,
     /// Reason of the denial; may be empty.
     pub reason: String,
+    /// Upstream's text. That of a union joins the texts of its members.
     pub error: String,
 }
 

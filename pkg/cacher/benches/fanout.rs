@@ -37,7 +37,7 @@ impl Ingest for Numbers {
     fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
         let number = |at: usize| value.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
         let (Some(node), Some(app)) = (number(0), number(4)) else {
-            return Err(IngestError("short".to_owned()));
+            return Err(IngestError::decode("short"));
         };
         header.push_field(&node_name(u32::from_le_bytes(node) as usize));
         header.push_label("app.kubernetes.io/name", &format!("app-{}", u32::from_le_bytes(app)));

@@ -9,9 +9,22 @@ use crate::Error;
 use crate::memo::Memo;
 
 /// Decoding error of a stored value. The text is for clients and logs.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct IngestError(pub String);
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// The value cannot be decoded, for this reason of the decoder.
+    #[error(transparent)]
+    Decode(Box<dyn std::error::Error + Send + Sync>),
+    /// The decoder panicked.
+    #[error("the server panicked over it")]
+    Panic,
+}
+
+impl IngestError {
+    /// Creates the error from its cause or from a text.
+    pub fn decode(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        IngestError::Decode(cause.into())
+    }
+}
 
 /// Decodes stored values into elements. Only this code looks into values: later reads use the [`Header`] and
 /// forward the bytes.
@@ -50,7 +63,7 @@ impl Element {
         let value = match kv.form {
             Form::Current | Form::Stale => ingest
                 .ingest(kv.value, &mut header)
-                .map_err(|error| (Damage::Malformed, error.0.into_boxed_str())),
+                .map_err(|error| (Damage::Malformed, error.to_string().into_boxed_str())),
             Form::Unreadable(message) => Err((Damage::Undecryptable, (*message).into())),
         };
         let header = if value.is_ok() { header.build() } else { Header::default() };

@@ -99,7 +99,7 @@ mod tests {
     impl Ingest for Pod {
         fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
             if value.is_empty() {
-                return Err(IngestError("nothing".to_owned()));
+                return Err(IngestError::decode("nothing"));
             }
             header.push_field("node-1");
             header.push_label("app", "web");

@@ -67,7 +67,7 @@ impl Ingest for PanicSafeIngest {
     fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
         // The partial header is discarded after a panic.
         let read = catch_unwind(AssertUnwindSafe(|| self.0.ingest(value, header)));
-        read.unwrap_or_else(|_| Err(IngestError("the server panicked over it".to_owned())))
+        read.unwrap_or_else(|_| Err(IngestError::Panic))
     }
 }
 

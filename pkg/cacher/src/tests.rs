@@ -168,10 +168,10 @@ struct Words;
 
 impl Ingest for Words {
     fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
-        let text = std::str::from_utf8(&value).map_err(|error| IngestError(error.to_string()))?;
+        let text = std::str::from_utf8(&value).map_err(IngestError::decode)?;
         let word = text.split_whitespace().next().unwrap_or_default();
         if word == "broken" {
-            return Err(IngestError("not a value".to_owned()));
+            return Err(IngestError::decode("not a value"));
         }
         header.push_field(word);
         assert_ne!(word, "mad");

@@ -115,34 +115,25 @@ impl RuleEnvironments {
                 compiled.max_cardinality = max_cardinality(self.declared.min_serialized(self.position));
                 compiled.rule = Some(checked);
             }
-            Err(RuleError::Type) => {
-                compiled.error = Some("cel expression must evaluate to a bool".to_owned());
-                return compiled;
-            }
-            Err(RuleError::Compile(issues)) => {
-                compiled.error = Some(format!("compilation failed: {issues}"));
-                return compiled;
-            }
-            Err(RuleError::Program(cause)) => {
-                compiled.error = Some(format!("program instantiation failed: {cause}"));
+            Err(error) => {
+                compiled.error = Some(match error {
+                    RuleError::Type { .. } => format!("cel expression {error}"),
+                    RuleError::Compile(_) => error.to_string(),
+                    RuleError::Program(_) => format!("program {error}"),
+                });
                 return compiled;
             }
         }
         if rule.message_expression.is_empty() {
             return compiled;
         }
-        let error =
-            match self.compile_one(rule, rule.message_expression, rule.message_is_stored, Type::STRING) {
-                Ok((checked, cost)) => {
-                    compiled.message_max_cost = cost;
-                    compiled.message = Some(checked);
-                    return compiled;
-                }
-                Err(RuleError::Type) => "messageExpression must evaluate to a string".to_owned(),
-                Err(RuleError::Compile(issues)) => format!("messageExpression compilation failed: {issues}"),
-                Err(RuleError::Program(cause)) => format!("messageExpression instantiation failed: {cause}"),
-            };
-        compiled.message_error = Some(error);
+        match self.compile_one(rule, rule.message_expression, rule.message_is_stored, Type::STRING) {
+            Ok((checked, cost)) => {
+                compiled.message_max_cost = cost;
+                compiled.message = Some(checked);
+            }
+            Err(error) => compiled.message_error = Some(format!("messageExpression {error}")),
+        }
         compiled
     }
 
@@ -155,12 +146,12 @@ impl RuleEnvironments {
     ) -> Result<(Checked, u64), RuleError> {
         let pair = if is_stored { &self.stored } else { &self.new };
         let env = if rule.optional_old_self { &pair.optional } else { &pair.plain };
-        let checked = compile(env, text).map_err(RuleError::Compile)?;
+        let checked = compile(env, text)?;
         if checked.result() != result {
-            return Err(RuleError::Type);
+            return Err(RuleError::Type { expected: checked.types.text(result) });
         }
         if let Some(cause) = unusable_pattern(&checked) {
-            return Err(RuleError::Program(cause));
+            return Err(cause.into());
         }
         let mut sizes = DeclaredSizes { declared: &self.declared, root: self.position, variable: None };
         let cost = estimate(&checked, &mut sizes).max;
@@ -168,11 +159,15 @@ impl RuleEnvironments {
     }
 }
 
-/// Compile error of a rule or a message.
+/// Compile error of a rule or a message. The text is the end of upstream's message.
+#[derive(Debug, thiserror::Error)]
 enum RuleError {
-    Compile(CompileError),
-    Type,
-    Program(ParseError),
+    #[error("compilation failed: {0}")]
+    Compile(#[from] CompileError),
+    #[error("must evaluate to a {expected}")]
+    Type { expected: String },
+    #[error("instantiation failed: {0}")]
+    Program(#[from] ParseError),
 }
 
 /// Returns the number of values of this minimum JSON size that fit into a request, separated by commas.

@@ -68,7 +68,7 @@ pub struct Attempt {
 /// Error of a webhook call. The text equals that of upstream's client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct CallError {
+pub struct WebhookCallError {
     /// Error text.
     pub message: String,
     /// Status code of the response; `None` without a response.
@@ -135,8 +135,8 @@ impl Webhook {
     /// Posts a JSON body and reads the JSON response. Calls `tell` after every attempt.
     ///
     /// # Errors
-    /// The last attempt's [`CallError`].
-    pub async fn call(&self, body: Bytes, tell: impl Fn(Attempt) + Sync) -> Result<Bytes, CallError> {
+    /// The last attempt's [`WebhookCallError`].
+    pub async fn call(&self, body: Bytes, tell: impl Fn(Attempt) + Sync) -> Result<Bytes, WebhookCallError> {
         let mut wait = self.initial_wait;
         for _ in 1..STEPS {
             match self.attempt(&body, &[], &tell).await {
@@ -154,9 +154,9 @@ impl Webhook {
         body: &Bytes,
         headers: &[(&'static str, String)],
         tell: AttemptCallback<'_>,
-    ) -> Result<Bytes, CallError> {
+    ) -> Result<Bytes, WebhookCallError> {
         let began = Instant::now();
-        let failed = |message: String| CallError { message, code: None, retryable: false };
+        let failed = |message: String| WebhookCallError { message, code: None, retryable: false };
         let request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, */*");
@@ -179,7 +179,7 @@ impl Webhook {
                 let message = error.of_request(&Method::POST, &self.url);
                 let retryable = message.contains("connection reset by peer")
                     || message.contains("http2: client connection lost");
-                Err(CallError { message, code: None, retryable })
+                Err(WebhookCallError { message, code: None, retryable })
             }
         }
     }
@@ -193,7 +193,7 @@ struct Status {
 }
 
 /// Converts an unsuccessful response to the error of upstream's client.
-fn response_error(response: &Response<Bytes>) -> CallError {
+fn response_error(response: &Response<Bytes>) -> WebhookCallError {
     let code = response.status();
     let of_status = serde_json::from_slice::<Status>(response.body()).ok();
     let of_status = of_status.filter(|status| status.kind == "Status" && !status.message.is_empty());
@@ -212,7 +212,7 @@ fn response_error(response: &Response<Bytes>) -> CallError {
             code,
             StatusCode::INTERNAL_SERVER_ERROR | StatusCode::GATEWAY_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
         );
-    CallError { message, code: Some(code.as_u16()), retryable }
+    WebhookCallError { message, code: Some(code.as_u16()), retryable }
 }
 
 /// Returns the generic text of a status code (apimachinery's `NewGenericServerResponse`).

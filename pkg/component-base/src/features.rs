@@ -12,7 +12,7 @@ mod release;
 
 pub use effective::Effective;
 pub use gates::{GateError, Gates};
-pub use release::Release;
+pub use release::{Release, ReleaseError};
 pub use table::Gate;
 
 /// Maturity of a feature.

@@ -228,7 +228,7 @@ struct DiscoveryClient {
 /// Error of the discovery of a peer.
 #[derive(Debug, thiserror::Error)]
 enum PeerError {
-    #[error("it does not say where it is")]
+    #[error("the lease has no peer address")]
     NoAddress,
     /// The address is invalid.
     #[error(transparent)]
@@ -320,7 +320,7 @@ impl DiscoveryClient {
                 Err(error) => {
                     let pause = peer.retry.map_or(PAUSES.0, |(_, pause)| pause);
                     peer.retry = Some((Instant::now() + pause, (pause * 2).min(PAUSES.1)));
-                    tracing::debug!(server = name, %error, "another server does not say what it serves");
+                    tracing::debug!(server = name, %error, "cannot discover a peer");
                 }
             }
         }

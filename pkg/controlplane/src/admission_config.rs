@@ -6,7 +6,6 @@ mod manifests;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -58,9 +57,7 @@ impl Configurations {
     /// # Errors
     /// Upstream's message about an unreadable or invalid file.
     pub(crate) fn read(config: &AdmissionConfig, gates: Gates) -> Result<Self, RunError> {
-        let failed = |error: ConfigurationError| {
-            RunError::Configuration(format!("failed to apply admission: {error}"))
-        };
+        let failed = |error: ConfigurationError| RunError::from(error).within("failed to apply admission");
         let plugins: Vec<&str> = enabled_plugins(config, gates).map(|known| known.name).collect();
         let file = match &config.config_file {
             Some(path) => file_at(path, &plugins).map_err(failed)?,
@@ -83,52 +80,43 @@ impl Configurations {
     fn set(&mut self, plugin: &str, text: Option<&[u8]>, gates: Gates) -> Result<(), ConfigurationError> {
         let name = quote(plugin);
         let unmade =
-            |why: &dyn Display| ConfigurationError(format!("couldn't init admission plugin {name}: {why}"));
-        let unsound = |why: &dyn Display| {
-            ConfigurationError(format!("failed to initialize admission plugin {name}: {why}"))
-        };
+            |error: ConfigurationError| error.within(format!("couldn't init admission plugin {name}"));
+        let unreadable = |error: ::admission::PluginConfigurationError| unmade(error.into());
         // Only these two plugins require a configuration.
         match plugin {
             "EventRateLimit" => {
-                self.event_rate_limit =
-                    EventRateLimitConfiguration::parse(text).map_err(|error| unmade(&error))?;
+                self.event_rate_limit = EventRateLimitConfiguration::parse(text).map_err(unreadable)?;
             }
-            "ImagePolicyWebhook" => {
-                self.image_policy = Some(ImagePolicy::read(text).map_err(|error| unmade(&error))?)
-            }
+            "ImagePolicyWebhook" => self.image_policy = Some(ImagePolicy::read(text).map_err(unmade)?),
             _ => {}
         }
         let Some(text) = text else { return Ok(()) };
         match plugin {
             "MutatingAdmissionPolicy" => {
-                self.manifests.mutating_policies =
-                    mutating_policies(text, gates).map_err(|error| unmade(&error))?;
+                self.manifests.mutating_policies = mutating_policies(text, gates).map_err(unmade)?;
             }
             "MutatingAdmissionWebhook" => {
                 (self.mutating_webhooks, self.manifests.mutating_webhooks) =
-                    webhooks(text, gates).map_err(|error| unmade(&error))?;
+                    webhooks(text, gates).map_err(unmade)?;
             }
             "PodNodeSelector" => self.pod_node_selector = PodNodeSelectorConfiguration::parse(text),
             "PodSecurity" => {
                 self.pod_security = PodSecurityConfiguration::parse(text).map_err(|error| match error {
-                    ::admission::ConfigurationError::Invalid(_) => unsound(&error),
-                    _ => unmade(&error),
+                    ::admission::PluginConfigurationError::Invalid(_) => ConfigurationError::from(error)
+                        .within(format!("failed to initialize admission plugin {name}")),
+                    _ => unreadable(error),
                 })?;
             }
             "PodTolerationRestriction" => {
-                self.pod_tolerations =
-                    PodTolerationConfiguration::parse(text).map_err(|error| unmade(&error))?;
+                self.pod_tolerations = PodTolerationConfiguration::parse(text).map_err(unreadable)?;
             }
-            "ResourceQuota" => {
-                self.quota = QuotaConfiguration::parse(text).map_err(|error| unmade(&error))?
-            }
+            "ResourceQuota" => self.quota = QuotaConfiguration::parse(text).map_err(unreadable)?,
             "ValidatingAdmissionPolicy" => {
-                self.manifests.validating_policies =
-                    validating_policies(text, gates).map_err(|error| unmade(&error))?;
+                self.manifests.validating_policies = validating_policies(text, gates).map_err(unmade)?;
             }
             "ValidatingAdmissionWebhook" => {
                 (self.validating_webhooks, self.manifests.validating_webhooks) =
-                    webhooks(text, gates).map_err(|error| unmade(&error))?;
+                    webhooks(text, gates).map_err(unmade)?;
             }
             _ => {}
         }
@@ -137,16 +125,17 @@ impl Configurations {
 }
 
 fn file_at(path: &Path, plugins: &[&str]) -> Result<AdmissionConfiguration, ConfigurationError> {
-    let text = std::fs::read(path).map_err(|error| {
+    let text = std::fs::read(path).map_err(|source| {
         let shown = quote(&path.display().to_string());
-        let why = go_error_text(&error);
+        let why = go_error_text(&source);
         let path = path.display();
-        ConfigurationError(format!(
+        let message = format!(
             "failed to read plugin config: unable to read admission control configuration from {shown} [open {path}: {why}]"
-        ))
+        );
+        ConfigurationError::File { message, source }
     })?;
     AdmissionConfiguration::parse(&text, path, plugins)
-        .map_err(|error| ConfigurationError(format!("failed to read plugin config: {error}")))
+        .map_err(|error| error.within("failed to read plugin config"))
 }
 
 /// Formats a system error as Go does: in lower case and without the number.

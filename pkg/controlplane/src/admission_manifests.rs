@@ -69,7 +69,7 @@ impl<T: CompileManifests> Source<T> {
             let shown = directory.display().to_string();
             let plugin = quote(T::PLUGIN);
             let what = T::NOUN;
-            ConfigurationError(format!(
+            ConfigurationError::Invalid(format!(
                 "failed to initialize admission plugin {plugin}: failed to load static {what} manifests from {}: {error}",
                 Quoted(&shown)
             ))
@@ -251,7 +251,7 @@ fn policies<E: Rules>(objects: &Objects, kinds: [&str; 2]) -> Result<Policies<E>
         if !policies.is_some_and(|policies| policies.contains_key(policy)) {
             let name = quote(name);
             let policy = quote(policy);
-            return Err(ConfigurationError(format!(
+            return Err(ConfigurationError::Invalid(format!(
                 "binding {name} references policy {policy} which does not exist in the manifest directory"
             )));
         }
@@ -272,12 +272,12 @@ fn has_urls(_: &str, object: &Object, path: &Path) -> Result<(), ConfigurationEr
         let own = quote(get_str(webhook, &["name"]).unwrap_or_default());
         let place = format!("webhook {own} in {name} (file {file})");
         if get_object(webhook, &["clientConfig", "service"]).is_some() {
-            return Err(ConfigurationError(format!(
+            return Err(ConfigurationError::Invalid(format!(
                 "{place}: clientConfig.service is not supported for static manifests; use clientConfig.url instead"
             )));
         }
         if get_str(webhook, &["clientConfig", "url"]).unwrap_or_default().is_empty() {
-            return Err(ConfigurationError(format!(
+            return Err(ConfigurationError::Invalid(format!(
                 "{place}: clientConfig.url is required for static manifests"
             )));
         }
@@ -292,21 +292,23 @@ fn has_no_params(kind: &str, object: &Object, _: &Path) -> Result<(), Configurat
     if !kind.ends_with("Binding") {
         let why = "spec.paramKind is not supported for static manifests";
         return if has("paramKind") {
-            Err(ConfigurationError(format!("{kind} {name}: {why}")))
+            Err(ConfigurationError::Invalid(format!("{kind} {name}: {why}")))
         } else {
             Ok(())
         };
     }
     match get_str(object, &["spec", "policyName"]).unwrap_or_default() {
-        "" => Err(ConfigurationError(format!("binding {name} must reference a policy (spec.policyName)"))),
+        "" => Err(ConfigurationError::Invalid(format!(
+            "binding {name} must reference a policy (spec.policyName)"
+        ))),
         policy if !policy.ends_with(STATIC_SUFFIX) => {
             let policy = quote(policy);
             let suffix = quote(STATIC_SUFFIX);
-            Err(ConfigurationError(format!(
+            Err(ConfigurationError::Invalid(format!(
                 "binding {name}: spec.policyName {policy} must end with {suffix}"
             )))
         }
-        _ if has("paramRef") => Err(ConfigurationError(format!(
+        _ if has("paramRef") => Err(ConfigurationError::Invalid(format!(
             "binding {name}: spec.paramRef is not supported for static manifests"
         ))),
         _ => Ok(()),

@@ -102,8 +102,7 @@ pub(crate) fn authenticators(
 
 fn token_file(path: &Path) -> Result<TokenFile, RunError> {
     let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
-    let file = TokenFile::parse(&path.display().to_string(), &text);
-    file.map_err(|error| RunError::Credentials(error.to_string()))
+    Ok(TokenFile::parse(&path.display().to_string(), &text)?)
 }
 
 /// Builds the token webhook with its cache. Results for this server's own tokens are not cached, because they
@@ -115,15 +114,11 @@ fn webhook_tokens(
     counters: Arc<TokenCacheMetrics>,
     calls: &client::webhook::ClientMetrics,
 ) -> Result<CachedAuthenticator, RunError> {
-    let mut kubeconfig = Kubeconfig::read(&config.config_file, &system::clock())
-        .map_err(|error| RunError::Credentials(error.to_string()))?;
+    let mut kubeconfig = Kubeconfig::read(&config.config_file, &system::clock())?;
     kubeconfig.options.dialer = server.egress.dialer(Network::ControlPlane);
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
-    let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)
-        .map_err(|error| RunError::Credentials(error.to_string()))?
-        .with_metrics(calls);
-    let tokens = WebhookTokens::new(webhook, &config.version, api_audiences)
-        .map_err(|error| RunError::Credentials(error.to_string()))?;
+    let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)?;
+    let tokens = WebhookTokens::new(webhook.with_metrics(calls), &config.version, api_audiences)?;
     Ok(CachedAuthenticator::new(Arc::new(tokens), config.cache_ttl, config.cache_ttl, counters))
 }
 

@@ -118,21 +118,17 @@ fn build_authorizer(
     metrics: &MetricsRegistry,
 ) -> Result<(Arc<dyn Authorizer>, Option<FileReloader>), RunError> {
     let Some(file) = config.file.clone() else {
-        let union = means
-            .authorizer(&config.configuration)
-            .map_err(|error| RunError::Configuration(error.to_string()))?;
-        return Ok((Arc::new(union), None));
+        return Ok((Arc::new(means.authorizer(&config.configuration)?), None));
     };
-    let reloadable = Reloadable::new(means, config.configuration.clone(), file.text.clone());
-    let reloadable = Arc::new(reloadable.map_err(|error| RunError::Configuration(error.to_string()))?);
+    let reloadable = Reloadable::new(means, config.configuration.clone(), file.text.clone())?;
+    let reloadable = Arc::new(reloadable);
     Ok((Arc::clone(&reloadable) as Arc<dyn Authorizer>, Some(FileReloader::new(file, reloadable, metrics))))
 }
 
 /// Reads the ABAC policies.
 fn policies(path: &Path) -> Result<Policies, RunError> {
     let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
-    Policies::parse(&path.display().to_string(), &text)
-        .map_err(|error| RunError::Configuration(error.to_string()))
+    Ok(Policies::parse(&path.display().to_string(), &text)?)
 }
 
 #[cfg(test)]

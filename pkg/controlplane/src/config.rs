@@ -246,7 +246,7 @@ impl EtcdOverride {
             })
         };
         let wrong = "--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated";
-        parse().ok_or_else(|| ConfigurationError(wrong.to_owned()))
+        parse().ok_or_else(|| ConfigurationError::Invalid(wrong.to_owned()))
     }
 
     /// Returns the key prefix of the resource, relative to the store's prefix; `None` if there is no such
@@ -298,13 +298,16 @@ impl WatchCacheConfig {
     ) -> Result<Vec<(String, String, bool)>, ConfigurationError> {
         let parse = |entry: &str| {
             let parts = entry.split_once('#').filter(|(_, size)| !size.contains('#'));
-            let (resource, size) = parts
-                .ok_or_else(|| ConfigurationError(format!("invalid value of watch cache size: {entry}")))?;
-            let size: i64 = size
-                .parse()
-                .map_err(|_| ConfigurationError(format!("invalid size of watch cache size: {entry}")))?;
+            let (resource, size) = parts.ok_or_else(|| {
+                ConfigurationError::Invalid(format!("invalid value of watch cache size: {entry}"))
+            })?;
+            let size: i64 = size.parse().map_err(|_| {
+                ConfigurationError::Invalid(format!("invalid size of watch cache size: {entry}"))
+            })?;
             if size < 0 {
-                return Err(ConfigurationError(format!("watch cache size cannot be negative: {entry}")));
+                return Err(ConfigurationError::Invalid(format!(
+                    "watch cache size cannot be negative: {entry}"
+                )));
             }
             let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
             Ok((group.to_owned(), resource.to_owned(), size > 0))
@@ -516,7 +519,7 @@ impl Config {
         };
         let port = port
             .parse()
-            .map_err(|_| ConfigurationError(format!("--peer-advertise-port is no port: {port}")))?;
+            .map_err(|_| ConfigurationError::Invalid(format!("--peer-advertise-port is no port: {port}")))?;
         Ok(Address { host: host.clone(), port })
     }
 
@@ -617,7 +620,7 @@ mod tests {
     #[test]
     fn invalid_cache_sizes_are_rejected() {
         let check = |entry: &str, expected: &str| {
-            assert_eq!(WatchCacheConfig::parse_sizes([entry]), Err(ConfigurationError(expected.to_owned())));
+            assert_eq!(WatchCacheConfig::parse_sizes([entry]).unwrap_err().to_string(), expected);
         };
         check("pods", "invalid value of watch cache size: pods");
         check("a#b#1", "invalid value of watch cache size: a#b#1");

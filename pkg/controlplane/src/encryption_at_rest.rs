@@ -29,6 +29,7 @@ use crate::reloads::{ReloadFamilies, ReloadMetrics};
 use crate::system::SystemClock;
 use controllers::hook::PostStartHook;
 use key_rules::EncryptionRules;
+pub use load::EncryptionLoadError;
 use load::Loader;
 use store::EncryptedStore;
 
@@ -74,7 +75,7 @@ impl EncryptionAtRest {
     /// Reads the configuration, if any, checks its plugins, and wraps `storage`.
     ///
     /// # Errors
-    /// [`RunError::Configuration`] with upstream's message.
+    /// [`RunError::Encryption`] with upstream's message.
     pub(crate) async fn wrap(
         storage: &Arc<dyn Storage>,
         config: &Config,
@@ -107,10 +108,9 @@ impl EncryptionAtRest {
             metrics,
         };
         let text = loader.read().map_err(|error| {
-            RunError::Configuration(format!("error while parsing file: error while loading file: {error}"))
+            RunError::from(error).within("error while parsing file: error while loading file")
         })?;
-        let covers = loader.build_rules(&text).await;
-        let covers = covers.map_err(|error| RunError::Configuration(error.to_string()))?;
+        let covers = loader.build_rules(&text).await?;
         let reloads = ReloadMetrics::new(registry, &FAMILIES, &text);
         let current: CurrentRules = Arc::new(ArcSwap::from_pointee(covers));
         let reloader = automatic_reload.then(|| {

@@ -74,12 +74,10 @@ impl Parent {
     /// authentication setup in which it creates the administrator's kubeconfig.
     pub async fn start(mut config: Config, forks_max: usize) -> Result<Self, RunError> {
         if !matches!(config.storage, StorageConfig::Memory(_)) || config.encryption.is_some() {
-            return Err(RunError::Configuration("forks need a parent in memory, unencrypted".to_owned()));
+            return Err(RunError::ForkStorage);
         }
         if config.authentication.client_ca_file.is_some() {
-            return Err(RunError::Configuration(
-                "the authority of clients is of a parent's own making".to_owned(),
-            ));
+            return Err(RunError::ForkAuthority);
         }
         let path = config.serving.cert_dir.join("admin.kubeconfig");
         config.serving.admin_kubeconfig = Some(path.clone());
@@ -88,7 +86,7 @@ impl Parent {
         let mut running = start_as(StartOverrides::default(), config.clone(), env.clone()).await?;
         running.ready().await?;
         let text = std::fs::read_to_string(&path).map_err(|source| RunError::read(&path, source))?;
-        let kubeconfig = serde_json::from_str(&text).map_err(|e| RunError::Credentials(e.to_string()))?;
+        let kubeconfig = serde_json::from_str(&text).map_err(RunError::Kubeconfig)?;
         Ok(Parent {
             source: Source {
                 image: running.image(),
@@ -115,8 +113,7 @@ impl Parent {
     /// There are too many forks, or an error prevents a server's start.
     pub async fn fork(&self) -> Result<Fork, RunError> {
         let permit = Arc::clone(&self.permits).try_acquire_owned();
-        let permit =
-            permit.map_err(|_| RunError::Bootstrap("there are as many forks as there may be".to_owned()))?;
+        let permit = permit.map_err(|_| RunError::ForksMax)?;
         let inherited =
             InheritedState { template: self.template().await?, cpu_pool: self.source.cpu_pool.clone() };
         let overrides = StartOverrides { inherited: Some(inherited), ..StartOverrides::default() };

@@ -34,8 +34,7 @@ impl ImagePolicy {
     /// # Errors
     /// Upstream's error message.
     pub(crate) fn read(text: Option<&[u8]>) -> Result<Self, ConfigurationError> {
-        let configuration =
-            ImagePolicyConfiguration::parse(text).map_err(|error| ConfigurationError(error.to_string()))?;
+        let configuration = ImagePolicyConfiguration::parse(text)?;
         let kubeconfig = Kubeconfig::read(&configuration.kubeconfig, &system::clock())?;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
         let webhook = Webhook::new(kubeconfig, configuration.retry_backoff, chance)?;

@@ -25,7 +25,7 @@ impl SystemNetwork {
     /// Reads credentials and CA for kubelets. `dialer` is the egress proxy, if there is one.
     ///
     /// # Errors
-    /// [`RunError::Credentials`].
+    /// [`RunError::Client`].
     pub(crate) fn new(kubelets: &KubeletConfig, dialer: Option<&Dialer>) -> Result<Self, RunError> {
         let file = |path: &std::path::PathBuf| Source::File(path.clone());
         let certificate =
@@ -37,7 +37,7 @@ impl SystemNetwork {
         let client = |trust, certificate| {
             let tls = Tls { trust, certificate, ..Tls::default() };
             let client = Client::new(Options { tls, dialer: dialer.cloned(), ..Options::default() });
-            client.map(SingleClient).map_err(|error| RunError::Credentials(error.to_string()))
+            client.map(SingleClient)
         };
         Ok(SystemNetwork {
             kubelets: client(trust, certificate.clone())?,

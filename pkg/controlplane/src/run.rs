@@ -40,6 +40,7 @@ use storage::mvcc::Image;
 use crate::config::Config;
 use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
+pub use crate::encryption_at_rest::EncryptionLoadError;
 pub use crate::error::{ConfigurationError, RunError};
 use crate::loopback::Loopback;
 use crate::process::ProcessContext;
@@ -102,7 +103,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     running.background.spawn(huge_pages::adjust_to_size(limit));
     tokio::select! {
         ready = &mut running.ready => {
-            ready.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))??;
+            ready.map_err(|_| RunError::HookPanic)??;
             running.print_usage();
             loop {
                 tokio::select! {
@@ -364,7 +365,7 @@ impl RunningServer {
     /// # Errors
     /// The error of the first failed hook.
     pub async fn ready(&mut self) -> Result<(), RunError> {
-        (&mut self.ready).await.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))?
+        (&mut self.ready).await.map_err(|_| RunError::HookPanic)?
     }
 
     /// Returns the store, for tests that bypass the server.

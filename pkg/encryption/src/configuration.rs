@@ -9,6 +9,9 @@ mod tests;
 
 use std::fmt;
 
+use apimachinery::time::DurationError;
+use schema::configuration::ReadError;
+
 use crate::Kms;
 
 /// A validated configuration. Secrets are decoded and defaults are filled in.
@@ -92,10 +95,16 @@ impl fmt::Debug for Key {
 
 /// Configuration error, in upstream's words and without the secrets of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigurationError {
+pub enum EncryptionConfigurationError {
     /// The file cannot be decoded.
-    #[error("{0}")]
-    Decode(String),
+    #[error(transparent)]
+    Decode(#[from] ReadError),
+    /// The timeout of a plugin is no duration.
+    #[error(transparent)]
+    Timeout(#[from] DurationError),
+    /// The timeout of a plugin has the wrong JSON type.
+    #[error("json: cannot unmarshal {0} into Go value of type string")]
+    TimeoutType(&'static str),
     /// The file fails validation.
     #[error("{0}")]
     Invalid(String),
@@ -106,8 +115,8 @@ impl Configuration {
     /// v1 too.
     ///
     /// # Errors
-    /// [`ConfigurationError`].
-    pub fn read(text: &[u8], reload: bool) -> Result<Self, ConfigurationError> {
+    /// [`EncryptionConfigurationError`].
+    pub fn read(text: &[u8], reload: bool) -> Result<Self, EncryptionConfigurationError> {
         let rules = decode::file(text)?;
         validate::configuration(rules, reload)
     }

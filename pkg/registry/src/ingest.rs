@@ -141,7 +141,7 @@ impl Ingest for StoredForm {
             Encoding::Protobuf => self.protobuf(value, header),
             Encoding::Json => self.json(value, header),
         };
-        ingested.map_err(|error| IngestError(error.to_string()))
+        ingested.map_err(IngestError::decode)
     }
 }
 

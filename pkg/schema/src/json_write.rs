@@ -38,6 +38,7 @@ pub enum Error {
         /// The Go type that holds the value.
         type_name: &'static str,
         /// The syntax error of the value.
+        #[source]
         reason: RawError,
     },
     /// Structs, or a tree with its verbatim JSON, nest deeper than [`DEPTH_MAX`].

@@ -42,7 +42,7 @@ use crc32fast::Hasher;
 use storage::mvcc::{Change, Image, Millis, REVISION_EMPTY};
 use storage::{Error, Revision};
 
-pub use archive::Snapshot;
+pub use archive::{Snapshot, SnapshotError};
 
 use crate::record;
 

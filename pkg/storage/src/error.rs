@@ -21,9 +21,9 @@ pub enum Error {
         /// The store's revision at the time of the request.
         current: Revision,
     },
-    /// The store did not answer in time, or lost its leader. A write may or may not have happened. A later
+    /// The store did not respond in time, or lost its leader. A write may or may not have happened. A later
     /// retry can succeed.
-    #[error("the store did not answer: {0}")]
+    #[error("the store did not respond: {0}")]
     Unavailable(String),
     /// The store rejected the request without effect: too large, out of space, no permission.
     #[error("{0}")]

@@ -41,8 +41,8 @@ pub(crate) fn findings(read: &BTreeMap<Gate, BTreeSet<String>>, document: &str) 
     let wanted: BTreeSet<String> = read.iter().map(|(gate, paths)| row(*gate, paths)).collect();
     let there: BTreeSet<String> =
         document.lines().filter(|line| line.starts_with("| `")).map(str::to_owned).collect();
-    let lacking = wanted.difference(&there).map(|row| format!("lacks: {row}"));
-    lacking.chain(there.difference(&wanted).map(|row| format!("should not say: {row}"))).collect()
+    let lacking = wanted.difference(&there).map(|row| format!("missing row: {row}"));
+    lacking.chain(there.difference(&wanted).map(|row| format!("superfluous row: {row}"))).collect()
 }
 
 /// Formats a gate with its stage in this release and its uses.
@@ -88,8 +88,8 @@ mod tests {
         let read = read(&sources(&[("pkg/a/src/lib.rs", "Gate::MemoryQoS")]));
         let row = "| `MemoryQoS` | alpha, off | `pkg/a/src/lib.rs` |";
         assert_eq!(findings(&read, row), [""; 0]);
-        assert_eq!(findings(&read, ""), [format!("lacks: {row}")]);
+        assert_eq!(findings(&read, ""), [format!("missing row: {row}")]);
         let stray = findings(&read, &format!("{row}\n| `WinDSR` | stable, on | `x` |"));
-        assert_eq!(stray, ["should not say: | `WinDSR` | stable, on | `x` |"]);
+        assert_eq!(stray, ["superfluous row: | `WinDSR` | stable, on | `x` |"]);
     }
 }

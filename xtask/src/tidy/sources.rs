@@ -12,7 +12,7 @@ pub(crate) const FUNCTION_LINES_MAX: usize = 70;
 pub(crate) fn findings(path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     if !text.starts_with("//!") {
-        findings.push(format!("{path}: the first line must say what the file is (//! …)"));
+        findings.push(format!("{path}: the first line must describe the file (//! …)"));
     }
     if path.ends_with("/mod.rs") {
         findings.push(format!("{path}: name it after its module, beside the module's directory"));

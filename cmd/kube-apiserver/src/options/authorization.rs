@@ -73,11 +73,14 @@ fn webhook(flags: &Flags) -> Option<WebhookConfiguration> {
 }
 
 fn read(path: &PathBuf) -> Result<(Configuration, Vec<u8>), OptionError> {
-    let text = fs::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => OptionError(format!("open {}: no such file or directory", path.display())),
-        _ => OptionError(format!("open {}: {error}", path.display())),
+    let text = fs::read(path).map_err(|source| {
+        let reason = match source.kind() {
+            ErrorKind::NotFound => "no such file or directory".to_owned(),
+            _ => source.to_string(),
+        };
+        OptionError::File { message: format!("open {}: {reason}", path.display()), source }
     })?;
-    Ok((Configuration::parse(&text, &BTreeSet::new()).map_err(|error| OptionError(error.to_string()))?, text))
+    Ok((Configuration::parse(&text, &BTreeSet::new())?, text))
 }
 
 /// Checks the flags, with upstream's error texts.

@@ -23,13 +23,8 @@ pub(super) fn gates(flags: &Flags) -> Result<Gates, OptionError> {
         effective.min_compatibility = oldest;
     }
     let said = explicit_gates(flags)?;
-    Gates::new(effective, said.iter().map(|(gate, open)| (gate.as_str(), *open))).map_err(|errors| {
-        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        OptionError(match errors.as_slice() {
-            [one] => one.clone(),
-            errors => format!("[{}]", errors.join(", ")),
-        })
-    })
+    Gates::new(effective, said.iter().map(|(gate, open)| (gate.as_str(), *open)))
+        .map_err(|errors| OptionError::Invalid(errors.iter().map(ToString::to_string).collect()))
 }
 
 /// Checks the releases together with other flags, with upstream's error texts.
@@ -56,14 +51,14 @@ fn release(flags: &Flags, flag: &str) -> Result<Option<Release>, OptionError> {
             Some((component, text)) => (component.trim(), text.trim()),
             None => (KUBE, item.as_str()),
         };
-        let (release, patch) = Release::parse(text).map_err(|error| OptionError(error.to_string()))?;
+        let (release, patch) = Release::parse(text)?;
         if patch != 0 {
-            return Err(OptionError(format!(
+            return Err(OptionError::invalid(format!(
                 "patch version not allowed, got: {component}={release}.{patch}"
             )));
         }
         if let Some(first) = releases.get(component) {
-            return Err(OptionError(format!(
+            return Err(OptionError::invalid(format!(
                 "duplicate version flag, {component}={first} and {component}={release}"
             )));
         }
@@ -85,9 +80,8 @@ fn explicit_gates(flags: &Flags) -> Result<Vec<(String, bool)>, OptionError> {
         by_component.entry(component.trim()).or_default().push(pair.trim());
     }
     if by_component.contains_key("") && by_component.contains_key(KUBE) {
-        return Err(OptionError(
-            "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"
-                .to_owned(),
+        return Err(OptionError::invalid(
+            "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use",
         ));
     }
     if let Some(other) = by_component.keys().find(|component| !matches!(**component, "" | KUBE)) {
@@ -98,15 +92,15 @@ fn explicit_gates(flags: &Flags) -> Result<Vec<(String, bool)>, OptionError> {
 
 fn gate(pair: &str) -> Result<(String, bool), OptionError> {
     let (name, value) =
-        pair.split_once('=').ok_or_else(|| OptionError(format!("missing bool value for {pair}")))?;
+        pair.split_once('=').ok_or_else(|| OptionError::invalid(format!("missing bool value for {pair}")))?;
     let name = name.trim();
     let value = value.trim();
     match switch(value) {
         Ok(open) => Ok((name.to_owned(), open)),
-        Err(error) => Err(OptionError(format!("invalid value of {name}={value}, err: {error}"))),
+        Err(source) => Err(OptionError::Gate { name: name.to_owned(), value: value.to_owned(), source }),
     }
 }
 
 fn unregistered(component: &str) -> OptionError {
-    OptionError(format!("component not registered: {component}"))
+    OptionError::invalid(format!("component not registered: {component}"))
 }

@@ -69,10 +69,11 @@ fn inline(flags: &Flags) -> BTreeMap<String, String> {
 }
 
 fn read(path: &str) -> Result<BTreeMap<String, String>, OptionError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| OptionError(format!("failed to read allow list manifest: open {path}: {error}")))?;
-    read_manifest(&text)
-        .map_err(|reason| OptionError(format!("failed to parse allow list manifest: {reason}")))
+    let text = std::fs::read_to_string(path).map_err(|source| {
+        let message = format!("failed to read allow list manifest: open {path}: {source}");
+        OptionError::File { message, source }
+    })?;
+    Ok(read_manifest(&text)?)
 }
 
 fn of_manifest(path: &str, reason: &str) -> String {

@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use api::resources::{self, Handle, Resource};
 use api::tree::{child, children, pairs, text};
-use apimachinery::labels::{Operator as Operators, ParseError, Requirement, Selector, from_label_selector};
+use apimachinery::labels::{
+    LabelSelectorError, Operator as Operators, Requirement, Selector, from_label_selector,
+};
 use apimachinery::status::Status;
 use schema::object::Object;
 
@@ -22,11 +24,11 @@ pub struct Criteria {
     excluded: Vec<Rule>,
     /// True for `matchPolicy: Equivalent`: rules match any version of the same objects.
     equivalent: bool,
-    namespaces: Result<Selector, ParseError>,
-    objects: Result<Selector, ParseError>,
+    namespaces: Result<Selector, LabelSelectorError>,
+    objects: Result<Selector, LabelSelectorError>,
 }
 
-fn selector(object: &Object, name: &str) -> Result<Selector, ParseError> {
+fn selector(object: &Object, name: &str) -> Result<Selector, LabelSelectorError> {
     match child(object, name) {
         None => Ok(Selector::new(Vec::new())),
         selector => from_label_selector(selector),
@@ -138,7 +140,7 @@ impl Criteria {
         object: Option<&Object>,
         namespace: &NamespaceLookup<'_>,
     ) -> Result<bool, Box<Status>> {
-        let failed = |error: &ParseError| Status::internal_error(error.to_string());
+        let failed = |error: &LabelSelectorError| Status::internal_error(error.to_string());
         let objects = self.objects.as_ref().map_err(failed)?;
         let takes = |object: Option<&Object>| object.is_some_and(|object| matches(objects, object));
         if !objects.is_empty() && !takes(object) && !takes(a.old) {

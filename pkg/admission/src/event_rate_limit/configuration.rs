@@ -5,7 +5,7 @@ use apimachinery::field::{self, Error, Path};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use schema::object::Object;
 
-use crate::ConfigurationError;
+use crate::PluginConfigurationError;
 
 /// Default for the maximum number of buckets of a limit.
 const CACHE_SIZE: usize = 4096;
@@ -76,7 +76,7 @@ impl EventRateLimitConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: Option<&[u8]>) -> Result<Self, ConfigurationError> {
+    pub fn parse(text: Option<&[u8]>) -> Result<Self, PluginConfigurationError> {
         let members = text.map(|text| FILE.read(text)).transpose()?.map(|file| file.members);
         let members = members.unwrap_or_default();
         let path = Path::root("limits");
@@ -91,7 +91,7 @@ impl EventRateLimitConfiguration {
         }
         match field::aggregate(&errors) {
             None => Ok(EventRateLimitConfiguration { limits }),
-            Some(errors) => Err(ConfigurationError::Invalid(errors)),
+            Some(errors) => Err(PluginConfigurationError::Invalid(errors)),
         }
     }
 }
@@ -125,7 +125,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn parse(rest: &str) -> Result<EventRateLimitConfiguration, ConfigurationError> {
+    fn parse(rest: &str) -> Result<EventRateLimitConfiguration, PluginConfigurationError> {
         let head = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\n";
         EventRateLimitConfiguration::parse(Some(format!("{head}{rest}").as_bytes()))
     }
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn invalid_limits_fail_with_upstream_messages() {
-        let check = |got: Result<EventRateLimitConfiguration, ConfigurationError>, expected: &str| {
+        let check = |got: Result<EventRateLimitConfiguration, PluginConfigurationError>, expected: &str| {
             assert_eq!(got.unwrap_err().to_string(), expected);
         };
         check(EventRateLimitConfiguration::parse(None), "limits: Invalid value: null: must not be empty");

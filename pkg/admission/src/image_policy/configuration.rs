@@ -1,14 +1,16 @@
 //! `imagePolicy`: location and cache lifetimes of the image policy webhook. The file format predates
 //! versioned configurations.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use apimachinery::go_json;
 use apimachinery::time::format_duration;
 use jsontree::{Object, Value};
+use schema::json::TypeError;
 
-use crate::ConfigurationError;
+use crate::PluginConfigurationError;
 
 const NANOS_OF_SECOND: i64 = 1_000_000_000;
 const NANOS_OF_MILLISECOND: i64 = 1_000_000;
@@ -56,40 +58,37 @@ impl ImagePolicyConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: Option<&[u8]>) -> Result<Self, ConfigurationError> {
-        let text = text.ok_or_else(|| ConfigurationError::Invalid("no config specified".to_owned()))?;
-        let yaml =
-            schema::yaml::to_json(text).map_err(|error| ConfigurationError::Decode(error.to_string()))?;
-        let root: Value = serde_json::from_slice(&yaml.json)
-            .map_err(|error| ConfigurationError::Decode(error.to_string()))?;
+    pub fn parse(text: Option<&[u8]>) -> Result<Self, PluginConfigurationError> {
+        let text = text.ok_or_else(|| PluginConfigurationError::Invalid("no config specified".to_owned()))?;
+        let yaml = schema::yaml::to_json(text)?;
+        let root: Value = serde_json::from_slice(&yaml.json)?;
         let empty = Object::new();
         let members = match &root {
             Value::Null => &empty,
             Value::Object(members) => members,
             other => {
                 let given = go_json::kind_of(other);
-                return Err(ConfigurationError::Decode(format!(
-                    "json: cannot unmarshal {given} into Go value of type imagepolicy.AdmissionConfig"
-                )));
+                return Err(mistyped(given, "", "", "imagepolicy.AdmissionConfig"));
             }
         };
         let policy = match member(members, "imagePolicy") {
             None | Some(Value::Null) => &empty,
             Some(Value::Object(policy)) => policy,
             Some(other) => {
+                let given = go_json::kind_of(other);
                 let wanted = "imagepolicy.imagePolicyWebhookConfig";
-                return Err(mistyped(other, "AdmissionConfig.imagePolicy", wanted));
+                return Err(mistyped(given, "AdmissionConfig", "imagePolicy", wanted));
             }
         };
         let default_allow = match member(policy, "defaultAllow") {
             None | Some(Value::Null) => false,
             Some(Value::Bool(allow)) => *allow,
-            Some(other) => return Err(mistyped_member(other, "defaultAllow", "bool")),
+            Some(other) => return Err(mistyped_member(go_json::kind_of(other), "defaultAllow", "bool")),
         };
         let kubeconfig = match member(policy, "kubeConfigFile") {
             None | Some(Value::Null) => PathBuf::new(),
             Some(Value::String(path)) => PathBuf::from(path),
-            Some(other) => return Err(mistyped_member(other, "kubeConfigFile", "string")),
+            Some(other) => return Err(mistyped_member(go_json::kind_of(other), "kubeConfigFile", "string")),
         };
         let backoff = number(policy, "retryBackoff")?;
         let allow = number(policy, "allowTTL")?;
@@ -106,7 +105,7 @@ impl ImagePolicyConfiguration {
 
 impl DurationBounds {
     /// Converts a number of the file: -1 means none, and 0 means the default.
-    fn duration(&self, number: i64) -> Result<Duration, ConfigurationError> {
+    fn duration(&self, number: i64) -> Result<Duration, PluginConfigurationError> {
         let nanos = match number {
             -1 => 0,
             0 => self.default,
@@ -114,7 +113,7 @@ impl DurationBounds {
                 let nanos = number.wrapping_mul(self.unit);
                 if !(self.min..=self.max).contains(&nanos) {
                     let [min, max, nanos] = [self.min, self.max, nanos].map(format_duration);
-                    return Err(ConfigurationError::Invalid(format!(
+                    return Err(PluginConfigurationError::Invalid(format!(
                         "valid value is between {min} and {max}, got {nanos}"
                     )));
                 }
@@ -131,27 +130,34 @@ fn member<'v>(members: &'v Object, name: &str) -> Option<&'v Value> {
     members.get(name).or_else(alike)
 }
 
-fn number(policy: &Object, name: &str) -> Result<i64, ConfigurationError> {
+fn number(policy: &Object, name: &str) -> Result<i64, PluginConfigurationError> {
     match member(policy, name) {
         None | Some(Value::Null) => Ok(0),
-        Some(Value::Number(number)) => number.as_i64().ok_or_else(|| {
-            let field = format!("imagePolicyWebhookConfig.imagePolicy.{name}");
-            ConfigurationError::Decode(format!(
-                "json: cannot unmarshal number {number} into Go struct field {field} of type time.Duration"
-            ))
-        }),
-        Some(other) => Err(mistyped_member(other, name, "time.Duration")),
+        Some(Value::Number(number)) => {
+            number.as_i64().ok_or_else(|| mistyped_member(format!("number {number}"), name, "time.Duration"))
+        }
+        Some(other) => Err(mistyped_member(go_json::kind_of(other), name, "time.Duration")),
     }
 }
 
-fn mistyped_member(value: &Value, name: &str, wanted: &str) -> ConfigurationError {
-    mistyped(value, &format!("imagePolicyWebhookConfig.imagePolicy.{name}"), wanted)
+fn mistyped_member(
+    value: impl Into<Cow<'static, str>>,
+    name: &str,
+    go_type: &'static str,
+) -> PluginConfigurationError {
+    mistyped(value, "imagePolicyWebhookConfig", &format!("imagePolicy.{name}"), go_type)
 }
 
-fn mistyped(value: &Value, field: &str, wanted: &str) -> ConfigurationError {
-    let given = go_json::kind_of(value);
-    let text = format!("json: cannot unmarshal {given} into Go struct field {field} of type {wanted}");
-    ConfigurationError::Decode(text)
+fn mistyped(
+    value: impl Into<Cow<'static, str>>,
+    struct_name: &'static str,
+    field: &str,
+    go_type: &'static str,
+) -> PluginConfigurationError {
+    let field = field.to_owned();
+    let error =
+        TypeError { value: value.into(), struct_name: struct_name.into(), field, go_type: go_type.into() };
+    Box::new(error).into()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use apimachinery::status::Status;
 use schema::object::Object;
 
 use super::{NodeRestriction, operation};
-use crate::error::Rejection;
+use crate::error::RejectionReason;
 use crate::{Attributes, Operation, Verdict, meta};
 
 /// Volume sources that need no API object.
@@ -210,7 +210,7 @@ fn pod_status(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
 ///
 /// # Errors
 /// A volume with an unknown source.
-fn refers_to(pod: &Object) -> Result<Option<&'static str>, Rejection> {
+fn refers_to(pod: &Object) -> Result<Option<&'static str>, RejectionReason> {
     let none = Object::new();
     let spec = child(pod, "spec").unwrap_or(&none);
     if !text(spec, "serviceAccountName").is_empty() {
@@ -236,7 +236,7 @@ fn refers_to(pod: &Object) -> Result<Option<&'static str>, Rejection> {
     Ok(None)
 }
 
-fn volume_refers_to(volume: &Object) -> Result<Option<&'static str>, Rejection> {
+fn volume_refers_to(volume: &Object) -> Result<Option<&'static str>, RejectionReason> {
     let name = || quote(text(volume, "name"));
     if LOCAL_SOURCES.iter().any(|source| volume.contains_key(*source)) {
         return Ok(None);
@@ -244,13 +244,13 @@ fn volume_refers_to(volume: &Object) -> Result<Option<&'static str>, Rejection> 
     if let Some((_, what)) = REFERRING_SOURCES.iter().find(|(source, _)| volume.contains_key(*source)) {
         return Ok(Some(*what));
     }
-    let unknown = || Rejection(format!("unknown volume type for volume  {}", name()));
+    let unknown = || RejectionReason(format!("unknown volume type for volume  {}", name()));
     let projected = child(volume, "projected").ok_or_else(unknown)?;
     for source in children(projected, "sources") {
         match REFERRING_PROJECTIONS.iter().find(|(member, _)| source.contains_key(*member)) {
             Some((_, what)) => return Ok(Some(*what)),
             None if source.contains_key("downwardAPI") => {}
-            None => return Err(Rejection(format!("unknown source for projected volume {}", name()))),
+            None => return Err(RejectionReason(format!("unknown source for projected volume {}", name()))),
         }
     }
     Ok(None)

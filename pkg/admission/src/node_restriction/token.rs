@@ -9,7 +9,7 @@ use schema::object::Object;
 
 use super::NodeRestriction;
 use super::pod::node_name;
-use crate::error::Rejection;
+use crate::error::RejectionReason;
 use crate::{Attributes, Verdict, meta};
 
 /// In-tree volume sources and the CSI drivers that replaced them (csi-translation-lib).
@@ -56,13 +56,14 @@ impl NodeRestriction {
         }
     }
 
-    async fn audience(&self, a: &Attributes<'_>, spec: &Object, pod: &Object) -> Result<(), Rejection> {
+    async fn audience(&self, a: &Attributes<'_>, spec: &Object, pod: &Object) -> Result<(), RejectionReason> {
         let audience = match list(spec, "audiences") {
             [] => "",
             [audience] => audience.as_str().unwrap_or_default(),
-            _ => return Err(Rejection("node may only request 0 or 1 audiences".to_owned())),
+            _ => return Err(RejectionReason("node may only request 0 or 1 audiences".to_owned())),
         };
-        let failed = |cause| Rejection(format!("error validating audience {}: {cause}", quote(audience)));
+        let failed =
+            |cause| RejectionReason(format!("error validating audience {}: {cause}", quote(audience)));
         if self.requests_audience(a.namespace, pod, audience).await.map_err(failed)? {
             return Ok(());
         }
@@ -78,7 +79,7 @@ impl NodeRestriction {
         let Err(refused) = self.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
         let audience = quote(audience);
         let user = &a.user.name;
-        Err(Rejection(match refused.error {
+        Err(RejectionReason(match refused.error {
             Some(error) => format!(
                 "audience {audience} not found in pod spec volume, error authorizing {user} to request tokens for this audience: {error}"
             ),
@@ -95,7 +96,7 @@ impl NodeRestriction {
         namespace: &str,
         pod: &Object,
         audience: &str,
-    ) -> Result<bool, Rejection> {
+    ) -> Result<bool, RejectionReason> {
         let mut errors = Vec::new();
         for volume in child(pod, "spec").into_iter().flat_map(|spec| children(spec, "volumes")) {
             let projected =
@@ -110,7 +111,7 @@ impl NodeRestriction {
                 Err(status) => errors.push(status.message),
             }
         }
-        meta::aggregate(errors).map_or(Ok(false), |errors| Err(Rejection(errors)))
+        meta::aggregate(errors).map_or(Ok(false), |errors| Err(RejectionReason(errors)))
     }
 
     async fn driver_requests_audience(

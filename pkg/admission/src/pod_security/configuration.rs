@@ -10,7 +10,7 @@ use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use schema::object::Object;
 
 use super::policy::{Level, LevelVersion, NO_LEVEL, NO_VERSION, Policy, parse_version};
-use crate::ConfigurationError;
+use crate::PluginConfigurationError;
 
 const DEFAULTS: Members = Members {
     name: "PodSecurityDefaults",
@@ -58,13 +58,13 @@ impl PodSecurityConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: &[u8]) -> Result<Self, ConfigurationError> {
+    pub fn parse(text: &[u8]) -> Result<Self, PluginConfigurationError> {
         if text.is_empty() {
             return Ok(PodSecurityConfiguration::default());
         }
         let members = FILE.read(text)?.members;
         let otherwise = policy(child(&members, "defaults")).map_err(|errors| {
-            ConfigurationError::Invalid(format!("PodSecurity configuration error: {errors}"))
+            PluginConfigurationError::Invalid(format!("PodSecurity configuration error: {errors}"))
         })?;
         let mut errors = Vec::new();
         let exemptions = child(&members, "exemptions");
@@ -81,7 +81,7 @@ impl PodSecurityConfiguration {
             None => {
                 Ok(PodSecurityConfiguration { defaults: otherwise, usernames, namespaces, runtime_classes })
             }
-            Some(errors) => Err(ConfigurationError::Invalid(format!("PodSecurity invalid: {errors}"))),
+            Some(errors) => Err(PluginConfigurationError::Invalid(format!("PodSecurity invalid: {errors}"))),
         }
     }
 
@@ -101,7 +101,7 @@ impl PodSecurityConfiguration {
 }
 
 /// Reads a policy. Missing values mean `privileged` and `latest`.
-fn policy(defaults: Option<&Object>) -> Result<Policy, ConfigurationError> {
+fn policy(defaults: Option<&Object>) -> Result<Policy, PluginConfigurationError> {
     let mut errors: Vec<String> = Vec::new();
     let mut read = |mode: &str| {
         let given = |name: &str| defaults.map_or("", |defaults| text(defaults, name)).to_owned();
@@ -124,8 +124,8 @@ fn policy(defaults: Option<&Object>) -> Result<Policy, ConfigurationError> {
     let policy = Policy { enforce: read("enforce"), audit: read("audit"), warn: read("warn") };
     match errors.as_slice() {
         [] => Ok(policy),
-        [one] => Err(ConfigurationError::Invalid(one.clone())),
-        many => Err(ConfigurationError::Invalid(format!("[{}]", many.join(", ")))),
+        [one] => Err(PluginConfigurationError::Invalid(one.clone())),
+        many => Err(PluginConfigurationError::Invalid(format!("[{}]", many.join(", ")))),
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    fn parse(version: &str, rest: &str) -> Result<PodSecurityConfiguration, ConfigurationError> {
+    fn parse(version: &str, rest: &str) -> Result<PodSecurityConfiguration, PluginConfigurationError> {
         let head = format!(
             "apiVersion: pod-security.admission.config.k8s.io/{version}\nkind: PodSecurityConfiguration\n"
         );
@@ -179,14 +179,15 @@ mod tests {
             assert!(read.exempts_user("u") && !read.exempts_user("ns") && !read.exempts_user(""));
             assert!(read.exempts_namespace("ns") && !read.exempts_namespace("u"));
         }
-        assert_eq!(parse("v1", ""), Ok(PodSecurityConfiguration::default()));
-        assert_eq!(PodSecurityConfiguration::parse(b""), Ok(PodSecurityConfiguration::default()));
+        assert_eq!(parse("v1", "").unwrap(), PodSecurityConfiguration::default());
+        assert_eq!(PodSecurityConfiguration::parse(b"").unwrap(), PodSecurityConfiguration::default());
     }
 
     #[test]
     fn invalid_configuration_fails_with_upstream_messages() {
         let unsound = |rest: &str, expected: &str| {
-            assert_eq!(parse("v1", rest), Err(ConfigurationError::Invalid(expected.to_owned())));
+            let error = parse("v1", rest).unwrap_err();
+            assert!(matches!(&error, PluginConfigurationError::Invalid(text) if text == expected), "{error}");
         };
         unsound(
             "defaults: {enforce: x}",
@@ -200,7 +201,8 @@ mod tests {
             "exemptions: {usernames: [''], namespaces: [a, a]}",
             "PodSecurity invalid: [exemptions.namespaces[1]: Duplicate value: \"a\", exemptions.usernames[0]: Invalid value: \"\": username must not be empty]",
         );
-        let unreadable = "strict decoding error: unknown field \"default\"".to_owned();
-        assert_eq!(parse("v1", "default: {}"), Err(ConfigurationError::Read(ReadError::Invalid(unreadable))));
+        let error = parse("v1", "default: {}").unwrap_err();
+        assert!(matches!(error, PluginConfigurationError::Read(ReadError::Invalid(_))), "{error}");
+        assert_eq!(error.to_string(), "strict decoding error: unknown field \"default\"");
     }
 }

@@ -7,7 +7,7 @@ use jsontree::Value;
 use kinds::validation::kinds::validate_tolerations;
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 
-use crate::ConfigurationError;
+use crate::PluginConfigurationError;
 
 const TOLERATION: Members = Members {
     name: "v1.Toleration",
@@ -43,7 +43,7 @@ impl PodTolerationConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: &[u8]) -> Result<Self, ConfigurationError> {
+    pub fn parse(text: &[u8]) -> Result<Self, PluginConfigurationError> {
         let members = FILE.read(text)?.members;
         let root = Path::root("podtolerationrestriction");
         let of = |name: &str| validate_tolerations(&root.child(name), children(&members, name));
@@ -51,7 +51,7 @@ impl PodTolerationConfiguration {
         let allowed = of("whitelist");
         let errors: Vec<String> = default.iter().chain(allowed.iter()).map(ToString::to_string).collect();
         if !errors.is_empty() {
-            return Err(ConfigurationError::Invalid(format!("invalid config: [{}]", errors.join(" "))));
+            return Err(PluginConfigurationError::Invalid(format!("invalid config: [{}]", errors.join(" "))));
         }
         let of = |name: &str| list(&members, name).to_vec();
         Ok(PodTolerationConfiguration { default: of("default"), allowed: of("whitelist") })

@@ -1,6 +1,6 @@
 //! Errors of policies, bindings and params. The texts are upstream's.
 
-use apimachinery::labels::ParseError;
+use apimachinery::labels::LabelSelectorError;
 use apimachinery::status::Status;
 
 use super::model::ParamKind;
@@ -15,7 +15,7 @@ pub(super) enum PolicyError {
     #[error("{}", .0.message)]
     LookUp(Box<Status>),
     #[error(transparent)]
-    Selector(#[from] ParseError),
+    Selector(#[from] LabelSelectorError),
     #[error(transparent)]
     Param(#[from] ParamError),
 }

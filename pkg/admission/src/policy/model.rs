@@ -3,7 +3,7 @@
 use std::fmt;
 
 use api::tree::{child, maybe_text, text, texts};
-use apimachinery::labels::{ParseError, Selector, from_label_selector};
+use apimachinery::labels::{LabelSelectorError, Selector, from_label_selector};
 use cel::admission::Options;
 use schema::object::Object;
 
@@ -101,7 +101,7 @@ pub(super) struct ParamRef {
     pub(super) name: Box<str>,
     /// Empty for the namespace of the request.
     pub(super) namespace: Box<str>,
-    pub(super) selector: Option<Result<Selector, ParseError>>,
+    pub(super) selector: Option<Result<Selector, LabelSelectorError>>,
     /// `parameterNotFoundAction: Deny`.
     pub(super) denies_absence: bool,
 }

@@ -46,7 +46,7 @@ impl VersionConverter for OneVersion {
     }
 
     fn to_json(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
-        schema::patch::text(at.message, object).map_err(|error| ObjectError(error.to_string()))
+        Ok(schema::patch::text(at.message, object)?)
     }
 
     async fn parse_json(
@@ -57,7 +57,7 @@ impl VersionConverter for OneVersion {
     ) -> Result<EditedObject, ObjectError> {
         schema::json::decode(at.message, text)
             .map(|decoded| EditedObject { object: decoded.object, shares_labels: false })
-            .map_err(|error| ObjectError(error.to_string()))
+            .map_err(|error| ObjectError::Decode(error.into()))
     }
 }
 

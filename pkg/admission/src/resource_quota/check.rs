@@ -10,7 +10,7 @@ use schema::object::Object;
 use super::configuration::LimitedResource;
 use super::evaluator::Evaluator;
 use super::scope;
-use crate::error::Rejection;
+use crate::error::RejectionReason;
 use crate::resource_list::ResourceList;
 use crate::{Attributes, Operation, meta};
 
@@ -74,7 +74,7 @@ fn matching_quotas(
     quotas: &[Arc<Object>],
     evaluator: &Evaluator<'_>,
     object: &Object,
-) -> Result<Vec<QuotaUsage>, Rejection> {
+) -> Result<Vec<QuotaUsage>, RejectionReason> {
     let mut interested = Vec::new();
     for (index, quota) in quotas.iter().enumerate().filter(|(_, quota)| evaluator.matches(quota, object)) {
         let name = meta::text(quota, "name");
@@ -83,11 +83,11 @@ fn matching_quotas(
         let limited: Vec<&String> = hard.keys().filter(|name| evaluator.counts(name)).collect();
         evaluator
             .constraints(&limited, object)
-            .map_err(|cause| Rejection(format!("failed quota: {name}: {cause}")))?;
+            .map_err(|cause| RejectionReason(format!("failed quota: {name}: {cause}")))?;
         if limited.iter().any(|name| !used.contains_key(*name)) {
             let resources: Vec<&str> = limited.iter().map(|name| name.as_str()).collect();
             let resources = resources.join(",");
-            return Err(Rejection(format!("status unknown for quota: {name}, resources: {resources}")));
+            return Err(RejectionReason(format!("status unknown for quota: {name}, resources: {resources}")));
         }
         interested.push(QuotaUsage { index, hard, used, delta: ResourceList::default() });
     }

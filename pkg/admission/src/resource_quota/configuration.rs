@@ -10,7 +10,7 @@ use schema::object::Object;
 
 use super::scope::Requirement;
 
-use crate::ConfigurationError;
+use crate::PluginConfigurationError;
 
 const SCOPE: Members = Members {
     name: "v1.ScopedResourceSelectorRequirement",
@@ -55,13 +55,13 @@ impl QuotaConfiguration {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub fn parse(text: &[u8]) -> Result<Self, ConfigurationError> {
+    pub fn parse(text: &[u8]) -> Result<Self, PluginConfigurationError> {
         let members = FILE.read(text)?.members;
         let limited = children(&members, "limitedResources").cloned().map(LimitedResource);
         let configuration = QuotaConfiguration { limited: limited.collect() };
         match field::aggregate(&configuration.errors()) {
             None => Ok(configuration),
-            Some(errors) => Err(ConfigurationError::Invalid(errors)),
+            Some(errors) => Err(PluginConfigurationError::Invalid(errors)),
         }
     }
 

@@ -11,7 +11,7 @@ use schema::object::Object;
 use super::scope::{self, Requirement, has_claim, has_pod, is_terminating, is_unlimited};
 use super::spec_text;
 use crate::default_storage_class::class_of;
-use crate::error::Rejection;
+use crate::error::RejectionReason;
 use crate::extended_resource_toleration::is_extended;
 use crate::resource_list::{CountOptions, ResourceList, ResourceSide, of_pod};
 use crate::{Attributes, Operation};
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Checks that a pod's containers set the resources that a quota limits.
-    pub(super) fn constraints(&self, limited: &[&String], object: &Object) -> Result<(), Rejection> {
+    pub(super) fn constraints(&self, limited: &[&String], object: &Object) -> Result<(), RejectionReason> {
         let Some(spec) = child(object, "spec").filter(|_| matches!(self, Evaluator::Pods)) else {
             return Ok(());
         };
@@ -178,7 +178,7 @@ impl<'a> Evaluator<'a> {
         if said.is_empty() {
             return Ok(());
         }
-        Err(Rejection(format!("must specify {}", said.join("; "))))
+        Err(RejectionReason(format!("must specify {}", said.join("; "))))
     }
 
     pub(super) fn usage(&self, object: &Object) -> ResourceList {

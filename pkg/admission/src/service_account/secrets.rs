@@ -3,17 +3,17 @@
 use api::tree::{child, children, text};
 use schema::object::Object;
 
-use crate::error::Rejection;
+use crate::error::RejectionReason;
 use crate::meta;
 
 /// Rejects the first secret of a pod that its account does not list.
-pub(super) fn check(account: &Object, spec: &Object) -> Result<(), Rejection> {
+pub(super) fn check(account: &Object, spec: &Object) -> Result<(), RejectionReason> {
     let of = text_of_account(account);
     for volume in children(spec, "volumes") {
         let Some(secret) = child(volume, "secret") else { continue };
         let name = text(secret, "secretName");
         if !lists(account, "secrets", name) {
-            return Err(Rejection(format!(
+            return Err(RejectionReason(format!(
                 "volume with secret.secretName=\"{name}\" is not allowed because {of} that secret"
             )));
         }
@@ -24,7 +24,7 @@ pub(super) fn check(account: &Object, spec: &Object) -> Result<(), Rejection> {
     for (i, secret) in children(spec, "imagePullSecrets").enumerate() {
         let name = text(secret, "name");
         if !lists(account, "imagePullSecrets", name) {
-            return Err(Rejection(format!(
+            return Err(RejectionReason(format!(
                 "imagePullSecrets[{i}].name=\"{name}\" is not allowed because {of} that imagePullSecret"
             )));
         }
@@ -33,18 +33,18 @@ pub(super) fn check(account: &Object, spec: &Object) -> Result<(), Rejection> {
 }
 
 /// Checks the secrets of ephemeral containers, which are added later.
-pub(super) fn check_ephemeral(account: &Object, spec: &Object) -> Result<(), Rejection> {
+pub(super) fn check_ephemeral(account: &Object, spec: &Object) -> Result<(), RejectionReason> {
     check_containers(account, spec, "ephemeralContainers", "ephemeral container")
 }
 
-fn check_containers(account: &Object, spec: &Object, list: &str, word: &str) -> Result<(), Rejection> {
+fn check_containers(account: &Object, spec: &Object, list: &str, word: &str) -> Result<(), RejectionReason> {
     let of = text_of_account(account);
     for container in children(spec, list) {
         let called = text(container, "name");
         for env in children(container, "env") {
             let Some(name) = env_secret(env) else { continue };
             if !lists(account, "secrets", name) {
-                return Err(Rejection(format!(
+                return Err(RejectionReason(format!(
                     "{word} {called} with envVar {} referencing secret.secretName=\"{name}\" is not allowed because {of} that secret",
                     text(env, "name")
                 )));
@@ -53,7 +53,7 @@ fn check_containers(account: &Object, spec: &Object, list: &str, word: &str) -> 
         for secret in children(container, "envFrom").filter_map(|env| child(env, "secretRef")) {
             let name = text(secret, "name");
             if !lists(account, "secrets", name) {
-                return Err(Rejection(format!(
+                return Err(RejectionReason(format!(
                     "{word} {called} with envFrom referencing secret.secretName=\"{name}\" is not allowed because {of} that secret"
                 )));
             }

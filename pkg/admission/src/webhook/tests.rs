@@ -24,7 +24,7 @@ use crate::{AdmissionNotes, Attributes, Chain, ObjectError, Plugin};
 /// of the review.
 #[derive(Default)]
 pub(super) struct World {
-    answers: Mutex<BTreeMap<String, VecDeque<Result<Value, CallError>>>>,
+    answers: Mutex<BTreeMap<String, VecDeque<Result<Value, ReviewCallError>>>>,
     /// URLs and reviews, in order.
     pub(super) asked: Mutex<Vec<(String, Value)>>,
     timeouts: Mutex<Vec<Duration>>,
@@ -34,7 +34,11 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn answers(&self, url: &str, answers: impl IntoIterator<Item = Result<Value, CallError>>) {
+    pub(super) fn answers(
+        &self,
+        url: &str,
+        answers: impl IntoIterator<Item = Result<Value, ReviewCallError>>,
+    ) {
         self.answers.lock().unwrap().insert(url.to_owned(), answers.into_iter().collect());
     }
 
@@ -100,24 +104,24 @@ impl World {
 }
 
 /// Response that allows, with further fields.
-pub(super) fn yes(more: Value) -> Result<Value, CallError> {
+pub(super) fn yes(more: Value) -> Result<Value, ReviewCallError> {
     let mut response = object(json!({"allowed": true}));
     response.extend(object(more));
     Ok(Value::Object(response))
 }
 
 /// Response that rejects, with a Status.
-pub(super) fn no(status: Value) -> Result<Value, CallError> {
+pub(super) fn no(status: Value) -> Result<Value, ReviewCallError> {
     Ok(json!({"allowed": false, "status": status}))
 }
 
 /// Response that allows with a patch.
-pub(super) fn patch(operations: Value) -> Result<Value, CallError> {
+pub(super) fn patch(operations: Value) -> Result<Value, ReviewCallError> {
     yes(json!({"patchType": "JSONPatch", "patch": STANDARD.encode(operations.to_string())}))
 }
 
-pub(super) fn broken() -> Result<Value, CallError> {
-    Err(CallError { message: "connection refused".to_owned(), code: 503, misconfigured: false })
+pub(super) fn broken() -> Result<Value, ReviewCallError> {
+    Err(ReviewCallError { message: "connection refused".to_owned(), code: 503, misconfigured: false })
 }
 
 impl WebhookSource for World {
@@ -132,7 +136,12 @@ impl WebhookSource for World {
 
 #[async_trait]
 impl Caller for World {
-    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallError> {
+    async fn call(
+        &self,
+        target: &Target,
+        body: Vec<u8>,
+        timeout: Duration,
+    ) -> Result<Vec<u8>, ReviewCallError> {
         let question: Value = serde_json::from_slice(&body).unwrap();
         let uid = question["request"]["uid"].clone();
         self.timeouts.lock().unwrap().push(timeout);
@@ -191,7 +200,7 @@ impl VersionConverter for World {
     ) -> Result<EditedObject, ObjectError> {
         let read: Value = serde_json::from_slice(text).unwrap();
         match read["spec"].get("nodeName") {
-            Some(Value::Number(_)) => Err(ObjectError("nodeName is a number".to_owned())),
+            Some(Value::Number(_)) => Err(ObjectError::Decode("nodeName is a number".into())),
             _ => Ok(EditedObject { object: object(read), shares_labels: false }),
         }
     }

@@ -188,12 +188,12 @@ impl Watcher {
             groups: vec![GROUP_MASTERS.to_owned()],
             ..UserInfo::default()
         };
-        let code = self.remote.probe(&address, &user, PROBE_MAX).await;
-        match code {
-            Ok(200..300) => Ok(()),
-            Ok(code) => Err(Error::ProbeStatus { url, code }),
-            Err(error) => Err(Error::Probe { url, source: Box::new(error) }),
-        }
+        let probed = match self.remote.probe(&address, &user, PROBE_MAX).await {
+            Ok(status) if status.is_success() => Ok(()),
+            Ok(status) => Err(Error::Status { from: url.to_string(), status }),
+            Err(error) => Err(error),
+        };
+        probed.map_err(|error| Error::Probe { url, source: Box::new(error) })
     }
 
     /// Writes a condition. Returns false if that failed.

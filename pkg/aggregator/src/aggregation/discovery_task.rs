@@ -11,7 +11,7 @@ use bytes::Bytes;
 use client::Limits;
 use endpoints::openapi::part_of_version;
 use http::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
-use http::{HeaderMap, Response};
+use http::{HeaderMap, Response, StatusCode};
 use jsontree::Value;
 use schema::object::Object;
 use tokio::sync::{Notify, mpsc};
@@ -97,7 +97,7 @@ impl DiscoveryTask {
             let well = self.fetch_discovery().await;
             if let Err(error) = &well {
                 let name = &self.remote.service.name;
-                tracing::debug!(name, %error, "an aggregated API server does not say what it serves");
+                tracing::debug!(name, %error, "cannot discover an aggregated API server");
             }
             if self.send_update().await.is_none() {
                 return;
@@ -154,10 +154,11 @@ impl DiscoveryTask {
     async fn fetch_legacy_discovery(&mut self) -> Result<Object, Error> {
         let asker = user("system:kube-aggregator", &[]);
         let headers = headers("application/json", None);
-        let answer = self.remote.get(&self.remote.path(), &asker, &headers, &DISCOVERY).await?;
-        match answer.status().as_u16() {
-            200 => Ok(discovery::version_of_list(answer.body())?),
-            code => Err(Error::Code(code)),
+        let path = self.remote.path();
+        let answer = self.remote.get(&path, &asker, &headers, &DISCOVERY).await?;
+        match answer.status() {
+            StatusCode::OK => Ok(discovery::version_of_list(answer.body())?),
+            status => Err(Error::Status { from: path, status }),
         }
     }
 
@@ -176,12 +177,17 @@ impl DiscoveryTask {
         self.remote.get(path, &user("system:aggregator", &[]), headers, &OPEN_API).await
     }
 
-    async fn documents(&mut self) -> Result<(), Error> {
-        let answer = self.fetch("/openapi/v3", &headers("application/json", None)).await?;
-        if answer.status() != 200 {
-            return Err(Error::Status(answer.status()));
+    async fn fetch_json(&self, path: &str) -> Result<Bytes, Error> {
+        let answer = self.fetch(path, &headers("application/json", None)).await?;
+        match answer.status() {
+            StatusCode::OK => Ok(answer.into_body()),
+            status => Err(Error::Status { from: path.to_owned(), status }),
         }
-        let index = schema::json::decode_untyped(answer.body())?.value;
+    }
+
+    async fn documents(&mut self) -> Result<(), Error> {
+        let index = self.fetch_json("/openapi/v3").await?;
+        let index = schema::json::decode_untyped(&index)?.value;
         let own = [self.remote.path(), format!("/apis/{}", self.remote.service.group)];
         let own: Vec<&str> =
             own.iter().take(DOCUMENTS_MAX).filter_map(|path| path.strip_prefix('/')).collect();
@@ -196,11 +202,7 @@ impl DiscoveryTask {
             if self.cache.locations.get(*path).is_some_and(|known| known == at) {
                 continue;
             }
-            let answer = self.fetch(at, &headers("application/json", None)).await?;
-            if answer.status() != 200 {
-                return Err(Error::Status(answer.status()));
-            }
-            let json = answer.into_body();
+            let json = self.fetch_json(at).await?;
             schema::json::decode_untyped(&json)?;
             self.cache.proxied.documents.retain(|document| document.path != *path);
             self.cache.proxied.documents.push(Document { path: (*path).to_owned(), json });
@@ -211,9 +213,10 @@ impl DiscoveryTask {
 
     async fn swagger(&mut self) -> Result<(), Error> {
         let headers = headers("application/json", self.cache.swagger_tag.as_ref());
-        let answer = self.fetch("/openapi/v2", &headers).await?;
-        match answer.status().as_u16() {
-            200 => {
+        let path = "/openapi/v2";
+        let answer = self.fetch(path, &headers).await?;
+        match answer.status() {
+            StatusCode::OK => {
                 let tag = answer.headers().get(ETAG).cloned();
                 let group = self.remote.service.group.clone();
                 let version = self.remote.service.version.clone();
@@ -223,12 +226,12 @@ impl DiscoveryTask {
                 self.cache.swagger_tag = tag;
                 Ok(())
             }
-            304 => Ok(()),
-            404 => {
+            StatusCode::NOT_MODIFIED => Ok(()),
+            StatusCode::NOT_FOUND => {
                 self.cache.proxied.swagger = None;
                 Ok(())
             }
-            code => Err(Error::Code(code)),
+            status => Err(Error::Status { from: path.to_owned(), status }),
         }
     }
 }

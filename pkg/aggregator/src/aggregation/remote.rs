@@ -8,7 +8,7 @@ use bytes::Bytes;
 use client::{Address, Client, Dialer, Limits, Options, Source, Tls, Trust};
 use endpoints::aggregated::set_user;
 use endpoints::proxy::{Network, SingleClient};
-use http::{HeaderMap, Method, Request, Response, Uri};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use tokio::time::timeout;
 
 use super::registered::{ApiService, ServerAddress};
@@ -112,12 +112,12 @@ impl Remote {
         address: &Address,
         user: &UserInfo,
         max: Duration,
-    ) -> Result<u16, Error> {
+    ) -> Result<StatusCode, Error> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let uri = address.uri(&self.path())?;
         let request = request(&uri, user)?.map(client::full);
         match timeout(max, client.send(request)).await {
-            Ok(Ok(answer)) => Ok(answer.status().as_u16()),
+            Ok(Ok(answer)) => Ok(answer.status()),
             Ok(Err(error)) => Err(failed(error, &uri)),
             Err(_) => {
                 let source = client::Error::Timeout;

@@ -42,8 +42,13 @@ impl Spoke {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NormaliseError {
     /// Rollback revision of a Deployment.
-    #[error("failed to parse annotation[{ROLLBACK_TO}]={0} as int64: {1}")]
-    RollbackTo(String, NumError),
+    #[error("failed to parse annotation[{ROLLBACK_TO}]={revision} as int64: {source}")]
+    RollbackTo {
+        /// Value of the annotation.
+        revision: String,
+        /// Reason why it is not a number.
+        source: NumError,
+    },
     /// Template generation of a DaemonSet.
     #[error(transparent)]
     TemplateGeneration(NumError),

@@ -88,8 +88,8 @@ fn normalise_deployment(object: &mut Object) -> Result<(), NormaliseError> {
     let Some(value) = annotations.remove(ROLLBACK_TO) else { return Ok(()) };
     let revision = value.as_str().unwrap_or_default();
     if !revision.is_empty() {
-        let number =
-            parse_int(revision).map_err(|error| NormaliseError::RollbackTo(revision.to_owned(), error))?;
+        let number = parse_int(revision)
+            .map_err(|source| NormaliseError::RollbackTo { revision: revision.to_owned(), source })?;
         annotations.insert(ROLLBACK_TO.to_owned(), Value::from(number.to_string()));
     }
     Ok(())

@@ -16,6 +16,7 @@ use component_base::trace::Span;
 use registry::generic::{ConversionError, Convert, Entropy};
 use schema::object::Object;
 use tokio::sync::OnceCell;
+use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use metrics::CallResult;
@@ -58,15 +59,16 @@ pub(super) struct WebhookConversion {
 enum WebhookError {
     #[error(transparent)]
     Client(#[from] client::Error),
-    #[error("{0}")]
-    Task(String),
+    /// The client could not be created, because the server stops.
     #[error(transparent)]
-    Call(#[from] client::webhook::CallError),
+    Task(Arc<JoinError>),
+    #[error(transparent)]
+    Call(#[from] client::webhook::WebhookCallError),
 }
 
 /// Error of a conversion, in upstream's wording. `what` is the kind of the objects.
 #[derive(Debug, thiserror::Error)]
-enum CallError {
+enum ConversionCallError {
     #[error("no supported conversion review versions")]
     Unsupported,
     #[error("conversion webhook for {what} failed: {source}")]
@@ -79,14 +81,14 @@ enum CallError {
     Object { what: String, source: ReviewError },
 }
 
-impl CallError {
+impl ConversionCallError {
     /// Result of the call for the metrics.
     fn result(&self) -> CallResult {
         match self {
-            CallError::Unsupported | CallError::Webhook { .. } => CallResult::Call,
-            CallError::Response { .. } => CallResult::Malformed,
-            CallError::Count { .. } => CallResult::Partial,
-            CallError::Object { .. } => CallResult::Invalid,
+            ConversionCallError::Unsupported | ConversionCallError::Webhook { .. } => CallResult::Call,
+            ConversionCallError::Response { .. } => CallResult::Malformed,
+            ConversionCallError::Count { .. } => CallResult::Partial,
+            ConversionCallError::Object { .. } => CallResult::Invalid,
         }
     }
 }
@@ -126,16 +128,16 @@ impl WebhookConversion {
             let made = tokio::task::spawn_blocking(move || {
                 Webhook::for_webhook(&address, &authorities, credentials, &dialers, RESPONSE_BYTES_MAX)
             });
-            let made = made.await.map_err(|error| WebhookError::Task(error.to_string()))??;
+            let made = made.await.map_err(|error| WebhookError::Task(Arc::new(error)))??;
             Ok(made.with_metrics(&self.deps.calls))
         });
         made.await.as_ref().map_err(Clone::clone)
     }
 
-    async fn call_webhook(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, CallError> {
-        let review = self.review.ok_or(CallError::Unsupported)?;
+    async fn call_webhook(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, ConversionCallError> {
+        let review = self.review.ok_or(ConversionCallError::Unsupported)?;
         let what = || review::kind_of(objects);
-        let failed = |source| CallError::Webhook { what: what(), source };
+        let failed = |source| ConversionCallError::Webhook { what: what(), source };
         let uid = self.deps.entropy.uid();
         let span = Span::current().child("Call conversion webhook", || {
             vec![
@@ -151,14 +153,16 @@ impl WebhookConversion {
         let answer = answer.map_err(|error| failed(error.into()))?;
         let converted = review
             .parse_review(&answer, &uid)
-            .map_err(|source| CallError::Response { what: what(), source })?;
+            .map_err(|source| ConversionCallError::Response { what: what(), source })?;
         if converted.len() != objects.len() {
             let got = converted.len();
             let expected = objects.len();
-            return Err(CallError::Count { what: what(), got, expected });
+            return Err(ConversionCallError::Count { what: what(), got, expected });
         }
         let checked = objects.iter().zip(converted).map(|(from, into)| review::checked(from, into, to));
-        checked.collect::<Result<_, _>>().map_err(|source| CallError::Object { what: what(), source })
+        checked
+            .collect::<Result<_, _>>()
+            .map_err(|source| ConversionCallError::Object { what: what(), source })
     }
 }
 
@@ -167,7 +171,7 @@ impl Convert for WebhookConversion {
     async fn convert(&self, objects: Vec<Object>, to: &str) -> Result<Vec<Object>, ConversionError> {
         let began = Instant::now();
         let asked = self.call_webhook(&objects, to).await;
-        let ended = asked.as_ref().map_or_else(CallError::result, |_| CallResult::Success);
+        let ended = asked.as_ref().map_or_else(ConversionCallError::result, |_| CallResult::Success);
         let from = objects.first().map_or("", |object| text(object, "apiVersion"));
         self.deps.metrics.record_call(ended, &self.definition, from, to, began.elapsed());
         asked.map_err(ConversionError::new)

@@ -1,6 +1,6 @@
 //! `metav1.LabelSelector` (matchLabels and matchExpressions) as a [`Selector`].
 
-use super::{Operator, ParseError, Requirement, Selector};
+use super::{LabelSelectorError, Operator, Requirement, Selector};
 use crate::field::Path;
 use crate::go_quote::Quoted;
 use jsontree::{Object, Value};
@@ -11,7 +11,7 @@ use jsontree::{Object, Value};
 ///
 /// # Errors
 /// The first invalid key, operator, value or number of values, in upstream's wording.
-pub fn from_label_selector(selector: Option<&Object>) -> Result<Selector, ParseError> {
+pub fn from_label_selector(selector: Option<&Object>) -> Result<Selector, LabelSelectorError> {
     let Some(selector) = selector else {
         return Ok(Selector::nothing());
     };
@@ -31,17 +31,26 @@ pub fn from_label_selector(selector: Option<&Object>) -> Result<Selector, ParseE
     Ok(Selector::new(requirements))
 }
 
-fn requirement(key: &str, operator: Operator, values: Vec<String>) -> Result<Requirement, ParseError> {
+fn requirement(
+    key: &str,
+    operator: Operator,
+    values: Vec<String>,
+) -> Result<Requirement, LabelSelectorError> {
     Requirement::new(key.to_owned(), operator, values, &Path::NIL)
 }
 
-fn operator(name: &str) -> Result<Operator, ParseError> {
+fn operator(name: &str) -> Result<Operator, LabelSelectorError> {
     Ok(match name {
         "In" => Operator::In,
         "NotIn" => Operator::NotIn,
         "Exists" => Operator::Exists,
         "DoesNotExist" => Operator::DoesNotExist,
-        _ => return Err(ParseError(format!("{} is not a valid label selector operator", Quoted(name)))),
+        _ => {
+            return Err(LabelSelectorError(format!(
+                "{} is not a valid label selector operator",
+                Quoted(name)
+            )));
+        }
     })
 }
 

@@ -3,7 +3,7 @@
 
 use super::lexer::{Token, tokens};
 use super::requirement::key_error;
-use super::{Operator, ParseError, Requirement, Selector};
+use super::{LabelSelectorError, Operator, Requirement, Selector};
 use crate::field::Path;
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// # Errors
 /// Upstream's text, e.g. `unable to parse requirement: <nil>: Invalid value:
 /// "/": …`.
-pub fn parse(text: &str) -> Result<Selector, ParseError> {
+pub fn parse(text: &str) -> Result<Selector, LabelSelectorError> {
     let mut parser = Parser { tokens: tokens(text), position: 0 };
     parser.selector().map(Selector::new)
 }
@@ -45,36 +45,39 @@ impl<'a> Parser<'a> {
         token
     }
 
-    fn selector(&mut self) -> Result<Vec<Requirement>, ParseError> {
+    fn selector(&mut self) -> Result<Vec<Requirement>, LabelSelectorError> {
         let mut requirements = Vec::new();
         loop {
             match self.peek() {
                 (Token::Identifier | Token::Not, _) => {}
                 (Token::End, _) => return Ok(requirements),
                 (_, found) => {
-                    return Err(ParseError(format!(
+                    return Err(LabelSelectorError(format!(
                         "found '{found}', expected: !, identifier, or 'end of string'"
                     )));
                 }
             }
             let requirement = self.requirement();
-            requirements
-                .push(requirement.map_err(|e| ParseError(format!("unable to parse requirement: {e}")))?);
+            requirements.push(
+                requirement.map_err(|e| LabelSelectorError(format!("unable to parse requirement: {e}")))?,
+            );
             match self.consume() {
                 (Token::End, _) => return Ok(requirements),
                 (Token::Comma, _) => {}
                 (_, found) => {
-                    return Err(ParseError(format!("found '{found}', expected: ',' or 'end of string'")));
+                    return Err(LabelSelectorError(format!(
+                        "found '{found}', expected: ',' or 'end of string'"
+                    )));
                 }
             }
             let (token, found) = self.peek();
             if !matches!(token, Token::Identifier | Token::Not) {
-                return Err(ParseError(format!("found '{found}', expected: identifier after ','")));
+                return Err(LabelSelectorError(format!("found '{found}', expected: identifier after ','")));
             }
         }
     }
 
-    fn requirement(&mut self) -> Result<Requirement, ParseError> {
+    fn requirement(&mut self) -> Result<Requirement, LabelSelectorError> {
         let (key, unary) = self.key()?;
         let (operator, values) = match unary {
             Some(operator) => (operator, Values::new()),
@@ -85,17 +88,17 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the key. Also returns the operator if the requirement is only a key, or a key after `!`.
-    fn key(&mut self) -> Result<(&'a str, Option<Operator>), ParseError> {
+    fn key(&mut self) -> Result<(&'a str, Option<Operator>), LabelSelectorError> {
         let (mut token, mut literal) = self.consume();
         let negated = token == Token::Not;
         if negated {
             (token, literal) = self.consume();
         }
         if token != Token::Identifier {
-            return Err(ParseError(format!("found '{literal}', expected: identifier")));
+            return Err(LabelSelectorError(format!("found '{literal}', expected: identifier")));
         }
         if let Some(error) = key_error(literal, &Path::NIL) {
-            return Err(ParseError(error.to_string()));
+            return Err(LabelSelectorError(error.to_string()));
         }
         let ends = matches!(self.peek().0, Token::End | Token::Comma);
         let operator = match (negated, ends) {
@@ -106,7 +109,7 @@ impl<'a> Parser<'a> {
         Ok((literal, operator))
     }
 
-    fn operator_and_values(&mut self) -> Result<(Operator, Values<'a>), ParseError> {
+    fn operator_and_values(&mut self) -> Result<(Operator, Values<'a>), LabelSelectorError> {
         let (token, found) = self.peek_operator();
         self.position = self.position.saturating_add(1);
         let operator = match token {
@@ -118,26 +121,28 @@ impl<'a> Parser<'a> {
             Token::GreaterThan => Operator::GreaterThan,
             Token::LessThan => Operator::LessThan,
             _ => {
-                return Err(ParseError(format!("found '{found}', expected: in, notin, =, ==, !=, gt, lt")));
+                return Err(LabelSelectorError(format!(
+                    "found '{found}', expected: in, notin, =, ==, !=, gt, lt"
+                )));
             }
         };
         Ok((operator, Values::from([self.exact_value()?])))
     }
 
-    fn exact_value(&mut self) -> Result<&'a str, ParseError> {
+    fn exact_value(&mut self) -> Result<&'a str, LabelSelectorError> {
         if matches!(self.peek().0, Token::End | Token::Comma) {
             return Ok("");
         }
         match self.consume() {
             (Token::Identifier, value) => Ok(value),
-            (_, found) => Err(ParseError(format!("found '{found}', expected: identifier"))),
+            (_, found) => Err(LabelSelectorError(format!("found '{found}', expected: identifier"))),
         }
     }
 
-    fn value_set(&mut self) -> Result<Values<'a>, ParseError> {
+    fn value_set(&mut self) -> Result<Values<'a>, LabelSelectorError> {
         let (token, found) = self.consume();
         if token != Token::OpenParen {
-            return Err(ParseError(format!("found '{found}' expected: '('")));
+            return Err(LabelSelectorError(format!("found '{found}' expected: '('")));
         }
         match self.peek() {
             (Token::Identifier | Token::Comma, _) => {
@@ -149,13 +154,15 @@ impl<'a> Parser<'a> {
                 self.position = self.position.saturating_add(1);
                 Ok(Values::from([""]))
             }
-            (_, found) => Err(ParseError(format!("found '{found}', expected: ',', ')' or identifier"))),
+            (_, found) => {
+                Err(LabelSelectorError(format!("found '{found}', expected: ',', ')' or identifier")))
+            }
         }
     }
 
     /// Parses values up to the closing parenthesis, exclusive. A value missing before, between or after
     /// commas is the empty string.
-    fn value_list(&mut self) -> Result<Values<'a>, ParseError> {
+    fn value_list(&mut self) -> Result<Values<'a>, LabelSelectorError> {
         let mut values = Values::new();
         loop {
             match self.consume() {
@@ -165,7 +172,7 @@ impl<'a> Parser<'a> {
                         (Token::Comma, _) => {}
                         (Token::CloseParen, _) => return Ok(values),
                         (_, found) => {
-                            return Err(ParseError(format!("found '{found}', expected: ',' or ')'")));
+                            return Err(LabelSelectorError(format!("found '{found}', expected: ',' or ')'")));
                         }
                     }
                 }
@@ -179,7 +186,7 @@ impl<'a> Parser<'a> {
                     }
                 }
                 (_, found) => {
-                    return Err(ParseError(format!("found '{found}', expected: ',', or identifier")));
+                    return Err(LabelSelectorError(format!("found '{found}', expected: ',', or identifier")));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! One requirement of a label selector: key, operator, values.
 
-use super::ParseError;
+use super::LabelSelectorError;
 use crate::field::{Error, Path, aggregate};
 use crate::names::{is_label_key, is_label_value};
 use crate::strconv::parse_int;
@@ -48,7 +48,7 @@ impl Requirement {
         operator: Operator,
         values: Vec<String>,
         path: &Path<'_>,
-    ) -> Result<Self, ParseError> {
+    ) -> Result<Self, LabelSelectorError> {
         let mut errors = Vec::new();
         errors.extend(key_error(&key, &path.child("key")));
         let values_path = path.child("values");
@@ -68,7 +68,7 @@ impl Requirement {
             }
         }
         match aggregate(&errors) {
-            Some(text) => Err(ParseError(text)),
+            Some(text) => Err(LabelSelectorError(text)),
             None => Ok(Self { key, operator, values }),
         }
     }

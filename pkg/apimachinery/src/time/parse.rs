@@ -13,14 +13,14 @@ const RFC3339_MICRO: &str = "2006-01-02T15:04:05.000000Z07:00";
 /// Syntax error in a time, in Go's wording.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct ParseError(String);
+pub struct TimeParseError(String);
 
 /// Parses a `metav1.Time`. The result keeps a fraction of a second; the API truncates it when it encodes the
 /// time.
 ///
 /// # Errors
 /// Go's errors, e.g. `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
-pub fn parse_time(text: &str) -> Result<UnixTime, ParseError> {
+pub fn parse_time(text: &str) -> Result<UnixTime, TimeParseError> {
     parse_canonical(text.as_bytes()).map_or_else(|| parse(text, RFC3339, false), Ok)
 }
 
@@ -60,7 +60,7 @@ fn parts(text: &[u8]) -> Option<(Civil, i64)> {
 ///
 /// # Errors
 /// As [`parse_time`], with the other layout.
-pub fn parse_micro_time(text: &str) -> Result<UnixTime, ParseError> {
+pub fn parse_micro_time(text: &str) -> Result<UnixTime, TimeParseError> {
     parse(text, RFC3339_MICRO, true)
 }
 
@@ -72,12 +72,12 @@ enum Stop<'a> {
     Message(String),
 }
 
-fn parse(text: &str, layout: &str, micros: bool) -> Result<UnixTime, ParseError> {
+fn parse(text: &str, layout: &str, micros: bool) -> Result<UnixTime, TimeParseError> {
     let mut scanner = Scanner { rest: text.as_bytes() };
     scanner.time(micros).map_err(|stop| match stop {
         Stop::Mismatch { element, found } => {
             let found = text.get(text.len() - found.len()..).unwrap_or_default();
-            ParseError(format!(
+            TimeParseError(format!(
                 "parsing time {} as {}: cannot parse {} as {}",
                 time_quote(text),
                 time_quote(layout),
@@ -85,7 +85,7 @@ fn parse(text: &str, layout: &str, micros: bool) -> Result<UnixTime, ParseError>
                 time_quote(element)
             ))
         }
-        Stop::Message(message) => ParseError(format!("parsing time {}{message}", time_quote(text))),
+        Stop::Message(message) => TimeParseError(format!("parsing time {}{message}", time_quote(text))),
     })
 }
 

@@ -12,7 +12,7 @@ use super::keys::{KeyComponents, PublicKey};
 use super::{PublicKeys, VerificationKeys};
 
 /// Reason why there are no documents. The server runs without them.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
     #[error("empty issuer URL")]
     NoIssuer,
@@ -28,7 +28,7 @@ pub enum DiscoveryError {
     #[error("no keys provided for validating keyset")]
     NoKeys,
     #[error("could not marshal issuer discovery JSON, error: {0}")]
-    Json(String),
+    Json(#[from] serde_json::Error),
 }
 
 /// The documents, as JSON.
@@ -138,7 +138,7 @@ fn is_https(url: &str) -> bool {
 }
 
 fn json(document: &impl Serialize) -> Result<Vec<u8>, DiscoveryError> {
-    serde_json::to_vec(document).map_err(|error| DiscoveryError::Json(error.to_string()))
+    Ok(serde_json::to_vec(document)?)
 }
 
 #[derive(Serialize)]

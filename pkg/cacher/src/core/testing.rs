@@ -21,7 +21,7 @@ impl Ingest for Words {
     fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, IngestError> {
         let mut words = std::str::from_utf8(&value).unwrap().split(' ');
         match words.next() {
-            Some("broken") => return Err(IngestError("not a value".to_owned())),
+            Some("broken") => return Err(IngestError::decode("not a value")),
             node => header.push_field(node.unwrap_or("")),
         }
         header.push_label("app", words.next().unwrap_or(""));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use component_base::trace::Span;
 use http::Uri;
 
-use super::{AttemptCallback, CallError, LIMITS, Webhook};
+use super::{AttemptCallback, LIMITS, Webhook, WebhookCallError};
 use crate::client::{Client, Options};
 use crate::dial::{Address, Dialer, Route};
 use crate::error::Error;
@@ -120,12 +120,12 @@ impl Webhook {
     /// Posts a JSON body once and reads the JSON response. Propagates the trace of the current span.
     ///
     /// # Errors
-    /// [`CallError`].
+    /// [`WebhookCallError`].
     pub async fn call_once(
         &self,
         body: bytes::Bytes,
         tell: AttemptCallback<'_>,
-    ) -> Result<bytes::Bytes, CallError> {
+    ) -> Result<bytes::Bytes, WebhookCallError> {
         let span = Span::current().call("HTTP POST", || vec![("http.request.method", "POST".into())]);
         let headers = span.headers();
         let asked = pin!(self.attempt(&body, &headers, tell));

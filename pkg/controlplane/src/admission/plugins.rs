@@ -23,7 +23,7 @@ use crate::admission_manifests::{CompileManifests, ManifestMetrics, MutatingHook
 use crate::admission_policies::{self, ConfiguredPolicies};
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls};
 use crate::config::Config;
-use crate::error::RunError;
+use crate::error::{ConfigurationError, RunError};
 use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
 use crate::system::{self, SystemTimers};
@@ -160,7 +160,7 @@ fn source<T: CompileManifests>(
     gates: Gates,
     metrics: &Arc<ManifestMetrics>,
 ) -> Result<Option<Arc<Source<T>>>, RunError> {
-    let failed = |why| RunError::Configuration(format!("failed to apply admission: {why}"));
+    let failed = |error: ConfigurationError| RunError::from(error).within("failed to apply admission");
     let read = at.map(|at| Source::new(at, gates, Arc::clone(metrics)).map(Arc::new));
     read.transpose().map_err(failed)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ::admission::dynamic::{DynamicAdmissionDeps, EditedObject, VersionConverter};
-use ::admission::webhook::{CallError, Caller, Hooks, Target, WebhookSource};
+use ::admission::webhook::{Caller, Hooks, ReviewCallError, Target, WebhookSource};
 use ::admission::{Attributes, ObjectError, Operation, Options, policy};
 use ::api::resources::{Handle, Resource};
 use apimachinery::user_info::UserInfo;
@@ -109,7 +109,7 @@ type Looked<T> = Result<T, policy::ParamError>;
 
 #[async_trait::async_trait]
 impl Caller for Nothing {
-    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, CallError> {
+    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, ReviewCallError> {
         Ok(Vec::new())
     }
 

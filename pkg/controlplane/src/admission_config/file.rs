@@ -84,17 +84,18 @@ impl AdmissionConfiguration {
         match plugin.and_then(|plugin| plugin.source.as_ref()) {
             None => Ok(None),
             Some(Source::Inline(value)) => Ok(Some(value.to_string().into_bytes())),
-            Some(Source::File(path)) => std::fs::read(path).map(Some).map_err(|error| {
+            Some(Source::File(path)) => std::fs::read(path).map(Some).map_err(|source| {
                 let shown = quote(&path.display().to_string());
                 // Go prints this error type as a value.
-                let why = match error.raw_os_error() {
+                let why = match source.raw_os_error() {
                     Some(number) => format!("0x{number:x}"),
-                    None => go_error_text(&error),
+                    None => go_error_text(&source),
                 };
                 let path = path.display();
-                ConfigurationError(format!(
+                let message = format!(
                     "Couldn't open admission plugin configuration {path}: &fs.PathError{{Op:\"open\", Path:{shown}, Err:{why}}}"
-                ))
+                );
+                ConfigurationError::File { message, source }
             }),
         }
     }

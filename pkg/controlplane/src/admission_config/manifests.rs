@@ -79,7 +79,7 @@ pub(super) fn mutating_policies(text: &[u8], gates: Gates) -> Result<Option<Path
 }
 
 fn of_field(error: &Error) -> ConfigurationError {
-    ConfigurationError(error.to_string())
+    ConfigurationError::Invalid(error.to_string())
 }
 
 fn directory(members: &Object, gates: Gates) -> Result<Option<PathBuf>, ConfigurationError> {

@@ -56,9 +56,7 @@ fn legacy_file_configures_two_plugins() {
 
 #[test]
 fn invalid_file_fails_with_upstream_messages() {
-    let check = |text: &str, expected: &str| {
-        assert_eq!(parse(text, &[]), Err(ConfigurationError(expected.to_owned())))
-    };
+    let check = |text: &str, expected: &str| assert_eq!(parse(text, &[]).unwrap_err().to_string(), expected);
     check("{}", "Object 'Kind' is missing in '{}'");
     check(
         "apiVersion: apiserver.config.k8s.io/v1alpha1\nkind: AdmissionConfiguration",

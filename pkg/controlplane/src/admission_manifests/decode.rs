@@ -60,7 +60,7 @@ impl<'w> Reader<'w> {
         for document in documents {
             let path = document.path.as_path();
             let read = reader.decode(&document.text).and_then(|decoded| reader.object(decoded, path, 0));
-            read.map_err(|error| ConfigurationError(format!("error loading {}: {error}", path.display())))?;
+            read.map_err(|error| error.within(format!("error loading {}", path.display())))?;
         }
         Ok(reader.objects)
     }
@@ -69,20 +69,22 @@ impl<'w> Reader<'w> {
         let (api_version, kind, object) = decoded;
         if (api_version.as_str(), kind.as_str()) == ("v1", "List") {
             if depth >= LISTS_MAX {
-                return Err(ConfigurationError(format!("more than {LISTS_MAX} lists in each other")));
+                return Err(ConfigurationError::Invalid(format!(
+                    "more than {LISTS_MAX} lists in each other"
+                )));
             }
             for item in items(&object) {
                 // Embedded objects of any kind are stored as their original text.
                 let text = item.as_str().map(str::as_bytes).unwrap_or_default();
-                let decoded = self
-                    .decode(text)
-                    .map_err(|error| ConfigurationError(format!("failed to decode list item: {error}")))?;
+                let decoded =
+                    self.decode(text).map_err(|error| error.within("failed to decode list item"))?;
                 self.object(decoded, path, depth + 1)?;
             }
             return Ok(());
         }
         let version = api_version.rsplit('/').next().unwrap_or_default();
-        let unsupported = || ConfigurationError(format!("unsupported resource type *{version}.{kind}"));
+        let unsupported =
+            || ConfigurationError::Invalid(format!("unsupported resource type *{version}.{kind}"));
         if api_version != format!("{GROUP}/v1") {
             return Err(unsupported());
         }
@@ -105,14 +107,17 @@ impl<'w> Reader<'w> {
         path: &Path,
     ) -> Result<(), ConfigurationError> {
         let row = resources::find(GROUP, "v1", plural, "")
-            .ok_or_else(|| ConfigurationError(format!("{plural} are not served")))?;
+            .ok_or_else(|| ConfigurationError::Invalid(format!("{plural} are not served")))?;
         let settings = Settings { gates: self.gates, ..Settings::default() };
         let given = ValidationContext { settings, ..ValidationContext::default() };
         for object in &mut objects {
             ::kinds::defaults::apply(row.group_version, kind, object, &self.gates);
             let errors = validate_manifest(row, object, &given);
             if let Some(errors) = field::aggregate(errors.iter()) {
-                return Err(ConfigurationError(format!("{kind} {}: {errors}", quote(name_of(object)))));
+                return Err(ConfigurationError::Invalid(format!(
+                    "{kind} {}: {errors}",
+                    quote(name_of(object))
+                )));
             }
         }
         for object in objects {
@@ -134,11 +139,11 @@ impl<'w> Reader<'w> {
         let path = path.display().to_string();
         let file = Quoted(&path);
         if name.is_empty() {
-            return Err(ConfigurationError(format!("resource in file {file} must have a name")));
+            return Err(ConfigurationError::Invalid(format!("resource in file {file} must have a name")));
         }
         if !name.ends_with(STATIC_SUFFIX) {
             let suffix = Quoted(STATIC_SUFFIX);
-            return Err(ConfigurationError(format!(
+            return Err(ConfigurationError::Invalid(format!(
                 "{} in file {file} must have a name ending with {suffix}",
                 Quoted(name)
             )));
@@ -146,7 +151,7 @@ impl<'w> Reader<'w> {
         if let Some(before) = self.files_by_name.insert((kind, name.to_owned()), path.clone()) {
             let name = Quoted(name);
             let before = Quoted(&before);
-            return Err(ConfigurationError(format!(
+            return Err(ConfigurationError::Invalid(format!(
                 "duplicate name {name} found in file {file} (previously seen in {before})"
             )));
         }
@@ -156,33 +161,29 @@ impl<'w> Reader<'w> {
     /// Decodes a text by its own `apiVersion` and kind.
     fn decode(&self, text: &[u8]) -> Result<Decoded, ConfigurationError> {
         let is_json = text.trim_ascii_start().first() == Some(&b'{') && json::decode_untyped(text).is_ok();
-        let converted = if is_json {
-            None
-        } else {
-            Some(yaml::to_json(text).map_err(|error| ConfigurationError(error.to_string()))?)
-        };
+        let converted = if is_json { None } else { Some(yaml::to_json(text)?) };
         let duplicates = converted.as_ref().and_then(|yaml| Some(yaml.strict_error()?.to_string()));
         let json = converted.as_ref().map_or(text, |yaml| &yaml.json);
-        let head = json::type_meta(json).map_err(|error| ConfigurationError(error.to_string()))?;
+        let head = json::type_meta(json)?;
         let api_version = head.api_version.into_owned();
         let kind = head.kind.into_owned();
         for (what, is) in [("Kind", &kind), ("apiVersion", &api_version)] {
             if is.is_empty() {
                 let shown = String::from_utf8_lossy(text);
-                return Err(ConfigurationError(format!("Object '{what}' is missing in '{shown}'")));
+                return Err(ConfigurationError::Invalid(format!("Object '{what}' is missing in '{shown}'")));
             }
         }
         let of_group = api_version.strip_prefix(GROUP).is_some_and(|rest| rest.starts_with('/'));
         let message = schema::builtin::kind(&api_version, &kind)
             .filter(|_| of_group || (api_version == "v1" && matches!(&*kind, "List" | "Status")))
             .ok_or_else(|| {
-                ConfigurationError(errors::not_registered(&kind, &api_version, self.spec.scheme))
+                ConfigurationError::Invalid(errors::not_registered(&kind, &api_version, self.spec.scheme))
             })?;
-        let decoded = json::decode(message, json).map_err(|error| ConfigurationError(error.to_string()))?;
+        let decoded = json::decode(message, json)?;
         let strict: Vec<String> =
             duplicates.into_iter().chain(decoded.strict.iter().map(ToString::to_string)).collect();
         if !strict.is_empty() {
-            return Err(ConfigurationError(errors::strict_decoding_error(strict)));
+            return Err(ConfigurationError::Invalid(errors::strict_decoding_error(strict)));
         }
         Ok((api_version, kind, decoded.object))
     }

@@ -47,14 +47,15 @@ pub(super) fn identify(directory: &Path) -> DirectoryIdentity {
 /// # Errors
 /// Upstream's message about an unreadable directory or file, or a size limit.
 pub(super) fn read(directory: &Path) -> Result<Manifests, ConfigurationError> {
-    let paths = paths(directory).map_err(|error| {
+    let paths = paths(directory).map_err(|source| {
         let shown = directory.display().to_string();
         let at = directory.display();
-        let why = go_error_text(&error);
-        ConfigurationError(format!("failed to read manifest directory {}: open {at}: {why}", Quoted(&shown)))
+        let why = go_error_text(&source);
+        let message = format!("failed to read manifest directory {}: open {at}: {why}", Quoted(&shown));
+        ConfigurationError::File { message, source }
     })?;
     if paths.len() > FILES_MAX {
-        return Err(ConfigurationError(format!(
+        return Err(ConfigurationError::Invalid(format!(
             "more than {FILES_MAX} manifests in {}",
             directory.display()
         )));
@@ -65,12 +66,10 @@ pub(super) fn read(directory: &Path) -> Result<Manifests, ConfigurationError> {
     let mut has_any = false;
     for path in paths {
         let shown = path.display().to_string();
-        let text = read_bounded(&path, left).map_err(|error| {
-            ConfigurationError(format!(
-                "failed to read file {}: open {shown}: {}",
-                Quoted(&shown),
-                go_error_text(&error)
-            ))
+        let text = read_bounded(&path, left).map_err(|source| {
+            let why = go_error_text(&source);
+            let message = format!("failed to read file {}: open {shown}: {why}", Quoted(&shown));
+            ConfigurationError::File { message, source }
         })?;
         left = left.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
         if text.is_empty() {
@@ -80,7 +79,7 @@ pub(super) fn read(directory: &Path) -> Result<Manifests, ConfigurationError> {
         hash.update([0]);
         has_any = true;
         let split = split(&text).map_err(|error| {
-            ConfigurationError(format!("failed to split YAML documents in file {}: {error}", Quoted(&shown)))
+            error.within(format!("failed to split YAML documents in file {}", Quoted(&shown)))
         })?;
         documents.extend(split.into_iter().map(|text| Document { path: path.clone(), text }));
     }
@@ -138,7 +137,7 @@ fn split(text: &[u8]) -> Result<Vec<Vec<u8>>, ConfigurationError> {
         };
         let rest = rest.trim_ascii();
         if rest.first().is_some_and(|byte| *byte != b'#') {
-            return Err(ConfigurationError(format!(
+            return Err(ConfigurationError::Invalid(format!(
                 "invalid Yaml document separator: {}",
                 String::from_utf8_lossy(rest)
             )));

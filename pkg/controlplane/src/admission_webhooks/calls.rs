@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use admission::webhook::{CallError, Caller, ServicePort, Target};
+use admission::webhook::{Caller, ReviewCallError, ServicePort, Target};
 use async_trait::async_trait;
 use client::kubeconfig::WebhookCredentials;
 use client::webhook::{ClientMetrics, Dialers, Webhook, WebhookAddress};
@@ -82,15 +82,20 @@ fn address(target: &Target) -> WebhookAddress {
 
 #[async_trait]
 impl Caller for WebhookCalls {
-    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallError> {
+    async fn call(
+        &self,
+        target: &Target,
+        body: Vec<u8>,
+        timeout: Duration,
+    ) -> Result<Vec<u8>, ReviewCallError> {
         let webhook = self.webhook(target).await;
-        let webhook = webhook.map_err(|error| CallError {
+        let webhook = webhook.map_err(|error| ReviewCallError {
             message: error.to_string(),
             code: 500,
             misconfigured: true,
         })?;
         let answer = webhook.with_attempt_timeout(timeout).call_once(body.into(), &|_| {}).await;
-        answer.map(Vec::from).map_err(|failure| CallError {
+        answer.map(Vec::from).map_err(|failure| ReviewCallError {
             code: failure.code.unwrap_or(503),
             message: failure.message,
             misconfigured: false,

@@ -72,7 +72,7 @@ impl VersionConverter for ServedVersions {
     }
 
     fn to_json(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
-        versions::to_json(object, at).map_err(|error| ObjectError(error.to_string()))
+        Ok(versions::to_json(object, at)?)
     }
 
     async fn parse_json(
@@ -82,16 +82,14 @@ impl VersionConverter for ServedVersions {
         at: &Resource<'_>,
     ) -> Result<EditedObject, ObjectError> {
         let (object, version) =
-            versions::from_json(json, at).map_err(|error| ObjectError(error.to_string()))?;
+            versions::from_json(json, at).map_err(|error| ObjectError::Decode(error.into()))?;
         let shares_labels = at.kind == a.resource.kind && shares_labels(&version, at.kind, &object);
-        let stored = versions::to_storage_version(object, &version, at, a.resource, &self.registry);
-        let object = stored.map_err(|status| ObjectError(status.message))?;
+        let object = versions::to_storage_version(object, &version, at, a.resource, &self.registry)?;
         let is_of_request = text(&object, "apiVersion") == a.endpoint.kind_group_version;
         if !has_conversion_webhook(a.resource) || at.kind != a.resource.kind || is_of_request {
             return Ok(EditedObject { object, shares_labels });
         }
-        let object = self.registry.to_version(a.endpoint, object).await;
-        let object = object.map_err(|status| ObjectError(status.message))?;
+        let object = self.registry.to_version(a.endpoint, object).await?;
         Ok(EditedObject { object, shares_labels })
     }
 }

@@ -147,6 +147,5 @@ fn catalog(config: &Config) -> Result<Catalog, RunError> {
         runtime_config_forward_compatible: config.emulation.runtime_config_forward_compatible,
     };
     let release = serving.gates.effective().emulation;
-    Ok(Catalog::builtin(serving.rows().map_err(|error| RunError::Bootstrap(error.to_string()))?)
-        .of_release(release))
+    Ok(Catalog::builtin(serving.rows()?).of_release(release))
 }

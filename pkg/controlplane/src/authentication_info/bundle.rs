@@ -14,13 +14,13 @@ const SLACK_SECONDS: i64 = 5 * 60;
 /// Error of a PEM text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BundleError {
-    #[error("a certificate does not end")]
+    #[error("incomplete certificate")]
     NoEnd,
-    #[error("a certificate is no base64: {0}")]
+    #[error("a certificate is not valid base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    #[error("there is something that is no certificate")]
+    #[error("not a certificate")]
     NotCertificate,
-    #[error("there is no certificate")]
+    #[error("no certificates")]
     Empty,
 }
 

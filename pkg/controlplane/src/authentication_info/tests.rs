@@ -80,15 +80,15 @@ fn unreadable_config_map_is_unchanged() {
         let error = desired_object(Some(&current), &known(&[], &[], &[]), NOW).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
-    check(json!({"client-ca-file": "x"}), "client-ca-file: there is no certificate");
+    check(json!({"client-ca-file": "x"}), "client-ca-file: no certificates");
     check(
         json!({"requestheader-client-ca-file": "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----"}),
-        "requestheader-client-ca-file: a certificate is no base64",
+        "requestheader-client-ca-file: a certificate is not valid base64",
     );
     check(
         json!({"client-ca-file": "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----"}),
-        "client-ca-file: there is something that is no certificate",
+        "client-ca-file: not a certificate",
     );
-    check(json!({"client-ca-file": "-----BEGIN CERTIFICATE-----\nYWJj"}), "does not end");
+    check(json!({"client-ca-file": "-----BEGIN CERTIFICATE-----\nYWJj"}), "incomplete certificate");
     check(json!({"requestheader-allowed-names": "a"}), "requestheader-allowed-names: ");
 }

@@ -46,7 +46,7 @@ impl OpenId {
         // Upstream checks its own issuers again when it creates the authenticators.
         let invalid = |errors: Vec<Error>| {
             let errors = field::aggregate(&errors).unwrap_or_default();
-            RunError::Credentials(format!("invalid authentication configuration: {errors}"))
+            RunError::AuthenticationRules(errors)
         };
         validate(&read, &[], egress).map_err(invalid)?;
         let server = identity::of_this_machine();
@@ -64,8 +64,7 @@ impl OpenId {
             clock: Arc::clone(clock),
             metrics,
         };
-        let issuers =
-            Issuers::new(&read, &options).map_err(|error| RunError::Credentials(error.to_string()))?;
+        let issuers = Issuers::new(&read, &options)?;
         let tokens = OidcTokens::new(issuers);
         let reloader = wanted
             .configuration_file
@@ -90,18 +89,15 @@ fn read(config: &AuthenticationConfig) -> Result<(AuthenticationConfiguration, V
     match (&config.configuration_file, &config.oidc) {
         (Some(path), _) => of_file(path).map_err(|error| {
             let path = path.display().to_string();
-            RunError::Credentials(format!(
-                "failed to load authentication configuration from file {path:?}: {error}"
-            ))
+            error.within(format!("failed to load authentication configuration from file {path:?}"))
         }),
         (None, Some(oidc)) => Ok((of_flags(oidc)?, Vec::new())),
         (None, None) => Ok((AuthenticationConfiguration::default(), Vec::new())),
     }
 }
 
-fn of_file(path: &Path) -> Result<(AuthenticationConfiguration, Vec<u8>), authentication::Error> {
-    let text = std::fs::read(path);
-    let text = text.map_err(|error| authentication::Error::Configuration(error.to_string()))?;
+fn of_file(path: &Path) -> Result<(AuthenticationConfiguration, Vec<u8>), RunError> {
+    let text = std::fs::read(path).map_err(RunError::System)?;
     Ok((AuthenticationConfiguration::read(&text)?, text))
 }
 
@@ -116,11 +112,7 @@ fn of_flags(oidc: &OidcConfig) -> Result<AuthenticationConfiguration, RunError> 
 /// Returns the anonymous access of the file, or else of the flag.
 fn anonymous(config: &AuthenticationConfig, said: Option<&AnonymousAuth>) -> Result<Anonymous, RunError> {
     match said {
-        Some(_) if config.anonymous_is_given => Err(RunError::Credentials(
-            "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in \
-             authentication configuration file"
-                .to_owned(),
-        )),
+        Some(_) if config.anonymous_is_given => Err(RunError::AnonymousTwice),
         Some(said) if said.enabled && !said.conditions.is_empty() => {
             Ok(Anonymous::Paths(said.conditions.iter().map(|condition| condition.path.clone()).collect()))
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
-use encryption::configuration::{Configuration, ConfigurationError};
+use encryption::configuration::{Configuration, EncryptionConfigurationError};
 use encryption::{EncryptionMetrics, KmsFactory, ProviderDeps, Random, Rules};
 
 use super::key_rules::EncryptionRules;
@@ -16,15 +16,19 @@ const FILE_BYTES_MAX: u64 = 3 << 20;
 
 /// Error of the configuration, in upstream's wording. Paths are quoted.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LoadError {
+pub enum EncryptionLoadError {
     #[error("error reading encryption provider configuration file {path}: {source}")]
     Read { path: String, source: io::Error },
     #[error("encryption provider configuration file {0} is empty")]
     Empty(String),
     #[error("encryption provider configuration file {0} is larger than {FILE_BYTES_MAX} bytes")]
     TooLarge(String),
+    #[error(
+        "error while parsing file: error decoding encryption provider configuration file {path}: {source}"
+    )]
+    Decode { path: String, source: EncryptionConfigurationError },
     #[error("error while parsing file: {0}")]
-    Parse(String),
+    Invalid(#[source] EncryptionConfigurationError),
     #[error("error while building transformers: {0}")]
     Build(#[source] encryption::Error),
 }
@@ -45,18 +49,18 @@ impl Loader {
     ///
     /// # Errors
     /// It is missing, empty or too large.
-    pub(super) fn read(&self) -> Result<Vec<u8>, LoadError> {
+    pub(super) fn read(&self) -> Result<Vec<u8>, EncryptionLoadError> {
         let shown = quote(&self.file.to_string_lossy());
-        let failed = |source: io::Error| LoadError::Read { path: shown.clone(), source };
+        let failed = |source: io::Error| EncryptionLoadError::Read { path: shown.clone(), source };
         let mut text = Vec::new();
         let file = File::open(&self.file).map_err(failed)?;
         file.take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(failed)?;
         if text.is_empty() {
-            return Err(LoadError::Empty(shown));
+            return Err(EncryptionLoadError::Empty(shown));
         }
         // Checks the bytes that were read, not the file size, because the file may change in between.
         if u64::try_from(text.len()).is_ok_and(|length| length > FILE_BYTES_MAX) {
-            return Err(LoadError::TooLarge(shown));
+            return Err(EncryptionLoadError::TooLarge(shown));
         }
         Ok(text)
     }
@@ -65,22 +69,16 @@ impl Loader {
     ///
     /// # Errors
     /// Upstream's error message.
-    pub(super) async fn build_rules(&self, text: &[u8]) -> Result<EncryptionRules, LoadError> {
-        let configuration = Configuration::read(text, self.reload).map_err(|wrong| {
-            let said = match wrong {
-                ConfigurationError::Invalid(text) => text,
-                ConfigurationError::Decode(text) => format!(
-                    "error decoding encryption provider configuration file {}: {text}",
-                    quote(&self.file.to_string_lossy())
-                ),
-            };
-            LoadError::Parse(said)
+    pub(super) async fn build_rules(&self, text: &[u8]) -> Result<EncryptionRules, EncryptionLoadError> {
+        let configuration = Configuration::read(text, self.reload).map_err(|error| match error {
+            EncryptionConfigurationError::Invalid(_) => EncryptionLoadError::Invalid(error),
+            _ => EncryptionLoadError::Decode { path: quote(&self.file.to_string_lossy()), source: error },
         })?;
         let random = Arc::clone(&self.random);
         let metrics = Arc::clone(&self.metrics);
         let means = ProviderDeps { factory: &*self.factory, random, metrics };
         let rules = Rules::new(&configuration, means).await;
-        let rules = rules.map_err(LoadError::Build)?;
+        let rules = rules.map_err(EncryptionLoadError::Build)?;
         Ok(EncryptionRules::new(rules, &self.prefix))
     }
 }

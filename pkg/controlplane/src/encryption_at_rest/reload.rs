@@ -6,8 +6,9 @@ use std::time::Duration;
 use storage::Storage;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::load::{LoadError, Loader};
-use super::{CurrentRules, EncryptionRules, health};
+use super::health::{self, UnhealthyError};
+use super::load::{EncryptionLoadError, Loader};
+use super::{CurrentRules, EncryptionRules};
 use crate::reloads::{FileIdentity, ReloadMetrics, hash, identify};
 
 /// Interval of checks for a changed file.
@@ -25,14 +26,22 @@ const HEALTH_MIN: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReloadError {
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Load(#[from] EncryptionLoadError),
     #[error(transparent)]
     Task(#[from] tokio::task::JoinError),
     #[error(transparent)]
     Storage(#[from] storage::Error),
     /// A plugin did not become healthy in time.
-    #[error("health check for new transformers failed, polling error timed out: {last}")]
-    Unhealthy { last: String },
+    #[error("health check for new transformers failed, polling error timed out: {}", last_text(.last.as_ref()))]
+    Unhealthy {
+        /// Result of the last check; `None` if no check ended in time.
+        #[source]
+        last: Option<UnhealthyError>,
+    },
+}
+
+fn last_text(last: Option<&UnhealthyError>) -> String {
+    last.map_or_else(String::new, ToString::to_string)
 }
 
 /// Reload task of the configuration file.
@@ -116,8 +125,6 @@ async fn becomes_healthy(covers: &EncryptionRules) -> Result<(), ReloadError> {
     };
     match timeout(covers.rules().grace().max(HEALTH_MIN), healthy).await {
         Ok(()) => Ok(()),
-        Err(_) => {
-            Err(ReloadError::Unhealthy { last: last.map_or_else(String::new, |error| error.to_string()) })
-        }
+        Err(_) => Err(ReloadError::Unhealthy { last }),
     }
 }

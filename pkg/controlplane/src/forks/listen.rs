@@ -51,7 +51,9 @@ impl Listen {
         let address: Option<SocketAddr> = text.parse().ok();
         let loopback = address.filter(|address| address.ip().is_loopback());
         let neither = || {
-            ConfigurationError(format!("{text:?} is neither unix:PATH nor a loopback address with a port"))
+            ConfigurationError::Invalid(format!(
+                "{text:?} is neither unix:PATH nor a loopback address with a port"
+            ))
         };
         loopback.map(Listen::Loopback).ok_or_else(neither)
     }

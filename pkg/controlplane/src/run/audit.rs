@@ -22,7 +22,7 @@ use webhook::WebhookSink;
 /// there is one. `metrics` counts events, `webhooks` counts calls.
 ///
 /// # Errors
-/// [`RunError::Configuration`] for an unusable policy or file.
+/// The policy, the log file or the kubeconfig of the webhook is unusable.
 pub(super) fn auditor(
     config: &AuditConfig,
     clock: &Arc<dyn Clock>,
@@ -60,7 +60,7 @@ pub(super) fn auditor(
         let file = &webhook.config_file;
         let wait = webhook.initial_wait;
         let sent = WebhookSink::new(file, dialer, wait, detached, metrics, webhooks)
-            .map_err(|error| RunError::Configuration(format!("initializing audit webhook: {error}")))?;
+            .map_err(|error| error.within("initializing audit webhook"))?;
         sinks.push(sink(Arc::new(sent), webhook.mode, webhook.truncate, clock, metrics)?);
     }
     let sink: Arc<dyn Sink> = match sinks.len() {
@@ -71,12 +71,13 @@ pub(super) fn auditor(
 }
 
 fn policy(path: &Path) -> Result<Policy, RunError> {
-    let shown = path.display();
-    let failed = |text: String| RunError::Configuration(format!("loading audit policy file: {text}"));
-    let text = std::fs::read(path)
-        .map_err(|error| failed(format!("failed to read file path \"{shown}\": {error}")))?;
+    let text = std::fs::read(path).map_err(|error| {
+        let shown = path.display();
+        let step = format!("loading audit policy file: failed to read file path \"{shown}\"");
+        RunError::System(error).within(step)
+    })?;
     let (policy, strict) =
-        Policy::parse(&text).map_err(|error| failed(format!("{error}: from file {shown}")))?;
+        Policy::parse(&text).map_err(|source| RunError::AuditPolicy { path: path.to_owned(), source })?;
     if let Some(strict) = strict {
         tracing::warn!("Audit policy contains errors, falling back to lenient decoding: {strict}");
     }
@@ -88,7 +89,7 @@ fn output(log: &AuditLogConfig, clock: &Arc<dyn Clock>) -> Result<Box<dyn Write 
     let made = File::create(file.clone(), Arc::clone(clock));
     let shown = file.path.display();
     let made =
-        made.map_err(|error| RunError::Configuration(format!("ensureLogFile: open {shown}: {error}")))?;
+        made.map_err(|error| RunError::System(error).within(format!("ensureLogFile: open {shown}")))?;
     Ok(Box::new(made))
 }
 

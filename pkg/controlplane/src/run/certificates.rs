@@ -63,7 +63,7 @@ pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<
             pair(dir, SERVING, now, keeping, || issue(authority, "kube-apiserver", &[], &usage, now))?;
             made
         }
-        (None, None) => return Err(RunError::Credentials("no serving certificate".to_owned())),
+        (None, None) => return Err(RunError::NoServingCertificate),
     };
     let mut client_authorities: Vec<_> = config.authentication.client_ca_file.iter().cloned().collect();
     if serving.admin_kubeconfig.is_some() {

@@ -124,8 +124,8 @@ impl Hooks {
         };
         let running = self.work.into_iter().map(|(hook, state)| async move {
             let name = hook.name;
-            hook.work.await.map_err(|reason| {
-                RunError::Bootstrap(format!("PostStartHook \"{name}\" failed: {reason}"))
+            hook.work.await.map_err(|error| {
+                RunError::Controller(error).within(format!("PostStartHook \"{name}\" failed"))
             })?;
             state.done();
             Ok(())

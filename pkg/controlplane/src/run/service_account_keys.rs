@@ -8,7 +8,6 @@ use std::{fs, io};
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::time::format_duration;
 use authentication::service_account::{
     ExternalKeys, PublicKeys, Signer, SignerMetrics, SigningKey, VerificationKeys,
 };
@@ -39,30 +38,22 @@ impl ServiceAccountKeys {
     /// limit.
     ///
     /// # Errors
-    /// [`RunError::Credentials`] if the configured one exceeds the signer's.
+    /// [`RunError::TokenLifetime`] if the configured one exceeds the signer's.
     pub(crate) fn token_lifetime_max(&self, configured: Duration) -> Result<Duration, RunError> {
         match self.lifetime_max {
             Some(external) if configured.is_zero() => Ok(external),
-            Some(external) if configured > external => Err(RunError::Credentials(format!(
-                "service-account-max-token-expiration cannot be set longer than the token expiration supported by \
-                 service-account-signing-endpoint: {} > {}",
-                format_go_duration(configured),
-                format_go_duration(external)
-            ))),
+            Some(external) if configured > external => {
+                Err(RunError::TokenLifetime { configured, supported: external })
+            }
             _ => Ok(configured),
         }
     }
 }
 
-/// Formats a duration as Go does.
-fn format_go_duration(time: Duration) -> String {
-    format_duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
-}
-
 /// Reads the configured keys, connects to the external signer, or generates a key if neither is configured.
 ///
 /// # Errors
-/// [`RunError::File`], [`RunError::Credentials`].
+/// [`RunError::File`], [`RunError::Key`], [`RunError::Signer`], [`RunError::SignerLifetime`].
 pub(crate) async fn load(config: &Config, metrics: &MetricsRegistry) -> Result<ServiceAccountKeys, RunError> {
     match &config.service_accounts.signing_endpoint {
         Some(socket) => external(socket, metrics).await,
@@ -72,17 +63,14 @@ pub(crate) async fn load(config: &Config, metrics: &MetricsRegistry) -> Result<S
 
 /// Fetches keys and limits from an external signer.
 async fn external(socket: &str, metrics: &MetricsRegistry) -> Result<ServiceAccountKeys, RunError> {
-    let failed = |error| RunError::Credentials(format!("while setting up external-jwt-signer: {error}"));
+    let failed = |error| RunError::Signer(error).within("while setting up external-jwt-signer");
     let metrics = Arc::new(SignerMetrics::new(metrics));
     let signer = SocketSigner::new(socket, Arc::clone(&metrics));
     let keys = ExternalKeys::fetch(Arc::new(signer.clone()), metrics, Arc::new(SystemClock)).await;
     let keys = Arc::new(keys.map_err(failed)?);
     let seconds = signer.token_seconds_max().await.map_err(failed)?;
     let Some(lifetime) = u64::try_from(seconds).ok().filter(|_| seconds >= LIFETIME_MIN_SECONDS) else {
-        return Err(RunError::Credentials(format!(
-            "max token life supported by external-jwt-signer ({seconds}s) is less than acceptable \
-             (min {LIFETIME_MIN_SECONDS}s)"
-        )));
+        return Err(RunError::SignerLifetime { seconds, min: LIFETIME_MIN_SECONDS });
     };
     Ok(ServiceAccountKeys {
         signing: Some(Signer::External(Arc::clone(&keys))),
@@ -103,16 +91,15 @@ fn of_files(config: &Config) -> Result<ServiceAccountKeys, RunError> {
     let mut verifying = PublicKeys::default();
     for path in &files.key_files {
         let file = path.display();
-        verifying.add_pem(&read(path)?).map_err(|error| {
-            RunError::Credentials(format!("failed to parse key file \"{file}\": {error}"))
-        })?;
+        verifying
+            .add_pem(&read(path)?)
+            .map_err(|error| RunError::Key(error).within(format!("failed to parse key file \"{file}\"")))?;
     }
     let signing = match signing {
         None => None,
         Some(text) => {
-            let failed = |error| {
-                RunError::Credentials(format!("failed to parse service-account-issuer-key-file: {error}"))
-            };
+            let failed =
+                |error| RunError::Key(error).within("failed to parse service-account-issuer-key-file");
             if files.key_files.is_empty() {
                 verifying.add_pem(&text).map_err(failed)?;
             }
@@ -130,8 +117,7 @@ fn read(path: &Path) -> Result<String, RunError> {
 fn load_or_generate(path: &Path, keeping: Durability) -> Result<String, RunError> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text =
-                SigningKey::generate_pem().map_err(|error| RunError::Credentials(error.to_string()))?;
+            let text = SigningKey::generate_pem()?;
             certificates::write_private(path, &text, keeping)
                 .map_err(|source| RunError::read(path, source))?;
             Ok(text)

@@ -25,14 +25,11 @@ impl Recorder {
     pub(super) fn of(config: &Config) -> Result<Option<Self>, RunError> {
         let Some(path) = &config.tracing_config_file else { return Ok(None) };
         if !config.gates.enabled(Gate::APIServerTracing) {
-            let text = "APIServerTracing feature is not enabled, but tracing config file was provided";
-            return Err(RunError::Configuration(text.to_owned()));
+            return Err(RunError::TracingDisabled);
         }
         let dialer = config.egress.dialer(Network::ControlPlane);
-        let config = TracingConfiguration::parse(&read(path)?)
-            .map_err(|error| RunError::Configuration(error.to_string()))?;
-        let provider = Provider::new(&config, &identity::of_this_machine(), dialer);
-        let provider = provider.map_err(|error| RunError::Configuration(error.to_string()))?;
+        let config = TracingConfiguration::parse(&read(path)?)?;
+        let provider = Provider::new(&config, &identity::of_this_machine(), dialer)?;
         let traces = Traces { tracer: provider.tracer(), sampling_rate: config.sampling_rate() };
         Ok(Some(Recorder { traces, provider }))
     }
@@ -40,8 +37,8 @@ impl Recorder {
 
 fn read(path: &Path) -> Result<Vec<u8>, RunError> {
     std::fs::read(path).map_err(|error| {
-        RunError::Configuration(format!(
-            "failed to read tracing config: unable to read tracing configuration from {path:?}: {error}"
+        RunError::System(error).within(format!(
+            "failed to read tracing config: unable to read tracing configuration from {path:?}"
         ))
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ConfigurationError;
+use super::EncryptionConfigurationError;
 use apimachinery::go_json;
 use apimachinery::time::parse_duration;
 use jsontree::{Object, Value};
@@ -98,23 +98,23 @@ impl Kms {
 /// # Errors
 /// The strict decoder's errors. The error for a file without `kind` or `apiVersion` would quote the whole
 /// file with its keys, so they are redacted.
-pub(super) fn file(text: &[u8]) -> Result<Vec<Rule>, ConfigurationError> {
-    let read = FILE.read(text).map_err(|error| {
-        ConfigurationError::Decode(match error {
-            ReadError::Unknown(said) => said.replace(&*String::from_utf8_lossy(text), "REDACTED"),
-            ReadError::Invalid(said) => said,
-        })
+pub(super) fn file(text: &[u8]) -> Result<Vec<Rule>, EncryptionConfigurationError> {
+    let read = FILE.read(text).map_err(|error| match error {
+        ReadError::Unknown(said) => {
+            ReadError::Unknown(said.replace(&*String::from_utf8_lossy(text), "REDACTED"))
+        }
+        ReadError::Invalid(_) => error,
     })?;
     objects(&read.members, "resources").map(rule).collect()
 }
 
-fn rule(rule: &Object) -> Result<Rule, ConfigurationError> {
+fn rule(rule: &Object) -> Result<Rule, EncryptionConfigurationError> {
     let resources = list(rule, "resources").filter_map(Value::as_str).map(str::to_owned).collect();
     let providers = objects(rule, "providers").map(provider).collect::<Result<_, _>>()?;
     Ok(Rule { resources, providers })
 }
 
-fn provider(provider: &Object) -> Result<Provider, ConfigurationError> {
+fn provider(provider: &Object) -> Result<Provider, EncryptionConfigurationError> {
     let object = |name: &str| provider.get(name).and_then(Value::as_object);
     Ok(Provider {
         aesgcm: object("aesgcm").map(keys),
@@ -129,7 +129,7 @@ fn keys(of: &Object) -> Vec<Key> {
     objects(of, "keys").map(|key| Key { name: text(key, "name"), secret: text(key, "secret") }).collect()
 }
 
-fn kms(kms: &Object) -> Result<Kms, ConfigurationError> {
+fn kms(kms: &Object) -> Result<Kms, EncryptionConfigurationError> {
     let api_version = match text(kms, "apiVersion") {
         version if version.is_empty() => DEFAULT_API_VERSION.to_owned(),
         version => version,
@@ -137,15 +137,8 @@ fn kms(kms: &Object) -> Result<Kms, ConfigurationError> {
     let default_size = (api_version == "v1").then_some(DEFAULT_CACHE_SIZE);
     let timeout = match kms.get("timeout") {
         None => DEFAULT_TIMEOUT,
-        Some(Value::String(text)) => {
-            parse_duration(text).map_err(|error| ConfigurationError::Decode(error.to_string()))?
-        }
-        Some(other) => {
-            let kind = go_json::kind_of(other);
-            return Err(ConfigurationError::Decode(format!(
-                "json: cannot unmarshal {kind} into Go value of type string"
-            )));
-        }
+        Some(Value::String(text)) => parse_duration(text)?,
+        Some(other) => return Err(EncryptionConfigurationError::TimeoutType(go_json::kind_of(other))),
     };
     Ok(Kms {
         cache_size: kms.get("cachesize").and_then(Value::as_i64).or(default_size),

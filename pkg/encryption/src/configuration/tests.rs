@@ -165,5 +165,5 @@ fn v1_plugins_share_names_without_reload() {
 fn untyped_file_is_not_quoted() {
     let error = Configuration::read(b"kind: EncryptionConfiguration\nsecret: MDEy\n", false).unwrap_err();
     let text = "Object 'apiVersion' is missing in 'REDACTED'".to_owned();
-    assert_eq!(error, ConfigurationError::Decode(text));
+    assert_eq!(error, EncryptionConfigurationError::Decode(ReadError::Unknown(text)));
 }

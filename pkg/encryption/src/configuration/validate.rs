@@ -11,7 +11,7 @@ use cel::ext::url::parse_reference;
 use jsontree::{Value, json};
 
 use super::decode::{self, Rule as Written};
-use super::{Configuration, ConfigurationError, Key, Pattern, Provider, Rule};
+use super::{Configuration, EncryptionConfigurationError, Key, Pattern, Provider, Rule};
 use crate::{Kms, KmsVersion};
 
 const AES_LENGTHS: &[usize] = &[16, 24, 32];
@@ -26,7 +26,10 @@ const REDACTED: &str = "REDACTED";
 ///
 /// # Errors
 /// All errors of the rules, joined.
-pub(super) fn configuration(rules: Vec<Written>, reload: bool) -> Result<Configuration, ConfigurationError> {
+pub(super) fn configuration(
+    rules: Vec<Written>,
+    reload: bool,
+) -> Result<Configuration, EncryptionConfigurationError> {
     let root = Path::root("resources");
     let mut judge = RuleValidator { errors: ErrorList::new(), names: BTreeSet::new(), reload };
     if rules.is_empty() {
@@ -37,7 +40,7 @@ pub(super) fn configuration(rules: Vec<Written>, reload: bool) -> Result<Configu
         checked.push(judge.rule(written, &root.index(index)));
     }
     match aggregate(judge.errors.iter()) {
-        Some(text) => Err(ConfigurationError::Invalid(text)),
+        Some(text) => Err(EncryptionConfigurationError::Invalid(text)),
         None => Ok(Configuration { rules: checked }),
     }
 }

@@ -18,7 +18,7 @@ type NamedSchemas = BTreeMap<String, Value>;
 pub enum DocumentError {
     #[error(transparent)]
     Json(#[from] schema::json::Error),
-    #[error("it has no paths")]
+    #[error("the document has no paths")]
     NoPaths,
 }
 

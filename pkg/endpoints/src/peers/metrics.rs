@@ -41,7 +41,7 @@ const MISSES: Family<Counter, 0> = Family::counter(
     [],
 );
 
-/// Failure to get the discovery document of a peer.
+/// Reason for a failed fetch of a peer's discovery document, a label value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SyncErrorReason {
     /// The peer has not published its address.
@@ -50,7 +50,7 @@ pub enum SyncErrorReason {
     Fetch,
 }
 
-/// Failure to proxy a request.
+/// Reason for a failure to proxy a request, a label value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProxyErrorReason {
     /// No suitable peer has published its address.
@@ -97,14 +97,14 @@ impl PeerMetrics {
         self.proxied.with([&code.to_string(), group, resource, version]).increment();
     }
 
-    pub(super) fn record_proxy_error(&self, named: &ResourceName<'_>, failure: ProxyErrorReason) {
+    pub(super) fn record_proxy_error(&self, named: &ResourceName<'_>, reason: ProxyErrorReason) {
         let ResourceName { group, version, resource } = named;
-        self.proxy_errors.with([group, resource, failure.name(), version]).increment();
+        self.proxy_errors.with([group, resource, reason.name(), version]).increment();
     }
 
     /// Counts a failed discovery request to a peer.
-    pub fn record_sync_error(&self, failure: SyncErrorReason) {
-        let kind = match failure {
+    pub fn record_sync_error(&self, reason: SyncErrorReason) {
+        let kind = match reason {
             SyncErrorReason::Endpoint => "hostport_resolution",
             SyncErrorReason::Fetch => "fetch_discovery",
         };

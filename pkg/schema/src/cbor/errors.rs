@@ -18,7 +18,7 @@ pub enum Error {
     #[error("cbor: {0}")]
     Invalid(String),
     /// A value of the wrong type, or a number that does not fit.
-    #[error("{0}")]
+    #[error(transparent)]
     Type(Box<TypeError>),
     /// A key without a field in its struct. Upstream reports only the index.
     #[error("cbor: found unknown field at map element index {0}")]
@@ -31,11 +31,11 @@ pub enum Error {
     BudgetExceeded(#[from] BudgetExceeded),
     /// `apiVersion` and `kind` could not be read before decoding.
     #[error("unable to determine group/version/kind: {0}")]
-    TypeMeta(Box<Error>),
+    TypeMeta(#[source] Box<Error>),
 }
 
 /// A data item of the wrong type for a Go type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct TypeError {
     /// The item's major type: `byte string`, `map`, …
     pub item: &'static str,

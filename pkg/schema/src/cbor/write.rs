@@ -35,6 +35,7 @@ pub enum WriteError {
         /// The Go type that holds the value.
         type_name: &'static str,
         /// The error of the JSON decoder.
+        #[source]
         reason: json::Error,
     },
 }

@@ -18,7 +18,7 @@ pub enum Error {
     #[error("{0}")]
     Syntax(String),
     /// A value of the wrong JSON type, or a number that does not fit.
-    #[error("{0}")]
+    #[error(transparent)]
     Type(Box<TypeError>),
     /// An invalid quantity, time, duration, base64, …
     #[error("{0}")]
@@ -28,7 +28,7 @@ pub enum Error {
     BudgetExceeded(#[from] BudgetExceeded),
     /// `apiVersion` and `kind` could not be read before decoding.
     #[error("couldn't get version/kind; json parse error: {0}")]
-    TypeMeta(Box<Error>),
+    TypeMeta(#[source] Box<Error>),
 }
 
 impl Error {
@@ -39,7 +39,7 @@ impl Error {
 }
 
 /// A JSON value of the wrong type for a Go type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct TypeError {
     /// The JSON value: `string`, `object`, `number 5.5`, …
     pub value: Cow<'static, str>,

@@ -71,6 +71,32 @@ impl Source {
     }
 }
 
+/// Reason why a snapshot is unreadable.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The system cannot read the file.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    #[error("this is not a snapshot")]
+    Foreign,
+    #[error("the snapshot has format {0}, this program reads {FORMAT}")]
+    Format(u32),
+    #[error("the snapshot is cut off")]
+    Truncated,
+    #[error("the snapshot is cut off or damaged: the checksum of its index differs")]
+    IndexChecksum,
+    /// Its parts or its index contradict each other.
+    #[error("the snapshot is damaged: {0}")]
+    Damaged(&'static str),
+    #[error("{name}: {source}")]
+    File {
+        /// Path of the snapshot.
+        name: String,
+        /// Reason why it is unreadable.
+        source: Box<SnapshotError>,
+    },
+}
+
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot").field("name", &self.name).finish_non_exhaustive()
@@ -93,9 +119,7 @@ impl Snapshot {
             }
             fs::read(path).map(|bytes| Source::Memory(bytes.into()))
         };
-        let opened = source()
-            .map_err(|error| unreadable(error.to_string()))
-            .and_then(|bytes| Snapshot::of(&name, bytes));
+        let opened = source().map_err(SnapshotError::from).and_then(|bytes| Snapshot::of(&name, bytes));
         opened.map_err(|problem| Error::Rejected(format!("{name}: {problem}")))
     }
 
@@ -103,33 +127,27 @@ impl Snapshot {
     ///
     /// # Errors
     /// The snapshot is incomplete or damaged.
-    pub fn decode(bytes: &Bytes) -> Result<Self, ArchiveError> {
+    pub fn decode(bytes: &Bytes) -> Result<Self, SnapshotError> {
         Snapshot::of("a snapshot", Source::Memory(bytes.clone()))
     }
 
-    fn of(name: &str, bytes: Source) -> Result<Self, ArchiveError> {
-        let cut = || unreadable("the snapshot is cut off");
-        let failed = |error: io::Error| unreadable(error.to_string());
+    fn of(name: &str, bytes: Source) -> Result<Self, SnapshotError> {
         let length = bytes.length();
         let within = |wanted: usize| wanted.min(usize::try_from(length).unwrap_or(usize::MAX));
-        let mut head = bytes.read(0, within(HEAD)).map_err(failed)?;
+        let mut head = bytes.read(0, within(HEAD))?;
         if !MAGIC.starts_with(head.get(..MAGIC.len().min(head.len())).unwrap_or_default()) {
-            return Err(unreadable("this is not a snapshot"));
+            return Err(SnapshotError::Foreign);
         }
         head.advance(MAGIC.len().min(head.len()));
-        match head.try_get_u32_le().map_err(|_| cut())? {
+        match head.try_get_u32_le().map_err(|_| SnapshotError::Truncated)? {
             FORMAT => {}
-            format => {
-                return Err(unreadable(format!(
-                    "the snapshot has format {format}, this program reads {FORMAT}"
-                )));
-            }
+            format => return Err(SnapshotError::Format(format)),
         }
         if length < (HEAD + END) as u64 {
-            return Err(cut());
+            return Err(SnapshotError::Truncated);
         }
         let tail = within(TAIL);
-        let mut tail = bytes.read(length - tail as u64, tail).map_err(failed)?;
+        let mut tail = bytes.read(length - tail as u64, tail)?;
         let mut end = tail.slice(tail.len().saturating_sub(END)..);
         let revision = end.get_u64_le();
         let parts = end.get_u64_le();
@@ -137,28 +155,29 @@ impl Snapshot {
         let checksum = end.get_u32_le();
         let with_index =
             index.checked_add(END as u64).filter(|with_index| *with_index <= length - HEAD as u64);
-        let with_index =
-            with_index.and_then(|with_index| usize::try_from(with_index).ok()).ok_or_else(cut)?;
+        let with_index = with_index
+            .and_then(|with_index| usize::try_from(with_index).ok())
+            .ok_or(SnapshotError::Truncated)?;
         if with_index > tail.len() {
-            tail = bytes.read(length - with_index as u64, with_index).map_err(failed)?;
+            tail = bytes.read(length - with_index as u64, with_index)?;
         }
         let index = tail.slice(tail.len() - with_index..);
         if checksum_of(index.get(..with_index - CHECKSUM).unwrap_or_default()) != checksum {
-            return Err(unreadable("the snapshot is cut off or damaged: the checksum of its index differs"));
+            return Err(SnapshotError::IndexChecksum);
         }
         let revision = Revision::try_from(revision).ok().filter(|it| REVISIONS.contains(it));
-        let revision = revision.ok_or_else(|| damaged("no store has its revision"))?;
+        let revision = revision.ok_or(SnapshotError::Damaged("no store has its revision"))?;
         let name = name.to_owned();
         let empty = Snapshot { name, bytes, revision, last: None, parts: Vec::new(), locations: Vec::new() };
         empty.with_index(&index.slice(..with_index - END), parts, length - with_index as u64)
     }
 
     /// Reads the index; the parts must end at `end`.
-    fn with_index(mut self, index: &Bytes, parts: u64, end: u64) -> Result<Self, ArchiveError> {
+    fn with_index(mut self, index: &Bytes, parts: u64, end: u64) -> Result<Self, SnapshotError> {
         let mut rest: &[u8] = index;
         if self.revision > REVISION_EMPTY {
             let last = record_of(&mut rest).filter(|(revision, _)| *revision == self.revision);
-            let (revision, last) = last.ok_or_else(|| damaged("its last change is missing"))?;
+            let (revision, last) = last.ok_or(SnapshotError::Damaged("its last change is missing"))?;
             let value = (!last.deletion).then(|| Bytes::copy_from_slice(last.value));
             let key = last.key.into();
             let previous = last.previous();
@@ -166,27 +185,26 @@ impl Snapshot {
         }
         let mut at = HEAD as u64;
         for _ in 0..parts {
-            let (part, place) = part_of(&mut rest, at).ok_or_else(|| damaged("its index is cut"))?;
+            let (part, place) = part_of(&mut rest, at).ok_or(SnapshotError::Damaged("its index is cut"))?;
             at = at.saturating_add(place.length as u64);
             if self.parts.last().is_some_and(|before| *before.first >= *part.first) {
-                return Err(damaged("its parts are out of order"));
+                return Err(SnapshotError::Damaged("its parts are out of order"));
             }
             self.parts.push(part);
             self.locations.push(place);
         }
         if at != end || !rest.is_empty() {
-            return Err(damaged("its index is not that of its parts"));
+            return Err(SnapshotError::Damaged("its index is not that of its parts"));
         }
         Ok(self)
     }
 
-    fn read_part(&self, number: usize) -> Result<Vec<ArchivedKey>, ArchiveError> {
+    fn read_part(&self, number: usize) -> Result<Vec<ArchivedKey>, SnapshotError> {
         let known = self.parts.get(number).zip(self.locations.get(number));
-        let (part, place) = known.ok_or_else(|| damaged("a part is missing"))?;
-        let bytes =
-            self.bytes.read(place.offset, place.length).map_err(|error| unreadable(error.to_string()))?;
+        let (part, place) = known.ok_or(SnapshotError::Damaged("a part is missing"))?;
+        let bytes = self.bytes.read(place.offset, place.length)?;
         if crc32fast::hash(&bytes) != place.checksum {
-            return Err(damaged("the checksum of a part differs"));
+            return Err(SnapshotError::Damaged("the checksum of a part differs"));
         }
         let mut rest: &[u8] = &bytes;
         let mut kept: Vec<ArchivedKey> = Vec::new();
@@ -196,7 +214,7 @@ impl Snapshot {
                     kept.last().map_or(*record.key == *part.first, |before| *before.key < *record.key);
                 follows && !record.deletion && (REVISION_EMPTY + 1..=self.revision).contains(revision)
             });
-            let (mod_revision, record) = record.ok_or_else(|| damaged("a record is unreadable"))?;
+            let (mod_revision, record) = record.ok_or(SnapshotError::Damaged("a record is unreadable"))?;
             let ttl = (record.expires_at != 0).then_some(record.expires_at);
             kept.push(ArchivedKey {
                 key: record.key.into(),
@@ -209,18 +227,10 @@ impl Snapshot {
         let ends = next.zip(kept.last()).is_none_or(|(next, last)| *last.key < *next.first);
         let soonest = kept.iter().filter_map(|kept| kept.ttl).min();
         if kept.len() as u64 != part.keys || soonest != part.first_expiry || !ends {
-            return Err(damaged("a part is not what the index says"));
+            return Err(SnapshotError::Damaged("a part is not what the index says"));
         }
         Ok(kept)
     }
-}
-
-fn unreadable(text: impl Into<String>) -> ArchiveError {
-    ArchiveError(text.into())
-}
-
-fn damaged(what: &str) -> ArchiveError {
-    unreadable(format!("the snapshot is damaged: {what}"))
 }
 
 /// Splits off a record with its revision.
@@ -263,7 +273,10 @@ impl Archive for Snapshot {
     }
 
     fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, ArchiveError> {
-        let read = self.read_part(part).map_err(|problem| unreadable(format!("{}: {problem}", self.name)));
+        let read = self.read_part(part).map_err(|source| {
+            let name = self.name.clone();
+            ArchiveError::Part(SnapshotError::File { name, source: Box::new(source) }.into())
+        });
         read.inspect_err(|error| {
             tracing::error!(error = error.to_string(), "cannot read objects from the snapshot")
         })

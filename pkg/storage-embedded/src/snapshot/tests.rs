@@ -33,7 +33,7 @@ fn opened(bytes: &Bytes) -> Arc<dyn Archive> {
 
 /// Reads all parts.
 fn read(bytes: &Bytes) -> Result<(), ArchiveError> {
-    let snapshot = Snapshot::decode(bytes)?;
+    let snapshot = Snapshot::decode(bytes).map_err(|error| ArchiveError::Part(error.into()))?;
     (0..snapshot.parts().len()).try_for_each(|part| snapshot.read(part).map(drop))
 }
 

@@ -9,9 +9,15 @@ use super::{Change, Millis};
 use crate::Revision;
 
 /// Error of an unreadable archive. The text is for the log and for the caller.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ArchiveError(pub String);
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// A part cannot be read, for this reason of the implementation.
+    #[error(transparent)]
+    Part(Box<dyn std::error::Error + Send + Sync>),
+    /// The parts contradict each other.
+    #[error("two keys have the same revision")]
+    RepeatedRevision,
+}
 
 /// The contents of a store at one revision, in a place where reading takes a while.
 ///

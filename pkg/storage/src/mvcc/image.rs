@@ -77,7 +77,7 @@ impl Image {
         }
         revisions.sort_unstable();
         if revisions.windows(2).any(|pair| pair.first() == pair.last()) {
-            Err(ArchiveError("two keys have the same revision".to_owned()))
+            Err(ArchiveError::RepeatedRevision)
         } else {
             Ok(mvcc.image(0))
         }

@@ -10,12 +10,12 @@ fn admit(world: &Arc<World>) -> Result<(Value, AdmissionNotes), Box<Status>> {
     world.admit(&Write::default(), pod(), vec![plugin(world)])
 }
 
-fn add(path: &str, value: Value) -> Result<Value, CallError> {
+fn add(path: &str, value: Value) -> Result<Value, ReviewCallError> {
     patch(json!([{"op": "add", "path": path, "value": value}]))
 }
 
 /// Returns the rejection message for one webhook with this response.
-fn refused(answer: Result<Value, CallError>) -> String {
+fn refused(answer: Result<Value, ReviewCallError>) -> String {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({}))]);
     world.answers("a", [answer]);

@@ -10,7 +10,7 @@ fn judge(world: &Arc<World>, write: &Write) -> Result<AdmissionNotes, Box<Status
 /// Runs one webhook at `a` with the fields `more`. Returns the called webhooks, or code and message of the
 /// rejection.
 fn with_one(
-    answer: Result<Value, CallError>,
+    answer: Result<Value, ReviewCallError>,
     more: Value,
     write: &Write,
 ) -> Result<Vec<String>, (u16, String)> {

@@ -1,7 +1,7 @@
 //! Reloads the file of `--authentication-config`. A new configuration becomes active when it is valid and all
 //! its issuers are reachable. Until then, or after a timeout, the previous one remains.
 
-use std::fmt::Display;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -59,11 +59,27 @@ pub(in crate::authenticators) struct Reloader {
 }
 
 /// Reason of a failed reload.
+#[derive(Debug, thiserror::Error)]
 enum ReloadError {
-    /// The text is invalid; only another one helps.
-    Permanent(String),
-    /// A later attempt can succeed.
-    Temporary(String),
+    #[error("failed to read authentication config file: {0}")]
+    Read(#[source] io::Error),
+    #[error("failed to load authentication config: {0}")]
+    Load(#[source] authentication::Error),
+    /// The configuration breaks these rules.
+    #[error("failed to validate authentication config: {0}")]
+    Invalid(String),
+    #[error("failed to update authentication config: {0}")]
+    Update(#[source] authentication::Error),
+    /// An issuer could not be reached in time.
+    #[error("failed to update authentication config: [{0}, context deadline exceeded]")]
+    Timeout(#[source] authentication::Error),
+}
+
+impl ReloadError {
+    /// True if only another text helps; otherwise a later attempt can succeed.
+    fn is_permanent(&self) -> bool {
+        matches!(self, ReloadError::Load(_) | ReloadError::Invalid(_))
+    }
 }
 
 impl Reloader {
@@ -91,45 +107,39 @@ impl Reloader {
     async fn round(&mut self) {
         let path = self.path.clone();
         let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
-        let text = match read {
-            Ok(Ok(text)) => Ok(text),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => return,
-        };
-        let known = text.as_ref().ok();
+        let Ok(read) = read else { return };
+        let known = read.as_ref().ok();
         if known == Some(&self.tracked)
             || self.failed.as_ref().is_some_and(|(of, at)| of.as_ref() == known && Instant::now() < *at)
         {
             return;
         }
-        let outcome = match &text {
-            Ok(text) => self.apply(text).await,
-            Err(error) => {
-                Err(ReloadError::Temporary(format!("failed to read authentication config file: {error}")))
-            }
+        let text = match read {
+            Ok(text) => text,
+            Err(error) => return self.reject(ReloadError::Read(error), None),
         };
-        match outcome {
+        match self.apply(&text).await {
             Ok(()) => {
                 tracing::info!("reloaded authentication config");
-                let text = text.unwrap_or_default();
                 self.metrics.succeeded(hash(&text));
                 (self.tracked, self.failed) = (text, None);
             }
-            Err(failure) => {
-                self.metrics.failed();
-                let (ReloadError::Permanent(error) | ReloadError::Temporary(error)) = &failure;
-                tracing::error!(error, "failed to apply the new authentication configuration");
-                match (failure, text) {
-                    (ReloadError::Permanent(_), Ok(text)) => (self.tracked, self.failed) = (text, None),
-                    (_, text) => self.failed = Some((text.ok(), Instant::now() + RETRY)),
-                }
-            }
+            Err(error) => self.reject(error, Some(text)),
+        }
+    }
+
+    /// Reports a failed reload. `text` is `None` if the file could not be read.
+    fn reject(&mut self, error: ReloadError, text: Option<Vec<u8>>) {
+        self.metrics.failed();
+        tracing::error!(%error, "failed to apply the new authentication configuration");
+        match text {
+            Some(text) if error.is_permanent() => (self.tracked, self.failed) = (text, None),
+            text => self.failed = Some((text, Instant::now() + RETRY)),
         }
     }
 
     async fn apply(&self, text: &[u8]) -> Result<(), ReloadError> {
-        let load = |error| ReloadError::Permanent(format!("failed to load authentication config: {error}"));
-        let read = AuthenticationConfiguration::read(text).map_err(load)?;
+        let read = AuthenticationConfiguration::read(text).map_err(ReloadError::Load)?;
         let valid = validate(&read, &self.options.own_issuers, self.options.egress);
         let mut errors: Vec<Error> = valid.err().unwrap_or_default();
         if read.anonymous != self.anonymous {
@@ -137,18 +147,13 @@ impl Reloader {
                 .push(Error::forbidden(&Path::root("anonymous"), "changed from initial configuration file"));
         }
         if let Some(errors) = field::aggregate(&errors) {
-            return Err(ReloadError::Permanent(format!(
-                "failed to validate authentication config: {errors}"
-            )));
+            return Err(ReloadError::Invalid(errors));
         }
-        let update = |error: &dyn Display| {
-            ReloadError::Temporary(format!("failed to update authentication config: {error}"))
-        };
-        let issuers = Issuers::new(&read, &self.options).map_err(|error| update(&error))?;
+        let issuers = Issuers::new(&read, &self.options).map_err(ReloadError::Update)?;
         let until = Instant::now() + ISSUERS_MAX;
         while let Err(problem) = issuers.health() {
             if Instant::now() >= until {
-                return Err(update(&format_args!("[{problem}, context deadline exceeded]")));
+                return Err(ReloadError::Timeout(problem));
             }
             sleep(ISSUERS_PERIOD).await;
         }

@@ -16,6 +16,7 @@ use client::webhook::Webhook;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
+use crate::error::RunError;
 use crate::system::{self, run_blocking};
 
 /// Maximum concurrent calls in batch mode. Further batches wait.
@@ -60,16 +61,6 @@ enum Completion {
     Counts(Arc<InFlightCalls>),
 }
 
-/// Error of creating the sink.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SinkError {
-    #[error(transparent)]
-    Client(#[from] client::Error),
-    /// The thread cannot be started.
-    #[error(transparent)]
-    Thread(#[from] io::Error),
-}
-
 impl WebhookSink {
     /// Creates the sink from a kubeconfig and an optional egress proxy. `initial_wait` is the initial retry
     /// back-off; `detached` is true in batch mode.
@@ -83,14 +74,14 @@ impl WebhookSink {
         detached: bool,
         metrics: &Arc<AuditMetrics>,
         calls: &client::webhook::ClientMetrics,
-    ) -> Result<Self, SinkError> {
+    ) -> Result<Self, RunError> {
         let mut kubeconfig = Kubeconfig::read(kubeconfig, &system::clock())?;
         kubeconfig.options.dialer = dialer;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
         let webhook = Webhook::new(kubeconfig, initial_wait, chance)?;
         let webhook = webhook.with_metrics(calls);
         let (jobs, waiting) = unbounded_channel();
-        let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(metrics))?;
+        let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(metrics)).map_err(RunError::System)?;
         let in_flight = detached.then(Arc::default);
         Ok(WebhookSink { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)), in_flight })
     }

@@ -60,7 +60,7 @@ impl Archive for Parted {
 
     fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, ArchiveError> {
         if self.broken.load(Ordering::Relaxed) {
-            return Err(ArchiveError("the disk is gone".to_owned()));
+            return Err(ArchiveError::Part("the disk is gone".into()));
         }
         self.reads.lock().unwrap().push(part);
         Ok(self.kept[part].clone())
