@@ -208,7 +208,8 @@ fn storage(flags: &Flags, data_dir: &std::path::Path, errors: &mut Vec<String>) 
     let compaction_interval = (!every.is_zero()).then_some(every);
     let from = path(flags, "embedded-from");
     if flags.bool("embedded-in-memory") {
-        return StorageConfig::Memory(MemoryConfig { compaction_interval, from, shared: None });
+        let dir = flags.optional("embedded-data-dir").map(|_| data_dir.join("store"));
+        return StorageConfig::Memory(MemoryConfig { compaction_interval, from, dir, shared: None });
     }
     if endpoints.is_empty() {
         return StorageConfig::Embedded { dir: data_dir.join("store"), compaction_interval, from };

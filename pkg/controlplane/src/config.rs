@@ -160,6 +160,8 @@ pub struct MemoryConfig {
     pub compaction_interval: Option<Duration>,
     /// `--embedded-from`: initial snapshot.
     pub from: Option<PathBuf>,
+    /// Directory that this process locks for its files; `None` if no other process can use the same files.
+    pub dir: Option<PathBuf>,
     /// A store shared with other servers, for tests of several servers.
     pub shared: Option<Arc<Memory>>,
 }

@@ -50,7 +50,7 @@ use controllers::tasks::Tasks;
 use hooks::Hooks;
 use serving_socket::ServingSocket;
 pub(crate) use store::TakeImage;
-use store::{InitialSnapshot, Store};
+use store::{DataDirectory, InitialSnapshot, Store};
 use traces::Recorder;
 
 /// Maximum wait for requests in progress at shutdown, beyond their own deadlines (default of upstream's wait
@@ -240,8 +240,8 @@ struct PreparedServer {
 }
 
 impl PreparedServer {
-    /// Opens the listener, the audit outputs, the store and its encryption, in this order. Store and CPU pool of a
-    /// fork are derived from its parent's.
+    /// Locks the data directory, then opens the listener, the audit outputs, the store and its encryption, in this
+    /// order. Store and CPU pool of a fork are derived from its parent's.
     async fn open(
         config: &mut Config,
         env: &Env,
@@ -249,7 +249,8 @@ impl PreparedServer {
     ) -> Result<Self, RunError> {
         let started = env.clock.now().seconds;
         let begin = InitialSnapshot::of(&config.storage);
-        let (front, loopback) = ServingSocket::open(config, started)?;
+        let directory = DataDirectory::lock(&config.storage)?;
+        let (front, loopback) = ServingSocket::open(config, &directory, started)?;
         let recorder = Recorder::of(config)?;
         let metrics = MetricsRegistry::default();
         let audit_metrics = Arc::new(AuditMetrics::new(&metrics));
@@ -265,7 +266,7 @@ impl PreparedServer {
             Some(inherited) => Store::fork(&inherited.template.image, &config.storage),
             None => {
                 let dialer = config.egress.dialer(Network::Etcd);
-                Store::open(&config.storage, begin, recorder.is_some(), dialer, &metrics).await?
+                Store::open(&config.storage, directory, begin, recorder.is_some(), dialer, &metrics).await?
             }
         };
         store.register_metrics(&metrics);
