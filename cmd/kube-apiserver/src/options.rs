@@ -1,7 +1,8 @@
 //! Builds the configuration from flags: defaults that depend on other flags, and checks for conflicts.
 //!
-//! Upstream requires some flags that a server on an empty machine does not need: `--etcd-servers`,
-//! `--service-account-issuer` and its keys, and a way to authenticate. This server starts without them.
+//! Upstream requires `--etcd-servers`, `--service-account-issuer` and the keys of its tokens. Without the first
+//! flag this server is standalone: it uses the embedded store and generates a key. On etcd it requires the
+//! others, too, because several servers must accept each other's tokens.
 
 mod audit;
 mod authorization;
@@ -100,6 +101,11 @@ impl Options {
             tracing::warn!(gates = ?idle, "these feature gates have no effect: behaviour is as in v1.36");
         }
     }
+}
+
+/// True if the server uses an embedded store, so that it is the only one of its cluster.
+fn is_standalone(flags: &Flags) -> bool {
+    flags.list("etcd-servers").is_empty()
 }
 
 /// Builds the configuration; `None` after a fatal error.
@@ -203,7 +209,6 @@ fn watch_cache(flags: &Flags, errors: &mut Vec<String>) -> WatchCacheConfig {
 }
 
 fn storage(flags: &Flags, data_dir: &std::path::Path, errors: &mut Vec<String>) -> StorageConfig {
-    let endpoints = flags.list("etcd-servers");
     let every = duration(flags, "etcd-compaction-interval");
     let compaction_interval = (!every.is_zero()).then_some(every);
     let from = path(flags, "embedded-from");
@@ -211,11 +216,11 @@ fn storage(flags: &Flags, data_dir: &std::path::Path, errors: &mut Vec<String>) 
         let dir = flags.optional("embedded-data-dir").map(|_| data_dir.join("store"));
         return StorageConfig::Memory(MemoryConfig { compaction_interval, from, dir, shared: None });
     }
-    if endpoints.is_empty() {
+    if is_standalone(flags) {
         return StorageConfig::Embedded { dir: data_dir.join("store"), compaction_interval, from };
     }
     StorageConfig::Etcd(EtcdConfig {
-        endpoints,
+        endpoints: flags.list("etcd-servers"),
         overrides: etcd_overrides(flags, errors),
         prefix: format!("/{}", flags.text("etcd-prefix").trim_matches('/')),
         ca: path(flags, "etcd-cafile"),

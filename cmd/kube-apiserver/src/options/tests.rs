@@ -14,6 +14,10 @@ fn error(line: &str, expected: &str) {
     assert_eq!(options(line).unwrap_err().to_string(), expected, "{line}");
 }
 
+/// Flags that are required on etcd.
+const ON_ETCD: &str = "--etcd-servers a:1 --service-account-issuer i --service-account-key-file k \
+    --service-account-signing-key-file k";
+
 #[test]
 fn server_starts_without_flags() {
     let config = options("").unwrap();
@@ -50,7 +54,7 @@ fn admin_kubeconfig_needs_missing_authentication() {
         assert_eq!(options(line).unwrap().serving.admin_kubeconfig, expected.map(PathBuf::from), "{line}");
     };
     check("--embedded-data-dir /d", Some("/d/admin.kubeconfig"));
-    check("--etcd-servers http://e:2379", Some("/var/run/kubernetes/admin.kubeconfig"));
+    check(ON_ETCD, Some("/var/run/kubernetes/admin.kubeconfig"));
     check("--client-ca-file ca.crt", None);
     check("--token-auth-file tokens.csv", None);
 }
@@ -72,18 +76,45 @@ fn in_memory_server_removes_its_files() {
 
 #[test]
 fn etcd_servers_select_etcd() {
-    let config =
-        options("--etcd-servers a:1,b:2 --etcd-prefix x/ --etcd-compaction-interval 0 --etcd-cafile ca")
-            .unwrap();
+    let line = "--etcd-servers b:2 --etcd-prefix x/ --etcd-compaction-interval 0 --etcd-cafile ca";
+    let config = options(&format!("{ON_ETCD} {line}")).unwrap();
     let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
     assert_eq!((etcd.endpoints.join(" ").as_str(), etcd.prefix.as_str()), ("a:1 b:2", "/x"));
     assert_eq!((etcd.compaction_interval, etcd.ca), (None, Some(PathBuf::from("ca"))));
 }
 
+/// Texts of upstream's `BuiltInAuthenticationOptions.Validate` and `validateTokenRequest`.
+#[test]
+fn etcd_requires_token_keys_and_issuer() {
+    let issuer = "service-account-issuer is a required flag";
+    let keys = "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set";
+    let neither = "--service-account-signing-key-file and --service-account-issuer are required flags";
+    let together = "--service-account-signing-key-file, --service-account-issuer, and --api-audiences should be \
+        specified together";
+    let check = |line: &str, expected: &[&str]| {
+        let flags = Flags::parse(line.split_whitespace().map(str::to_owned)).unwrap();
+        let prefix = |error: &String| error.contains("service-account");
+        let found: Vec<_> = checks::all(&flags, Gates::default()).into_iter().filter(prefix).collect();
+        assert_eq!(found, expected, "{line}");
+    };
+    let on_etcd = |line: &str, expected: &[&str]| check(&format!("--etcd-servers a:1 {line}"), expected);
+    on_etcd("", &[issuer, keys, neither]);
+    on_etcd("--service-account-key-file k", &[issuer, neither]);
+    on_etcd("--service-account-issuer i", &[keys, together]);
+    on_etcd("--service-account-signing-key-file k", &[issuer, keys, together]);
+    on_etcd("--api-audiences a --service-account-key-file k", &[issuer, together]);
+    on_etcd("--service-account-issuer i --service-account-key-file k", &[together]);
+    on_etcd("--service-account-issuer i --service-account-signing-key-file k", &[keys]);
+    on_etcd("--service-account-issuer i --service-account-signing-endpoint @s", &[]);
+    on_etcd("--service-account-signing-endpoint @s", &[issuer, keys, neither]);
+    check(ON_ETCD, &[]);
+    check("", &[]);
+}
+
 #[test]
 fn events_can_use_a_separate_etcd() {
     let overrides = |value: &str| {
-        let config = options(&format!("--etcd-servers a:1 --etcd-servers-overrides {value}"))?;
+        let config = options(&format!("{ON_ETCD} --etcd-servers-overrides {value}"))?;
         let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
         Ok::<_, OptionError>(etcd.overrides)
     };
@@ -211,11 +242,11 @@ fn conflicting_flags_are_rejected() {
         "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
     );
     error(
-        "--etcd-servers http://e:2379 --embedded-from seed",
+        &format!("{ON_ETCD} --embedded-from seed"),
         "--embedded-from is about the embedded store, which is not used with --etcd-servers",
     );
     error(
-        "--etcd-servers http://e:2379 --embedded-in-memory",
+        &format!("{ON_ETCD} --embedded-in-memory"),
         "--embedded-in-memory is about the embedded store, which is not used with --etcd-servers",
     );
     let no_seats = "--max-requests-inflight 0 --max-mutating-requests-inflight 0";

@@ -1,5 +1,6 @@
-//! Keys of service account tokens. Upstream does not start without them. Here, a server without configured
-//! keys generates a signing key in `--cert-dir`, so that tokens work by default.
+//! Keys of service account tokens. Upstream does not start without them, and neither does this program on etcd.
+//! A standalone server without configured keys generates a signing key in `--cert-dir`, so that tokens work by
+//! default.
 
 use component_base::metrics::MetricsRegistry;
 use std::path::Path;
