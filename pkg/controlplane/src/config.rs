@@ -19,6 +19,7 @@ pub use audit::{
     AuditConfig, AuditLogConfig, AuditMode, AuditWebhookConfig, BatchOptions, FileOptions, Format, Throttle,
     TruncateOptions,
 };
+use authentication::Anonymous;
 use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
 use client::Address;
@@ -352,7 +353,7 @@ pub struct AuthenticationConfig {
     /// `--token-auth-file`.
     pub token_file: Option<PathBuf>,
     /// `--anonymous-auth`, unless the configuration file sets it.
-    pub anonymous: bool,
+    pub anonymous: Anonymous,
     /// True if `--anonymous-auth` was set. Then the file must not set it.
     pub anonymous_is_given: bool,
     /// `--authentication-config`: JWT issuers and anonymous access.
@@ -545,7 +546,7 @@ impl Config {
                 storage_wait_max: Duration::from_secs(60),
                 admin_kubeconfig: None,
             },
-            authentication: AuthenticationConfig { anonymous: true, ..AuthenticationConfig::default() },
+            authentication: AuthenticationConfig { anonymous: Anonymous::AllPaths, ..Default::default() },
             authorization: AuthorizationConfig::of_modes(&[Mode::Node, Mode::Rbac]),
             // No controller creates the service accounts that pods would need.
             admission: AdmissionConfig {

@@ -29,7 +29,7 @@ fn server_starts_without_flags() {
     assert_eq!(*compaction_interval, Some(Duration::from_secs(300)));
     assert_eq!(config.serving.cert_dir, here.join("pki"));
     assert_eq!(config.serving.admin_kubeconfig, Some(here.join("admin.kubeconfig")));
-    assert_eq!(config.serving.bind.address, "0.0.0.0:6443".parse().unwrap());
+    assert_eq!(config.serving.bind.address, "127.0.0.1:6443".parse().unwrap());
     assert_eq!(config.services.cidrs.len(), 1);
     assert_eq!(config.service_accounts.issuers, ["https://kubernetes.default.svc.cluster.local"]);
     assert_eq!(config.event_ttl, Duration::from_secs(3600));
@@ -38,14 +38,40 @@ fn server_starts_without_flags() {
 
 #[test]
 fn always_allow_disables_anonymous_auth() {
-    let check = |line: &str, expected: bool| {
-        assert_eq!(options(line).unwrap().authentication.anonymous, expected, "{line}")
+    let check = |line: &str, expected: Anonymous| {
+        let line = format!("{ON_ETCD} {line}");
+        assert_eq!(options(&line).unwrap().authentication.anonymous, expected, "{line}")
     };
-    check("", false);
-    check("--anonymous-auth", false);
-    check("--authorization-mode=Node,RBAC", true);
-    check("--authorization-mode=RBAC --anonymous-auth=false", false);
-    check("--authorization-mode=RBAC,AlwaysAllow", false);
+    check("", Anonymous::Disabled);
+    check("--anonymous-auth", Anonymous::Disabled);
+    check("--authorization-mode=Node,RBAC", Anonymous::AllPaths);
+    check("--authorization-mode=RBAC --anonymous-auth=false", Anonymous::Disabled);
+    check("--authorization-mode=RBAC,AlwaysAllow", Anonymous::Disabled);
+}
+
+/// Each flag overrides only its own default. On etcd, all defaults are upstream's.
+#[test]
+fn standalone_defaults_are_safe_and_flags_win() {
+    let health = || Anonymous::Paths(["/healthz", "/livez", "/readyz"].map(str::to_owned).into());
+    let check = |line: &str, address: &str, authorizers: &[&str], anonymous: Anonymous| {
+        let config = options(line).unwrap();
+        let names: Vec<_> =
+            config.authorization.configuration.authorizers.iter().map(|one| &*one.name).collect();
+        assert_eq!(config.serving.bind.address.ip().to_string(), address, "{line}");
+        assert_eq!(names, authorizers, "{line}");
+        assert_eq!(config.authentication.anonymous, anonymous, "{line}");
+    };
+    let safe = ["node", "rbac"];
+    for store in ["", "--embedded-in-memory --embedded-data-dir /d"] {
+        check(store, "127.0.0.1", &safe, health());
+        check(&format!("{store} --bind-address=0.0.0.0"), "0.0.0.0", &safe, health());
+        check(&format!("{store} --authorization-mode=RBAC"), "127.0.0.1", &["rbac"], health());
+        check(&format!("{store} --anonymous-auth"), "127.0.0.1", &safe, Anonymous::AllPaths);
+        check(&format!("{store} --anonymous-auth=false"), "127.0.0.1", &safe, Anonymous::Disabled);
+        let open = format!("{store} --authorization-mode=AlwaysAllow");
+        check(&open, "127.0.0.1", &["alwaysallow"], Anonymous::Disabled);
+    }
+    check(ON_ETCD, "0.0.0.0", &["alwaysallow"], Anonymous::Disabled);
 }
 
 #[test]
@@ -421,7 +447,8 @@ fn authorizers_come_from_modes_or_file() {
         let configuration = options(line).unwrap().authorization.configuration;
         configuration.authorizers.into_iter().map(|authorizer| authorizer.name).collect::<Vec<_>>()
     };
-    assert_eq!(names(""), ["alwaysallow"]);
+    assert_eq!(names(""), ["node", "rbac"]);
+    assert_eq!(names(ON_ETCD), ["alwaysallow"]);
     let kubeconfig = write("kubeconfig", "");
     let webhook =
         format!("--authorization-mode=RBAC,Webhook --authorization-webhook-config-file={kubeconfig}");
@@ -441,7 +468,8 @@ fn authorizers_come_from_modes_or_file() {
     let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";
     let good = write("good", &format!("{head}- {{type: AlwaysDeny, name: alwaysdeny}}\n"));
     assert_eq!(names(&format!("--authorization-config={good}")), ["alwaysdeny"]);
-    assert!(options(&format!("--authorization-config={good}")).unwrap().authentication.anonymous);
+    let denying = options(&format!("{ON_ETCD} --authorization-config={good}")).unwrap();
+    assert_eq!(denying.authentication.anonymous, Anonymous::AllPaths);
     for flag in ["--authorization-mode=RBAC", "--authorization-webhook-version=v1"] {
         error(
             &format!("--authorization-config={good} {flag}"),
