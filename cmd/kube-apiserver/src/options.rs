@@ -128,6 +128,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
     Some(Config {
         storage,
         snapshot_file: path(flags, "embedded-snapshot"),
+        snapshot_endpoint: flags.bool("embedded-snapshot-endpoint"),
         encryption: path(flags, "encryption-provider-config").map(|file| EncryptionConfig {
             file,
             automatic_reload: flags.bool("encryption-provider-config-automatic-reload"),

@@ -42,6 +42,8 @@ pub struct Config {
     pub storage: StorageConfig,
     /// `--embedded-snapshot`: file for a snapshot of the store on SIGUSR1 and at exit.
     pub snapshot_file: Option<PathBuf>,
+    /// `--embedded-snapshot-endpoint`: serves a snapshot of the store to users that may read every object.
+    pub snapshot_endpoint: bool,
     /// Encryption at rest; `None` for none.
     pub encryption: Option<EncryptionConfig>,
     pub watch_cache: WatchCacheConfig,
@@ -530,6 +532,7 @@ impl Config {
         Config {
             storage: StorageConfig::Memory(MemoryConfig::default()),
             snapshot_file: None,
+            snapshot_endpoint: false,
             host_name: system::host_name(),
             watch_cache: WatchCacheConfig::default(),
             serving: ServingConfig {

@@ -304,7 +304,7 @@ fn chain_options(
     let leaving = lifecycle.disconnecting().clone();
     let refusing = lifecycle.rejecting().clone();
     let mut options = ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() };
-    options.pages.snapshot = store.snapshots();
+    options.pages.snapshot = store.snapshots().filter(|_| config.snapshot_endpoint);
     if let Some(debugging) = &mut options.pages.debugging {
         debugging.sections.extend(console::sections(looks, store.console_source(), memory));
     }

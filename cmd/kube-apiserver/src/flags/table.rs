@@ -77,6 +77,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Embedded store", "embedded-from", Text, "string", "", Honoured("Snapshot for the start of the embedded store. A store with earlier writes in its directory ignores it.")),
     flag("Embedded store", "embedded-in-memory", Bool, "bool", "false", Honoured("Keep the embedded store in memory: it ends with the process. Certificates and the administrator's kubeconfig are in a temporary directory unless --embedded-data-dir names one.")),
     flag("Embedded store", "embedded-snapshot", Text, "string", "", Honoured("File for a snapshot of the embedded store, written on SIGUSR1 and at shutdown.")),
+    flag("Embedded store", "embedded-snapshot-endpoint", Bool, "bool", "false", Honoured("Serve a snapshot of the embedded store at /embedded/snapshot. It contains every secret: a user needs get on that path, and get and list on all resources of all groups.")),
     flag("Secure serving", "bind-address", Ip, "ip", "0.0.0.0", Honoured("Address to listen on. An unspecified address means all addresses of both families. 127.0.0.1 by default with the embedded store.")),
     flag("Secure serving", "cert-dir", Text, "string", "/var/run/kubernetes", Honoured("Directory for generated certificates. With the embedded store, a directory in its data directory by default.")),
     flag("Secure serving", "disable-http2-serving", Bool, "bool", "false", Honoured("Serve HTTP/1.1 only.")),

@@ -53,7 +53,7 @@ fn embedded(flags: &Flags, errors: &mut Vec<String>) {
     if super::is_standalone(flags) {
         return;
     }
-    let given = ["embedded-in-memory", "embedded-from", "embedded-snapshot"];
+    let given = ["embedded-in-memory", "embedded-from", "embedded-snapshot", "embedded-snapshot-endpoint"];
     let is_given = |name: &&str| flags.optional(name).is_some_and(|value| value != "false");
     for name in given.iter().filter(|name| is_given(name)) {
         errors.push(format!("--{name} is about the embedded store, which is not used with --etcd-servers"));

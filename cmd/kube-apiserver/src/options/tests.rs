@@ -271,6 +271,7 @@ fn conflicting_flags_are_rejected() {
         &format!("{ON_ETCD} --embedded-from seed"),
         "--embedded-from is about the embedded store, which is not used with --etcd-servers",
     );
+    assert!(options(&format!("{ON_ETCD} --embedded-snapshot-endpoint")).is_err());
     error(
         &format!("{ON_ETCD} --embedded-in-memory"),
         "--embedded-in-memory is about the embedded store, which is not used with --etcd-servers",
