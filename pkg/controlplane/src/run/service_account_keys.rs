@@ -16,7 +16,7 @@ use authentication::service_account::{
 use token_signer::SocketSigner;
 
 use super::certificates::{self, Durability};
-use crate::config::Config;
+use crate::config::{Config, ServerRole};
 use crate::error::RunError;
 use crate::system::SystemClock;
 
@@ -96,10 +96,10 @@ fn of_files(config: &Config) -> Result<ServiceAccountKeys, RunError> {
     let files = &config.service_accounts;
     let signing = match &files.signing_key_file {
         Some(path) => Some(read(path)?),
-        None if files.key_files.is_empty() => {
-            Some(own(&config.serving.cert_dir.join(FILE), Durability::of(config))?)
-        }
-        None => None,
+        None if !files.key_files.is_empty() => None,
+        // A fork has its parent's directory, but not its key: a token belongs to one server.
+        None if config.role == ServerRole::Fork => Some(generate()?),
+        None => Some(own(&config.serving.cert_dir.join(FILE), Durability::of(config))?),
     };
     let mut verifying = PublicKeys::default();
     for path in &files.key_files {
@@ -127,12 +127,15 @@ fn read(path: &Path) -> Result<String, RunError> {
     fs::read_to_string(path).map_err(|source| RunError::read(path, source))
 }
 
+fn generate() -> Result<String, RunError> {
+    SigningKey::generate_pem().map_err(|error| RunError::Credentials(error.to_string()))
+}
+
 /// Returns the generated key. The first call generates it.
 fn own(path: &Path, keeping: Durability) -> Result<String, RunError> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text =
-                SigningKey::generate_pem().map_err(|error| RunError::Credentials(error.to_string()))?;
+            let text = generate()?;
             certificates::write_private(path, &text, keeping)
                 .map_err(|source| RunError::read(path, source))?;
             Ok(text)
