@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use rcgen::KeyPair;
 use tempfile::TempDir;
 
 use crate::etcd::Etcd;
@@ -20,6 +21,11 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const READY: &str = "export KUBECONFIG=";
 /// Number of log lines shown with a failure.
 const TAIL_LINES: usize = 60;
+
+/// Private key of service account tokens. All servers of a program share it, like the replicas of a cluster.
+static TOKEN_KEY: LazyLock<String> = LazyLock::new(|| KeyPair::generate().unwrap().serialize_pem());
+/// Issuer of service account tokens.
+const TOKEN_ISSUER: &str = "https://kubernetes.default.svc";
 
 /// A disabled admission plugin: no controller here creates the service accounts that pods need.
 const PLUGIN_OFF: &str = "ServiceAccount";
@@ -144,9 +150,16 @@ impl Server {
             .args(&self.flags)
             .stderr(log);
         match &self.etcd_url {
-            Some(url) => command.args(["--etcd-servers", url]),
-            None => command.arg("--embedded-data-dir").arg(dir.join("data")),
-        };
+            Some(url) => {
+                let key = dir.join("sa.key");
+                std::fs::write(&key, &*TOKEN_KEY).unwrap();
+                command.args(["--etcd-servers", url, "--service-account-issuer", TOKEN_ISSUER]);
+                for flag in ["--service-account-key-file", "--service-account-signing-key-file"] {
+                    command.arg(flag).arg(&key);
+                }
+            }
+            None => _ = command.arg("--embedded-data-dir").arg(dir.join("data")),
+        }
         let process = Lines::start(&mut command);
         let ready = process.find(START_LIMIT, |line| line.starts_with(READY));
         self.process = Some(process);

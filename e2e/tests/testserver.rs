@@ -45,13 +45,13 @@ fn fork_inherits_state_and_ends_with_connection() {
 fn server_starts_from_snapshot() {
     let dir = TempDir::new().unwrap();
     let seed = dir.path().join("seed");
-    let flags = ["--authorization-mode=RBAC", "--embedded-snapshot", seed.to_str().unwrap()];
+    let flags = ["--embedded-snapshot-endpoint", "--embedded-snapshot", seed.to_str().unwrap()];
     let mut first = Server::start_flagged(&flags);
     first.kubectl().ok("create configmap seed --from-literal=a=b");
     // The endpoint requires authorization.
-    let page = first.kubectl().ok("get --raw /debug/snapshot").len();
+    let page = first.kubectl().ok("get --raw /embedded/snapshot").len();
     assert!(page > 1_000, "{page}");
-    let refused = first.kubectl().fails("get --raw /debug/snapshot --as=nobody");
+    let refused = first.kubectl().fails("get --raw /embedded/snapshot --as=nobody");
     assert!(refused.contains("forbidden"), "{refused}");
     assert!(first.terminate(START_LIMIT).success());
     let second = Server::start_flagged(&["--embedded-from", seed.to_str().unwrap()]);

@@ -1,7 +1,9 @@
 //! Builds the configuration from flags: defaults that depend on other flags, and checks for conflicts.
 //!
-//! Upstream requires some flags that a server on an empty machine does not need: `--etcd-servers`,
-//! `--service-account-issuer` and its keys, and a way to authenticate. This server starts without them.
+//! Upstream requires `--etcd-servers`, `--service-account-issuer` and the keys of its tokens. Without the first
+//! flag this server is standalone: it uses the embedded store, generates a key and the credentials of an
+//! administrator, and its defaults are safe on a shared machine (loopback, RBAC). On etcd it requires the others,
+//! too, because several servers must accept each other's tokens; all defaults are upstream's.
 
 mod audit;
 mod authorization;
@@ -17,6 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use apimachinery::quantity::Quantity;
+use authentication::Anonymous;
 use component_base::features::{Gate, Gates};
 use component_base::metrics::Selection;
 use controlplane::config::{
@@ -38,6 +41,9 @@ const HTTP2_STREAMS: u32 = 100;
 
 /// Maximum number of names tried for a temporary directory.
 const TEMPORARY_MAX: u32 = 100;
+
+/// Paths that a standalone server serves without credentials by default.
+const HEALTH_CHECKS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 /// Default issuer of service account tokens (kubeadm's choice).
 const SERVICE_ACCOUNT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
@@ -101,6 +107,11 @@ impl Options {
     }
 }
 
+/// True if the server uses an embedded store, so that it is the only one of its cluster.
+fn is_standalone(flags: &Flags) -> bool {
+    flags.list("etcd-servers").is_empty()
+}
+
 /// Builds the configuration; `None` after a fatal error.
 fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Config> {
     let data_dir = flags.optional("embedded-data-dir").map_or_else(|| data_dir(flags, errors), PathBuf::from);
@@ -116,6 +127,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
     Some(Config {
         storage,
         snapshot_file: path(flags, "embedded-snapshot"),
+        snapshot_endpoint: flags.bool("embedded-snapshot-endpoint"),
         encryption: path(flags, "encryption-provider-config").map(|file| EncryptionConfig {
             file,
             automatic_reload: flags.bool("encryption-provider-config-automatic-reload"),
@@ -202,18 +214,18 @@ fn watch_cache(flags: &Flags, errors: &mut Vec<String>) -> WatchCacheConfig {
 }
 
 fn storage(flags: &Flags, data_dir: &std::path::Path, errors: &mut Vec<String>) -> StorageConfig {
-    let endpoints = flags.list("etcd-servers");
     let every = duration(flags, "etcd-compaction-interval");
     let compaction_interval = (!every.is_zero()).then_some(every);
     let from = path(flags, "embedded-from");
     if flags.bool("embedded-in-memory") {
-        return StorageConfig::Memory(MemoryConfig { compaction_interval, from, shared: None });
+        let dir = flags.optional("embedded-data-dir").map(|_| data_dir.join("store"));
+        return StorageConfig::Memory(MemoryConfig { compaction_interval, from, dir, shared: None });
     }
-    if endpoints.is_empty() {
+    if is_standalone(flags) {
         return StorageConfig::Embedded { dir: data_dir.join("store"), compaction_interval, from };
     }
     StorageConfig::Etcd(EtcdConfig {
-        endpoints,
+        endpoints: flags.list("etcd-servers"),
         overrides: etcd_overrides(flags, errors),
         prefix: format!("/{}", flags.text("etcd-prefix").trim_matches('/')),
         ca: path(flags, "etcd-cafile"),
@@ -242,16 +254,32 @@ fn memory_limit(flags: &Flags, errors: &mut Vec<String>) -> Option<u64> {
     bytes.map(|bytes| if bytes == 0 { u64::MAX } else { bytes })
 }
 
-fn authentication(flags: &Flags) -> AuthenticationConfig {
-    let wanted = flags.bool("anonymous-auth");
-    let allows_everything = authorization::allows_everything(flags);
-    if wanted && allows_everything && flags.is_set("anonymous-auth") {
-        tracing::warn!("anonymous authentication is disabled because AlwaysAllow would give it full access");
+/// Returns the requests that may be anonymous, unless a file configures them. Upstream's default is all of them,
+/// except with AlwaysAllow. The default of a standalone server is health checks only.
+fn anonymous(flags: &Flags) -> Anonymous {
+    let is_given = flags.is_set("anonymous-auth");
+    if !flags.bool("anonymous-auth") {
+        return Anonymous::Disabled;
     }
+    if authorization::allows_everything(flags) {
+        if is_given {
+            tracing::warn!(
+                "anonymous authentication is disabled because AlwaysAllow would give it full access"
+            );
+        }
+        return Anonymous::Disabled;
+    }
+    if is_standalone(flags) && !is_given {
+        return Anonymous::Paths(HEALTH_CHECKS.map(str::to_owned).into());
+    }
+    Anonymous::AllPaths
+}
+
+fn authentication(flags: &Flags) -> AuthenticationConfig {
     AuthenticationConfig {
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
-        anonymous: wanted && !allows_everything,
+        anonymous: anonymous(flags),
         anonymous_is_given: flags.is_set("anonymous-auth"),
         configuration_file: path(flags, "authentication-config"),
         oidc: oidc::config(flags),
@@ -282,8 +310,12 @@ fn serving(
     errors: &mut Vec<String>,
 ) -> Option<ServingConfig> {
     let port = u16::try_from(flags.int("secure-port")).ok()?;
-    let ip = flags.text("bind-address").trim().parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let embedded = !matches!(storage, StorageConfig::Etcd(_));
+    let ip = if embedded && !flags.is_set("bind-address") {
+        IpAddr::V4(Ipv4Addr::LOCALHOST)
+    } else {
+        flags.text("bind-address").trim().parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+    };
     let cert_dir = if flags.is_set("cert-dir") || !embedded {
         PathBuf::from(flags.text("cert-dir"))
     } else {

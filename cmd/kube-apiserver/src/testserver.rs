@@ -42,6 +42,10 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Opti
     if !words.iter().any(|word| is_authorizer_flag(word)) {
         rest.push("--authorization-mode=RBAC".to_owned());
     }
+    // Clients under test may be anonymous. The file excludes the flag.
+    if !words.iter().any(|word| flag_name(word) == "--authentication-config") {
+        rest.push("--anonymous-auth".to_owned());
+    }
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let (name, value) = match word.split_once('=') {
@@ -74,8 +78,12 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Opti
 
 /// Returns true if a word is a flag that selects the authorizers.
 fn is_authorizer_flag(word: &str) -> bool {
-    let name = word.split_once('=').map_or(word, |(name, _)| name).replace('_', "-");
-    matches!(&*name, "--authorization-mode" | "--authorization-config")
+    matches!(&*flag_name(word), "--authorization-mode" | "--authorization-config")
+}
+
+/// Returns the name of a flag with its dashes, or another word unchanged.
+fn flag_name(word: &str) -> String {
+    word.split_once('=').map_or(word, |(name, _)| name).replace('_', "-")
 }
 
 /// Serves forks until it is stopped.
@@ -111,7 +119,7 @@ mod tests {
     fn own_flags_are_extracted() {
         let (options, rest) = read("--listen unix:/a --v=2 --forks-max=7 --embedded-from seed").ok().unwrap();
         assert_eq!((options.listen, options.forks_max), (Listen::Unix("/a".into()), 7));
-        assert_eq!(rest[5..], ["--v=2", "--embedded-from", "seed"]);
+        assert_eq!(rest[6..], ["--v=2", "--embedded-from", "seed"]);
     }
 
     #[test]
@@ -124,6 +132,20 @@ mod tests {
         assert_eq!(modes("--authorization-mode=Node,RBAC"), ["--authorization-mode=Node,RBAC"]);
         assert_eq!(modes("--authorization_config=file"), ["--authorization_config=file"]);
         assert_eq!(modes("--authorization-policy-file=file"), ["--authorization-mode=RBAC"]);
+    }
+
+    /// The defaults of test servers are documented, whatever those of other standalone servers are.
+    #[test]
+    fn parent_is_local_and_serves_anonymous_clients() {
+        let config = |line: &str| {
+            let flags = crate::flags::Flags::parse(read(line).ok().unwrap().1).unwrap();
+            crate::options::Options::from_flags(&flags).map(|options| options.config)
+        };
+        let defaults = config("--embedded-data-dir /d").unwrap();
+        assert!(defaults.serving.bind.address.ip().is_loopback());
+        assert_eq!(defaults.authentication.anonymous, authentication::Anonymous::AllPaths);
+        let file = config("--embedded-data-dir /d --authentication-config file").unwrap();
+        assert!(!file.authentication.anonymous_is_given);
     }
 
     #[test]

@@ -11,10 +11,13 @@ use super::host::SimulatedHost;
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn flags(store: &[&str]) -> Vec<String> {
-    const OTHERS: [&str; 4] = [
+    const OTHERS: [&str; 7] = [
         "--client-ca-file=/etc/kubernetes/pki/ca.crt",
         "--tls-cert-file=/etc/kubernetes/pki/apiserver.crt",
         "--tls-private-key-file=/etc/kubernetes/pki/apiserver.key",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        "--service-account-key-file=/etc/kubernetes/pki/sa.pub",
+        "--service-account-signing-key-file=/etc/kubernetes/pki/sa.key",
         "--authorization-mode=RBAC",
     ];
     store.iter().chain(&OTHERS).map(|flag| (*flag).to_owned()).collect()

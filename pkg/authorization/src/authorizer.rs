@@ -137,15 +137,41 @@ pub async fn authorize(
     user: UserInfo,
     info: &RequestInfo,
 ) -> Result<Authorized, Unauthorized> {
-    let attributes = Attributes::of_request(&user, info);
-    match authorizer.decide(attributes).await.outcome() {
-        Ok(reason) => Ok(Authorized { user, reason }),
-        Err(Denial { error: Some(error), .. }) => Err(Unauthorized::Failed(error)),
-        Err(Denial { denied, reason, .. }) => {
-            let status = Box::new(forbidden(attributes, &reason));
-            Err(Unauthorized::Forbidden { status, reason, denied })
-        }
+    let reason = allowed(authorizer, Attributes::of_request(&user, info)).await?;
+    Ok(Authorized { user, reason })
+}
+
+/// Proof that a user may read every object of the cluster. Only [`authorize_all_reads`] creates it.
+#[derive(Debug, Clone)]
+pub struct AllReads(());
+
+/// Requires the right to `get` and `list` all resources of all groups, in all namespaces and by any name, in
+/// addition to an earlier authorization. An RBAC rule grants it only if its groups and its resources are `*`.
+///
+/// # Errors
+/// [`Unauthorized`], for the first verb that is denied.
+pub async fn authorize_all_reads(
+    authorizer: &dyn Authorizer,
+    Authorized { user, mut reason }: Authorized,
+) -> Result<(Authorized, AllReads), Unauthorized> {
+    for verb in ["get", "list"] {
+        let of_user = Attributes::of_user(&user);
+        let attributes =
+            Attributes { verb, resource_request: true, group: "*", version: "*", resource: "*", ..of_user };
+        reason = allowed(authorizer, attributes).await?;
     }
+    Ok((Authorized { user, reason }, AllReads(())))
+}
+
+/// Runs `authorizer` and returns the reason of an `Allow`.
+async fn allowed(authorizer: &dyn Authorizer, attributes: Attributes<'_>) -> Result<Arc<str>, Unauthorized> {
+    authorizer.decide(attributes).await.outcome().map_err(|denial| match denial {
+        Denial { error: Some(error), .. } => Unauthorized::Failed(error),
+        Denial { denied, reason, .. } => {
+            let status = Box::new(forbidden(attributes, &reason));
+            Unauthorized::Forbidden { status, reason, denied }
+        }
+    })
 }
 
 /// Runs `authorizer` and returns the reason of an `Allow`. Everything else becomes upstream's 403, and a

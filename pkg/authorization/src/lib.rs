@@ -16,8 +16,8 @@ pub mod webhook;
 pub use abac::Policies;
 pub use attributes::Attributes;
 pub use authorizer::{
-    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, AuthorizerError, Decision, Denial, LoadFuture,
-    MastersOnly, Member, Unauthorized, Union, authorize, forbidden, require,
+    AllReads, AlwaysAllow, AlwaysDeny, Authorized, Authorizer, AuthorizerError, Decision, Denial, LoadFuture,
+    MastersOnly, Member, Unauthorized, Union, authorize, authorize_all_reads, forbidden, require,
 };
 pub use error::Error;
 pub use metrics::{AuthorizerMetrics, Series};

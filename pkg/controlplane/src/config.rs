@@ -19,6 +19,7 @@ pub use audit::{
     AuditConfig, AuditLogConfig, AuditMode, AuditWebhookConfig, BatchOptions, FileOptions, Format, Throttle,
     TruncateOptions,
 };
+use authentication::Anonymous;
 use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
 use client::Address;
@@ -41,6 +42,8 @@ pub struct Config {
     pub storage: StorageConfig,
     /// `--embedded-snapshot`: file for a snapshot of the store on SIGUSR1 and at exit.
     pub snapshot_file: Option<PathBuf>,
+    /// `--embedded-snapshot-endpoint`: serves a snapshot of the store to users that may read every object.
+    pub snapshot_endpoint: bool,
     /// Encryption at rest; `None` for none.
     pub encryption: Option<EncryptionConfig>,
     pub watch_cache: WatchCacheConfig,
@@ -160,6 +163,8 @@ pub struct MemoryConfig {
     pub compaction_interval: Option<Duration>,
     /// `--embedded-from`: initial snapshot.
     pub from: Option<PathBuf>,
+    /// Directory that this process locks for its files; `None` if no other process can use the same files.
+    pub dir: Option<PathBuf>,
     /// A store shared with other servers, for tests of several servers.
     pub shared: Option<Arc<Memory>>,
 }
@@ -353,7 +358,7 @@ pub struct AuthenticationConfig {
     /// `--token-auth-file`.
     pub token_file: Option<PathBuf>,
     /// `--anonymous-auth`, unless the configuration file sets it.
-    pub anonymous: bool,
+    pub anonymous: Anonymous,
     /// True if `--anonymous-auth` was set. Then the file must not set it.
     pub anonymous_is_given: bool,
     /// `--authentication-config`: JWT issuers and anonymous access.
@@ -530,6 +535,7 @@ impl Config {
         Config {
             storage: StorageConfig::Memory(MemoryConfig::default()),
             snapshot_file: None,
+            snapshot_endpoint: false,
             host_name: system::host_name(),
             watch_cache: WatchCacheConfig::default(),
             serving: ServingConfig {
@@ -546,7 +552,7 @@ impl Config {
                 storage_wait_max: Duration::from_secs(60),
                 admin_kubeconfig: None,
             },
-            authentication: AuthenticationConfig { anonymous: true, ..AuthenticationConfig::default() },
+            authentication: AuthenticationConfig { anonymous: Anonymous::AllPaths, ..Default::default() },
             authorization: AuthorizationConfig::of_modes(&[Mode::Node, Mode::Rbac]),
             // No controller creates the service accounts that pods would need.
             admission: AdmissionConfig {

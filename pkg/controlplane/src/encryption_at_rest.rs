@@ -3,7 +3,7 @@
 
 mod health;
 mod key_rules;
-mod load;
+pub(crate) mod load;
 mod reload;
 mod store;
 mod value;
@@ -29,7 +29,7 @@ use crate::reloads::{ReloadFamilies, ReloadMetrics};
 use crate::system::SystemClock;
 use controllers::hook::PostStartHook;
 use key_rules::EncryptionRules;
-pub use load::EncryptionLoadError;
+
 use load::Loader;
 use store::EncryptedStore;
 

@@ -13,7 +13,7 @@ use registry::client::LookupError;
 use schema::configuration::ReadError;
 use server::tls::TlsError;
 
-use crate::encryption_at_rest::EncryptionLoadError;
+use crate::encryption_at_rest::load::EncryptionLoadError;
 
 /// Error of a configuration file, a manifest or an option, in upstream's wording.
 #[derive(Debug, thiserror::Error)]

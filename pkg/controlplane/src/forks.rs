@@ -9,7 +9,8 @@
 //!
 //! The parent serves no request of a fork, and no fork sees the writes of another. Forks share a template's
 //! data until they change it; trees are copied path by path. Forks use the CPU pool, the CA and the
-//! certificate of their parent, so a fork differs only in its port.
+//! certificate of their parent, so that one administrator's certificate is valid for all of them. Each fork has
+//! its own key of service account tokens, unless flags give all of them one.
 
 mod listen;
 

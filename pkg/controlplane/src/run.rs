@@ -40,7 +40,7 @@ use storage::mvcc::Image;
 use crate::config::Config;
 use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
-pub use crate::encryption_at_rest::EncryptionLoadError;
+pub use crate::encryption_at_rest::load::EncryptionLoadError;
 pub use crate::error::{ConfigurationError, RunError};
 use crate::loopback::Loopback;
 use crate::process::ProcessContext;
@@ -51,7 +51,7 @@ use controllers::tasks::Tasks;
 use hooks::Hooks;
 use serving_socket::ServingSocket;
 pub(crate) use store::TakeImage;
-use store::{InitialSnapshot, Store};
+use store::{DataDirectory, InitialSnapshot, Store};
 use traces::Recorder;
 
 /// Maximum wait for requests in progress at shutdown, beyond their own deadlines (default of upstream's wait
@@ -241,8 +241,8 @@ struct PreparedServer {
 }
 
 impl PreparedServer {
-    /// Opens the listener, the audit outputs, the store and its encryption, in this order. Store and CPU pool of a
-    /// fork are derived from its parent's.
+    /// Locks the data directory, then opens the listener, the audit outputs, the store and its encryption, in this
+    /// order. Store and CPU pool of a fork are derived from its parent's.
     async fn open(
         config: &mut Config,
         env: &Env,
@@ -250,7 +250,8 @@ impl PreparedServer {
     ) -> Result<Self, RunError> {
         let started = env.clock.now().seconds;
         let initial_snapshot = InitialSnapshot::of(&config.storage);
-        let (front, loopback) = ServingSocket::open(config, started)?;
+        let directory = DataDirectory::lock(&config.storage)?;
+        let (front, loopback) = ServingSocket::open(config, &directory, started)?;
         let recorder = Recorder::of(config)?;
         let metrics = MetricsRegistry::default();
         let audit_metrics = Arc::new(AuditMetrics::new(&metrics));
@@ -266,7 +267,15 @@ impl PreparedServer {
             Some(inherited) => Store::fork(&inherited.template.image, &config.storage),
             None => {
                 let dialer = config.egress.dialer(Network::Etcd);
-                Store::open(&config.storage, initial_snapshot, recorder.is_some(), dialer, &metrics).await?
+                Store::open(
+                    &config.storage,
+                    directory,
+                    initial_snapshot,
+                    recorder.is_some(),
+                    dialer,
+                    &metrics,
+                )
+                .await?
             }
         };
         store.register_metrics(&metrics);
@@ -305,7 +314,7 @@ fn chain_options(
     let rejecting = lifecycle.rejecting().clone();
     let mut options =
         ChainOptions { disconnecting, rejecting, memory: memory.clone(), ..config.chain.clone() };
-    options.pages.snapshot = store.snapshots();
+    options.pages.snapshot = store.snapshots().filter(|_| config.snapshot_endpoint);
     if let Some(debugging) = &mut options.pages.debugging {
         debugging.sections.extend(console::sections(sources, store.console_source(), memory));
     }

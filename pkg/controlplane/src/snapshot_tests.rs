@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jsontree::{Value, json};
 
@@ -10,6 +11,9 @@ use crate::test_client::Client;
 use crate::test_cluster::{TestDir, TestServer};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/// Timeout for a role to take effect.
+const CHANGE_MAX: Duration = Duration::from_secs(30);
+const SNAPSHOT: &str = "/embedded/snapshot";
 /// Length of a CRD description, so that each CRD fills a part of the file.
 const DESCRIPTION: usize = 70_000;
 
@@ -93,6 +97,66 @@ async fn permissions_in_snapshot_apply_to_first_request() {
     assert_eq!(refused.0, 403, "{}", refused.1);
     admin.ok("DELETE", &format!("{rbac}/nobody"), Value::Null).await;
     nobody.eventually("/api/v1/namespaces/default/configmaps", 403).await;
+    server.stop().await;
+}
+
+/// Roles for diagnostics must not grant a copy of all secrets.
+#[tokio::test]
+async fn snapshot_needs_path_and_all_reads() {
+    let server = TestServer::start_with(|config| config.snapshot_endpoint = true).await.unwrap();
+    let admin = Client::of(&server);
+    let path = |path: &str| json!({"nonResourceURLs": [path], "verbs": ["*"]});
+    let all = |verbs: &[&str]| json!({"apiGroups": ["*"], "resources": ["*"], "verbs": verbs});
+    let core = json!({"apiGroups": [""], "resources": ["*"], "verbs": ["*"]});
+    let mut named = all(&["get", "list"]);
+    named["resourceNames"] = json!(["a"]);
+    let cases = [
+        (json!([path("/debug/*")]), 403),
+        (json!([path("*")]), 403),
+        (json!([path("/embedded/*")]), 403),
+        (json!([path("/embedded/snapshot")]), 403),
+        (json!([all(&["*"])]), 403),
+        (json!([all(&["*"]), path("/debug/*")]), 403),
+        (json!([all(&["get", "watch"]), path("*")]), 403),
+        (json!([all(&["list", "watch"]), path("*")]), 403),
+        (json!([core, path("*")]), 403),
+        (json!([named, path("*")]), 403),
+        (json!([all(&["get", "list"]), path("/embedded/snapshot")]), 200),
+        (json!([all(&["*"]), path("*")]), 200),
+    ];
+    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    for (number, (rules, _)) in cases.iter().enumerate() {
+        let name = format!("user-{number}");
+        let role = json!({"metadata": {"name": name}, "rules": rules});
+        admin.make(&format!("{RBAC}/clusterroles"), role).await;
+        let binding = json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name},
+            "subjects": [{"apiGroup": GROUP, "kind": "User", "name": name}],
+        });
+        admin.make(&format!("{RBAC}/clusterrolebindings"), binding).await;
+    }
+    // The last binding is in effect only after all others.
+    let code = async |name: &str, path: &str| {
+        let user = Client::of(&server).with_header("impersonate-user", name.to_owned().leak());
+        user.answer("GET", path).await.status().as_u16()
+    };
+    let last = format!("user-{}", cases.len() - 1);
+    let in_effect = async { while code(&last, SNAPSHOT).await != 200 {} };
+    tokio::time::timeout(CHANGE_MAX, in_effect).await.unwrap();
+    for (number, (rules, expected)) in cases.iter().enumerate() {
+        assert_eq!(code(&format!("user-{number}"), SNAPSHOT).await, *expected, "{rules}");
+    }
+    assert_eq!(admin.answer("GET", SNAPSHOT).await.status(), 200);
+    assert_eq!(admin.answer("GET", "/debug/snapshot").await.status(), 404);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn snapshot_is_not_served_by_default() {
+    let server = TestServer::start().await.unwrap();
+    assert_eq!(Client::of(&server).answer("GET", SNAPSHOT).await.status(), 404);
     server.stop().await;
 }
 

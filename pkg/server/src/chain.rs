@@ -44,6 +44,7 @@ use crate::metrics::Metrics;
 use crate::pages::Pages;
 use crate::pages::console::Requests;
 use crate::pages::routes::{self, is_of_api, panicked};
+use crate::pages::snapshots;
 use crate::respond;
 use context::{AUDIT_ID, ContextOutcome};
 use observer::{Observability, Observer, within_span};
@@ -301,7 +302,10 @@ impl Chain {
         let permit = self.limiter.acquire(&context, actor.user(), received, classified).await;
         let permit = permit.map_err(|retry_after| Rejection::TooMany { retry_after })?;
         steps.record_seat(self.limiter.filter(), &permit);
-        let authorized = authorize(authorizer, actor.into_user(), info).await;
+        let mut authorized = authorize(authorizer, actor.into_user(), info).await;
+        if self.options.pages.snapshot.is_some() && snapshots::is_snapshot(info) {
+            authorized = snapshots::authorize(authorizer, authorized, &mut parts.extensions).await;
+        }
         steps.record_authorization(&authorized, &context.notes);
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
         if info.is_resource || is_of_api(&info.path) {

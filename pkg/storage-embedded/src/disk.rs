@@ -4,8 +4,9 @@
 //! current at that revision. The store's revision is that of the last record, which is never dropped.
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -25,6 +26,8 @@ const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const META_FORMAT: &str = "format";
 const META_COMPACTED: &str = "compacted";
 const FORMAT: u64 = 1;
+/// Permissions of the files, which contain all secrets of a cluster.
+const PRIVATE: u32 = 0o600;
 
 /// Opens or reopens the database.
 type Open = Box<dyn Fn() -> Result<Database, DatabaseError> + Send + Sync>;
@@ -39,6 +42,47 @@ pub(crate) struct Disk {
     lock: Mutex<Option<File>>,
 }
 
+/// The directory of a store that no other process uses until this value, or the store opened in it, is dropped.
+#[derive(Debug)]
+pub struct LockedDirectory {
+    dir: PathBuf,
+    lock: File,
+}
+
+impl LockedDirectory {
+    /// Locks `dir`, which is created if missing, accessible only by the owner. Writes nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if another process holds the lock, [`Error::Internal`] for other failures. The text
+    /// contains the path.
+    pub fn lock(dir: &Path) -> Result<Self, Error> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| failed(dir, &error))?;
+        let path = dir.join("store.lock");
+        let lock = private_file(&path).map_err(|error| failed(&path, &error))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                Error::Rejected(format!("{}: the store is in use by another process", path.display()))
+            }
+            TryLockError::Error(error) => failed(&path, &error),
+        })?;
+        Ok(LockedDirectory { dir: dir.to_owned(), lock })
+    }
+}
+
+/// Opens or creates a file. Its permissions become those of a new file: only for the owner.
+fn private_file(path: &Path) -> io::Result<File> {
+    let file =
+        OpenOptions::new().create(true).read(true).write(true).truncate(false).mode(PRIVATE).open(path)?;
+    if file.metadata()?.permissions().mode() & 0o777 != PRIVATE {
+        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+    }
+    Ok(file)
+}
+
+fn failed(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Internal(format!("{}: {error}", path.display()))
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Commit<'a> {
     pub(crate) changes: &'a [Change],
@@ -48,27 +92,16 @@ pub(crate) struct Commit<'a> {
 }
 
 impl Disk {
-    /// The file in `dir`, which is created if missing, accessible only by the owner.
-    pub(crate) fn in_directory(dir: &Path, cache_bytes: usize) -> Result<Self, Error> {
-        let failed = |path: &Path, error: &dyn std::fmt::Display| {
-            Error::Internal(format!("{}: {error}", path.display()))
-        };
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| failed(dir, &e))?;
-        let lock_path = dir.join("store.lock");
-        let lock = OpenOptions::new().create(true).write(true).truncate(false).open(&lock_path);
-        let lock = lock.map_err(|e| failed(&lock_path, &e))?;
-        lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => {
-                Error::Rejected(format!("{}: the store is in use by another process", lock_path.display()))
-            }
-            TryLockError::Error(error) => failed(&lock_path, &error),
-        })?;
+    /// The file in a locked directory. It is created if missing, accessible only by the owner.
+    pub(crate) fn in_directory(directory: LockedDirectory, cache_bytes: usize) -> Result<Self, Error> {
+        let LockedDirectory { dir, lock } = directory;
         let path = dir.join("store.redb");
+        private_file(&path).map_err(|error| failed(&path, &error))?;
         let database = path.clone();
         let open = Box::new(move || builder(cache_bytes).create(&database));
         let disk = Disk { lock: Mutex::new(Some(lock)), ..Disk::open_with(path, open)? };
         // The directory entry must survive a crash, too.
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| failed(dir, &e))?;
+        File::open(&dir).and_then(|dir| dir.sync_all()).map_err(|error| failed(&dir, &error))?;
         Ok(disk)
     }
 
@@ -103,7 +136,7 @@ impl Disk {
     }
 
     fn failed(&self, error: &dyn std::fmt::Display) -> Error {
-        Error::Internal(format!("{}: {error}", self.path.display()))
+        failed(&self.path, error)
     }
 
     fn damaged(&self, what: impl std::fmt::Display) -> Error {

@@ -28,6 +28,7 @@ use tokio::task::JoinHandle;
 
 use committer::{Command, Committer};
 use disk::Disk;
+pub use disk::LockedDirectory;
 use shared::Shared;
 
 mod committer;
@@ -100,7 +101,15 @@ impl EmbeddedStore {
     /// [`Error::Invalid`] if another process has the store open, [`Error::Internal`] if the file cannot be
     /// opened or is damaged. The text contains the path.
     pub fn open(dir: &Path, options: Options) -> Result<Arc<EmbeddedStore>, Error> {
-        EmbeddedStore::open_on(Disk::in_directory(dir, options.cache_bytes)?, options)
+        EmbeddedStore::open_locked(LockedDirectory::lock(dir)?, options)
+    }
+
+    /// Opens the store in a directory that the caller has locked; otherwise like [`open`](Self::open).
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the file cannot be opened or is damaged. The text contains the path.
+    pub fn open_locked(directory: LockedDirectory, options: Options) -> Result<Arc<EmbeddedStore>, Error> {
+        EmbeddedStore::open_on(Disk::in_directory(directory, options.cache_bytes)?, options)
     }
 
     fn open_on(disk: Disk, options: Options) -> Result<Arc<EmbeddedStore>, Error> {

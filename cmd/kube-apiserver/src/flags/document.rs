@@ -21,8 +21,14 @@ One warning at start lists the ones in use.\n\n\
 const ADDED_FLAGS_HEAD: &str = "\n## Beyond upstream's\n\n| flag | default | effect |\n|---|---|---|\n";
 const HONOURED: &str = "\n## Honoured\n\n| flag | default | effect |\n|---|---|---|\n";
 /// Flags that upstream lacks.
-const OWN_FLAGS: [&str; 5] =
-    ["embedded-data-dir", "embedded-from", "embedded-in-memory", "embedded-snapshot", "memory-limit"];
+const OWN_FLAGS: [&str; 6] = [
+    "embedded-data-dir",
+    "embedded-from",
+    "embedded-in-memory",
+    "embedded-snapshot",
+    "embedded-snapshot-endpoint",
+    "memory-limit",
+];
 
 fn document() -> String {
     let mut out = HEAD.to_owned();

@@ -12,7 +12,7 @@ use authorization::webhook::{Conditions, Options, Version};
 use controlplane::config::{AuthorizationConfig, ConfigurationFile};
 
 use super::error::OptionError;
-use super::{duration, path};
+use super::{duration, is_standalone, path};
 use crate::flags::Flags;
 
 const FILE: &str = "authorization-config";
@@ -43,11 +43,12 @@ pub(super) fn config(flags: &Flags) -> Option<AuthorizationConfig> {
     Some(AuthorizationConfig { configuration, file: None, policy_file })
 }
 
-/// Returns the modes of the flag; upstream's default allows everything. Empty if a file configures the
-/// authorizers.
+/// Returns the modes of the flag. Upstream's default allows everything, which remains on etcd. Empty if a file
+/// configures the authorizers.
 fn modes(flags: &Flags) -> Vec<Mode> {
     match (flags.is_set("authorization-mode"), flags.optional(FILE)) {
         (false, Some(_)) => Vec::new(),
+        (false, None) if is_standalone(flags) => vec![Mode::Node, Mode::Rbac],
         (false, None) => vec![Mode::AlwaysAllow],
         (true, _) => flags.list("authorization-mode").iter().filter_map(|name| Mode::parse(name)).collect(),
     }

@@ -25,10 +25,11 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     etcd(flags, &mut errors);
     embedded(flags, &mut errors);
     serving(flags, &mut errors);
+    service_accounts(flags, &mut errors);
     authorization::errors(flags, &mut errors);
     admission(flags, &mut errors);
+    token_requests(flags, &mut errors);
     services(flags, &mut errors);
-    service_accounts(flags, &mut errors);
     token_signer(flags, gates, &mut errors);
     request_headers(flags, gates, &mut errors);
     tracing(flags, &mut errors);
@@ -49,10 +50,10 @@ fn reject_unsupported(flags: &Flags, errors: &mut Vec<String>) {
 
 /// Rejects flags of the embedded store if it is not used.
 fn embedded(flags: &Flags, errors: &mut Vec<String>) {
-    if flags.list("etcd-servers").is_empty() {
+    if super::is_standalone(flags) {
         return;
     }
-    let given = ["embedded-in-memory", "embedded-from", "embedded-snapshot"];
+    let given = ["embedded-in-memory", "embedded-from", "embedded-snapshot", "embedded-snapshot-endpoint"];
     let is_given = |name: &&str| flags.optional(name).is_some_and(|value| value != "false");
     for name in given.iter().filter(|name| is_given(name)) {
         errors.push(format!("--{name} is about the embedded store, which is not used with --etcd-servers"));
@@ -184,6 +185,17 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
             errors.push(format!("service-account-issuer {issuer:?} is already specified"));
         }
     }
+    if !super::is_standalone(flags) {
+        if issuers.is_empty() {
+            errors.push("service-account-issuer is a required flag".to_owned());
+        }
+        if flags.list("service-account-key-file").is_empty() && !has_external_signer(flags) {
+            errors.push(
+                "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set"
+                    .to_owned(),
+            );
+        }
+    }
     if let Some(uri) = flags.optional("service-account-jwks-uri")
         && !uri.to_ascii_lowercase().starts_with("https:")
     {
@@ -197,6 +209,37 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
             "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned(),
         );
     }
+}
+
+/// Requires a token issuer on etcd, where several servers verify each other's tokens (upstream's
+/// `validateTokenRequest`). The only server of an embedded store generates its key.
+fn token_requests(flags: &Flags, errors: &mut Vec<String>) {
+    if super::is_standalone(flags) {
+        return;
+    }
+    let has_key = flags.optional("service-account-signing-key-file").is_some();
+    let is_attempted = has_key || has_issuer(flags) || !flags.list("api-audiences").is_empty();
+    if !is_attempted {
+        errors.push(
+            "--service-account-signing-key-file and --service-account-issuer are required flags".to_owned(),
+        );
+    } else if !has_issuer(flags) || !(has_key || has_external_signer(flags)) {
+        errors.push(
+            "--service-account-signing-key-file, --service-account-issuer, and --api-audiences should be \
+             specified together"
+                .to_owned(),
+        );
+    }
+}
+
+/// True if the first issuer, which signs tokens, has a name.
+fn has_issuer(flags: &Flags) -> bool {
+    flags.list("service-account-issuer").first().is_some_and(|issuer| !issuer.is_empty())
+}
+
+/// True if an external signer has the keys. Upstream connects to it only with an issuer.
+fn has_external_signer(flags: &Flags) -> bool {
+    flags.optional("service-account-signing-endpoint").is_some() && has_issuer(flags)
 }
 
 /// Rejects a local signing key together with an external signer.

@@ -14,6 +14,10 @@ fn error(line: &str, expected: &str) {
     assert_eq!(options(line).unwrap_err().to_string(), expected, "{line}");
 }
 
+/// Flags that are required on etcd.
+const ON_ETCD: &str = "--etcd-servers a:1 --service-account-issuer i --service-account-key-file k \
+    --service-account-signing-key-file k";
+
 #[test]
 fn server_starts_without_flags() {
     let config = options("").unwrap();
@@ -25,7 +29,7 @@ fn server_starts_without_flags() {
     assert_eq!(*compaction_interval, Some(Duration::from_secs(300)));
     assert_eq!(config.serving.cert_dir, here.join("pki"));
     assert_eq!(config.serving.admin_kubeconfig, Some(here.join("admin.kubeconfig")));
-    assert_eq!(config.serving.bind.address, "0.0.0.0:6443".parse().unwrap());
+    assert_eq!(config.serving.bind.address, "127.0.0.1:6443".parse().unwrap());
     assert_eq!(config.services.cidrs.len(), 1);
     assert_eq!(config.service_accounts.issuers, ["https://kubernetes.default.svc.cluster.local"]);
     assert_eq!(config.event_ttl, Duration::from_secs(3600));
@@ -34,14 +38,40 @@ fn server_starts_without_flags() {
 
 #[test]
 fn always_allow_disables_anonymous_auth() {
-    let check = |line: &str, expected: bool| {
-        assert_eq!(options(line).unwrap().authentication.anonymous, expected, "{line}")
+    let check = |line: &str, expected: Anonymous| {
+        let line = format!("{ON_ETCD} {line}");
+        assert_eq!(options(&line).unwrap().authentication.anonymous, expected, "{line}")
     };
-    check("", false);
-    check("--anonymous-auth", false);
-    check("--authorization-mode=Node,RBAC", true);
-    check("--authorization-mode=RBAC --anonymous-auth=false", false);
-    check("--authorization-mode=RBAC,AlwaysAllow", false);
+    check("", Anonymous::Disabled);
+    check("--anonymous-auth", Anonymous::Disabled);
+    check("--authorization-mode=Node,RBAC", Anonymous::AllPaths);
+    check("--authorization-mode=RBAC --anonymous-auth=false", Anonymous::Disabled);
+    check("--authorization-mode=RBAC,AlwaysAllow", Anonymous::Disabled);
+}
+
+/// Each flag overrides only its own default. On etcd, all defaults are upstream's.
+#[test]
+fn standalone_defaults_are_safe_and_flags_win() {
+    let health = || Anonymous::Paths(["/healthz", "/livez", "/readyz"].map(str::to_owned).into());
+    let check = |line: &str, address: &str, authorizers: &[&str], anonymous: Anonymous| {
+        let config = options(line).unwrap();
+        let names: Vec<_> =
+            config.authorization.configuration.authorizers.iter().map(|one| &*one.name).collect();
+        assert_eq!(config.serving.bind.address.ip().to_string(), address, "{line}");
+        assert_eq!(names, authorizers, "{line}");
+        assert_eq!(config.authentication.anonymous, anonymous, "{line}");
+    };
+    let safe = ["node", "rbac"];
+    for store in ["", "--embedded-in-memory --embedded-data-dir /d"] {
+        check(store, "127.0.0.1", &safe, health());
+        check(&format!("{store} --bind-address=0.0.0.0"), "0.0.0.0", &safe, health());
+        check(&format!("{store} --authorization-mode=RBAC"), "127.0.0.1", &["rbac"], health());
+        check(&format!("{store} --anonymous-auth"), "127.0.0.1", &safe, Anonymous::AllPaths);
+        check(&format!("{store} --anonymous-auth=false"), "127.0.0.1", &safe, Anonymous::Disabled);
+        let open = format!("{store} --authorization-mode=AlwaysAllow");
+        check(&open, "127.0.0.1", &["alwaysallow"], Anonymous::Disabled);
+    }
+    check(ON_ETCD, "0.0.0.0", &["alwaysallow"], Anonymous::Disabled);
 }
 
 #[test]
@@ -50,7 +80,7 @@ fn admin_kubeconfig_needs_missing_authentication() {
         assert_eq!(options(line).unwrap().serving.admin_kubeconfig, expected.map(PathBuf::from), "{line}");
     };
     check("--embedded-data-dir /d", Some("/d/admin.kubeconfig"));
-    check("--etcd-servers http://e:2379", Some("/var/run/kubernetes/admin.kubeconfig"));
+    check(ON_ETCD, Some("/var/run/kubernetes/admin.kubeconfig"));
     check("--client-ca-file ca.crt", None);
     check("--token-auth-file tokens.csv", None);
 }
@@ -72,18 +102,45 @@ fn in_memory_server_removes_its_files() {
 
 #[test]
 fn etcd_servers_select_etcd() {
-    let config =
-        options("--etcd-servers a:1,b:2 --etcd-prefix x/ --etcd-compaction-interval 0 --etcd-cafile ca")
-            .unwrap();
+    let line = "--etcd-servers b:2 --etcd-prefix x/ --etcd-compaction-interval 0 --etcd-cafile ca";
+    let config = options(&format!("{ON_ETCD} {line}")).unwrap();
     let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
     assert_eq!((etcd.endpoints.join(" ").as_str(), etcd.prefix.as_str()), ("a:1 b:2", "/x"));
     assert_eq!((etcd.compaction_interval, etcd.ca), (None, Some(PathBuf::from("ca"))));
 }
 
+/// Texts of upstream's `BuiltInAuthenticationOptions.Validate` and `validateTokenRequest`.
+#[test]
+fn etcd_requires_token_keys_and_issuer() {
+    let issuer = "service-account-issuer is a required flag";
+    let keys = "either `--service-account-key-file` or `--service-account-signing-endpoint` must be set";
+    let neither = "--service-account-signing-key-file and --service-account-issuer are required flags";
+    let together = "--service-account-signing-key-file, --service-account-issuer, and --api-audiences should be \
+        specified together";
+    let check = |line: &str, expected: &[&str]| {
+        let flags = Flags::parse(line.split_whitespace().map(str::to_owned)).unwrap();
+        let prefix = |error: &String| error.contains("service-account");
+        let found: Vec<_> = checks::all(&flags, Gates::default()).into_iter().filter(prefix).collect();
+        assert_eq!(found, expected, "{line}");
+    };
+    let on_etcd = |line: &str, expected: &[&str]| check(&format!("--etcd-servers a:1 {line}"), expected);
+    on_etcd("", &[issuer, keys, neither]);
+    on_etcd("--service-account-key-file k", &[issuer, neither]);
+    on_etcd("--service-account-issuer i", &[keys, together]);
+    on_etcd("--service-account-signing-key-file k", &[issuer, keys, together]);
+    on_etcd("--api-audiences a --service-account-key-file k", &[issuer, together]);
+    on_etcd("--service-account-issuer i --service-account-key-file k", &[together]);
+    on_etcd("--service-account-issuer i --service-account-signing-key-file k", &[keys]);
+    on_etcd("--service-account-issuer i --service-account-signing-endpoint @s", &[]);
+    on_etcd("--service-account-signing-endpoint @s", &[issuer, keys, neither]);
+    check(ON_ETCD, &[]);
+    check("", &[]);
+}
+
 #[test]
 fn events_can_use_a_separate_etcd() {
     let overrides = |value: &str| {
-        let config = options(&format!("--etcd-servers a:1 --etcd-servers-overrides {value}"))?;
+        let config = options(&format!("{ON_ETCD} --etcd-servers-overrides {value}"))?;
         let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
         Ok::<_, OptionError>(etcd.overrides)
     };
@@ -211,11 +268,12 @@ fn conflicting_flags_are_rejected() {
         "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
     );
     error(
-        "--etcd-servers http://e:2379 --embedded-from seed",
+        &format!("{ON_ETCD} --embedded-from seed"),
         "--embedded-from is about the embedded store, which is not used with --etcd-servers",
     );
+    assert!(options(&format!("{ON_ETCD} --embedded-snapshot-endpoint")).is_err());
     error(
-        "--etcd-servers http://e:2379 --embedded-in-memory",
+        &format!("{ON_ETCD} --embedded-in-memory"),
         "--embedded-in-memory is about the embedded store, which is not used with --etcd-servers",
     );
     let no_seats = "--max-requests-inflight 0 --max-mutating-requests-inflight 0";
@@ -390,7 +448,8 @@ fn authorizers_come_from_modes_or_file() {
         let configuration = options(line).unwrap().authorization.configuration;
         configuration.authorizers.into_iter().map(|authorizer| authorizer.name).collect::<Vec<_>>()
     };
-    assert_eq!(names(""), ["alwaysallow"]);
+    assert_eq!(names(""), ["node", "rbac"]);
+    assert_eq!(names(ON_ETCD), ["alwaysallow"]);
     let kubeconfig = write("kubeconfig", "");
     let webhook =
         format!("--authorization-mode=RBAC,Webhook --authorization-webhook-config-file={kubeconfig}");
@@ -410,7 +469,8 @@ fn authorizers_come_from_modes_or_file() {
     let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";
     let good = write("good", &format!("{head}- {{type: AlwaysDeny, name: alwaysdeny}}\n"));
     assert_eq!(names(&format!("--authorization-config={good}")), ["alwaysdeny"]);
-    assert!(options(&format!("--authorization-config={good}")).unwrap().authentication.anonymous);
+    let denying = options(&format!("{ON_ETCD} --authorization-config={good}")).unwrap();
+    assert_eq!(denying.authentication.anonymous, Anonymous::AllPaths);
     for flag in ["--authorization-mode=RBAC", "--authorization-webhook-version=v1"] {
         error(
             &format!("--authorization-config={good} {flag}"),

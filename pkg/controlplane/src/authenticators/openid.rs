@@ -117,8 +117,8 @@ fn anonymous(config: &AuthenticationConfig, said: Option<&AnonymousAuth>) -> Res
             Ok(Anonymous::Paths(said.conditions.iter().map(|condition| condition.path.clone()).collect()))
         }
         Some(said) if said.enabled => Ok(Anonymous::AllPaths),
-        None if config.anonymous => Ok(Anonymous::AllPaths),
-        _ => Ok(Anonymous::Disabled),
+        Some(_) => Ok(Anonymous::Disabled),
+        None => Ok(config.anonymous.clone()),
     }
 }
 

@@ -6,7 +6,7 @@
 //! command, so a browser cannot get a response over HTTP.
 
 use std::net::SocketAddr;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +96,7 @@ pub async fn serve(
                 }
             };
             stop.run_until_cancelled(accepting).await;
-            let _ = fs::remove_file(path);
+            let _ = remove_socket(path);
         }
         Listen::Loopback(address) => {
             let failed = |source| RunError::Listen { address: *address, source };
@@ -115,16 +115,20 @@ pub async fn serve(
     Ok(())
 }
 
-/// Binds a path, and replaces the stale socket of a dead process.
+/// Binds a path, and replaces the stale socket of a dead process. A connection to another kind of file is refused
+/// just as by a stale socket.
 async fn bind(path: &Path) -> io::Result<UnixListener> {
-    if path.exists()
-        && UnixStream::connect(path).await.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
-    {
-        fs::remove_file(path)?;
+    if UnixStream::connect(path).await.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused) {
+        remove_socket(path)?;
     }
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     Ok(listener)
+}
+
+/// Removes a socket. Leaves every other kind of file, and links.
+fn remove_socket(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path)?.file_type().is_socket() { fs::remove_file(path) } else { Ok(()) }
 }
 
 /// True if a user may request forks over a socket of `owner`: the owner and root.
@@ -226,6 +230,25 @@ mod tests {
             let taken = bind(&path).await.unwrap_err();
             assert_eq!(taken.kind(), io::ErrorKind::AddrInUse, "somebody listens there");
         }
+    }
+
+    #[tokio::test]
+    async fn only_sockets_are_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("file"), "content").unwrap();
+        fs::create_dir(at("directory")).unwrap();
+        drop(UnixListener::bind(at("stale")).unwrap());
+        for (target, link) in [("file", "to-file"), ("stale", "to-stale"), ("nothing", "dangling")] {
+            std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+        }
+        for name in ["file", "directory", "to-file", "to-stale", "dangling"] {
+            let before = fs::symlink_metadata(at(name)).unwrap();
+            assert_eq!(bind(&at(name)).await.unwrap_err().kind(), io::ErrorKind::AddrInUse, "{name}");
+            let after = fs::symlink_metadata(at(name)).unwrap();
+            assert_eq!((after.ino(), after.mode()), (before.ino(), before.mode()), "{name}");
+        }
+        assert_eq!(fs::read(at("file")).unwrap(), b"content");
     }
 
     #[test]

@@ -98,6 +98,30 @@ async fn forks_share_initial_state_and_are_isolated() {
     parent.stop().await;
 }
 
+/// All servers have the same service account, with the same uid.
+#[tokio::test]
+async fn token_is_valid_only_for_its_server() {
+    const ACCOUNTS: &str = "/api/v1/namespaces/default/serviceaccounts";
+    let dir = TestDir::new().unwrap();
+    let parent = Parent::start(config(dir.path()), 10).await.unwrap();
+    of_parent(&parent).make(ACCOUNTS, object("v1", "ServiceAccount", "robot")).await;
+    let forks = [parent.fork().await.unwrap(), parent.fork().await.unwrap()];
+    let servers = [of_parent(&parent), of_fork(&parent, &forks[0]), of_fork(&parent, &forks[1])];
+    for (issuer, server) in servers.iter().enumerate() {
+        let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let answer = server.ok("POST", &format!("{ACCOUNTS}/robot/token"), request).await;
+        let token: &'static str = answer["status"]["token"].as_str().unwrap().to_owned().leak();
+        for (number, other) in servers.iter().enumerate() {
+            let code = other.clone().with_token(token).text("GET", "/api").await.0;
+            assert_eq!(code, if number == issuer { 200 } else { 401 }, "{issuer} {number}");
+        }
+    }
+    for fork in forks {
+        fork.end().await;
+    }
+    parent.stop().await;
+}
+
 #[tokio::test]
 async fn crd_change_applies_only_to_its_fork() {
     let dir = TestDir::new().unwrap();

@@ -1,5 +1,6 @@
-//! Keys of service account tokens. Upstream does not start without them. Here, a server without configured
-//! keys generates a signing key in `--cert-dir`, so that tokens work by default.
+//! Keys of service account tokens. Upstream does not start without them, and neither does this program on etcd.
+//! A standalone server without configured keys generates a signing key in `--cert-dir`, so that tokens work by
+//! default.
 
 use component_base::metrics::MetricsRegistry;
 use std::path::Path;
@@ -14,7 +15,7 @@ use authentication::service_account::{
 use token_signer::SocketSigner;
 
 use super::certificates::{self, Durability};
-use crate::config::Config;
+use crate::config::{Config, ServerRole};
 use crate::error::RunError;
 use crate::system::SystemClock;
 
@@ -83,10 +84,10 @@ fn of_files(config: &Config) -> Result<ServiceAccountKeys, RunError> {
     let files = &config.service_accounts;
     let signing = match &files.signing_key_file {
         Some(path) => Some(read(path)?),
-        None if files.key_files.is_empty() => {
-            Some(load_or_generate(&config.serving.cert_dir.join(FILE), Durability::of(config))?)
-        }
-        None => None,
+        None if !files.key_files.is_empty() => None,
+        // A fork has its parent's directory, but not its key: a token belongs to one server.
+        None if config.role == ServerRole::Fork => Some(generate()?),
+        None => Some(load_or_generate(&config.serving.cert_dir.join(FILE), Durability::of(config))?),
     };
     let mut verifying = PublicKeys::default();
     for path in &files.key_files {
@@ -113,11 +114,15 @@ fn read(path: &Path) -> Result<String, RunError> {
     fs::read_to_string(path).map_err(|source| RunError::read(path, source))
 }
 
+fn generate() -> Result<String, RunError> {
+    Ok(SigningKey::generate_pem()?)
+}
+
 /// Returns the generated key. The first call generates it.
 fn load_or_generate(path: &Path, keeping: Durability) -> Result<String, RunError> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text = SigningKey::generate_pem()?;
+            let text = generate()?;
             certificates::write_private(path, &text, keeping)
                 .map_err(|source| RunError::read(path, source))?;
             Ok(text)

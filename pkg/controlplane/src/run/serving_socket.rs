@@ -9,6 +9,7 @@ use server::tls::{Tls, TlsContents};
 use tokio::net::TcpListener;
 
 use super::certificates;
+use super::store::DataDirectory;
 use crate::config::Config;
 use crate::error::RunError;
 use crate::loopback::Loopback;
@@ -24,11 +25,16 @@ pub(super) struct ServingSocket {
 
 impl ServingSocket {
     /// Opens the socket and prepares all credentials, including those for loopback requests. If the system
-    /// chooses the port, it is stored in `config`.
+    /// chooses the port, it is stored in `config`. Generated credentials are written, which needs the lock of
+    /// the data directory.
     ///
     /// # Errors
     /// An error that prevents listening.
-    pub(super) fn open(config: &mut Config, now: i64) -> Result<(Self, Loopback), RunError> {
+    pub(super) fn open(
+        config: &mut Config,
+        _locked: &DataDirectory,
+        now: i64,
+    ) -> Result<(Self, Loopback), RunError> {
         let loopback = Loopback::new(now)?;
         let credentials = certificates::prepare(config, &loopback, now)?;
         let contents = credentials.files.read()?;

@@ -13,8 +13,8 @@ use server::TakeSnapshot;
 use storage::memory::Memory;
 use storage::mvcc::{Archive, Image};
 use storage::{RoutedStorage, Storage};
-use storage_embedded::EmbeddedStore;
 use storage_embedded::snapshot::{self, Snapshot};
+use storage_embedded::{EmbeddedStore, LockedDirectory};
 use storage_etcd3::{Compactor, CustomDialer, DialFuture, Etcd, LeaseMetrics, TlsFiles};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
@@ -57,6 +57,26 @@ impl InitialSnapshot {
     }
 }
 
+/// The directory of a server's data. No other server uses it until this value, or the store opened in it, is
+/// dropped. A server writes its first file after it has this value. A store outside of this process, or
+/// without a permanent directory, has none.
+pub(super) struct DataDirectory(Option<LockedDirectory>);
+
+impl DataDirectory {
+    /// Locks the directory.
+    ///
+    /// # Errors
+    /// [`RunError::Store`] if another process uses it.
+    pub(super) fn lock(config: &StorageConfig) -> Result<Self, RunError> {
+        let dir = match config {
+            StorageConfig::Embedded { dir, .. } => Some(dir),
+            StorageConfig::Memory(config) => config.dir.as_ref(),
+            StorageConfig::Etcd(_) => None,
+        };
+        Ok(DataDirectory(dir.map(|dir| LockedDirectory::lock(dir)).transpose()?))
+    }
+}
+
 /// An open store with its background tasks.
 pub(super) struct Store {
     pub(super) storage: Arc<dyn Storage>,
@@ -69,19 +89,22 @@ pub(super) struct Store {
     /// Returns the contents, if the whole store is in this process.
     pub(super) image: Option<TakeImage>,
     embedded: Option<Arc<EmbeddedStore>>,
+    /// Lock of the directory of an in-memory server's files. An embedded store holds its own.
+    _directory: Option<LockedDirectory>,
     /// Background tasks, until the store is closed.
     background: JoinSet<()>,
 }
 
 impl Store {
-    /// Opens the store with the initial snapshot. If `traced`, calls are recorded as spans of their requests.
-    /// `dialer` is the egress proxy to etcd, if there is one. An unresponsive etcd is not an error at this
-    /// point.
+    /// Opens the store with the initial snapshot, in `directory` if it has one. If `traced`, calls are recorded
+    /// as spans of their requests. `dialer` is the egress proxy to etcd, if there is one. An unresponsive etcd
+    /// is not an error at this point.
     ///
     /// # Errors
     /// [`RunError::Store`].
     pub(super) async fn open(
         config: &StorageConfig,
+        DataDirectory(directory): DataDirectory,
         initial: InitialSnapshot,
         traced: bool,
         dialer: Option<Dialer>,
@@ -94,14 +117,16 @@ impl Store {
             }
             StorageConfig::Memory(config) => {
                 let memory = initial.map_or_else(Memory::new, Memory::from_archive);
-                Ok(Store::in_memory(memory, config.compaction_interval))
+                let store = Store::in_memory(memory, config.compaction_interval);
+                Ok(Store { _directory: directory, ..store })
             }
             StorageConfig::Embedded { dir, compaction_interval, .. } => {
                 #[allow(clippy::disallowed_methods, reason = "the store is given the machine's clock here")]
                 let mut options = storage_embedded::Options::new(Arc::new(SystemTime::now));
                 options.compaction_interval = *compaction_interval;
                 options.begin = initial;
-                let embedded = EmbeddedStore::open(dir, options)?;
+                let directory = directory.map_or_else(|| LockedDirectory::lock(dir), Ok)?;
+                let embedded = EmbeddedStore::open_locked(directory, options)?;
                 let held = Arc::clone(&embedded);
                 let mut store = Store::of(Arc::clone(&embedded) as _, Size::Directory(dir.clone()));
                 store.embedded = Some(embedded);
@@ -190,6 +215,7 @@ impl Store {
             times: Arc::default(),
             image: None,
             embedded: None,
+            _directory: None,
             background: JoinSet::new(),
         }
     }
@@ -235,7 +261,16 @@ impl Store {
             background.spawn(size::poll(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
         }
         let clusters = known.into_iter().map(|(_, etcd)| etcd as Arc<dyn Storage>).collect();
-        Ok(Store { storage, clusters, size, times, image: None, embedded: None, background })
+        Ok(Store {
+            storage,
+            clusters,
+            size,
+            times,
+            image: None,
+            embedded: None,
+            _directory: None,
+            background,
+        })
     }
 
     /// Stops the background tasks and flushes everything to disk.

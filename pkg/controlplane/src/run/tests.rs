@@ -3,6 +3,9 @@
 
 mod ending;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::{BodyExt, Empty};
@@ -12,7 +15,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::net::TcpStream;
 
 use super::*;
-use crate::config::StorageConfig;
+use crate::config::{AuditLogConfig, AuditMode, FileOptions, Format, MemoryConfig, StorageConfig};
 use crate::test_cluster::{TestDir, TestServer};
 
 /// Client certificate and key in PEM.
@@ -142,6 +145,47 @@ async fn generated_administrator_works_after_restart() {
     let dir = TestDir::new().unwrap();
     let first = first_contact(dir.path()).await;
     assert_eq!(first_contact(dir.path()).await, first, "the authority is kept");
+}
+
+/// Returns all files below a directory with their contents.
+fn files(dir: &std::path::Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                files(&path)
+            } else {
+                BTreeMap::from([(path.clone(), std::fs::read(&path).unwrap())])
+            }
+        })
+        .collect()
+}
+
+fn audit_log(path: PathBuf) -> AuditLogConfig {
+    let file = FileOptions { path, bytes_max: None, backups_max: 0, days_max: 0, compress: false };
+    AuditLogConfig { file: Some(file), format: Format::Json, mode: AuditMode::Blocking, truncate: None }
+}
+
+/// Every file that a start can write is in this directory, so that the next one is found too.
+#[tokio::test]
+async fn start_in_locked_directory_writes_nothing() {
+    let dir = TestDir::new().unwrap();
+    let store = dir.path().join("store");
+    let embedded = StorageConfig::Embedded { dir: store.clone(), compaction_interval: None, from: None };
+    let memory = StorageConfig::Memory(MemoryConfig { dir: Some(store.clone()), ..Default::default() });
+    let locked = storage_embedded::LockedDirectory::lock(&store).unwrap();
+    let before = files(dir.path());
+    for storage in [embedded, memory] {
+        let mut config = Config::for_tests(dir.path().join("pki"));
+        config.storage = storage;
+        config.serving.admin_kubeconfig = Some(dir.path().join("admin.kubeconfig"));
+        config.snapshot_file = Some(dir.path().join("snapshot"));
+        config.audit.log = Some(audit_log(dir.path().join("audit")));
+        let error = start(config, system_env()).await.err().unwrap().to_string();
+        assert!(error.ends_with("store.lock: the store is in use by another process"), "{error}");
+        assert_eq!(files(dir.path()), before);
+    }
+    drop(locked);
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ pub struct PageOptions {
     /// Configuration of `/debug`; `None` disables it (`--profiling`).
     pub debugging: Option<DebugPages>,
     pub metrics: Selection,
-    /// Takes store snapshots; `None` disables `/debug/snapshot`.
+    /// Takes store snapshots; `None` disables `/embedded/snapshot`.
     pub snapshot: Option<TakeSnapshot>,
 }
 

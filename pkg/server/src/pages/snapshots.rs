@@ -1,9 +1,13 @@
-//! `/debug/snapshot`: the content of this server's store as one file. It contains all objects, including
-//! secrets, so access needs permission for this path.
+//! `/embedded/snapshot`: the content of this server's store as one file. It contains all objects, including
+//! secrets. Roles for diagnostics often grant `/debug/*` or all paths, so a user also needs the right to read
+//! every object.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use apimachinery::request_info::RequestInfo;
+use authorization::{AllReads, Authorized, Authorizer, Unauthorized, authorize_all_reads};
+use axum::Extension;
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use endpoints::routing::dispatch::BoxError;
@@ -13,7 +17,7 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use crate::pages::Pages;
 use crate::respond;
 
-const PATH: &str = "/debug/snapshot";
+const PATH: &str = "/embedded/snapshot";
 /// Size of a chunk that is passed to a connection, in bytes. A larger value is a chunk of its own.
 const CHUNK_BYTES: usize = 64 << 10;
 
@@ -23,9 +27,29 @@ pub type SnapshotChunks = Box<dyn Iterator<Item = Bytes> + Send>;
 /// Takes a snapshot. May take a while.
 pub type TakeSnapshot = Arc<dyn Fn() -> Result<SnapshotChunks, BoxError> + Send + Sync>;
 
-/// The page, which is not listed at `/`.
+/// True if a request is for the page.
+pub(crate) fn is_snapshot(info: &RequestInfo) -> bool {
+    info.path == PATH
+}
+
+/// Extends the authorization of a request for the page by the right to read every object. The page requires the
+/// proof, which is added to `extensions`.
+///
+/// # Errors
+/// [`Unauthorized`].
+pub(crate) async fn authorize(
+    authorizer: &dyn Authorizer,
+    authorized: Result<Authorized, Unauthorized>,
+    extensions: &mut http::Extensions,
+) -> Result<Authorized, Unauthorized> {
+    let (authorized, proof) = authorize_all_reads(authorizer, authorized?).await?;
+    extensions.insert(proof);
+    Ok(authorized)
+}
+
+/// The page, which is not listed at `/`. A request without the proof is an error of this server: 500.
 pub(crate) fn pages(take: TakeSnapshot) -> Pages {
-    Pages::default().add_unlisted(PATH, async move || {
+    Pages::default().add_unlisted(PATH, async move |_: Extension<AllReads>| {
         let take = Arc::clone(&take);
         let taken = tokio::task::spawn_blocking(move || take()).await;
         match taken.unwrap_or_else(|error| Err(error.into())) {
@@ -70,7 +94,22 @@ impl Iterator for Chunks {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::panic)]
+
+    use apimachinery::request_context::RequestContext;
+
     use super::*;
+
+    #[tokio::test]
+    async fn page_requires_proof_of_all_reads() {
+        let pages = pages(Arc::new(|| panic!("the page takes a snapshot"))).with_fallback();
+        let info = RequestInfo { path: PATH.to_owned(), ..RequestInfo::default() };
+        assert!(is_snapshot(&info));
+        let context = Arc::new(RequestContext { info, ..RequestContext::default() });
+        let parts = http::Request::new(()).into_parts().0;
+        let response = pages.handle(parts, respond::empty(), context).await;
+        assert_eq!(response.status(), 500);
+    }
 
     #[test]
     fn only_small_pieces_are_joined() {

@@ -1,5 +1,7 @@
 //! State after closing and reopening, and stores that cannot be opened.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +12,7 @@ use storage::{Error, ListOptions, PutResult, Storage, WatchOptions};
 
 use super::{expect_revision, must_put, options, put};
 use crate::disk::{Commit, Disk};
-use crate::{EmbeddedStore, Options};
+use crate::{EmbeddedStore, LockedDirectory, Options};
 
 fn open(dir: &Path) -> Arc<EmbeddedStore> {
     EmbeddedStore::open(dir, options()).unwrap()
@@ -188,7 +190,7 @@ async fn a_missing_revision_is_an_error() {
     }
     store.close().await;
     {
-        let disk = Disk::in_directory(dir.path(), 1 << 20).unwrap();
+        let disk = Disk::in_directory(LockedDirectory::lock(dir.path()).unwrap(), 1 << 20).unwrap();
         disk.commit(&Commit { deleted: &[3], ..Commit::default() }).unwrap();
         disk.release();
     }
@@ -278,4 +280,24 @@ async fn watch_overtaken_by_compaction_fails() {
     assert!(matches!(watch.next().await, Some(Err(Error::Compacted { oldest })) if oldest == revision));
     assert!(watch.next().await.is_none());
     store.close().await;
+}
+
+/// Every file in the directory contains or protects secrets, also one that an earlier version has created.
+#[tokio::test]
+async fn files_are_private_and_tightened() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("data").join("store");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for _ in 0..2 {
+        open(&dir).close().await;
+        for directory in [&dir, &parent.path().join("data")] {
+            assert_eq!(mode(directory), 0o700);
+        }
+        let files: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|file| file.unwrap().path()).collect();
+        assert!(files.len() >= 2, "{files:?}");
+        for file in files {
+            assert_eq!(mode(&file), 0o600, "{file:?}");
+            std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        }
+    }
 }

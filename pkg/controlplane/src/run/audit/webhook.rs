@@ -81,7 +81,8 @@ impl WebhookSink {
         let webhook = Webhook::new(kubeconfig, initial_wait, chance)?;
         let webhook = webhook.with_metrics(calls);
         let (jobs, waiting) = unbounded_channel();
-        let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(metrics)).map_err(RunError::System)?;
+        let thread =
+            start(webhook.retrying_all_failures(), waiting, Arc::clone(metrics)).map_err(RunError::System)?;
         let in_flight = detached.then(Arc::default);
         Ok(WebhookSink { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)), in_flight })
     }
