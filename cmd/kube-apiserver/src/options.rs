@@ -255,7 +255,8 @@ fn memory_limit(flags: &Flags, errors: &mut Vec<String>) -> Option<u64> {
 }
 
 /// Returns the requests that may be anonymous, unless a file configures them. Upstream's default is all of them,
-/// except with AlwaysAllow. The default of a standalone server is health checks only.
+/// except with AlwaysAllow. The default of a standalone server is health checks only, unless its authorization is
+/// configured: then the authorizers decide, as upstream.
 fn anonymous(flags: &Flags) -> Anonymous {
     let is_given = flags.is_set("anonymous-auth");
     if !flags.bool("anonymous-auth") {
@@ -269,7 +270,7 @@ fn anonymous(flags: &Flags) -> Anonymous {
         }
         return Anonymous::Disabled;
     }
-    if is_standalone(flags) && !is_given {
+    if is_standalone(flags) && !is_given && !authorization::is_configured(flags) {
         return Anonymous::Paths(HEALTH_CHECKS.map(str::to_owned).into());
     }
     Anonymous::AllPaths

@@ -126,7 +126,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Features", "debug-socket-path", Text, "string", "", Ignored("profiles and the log level are on the server's own port")),
     flag("Features", "enable-priority-and-fairness", Bool, "bool", "true", Honoured("Divide the seats of both request limits among priority levels and flows, and queue requests. Without it, requests beyond a limit are rejected.")),
     flag("Features", "profiling", Bool, "bool", "true", Honoured("Serve /debug: CPU and heap profiles, the console, and the log level.")),
-    flag("Authentication", "anonymous-auth", Bool, "bool", "true", Honoured("Serve requests without credentials, as system:anonymous. With the embedded store only /healthz, /livez and /readyz by default. AlwaysAllow disables it.")),
+    flag("Authentication", "anonymous-auth", Bool, "bool", "true", Honoured("Serve requests without credentials, as system:anonymous. With the embedded store only /healthz, /livez and /readyz by default, until a flag configures authorization. AlwaysAllow disables it.")),
     flag("Authentication", "api-audiences", List, "stringSlice", "[]", Honoured("Names of this API; a token must be for one of them. Default: the token issuers.")),
     flag("Authentication", "authentication-config", Text, "string", "", Honoured("File with token issuers (JWT) and anonymous access. Reloaded on change. Excludes --oidc-*.")),
     flag("Authentication", "authentication-token-webhook-cache-ttl", Duration, "duration", "2m0s", Honoured("Time to cache responses of the token webhook.")),

@@ -43,6 +43,11 @@ pub(super) fn config(flags: &Flags) -> Option<AuthorizationConfig> {
     Some(AuthorizationConfig { configuration, file: None, policy_file })
 }
 
+/// True if a flag names the authorizers.
+pub(super) fn is_configured(flags: &Flags) -> bool {
+    flags.is_set("authorization-mode") || flags.optional(FILE).is_some()
+}
+
 /// Returns the modes of the flag. Upstream's default allows everything, which remains on etcd. Empty if a file
 /// configures the authorizers.
 fn modes(flags: &Flags) -> Vec<Mode> {

@@ -49,7 +49,7 @@ fn always_allow_disables_anonymous_auth() {
     check("--authorization-mode=RBAC,AlwaysAllow", Anonymous::Disabled);
 }
 
-/// Each flag overrides only its own default. On etcd, all defaults are upstream's.
+/// On etcd, all defaults are upstream's.
 #[test]
 fn standalone_defaults_are_safe_and_flags_win() {
     let health = || Anonymous::Paths(["/healthz", "/livez", "/readyz"].map(str::to_owned).into());
@@ -65,7 +65,7 @@ fn standalone_defaults_are_safe_and_flags_win() {
     for store in ["", "--embedded-in-memory --embedded-data-dir /d"] {
         check(store, "127.0.0.1", &safe, health());
         check(&format!("{store} --bind-address=0.0.0.0"), "0.0.0.0", &safe, health());
-        check(&format!("{store} --authorization-mode=RBAC"), "127.0.0.1", &["rbac"], health());
+        check(&format!("{store} --authorization-mode=RBAC"), "127.0.0.1", &["rbac"], Anonymous::AllPaths);
         check(&format!("{store} --anonymous-auth"), "127.0.0.1", &safe, Anonymous::AllPaths);
         check(&format!("{store} --anonymous-auth=false"), "127.0.0.1", &safe, Anonymous::Disabled);
         let open = format!("{store} --authorization-mode=AlwaysAllow");
