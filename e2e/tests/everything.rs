@@ -105,6 +105,7 @@ async fn server_survives_combined_load_without_data_loss() {
     let client = server.client().await;
     let kubectl = server.kubectl();
     kubectl.ok("create serviceaccount load");
+    kubectl.ok("create clusterrolebinding load --clusterrole=cluster-admin --serviceaccount=default:load");
     let token = kubectl.ok("create token load").trim().to_owned();
     let port = server.port();
     let pid = server.pid();

@@ -19,6 +19,7 @@ fn quiet_client_is_served_among_misbehaving_clients() {
     let mut server = Server::start(Store::Embedded);
     let kubectl = server.kubectl();
     kubectl.ok("create serviceaccount load");
+    kubectl.ok("create clusterrolebinding load --clusterrole=cluster-admin --serviceaccount=default:load");
     let token = kubectl.ok("create token load");
     let port = server.port().to_string();
     let pid = server.pid().to_string();
