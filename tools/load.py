@@ -8,8 +8,8 @@ responses, and reset connections with pipelined requests. Meanwhile the quiet cl
 
 Prints the latency of the quiet client and the memory of the server. Fails if a request of the quiet client fails, if its
 p99 reaches --p99-max (1 s by default), or if the memory one minute later is more than 10 % above its value before the load.
---short skips the memory check. Needs several thousand file descriptors. `make load` starts a server for it; `make test`
-runs the short form."""
+--short skips the memory check. TOKEN must grant all rights. Needs several thousand file descriptors. `make load` starts a
+server for it; `make test` runs the short form."""
 import argparse
 import random
 import resource
