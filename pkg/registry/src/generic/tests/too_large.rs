@@ -53,7 +53,7 @@ async fn managed_fields_are_dropped_if_too_large() {
 
 #[test]
 fn too_deep_object_is_a_bad_request() {
-    let nested = (0..schema::proto::DEPTH_MAX).fold(json!({}), |inner, _| json!({"not": inner}));
+    let nested = (0..schema::json::TREE_DEPTH_MAX).fold(json!({}), |inner, _| json!({"not": inner}));
     let versions = json!([{"name": "v1", "schema": {"openAPIV3Schema": nested}}]);
     let definition = json!({"spec": {"versions": versions}});
     let row = api::resources::find("apiextensions.k8s.io", "v1", "customresourcedefinitions", "").unwrap();
