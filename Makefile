@@ -51,10 +51,12 @@ fuzz: deps
 e2e: deps tools
 	$(CARGO) test -p e2e
 
-# Hostile request bodies for one hour: every kind, with each of its lists, maps and strings, in every format.
-hostile: deps
+# Hostile input for one hour: request bodies of every kind, sequences of operations, responses of webhooks and aggregated servers,
+# stored elements, and heads of watches. HOSTILE_SECONDS changes the duration. `make test` runs a sample.
+HOSTILE_SECONDS ?= 3600
+hostile: deps tools
 	$(CARGO) build --release -p kube-apiserver
-	KUBE_APISERVER=target/release/kube-apiserver $(CARGO) run --release -p e2e --bin hostile -- 3600
+	KUBE_APISERVER=target/release/kube-apiserver $(CARGO) run --release -p e2e --bin hostile -- $(HOSTILE_SECONDS)
 
 # Chaos test: three servers behind haproxy on three etcd members for CHAOS_SECONDS. Processes are killed, stopped and
 # restarted. CHAOS_SEED repeats a sequence of faults. CONTROLLER_MANAGER and SCHEDULER: paths of upstream's programs, which

@@ -1,16 +1,25 @@
-//! Hostile request bodies and bounds on their cost: for every kind and every list, map and text in it, in
-//! every format and patch type.
+//! Hostile input and bounds on its cost. [`bodies`] attacks every kind and every list, map and text in it, in
+//! every format and patch type. [`sequences`] builds documents by operations, [`backends`] answers as webhook
+//! and aggregated server, [`stored`] writes elements into etcd, [`headers`] opens watches.
 //!
-//! The model: a request takes at most [`MEMORY_FACTOR`] times its body plus [`MEMORY_BASE`] of memory. A
+//! The model of a body: a request takes at most [`MEMORY_FACTOR`] times its body plus [`MEMORY_BASE`] of memory. A
 //! rejection has at most [`STATUS_BYTES_MAX`]. A response object has at most [`ANSWER_FACTOR`] times the body
-//! length plus [`ANSWER_BASE`]. There is always a response without a panic, and a body of twice the size
+//! length plus [`ANSWER_BASE`]. There is always a response, none is a 500, and a body of twice the size
 //! takes about twice the time.
 
+pub mod backend;
+pub mod backends;
+pub mod bodies;
 pub mod cases;
+pub mod headers;
 pub mod node;
 pub mod process;
-pub mod run;
+pub mod random;
+pub mod report;
+pub mod sequences;
+pub mod stored;
 pub mod storm;
+pub mod target;
 
 /// Maximum memory in bytes per byte of body.
 pub const MEMORY_FACTOR: u64 = 20;
@@ -27,6 +36,7 @@ pub const ANSWER_BASE: u64 = 1 << 20;
 /// Address space limit of the process (`RLIMIT_AS`) in bytes.
 pub const PROCESS_BYTES_MAX: u64 = 2 << 30;
 
+pub use bodies::{make_bases, run, start_bounded};
 pub use cases::{Attack, Case, Form};
-pub use run::{Finding, Limits, Report, make_bases, run, start_bounded};
+pub use report::{Finding, Limits, Report};
 pub use storm::storm;

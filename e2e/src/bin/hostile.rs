@@ -1,14 +1,29 @@
-//! Sends hostile bodies to a server for a long time: `hostile [SECONDS [BYTES [SEED [CASE]]]]`. Prints every
-//! case that exceeds the model, and fails if there is one. CASE is a part of a printed case name, to repeat
-//! that case alone, or several parts joined with `&`: `Errors&by MergePatch`.
+//! Sends hostile input to a server for a long time: `hostile [SECONDS [BYTES [SEED [CASE]]]]`. Half of the time
+//! is for request bodies; sequences of operations, responses of backends, stored elements and request heads
+//! share the rest. Prints every case that violates the model, and fails if there is one. CASE is a part of a
+//! printed name of a body, to repeat that body alone, or several parts joined with `&`:
+//! `Errors&by MergePatch`.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use e2e::hostile::{Limits, MEMORY_FACTOR, run};
+use e2e::hostile::{self, Limits, MEMORY_FACTOR, Report};
 
 fn is_wanted(case: &str, parts: &str) -> bool {
     parts.split('&').all(|part| case.contains(part))
+}
+
+/// Runs all kinds of input one after the other.
+async fn run_all(limits: Limits) -> Vec<(&'static str, Report)> {
+    let bodies = Limits { time: limits.time / 2, ..limits };
+    let other = Limits { time: limits.time / 8, ..limits };
+    vec![
+        ("bodies", hostile::run(bodies, |_| true, |finding| println!("{finding}")).await),
+        ("sequences", hostile::sequences::run(other).await),
+        ("responses", hostile::backends::run(other).await),
+        ("stored elements", hostile::stored::run(other).await),
+        ("heads", hostile::headers::run(other).await),
+    ]
 }
 
 #[tokio::main]
@@ -31,11 +46,16 @@ async fn main() -> ExitCode {
         cpu: true,
         seed,
     };
-    let wanted = std::env::args().nth(4).unwrap_or_default();
-    let report =
-        run(limits, |case| is_wanted(&case.to_string(), &wanted), |finding| println!("{finding}")).await;
-    println!("{} requests, {} findings", report.requests, report.findings.len());
-    let ((memory, by), (cpu, of)) = (&report.memory_worst, &report.cpu_worst);
-    println!("most memory: {} MiB: {by}\nmost time: {cpu} ms: {of}", memory >> 20);
-    if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let reports = match std::env::args().nth(4) {
+        None => run_all(limits).await,
+        Some(parts) => {
+            let wanted = |case: &hostile::Case| is_wanted(&case.to_string(), &parts);
+            vec![("bodies", hostile::run(limits, wanted, |finding| println!("{finding}")).await)]
+        }
+    };
+    for (name, report) in &reports {
+        println!("{name}: {report}");
+    }
+    let clean = reports.iter().all(|(_, report)| report.findings.is_empty());
+    if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

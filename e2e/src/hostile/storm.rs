@@ -8,8 +8,8 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use super::bodies::{BASE, collection, sample, send};
 use super::cases::known;
-use super::run::{BASE, collection, sample, send};
 
 /// Additional time for a sender's first response; a run without any response proves nothing.
 const FIRST_MAX: Duration = Duration::from_secs(60);

@@ -1,7 +1,6 @@
 //! Sends hostile bodies sequentially to a memory-limited server, and compares their cost with the model.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::time::Duration;
 
 use http::{Method, Request};
@@ -13,6 +12,8 @@ use tokio::time::{Instant, timeout};
 
 use super::cases::{ATTACKS, Case, FORMS, Form, known, places};
 use super::process::Process;
+use super::random::Random;
+use super::report::{Finding, Limits, Report};
 use super::{ANSWER_BASE, ANSWER_FACTOR, MEMORY_BASE, PROCESS_BYTES_MAX, STATUS_BYTES_MAX};
 use crate::Server;
 
@@ -24,52 +25,6 @@ const CPU_MILLIS_IGNORED: u64 = 1000;
 const CPU_RATIO_MAX: u64 = 3;
 /// Name of the object that patches target.
 pub(super) const BASE: &str = "base";
-
-/// Limits of a run.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Approximate size of a body in bytes.
-    pub bytes: usize,
-    /// Number of bodies, including the known ones.
-    pub requests: usize,
-    /// Maximum duration.
-    pub time: Duration,
-    /// Timeout of a response.
-    pub patience: Duration,
-    /// Maximum memory per byte of body, in addition to the base.
-    pub memory_factor: u64,
-    /// True if superlinear CPU time is a finding.
-    pub cpu: bool,
-    /// Seed of the sample.
-    pub seed: u64,
-}
-
-/// A body that exceeds the model.
-#[derive(Debug)]
-pub struct Finding {
-    /// Name of the case.
-    pub case: String,
-    /// The violation.
-    pub what: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.case, self.what)
-    }
-}
-
-/// Result of a run.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// Number of bodies sent.
-    pub requests: usize,
-    pub findings: Vec<Finding>,
-    /// Maximum memory of a request in bytes, with its case.
-    pub memory_worst: (u64, String),
-    /// Maximum CPU time of a request in milliseconds, with its case.
-    pub cpu_worst: (u64, String),
-}
 
 /// Cost of one request.
 #[derive(Debug, Default, Clone, Copy)]
@@ -120,9 +75,9 @@ pub(super) fn sample(seed: u64) -> impl Iterator<Item = Case> {
     let places = places();
     let variants = ATTACKS.len() * FORMS.len();
     let mut order: Vec<usize> = (0..places.len() * variants).collect();
-    let mut random = seed;
+    let mut random = Random(seed);
     for at in (1..order.len()).rev() {
-        order.swap(at, (splitmix(&mut random) % (at as u64 + 1)) as usize);
+        order.swap(at, random.below(at + 1));
     }
     let case = move |number: usize| {
         let (row, path) = places[number / variants].clone();
@@ -130,15 +85,6 @@ pub(super) fn sample(seed: u64) -> impl Iterator<Item = Case> {
         Case { row, path, attack: ATTACKS[variant / FORMS.len()], form: FORMS[variant % FORMS.len()] }
     };
     order.into_iter().map(case).filter(Case::exists)
-}
-
-/// Sebastiano Vigna's SplitMix64: sufficient for a reproducible order.
-fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// Starts a memory-limited server that accepts every form of every kind.
@@ -199,7 +145,7 @@ impl Target {
             report.cpu_worst = (cost.cpu_millis, case.to_string());
         }
         let Cost { body, code, answer, memory, cpu_millis, panicked } = cost;
-        if panicked || code == 504 {
+        if panicked || code == 500 || code == 504 {
             return Err(format!("answered with {code}{}", if panicked { " after a panic" } else { "" }));
         }
         if memory > body * limits.memory_factor + MEMORY_BASE {

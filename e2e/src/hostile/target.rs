@@ -1,0 +1,125 @@
+//! The server under attack, and single requests to it.
+
+use std::time::Duration;
+
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use tokio::time::timeout;
+
+use super::process::Process;
+use crate::Server;
+
+/// Bytes of a response that are kept for messages.
+const KEPT_BYTES: usize = 64 << 10;
+/// Bytes of a response that a finding shows.
+const SHOWN_BYTES: usize = 300;
+
+/// A server with an administrator's client.
+pub struct Target {
+    pub server: Server,
+    pub client: Client,
+    pub process: Process,
+}
+
+/// A response.
+#[derive(Debug)]
+pub struct Answer {
+    pub code: u16,
+    /// Length of the body in bytes.
+    pub bytes: u64,
+    /// Beginning of the body.
+    pub text: String,
+}
+
+impl Answer {
+    /// Returns the code and the beginning of the body, for a finding.
+    pub fn shown(&self) -> String {
+        let text: String = self.text.chars().take(SHOWN_BYTES).collect();
+        format!("{} with {} bytes: {text}", self.code, self.bytes)
+    }
+
+    /// Returns true if a panic ended the request.
+    pub fn panicked(&self) -> bool {
+        self.code == 500 && self.text.contains("apiserver to panic")
+    }
+}
+
+impl Target {
+    /// Uses a running server.
+    ///
+    /// # Panics
+    /// Its kubeconfig is unusable.
+    pub async fn of(mut server: Server) -> Self {
+        let process = Process(server.pid());
+        let client = server.client().await;
+        Target { server, client, process }
+    }
+
+    /// Sends a JSON body, or another content type.
+    ///
+    /// # Errors
+    /// There is no response within `patience`, or the connection was closed.
+    pub async fn ask(
+        &self,
+        method: Method,
+        uri: &str,
+        media_type: &str,
+        body: Vec<u8>,
+        patience: Duration,
+    ) -> Result<Answer, String> {
+        let request = Request::builder().method(method).uri(uri).header("content-type", media_type);
+        let request = request.body(Body::from(body)).map_err(|error| error.to_string())?;
+        match timeout(patience, answer(&self.client, request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(format!("no response in {patience:?}")),
+        }
+    }
+
+    /// Sends a request without a body.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub async fn get(&self, uri: &str, patience: Duration) -> Result<Answer, String> {
+        self.ask(Method::GET, uri, "application/json", Vec::new(), patience).await
+    }
+
+    /// Sends an object of the test itself.
+    ///
+    /// # Panics
+    /// The server rejects it.
+    pub async fn create(&self, uri: &str, object: &serde_json::Value, patience: Duration) {
+        let body = object.to_string().into_bytes();
+        let answer = self.ask(Method::POST, uri, "application/json", body, patience).await;
+        let answer = answer.expect("the server answers");
+        assert_eq!(answer.code, 201, "{uri}: {}", answer.shown());
+    }
+
+    /// Checks that the process runs and is ready.
+    ///
+    /// # Errors
+    /// It ended, or is not ready.
+    pub async fn check_ready(&mut self, patience: Duration) -> Result<(), String> {
+        if !self.server.is_running() {
+            return Err("the server has ended".to_owned());
+        }
+        let ready = self.get("/readyz", patience).await?;
+        if ready.code == 200 { Ok(()) } else { Err(format!("not ready: {}", ready.shown())) }
+    }
+}
+
+async fn answer(client: &Client, request: Request<Body>) -> Result<Answer, String> {
+    let answer = client.send(request).await.map_err(|error| error.to_string())?;
+    let code = answer.status().as_u16();
+    let mut body = answer.into_body();
+    let mut bytes = 0;
+    let mut kept = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| error.to_string())?;
+        let Some(data) = frame.data_ref() else { continue };
+        bytes += data.len() as u64;
+        kept.extend_from_slice(&data[..data.len().min(KEPT_BYTES - kept.len())]);
+    }
+    Ok(Answer { code, bytes, text: String::from_utf8_lossy(&kept).into_owned() })
+}
