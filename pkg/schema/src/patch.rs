@@ -10,6 +10,7 @@ pub(crate) mod expand;
 mod go_format;
 pub mod json_patch;
 mod list;
+mod members;
 pub mod merge_patch;
 pub mod strategic;
 pub mod typed;

@@ -8,10 +8,10 @@
 //! is bounded. Each branch stores its height. Only this module and its child can change branches, and they
 //! check the height of everything that they add. Text counts as no level until it is parsed.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::list::List;
+use super::members::Members;
 use crate::json::TREE_DEPTH_MAX;
 use crate::json::scan::Scanner;
 use crate::json_write::{compact, write_string};
@@ -19,9 +19,6 @@ use crate::json_write::{compact, write_string};
 mod place;
 
 pub(super) use place::{MISSING, OperationError, Place};
-
-/// The members of a parsed object; the last duplicate wins.
-pub(super) type Members<'t> = BTreeMap<Cow<'t, str>, Node<'t>>;
 
 /// The result would have more than [`TREE_DEPTH_MAX`] parsed levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +30,8 @@ pub(super) enum Node<'t> {
     Null,
     /// The text of a scalar, or of an unparsed object or list.
     Text(&'t [u8]),
-    Parsed(Box<Branch<'t>>),
+    /// A copy shares its branch until one of both is changed.
+    Parsed(Arc<Branch<'t>>),
 }
 
 /// A parsed object or list.
@@ -87,10 +85,10 @@ impl<'t> Node<'t> {
             _ => None,
         };
         if let Some(children) = children {
-            *self = Node::Parsed(Box::new(Branch { children, height: 1 }));
+            *self = Node::Parsed(Arc::new(Branch { children, height: 1 }));
         }
         match self {
-            Node::Parsed(branch) => Some(branch),
+            Node::Parsed(branch) => Some(Arc::make_mut(branch)),
             _ => None,
         }
     }
@@ -148,8 +146,8 @@ impl<'t> Node<'t> {
         };
         match &mut branch.children {
             Children::Object(members) => {
-                members.retain(|_, value| !value.is_null());
-                members.values_mut().try_for_each(&mut prune)?;
+                members.retain(|value| !value.is_null());
+                members.iter_mut().try_for_each(|(_, value)| prune(value))?;
             }
             Children::List(items) => items.iter_mut().try_for_each(&mut prune)?,
         }
@@ -195,7 +193,7 @@ impl<'t> Branch<'t> {
             (Children::Object(one), Children::Object(other)) => {
                 one.len() == other.len()
                     && one.iter_mut().all(|(name, value)| {
-                        other.get_mut(name.as_ref()).is_some_and(|other| same(value, other))
+                        other.get_mut(name).is_some_and(|other| same(value, other))
                     })
             }
             (Children::List(one), Children::List(other)) => {
@@ -302,7 +300,7 @@ impl<'t> Document<'t> {
 
 pub(super) fn members(text: &[u8]) -> Option<Members<'_>> {
     let mut scan = Scanner::new(text);
-    let mut members = Members::new();
+    let mut members = Members::default();
     scan.value_start().ok()?;
     scan.open().ok()?;
     while let Some(name) = scan.next_member(members.is_empty()).ok()? {

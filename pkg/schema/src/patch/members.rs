@@ -1,0 +1,166 @@
+//! The members of an object, sorted by name. A node of a B-tree has room for eleven members, so that small
+//! objects would take ten times the memory of their text.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::document::Node;
+
+/// From this number of members on, inserting into the vector would cost more than into a B-tree.
+const MANY: usize = 32;
+
+#[derive(Debug, Clone)]
+pub(super) enum Members<'t> {
+    Few(Vec<(Cow<'t, str>, Node<'t>)>),
+    Many(BTreeMap<Cow<'t, str>, Node<'t>>),
+}
+
+impl Default for Members<'_> {
+    fn default() -> Self {
+        Members::Few(Vec::new())
+    }
+}
+
+impl PartialEq for Members<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl<'t> Members<'t> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Members::Few(members) => members.len(),
+            Members::Many(members) => members.len(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Node<'t>> {
+        match self {
+            Members::Few(members) => {
+                let at = find(members, name).ok()?;
+                members.get_mut(at).map(|(_, value)| value)
+            }
+            Members::Many(members) => members.get_mut(name),
+        }
+    }
+
+    /// Sets a member; the last duplicate wins.
+    pub(super) fn insert(&mut self, name: Cow<'t, str>, value: Node<'t>) {
+        match self {
+            Members::Few(members) => match find(members, &name) {
+                Ok(at) => {
+                    if let Some((_, current)) = members.get_mut(at) {
+                        *current = value;
+                    }
+                }
+                Err(_) if members.len() == MANY => {
+                    let mut many: BTreeMap<_, _> = std::mem::take(members).into_iter().collect();
+                    many.insert(name, value);
+                    *self = Members::Many(many);
+                }
+                Err(at) => members.insert(at, (name, value)),
+            },
+            Members::Many(members) => {
+                members.insert(name, value);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Option<Node<'t>> {
+        match self {
+            Members::Few(members) => {
+                let at = find(members, name).ok()?;
+                Some(members.remove(at).1)
+            }
+            Members::Many(members) => members.remove(name),
+        }
+    }
+
+    /// Keeps the members whose value satisfies `keep`.
+    pub(super) fn retain(&mut self, keep: impl Fn(&Node<'t>) -> bool) {
+        match self {
+            Members::Few(members) => members.retain(|(_, value)| keep(value)),
+            Members::Many(members) => members.retain(|_, value| keep(value)),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Node<'t>)> {
+        let (few, many) = match self {
+            Members::Few(members) => (Some(members), None),
+            Members::Many(members) => (None, Some(members)),
+        };
+        let few = few.into_iter().flatten().map(|(name, value)| (name.as_ref(), value));
+        few.chain(many.into_iter().flatten().map(|(name, value)| (name.as_ref(), value)))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&str, &mut Node<'t>)> {
+        let (few, many) = match self {
+            Members::Few(members) => (Some(members), None),
+            Members::Many(members) => (None, Some(members)),
+        };
+        let few = few.into_iter().flatten().map(|(name, value)| (&**name, value));
+        few.chain(many.into_iter().flatten().map(|(name, value)| (name.as_ref(), value)))
+    }
+}
+
+impl<'t> IntoIterator for Members<'t> {
+    type Item = (Cow<'t, str>, Node<'t>);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        match self {
+            Members::Few(members) => members.into_iter(),
+            Members::Many(members) => members.into_iter().collect::<Vec<_>>().into_iter(),
+        }
+    }
+}
+
+fn find<V>(members: &[(Cow<'_, str>, V)], name: &str) -> Result<usize, usize> {
+    members.binary_search_by(|(other, _)| other.as_ref().cmp(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_sorted_in_both_forms() {
+        let mut members = Members::default();
+        for number in (0..MANY * 2).rev() {
+            members.insert(format!("{number:03}").into(), Node::new(b"1"));
+            assert!(members.iter().is_sorted_by_key(|(name, _)| name), "{number}");
+        }
+        assert_eq!(members.len(), MANY * 2);
+    }
+
+    #[test]
+    fn last_duplicate_wins_in_both_forms() {
+        for others in [0, MANY * 2] {
+            let mut members = Members::default();
+            members.insert("name".into(), Node::new(b"1"));
+            for number in 0..others {
+                members.insert(number.to_string().into(), Node::Null);
+            }
+            members.insert("name".into(), Node::new(b"2"));
+            assert_eq!(members.get_mut("name"), Some(&mut Node::new(b"2")));
+            assert_eq!(members.len(), others + 1);
+        }
+    }
+
+    #[test]
+    fn removed_members_are_gone_in_both_forms() {
+        for count in [1, MANY * 2] {
+            let mut members = Members::default();
+            for number in 0..count {
+                members.insert(number.to_string().into(), Node::Null);
+            }
+            assert_eq!(members.remove("0"), Some(Node::Null));
+            assert_eq!((members.remove("0"), members.len()), (None, count - 1));
+        }
+    }
+}
