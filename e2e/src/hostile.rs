@@ -36,7 +36,8 @@ pub const ANSWER_BASE: u64 = 1 << 20;
 /// Address space limit of the process (`RLIMIT_AS`) in bytes.
 pub const PROCESS_BYTES_MAX: u64 = 2 << 30;
 
-pub use bodies::{make_bases, run, start_bounded};
+pub use bodies::{bound_memory, make_bases, run, start_bounded};
 pub use cases::{Attack, Case, Form};
 pub use report::{Finding, Limits, Report};
 pub use storm::storm;
+pub use target::Api;

@@ -158,7 +158,7 @@ impl Server {
                     command.arg(flag).arg(&key);
                 }
             }
-            None => _ = command.arg("--embedded-data-dir").arg(dir.join("data")),
+            None => _ = command.arg("--embedded-data-dir").arg(self.store_dir()),
         }
         let process = Lines::start(&mut command);
         let ready = process.find(START_LIMIT, |line| line.starts_with(READY));
@@ -170,6 +170,11 @@ impl Server {
     /// Returns the port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Returns the directory of the embedded store. The process must not run while another one opens it.
+    pub fn store_dir(&self) -> PathBuf {
+        self.dir.path().join("data")
     }
 
     /// Returns the path of the admin kubeconfig.

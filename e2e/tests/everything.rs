@@ -1,18 +1,24 @@
-//! Combined load on one memory-limited server: misbehaving connections, hostile bodies, and writers of small
-//! objects. The server survives, stays ready, and has all acknowledged writes, even after SIGKILL.
-//! `EVERYTHING_SECONDS` sets the duration (`make everything`).
+//! Combined load on one memory-limited server with unreadable elements in its store: misbehaving connections,
+//! hostile bodies, patches, webhooks and request heads, and writers of small objects. The server survives,
+//! stays ready, and has all acknowledged writes, even after SIGKILL. `EVERYTHING_SECONDS` sets the duration
+//! (`make everything`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::collections::BTreeSet;
 use std::process::Command;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use e2e::hostile::{make_bases, start_bounded, storm};
-use e2e::tools;
+use e2e::hostile::{
+    Api, backends, bound_memory, headers, make_bases, sequences, start_bounded, stored, storm,
+};
+use e2e::{Server, tools};
 use http::Request;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
+use storage::Storage as _;
+use storage_embedded::{EmbeddedStore, Options};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -25,6 +31,8 @@ const SEED: u64 = 1;
 const BYTES: [usize; 2] = [100_000, 2_900_000];
 /// Number of senders of hostile bodies.
 const SENDERS: u64 = 4;
+/// Unreadable elements per attacked resource.
+const UNREADABLE: usize = 2;
 /// Number of writers of small objects.
 const WRITERS: usize = 3;
 /// Pause between writes of a writer.
@@ -96,12 +104,27 @@ async fn kept(client: &Client) -> BTreeSet<String> {
     items.iter().map(name).filter(|name| name.starts_with("written-")).collect()
 }
 
+/// Starts a server whose store contains unreadable elements.
+async fn start_with_unreadable_elements() -> Server {
+    let mut server = start_bounded();
+    server.kill();
+    let store = EmbeddedStore::open(&server.store_dir(), Options::new(Arc::new(SystemTime::now))).unwrap();
+    for (key, value) in stored::elements(SEED, UNREADABLE) {
+        store.put(&key, value.into(), 0, None).await.unwrap();
+    }
+    store.close().await;
+    drop(store);
+    server.restart();
+    bound_memory(&mut server);
+    server
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn server_survives_combined_load_without_data_loss() {
     let asked = std::env::var("EVERYTHING_SECONDS").ok().and_then(|text| text.parse().ok());
     let seconds = asked.unwrap_or(SECONDS);
     let bytes = BYTES[usize::from(asked.is_some())];
-    let mut server = start_bounded();
+    let mut server = start_with_unreadable_elements().await;
     let client = server.client().await;
     let kubectl = server.kubectl();
     kubectl.ok("create serviceaccount load");
@@ -113,6 +136,10 @@ async fn server_survives_combined_load_without_data_loss() {
     let bases = make_bases(&client).await;
     let until = Instant::now() + Duration::from_secs(seconds);
     let broken = spawn_blocking(move || break_clients(port, pid, &token, until));
+    let api = Api { client: client.clone() };
+    let patches = tokio::spawn(sequences::storm(api.clone(), bytes, SEED, until));
+    let responses = tokio::spawn(backends::storm(api.clone(), SEED, until));
+    let watches = tokio::spawn(headers::storm(api, SEED, until));
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
         writers.spawn(write(client.clone(), writer, until));
@@ -120,16 +147,20 @@ async fn server_survives_combined_load_without_data_loss() {
     let sent = storm(&client, &bases, bytes, SENDERS, SEED, until).await;
     let written = writers.join_all().await;
     let text = broken.await.expect("the broken clients come to their end");
+    let (patched, patch_failures) = patches.await.expect("the patches come to their end");
+    let (called, call_failures) = responses.await.expect("the backend comes to its end");
+    let watched = watches.await.expect("the watches come to their end");
 
     let refused: usize = written.iter().map(|(_, refused)| refused).sum();
     let acknowledged: BTreeSet<String> = written.into_iter().flat_map(|(names, _)| names).collect();
     println!("{text}{sent}; {} writes acknowledged, {refused} not", acknowledged.len());
+    println!("{patched} patches, {called} calls of a hostile backend, {watched} watches with large heads");
     println!("memory: {} MiB", server.memory_bytes() >> 20);
     assert!(server.is_running(), "the server has ended");
     let ready = timeout(PATIENCE, get(&client, "/readyz")).await.expect("it answers in time");
     assert!(matches!(ready, Some((200, _))), "{ready:?}");
-    assert_eq!(sent.panicked, 0, "{sent}");
-    assert!(sent.answered > 0 && !acknowledged.is_empty());
+    assert_eq!((sent.panicked, patch_failures, call_failures), (0, 0, 0), "{sent}");
+    assert!(sent.answered > 0 && patched > 0 && called > 0 && watched > 0 && !acknowledged.is_empty());
     assert_eq!(acknowledged.difference(&kept(&client).await).count(), 0);
     server.kill();
     server.restart();

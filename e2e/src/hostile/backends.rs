@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::backend::{BODY_BYTES_MAX, Backend};
 use super::bodies::start_bounded;
 use super::report::{Limits, Report};
-use super::target::{Answer, Target};
+use super::target::{Answer, Api, Target};
 
 /// Largest rejection in bytes: foreign text is cut at 2 KiB per source, and escaping and repetition in message
 /// and details multiply it.
@@ -51,41 +51,45 @@ const CALLS: [Call; 10] = [
 
 async fn start(backend: &Backend) -> Target {
     let target = Target::of(start_bounded()).await;
+    install(&target.api, backend).await;
+    target
+}
+
+/// Registers the backend as webhooks and as aggregated server.
+async fn install(api: &Api, backend: &Backend) {
     let namespace = json!({"metadata": {"name": "hostile"}});
-    target.create("/api/v1/namespaces", &namespace, PATIENCE).await;
+    api.create("/api/v1/namespaces", &namespace, PATIENCE).await;
     for kind in ["mutating", "validating"] {
         for policy in ["Fail", "Ignore"] {
             let name = format!("{kind}-{}", policy.to_lowercase());
             let resource = format!("{ADMISSION}/{kind}webhookconfigurations");
-            target.create(&resource, &webhook(backend, &name, policy), PATIENCE).await;
+            api.create(&resource, &webhook(backend, &name, policy), PATIENCE).await;
         }
     }
-    target
-        .create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition(backend), PATIENCE)
+    api.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition(backend), PATIENCE)
         .await;
     let stored = format!("{THINGS}/v1/namespaces/hostile/things");
-    wait(&target, &stored).await;
+    wait(api, &stored).await;
     for name in ["a", "b", "c"] {
         let thing = json!({"apiVersion": "hostile.example.com/v1", "kind": "Thing",
             "metadata": {"name": name}, "spec": {"size": 1}});
-        target.create(&stored, &thing, PATIENCE).await;
+        api.create(&stored, &thing, PATIENCE).await;
     }
     let service = json!({"metadata": {"name": "hostile", "namespace": "hostile"},
         "spec": {"type": "ExternalName", "externalName": "127.0.0.1",
             "ports": [{"port": 443, "targetPort": backend.port()}]}});
-    target.create("/api/v1/namespaces/hostile/services", &service, PATIENCE).await;
+    api.create("/api/v1/namespaces/hostile/services", &service, PATIENCE).await;
     let aggregated = json!({"metadata": {"name": "v1.aggregated.example.com"}, "spec": {
         "group": "aggregated.example.com", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1,
         "caBundle": backend.bundle(),
         "service": {"name": "hostile", "namespace": "hostile", "port": backend.port()}}});
-    target.create("/apis/apiregistration.k8s.io/v1/apiservices", &aggregated, PATIENCE).await;
-    target
+    api.create("/apis/apiregistration.k8s.io/v1/apiservices", &aggregated, PATIENCE).await;
 }
 
 /// Waits until a custom resource is served.
-async fn wait(target: &Target, path: &str) {
+async fn wait(api: &Api, path: &str) {
     let deadline = Instant::now() + PATIENCE;
-    while !target.get(path, PATIENCE).await.is_ok_and(|answer| answer.code == 200) {
+    while !api.get(path, PATIENCE).await.is_ok_and(|answer| answer.code == 200) {
         assert!(Instant::now() < deadline, "{path} is not served");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -115,15 +119,15 @@ fn definition(backend: &Backend) -> serde_json::Value {
                 "clientConfig": backend.client_config("/convert")}}}})
 }
 
-async fn send(target: &Target, call: Call, patience: Duration) -> Result<Answer, String> {
+async fn send(api: &Api, call: Call, patience: Duration) -> Result<Answer, String> {
     match call {
         Call::Admission(label) => {
             let object = json!({"metadata": {"name": "sent", "labels": {"hook": label}}, "data": {"a": "b"}});
             let body = object.to_string().into_bytes();
-            target.ask(Method::POST, CONFIG_MAPS, "application/json", body, patience).await
+            api.ask(Method::POST, CONFIG_MAPS, "application/json", body, patience).await
         }
-        Call::Converted(path) => target.get(&format!("{THINGS}{path}"), patience).await,
-        Call::Aggregated(path) => target.get(path, patience).await,
+        Call::Converted(path) => api.get(&format!("{THINGS}{path}"), patience).await,
+        Call::Aggregated(path) => api.get(path, patience).await,
     }
 }
 
@@ -131,7 +135,7 @@ async fn send(target: &Target, call: Call, patience: Duration) -> Result<Answer,
 async fn check(target: &mut Target, call: Call, limits: Limits) -> Result<u64, String> {
     let memory = target.process.memory().ok_or("the server has ended")?;
     target.process.forget_peak();
-    let answer = send(target, call, limits.patience).await;
+    let answer = send(&target.api, call, limits.patience).await;
     let peak = target.process.memory_peak().unwrap_or_default().saturating_sub(memory);
     target.check_ready(limits.patience).await?;
     if peak > MEMORY_MAX {
@@ -178,4 +182,25 @@ pub async fn run(limits: Limits) -> Report {
         }
     }
     report
+}
+
+/// Registers a backend and sends requests to it until the end time, without cost checks. Returns the number of
+/// responses, and of those that a panic caused.
+///
+/// # Panics
+/// The backend cannot be registered.
+pub async fn storm(api: Api, seed: u64, until: Instant) -> (usize, usize) {
+    let backend = Backend::start().await;
+    install(&api, &backend).await;
+    let mut counts = (0, 0);
+    for number in 0u64.. {
+        if Instant::now() >= until {
+            break;
+        }
+        backend.set_seed(seed.wrapping_add(number));
+        let Ok(answer) = send(&api, CALLS[number as usize % CALLS.len()], PATIENCE).await else { continue };
+        counts.0 += 1;
+        counts.1 += usize::from(answer.panicked());
+    }
+    counts
 }

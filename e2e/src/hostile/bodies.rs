@@ -95,10 +95,18 @@ pub fn start_bounded() -> Server {
     let mut server = Server::start_flagged(&FLAGS);
     // Findings are in the report, so all log lines are allowed.
     server.allow_log("");
+    bound_memory(&mut server);
+    server
+}
+
+/// Limits the address space of the server's process to [`PROCESS_BYTES_MAX`].
+///
+/// # Panics
+/// It does not run.
+pub fn bound_memory(server: &mut Server) {
     let bound = Rlimit { current: Some(PROCESS_BYTES_MAX), maximum: Some(PROCESS_BYTES_MAX) };
     let id = Pid::from_raw(server.pid().cast_signed());
     prlimit(id, Bound::As, bound).expect("the process is ours");
-    server
 }
 
 /// Creates the objects that patches target, for all kinds that need only a name. Returns their collections.

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::bodies::start_bounded;
 use super::random::Random;
 use super::report::{Limits, Report};
-use super::target::Target;
+use super::target::{Api, Target};
 
 /// Memory that a watch may retain for its request head, in bytes.
 const RETAINED_BYTES: u64 = 8 << 10;
@@ -110,7 +110,7 @@ async fn growth(
     let mut code = 0;
     for _ in 0..WATCHES {
         let request = request().body(Body::empty()).map_err(|error| error.to_string())?;
-        let answer = timeout(patience, target.client.send(request)).await;
+        let answer = timeout(patience, target.api.client.send(request)).await;
         let answer = answer.map_err(|_| format!("no response in {patience:?}"))?;
         // A rejected head can close its connection.
         let Ok(answer) = answer else { continue };
@@ -166,4 +166,22 @@ pub async fn run(limits: Limits) -> Report {
         }
     }
     report
+}
+
+/// Opens watches with large heads until the end time, and keeps [`WATCHES`] of them open. Returns their number.
+pub async fn storm(api: Api, seed: u64, until: Instant) -> usize {
+    let mut random = Random(seed);
+    let mut open = std::collections::VecDeque::new();
+    let mut opened = 0;
+    while Instant::now() < until {
+        let (place, bytes) = (*random.pick(&PLACES), *random.pick(&LENGTHS));
+        let Ok(request) = request(place, bytes).body(Body::empty()) else { continue };
+        let Ok(Ok(answer)) = timeout(SETTLE, api.client.send(request)).await else { continue };
+        opened += usize::from(answer.status().is_success());
+        open.push_back(answer);
+        if open.len() > WATCHES {
+            open.pop_front();
+        }
+    }
+    opened
 }

@@ -16,7 +16,7 @@ use super::MEMORY_BASE;
 use super::bodies::start_bounded;
 use super::random::Random;
 use super::report::{Limits, Report};
-use super::target::{Answer, Target};
+use super::target::{Answer, Api, Target};
 
 /// Maximum number of operations in a patch that upstream accepts.
 const OPERATIONS_MAX: usize = 10_000;
@@ -205,6 +205,12 @@ fn body(random: &mut Random, victim: &Victim, media_type: &str, bytes: usize) ->
 
 async fn start() -> Target {
     let target = Target::of(start_bounded()).await;
+    create_definition(&target.api).await;
+    target
+}
+
+/// Creates the custom resource of the victims.
+async fn create_definition(api: &Api) {
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
     let version =
@@ -215,23 +221,22 @@ async fn start() -> Target {
         "spec": {"group": "hostile.example.com", "scope": "Namespaced", "versions": [version],
             "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}},
     });
-    target.create(DEFINITIONS, &definition, PATIENCE).await;
+    api.create(DEFINITIONS, &definition, PATIENCE).await;
     let served = "/apis/hostile.example.com/v1/things";
     let deadline = Instant::now() + PATIENCE;
-    while !target.get(served, PATIENCE).await.is_ok_and(|answer| answer.code == 200) {
+    while !api.get(served, PATIENCE).await.is_ok_and(|answer| answer.code == 200) {
         assert!(Instant::now() < deadline, "the custom resource is not served");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    target
 }
 
 /// Creates the victims that are missing, as after a sequence that changed them.
-async fn create_victims(target: &Target) {
+async fn create_victims(api: &Api) {
     for (victim, member) in [(&VICTIMS[0], "spec"), (&VICTIMS[1], "data")] {
         let object = format!(r#"{{{},"{member}":{{}}}}"#, victim.head).into_bytes();
         let (collection, _) = victim.path.rsplit_once('/').unwrap_or_default();
-        let _ = target.ask(Method::DELETE, victim.path, "application/json", Vec::new(), PATIENCE).await;
-        let created = target.ask(Method::POST, collection, "application/json", object, PATIENCE).await;
+        let _ = api.ask(Method::DELETE, victim.path, "application/json", Vec::new(), PATIENCE).await;
+        let created = api.ask(Method::POST, collection, "application/json", object, PATIENCE).await;
         assert!(created.as_ref().is_ok_and(|answer| answer.code == 201), "{created:?}");
     }
 }
@@ -251,7 +256,7 @@ async fn attack(target: &mut Target, random: &mut Random, limits: Limits) -> Res
         let size = body.len() as u64;
         let memory = target.process.memory().ok_or("the server has ended")?;
         target.process.forget_peak();
-        let answer = target.ask(Method::PATCH, &uri, media_type, body, limits.patience).await;
+        let answer = target.api.ask(Method::PATCH, &uri, media_type, body, limits.patience).await;
         let peak = target.process.memory_peak().unwrap_or_default().saturating_sub(memory);
         check(target, answer, limits)
             .await
@@ -261,7 +266,7 @@ async fn attack(target: &mut Target, random: &mut Random, limits: Limits) -> Res
             return Err(format!("{} MiB of memory for {media_type} of {size} bytes", peak >> 20));
         }
     }
-    let read = target.get(victim.path, limits.patience).await?;
+    let read = target.api.get(victim.path, limits.patience).await?;
     if read.code == 200 { Ok(worst) } else { Err(format!("the object is not readable: {}", read.shown())) }
 }
 
@@ -286,7 +291,7 @@ pub async fn run(limits: Limits) -> Report {
         }
         // Each sequence has its own seed, so that it can be repeated alone.
         let seed = limits.seed.wrapping_add(number);
-        create_victims(&target).await;
+        create_victims(&target.api).await;
         let name = format!("sequence {seed}");
         let result = attack(&mut target, &mut Random(seed), limits).await;
         if let Ok(memory) = result
@@ -301,4 +306,26 @@ pub async fn run(limits: Limits) -> Report {
         }
     }
     report
+}
+
+/// Creates the victims and sends sequences until the end time, without cost checks. Returns the number of
+/// responses, and of those that a panic or an internal error caused.
+///
+/// # Panics
+/// The victims cannot be created.
+pub async fn storm(api: Api, bytes: usize, seed: u64, until: Instant) -> (usize, usize) {
+    create_definition(&api).await;
+    create_victims(&api).await;
+    let mut random = Random(seed);
+    let mut counts = (0, 0);
+    while Instant::now() < until {
+        let victim = random.pick(&VICTIMS);
+        let media_type = *random.pick(victim.media_types);
+        let body = body(&mut random, victim, media_type, bytes);
+        let uri = format!("{}?dryRun=All&fieldManager=hostile", victim.path);
+        let Ok(answer) = api.ask(Method::PATCH, &uri, media_type, body, PATIENCE).await else { continue };
+        counts.0 += 1;
+        counts.1 += usize::from(answer.code == 500 && !answer.text.contains(TYPED_PATCH_ERROR));
+    }
+    counts
 }

@@ -79,7 +79,7 @@ impl World {
 
     /// Creates a good object in each collection that has none of the server's own.
     async fn create_good_objects(&self) {
-        let target = &self.target;
+        let api = &self.target.api;
         let hook = json!([{"name": "good.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
             "clientConfig": {"url": "https://127.0.0.1:1/"}}]);
         let names =
@@ -104,13 +104,13 @@ impl World {
                 _ => continue,
             };
             self.wait_until_served(path).await;
-            target.create(path, &object, PATIENCE).await;
+            api.create(path, &object, PATIENCE).await;
         }
     }
 
     async fn wait_until_served(&self, path: &str) {
         let deadline = Instant::now() + PATIENCE;
-        while !self.target.get(path, PATIENCE).await.is_ok_and(|answer| answer.code == 200) {
+        while !self.target.api.get(path, PATIENCE).await.is_ok_and(|answer| answer.code == 200) {
             assert!(Instant::now() < deadline, "{path} is not served");
             sleep(Duration::from_millis(50)).await;
         }
@@ -148,12 +148,12 @@ impl World {
         let patience = limits.patience;
         self.target.check_ready(patience).await?;
         for query in ["", "?limit=500", "?resourceVersion=0"] {
-            let list = self.target.get(&format!("{path}{query}"), patience).await?;
+            let list = self.target.api.get(&format!("{path}{query}"), patience).await?;
             if list.code != 200 {
                 return Err(format!("list{query}: {}", list.shown()));
             }
         }
-        let one = self.target.get(&format!("{path}/{good}"), patience).await?;
+        let one = self.target.api.get(&format!("{path}/{good}"), patience).await?;
         if one.code != 200 {
             return Err(format!("get of a good object: {}", one.shown()));
         }
@@ -163,20 +163,36 @@ impl World {
     /// Deletes the hostile element: as usual, and otherwise with the option for unreadable objects.
     async fn delete(&self, path: &str, patience: Duration) -> Result<(), String> {
         let uri = format!("{path}/{NAME}");
-        let usual = self.target.ask(Method::DELETE, &uri, "application/json", Vec::new(), patience).await?;
+        let usual =
+            self.target.api.ask(Method::DELETE, &uri, "application/json", Vec::new(), patience).await?;
         if matches!(usual.code, 200 | 202 | 404) {
             return Ok(());
         }
         let options = json!({"kind": "DeleteOptions", "apiVersion": "v1",
             "ignoreStoreReadErrorWithClusterBreakingPotential": true});
         let body = options.to_string().into_bytes();
-        let forced = self.target.ask(Method::DELETE, &uri, "application/json", body, patience).await?;
+        let forced = self.target.api.ask(Method::DELETE, &uri, "application/json", body, patience).await?;
         // A readable object that admission or validation protects is not the subject here.
         if matches!(forced.code, 200 | 202 | 404) || (usual.code != 500 && usual.code < 500) {
             return Ok(());
         }
         Err(format!("delete: {}; unsafe: {}", usual.shown(), forced.shown()))
     }
+}
+
+/// Returns hostile elements as pairs of key and value, `each` per collection.
+pub fn elements(seed: u64, each: usize) -> Vec<(String, Vec<u8>)> {
+    const GOOD: &[u8] =
+        br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"hostile","namespace":"default"}}"#;
+    let mut random = Random(seed);
+    let mut elements = Vec::new();
+    for (_, prefix) in COLLECTIONS {
+        for number in 0..each {
+            let (_, value) = mutate(GOOD, NAME, &mut random);
+            elements.push((format!("/registry/{prefix}{NAME}-{number}"), value));
+        }
+    }
+    elements
 }
 
 /// Returns a mutation of an element, with its description. Half of the mutations rename the object to match

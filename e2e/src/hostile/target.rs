@@ -19,8 +19,14 @@ const SHOWN_BYTES: usize = 300;
 /// A server with an administrator's client.
 pub struct Target {
     pub server: Server,
-    pub client: Client,
+    pub api: Api,
     pub process: Process,
+}
+
+/// Single requests of an administrator.
+#[derive(Clone)]
+pub struct Api {
+    pub client: Client,
 }
 
 /// A response.
@@ -53,10 +59,24 @@ impl Target {
     /// Its kubeconfig is unusable.
     pub async fn of(mut server: Server) -> Self {
         let process = Process(server.pid());
-        let client = server.client().await;
-        Target { server, client, process }
+        let api = Api { client: server.client().await };
+        Target { server, api, process }
     }
 
+    /// Checks that the process runs and is ready.
+    ///
+    /// # Errors
+    /// It ended, or is not ready.
+    pub async fn check_ready(&mut self, patience: Duration) -> Result<(), String> {
+        if !self.server.is_running() {
+            return Err("the server has ended".to_owned());
+        }
+        let ready = self.api.get("/readyz", patience).await?;
+        if ready.code == 200 { Ok(()) } else { Err(format!("not ready: {}", ready.shown())) }
+    }
+}
+
+impl Api {
     /// Sends a JSON body, or another content type.
     ///
     /// # Errors
@@ -94,18 +114,6 @@ impl Target {
         let answer = self.ask(Method::POST, uri, "application/json", body, patience).await;
         let answer = answer.expect("the server answers");
         assert_eq!(answer.code, 201, "{uri}: {}", answer.shown());
-    }
-
-    /// Checks that the process runs and is ready.
-    ///
-    /// # Errors
-    /// It ended, or is not ready.
-    pub async fn check_ready(&mut self, patience: Duration) -> Result<(), String> {
-        if !self.server.is_running() {
-            return Err("the server has ended".to_owned());
-        }
-        let ready = self.get("/readyz", patience).await?;
-        if ready.code == 200 { Ok(()) } else { Err(format!("not ready: {}", ready.shown())) }
     }
 }
 
