@@ -115,7 +115,8 @@ fn base64(bytes: &[u8]) -> String {
 
 async fn accept(listener: TcpListener, tls: TlsAcceptor, seed: Arc<AtomicU64>) {
     while let Ok((stream, _)) = listener.accept().await {
-        let (tls, seed) = (tls.clone(), seed.clone());
+        let tls = tls.clone();
+        let seed = seed.clone();
         tokio::spawn(async move {
             let Ok(stream) = tls.accept(stream).await else { return };
             // A client that closes early is expected.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::backend::{BODY_BYTES_MAX, Backend};
 use super::bodies::start_bounded;
-use super::report::{Limits, Report};
+use super::report::{Limits, Report, Violation};
 use super::target::{Answer, Api, Target};
 
 /// Largest rejection in bytes: foreign text is cut at 2 KiB per source, and escaping and repetition in message
@@ -119,7 +119,7 @@ fn definition(backend: &Backend) -> serde_json::Value {
                 "clientConfig": backend.client_config("/convert")}}}})
 }
 
-async fn send(api: &Api, call: Call, patience: Duration) -> Result<Answer, String> {
+async fn send(api: &Api, call: Call, patience: Duration) -> Result<Answer, Violation> {
     match call {
         Call::Admission(label) => {
             let object = json!({"metadata": {"name": "sent", "labels": {"hook": label}}, "data": {"a": "b"}});
@@ -132,23 +132,23 @@ async fn send(api: &Api, call: Call, patience: Duration) -> Result<Answer, Strin
 }
 
 /// Sends the request, and compares the response and its cost with the model. Returns the memory in bytes.
-async fn check(target: &mut Target, call: Call, limits: Limits) -> Result<u64, String> {
+async fn check(target: &mut Target, call: Call, limits: Limits) -> Result<u64, Violation> {
     let memory = target.process.memory().ok_or("the server has ended")?;
     target.process.forget_peak();
     let answer = send(&target.api, call, limits.patience).await;
     let peak = target.process.memory_peak().unwrap_or_default().saturating_sub(memory);
     target.check_ready(limits.patience).await?;
     if peak > MEMORY_MAX {
-        return Err(format!("{} MiB of memory", peak >> 20));
+        return Err(format!("{} MiB of memory", peak >> 20).into());
     }
     // The responses of an aggregated server pass through, with their codes, lengths and failures.
     let (Call::Admission(_) | Call::Converted(_)) = call else { return Ok(peak) };
     let answer = answer?;
     if answer.panicked() || (answer.code == 500 && !answer.text.contains("webhook")) {
-        return Err(answer.shown());
+        return Err(answer.shown().into());
     }
     if answer.code >= 400 && answer.bytes > STATUS_BYTES_MAX {
-        return Err(format!("a rejection of {} bytes: {}", answer.bytes, answer.shown()));
+        return Err(format!("a rejection of {} bytes: {}", answer.bytes, answer.shown()).into());
     }
     Ok(peak)
 }

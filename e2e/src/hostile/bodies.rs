@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use super::cases::{ATTACKS, Case, FORMS, Form, known, places};
 use super::process::Process;
 use super::random::Random;
-use super::report::{Finding, Limits, Report};
+use super::report::{Finding, Limits, Report, Violation};
 use super::{ANSWER_BASE, ANSWER_FACTOR, MEMORY_BASE, PROCESS_BYTES_MAX, STATUS_BYTES_MAX};
 use crate::Server;
 
@@ -62,7 +62,7 @@ pub async fn run(limits: Limits, wanted: impl Fn(&Case) -> bool, mut found: impl
         }
         report.requests += 1;
         let Err(what) = target.check_cost(&case, limits, &mut report).await else { continue };
-        let finding = Finding { case: case.to_string(), what };
+        let finding = Finding { case: case.to_string(), what: what.0 };
         found(&finding);
         report.findings.push(finding);
         target = Target::start().await;
@@ -144,7 +144,12 @@ impl Target {
     }
 
     /// Sends a body and compares its cost with the limits.
-    async fn check_cost(&mut self, case: &Case, limits: Limits, report: &mut Report) -> Result<(), String> {
+    async fn check_cost(
+        &mut self,
+        case: &Case,
+        limits: Limits,
+        report: &mut Report,
+    ) -> Result<(), Violation> {
         let cost = self.cost(case, limits.bytes, limits.patience).await?;
         if cost.memory > report.memory_worst.0 {
             report.memory_worst = (cost.memory, case.to_string());
@@ -154,27 +159,31 @@ impl Target {
         }
         let Cost { body, code, answer, memory, cpu_millis, panicked } = cost;
         if panicked || code == 500 || code == 504 {
-            return Err(format!("answered with {code}{}", if panicked { " after a panic" } else { "" }));
+            return Err(
+                format!("answered with {code}{}", if panicked { " after a panic" } else { "" }).into()
+            );
         }
         if memory > body * limits.memory_factor + MEMORY_BASE {
-            return Err(format!("{} MiB of memory for a body of {body} bytes", memory >> 20));
+            return Err(format!("{} MiB of memory for a body of {body} bytes", memory >> 20).into());
         }
         let allowed = if code >= 400 { STATUS_BYTES_MAX } else { ANSWER_FACTOR * body + ANSWER_BASE };
         if answer > allowed {
-            return Err(format!("{code} with an answer of {answer} bytes to a body of {body} bytes"));
+            return Err(format!("{code} with an answer of {answer} bytes to a body of {body} bytes").into());
         }
         if limits.cpu && cpu_millis > CPU_MILLIS_IGNORED {
             let half = self.cost(case, limits.bytes / 2, limits.patience).await?;
             let expected = half.cpu_millis * body / half.body.max(1);
             if cpu_millis * 2 > expected * CPU_RATIO_MAX {
                 let half = half.cpu_millis;
-                return Err(format!("{cpu_millis} ms for a body of {body} bytes, {half} ms for half of it"));
+                return Err(
+                    format!("{cpu_millis} ms for a body of {body} bytes, {half} ms for half of it").into()
+                );
             }
         }
         Ok(())
     }
 
-    async fn cost(&mut self, case: &Case, bytes: usize, patience: Duration) -> Result<Cost, String> {
+    async fn cost(&mut self, case: &Case, bytes: usize, patience: Duration) -> Result<Cost, Violation> {
         let body = case.body(if case.form.patches() { BASE } else { "hostile" }, bytes);
         let dead = || "the server has ended".to_owned();
         let size = body.len() as u64;
@@ -186,12 +195,14 @@ impl Target {
         let now = self.process.cpu_millis();
         let running = self.server.is_running();
         let (true, Some(peak), Some(now)) = (running, peak, now) else {
-            return Err(format!("the server ends after a body of {size} bytes"));
+            return Err(format!("the server ends after a body of {size} bytes").into());
         };
         let memory = peak.saturating_sub(memory);
         let cpu_millis = now.saturating_sub(cpu);
         let Ok(answered) = answered else {
-            return Err(format!("no answer in {patience:?}, {} MiB, {cpu_millis} ms so far", memory >> 20));
+            return Err(
+                format!("no answer in {patience:?}, {} MiB, {cpu_millis} ms so far", memory >> 20).into()
+            );
         };
         let (code, answer, panicked) = answered.map_err(|error| format!("no answer: {error}"))?;
         Ok(Cost { body: size, code, answer, memory, cpu_millis, panicked })
@@ -199,7 +210,7 @@ impl Target {
 }
 
 /// Returns the status code, the response length, and true if the response mentions a panic.
-pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<(u16, u64, bool), String> {
+pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<(u16, u64, bool), Violation> {
     let path = collection(case);
     let query = "dryRun=All&fieldManager=hostile";
     let (method, uri) = match case.form {
@@ -208,14 +219,14 @@ pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<
         _ => (Method::POST, format!("{path}?{query}")),
     };
     let request = Request::builder().method(method).uri(uri).header("content-type", case.form.media_type());
-    let request = request.body(Body::from(body)).map_err(|error| error.to_string())?;
-    let answer = client.send(request).await.map_err(|error| error.to_string())?;
+    let request = request.body(Body::from(body)).map_err(Violation::of)?;
+    let answer = client.send(request).await.map_err(Violation::of)?;
     let code = answer.status().as_u16();
     let mut body = answer.into_body();
     let mut bytes = 0;
     let mut panicked = false;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| error.to_string())?;
+        let frame = frame.map_err(Violation::of)?;
         let data = frame.data_ref().map_or(&[][..], |data| data);
         panicked |= code == 500 && bytes == 0 && String::from_utf8_lossy(data).contains("apiserver to panic");
         bytes += data.len() as u64;

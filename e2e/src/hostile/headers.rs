@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::bodies::start_bounded;
 use super::random::Random;
-use super::report::{Limits, Report};
+use super::report::{Limits, Report, Violation};
 use super::target::{Api, Target};
 
 /// Memory that a watch may retain for its request head, in bytes.
@@ -102,14 +102,14 @@ async fn growth(
     target: &Target,
     patience: Duration,
     request: impl Fn() -> Builder,
-) -> Result<(u64, u16), String> {
+) -> Result<(u64, u16), Violation> {
     sleep(SETTLE).await;
     let dead = || "the server has ended".to_owned();
     let before = target.process.memory().ok_or_else(dead)?;
     let mut open = Vec::new();
     let mut code = 0;
     for _ in 0..WATCHES {
-        let request = request().body(Body::empty()).map_err(|error| error.to_string())?;
+        let request = request().body(Body::empty()).map_err(Violation::of)?;
         let answer = timeout(patience, target.api.client.send(request)).await;
         let answer = answer.map_err(|_| format!("no response in {patience:?}"))?;
         // A rejected head can close its connection.
@@ -128,15 +128,15 @@ async fn check(
     bytes: usize,
     usual: u64,
     limits: Limits,
-) -> Result<u64, String> {
+) -> Result<u64, Violation> {
     let (grown, code) = growth(target, limits.patience, || request(place, bytes)).await?;
     target.check_ready(limits.patience).await?;
     if code >= 500 {
-        return Err(format!("answered with {code}"));
+        return Err(format!("answered with {code}").into());
     }
     let retained = grown.saturating_sub(usual + NOISE_BYTES) / WATCHES as u64;
     if retained > RETAINED_BYTES {
-        return Err(format!("{WATCHES} watches retain {} KiB each ({code})", retained >> 10));
+        return Err(format!("{WATCHES} watches retain {} KiB each ({code})", retained >> 10).into());
     }
     Ok(retained)
 }
@@ -174,7 +174,8 @@ pub async fn storm(api: Api, seed: u64, until: Instant) -> usize {
     let mut open = std::collections::VecDeque::new();
     let mut opened = 0;
     while Instant::now() < until {
-        let (place, bytes) = (*random.pick(&PLACES), *random.pick(&LENGTHS));
+        let place = *random.pick(&PLACES);
+        let bytes = *random.pick(&LENGTHS);
         let Ok(request) = request(place, bytes).body(Body::empty()) else { continue };
         let Ok(Ok(answer)) = timeout(SETTLE, api.client.send(request)).await else { continue };
         opened += usize::from(answer.status().is_success());

@@ -22,6 +22,35 @@ pub struct Limits {
     pub seed: u64,
 }
 
+/// Description of a violation of the model.
+#[derive(Debug)]
+pub struct Violation(pub String);
+
+impl Violation {
+    /// Describes a failed request.
+    pub fn of(error: impl fmt::Display) -> Self {
+        Violation(error.to_string())
+    }
+}
+
+impl From<String> for Violation {
+    fn from(what: String) -> Self {
+        Violation(what)
+    }
+}
+
+impl From<&str> for Violation {
+    fn from(what: &str) -> Self {
+        Violation(what.to_owned())
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// A case that violates the model.
 #[derive(Debug)]
 pub struct Finding {
@@ -51,9 +80,9 @@ pub struct Report {
 
 impl Report {
     /// Counts a case. Adds a finding unless it passed.
-    pub fn add(&mut self, case: &str, result: Result<(), String>) {
+    pub fn add(&mut self, case: &str, result: Result<(), Violation>) {
         self.requests += 1;
-        if let Err(what) = result {
+        if let Err(Violation(what)) = result {
             self.findings.push(Finding { case: case.to_owned(), what });
         }
     }

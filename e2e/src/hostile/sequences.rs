@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::MEMORY_BASE;
 use super::bodies::start_bounded;
 use super::random::Random;
-use super::report::{Limits, Report};
+use super::report::{Limits, Report, Violation};
 use super::target::{Answer, Api, Target};
 
 /// Maximum number of operations in a patch that upstream accepts.
@@ -128,7 +128,8 @@ impl Patch<'_> {
 
     /// The known attack: `move` of a subtree to its own bottom, and back.
     fn fold(&mut self) {
-        let (top, bottom) = (self.known(), self.known());
+        let top = self.known();
+        let bottom = self.known();
         let parent = format!("{bottom}/f");
         self.operation("move", &parent, &format!(r#","from":"{top}""#));
         self.operation("move", &top, &format!(r#","from":"{parent}""#));
@@ -242,7 +243,7 @@ async fn create_victims(api: &Api) {
 }
 
 /// Sends one sequence of requests to a victim.
-async fn attack(target: &mut Target, random: &mut Random, limits: Limits) -> Result<u64, String> {
+async fn attack(target: &mut Target, random: &mut Random, limits: Limits) -> Result<u64, Violation> {
     let victim = &VICTIMS[random.below(VICTIMS.len())];
     let mut worst = 0;
     for _ in 0..=random.below(REQUESTS_MAX) {
@@ -263,18 +264,26 @@ async fn attack(target: &mut Target, random: &mut Random, limits: Limits) -> Res
             .map_err(|what| format!("{media_type} of {size} bytes: {what}"))?;
         worst = worst.max(peak);
         if peak > (size + OBJECT_BYTES) * limits.memory_factor + MEMORY_BASE {
-            return Err(format!("{} MiB of memory for {media_type} of {size} bytes", peak >> 20));
+            return Err(format!("{} MiB of memory for {media_type} of {size} bytes", peak >> 20).into());
         }
     }
     let read = target.api.get(victim.path, limits.patience).await?;
-    if read.code == 200 { Ok(worst) } else { Err(format!("the object is not readable: {}", read.shown())) }
+    if read.code == 200 {
+        Ok(worst)
+    } else {
+        Err(format!("the object is not readable: {}", read.shown()).into())
+    }
 }
 
-async fn check(target: &mut Target, answer: Result<Answer, String>, limits: Limits) -> Result<(), String> {
+async fn check(
+    target: &mut Target,
+    answer: Result<Answer, Violation>,
+    limits: Limits,
+) -> Result<(), Violation> {
     target.check_ready(limits.patience).await?;
     let answer = answer?;
     let expected = answer.text.contains(TYPED_PATCH_ERROR);
-    if matches!(answer.code, 500 | 504) && !expected { Err(answer.shown()) } else { Ok(()) }
+    if matches!(answer.code, 500 | 504) && !expected { Err(answer.shown().into()) } else { Ok(()) }
 }
 
 /// Sends random sequences until the limits are reached.

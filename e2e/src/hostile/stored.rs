@@ -12,7 +12,7 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
 use super::random::Random;
-use super::report::{Limits, Report};
+use super::report::{Limits, Report, Violation};
 use super::target::Target;
 use crate::{Etcd, Server};
 
@@ -126,7 +126,7 @@ impl World {
     }
 
     /// Stores a hostile element beside the good ones, and checks the resource.
-    async fn attack(&mut self, number: usize, random: &mut Random, limits: Limits) -> Result<(), String> {
+    async fn attack(&mut self, number: usize, random: &mut Random, limits: Limits) -> Result<(), Violation> {
         let (path, prefix) = COLLECTIONS[number % COLLECTIONS.len()];
         let Some((key, value)) = self.element(prefix, random).await else { return Ok(()) };
         let good = key.rsplit('/').next().unwrap_or_default().to_owned();
@@ -141,27 +141,27 @@ impl World {
         let result = self.check(path, &good, limits).await;
         self.etcd.delete(hostile.as_str(), None).await.expect("etcd deletes it");
         sleep(DELIVERY).await;
-        result.map_err(|what| format!("{how} under {prefix}: {what}"))
+        result.map_err(|what| format!("{how} under {prefix}: {what}").into())
     }
 
-    async fn check(&mut self, path: &str, good: &str, limits: Limits) -> Result<(), String> {
+    async fn check(&mut self, path: &str, good: &str, limits: Limits) -> Result<(), Violation> {
         let patience = limits.patience;
         self.target.check_ready(patience).await?;
         for query in ["", "?limit=500", "?resourceVersion=0"] {
             let list = self.target.api.get(&format!("{path}{query}"), patience).await?;
             if list.code != 200 {
-                return Err(format!("list{query}: {}", list.shown()));
+                return Err(format!("list{query}: {}", list.shown()).into());
             }
         }
         let one = self.target.api.get(&format!("{path}/{good}"), patience).await?;
         if one.code != 200 {
-            return Err(format!("get of a good object: {}", one.shown()));
+            return Err(format!("get of a good object: {}", one.shown()).into());
         }
         self.delete(path, patience).await
     }
 
     /// Deletes the hostile element: as usual, and otherwise with the option for unreadable objects.
-    async fn delete(&self, path: &str, patience: Duration) -> Result<(), String> {
+    async fn delete(&self, path: &str, patience: Duration) -> Result<(), Violation> {
         let uri = format!("{path}/{NAME}");
         let usual =
             self.target.api.ask(Method::DELETE, &uri, "application/json", Vec::new(), patience).await?;
@@ -176,7 +176,7 @@ impl World {
         if matches!(forced.code, 200 | 202 | 404) || (usual.code != 500 && usual.code < 500) {
             return Ok(());
         }
-        Err(format!("delete: {}; unsafe: {}", usual.shown(), forced.shown()))
+        Err(format!("delete: {}; unsafe: {}", usual.shown(), forced.shown()).into())
     }
 }
 

@@ -9,6 +9,7 @@ use kube::client::Body;
 use tokio::time::timeout;
 
 use super::process::Process;
+use super::report::Violation;
 use crate::Server;
 
 /// Bytes of a response that are kept for messages.
@@ -67,12 +68,12 @@ impl Target {
     ///
     /// # Errors
     /// It ended, or is not ready.
-    pub async fn check_ready(&mut self, patience: Duration) -> Result<(), String> {
+    pub async fn check_ready(&mut self, patience: Duration) -> Result<(), Violation> {
         if !self.server.is_running() {
-            return Err("the server has ended".to_owned());
+            return Err("the server has ended".into());
         }
         let ready = self.api.get("/readyz", patience).await?;
-        if ready.code == 200 { Ok(()) } else { Err(format!("not ready: {}", ready.shown())) }
+        if ready.code == 200 { Ok(()) } else { Err(format!("not ready: {}", ready.shown()).into()) }
     }
 }
 
@@ -88,12 +89,12 @@ impl Api {
         media_type: &str,
         body: Vec<u8>,
         patience: Duration,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Violation> {
         let request = Request::builder().method(method).uri(uri).header("content-type", media_type);
-        let request = request.body(Body::from(body)).map_err(|error| error.to_string())?;
+        let request = request.body(Body::from(body)).map_err(Violation::of)?;
         match timeout(patience, answer(&self.client, request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(format!("no response in {patience:?}")),
+            Err(_) => Err(format!("no response in {patience:?}").into()),
         }
     }
 
@@ -101,7 +102,7 @@ impl Api {
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    pub async fn get(&self, uri: &str, patience: Duration) -> Result<Answer, String> {
+    pub async fn get(&self, uri: &str, patience: Duration) -> Result<Answer, Violation> {
         self.ask(Method::GET, uri, "application/json", Vec::new(), patience).await
     }
 
@@ -117,14 +118,14 @@ impl Api {
     }
 }
 
-async fn answer(client: &Client, request: Request<Body>) -> Result<Answer, String> {
-    let answer = client.send(request).await.map_err(|error| error.to_string())?;
+async fn answer(client: &Client, request: Request<Body>) -> Result<Answer, Violation> {
+    let answer = client.send(request).await.map_err(Violation::of)?;
     let code = answer.status().as_u16();
     let mut body = answer.into_body();
     let mut bytes = 0;
     let mut kept = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| error.to_string())?;
+        let frame = frame.map_err(Violation::of)?;
         let Some(data) = frame.data_ref() else { continue };
         bytes += data.len() as u64;
         kept.extend_from_slice(&data[..data.len().min(KEPT_BYTES - kept.len())]);

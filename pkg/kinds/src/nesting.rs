@@ -19,7 +19,7 @@ use fieldmanager::ApplyOptions;
 const WORKER_STACK_BYTES: usize = 8 << 20;
 
 /// Stack limit for walks over trees, in bytes.
-const STACK_BYTES: usize = 2 << 20;
+const STACK_BYTES: usize = 1 << 20;
 
 const KIND: &str = "CustomResourceDefinition";
 

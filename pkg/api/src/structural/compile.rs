@@ -33,24 +33,60 @@ pub fn literal(text: Option<&str>) -> Value {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
+/// The nodes of members and items. Building them apart from their parent, and from each other, keeps the stack
+/// of each level small.
+struct Below {
+    properties: Vec<(Box<str>, Node)>,
+    additional: Additional,
+    items: Option<Box<Node>>,
+}
+
+impl Below {
+    fn compile(schema: &Object, literals: Literals) -> Below {
+        let additional = match schema.get("additionalProperties") {
+            Some(Value::Bool(true)) => Additional::Any,
+            Some(Value::Bool(false)) => Additional::Forbidden,
+            Some(Value::Object(schema)) => Additional::Schema(boxed(schema, literals)),
+            _ => Additional::Unspecified,
+        };
+        Below {
+            properties: properties(schema, literals),
+            additional,
+            items: child(schema, "items").map(|items| boxed(items, literals)),
+        }
+    }
+}
+
+fn boxed(schema: &Object, literals: Literals) -> Box<Node> {
+    Box::new(Node::compile(schema, literals))
+}
+
+/// Compiles the declared members, in order.
+fn properties(schema: &Object, literals: Literals) -> Vec<(Box<str>, Node)> {
+    let mut properties = Vec::new();
+    for (name, schema) in child(schema, "properties").into_iter().flatten() {
+        if let Some(schema) = schema.as_object() {
+            properties.push((Box::from(name.as_str()), Node::compile(schema, literals)));
+        }
+    }
+    properties.sort_by(|(a, _): &(Box<str>, Node), (b, _)| a.cmp(b));
+    properties
+}
+
 impl Node {
     /// Compiles a schema. Keywords that structural schemas do not have are ignored. Decoders limit the depth
     /// of schemas.
     pub fn compile(schema: &Object, literals: Literals) -> Node {
-        let node = |schema: &Object| Node::compile(schema, literals);
-        let mut properties: Vec<(Box<str>, Node)> = child(schema, "properties")
-            .into_iter()
-            .flatten()
-            .filter_map(|(name, schema)| Some((Box::from(name.as_str()), node(schema.as_object()?))))
-            .collect();
-        properties.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let additional = match schema.get("additionalProperties") {
-            Some(Value::Bool(true)) => Additional::Any,
-            Some(Value::Bool(false)) => Additional::Forbidden,
-            Some(Value::Object(schema)) => Additional::Schema(Box::new(node(schema))),
-            _ => Additional::Unspecified,
-        };
-        let items = child(schema, "items").map(|items| Box::new(node(items)));
+        let below = Below::compile(schema, literals);
+        let mut node = Node::assemble(schema, literals, below);
+        if literals == Literals::Plain {
+            node.coerce_defaults(schema);
+        }
+        node
+    }
+
+    /// Builds the node of a schema from the nodes below it.
+    fn assemble(schema: &Object, literals: Literals, below: Below) -> Node {
         let list = match text(schema, "x-kubernetes-list-type") {
             "set" => List::Set,
             "map" => List::Map(texts(schema, "x-kubernetes-list-map-keys").map(Box::from).collect()),
@@ -59,9 +95,9 @@ impl Node {
         let default = schema.get("default").map(|text| literals.read(text)).filter(|value| !value.is_null());
         let embedded = flag(schema, "x-kubernetes-embedded-resource");
         let mut node = Node {
-            properties: properties.into(),
-            additional,
-            items,
+            properties: below.properties.into(),
+            additional: below.additional,
+            items: below.items,
             preserve: flag(schema, "x-kubernetes-preserve-unknown-fields"),
             embedded,
             nullable: flag(schema, "nullable"),
@@ -76,9 +112,6 @@ impl Node {
         });
         node.has_defaults |= defaults;
         node.has_structure |= structure;
-        if literals == Literals::Plain {
-            node.coerce_defaults(schema);
-        }
         node
     }
 

@@ -65,16 +65,28 @@ fn unrecognized_formats<'o>(definition: &'o Object, found: &mut dyn FnMut(&'o st
     }
 }
 
-/// Walks a schema in upstream's order. Decoders limit its depth.
+/// Walks a schema in upstream's order, which is parents before children.
 fn in_schema<'o>(schema: &'o Object, found: &mut dyn FnMut(&'o str)) {
-    let format = text(schema, "format");
-    if !format.is_empty() && !is_recognized(text(schema, "type"), format) {
-        found(format);
+    let mut remaining = vec![schema];
+    while let Some(schema) = remaining.pop() {
+        let format = text(schema, "format");
+        if !format.is_empty() && !is_recognized(text(schema, "type"), format) {
+            found(format);
+        }
+        let at = remaining.len();
+        remaining.extend(schemas_below(schema));
+        if let Some(below) = remaining.get_mut(at..) {
+            below.reverse();
+        }
     }
+}
+
+/// Iterates over the schemas in a schema. `items` is a schema or a list. Dependencies, and some members, may
+/// have other values.
+fn schemas_below(schema: &Object) -> impl Iterator<Item = &Object> {
     let one = |name| child(schema, name).into_iter();
     let map = |name| child(schema, name).into_iter().flat_map(Object::values).filter_map(Value::as_object);
-    // `items` is a schema or a list. Dependencies, and some members, may have other values.
-    let below = one("items")
+    one("items")
         .chain(children(schema, "items"))
         .chain(["allOf", "anyOf", "oneOf"].into_iter().flat_map(|name| children(schema, name)))
         .chain(one("not"))
@@ -83,8 +95,7 @@ fn in_schema<'o>(schema: &'o Object, found: &mut dyn FnMut(&'o str)) {
         .chain(map("patternProperties"))
         .chain(one("additionalItems"))
         .chain(map("definitions"))
-        .chain(map("dependencies"));
-    below.for_each(|schema| in_schema(schema, found));
+        .chain(map("dependencies"))
 }
 
 fn is_recognized(kind: &str, format: &str) -> bool {

@@ -45,7 +45,7 @@ pub(super) struct Branch<'t> {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Children<'t> {
-    Object(Members<'t>),
+    Object(Members<'t, Node<'t>>),
     List(List<Node<'t>>),
 }
 
@@ -192,9 +192,9 @@ impl<'t> Branch<'t> {
         let same = match (&mut self.children, &mut other.children) {
             (Children::Object(one), Children::Object(other)) => {
                 one.len() == other.len()
-                    && one.iter_mut().all(|(name, value)| {
-                        other.get_mut(name).is_some_and(|other| same(value, other))
-                    })
+                    && one
+                        .iter_mut()
+                        .all(|(name, value)| other.get_mut(name).is_some_and(|other| same(value, other)))
             }
             (Children::List(one), Children::List(other)) => {
                 one.len() == other.len()
@@ -207,7 +207,7 @@ impl<'t> Branch<'t> {
     }
 
     /// Applies the members of a merge patch to an object with at most `below` levels of children.
-    fn merge(&mut self, patch: Members<'t>, below: usize) -> Result<(), TooDeep> {
+    fn merge(&mut self, patch: Members<'t, Node<'t>>, below: usize) -> Result<(), TooDeep> {
         let Children::Object(members) = &mut self.children else { return Ok(()) };
         let mut height = 0;
         for (name, mut value) in patch {
@@ -298,7 +298,7 @@ impl<'t> Document<'t> {
     }
 }
 
-pub(super) fn members(text: &[u8]) -> Option<Members<'_>> {
+pub(super) fn members(text: &[u8]) -> Option<Members<'_, Node<'_>>> {
     let mut scan = Scanner::new(text);
     let mut members = Members::default();
     scan.value_start().ok()?;

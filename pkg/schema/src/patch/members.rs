@@ -4,30 +4,28 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::document::Node;
-
 /// From this number of members on, inserting into the vector would cost more than into a B-tree.
 const MANY: usize = 32;
 
 #[derive(Debug, Clone)]
-pub(super) enum Members<'t> {
-    Few(Vec<(Cow<'t, str>, Node<'t>)>),
-    Many(BTreeMap<Cow<'t, str>, Node<'t>>),
+pub(super) enum Members<'t, V> {
+    Few(Vec<(Cow<'t, str>, V)>),
+    Many(BTreeMap<Cow<'t, str>, V>),
 }
 
-impl Default for Members<'_> {
+impl<V> Default for Members<'_, V> {
     fn default() -> Self {
         Members::Few(Vec::new())
     }
 }
 
-impl PartialEq for Members<'_> {
+impl<V: PartialEq> PartialEq for Members<'_, V> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
     }
 }
 
-impl<'t> Members<'t> {
+impl<'t, V> Members<'t, V> {
     pub(super) fn len(&self) -> usize {
         match self {
             Members::Few(members) => members.len(),
@@ -39,7 +37,7 @@ impl<'t> Members<'t> {
         self.len() == 0
     }
 
-    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Node<'t>> {
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut V> {
         match self {
             Members::Few(members) => {
                 let at = find(members, name).ok()?;
@@ -50,7 +48,7 @@ impl<'t> Members<'t> {
     }
 
     /// Sets a member; the last duplicate wins.
-    pub(super) fn insert(&mut self, name: Cow<'t, str>, value: Node<'t>) {
+    pub(super) fn insert(&mut self, name: Cow<'t, str>, value: V) {
         match self {
             Members::Few(members) => match find(members, &name) {
                 Ok(at) => {
@@ -71,7 +69,7 @@ impl<'t> Members<'t> {
         }
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Option<Node<'t>> {
+    pub(super) fn remove(&mut self, name: &str) -> Option<V> {
         match self {
             Members::Few(members) => {
                 let at = find(members, name).ok()?;
@@ -82,14 +80,14 @@ impl<'t> Members<'t> {
     }
 
     /// Keeps the members whose value satisfies `keep`.
-    pub(super) fn retain(&mut self, keep: impl Fn(&Node<'t>) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl Fn(&V) -> bool) {
         match self {
             Members::Few(members) => members.retain(|(_, value)| keep(value)),
             Members::Many(members) => members.retain(|_, value| keep(value)),
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Node<'t>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &V)> {
         let (few, many) = match self {
             Members::Few(members) => (Some(members), None),
             Members::Many(members) => (None, Some(members)),
@@ -98,7 +96,7 @@ impl<'t> Members<'t> {
         few.chain(many.into_iter().flatten().map(|(name, value)| (name.as_ref(), value)))
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&str, &mut Node<'t>)> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&str, &mut V)> {
         let (few, many) = match self {
             Members::Few(members) => (Some(members), None),
             Members::Many(members) => (None, Some(members)),
@@ -108,8 +106,8 @@ impl<'t> Members<'t> {
     }
 }
 
-impl<'t> IntoIterator for Members<'t> {
-    type Item = (Cow<'t, str>, Node<'t>);
+impl<'t, V> IntoIterator for Members<'t, V> {
+    type Item = (Cow<'t, str>, V);
     type IntoIter = std::vec::IntoIter<Self::Item>;
 
     fn into_iter(self) -> Self::IntoIter {
@@ -132,7 +130,7 @@ mod tests {
     fn members_are_sorted_in_both_forms() {
         let mut members = Members::default();
         for number in (0..MANY * 2).rev() {
-            members.insert(format!("{number:03}").into(), Node::new(b"1"));
+            members.insert(format!("{number:03}").into(), 1);
             assert!(members.iter().is_sorted_by_key(|(name, _)| name), "{number}");
         }
         assert_eq!(members.len(), MANY * 2);
@@ -142,12 +140,12 @@ mod tests {
     fn last_duplicate_wins_in_both_forms() {
         for others in [0, MANY * 2] {
             let mut members = Members::default();
-            members.insert("name".into(), Node::new(b"1"));
+            members.insert("name".into(), 1);
             for number in 0..others {
-                members.insert(number.to_string().into(), Node::Null);
+                members.insert(number.to_string().into(), 0);
             }
-            members.insert("name".into(), Node::new(b"2"));
-            assert_eq!(members.get_mut("name"), Some(&mut Node::new(b"2")));
+            members.insert("name".into(), 2);
+            assert_eq!(members.get_mut("name"), Some(&mut 2));
             assert_eq!(members.len(), others + 1);
         }
     }
@@ -157,9 +155,9 @@ mod tests {
         for count in [1, MANY * 2] {
             let mut members = Members::default();
             for number in 0..count {
-                members.insert(number.to_string().into(), Node::Null);
+                members.insert(number.to_string().into(), 0);
             }
-            assert_eq!(members.remove("0"), Some(Node::Null));
+            assert_eq!(members.remove("0"), Some(0));
             assert_eq!((members.remove("0"), members.len()), (None, count - 1));
         }
     }

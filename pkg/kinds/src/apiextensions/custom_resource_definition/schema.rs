@@ -147,7 +147,8 @@ enum NoDefault<'p> {
     TopLevel(&'p str),
 }
 
-/// Validates a schema and its inner schemas.
+/// Validates a schema and its inner schemas. The inner ones are validated by functions of their own, so that a
+/// level takes little stack.
 fn node(
     path: &Path<'_>,
     schema: &Object,
@@ -158,55 +159,106 @@ fn node(
 ) {
     let before = errors.len();
     unsupported(path, schema, context, rules, errors);
-    if flag(schema, "uniqueItems") {
-        let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-        errors.push(Error::forbidden(&path.child("uniqueItems"), detail));
-    }
+    unique_items(path, schema, errors);
     let scope = context.scope.map(|scope| scope.inside(schema));
     let inner = SchemaContext { root: false, scope, ..context };
-    let own = properties(schema);
-    if let Some(additional) = schema.get("additionalProperties").filter(|value| !value.is_null()) {
-        let path = path.child("additionalProperties");
-        if own.count() > 0 && additional != &Value::Bool(true) {
-            let detail = "additionalProperties and properties are mutual exclusive";
-            errors.push(Error::forbidden(&path, detail));
-        }
-        if let Some(schema) = additional.as_object() {
-            let no_default = inner.inside_metadata.then_some(NoDefault::MapInMetadata).or(inner.no_default);
-            node(&path, schema, SchemaContext { no_default, ..inner }, rules, compiler, errors);
-        }
-    }
-    for (name, property) in properties(schema) {
-        let mut inner = inner;
-        let is_meta = matches!(name, "metadata" | "kind" | "apiVersion");
-        if is_meta && (context.root || flag(schema, "x-kubernetes-embedded-resource")) {
-            inner.inside_metadata = true;
-        }
-        if is_meta && context.root {
-            inner.no_default = Some(NoDefault::TopLevel(name));
-        }
-        node(&path.child("properties").key(name), property, inner, rules, compiler, errors);
-    }
+    additional(path, schema, inner, rules, compiler, errors);
+    members(path, schema, context.root, inner, rules, compiler, errors);
     // Rules below these keywords do not apply to the value.
     let junctor = SchemaContext { scope: None, ..inner };
     if let Some(not) = child(schema, "not") {
         node(&path.child("not"), not, junctor, rules, compiler, errors);
     }
+    alternatives(path, schema, junctor, rules, compiler, errors);
+    named(path, schema, "definitions", junctor, rules, compiler, errors);
+    items(path, schema, SchemaContext { scope: context.scope, ..inner }, rules, compiler, errors);
+    named(path, schema, "dependencies", junctor, rules, compiler, errors);
+    extensions::validate(path, schema, rules, errors);
+    if let Some(scope) = context.scope.filter(|_| errors.len() == before) {
+        compiler.compile(path, schema, scope);
+    }
+}
+
+fn unique_items(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
+    if flag(schema, "uniqueItems") {
+        let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+        errors.push(Error::forbidden(&path.child("uniqueItems"), detail));
+    }
+}
+
+/// Validates the schema of additional members.
+fn additional(
+    path: &Path<'_>,
+    schema: &Object,
+    inner: SchemaContext<'_>,
+    rules: &ValidationRules<'_>,
+    compiler: &mut Compiler<'_>,
+    errors: &mut ErrorList,
+) {
+    let Some(additional) = schema.get("additionalProperties").filter(|value| !value.is_null()) else {
+        return;
+    };
+    let path = path.child("additionalProperties");
+    if properties(schema).count() > 0 && additional != &Value::Bool(true) {
+        let detail = "additionalProperties and properties are mutual exclusive";
+        errors.push(Error::forbidden(&path, detail));
+    }
+    if let Some(schema) = additional.as_object() {
+        let no_default = inner.inside_metadata.then_some(NoDefault::MapInMetadata).or(inner.no_default);
+        node(&path, schema, SchemaContext { no_default, ..inner }, rules, compiler, errors);
+    }
+}
+
+/// Validates the schemas of the declared members. `root`: the schema is that of the object.
+fn members(
+    path: &Path<'_>,
+    schema: &Object,
+    root: bool,
+    inner: SchemaContext<'_>,
+    rules: &ValidationRules<'_>,
+    compiler: &mut Compiler<'_>,
+    errors: &mut ErrorList,
+) {
+    for (name, property) in properties(schema) {
+        let mut inner = inner;
+        let is_meta = matches!(name, "metadata" | "kind" | "apiVersion");
+        if is_meta && (root || flag(schema, "x-kubernetes-embedded-resource")) {
+            inner.inside_metadata = true;
+        }
+        if is_meta && root {
+            inner.no_default = Some(NoDefault::TopLevel(name));
+        }
+        node(&path.child("properties").key(name), property, inner, rules, compiler, errors);
+    }
+}
+
+fn alternatives(
+    path: &Path<'_>,
+    schema: &Object,
+    junctor: SchemaContext<'_>,
+    rules: &ValidationRules<'_>,
+    compiler: &mut Compiler<'_>,
+    errors: &mut ErrorList,
+) {
     for member in ["allOf", "oneOf", "anyOf"] {
         for (index, each) in schemas(schema, member).enumerate() {
             node(&path.child(member).index(index), each, junctor, rules, compiler, errors);
         }
     }
-    for (name, each) in map_entries(schema, "definitions") {
-        node(&path.child("definitions").key(name), each, junctor, rules, compiler, errors);
-    }
-    items(path, schema, SchemaContext { scope: context.scope, ..inner }, rules, compiler, errors);
-    for (name, each) in map_entries(schema, "dependencies") {
-        node(&path.child("dependencies").key(name), each, junctor, rules, compiler, errors);
-    }
-    extensions::validate(path, schema, rules, errors);
-    if let Some(scope) = context.scope.filter(|_| errors.len() == before) {
-        compiler.compile(path, schema, scope);
+}
+
+/// Validates the schemas in a map.
+fn named(
+    path: &Path<'_>,
+    schema: &Object,
+    member: &'static str,
+    junctor: SchemaContext<'_>,
+    rules: &ValidationRules<'_>,
+    compiler: &mut Compiler<'_>,
+    errors: &mut ErrorList,
+) {
+    for (name, each) in map_entries(schema, member) {
+        node(&path.child(member).key(name), each, junctor, rules, compiler, errors);
     }
 }
 

@@ -49,7 +49,10 @@ fn value(path: &Path<'_>, schema: &Object, skip_any: bool, skip_first_any: bool,
     if let Some(not) = child(schema, "not") {
         nested(&path.child("not"), not, false, errors);
     }
-    let pattern = text(schema, "pattern");
+    pattern(path, text(schema, "pattern"), errors);
+}
+
+fn pattern(path: &Path<'_>, pattern: &str, errors: &mut ErrorList) {
     if let Err(reason) = cel::ext::regex::check(pattern) {
         let detail = format!("must be a valid regular expression, but isn't: {reason}");
         errors.push(Error::invalid(&path.child("pattern"), pattern, detail));
@@ -65,6 +68,11 @@ fn nested(path: &Path<'_>, schema: &Object, skip_any: bool, errors: &mut ErrorLi
     for (name, field) in properties(schema) {
         nested(&path.child("properties").key(name), field, false, errors);
     }
+    structure(path, schema, errors);
+}
+
+/// Rejects members that describe structure instead of restricting a value.
+fn structure(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
     for (member, detail) in STRUCTURE {
         // `false` is equivalent to an absent member.
         let denied = member == "additionalProperties" && schema.get(member) == Some(&Value::Bool(false));
