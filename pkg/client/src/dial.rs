@@ -34,7 +34,7 @@ impl Address {
     /// # Errors
     /// The parts do not make a URI.
     pub fn uri(&self, path: &str) -> Result<Uri, crate::Error> {
-        Uri::try_from(format!("https://{self}{path}")).map_err(|error| Error::Connect(error.to_string()))
+        Uri::try_from(format!("https://{self}{path}")).map_err(|error| Error::connect(error.to_string()))
     }
 }
 
@@ -97,7 +97,7 @@ pub async fn addresses(host: &str) -> Result<Vec<IpAddr>, Error> {
 /// The error of the first address, in the words of Go's `net`.
 pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
     let Address { host, port } = address;
-    let found = lookup(host, *port).await.map_err(|error| Error::Connect(format!("dial tcp: {error}")))?;
+    let found = lookup(host, *port).await.map_err(|error| Error::connect(format!("dial tcp: {error}")))?;
     let mut first = None;
     for address in found {
         match timeout(CONNECT_MAX, TcpStream::connect(address)).await {
@@ -111,7 +111,7 @@ pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
             Err(_) => first.get_or_insert(format!("dial tcp {address}: i/o timeout")),
         };
     }
-    Err(Error::Connect(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host"))))
+    Err(Error::connect(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host"))))
 }
 
 /// Sets socket options. Failures are only logged, because they are optimizations.
@@ -128,8 +128,8 @@ async fn lookup(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
     let found = timeout(CONNECT_MAX, lookup_host((host, port))).await;
     match found {
         Ok(Ok(found)) => Ok(found.collect()),
-        Ok(Err(_)) => Err(Error::Connect(format!("lookup {host}: no such host"))),
-        Err(_) => Err(Error::Connect(format!("lookup {host}: i/o timeout"))),
+        Ok(Err(_)) => Err(Error::connect(format!("lookup {host}: no such host"))),
+        Err(_) => Err(Error::connect(format!("lookup {host}: i/o timeout"))),
     }
 }
 

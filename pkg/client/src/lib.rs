@@ -22,7 +22,7 @@ mod testing;
 mod tls;
 pub mod webhook;
 
-pub use call::Limits;
+pub use call::{Limits, failure_text};
 pub use client::{Basic, Body, BoxError, Client, Options, full};
 pub use connect::TlsClient;
 pub use dial::{Address, Dial, DialFuture, DialPath, Dialer, Io, Route, addresses, go_io_error_text, tcp};

@@ -89,7 +89,7 @@ impl Webhook {
                 (url, Some(to_service(namespace, name, &dialers.services)))
             }
         };
-        let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
+        let url: Uri = url.parse().map_err(|error| Error::http(format!("parse \"{url}\": {error}")))?;
         // Calls to this server itself need no proxy.
         let dialer = match (&expected, address) {
             (Some(_), _) => None,

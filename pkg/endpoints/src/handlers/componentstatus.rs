@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use futures::future::join_all;
@@ -97,8 +98,8 @@ async fn fetch(call: &RequestScope<'_>, url: &Url) -> Result<(bool, String), Net
     if !(200..400).contains(&code) {
         return Ok((false, format!("HTTP probe failed with statuscode: {code}")));
     }
-    let body = super::connect::text(answer.into_body()).await;
-    Ok((true, body.map_err(|error| NetworkError::Exchange(error.to_string()))?))
+    let body = client::failure_text(answer.into_body()).await;
+    Ok((true, body.map_err(|error| NetworkError::Exchange(ForeignText::displayed(error)))?.into()))
 }
 
 fn object(kind: &str, name: &str, health: Health) -> Object {

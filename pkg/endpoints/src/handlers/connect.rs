@@ -23,7 +23,7 @@ use crate::proxy::{self, ProxyRequest, Trust};
 use crate::routing::dispatch::Response;
 use crate::scope::RequestScope;
 use location::{Kubelet, ProxyName};
-pub(super) use log::{log, text};
+pub(super) use log::log;
 
 /// Connects to the backend.
 ///

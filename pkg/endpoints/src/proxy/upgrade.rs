@@ -33,7 +33,7 @@ pub(crate) async fn upgrade(
     headers::add_host(&mut head, parts, url);
     headers::add_forwarded_for(&mut head, peer.map(|peer| peer.ip()));
     let failed = |error| match error {
-        NetworkError::Exchange(error) => Status::unmapped(error),
+        NetworkError::Exchange(error) => Status::unmapped(error.as_str()),
         error => Status::unmapped(format!("error dialing backend: {error}")),
     };
     let request = headers::request(&parts.method, url, head, body);
