@@ -20,7 +20,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
 
 use crate::connect::Connector;
-use crate::dial::{Dialer, Route};
+use crate::dial::{AddressCheck, Dialer, Route};
 use crate::error::Error;
 use crate::exec::{ExecMetrics, ExecPlugin, PluginCredentials};
 use crate::impersonate::Impersonate;
@@ -72,6 +72,9 @@ pub struct Options {
     pub route: Option<Route>,
     /// Dialer that replaces direct connections, such as a proxy.
     pub dialer: Option<Dialer>,
+    /// Restricts the addresses to connect to. Names are resolved here, all their addresses are checked, and the
+    /// connection leads to one of them; a dialer gets the address in place of the name.
+    pub permits_address: Option<AddressCheck>,
 }
 
 /// Basic credentials, encoded for `Authorization`.
@@ -137,6 +140,7 @@ impl ClientState {
             server_name: options.tls.server_name.clone(),
             route: options.route.clone(),
             dialer: options.dialer.clone(),
+            permits_address: options.permits_address,
         };
         if !options.tls.http1_only {
             config.alpn_protocols.insert(0, b"h2".to_vec());

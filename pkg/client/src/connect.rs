@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-use crate::dial::{Address, Dialer, Io, Route, tcp};
+use crate::dial::{Address, AddressCheck, Dialer, Io, Route, permitted, tcp, tcp_permitted};
 use crate::error::Error;
 use crate::tls::{Tls, explain};
 
@@ -35,6 +35,8 @@ pub(crate) struct Connector {
     pub(crate) route: Option<Route>,
     /// Dialer that replaces direct connections.
     pub(crate) dialer: Option<Dialer>,
+    /// Restricts the addresses to connect to.
+    pub(crate) permits_address: Option<AddressCheck>,
 }
 
 impl Connector {
@@ -55,9 +57,15 @@ impl Connector {
             Some(route) => route(host, port).map_err(|error| Error::connect(error.to_string()))?,
             None => Address { host: host.to_owned(), port },
         };
-        let connected = match &self.dialer {
-            Some(dialer) => self.with_stream(dialer.dial(&address).await, tls.then_some(host)).await,
-            None => self.with_stream(tcp(&address).await, tls.then_some(host)).await,
+        let name = tls.then_some(host);
+        let connected = match (&self.dialer, self.permits_address) {
+            (None, None) => self.with_stream(tcp(&address).await, name).await,
+            (None, Some(permits)) => self.with_stream(tcp_permitted(&address, permits).await, name).await,
+            (Some(dialer), None) => self.with_stream(dialer.dial(&address).await, name).await,
+            (Some(dialer), Some(permits)) => {
+                let address = permitted(&address, permits).await?;
+                self.with_stream(dialer.dial(&address).await, name).await
+            }
         };
         connected.map_err(|error| Error::connect(error.to_string()))
     }

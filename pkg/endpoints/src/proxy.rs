@@ -30,7 +30,7 @@ pub use error::{NetworkError, UrlError};
 pub(crate) use headers::{end_to_end, is_upgrade};
 pub use log_metrics::LogMetrics;
 pub use single_client::SingleClient;
-pub use trust::Trust;
+pub use trust::{Trust, is_global};
 pub(crate) use upgrade::upgrade;
 use url::Url;
 
@@ -111,7 +111,7 @@ pub(crate) async fn proxy_request(
     };
     let request =
         headers::request(&parts.method, &url, head, incoming.body).map_err(|error| unreachable(&error))?;
-    let answer = network.send(url.trust(), request).await.map_err(|error| unreachable(&error))?;
+    let answer = network.send(url.trust, request).await.map_err(|error| unreachable(&error))?;
     let (mut head, body) = answer.into_parts();
     head.headers = headers::end_to_end(&head.headers);
     headers::remove_cors(&mut head.headers);

@@ -75,7 +75,8 @@ async fn status(call: &RequestScope<'_>, name: &str) -> Object {
 /// Checks a component on this machine. Its certificate is not verified, because the response has no effect.
 async fn local(call: &RequestScope<'_>, port: &str) -> Health {
     let url = Url {
-        tls: Some(Trust::AnyServer),
+        tls: true,
+        trust: Trust::AnyServer,
         host: "127.0.0.1".to_owned(),
         port: port.to_owned(),
         path: "/healthz".to_owned(),
@@ -93,7 +94,7 @@ async fn local(call: &RequestScope<'_>, port: &str) -> Health {
 async fn fetch(call: &RequestScope<'_>, url: &Url) -> Result<(bool, String), NetworkError> {
     let mut request = http::Request::new(response::full(bytes::Bytes::new()));
     *request.uri_mut() = url.uri().map_err(NetworkError::Url)?;
-    let answer = call.api.backends.network.send(url.trust(), request).await?;
+    let answer = call.api.backends.network.send(url.trust, request).await?;
     let code = answer.status().as_u16();
     if !(200..400).contains(&code) {
         return Ok((false, format!("HTTP probe failed with statuscode: {code}")));

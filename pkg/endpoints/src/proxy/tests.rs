@@ -23,7 +23,7 @@ fn backend(path: &str) -> Url {
     let host = "10.0.0.1".to_owned();
     let port = "80".to_owned();
     let path = path.to_owned();
-    Url { tls: None, host, port, path, query: String::new() }
+    Url { tls: false, trust: Trust::AnyServer, host, port, path, query: String::new() }
 }
 
 async fn pass(

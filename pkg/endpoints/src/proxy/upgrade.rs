@@ -38,7 +38,7 @@ pub(crate) async fn upgrade(
     };
     let request = headers::request(&parts.method, url, head, body);
     let request = request.map_err(|error| failed(NetworkError::Url(error)))?;
-    let mut answer = network.send_dedicated(url.trust(), request).await.map_err(failed)?;
+    let mut answer = network.send_dedicated(url.trust, request).await.map_err(failed)?;
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
         let backend = hyper::upgrade::on(&mut answer);

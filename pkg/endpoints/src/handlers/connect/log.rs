@@ -53,7 +53,7 @@ async fn fetch_log(call: &RequestScope<'_>, url: &Url) -> Result<Response, Box<S
     *request.uri_mut() = url.uri().map_err(|error| failed(&error))?;
     request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
     let network = call.api.backends.network.as_ref();
-    let answer = network.send(url.trust(), request).await;
+    let answer = network.send(url.trust, request).await;
     let answer = answer.map_err(|error| {
         call.api.backends.logs.failed(&error.to_string());
         failed(&error)
