@@ -67,7 +67,7 @@ pub(super) fn context(
         body: BodyLength::default(),
     };
     let garbled = check_query(&context);
-    let rejection = rejection.or(garbled).or(late);
+    let rejection = rejection.or_else(|| check_length(&parts.headers)).or(garbled).or(late);
     ContextOutcome { context, rejection }
 }
 
@@ -76,6 +76,13 @@ pub(super) fn context(
 fn check_query(context: &RequestContext) -> Option<Rejection> {
     let flaw = context.query.error().filter(|_| is_mutating(&context.info))?;
     Some(Box::new(Status::bad_request(flaw.to_string())).into())
+}
+
+/// Rejects a request of ambiguous length. The reader of HTTP/1.1 heads has done so already; HTTP/2 delimits bodies by
+/// frames, but a backend behind the proxy may not.
+fn check_length(headers: &HeaderMap) -> Option<Rejection> {
+    let error = endpoints::header::content_length(headers).err()?;
+    Some(Box::new(Status::bad_request(error.to_string())).into())
 }
 
 fn info(parts: &Parts, query: &Query) -> Result<RequestInfo, Rejection> {
@@ -164,6 +171,20 @@ mod tests {
     }
 
     #[test]
+    fn ambiguous_length_is_rejected() {
+        let check = |headers: &[&str], expected: bool| {
+            let parts = request("POST", "/api/v1/pods", headers).into_parts().0;
+            let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http2, None);
+            let read = context(&parts, &peer, Instant::now(), Duration::from_secs(60), &env());
+            assert_eq!(read.rejection.is_some(), expected, "{headers:?}");
+        };
+        check(&["content-length: 5"], false);
+        check(&["content-length: 5", "content-length: 5"], false);
+        check(&["content-length: 5", "content-length: 6"], true);
+        check(&["content-length: 5, 5"], true);
+    }
+
+    #[test]
     fn forwarded_addresses_keep_order() {
         let check = |headers: &[&str], expected: &[&str]| {
             let got: Vec<String> =
@@ -172,10 +193,10 @@ mod tests {
         };
         check(&[], &["192.0.2.1"]);
         check(&["X-Forwarded-For: 10.0.0.1, nonsense ,::1"], &["10.0.0.1", "::1", "192.0.2.1"]);
+        let forged = format!("X-Forwarded-For: {}10.0.0.1", "::,".repeat(1000));
+        let expected = [&["::"; 30][..], &["10.0.0.1", "192.0.2.1"]].concat();
+        check(&[&forged], &expected);
         check(&["X-Forwarded-For: 10.0.0.1", "X-Real-Ip: 10.0.0.1"], &["10.0.0.1", "192.0.2.1"]);
         check(&["X-Forwarded-For: 10.0.0.1", "X-Real-Ip: 10.0.0.2"], &["10.0.0.1", "10.0.0.2", "192.0.2.1"]);
     }
 }
-        let forged = format!("X-Forwarded-For: {}10.0.0.1", "::,".repeat(1000));
-        let expected = [&["::"; 30][..], &["10.0.0.1", "192.0.2.1"]].concat();
-        check(&[&forged], &expected);
