@@ -8,6 +8,7 @@ mod arithmetic;
 mod cycles;
 mod edges;
 mod exceptions;
+mod foreign;
 mod functions;
 mod gates;
 mod licenses;
@@ -41,7 +42,7 @@ struct Check {
     findings: fn(&Tree) -> Vec<String>,
 }
 
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     Check {
         name: "edges",
         rule: "Edges between crates are a table in xtask/src/tidy/edges.rs, after ARCHITECTURE.md",
@@ -80,6 +81,11 @@ const CHECKS: [Check; 16] = [
         name: "sources",
         rule: "A source file has a header, and lies where its module is",
         findings: |tree| rust(tree).iter().flat_map(|(path, text)| sources::findings(path, text)).collect(),
+    },
+    Check {
+        name: "foreign text",
+        rule: "Text of other programs is bounded (apimachinery::foreign_text)",
+        findings: |tree| foreign::findings(&matching(tree, receives_foreign_text)),
     },
     Check {
         name: "members",
@@ -210,6 +216,12 @@ fn manifests(tree: &Tree) -> Vec<String> {
     let alone = |path: &str| path == "Cargo.toml" || path.contains("/fuzz/") || path.starts_with("clients/");
     let manifests = matching(tree, |path| path.ends_with("Cargo.toml") && !alone(path));
     manifests.iter().flat_map(|(path, text)| manifests::findings(path, text)).collect()
+}
+
+/// True for sources of the server, without its tests.
+fn receives_foreign_text(path: &str) -> bool {
+    let tests = path.contains("test") || path.contains("/benches/") || path.contains("/fuzz/");
+    path.starts_with("pkg/") && path.ends_with(".rs") && !tests
 }
 
 fn members(tree: &Tree) -> Vec<String> {

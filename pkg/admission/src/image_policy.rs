@@ -11,6 +11,7 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::lru::Lru;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
@@ -36,7 +37,7 @@ pub enum ImageReviewError {
     #[error("{0}")]
     Call(String),
     /// The response cannot be decoded.
-    #[error(transparent)]
+    #[error("{}", ForeignText::displayed(.0))]
     Decode(#[from] schema::json::Error),
     /// The response is of another kind.
     #[error("{0}")]
@@ -132,7 +133,7 @@ impl Plugin for ImagePolicyWebhook {
             Err(error) => return Err(a.forbidden(error)),
         };
         for (key, value) in &judgement.annotations {
-            notes.annotate(format!("{AUDIT_PREFIX}{key}"), value.as_str(), Level::Metadata);
+            notes.annotate(format!("{AUDIT_PREFIX}{key}"), value.clone(), Level::Metadata);
         }
         match (judgement.allowed, judgement.reason.as_str()) {
             (true, _) => Ok(()),

@@ -1,6 +1,7 @@
 //! Side results of plugins: warnings, audit annotations and reinvocation state.
 
-use api::tree::child;
+use api::tree::{child, pairs};
+use apimachinery::foreign_text::{ForeignText, ForeignTextBudget};
 use jsontree::Value;
 use schema::object::Object;
 
@@ -130,9 +131,36 @@ impl AdmissionNotes {
     }
 }
 
+/// Returns the `auditAnnotations` of a webhook's response within the limit of foreign text. A key that would be cut is left
+/// out, with all that follow.
+pub(crate) fn audit_annotations(response: &Object) -> Vec<(ForeignText, ForeignText)> {
+    let mut budget = ForeignTextBudget::default();
+    let mut annotations = Vec::new();
+    for (key, value) in pairs(response, "auditAnnotations") {
+        let taken = budget.take(key);
+        if taken != *key || budget.is_spent() {
+            break;
+        }
+        annotations.push((taken, budget.take(value)));
+    }
+    annotations
+}
+
 #[cfg(test)]
 mod tests {
+    use jsontree::json;
+
     use super::*;
+
+    #[test]
+    fn audit_annotations_share_one_budget() {
+        let page = "x".repeat(1 << 20);
+        let response = json!({"auditAnnotations": {"a": "1", "b": page, "c": "3"}});
+        let kept = audit_annotations(response.as_object().unwrap());
+        assert_eq!(kept.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        let bytes: usize = kept.iter().map(|(_, value)| value.as_str().len()).sum();
+        assert_eq!(bytes, 2046);
+    }
 
     #[test]
     fn the_first_annotation_under_a_key_counts() {

@@ -1,5 +1,6 @@
 //! Errors of requests to API servers behind APIServices.
 
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::status::Status;
 use endpoints::aggregated::HeaderError;
 use endpoints::openapi::DocumentError;
@@ -34,10 +35,10 @@ pub enum Error {
         status: StatusCode,
     },
     /// A document of the server is invalid.
-    #[error(transparent)]
+    #[error("{}", ForeignText::displayed(.0))]
     Json(#[from] schema::json::Error),
     /// An OpenAPI 2.0 document of the server is invalid.
-    #[error(transparent)]
+    #[error("{}", ForeignText::displayed(.0))]
     Document(#[from] DocumentError),
     /// A document could not be read, because the server stops.
     #[error(transparent)]

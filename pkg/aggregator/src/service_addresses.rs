@@ -173,7 +173,7 @@ impl ServiceAddresses {
         let addresses = self.clone();
         Arc::new(move |namespace, name, port| {
             let address = addresses.resolve(namespace, name, i32::from(port));
-            address.map_err(|status| client::Error::Connect(status.message.clone()))
+            address.map_err(|status| client::Error::connect(status.message.clone()))
         })
     }
 }

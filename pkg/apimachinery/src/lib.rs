@@ -8,6 +8,7 @@
 pub mod duration;
 pub mod field;
 pub mod fields;
+pub mod foreign_text;
 pub mod go_json;
 pub mod go_quote;
 pub mod gvk;

@@ -12,6 +12,15 @@ use crate::request_info::RequestInfo;
 use crate::request_notes::Notes;
 use crate::time::UnixTime;
 
+/// Maximum number of addresses from proxy headers in a request context.
+pub const FORWARDED_FOR_MAX: usize = 32;
+/// Maximum length of a user agent in bytes, before [`USER_AGENT_TRUNCATED`] (upstream's `maxUserAgentLength`).
+pub const USER_AGENT_BYTES_MAX: usize = 1024;
+/// Suffix of a user agent that was cut.
+pub const USER_AGENT_TRUNCATED: &str = "...TRUNCATED";
+/// Maximum length of an audit id in bytes.
+pub const AUDIT_ID_BYTES_MAX: usize = 256;
+
 /// A request without its body and user. The chain creates it; handlers and admission plugins borrow it. The
 /// default is an internal request of this server.
 #[derive(Debug, Clone, Default)]
@@ -28,12 +37,12 @@ pub struct RequestContext {
     pub deadline: Option<Instant>,
     /// Connection state of the client.
     pub client: ClientConnection,
-    /// `User-Agent` header; may be empty or arbitrary text.
+    /// Start of the `User-Agent` header ([`user_agent_text`]); may be empty or arbitrary text.
     pub user_agent: String,
     /// Remote address of the connection.
     pub peer: Option<SocketAddr>,
-    /// Client addresses from proxy headers, starting with the client. Not trustworthy, because any client can
-    /// set them.
+    /// Client addresses from proxy headers, starting with the client; the last [`FORWARDED_FOR_MAX`] of them. Not
+    /// trustworthy, because any client can set them.
     pub forwarded_for: Vec<IpAddr>,
     /// Audit annotations and warnings.
     pub notes: Notes,
@@ -42,6 +51,24 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
+    /// Returns a copy for the records of a long-running request, which last for hours. It has no query and no
+    /// selectors, and the start of each text from the URL. It shares the notes and the client.
+    pub fn retained(&self) -> Self {
+        RequestContext {
+            info: self.info.retained(),
+            query: Query::default(),
+            audit_id: self.audit_id.clone(),
+            received: self.received,
+            deadline: self.deadline,
+            client: self.client.clone(),
+            user_agent: self.user_agent.clone(),
+            peer: self.peer,
+            forwarded_for: self.forwarded_for.clone(),
+            notes: self.notes.clone(),
+            body: self.body.clone(),
+        }
+    }
+
     /// Source addresses, starting with the client and ending with the remote address of the connection, the
     /// only trustworthy one (upstream's `SourceIPs`).
     pub fn source_addresses(&self) -> impl Iterator<Item = IpAddr> {
@@ -74,6 +101,18 @@ impl Clone for BodyLength {
     fn clone(&self) -> Self {
         BodyLength { length_plus_one: AtomicU64::new(self.length_plus_one.load(Relaxed)) }
     }
+}
+
+/// Returns the text of a `User-Agent` header, cut like upstream's audit (`maybeTruncateUserAgent`). A watch retains it
+/// for hours.
+pub fn user_agent_text(header: &[u8]) -> String {
+    let head = header.get(..USER_AGENT_BYTES_MAX).unwrap_or(header);
+    let mut text = String::from_utf8_lossy(head).into_owned();
+    if text.len() > USER_AGENT_BYTES_MAX || head.len() < header.len() {
+        text.truncate(text.floor_char_boundary(USER_AGENT_BYTES_MAX));
+        text.push_str(USER_AGENT_TRUNCATED);
+    }
+    text
 }
 
 /// Maximum length of a truncated id in bytes.
@@ -112,9 +151,15 @@ impl Drop for ConnectedGuard {
 pub struct AuditId(Bytes);
 
 impl AuditId {
-    /// Copies the bytes of an id, which need not be UTF-8.
+    /// Copies the first [`AUDIT_ID_BYTES_MAX`] bytes of an id, which need not be UTF-8.
     pub fn new(bytes: &[u8]) -> Self {
-        AuditId(Bytes::copy_from_slice(bytes))
+        let is_inside = |end: usize| bytes.get(end).is_some_and(|byte| (0x80..0xc0).contains(byte));
+        let mut end = bytes.len().min(AUDIT_ID_BYTES_MAX);
+        // A character has at most four bytes.
+        for _ in 0..3 {
+            end = end.saturating_sub(usize::from(is_inside(end)));
+        }
+        AuditId(Bytes::copy_from_slice(bytes.get(..end).unwrap_or_default()))
     }
 
     /// The id as text; empty if it is not UTF-8, which is only possible for a client's id.
@@ -137,6 +182,44 @@ impl AuditId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn retained_context_is_small() {
+        let long = "/a".repeat(30_000);
+        for path in
+            ["/api/v1/namespaces/a/pods/b/exec", &format!("/api/v1/pods/{}", "b".repeat(60_000)), &long]
+        {
+            let query = Query::parse(&format!("labelSelector=a%3Db&fieldSelector=a%3Db&x={long}"));
+            let info = crate::request_info::request_info("GET", path, &query).unwrap();
+            let context = RequestContext { info, query, ..RequestContext::default() };
+            let retained = context.retained();
+            assert!(format!("{retained:?}").len() < 2048, "{path:.100}");
+            assert_eq!(retained.info.verb, context.info.verb);
+            assert!(context.info.name.starts_with(&retained.info.name));
+            assert!(context.info.path.starts_with(&retained.info.path));
+        }
+    }
+
+    #[test]
+    fn long_user_agent_is_cut() {
+        let check = |header: &[u8], kept: usize, suffix: &str| {
+            let text = user_agent_text(header);
+            assert_eq!((text.len(), text.ends_with(suffix)), (kept + suffix.len(), true));
+        };
+        check(&[b'x'; 1024], 1024, "");
+        check(&[b'x'; 1025], 1024, "...TRUNCATED");
+        check("ä".repeat(513).as_bytes(), 1024, "...TRUNCATED");
+        check(&[0xff; 1024], 1023, "...TRUNCATED");
+    }
+
+    #[test]
+    fn long_audit_id_is_cut_between_characters() {
+        let check = |id: &str, bytes: usize| assert_eq!(AuditId::new(id.as_bytes()).as_str().len(), bytes);
+        check("id", 2);
+        check(&"x".repeat(1 << 20), 256);
+        check(&format!("x{}", "ä".repeat(200)), 255);
+        assert_eq!(AuditId::new(&[0x80; 1000]).bytes().len(), 253);
+    }
 
     #[test]
     fn source_addresses_end_with_peer() {

@@ -39,6 +39,35 @@ pub struct RequestInfo {
     pub selectors: Selectors,
 }
 
+/// Maximum length of each text in a [retained](RequestInfo::retained) request info, in bytes. Names have at most 253.
+const RETAINED_TEXT_BYTES_MAX: usize = 256;
+
+impl RequestInfo {
+    /// Returns a copy with the start of each text, without selectors and path segments.
+    pub fn retained(&self) -> Self {
+        let start = |text: &String| {
+            let end = text.floor_char_boundary(RETAINED_TEXT_BYTES_MAX);
+            text.get(..end).unwrap_or_default().to_owned()
+        };
+        RequestInfo {
+            is_resource: self.is_resource,
+            path: start(&self.path),
+            verb: start(&self.verb),
+            api_prefix: start(&self.api_prefix),
+            group: start(&self.group),
+            version: start(&self.version),
+            namespace: start(&self.namespace),
+            resource: start(&self.resource),
+            subresource: start(&self.subresource),
+            name: start(&self.name),
+            parts: Vec::new(),
+            watch_segment: self.watch_segment,
+            namespaced_path: self.namespaced_path,
+            selectors: Selectors::default(),
+        }
+    }
+}
+
 /// Error for an old watch path without a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("unable to determine kind and namespace from url")]

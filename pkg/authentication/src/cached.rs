@@ -75,7 +75,7 @@ impl TokenAuthenticator for CachedAuthenticator {
             match under_way {
                 Some(flight) => flight,
                 None if flights.len() >= IN_FLIGHT_MAX => {
-                    return Err(Error::Unavailable("too many tokens are being looked at".to_owned()));
+                    return Err(Error::unavailable("too many tokens are being looked at".to_owned()));
                 }
                 None => {
                     let flight =
@@ -114,7 +114,7 @@ impl Inner {
             outcome
         });
         let outcome = async move {
-            asking.await.unwrap_or_else(|_| Err(Error::Unavailable("the token cannot be judged".to_owned())))
+            asking.await.unwrap_or_else(|_| Err(Error::unavailable("the token cannot be judged".to_owned())))
         };
         outcome.boxed().shared()
     }
@@ -157,7 +157,7 @@ mod tests {
                 may.acquire().await.unwrap().forget();
             }
             match token {
-                "bad" => Err(Error::Credential("bad".to_owned())),
+                "bad" => Err(Error::credential("bad".to_owned())),
                 "good" => Ok(Some(TokenUser { user: UserInfo::default(), audiences: Vec::new() })),
                 _ => Ok(None),
             }

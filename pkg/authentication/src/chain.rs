@@ -207,7 +207,7 @@ impl Authenticator {
         match bearer_token(&format!("Bearer {token}")) {
             Some(token) => {
                 let found = self.token_user(token, audiences, notes).await;
-                found.map(Some).map_err(|errors| Error::Credential(aggregate(errors)))
+                found.map(Some).map_err(|errors| Error::credential(aggregate(errors)))
             }
             None => Ok((self.anonymous == Anonymous::AllPaths)
                 .then(|| TokenUser { user: UserInfo::anonymous(), audiences: audiences.to_vec() })),
@@ -265,9 +265,9 @@ fn log_rejection(reason: &str) -> bool {
 fn certificate_user(credentials: Credentials<'_>) -> Result<Option<UserInfo>, Error> {
     match credentials.certificates.and_then(|certificates| certificates.client.as_ref()) {
         None => Ok(None),
-        Some(PresentedCertificate::Rejected(reason)) => Err(Error::Credential(reason.clone())),
+        Some(PresentedCertificate::Rejected(reason)) => Err(Error::credential(reason.clone())),
         Some(PresentedCertificate::Verified(certificate)) if certificate.not_after < credentials.now => {
-            Err(Error::Credential("the client certificate has expired".to_owned()))
+            Err(Error::credential("the client certificate has expired".to_owned()))
         }
         Some(PresentedCertificate::Verified(certificate)) => Ok(certificate.user.clone()),
     }

@@ -145,8 +145,8 @@ impl Issuers {
         let mut problems: Vec<String> = self.issuers.iter().filter_map(problem).collect();
         match problems.len() {
             0 => Ok(()),
-            1 => Err(Error::Unavailable(problems.swap_remove(0))),
-            _ => Err(Error::Unavailable(format!("[{}]", problems.join(", ")))),
+            1 => Err(Error::unavailable(problems.swap_remove(0))),
+            _ => Err(Error::unavailable(format!("[{}]", problems.join(", ")))),
         }
     }
 
@@ -202,7 +202,7 @@ impl IssuerAuthenticator {
 
     async fn user(&self, token: &str) -> Result<TokenUser, Error> {
         if !self.verifier.is_ready() {
-            return Err(Error::Credential("oidc: authenticator not initialized".to_owned()));
+            return Err(Error::credential("oidc: authenticator not initialized".to_owned()));
         }
         let verified = self.verifier.verify(token).await;
         let mut claims = verified.map_err(|error| error.context("oidc: verify token"))?;

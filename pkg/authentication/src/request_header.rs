@@ -49,15 +49,15 @@ impl RequestHeaders {
     ) -> Result<Option<UserInfo>, Error> {
         let certificate = match proxy {
             None => return Ok(None),
-            Some(PresentedCertificate::Rejected(reason)) => return Err(Error::Credential(reason.clone())),
+            Some(PresentedCertificate::Rejected(reason)) => return Err(Error::credential(reason.clone())),
             Some(PresentedCertificate::Verified(certificate)) => certificate,
         };
         if certificate.not_after < now {
-            return Err(Error::Credential("the client certificate has expired".to_owned()));
+            return Err(Error::credential("the client certificate has expired".to_owned()));
         }
         let name = certificate.user.as_ref().map_or("", |user| user.name.as_str());
         if !self.allowed_names.is_empty() && !self.allowed_names.iter().any(|allowed| allowed == name) {
-            return Err(Error::Credential(format!(
+            return Err(Error::credential(format!(
                 "x509: subject with cn={name} is not in the allowed list"
             )));
         }

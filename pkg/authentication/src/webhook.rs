@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::request_notes::Notes;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
@@ -59,8 +60,8 @@ impl WebhookTokens {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct TokenReviewResponse {
-    kind: String,
-    api_version: String,
+    kind: ForeignText,
+    api_version: ForeignText,
     status: Option<ReviewStatus>,
 }
 
@@ -70,7 +71,7 @@ struct ReviewStatus {
     authenticated: bool,
     user: Option<User>,
     audiences: Option<Vec<String>>,
-    error: Option<String>,
+    error: Option<ForeignText>,
 }
 
 #[derive(Default, Deserialize)]
@@ -102,10 +103,10 @@ fn parse_review(
     api: &[String],
 ) -> Result<Option<TokenUser>, Error> {
     let answer: TokenReviewResponse =
-        serde_json::from_slice(answer).map_err(|error| Error::Unavailable(error.to_string()))?;
-    if answer.kind != "TokenReview" || answer.api_version != api_version {
+        serde_json::from_slice(answer).map_err(|error| Error::unavailable(ForeignText::displayed(error)))?;
+    if answer.kind != *"TokenReview" || answer.api_version != *api_version {
         let TokenReviewResponse { kind, api_version: found, .. } = answer;
-        return Err(Error::Unavailable(format!(
+        return Err(Error::unavailable(format!(
             "the webhook answered with {found}, Kind={kind} where {api_version}, Kind=TokenReview was asked for"
         )));
     }
@@ -118,7 +119,7 @@ fn parse_review(
     match (status.authenticated, status.error.unwrap_or_default()) {
         (true, _) => Ok(Some(TokenUser { user: status.user.unwrap_or_default().into(), audiences })),
         (false, error) if error.is_empty() => Ok(None),
-        (false, error) => Err(Error::Credential(error)),
+        (false, error) => Err(Error::credential(error)),
     }
 }
 
@@ -132,7 +133,7 @@ impl TokenAuthenticator for WebhookTokens {
     ) -> Result<Option<TokenUser>, Error> {
         let answer = self.webhook.call(self.review(token, audiences), |_| {}).await.map_err(|failure| {
             tracing::error!(error = %failure, "failed to make webhook authenticator request");
-            Error::Unavailable(failure.message)
+            Error::unavailable(failure.into_message())
         })?;
         parse_review(&answer, &self.api_version, audiences, &self.api_audiences)
     }
@@ -180,7 +181,7 @@ mod tests {
     fn rejection_can_contain_reason() {
         assert_eq!(
             of(r#"{"authenticated":false,"error":"too old"}"#, &[]),
-            Err(Error::Credential("too old".to_owned()))
+            Err(Error::credential("too old".to_owned()))
         );
         assert_eq!(of("{}", &["api"]), Ok(None));
         assert_eq!(of("null", &["api"]), Ok(None));

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use apimachinery::foreign_text::{FOREIGN_TEXT_BYTES_MAX, ForeignText};
 use bytes::{Bytes, BytesMut};
-use http::header::{AUTHORIZATION, HOST, LOCATION};
-use http::{Method, Request, Response, Uri};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
@@ -24,7 +25,8 @@ pub struct Limits {
 }
 
 impl Client {
-    /// Sends a request for an absolute URL and reads the whole response.
+    /// Sends a request for an absolute URL and reads the whole response. Of a text that explains a failure, only
+    /// the first [`FOREIGN_TEXT_BYTES_MAX`] bytes are read.
     ///
     /// # Errors
     /// [`Error`].
@@ -44,7 +46,12 @@ impl Client {
             let to = answer.headers().get(LOCATION);
             let Some(to) = to.filter(|_| redirects && repeatable && limits.redirects_max > 0) else {
                 let (head, body) = answer.into_parts();
-                return Ok(Response::from_parts(head, read_body(body, limits.response_bytes_max).await?));
+                let body = if is_error_page(head.status, &head.headers) {
+                    start(body).await.map_err(of_body)?
+                } else {
+                    read_body(body, limits.response_bytes_max).await?
+                };
+                return Ok(Response::from_parts(head, body));
             };
             let to = target(request.uri(), to.to_str().unwrap_or_default())?;
             if is_cross_origin(request.uri(), &to) {
@@ -55,7 +62,7 @@ impl Client {
             }
             *request.uri_mut() = to;
         }
-        Err(Error::Redirect(format!("stopped after {} redirects", limits.redirects_max)))
+        Err(Error::redirect(format!("stopped after {} redirects", limits.redirects_max)))
     }
 }
 
@@ -78,8 +85,36 @@ fn target(base: &Uri, location: &str) -> Result<Uri, Error> {
             format!("{scheme}://{authority}{directory}/{location}")
         }
     };
-    let bad = || Error::Redirect(format!("failed to parse Location header {location:?}"));
+    let bad = || Error::redirect(format!("failed to parse Location header {location:?}"));
     Uri::try_from(absolute).map_err(|_| bad())
+}
+
+/// True for text that explains a failure. Callers show its start and decode nothing from it.
+fn is_error_page(code: StatusCode, headers: &HeaderMap) -> bool {
+    let text = headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/"));
+    text && !code.is_success()
+}
+
+/// Reads the start of a body for a message, and drops the rest unread.
+///
+/// # Errors
+/// The connection broke.
+pub async fn failure_text(body: Body) -> Result<ForeignText, BoxError> {
+    Ok(ForeignText::from_bytes(&start(body).await?))
+}
+
+/// Reads at most as many bytes as a message keeps.
+async fn start(mut body: Body) -> Result<Bytes, BoxError> {
+    let mut read = BytesMut::new();
+    while read.len() < FOREIGN_TEXT_BYTES_MAX
+        && let Some(frame) = body.frame().await
+    {
+        if let Ok(data) = frame?.into_data() {
+            let left = FOREIGN_TEXT_BYTES_MAX.saturating_sub(read.len());
+            read.extend_from_slice(data.get(..left).unwrap_or(&data));
+        }
+    }
+    Ok(read.freeze())
 }
 
 /// Reads a whole body.
@@ -99,9 +134,9 @@ async fn read_body(mut body: Body, max: usize) -> Result<Bytes, Error> {
 
 fn of_body(error: BoxError) -> Error {
     match error.downcast::<hyper::Error>() {
-        Ok(error) if error.is_incomplete_message() => Error::Http("unexpected EOF".to_owned()),
+        Ok(error) if error.is_incomplete_message() => Error::http("unexpected EOF".to_owned()),
         Ok(error) => Error::of_hyper(&error),
-        Err(error) => Error::Http(error.to_string()),
+        Err(error) => Error::http(error.to_string()),
     }
 }
 

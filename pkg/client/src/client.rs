@@ -20,7 +20,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
 
 use crate::connect::Connector;
-use crate::dial::{Dialer, Route};
+use crate::dial::{AddressCheck, Dialer, Route};
 use crate::error::Error;
 use crate::exec::{ExecMetrics, ExecPlugin, PluginCredentials};
 use crate::impersonate::Impersonate;
@@ -72,6 +72,9 @@ pub struct Options {
     pub route: Option<Route>,
     /// Dialer that replaces direct connections, such as a proxy.
     pub dialer: Option<Dialer>,
+    /// Restricts the addresses to connect to. Names are resolved here, all their addresses are checked, and the
+    /// connection leads to one of them; a dialer gets the address in place of the name.
+    pub permits_address: Option<AddressCheck>,
 }
 
 /// Basic credentials, encoded for `Authorization`.
@@ -137,6 +140,7 @@ impl ClientState {
             server_name: options.tls.server_name.clone(),
             route: options.route.clone(),
             dialer: options.dialer.clone(),
+            permits_address: options.permits_address,
         };
         if !options.tls.http1_only {
             config.alpn_protocols.insert(0, b"h2".to_vec());
@@ -196,7 +200,7 @@ fn authorization(options: &Options, material: &Material) -> Result<Option<Header
     let token = material.token.as_ref().map(|token| format!("Bearer {token}"));
     let basic = options.basic.as_ref().map(|Basic(basic)| format!("Basic {basic}"));
     let Some(text) = token.or(basic) else { return Ok(None) };
-    let mut value = HeaderValue::try_from(text).map_err(|error| Error::Credentials(error.to_string()))?;
+    let mut value = HeaderValue::try_from(text).map_err(|error| Error::credentials(error.to_string()))?;
     value.set_sensitive(true);
     Ok(Some(value))
 }
@@ -256,7 +260,7 @@ impl Client {
         let mut pause = Duration::ZERO;
         for _ in 0..RETRIES_MAX {
             match self.send_once(request.clone().map(full)).await {
-                Err(Error::NotProcessed(why)) => tracing::debug!(why, "server did not process request"),
+                Err(Error::NotProcessed(why)) => tracing::debug!(%why, "server did not process request"),
                 answer => return answer,
             }
             tokio::time::sleep(pause).await;
@@ -317,7 +321,7 @@ impl Client {
             Some(plugin) => plugin.credentials().await.map(Some),
             None => Ok(None),
         };
-        let issued = issued.map_err(|why| Error::Credentials(format!("getting credentials: {why}")))?;
+        let issued = issued.map_err(|why| Error::credentials(format!("getting credentials: {why}")))?;
         let current =
             |live: &ClientState| live.issued.as_ref().map(Arc::as_ptr) == issued.as_ref().map(Arc::as_ptr);
         let is_new = !current(&self.0.state.load());
@@ -391,7 +395,7 @@ fn from_pool_error(error: &legacy::Error) -> Error {
         }
         cause = found.source();
     }
-    Error::Http(error.to_string())
+    Error::http(error.to_string())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-use crate::dial::{Address, Dialer, Io, Route, tcp};
+use crate::dial::{Address, AddressCheck, Dialer, Io, Route, permitted, tcp, tcp_permitted};
 use crate::error::Error;
 use crate::tls::{Tls, explain};
 
@@ -35,6 +35,8 @@ pub(crate) struct Connector {
     pub(crate) route: Option<Route>,
     /// Dialer that replaces direct connections.
     pub(crate) dialer: Option<Dialer>,
+    /// Restricts the addresses to connect to.
+    pub(crate) permits_address: Option<AddressCheck>,
 }
 
 impl Connector {
@@ -46,20 +48,26 @@ impl Connector {
         let tls = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
-            _ => return Err(Error::Connect("unsupported protocol scheme".to_owned())),
+            _ => return Err(Error::connect("unsupported protocol scheme".to_owned())),
         };
-        let host = uri.host().ok_or_else(|| Error::Connect("http: no Host in request URL".to_owned()))?;
+        let host = uri.host().ok_or_else(|| Error::connect("http: no Host in request URL".to_owned()))?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
         let address = match &self.route {
-            Some(route) => route(host, port).map_err(|error| Error::Connect(error.to_string()))?,
+            Some(route) => route(host, port).map_err(|error| Error::connect(error.to_string()))?,
             None => Address { host: host.to_owned(), port },
         };
-        let connected = match &self.dialer {
-            Some(dialer) => self.with_stream(dialer.dial(&address).await, tls.then_some(host)).await,
-            None => self.with_stream(tcp(&address).await, tls.then_some(host)).await,
+        let name = tls.then_some(host);
+        let connected = match (&self.dialer, self.permits_address) {
+            (None, None) => self.with_stream(tcp(&address).await, name).await,
+            (None, Some(permits)) => self.with_stream(tcp_permitted(&address, permits).await, name).await,
+            (Some(dialer), None) => self.with_stream(dialer.dial(&address).await, name).await,
+            (Some(dialer), Some(permits)) => {
+                let address = permitted(&address, permits).await?;
+                self.with_stream(dialer.dial(&address).await, name).await
+            }
         };
-        connected.map_err(|error| Error::Connect(error.to_string()))
+        connected.map_err(|error| Error::connect(error.to_string()))
     }
 
     /// Adds TLS to a stream if the URL requires it.
@@ -87,15 +95,15 @@ async fn handshake(
     stream: impl Io + 'static,
 ) -> Result<(Box<dyn Io>, bool), Error> {
     let name =
-        ServerName::try_from(name.to_owned()).map_err(|error| Error::Connect(format!("tls: {error}")))?;
+        ServerName::try_from(name.to_owned()).map_err(|error| Error::connect(format!("tls: {error}")))?;
     let connecting = TlsConnector::from(Arc::clone(config)).connect(name, stream);
     match timeout(HANDSHAKE_MAX, connecting).await {
         Ok(Ok(stream)) => {
             let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             Ok((Box::new(stream), http2))
         }
-        Ok(Err(error)) => Err(Error::Connect(explain(&error))),
-        Err(_) => Err(Error::Connect("net/http: TLS handshake timeout".to_owned())),
+        Ok(Err(error)) => Err(Error::connect(explain(&error))),
+        Err(_) => Err(Error::connect("net/http: TLS handshake timeout".to_owned())),
     }
 }
 

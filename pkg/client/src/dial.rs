@@ -34,7 +34,7 @@ impl Address {
     /// # Errors
     /// The parts do not make a URI.
     pub fn uri(&self, path: &str) -> Result<Uri, crate::Error> {
-        Uri::try_from(format!("https://{self}{path}")).map_err(|error| Error::Connect(error.to_string()))
+        Uri::try_from(format!("https://{self}{path}")).map_err(|error| Error::connect(error.to_string()))
     }
 }
 
@@ -82,6 +82,9 @@ pub enum DialPath {
     Proxy(Dialer),
 }
 
+/// True for an address that a client may connect to.
+pub type AddressCheck = fn(IpAddr) -> bool;
+
 /// Resolves all addresses of a host. An address resolves to itself.
 ///
 /// # Errors
@@ -96,8 +99,44 @@ pub async fn addresses(host: &str) -> Result<Vec<IpAddr>, Error> {
 /// # Errors
 /// The error of the first address, in the words of Go's `net`.
 pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
-    let Address { host, port } = address;
-    let found = lookup(host, *port).await.map_err(|error| Error::Connect(format!("dial tcp: {error}")))?;
+    let found = lookup_to_dial(address).await?;
+    to_first(&found, &address.host).await
+}
+
+/// As [`tcp`], if all addresses of the host are permitted. Only addresses that were checked are dialed.
+///
+/// # Errors
+/// As [`tcp`], or a forbidden address.
+pub(crate) async fn tcp_permitted(address: &Address, permits: AddressCheck) -> Result<TcpStream, Error> {
+    let found = lookup_to_dial(address).await?;
+    check_all(&found, permits)?;
+    to_first(&found, &address.host).await
+}
+
+/// Resolves a name to an address that a dialer can use in its place, if all of its addresses are permitted.
+///
+/// # Errors
+/// The name does not resolve, or has a forbidden address.
+pub(crate) async fn permitted(address: &Address, permits: AddressCheck) -> Result<Address, Error> {
+    let found = lookup_to_dial(address).await?;
+    check_all(&found, permits)?;
+    let first = found.first().ok_or_else(|| Error::connect("no addresses for hostname"))?;
+    Ok(Address { host: first.ip().to_string(), port: first.port() })
+}
+
+fn check_all(found: &[SocketAddr], permits: AddressCheck) -> Result<(), Error> {
+    if found.iter().all(|address| permits(address.ip())) {
+        Ok(())
+    } else {
+        Err(Error::connect("address not allowed"))
+    }
+}
+
+async fn lookup_to_dial(Address { host, port }: &Address) -> Result<Vec<SocketAddr>, Error> {
+    lookup(host, *port).await.map_err(|error| Error::connect(format!("dial tcp: {error}")))
+}
+
+async fn to_first(found: &[SocketAddr], host: &str) -> Result<TcpStream, Error> {
     let mut first = None;
     for address in found {
         match timeout(CONNECT_MAX, TcpStream::connect(address)).await {
@@ -111,7 +150,7 @@ pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
             Err(_) => first.get_or_insert(format!("dial tcp {address}: i/o timeout")),
         };
     }
-    Err(Error::Connect(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host"))))
+    Err(Error::connect(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host"))))
 }
 
 /// Sets socket options. Failures are only logged, because they are optimizations.
@@ -128,8 +167,8 @@ async fn lookup(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
     let found = timeout(CONNECT_MAX, lookup_host((host, port))).await;
     match found {
         Ok(Ok(found)) => Ok(found.collect()),
-        Ok(Err(_)) => Err(Error::Connect(format!("lookup {host}: no such host"))),
-        Err(_) => Err(Error::Connect(format!("lookup {host}: i/o timeout"))),
+        Ok(Err(_)) => Err(Error::connect(format!("lookup {host}: no such host"))),
+        Err(_) => Err(Error::connect(format!("lookup {host}: i/o timeout"))),
     }
 }
 
@@ -160,6 +199,25 @@ mod tests {
         drop(closed);
         let error = tcp(&Address { host: "127.0.0.1".to_owned(), port: address.port() }).await.unwrap_err();
         assert_eq!(error.to_string(), format!("dial tcp {address}: connect: connection refused"));
+    }
+
+    #[tokio::test]
+    async fn forbidden_address_is_not_dialed() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = Address { host: "localhost".to_owned(), port: listener.local_addr().unwrap().port() };
+        let forbids: AddressCheck = |address| !address.is_loopback();
+        let error = tcp_permitted(&address, forbids).await.unwrap_err();
+        assert_eq!(error, Error::connect("address not allowed"));
+        assert_eq!(permitted(&address, forbids).await, Err(error));
+        tcp_permitted(&address, |_| true).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn dialer_gets_the_checked_address() {
+        let address = Address { host: "localhost".to_owned(), port: 7 };
+        let found = permitted(&address, |address| address.is_loopback()).await.unwrap();
+        assert!(found.host.parse::<IpAddr>().unwrap().is_loopback(), "{found}");
+        assert_eq!(found.port, 7);
     }
 
     #[tokio::test]

@@ -1,19 +1,22 @@
 //! Errors of requests.
 
+use std::fmt::{self, Display};
 use std::io;
 
+use apimachinery::foreign_text::ForeignText;
 use http::{Method, Uri};
 
-/// Error of a request. The text equals that of Go's client after `Get "URL": `.
+/// Error of a request. The text equals that of Go's client after `Get "URL": `. Parts of it come from the server,
+/// so it is bounded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file, a certificate, a key or a token is unusable.
     #[error("{0}")]
-    Credentials(String),
+    Credentials(ForeignText),
     /// Connecting failed or timed out.
     #[error("{0}")]
-    Connect(String),
+    Connect(ForeignText),
     /// The total timeout expired.
     #[error("context deadline exceeded")]
     Timeout,
@@ -22,19 +25,44 @@ pub enum Error {
     Closed,
     /// The server reported that it did not process the request, so any request can be retried.
     #[error("{0}")]
-    NotProcessed(String),
+    NotProcessed(ForeignText),
     /// The response body exceeds the limit.
     #[error("response body is larger than {0} bytes")]
     TooLarge(usize),
     /// A redirect that must not be followed, or too many redirects.
     #[error("{0}")]
-    Redirect(String),
+    Redirect(ForeignText),
     /// The response is not valid HTTP, or the connection broke.
     #[error("{0}")]
-    Http(String),
+    Http(ForeignText),
 }
 
 impl Error {
+    /// Creates [`Error::Credentials`].
+    pub fn credentials(text: impl Into<ForeignText>) -> Self {
+        Error::Credentials(text.into())
+    }
+
+    /// Creates [`Error::Connect`].
+    pub fn connect(text: impl Into<ForeignText>) -> Self {
+        Error::Connect(text.into())
+    }
+
+    /// Creates [`Error::NotProcessed`].
+    pub(crate) fn not_processed(text: impl Into<ForeignText>) -> Self {
+        Error::NotProcessed(text.into())
+    }
+
+    /// Creates [`Error::Redirect`].
+    pub(crate) fn redirect(text: impl Into<ForeignText>) -> Self {
+        Error::Redirect(text.into())
+    }
+
+    /// Creates [`Error::Http`].
+    pub fn http(text: impl Into<ForeignText>) -> Self {
+        Error::Http(text.into())
+    }
+
     /// Formats the error like Go's client: `Get "https://host/": EOF`.
     pub fn of_request(&self, method: &Method, uri: &Uri) -> String {
         let method = method.as_str().to_ascii_lowercase();
@@ -45,7 +73,7 @@ impl Error {
     /// Converts an error that occurred before the response.
     pub(crate) fn before_response(error: &hyper::Error) -> Self {
         if was_not_processed(error) {
-            return Error::NotProcessed(causes(error));
+            return Error::not_processed(causes(error));
         }
         if is_unexpected_eof(error) { Error::Closed } else { Error::of_hyper(error) }
     }
@@ -56,12 +84,12 @@ impl Error {
             return Error::Closed;
         }
         if error.is_parse_too_large() {
-            return Error::Http("net/http: server response headers exceeded their limit; aborted".to_owned());
+            return Error::http("net/http: server response headers exceeded their limit; aborted".to_owned());
         }
         if is_unexpected_eof(error) {
-            return Error::Http("unexpected EOF".to_owned());
+            return Error::http("unexpected EOF".to_owned());
         }
-        Error::Http(causes(error))
+        Error::http(causes(error))
     }
 }
 
@@ -85,15 +113,18 @@ fn is_unexpected_eof(error: &dyn std::error::Error) -> bool {
     })
 }
 
-/// Formats an error with its causes, which hyper omits.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
+/// Formats an error with its causes, which hyper omits. They can quote a server, such as the debug data of an
+/// HTTP/2 GOAWAY.
+fn causes(error: &dyn std::error::Error) -> ForeignText {
+    struct Causes<'e>(&'e dyn std::error::Error);
+    impl Display for Causes<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{}", self.0)?;
+            std::iter::successors(self.0.source(), |cause| cause.source())
+                .try_for_each(|cause| write!(f, ": {cause}"))
+        }
     }
-    text
+    ForeignText::displayed(Causes(error))
 }
 
 impl From<Error> for String {

@@ -96,8 +96,8 @@ impl Exec {
             "Never" => Ok(false),
             "IfAvailable" => Ok(std::io::stdin().is_terminal()),
             "Always" if std::io::stdin().is_terminal() => Ok(true),
-            "Always" => Err(Error::Credentials("standard input is not a terminal".to_owned())),
-            mode => Err(Error::Credentials(format!("unknown interactiveMode: {}", quote(mode)))),
+            "Always" => Err(Error::credentials("standard input is not a terminal".to_owned())),
+            mode => Err(Error::credentials(format!("unknown interactiveMode: {}", quote(mode)))),
         }
     }
 }
@@ -149,7 +149,7 @@ impl ExecPlugin {
     /// In upstream's words, for an unknown API version.
     pub(crate) fn new(exec: Exec, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         if !credential::VERSIONS.contains(&exec.api_version.as_str()) {
-            return Err(Error::Credentials(format!(
+            return Err(Error::credentials(format!(
                 "exec plugin: invalid apiVersion {}",
                 quote(&exec.api_version)
             )));
@@ -204,7 +204,7 @@ impl ExecPlugin {
             }
             Ok::<_, Error>(issued)
         });
-        run.await.map_err(|error| Error::Credentials(error.to_string()))?
+        run.await.map_err(|error| Error::credentials(error.to_string()))?
     }
 }
 
@@ -217,7 +217,7 @@ impl Inner {
         let Exec { api_version, command, args, env, install_hint, .. } = &self.exec;
         let interactive = self.exec.is_interactive();
         let interactive = interactive.map_err(|why| {
-            Error::Credentials(format!("exec plugin cannot support interactive mode: {why}"))
+            Error::credentials(format!("exec plugin cannot support interactive mode: {why}"))
         })?;
         let info = credential::info(api_version, self.cluster.as_ref(), interactive);
         let mut program = Command::new(command);
@@ -249,17 +249,17 @@ impl Inner {
         let late = || format!("exec: executable {command} did not end within {} s", RUN_MAX.as_secs());
         let (code, output) = output
             .map_err(|_elapsed| late())
-            .map_err(Error::Credentials)?
+            .map_err(Error::credentials)?
             .map_err(failed)
-            .map_err(Error::Credentials)?;
+            .map_err(Error::credentials)?;
         if code != Some(0) {
             let code = code.unwrap_or(-1);
-            return Err(Error::Credentials(format!(
+            return Err(Error::credentials(format!(
                 "exec: executable {command} failed with exit code {code}"
             )));
         }
         if output.len() as u64 > OUTPUT_BYTES_MAX {
-            return Err(Error::Credentials(format!("decoding stdout: larger than {OUTPUT_BYTES_MAX} bytes")));
+            return Err(Error::credentials(format!("decoding stdout: larger than {OUTPUT_BYTES_MAX} bytes")));
         }
         credential::read(&output, api_version)
     }

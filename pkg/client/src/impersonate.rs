@@ -27,7 +27,7 @@ impl Impersonate {
     pub(crate) fn headers(&self) -> Result<HeaderMap, Error> {
         let mut headers = HeaderMap::new();
         let mut add = |name: &str, value: &str| {
-            let bad = |error: &dyn std::fmt::Display| Error::Credentials(format!("impersonation: {error}"));
+            let bad = |error: &dyn std::fmt::Display| Error::credentials(format!("impersonation: {error}"));
             let name = HeaderName::try_from(name).map_err(|error| bad(&error))?;
             let value = HeaderValue::try_from(value).map_err(|error| bad(&error))?;
             headers.append(name, value);

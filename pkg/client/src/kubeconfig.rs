@@ -55,14 +55,14 @@ fn load(path: &Path) -> Result<(File, &Path), Error> {
         std::io::ErrorKind::NotFound => format!("stat {}: no such file or directory", path.display()),
         _ => format!("open {}: {error}", path.display()),
     };
-    let size = std::fs::metadata(path).map_err(|error| unreadable(&error)).map_err(Error::Credentials)?.len();
+    let size = std::fs::metadata(path).map_err(|error| unreadable(&error)).map_err(Error::credentials)?.len();
     if size > FILE_BYTES_MAX {
-        return Err(Error::Credentials(format!("{}: larger than {FILE_BYTES_MAX} bytes", path.display())));
+        return Err(Error::credentials(format!("{}: larger than {FILE_BYTES_MAX} bytes", path.display())));
     }
-    let text = std::fs::read(path).map_err(|error| unreadable(&error)).map_err(Error::Credentials)?;
+    let text = std::fs::read(path).map_err(|error| unreadable(&error)).map_err(Error::credentials)?;
     let directory = path.parent().unwrap_or(Path::new(""));
     let file = File::parse(&text).map_err(|error| {
-        Error::Credentials(format!("error loading config file \"{}\": {error}", path.display()))
+        Error::credentials(format!("error loading config file \"{}\": {error}", path.display()))
     })?;
     Ok((file, directory))
 }
@@ -150,9 +150,9 @@ struct User {
 
 impl File {
     fn parse(text: &[u8]) -> Result<Self, Error> {
-        let yaml = schema::yaml::to_json(text).map_err(|error| Error::Credentials(error.to_string()))?;
+        let yaml = schema::yaml::to_json(text).map_err(|error| Error::credentials(error.to_string()))?;
         let file: Option<File> =
-            serde_json::from_slice(&yaml.json).map_err(|error| Error::Credentials(error.to_string()))?;
+            serde_json::from_slice(&yaml.json).map_err(|error| Error::credentials(error.to_string()))?;
         Ok(file.unwrap_or_default())
     }
 
@@ -165,7 +165,7 @@ impl File {
             (Some(context), _) => context,
             (None, true) => Context::default(),
             (None, false) => {
-                return Err(Error::Credentials(format!("context {} does not exist", quote(&current))));
+                return Err(Error::credentials(format!("context {} does not exist", quote(&current))));
             }
         };
         let mut users = self.users.unwrap_or_default().into_iter().rev();
@@ -173,7 +173,7 @@ impl File {
             Some(named) => named.user.unwrap_or_default(),
             None if context.user.is_empty() => User::default(),
             None => {
-                return Err(Error::Credentials(format!("auth info {} does not exist", quote(&context.user))));
+                return Err(Error::credentials(format!("auth info {} does not exist", quote(&context.user))));
             }
         };
         let mut clusters = self.clusters.unwrap_or_default().into_iter().rev();
@@ -181,7 +181,7 @@ impl File {
             Some(named) => named.cluster,
             None if context.cluster.is_empty() => Cluster::default(),
             None => {
-                return Err(Error::Credentials(format!(
+                return Err(Error::credentials(format!(
                     "cluster {} does not exist",
                     quote(&context.cluster)
                 )));
@@ -192,11 +192,11 @@ impl File {
         match errors.as_slice() {
             [] => {}
             [one] if *one == EMPTY_CLUSTER => {
-                return Err(Error::Credentials(format!("invalid configuration: {EMPTY_CONFIG}")));
+                return Err(Error::credentials(format!("invalid configuration: {EMPTY_CONFIG}")));
             }
-            [one] => return Err(Error::Credentials(format!("invalid configuration: {one}"))),
+            [one] => return Err(Error::credentials(format!("invalid configuration: {one}"))),
             errors => {
-                return Err(Error::Credentials(format!("invalid configuration: [{}]", errors.join(", "))));
+                return Err(Error::credentials(format!("invalid configuration: [{}]", errors.join(", "))));
             }
         }
         cluster.connect(&user, directory, clock)
@@ -250,7 +250,7 @@ impl Cluster {
         let trust = match (authority, self.insecure_skip_tls_verify) {
             (Some(_), true) => {
                 let text = "specifying a root certificates file with the insecure flag is not allowed";
-                return Err(Error::Credentials(text.to_owned()));
+                return Err(Error::credentials(text.to_owned()));
             }
             (None, true) => Trust::Unverified,
             (Some(source), false) => Trust::Bundle(source),
@@ -279,7 +279,7 @@ impl Cluster {
         let file = &self.certificate_authority;
         let data = &self.certificate_authority_data;
         let authorities = match source(file, data, directory, "certificate-authority-data")? {
-            Some(source) => source.read().map_err(|error| Error::Credentials(error.to_string()))?,
+            Some(source) => source.read().map_err(|error| Error::credentials(error.to_string()))?,
             None => Vec::new(),
         };
         let mut extensions = self.extensions.iter().flatten();
@@ -388,7 +388,7 @@ fn unreadable(what: &str, file: &str, name: &str, directory: &Path) -> Option<St
 fn source(file: &str, data: &str, directory: &Path, member: &str) -> Result<Option<Source>, Error> {
     if !data.is_empty() {
         let pem =
-            STANDARD.decode(data.trim()).map_err(|error| Error::Credentials(format!("{member}: {error}")))?;
+            STANDARD.decode(data.trim()).map_err(|error| Error::credentials(format!("{member}: {error}")))?;
         return Ok(Some(Source::Inline(Arc::from(pem))));
     }
     Ok((!file.is_empty()).then(|| Source::File(directory.join(file))))
@@ -405,10 +405,10 @@ fn server(host: &str, secure_by_default: bool) -> Result<Uri, Error> {
     } else {
         format!("{}://{host}", if secure_by_default { "https" } else { "http" })
     };
-    let uri: Uri = whole.parse().map_err(|error| bad(&error)).map_err(Error::Credentials)?;
+    let uri: Uri = whole.parse().map_err(|error| bad(&error)).map_err(Error::credentials)?;
     match (uri.scheme_str(), uri.authority(), host.contains("://"), uri.path()) {
         (Some("http" | "https"), Some(_), true, _) | (Some(_), Some(_), false, "/") => Ok(uri),
-        _ => Err(Error::Credentials(format!("host must be a URL or a host:port pair: {}", quote(host)))),
+        _ => Err(Error::credentials(format!("host must be a URL or a host:port pair: {}", quote(host)))),
     }
 }
 

@@ -45,7 +45,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };
-    Error::Credentials(format!("open {}: {words}", path.display()))
+    Error::credentials(format!("open {}: {words}", path.display()))
 }
 
 /// Contents of the sources at one time. Equal contents give an equal client.

@@ -49,7 +49,7 @@ impl Tls {
     /// # Errors
     /// [`Error::Credentials`], in the words of upstream's client library.
     pub(crate) fn config(&self, material: &Material) -> Result<ClientConfig, Error> {
-        let bad = |error: rustls::Error| Error::Credentials(error.to_string());
+        let bad = |error: rustls::Error| Error::credentials(error.to_string());
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
@@ -106,10 +106,10 @@ impl Tls {
 
 fn token(source: &Source) -> Result<String, Error> {
     let bytes = source.read()?;
-    let text = String::from_utf8(bytes).map_err(|_| Error::Credentials("the token is no text".to_owned()))?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::credentials("the token is no text".to_owned()))?;
     match (text.trim(), source) {
         ("", Source::File(path)) => {
-            Err(Error::Credentials(format!("read empty token from file {:?}", path.display().to_string())))
+            Err(Error::credentials(format!("read empty token from file {:?}", path.display().to_string())))
         }
         (token, _) => Ok(token.to_owned()),
     }
@@ -119,13 +119,13 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        _ => Err(Error::Credentials("tls: failed to find any PEM data in certificate input".to_owned())),
+        _ => Err(Error::credentials("tls: failed to find any PEM data in certificate input".to_owned())),
     }
 }
 
 fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Error> {
     PrivateKeyDer::from_pem_slice(pem)
-        .map_err(|_| Error::Credentials("tls: failed to find any PEM data in key input".to_owned()))
+        .map_err(|_| Error::credentials("tls: failed to find any PEM data in key input".to_owned()))
 }
 
 /// Checks that a certificate chain and a key are valid and belong together.
@@ -135,7 +135,7 @@ fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Error> {
 pub(crate) fn check_pair(chain: &[u8], key: &[u8]) -> Result<(), Error> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let checked = CertifiedKey::from_der(certificates(chain)?, private_key(key)?, &provider);
-    checked.map(drop).map_err(|error| Error::Credentials(format!("tls: {error}")))
+    checked.map(drop).map_err(|error| Error::credentials(format!("tls: {error}")))
 }
 
 /// Validity of a certificate, in seconds since 1970.
@@ -153,9 +153,9 @@ pub(crate) struct Validity {
 /// The error of the chain.
 pub(crate) fn validity(chain: &[u8]) -> Result<Validity, Error> {
     let chain = certificates(chain)?;
-    let leaf = chain.first().ok_or_else(|| Error::Credentials("x509: malformed certificate".to_owned()))?;
+    let leaf = chain.first().ok_or_else(|| Error::credentials("x509: malformed certificate".to_owned()))?;
     let (_, leaf) = X509Certificate::from_der(leaf)
-        .map_err(|_| Error::Credentials("x509: malformed certificate".to_owned()))?;
+        .map_err(|_| Error::credentials("x509: malformed certificate".to_owned()))?;
     let validity = leaf.validity();
     Ok(Validity { begin: validity.not_before.timestamp(), end: validity.not_after.timestamp() })
 }
@@ -164,7 +164,7 @@ pub(crate) fn validity(chain: &[u8]) -> Result<Validity, Error> {
 fn bundle(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let found = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
     if found.is_empty() {
-        Err(Error::Credentials(
+        Err(Error::credentials(
             "unable to load root certificates: unable to parse bytes as PEM block".to_owned(),
         ))
     } else {
@@ -184,7 +184,7 @@ fn new_verifier(
     if added == 0 && total > 0 {
         let words =
             "unable to load root certificates: failed to parse certificate: x509: malformed certificate";
-        return Err(Error::Credentials(words.to_owned()));
+        return Err(Error::credentials(words.to_owned()));
     }
     BundleVerifier::new(roots, certificates, provider)
 }

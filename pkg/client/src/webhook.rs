@@ -7,7 +7,9 @@ mod metrics;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::go_quote::quote;
+#[cfg(doc)]
+use apimachinery::foreign_text::FOREIGN_TEXT_BYTES_MAX;
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::time::format_duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
@@ -69,12 +71,19 @@ pub struct Attempt {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct WebhookCallError {
-    /// Error text.
-    pub message: String,
+    /// Error text. The webhook's part of it is bounded.
+    message: String,
     /// Status code of the response; `None` without a response.
     pub code: Option<u16>,
     /// True if a retry may help.
     retryable: bool,
+}
+
+impl WebhookCallError {
+    /// Error text. At most [`FOREIGN_TEXT_BYTES_MAX`] bytes of it come from the webhook.
+    pub fn into_message(self) -> String {
+        self.message
+    }
 }
 
 /// Cleans a path: removes empty parts, `.`, `..` and trailing slashes. Upstream's clients join paths, and
@@ -188,20 +197,23 @@ impl Webhook {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Status {
-    kind: String,
-    message: String,
+    kind: ForeignText,
+    message: ForeignText,
 }
 
 /// Converts an unsuccessful response to the error of upstream's client.
 fn response_error(response: &Response<Bytes>) -> WebhookCallError {
     let code = response.status();
     let of_status = serde_json::from_slice::<Status>(response.body()).ok();
-    let of_status = of_status.filter(|status| status.kind == "Status" && !status.message.is_empty());
+    let of_status = of_status.filter(|status| status.kind == *"Status" && !status.message.is_empty());
     let text = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/"));
-    let said = String::from_utf8_lossy(response.body());
-    let said = if text { said.trim() } else { "unknown" };
+    let said = if text {
+        ForeignText::from_bytes(response.body().trim_ascii())
+    } else {
+        ForeignText::new("unknown")
+    };
     let message = match of_status {
-        Some(status) => status.message,
+        Some(status) => status.message.into(),
         None => generic_message(code, said),
     };
     let later =
@@ -216,11 +228,11 @@ fn response_error(response: &Response<Bytes>) -> WebhookCallError {
 }
 
 /// Returns the generic text of a status code (apimachinery's `NewGenericServerResponse`).
-fn generic_message(code: StatusCode, said: &str) -> String {
+fn generic_message(code: StatusCode, said: ForeignText) -> String {
     let words = match code.as_u16() {
         400 => "the server rejected our request for an unknown reason",
         401 => "the server has asked for the client to provide credentials",
-        403 => return said.to_owned(),
+        403 => return said.into(),
         404 => "the server could not find the requested resource",
         405 => "the server does not allow this method on the requested resource",
         409 => "the server reported a conflict",
@@ -233,7 +245,7 @@ fn generic_message(code: StatusCode, said: &str) -> String {
         500.. => {
             return format!(
                 "an error on the server ({}) has prevented the request from succeeding",
-                quote(said)
+                said.quoted()
             );
         }
         code => {

@@ -25,7 +25,7 @@ impl StoredBootstrapSecrets {
 impl BootstrapSecrets for StoredBootstrapSecrets {
     async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, authentication::Error> {
         let found = self.0.get(NAMESPACE, name, ReadFreshness::Cached).await;
-        let found = found.map_err(|status| authentication::Error::Unavailable(status.message))?;
+        let found = found.map_err(|status| authentication::Error::Unavailable(status.message.into()))?;
         let Some(secret) = found else { return Ok(None) };
         let members = tree::child(&secret, "data").into_iter().flatten();
         let data = members.filter_map(|(key, value)| {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use apimachinery::foreign_text::ForeignText;
 use bytes::Bytes;
 use client::kubeconfig::Credentials;
 use client::{Address, Client, Limits, Options, Source, Tls, Trust};
@@ -37,7 +38,7 @@ impl LoopbackClient {
     /// The credentials are incomplete or unusable.
     pub fn new(credentials: Credentials, address: Address) -> Result<Self, client::Error> {
         let Credentials { bearer, expected, .. } = credentials;
-        let expected = expected.ok_or(client::Error::Credentials("nobody is expected".to_owned()))?;
+        let expected = expected.ok_or(client::Error::credentials("nobody is expected".to_owned()))?;
         let tls = Tls {
             trust: Trust::Bundle(Source::Inline(expected.authorities)),
             server_name: Some(expected.name),
@@ -93,7 +94,7 @@ impl LoopbackClient {
             Ok(Value::Object(object)) if (200..300).contains(&code) => Ok(object),
             Ok(value) => {
                 let message = value.get("message").and_then(Value::as_str).unwrap_or("no message");
-                Err(RequestError { code, message: message.to_owned() })
+                Err(RequestError { code, message: ForeignText::new(message).into() })
             }
             Err(error) => Err(RequestError { code, message: error.to_string() }),
         }

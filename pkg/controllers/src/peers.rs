@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use ::api::resources::{self, Handle};
 use ::api::tree;
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::user_info::UserInfo;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
@@ -242,7 +243,7 @@ enum PeerError {
     #[error("status {0}")]
     Code(u16),
     /// The document is invalid.
-    #[error(transparent)]
+    #[error("{}", ForeignText::displayed(.0))]
     Json(#[from] schema::json::Error),
 }
 

@@ -66,7 +66,7 @@ impl ImageReviewer for Service {
             Ok(body) => Ok(body.into()),
             Err(failure) => {
                 tracing::warn!(error = %failure, "failed to call the image policy webhook");
-                Err(ImageReviewError::Call(failure.message))
+                Err(ImageReviewError::Call(failure.into_message()))
             }
         }
     }

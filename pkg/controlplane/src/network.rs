@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use client::{Client, Dialer, Options, Source, Tls};
-use endpoints::proxy::{Network, NetworkError, SingleClient, Trust};
+use endpoints::proxy::{Network, NetworkError, SingleClient, Trust, is_global};
 use endpoints::routing::dispatch::{Body, Response};
 use http::Request;
 
@@ -19,6 +19,11 @@ pub(crate) struct SystemNetwork {
     unverified: SingleClient,
     /// For all other destinations: presents no credentials.
     unauthenticated: SingleClient,
+    /// As `kubelets`, for the addresses that clients may be connected to. A separate client, because a pooled
+    /// connection could lead to another address.
+    checked_kubelets: SingleClient,
+    /// As `unauthenticated`, for the addresses that clients may be connected to.
+    checked: SingleClient,
 }
 
 impl SystemNetwork {
@@ -34,15 +39,18 @@ impl SystemNetwork {
             .authority
             .as_ref()
             .map_or(client::Trust::Unverified, |authority| client::Trust::Bundle(file(authority)));
-        let client = |trust, certificate| {
+        let client = |trust, certificate, permits_address| {
             let tls = Tls { trust, certificate, ..Tls::default() };
-            let client = Client::new(Options { tls, dialer: dialer.cloned(), ..Options::default() });
+            let client =
+                Client::new(Options { tls, dialer: dialer.cloned(), permits_address, ..Options::default() });
             client.map(SingleClient)
         };
         Ok(SystemNetwork {
-            kubelets: client(trust, certificate.clone())?,
-            unverified: client(client::Trust::Unverified, certificate)?,
-            unauthenticated: client(client::Trust::Unverified, None)?,
+            kubelets: client(trust.clone(), certificate.clone(), None)?,
+            checked_kubelets: client(trust, certificate.clone(), Some(is_global))?,
+            unverified: client(client::Trust::Unverified, certificate, None)?,
+            unauthenticated: client(client::Trust::Unverified, None, None)?,
+            checked: client(client::Trust::Unverified, None, Some(is_global))?,
         })
     }
 
@@ -51,6 +59,8 @@ impl SystemNetwork {
             Trust::Kubelet => &self.kubelets,
             Trust::UnverifiedKubelet => &self.unverified,
             Trust::AnyServer => &self.unauthenticated,
+            Trust::CheckedKubelet => &self.checked_kubelets,
+            Trust::CheckedServer => &self.checked,
         }
     }
 }

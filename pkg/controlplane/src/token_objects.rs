@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use api::resources::StorageSpec;
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::go_quote::quote;
 use async_trait::async_trait;
 use authentication::Error;
@@ -42,7 +43,7 @@ impl StoredTokenObjects {
 }
 
 fn unavailable(error: impl Display) -> Error {
-    Error::Unavailable(error.to_string())
+    Error::Unavailable(ForeignText::displayed(error))
 }
 
 /// Returns the object and its storage.
@@ -52,21 +53,24 @@ async fn find(
     name: &str,
 ) -> Result<(&'static StorageSpec<'static>, Arc<Element>), Error> {
     if name.is_empty() {
-        return Err(Error::Credential("resource name may not be empty".to_owned()));
+        return Err(Error::Credential("resource name may not be empty".into()));
     }
     let plural = client.row().plural;
     let storage = client
         .row()
         .storage
         .as_ref()
-        .ok_or_else(|| Error::Unavailable(format!("{plural} are not stored")))?;
+        .ok_or_else(|| Error::Unavailable(format!("{plural} are not stored").into()))?;
     let found = match client.element(namespace, name, ReadFreshness::Cached).await {
         Ok(Some(element)) => Some(element),
         Ok(None) | Err(_) => {
             client.element(namespace, name, ReadFreshness::Latest).await.map_err(unavailable)?
         }
     };
-    Ok((storage, found.ok_or_else(|| Error::Credential(format!("{plural} {} not found", quote(name))))?))
+    Ok((
+        storage,
+        found.ok_or_else(|| Error::Credential(format!("{plural} {} not found", quote(name)).into()))?,
+    ))
 }
 
 #[async_trait]

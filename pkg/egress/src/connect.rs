@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::go_quote::quote;
 use client::Io;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -37,8 +38,8 @@ pub(crate) async fn connect(
     let asked = asked.unwrap_or_else(|_| Err(ConnectError::NoResponse("i/o timeout".to_owned())));
     match asked {
         Ok(()) => Ok(stream),
-        Err(ConnectError::Message(why)) => Err(Error::Dial(why)),
-        Err(ConnectError::NoResponse(why)) => Err(Error::Dial(format!(
+        Err(ConnectError::Message(why)) => Err(Error::dial(why)),
+        Err(ConnectError::NoResponse(why)) => Err(Error::dial(format!(
             "reading HTTP response from CONNECT to {target} via proxy {proxy} failed: {why}"
         ))),
     }
@@ -85,20 +86,22 @@ async fn send_connect(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Re
 ///
 /// # Errors
 /// The line is malformed; in the wording of Go's `net/http`.
-fn status(line: &str) -> Result<(u16, String), Error> {
+fn status(line: &str) -> Result<(u16, ForeignText), Error> {
     let (version, status) = line
         .split_once(' ')
-        .ok_or_else(|| Error::Dial(format!("malformed HTTP response {}", quote(line))))?;
+        .ok_or_else(|| Error::dial(format!("malformed HTTP response {}", ForeignText::new(line).quoted())))?;
     let status = status.trim_start_matches(' ');
     let code = status.split(' ').next().unwrap_or_default();
     let digits = code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_digit());
     let number = code.parse().ok().filter(|_| digits);
-    let number = number.ok_or_else(|| Error::Dial(format!("malformed HTTP status code {}", quote(code))))?;
+    let number = number.ok_or_else(|| {
+        Error::dial(format!("malformed HTTP status code {}", ForeignText::new(code).quoted()))
+    })?;
     let numbered = |rest: &str| matches!(rest.as_bytes(), [b'0'..=b'9', b'.', b'0'..=b'9']);
     if version.strip_prefix("HTTP/").is_some_and(numbered) {
-        Ok((number, status.to_owned()))
+        Ok((number, status.into()))
     } else {
-        Err(Error::Dial(format!("malformed HTTP version {}", quote(version))))
+        Err(Error::dial(format!("malformed HTTP version {}", ForeignText::new(version).quoted())))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Failures to read the egress configuration and to dial through a proxy.
 
+use apimachinery::foreign_text::ForeignText;
+
 /// The texts are those of upstream's messages and exits.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -8,7 +10,7 @@ pub enum Error {
     Invalid(String),
     /// The proxy cannot be reached, or it does not connect to the target.
     #[error("{0}")]
-    Dial(String),
+    Dial(ForeignText),
     #[error("{message}")]
     File { message: String, source: std::io::Error },
     #[error(transparent)]
@@ -17,4 +19,11 @@ pub enum Error {
     Client(#[from] client::Error),
     #[error(transparent)]
     Grpc(#[from] grpc::Error),
+}
+
+impl Error {
+    /// Creates [`Error::Dial`].
+    pub(crate) fn dial(text: impl Into<ForeignText>) -> Self {
+        Error::Dial(text.into())
+    }
 }

@@ -118,7 +118,7 @@ impl Proxy {
 impl Dial for Proxy {
     fn dial<'d>(&'d self, address: &'d Address) -> DialFuture<'d> {
         Box::pin(async move {
-            self.dial_counted(address).await.map_err(|error| client::Error::Connect(error.to_string()))
+            self.dial_counted(address).await.map_err(|error| client::Error::connect(error.to_string()))
         })
     }
 }
@@ -141,7 +141,7 @@ fn at_connect(error: impl Into<Error>) -> (Stage, Error) {
 fn target(Address { host, port }: &Address) -> Result<String, Error> {
     match host {
         host if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Err(Error::Dial(format!("dial tcp: lookup {host:?}: no such host")))
+            Err(Error::dial(format!("dial tcp: lookup {host:?}: no such host")))
         }
         host if host.contains(':') => Ok(format!("[{host}]:{port}")),
         host => Ok(format!("{host}:{port}")),
@@ -154,9 +154,9 @@ async fn unix(name: &str) -> Result<UnixStream, Error> {
     match timeout(ACCEPT_MAX, UnixStream::connect(path)).await {
         Ok(Ok(stream)) => Ok(stream),
         Ok(Err(error)) => {
-            Err(Error::Dial(format!("dial unix {name}: connect: {}", client::go_io_error_text(&error))))
+            Err(Error::dial(format!("dial unix {name}: connect: {}", client::go_io_error_text(&error))))
         }
-        Err(_) => Err(Error::Dial(format!("dial unix {name}: i/o timeout"))),
+        Err(_) => Err(Error::dial(format!("dial unix {name}: i/o timeout"))),
     }
 }
 

@@ -54,7 +54,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 pub(crate) async fn dial(channel: Channel, target: &str, random: i64) -> Result<Box<dyn Io>, Error> {
     let (tell, told) = oneshot::channel();
     tokio::spawn(run(channel, target.to_owned(), random, tell));
-    told.await.unwrap_or_else(|_| Err(Error::Dial("tunnel closed".to_owned())))
+    told.await.unwrap_or_else(|_| Err(Error::dial("tunnel closed".to_owned())))
 }
 
 type OpenResult = Result<Box<dyn Io>, Error>;
@@ -74,7 +74,7 @@ async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::S
         Some(Ok(opened)) => opened,
         Some(Err(why)) => return drop(tell.send(Err(why))),
         None => {
-            let _ = tell.send(Err(Error::Dial("dial timeout, backstop".to_owned())));
+            let _ = tell.send(Err(Error::dial("dial timeout, backstop".to_owned())));
             let _ = packets.try_send(Packet::close_dial(random));
             let _ = timeout(CLOSE_MAX, opening).await;
             return;
@@ -95,26 +95,26 @@ async fn open(
     random: i64,
 ) -> Result<(Streaming<Packet>, i64), Error> {
     let mut client = Grpc::new(channel).max_decoding_message_size(PACKET_BYTES_MAX);
-    client.ready().await.map_err(|error| error.to_string()).map_err(Error::Dial)?;
+    client.ready().await.map_err(|error| error.to_string()).map_err(Error::dial)?;
     let outbound = Request::new(poll_fn(move |context| queue.poll_recv(context)));
     let path = PathAndQuery::from_static(CONNECT_METHOD);
     let codec = ProstCodec::<Packet, Packet>::default();
     let answer = client.streaming(outbound, path, codec).await;
-    let mut inbound = answer.map_err(|status| grpc::worded(&status)).map_err(Error::Dial)?.into_inner();
+    let mut inbound = answer.map_err(|status| grpc::worded(&status)).map_err(Error::dial)?.into_inner();
     loop {
-        let packet = inbound.message().await.map_err(|status| grpc::worded(&status)).map_err(Error::Dial)?;
+        let packet = inbound.message().await.map_err(|status| grpc::worded(&status)).map_err(Error::dial)?;
         match packet.map(|packet| packet.payload) {
             Some(Some(Payload::DialResponse(answer))) if answer.random == random => {
                 return if answer.error.is_empty() {
                     Ok((inbound, answer.connect_id))
                 } else {
-                    Err(Error::Dial(answer.error))
+                    Err(Error::dial(answer.error))
                 };
             }
-            Some(Some(Payload::CloseDial(_))) => return Err(Error::Dial("dial closed".to_owned())),
+            Some(Some(Payload::CloseDial(_))) => return Err(Error::dial("dial closed".to_owned())),
             // The response is for another connection, or the stream has ended.
             Some(Some(Payload::DialResponse(_))) | None => {
-                return Err(Error::Dial("tunnel closed".to_owned()));
+                return Err(Error::dial("tunnel closed".to_owned()));
             }
             Some(_) => {}
         }
@@ -159,7 +159,8 @@ async fn receive(mut from: Streaming<Packet>, mut to: WriteHalf<DuplexStream>, i
             Ok(Some(packet)) => packet,
             Ok(None) => return,
             Err(status) => {
-                return tracing::debug!(connection = id, %status, "a tunnel through a proxy broke");
+                let status = grpc::worded(&status);
+                return tracing::debug!(connection = id, status, "a tunnel through a proxy broke");
             }
         };
         match packet.payload {

@@ -138,7 +138,8 @@ pub(crate) async fn pass_on(
     let ForwardedRequest { mut parts, body, context, user, connection, shutdown } = request;
     let path = context.info.path.as_str();
     let url = Url {
-        tls: Some(Trust::AnyServer),
+        tls: true,
+        trust: Trust::AnyServer,
         host: way.host,
         port: way.port.to_string(),
         path: path.to_owned(),

@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use apimachinery::foreign_text::ForeignText;
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Returns the first value of a header.
@@ -26,6 +28,37 @@ pub fn texts(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = Cow<
 
 fn of(value: &HeaderValue) -> Cow<'_, str> {
     String::from_utf8_lossy(value.as_bytes())
+}
+
+/// Error of `Content-Length` fields without one meaning.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ContentLengthError {
+    /// A value is not a decimal number of 64 bits.
+    #[error("bad Content-Length {}", .0.quoted())]
+    Invalid(ForeignText),
+    /// Two fields differ.
+    #[error("http: message cannot contain multiple Content-Length headers; got {} and {}", .0.quoted(), .1.quoted())]
+    Conflict(ForeignText, ForeignText),
+}
+
+/// Returns the length that the `Content-Length` fields announce; `None` without one. Equal fields count once, as in
+/// Go's `net/http`.
+///
+/// # Errors
+/// The fields differ, or one is not a number. Two readers could disagree about the end of such a message.
+pub fn content_length(headers: &HeaderMap) -> Result<Option<u64>, ContentLengthError> {
+    let mut values = headers.get_all(CONTENT_LENGTH).iter().map(|value| value.as_bytes().trim_ascii());
+    let Some(first) = values.next() else { return Ok(None) };
+    if let Some(other) = values.find(|other| *other != first) {
+        return Err(ContentLengthError::Conflict(
+            ForeignText::from_bytes(first),
+            ForeignText::from_bytes(other),
+        ));
+    }
+    let digits =
+        std::str::from_utf8(first).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let length = digits.and_then(|digits| digits.parse().ok());
+    length.map(Some).ok_or_else(|| ContentLengthError::Invalid(ForeignText::from_bytes(first)))
 }
 
 /// Returns the media type of a `Content-Type` in lower case; `None` for every error of Go's
@@ -86,6 +119,25 @@ mod tests {
         assert_eq!(text(&headers, name.clone()).as_deref(), Some("Bearer \u{fffd}"));
         assert_eq!(texts(&headers, name).collect::<Vec<_>>(), ["Bearer \u{fffd}", "\u{e9}"]);
         assert_eq!(text_or_empty(&headers, HeaderName::from_static("y")), "");
+    }
+
+    #[test]
+    fn content_length_has_one_value() {
+        let check = |values: &[&str], expected: Option<Option<u64>>| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(CONTENT_LENGTH, HeaderValue::from_str(value).unwrap());
+            }
+            assert_eq!(content_length(&headers).ok(), expected, "{values:?}");
+        };
+        check(&[], Some(None));
+        check(&["5"], Some(Some(5)));
+        check(&["5", " 5", "5"], Some(Some(5)));
+        for bad in
+            [&["5", "6"][..], &["5", "05"], &["5, 5"], &["+5"], &["-1"], &[""], &["18446744073709551616"]]
+        {
+            check(bad, None);
+        }
     }
 
     #[test]

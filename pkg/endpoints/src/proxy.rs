@@ -30,7 +30,7 @@ pub use error::{NetworkError, UrlError};
 pub(crate) use headers::{end_to_end, is_upgrade};
 pub use log_metrics::LogMetrics;
 pub use single_client::SingleClient;
-pub use trust::Trust;
+pub use trust::{Trust, is_global};
 pub(crate) use upgrade::upgrade;
 use url::Url;
 
@@ -83,7 +83,7 @@ pub(crate) struct ProxyRequest<'r> {
 /// Proxies a request to `url` and returns the response. Headers and links are rewritten.
 ///
 /// # Errors
-/// 503 when the backend does not respond.
+/// 400 for a request of ambiguous length; 503 when the backend does not respond.
 pub(crate) async fn proxy_request(
     network: &dyn Network,
     mut url: Url,
@@ -101,7 +101,8 @@ pub(crate) async fn proxy_request(
         return Ok(redirect_to_root(path, &url.query));
     }
     let prefix = rewrite::prefix(path, &url.path);
-    let mut head = headers::end_to_end(&parts.headers);
+    let head = headers::forwarded(&parts.headers);
+    let mut head = head.map_err(|error| Status::bad_request(error.to_string()))?;
     headers::add_host(&mut head, parts, &url);
     headers::add_forwarded_for(&mut head, incoming.peer.map(|peer| peer.ip()));
     headers::add_forwarded_uri(&mut head, prefix, &url);
@@ -111,9 +112,9 @@ pub(crate) async fn proxy_request(
     };
     let request =
         headers::request(&parts.method, &url, head, incoming.body).map_err(|error| unreachable(&error))?;
-    let answer = network.send(url.trust(), request).await.map_err(|error| unreachable(&error))?;
+    let answer = network.send(url.trust, request).await.map_err(|error| unreachable(&error))?;
     let (mut head, body) = answer.into_parts();
-    head.headers = headers::end_to_end(&head.headers);
+    head.headers = headers::forwarded(&head.headers).map_err(|error| unreachable(&error))?;
     headers::remove_cors(&mut head.headers);
     if let Some(to) = header::text(&head.headers, LOCATION)
         && let Some(rewritten) = rewrite::redirect(&to, prefix, &[&url.authority(), &host])

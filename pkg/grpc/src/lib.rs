@@ -9,6 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use apimachinery::foreign_text::ForeignText;
 use http::Uri;
 use http::uri::PathAndQuery;
 use hyper_util::rt::TokioIo;
@@ -25,7 +26,7 @@ pub use error::Error;
 /// Delay before the next attempt to connect to a process that is not running.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
-/// Maximum size of the headers and trailers of a response, in bytes. They contain the error message, which
+/// Maximum size of the headers and trailers of a response, in bytes. They contain the error message, whose start
 /// ends up in logs, health pages and Statuses.
 const HEADERS_BYTES_MAX: u32 = 16 << 10;
 
@@ -93,7 +94,7 @@ impl Socket {
 
     /// The connection error in the wording of grpc-go.
     fn dialing(&self, status: &Status) -> String {
-        dialing(&self.name, status).unwrap_or_else(|| format_dial_error(&self.name, status.message()))
+        dialing(&self.name, status).unwrap_or_else(|| format_dial_error(&self.name, message(status).as_str()))
     }
 }
 
@@ -171,7 +172,13 @@ fn is_disconnected(status: &Status) -> bool {
 
 /// Formats a status like grpc-go.
 pub fn worded(status: &Status) -> String {
-    format!("rpc error: code = {} desc = {}", code_name(status.code()), status.message())
+    format!("rpc error: code = {} desc = {}", code_name(status.code()), message(status))
+}
+
+/// The message of a status, which the other process wrote.
+#[expect(clippy::disallowed_methods, reason = "the only reader of the unbounded text")]
+fn message(status: &Status) -> ForeignText {
+    ForeignText::new(status.message())
 }
 
 /// The name of a code in grpc-go.

@@ -176,11 +176,11 @@ impl Chain {
         let Some(under_way) = self.admit(&parts, long_running) else {
             return reject_late(peer, observer, active);
         };
-        observer.open_record(&self.observability, &head.uri, self.recorded_request(&context, long_running));
+        observer.open_record(&self.observability, self.recorded_request(&context, long_running));
         let classified = ClassifiedRequest::new();
         let outcome = match rejection {
             Some(rejection) => {
-                observer.invalid(&context);
+                observer.invalid(&context, &head.uri);
                 Err(rejection)
             }
             None => {
@@ -274,7 +274,7 @@ impl Chain {
     ) -> Result<DispatchedResponse, Rejection> {
         let observer = incoming.observer;
         let sender = self.authenticate(&mut incoming).await;
-        if !observer.record_received(sender.as_ref().ok()) {
+        if !observer.record_received(&incoming.context, &incoming.parts.uri, sender.as_ref().ok()) {
             return Err(Rejection::internal(&incoming.parts.uri, "failed to store audit event"));
         }
         let sender = sender?;

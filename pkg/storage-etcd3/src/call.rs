@@ -136,7 +136,7 @@ impl Members {
                 result = attempts.next() => match result {
                     Some(Err(failure)) if failure.may_retry(true) && !attempts.is_empty() => {}
                     Some(result) => return result,
-                    None => return Err(CallError::Unavailable("no etcd member was asked".to_owned())),
+                    None => return Err(CallError::unavailable("no etcd member was asked".to_owned())),
                 },
                 () = sleep(SILENT_AFTER) => {
                     let other = self.pick_excluding(&asked).filter(|_| hedges.acquire());
@@ -201,10 +201,10 @@ impl Members {
             biased;
             answer = answer => Ok(answer),
             () = self.wait_until_still_suspect(member, &mut standing, grace) => {
-                Err(CallError::Unavailable(format!("{} was left out before it answered", member.url())))
+                Err(CallError::unavailable(format!("{} was left out before it answered", member.url())))
             }
-            () = async { sleep(limit).await; sleep_while_running(SILENT_AFTER).await } => Err(CallError::Unavailable(format!("{} did not answer in time", member.url()))),
-            () = overdue => Err(CallError::Internal("an examination ended".to_owned())),
+            () = async { sleep(limit).await; sleep_while_running(SILENT_AFTER).await } => Err(CallError::unavailable(format!("{} did not answer in time", member.url()))),
+            () = overdue => Err(CallError::internal("an examination ended".to_owned())),
         }
     }
 

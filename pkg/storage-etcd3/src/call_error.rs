@@ -6,6 +6,7 @@
 
 use std::error::Error as _;
 
+use apimachinery::foreign_text::ForeignText;
 use storage::Error;
 use tonic::{Code, ConnectError, Status};
 
@@ -19,18 +20,28 @@ pub(crate) enum CallError {
     /// The lease of a put does not exist. The put did not happen.
     LeaseNotFound,
     /// There was no connection: the call was not sent.
-    NotSent(String),
+    NotSent(ForeignText),
     /// The member did not serve the call; it may or may not have had an effect.
-    Unavailable(String),
+    Unavailable(ForeignText),
     /// The cluster responded but cannot serve the call now (leader election, overload).
-    TryLater(String),
+    TryLater(ForeignText),
     /// The request is invalid; it had no effect.
-    Rejected(String),
+    Rejected(ForeignText),
     /// Any other failure.
-    Internal(String),
+    Internal(ForeignText),
 }
 
 impl CallError {
+    /// Creates [`CallError::Unavailable`].
+    pub(crate) fn unavailable(text: impl Into<ForeignText>) -> Self {
+        CallError::Unavailable(text.into())
+    }
+
+    /// Creates [`CallError::Internal`].
+    pub(crate) fn internal(text: impl Into<ForeignText>) -> Self {
+        CallError::Internal(text.into())
+    }
+
     /// True if a call may be repeated. Idempotent calls may after any temporary failure, writes only if they
     /// certainly were not sent.
     pub(crate) fn may_retry(&self, idempotent: bool) -> bool {
@@ -58,10 +69,10 @@ impl CallError {
             CallError::FutureRevision => Error::FutureRevision { requested: 0, current: 0 },
             CallError::LeaseNotFound => Error::Unavailable("the lease expired before its use".to_owned()),
             CallError::NotSent(why) | CallError::Unavailable(why) | CallError::TryLater(why) => {
-                Error::Unavailable(why)
+                Error::Unavailable(why.into())
             }
-            CallError::Rejected(why) => Error::Rejected(why),
-            CallError::Internal(why) => Error::Internal(why),
+            CallError::Rejected(why) => Error::Rejected(why.into()),
+            CallError::Internal(why) => Error::Internal(why.into()),
         }
     }
 }
@@ -70,10 +81,10 @@ impl From<etcd_client::Error> for CallError {
     fn from(error: etcd_client::Error) -> Self {
         match error {
             etcd_client::Error::GRpcStatus(status) => CallError::from(&status),
-            etcd_client::Error::IoError(e) => CallError::Unavailable(e.to_string()),
-            etcd_client::Error::TransportError(e) => CallError::Unavailable(e.to_string()),
-            etcd_client::Error::WatchError(e) => CallError::Unavailable(e),
-            other => CallError::Internal(other.to_string()),
+            etcd_client::Error::IoError(e) => CallError::unavailable(e.to_string()),
+            etcd_client::Error::TransportError(e) => CallError::unavailable(e.to_string()),
+            etcd_client::Error::WatchError(e) => CallError::unavailable(e),
+            other => CallError::internal(other.to_string()),
         }
     }
 }
@@ -84,7 +95,7 @@ impl From<&Status> for CallError {
         match causes(status).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
             Some(_) => CallError::NotSent(describe(status)),
             None if status.source().is_some() => CallError::Unavailable(describe(status)),
-            None => classify(status.code(), status.message()),
+            None => classify(status.code(), message(status)),
         }
     }
 }
@@ -98,9 +109,9 @@ pub(crate) fn classify(code: Code, message: &str) -> CallError {
     // text.
     if let (Code::ResourceExhausted, Some(sizes)) = (code, message.strip_prefix(TOO_LARGE)) {
         let said = "rpc error: code = ResourceExhausted desc = trying to send message larger than max";
-        return CallError::Rejected(format!("{said} {sizes}"));
+        return CallError::Rejected(format!("{said} {sizes}").into());
     }
-    let text = message.to_owned();
+    let text = ForeignText::new(message);
     match code {
         Code::OutOfRange if message.contains("required revision has been compacted") => CallError::Compacted,
         Code::OutOfRange if message.contains("future revision") => CallError::FutureRevision,
@@ -135,19 +146,25 @@ fn causes(status: &Status) -> impl Iterator<Item = Cause<'_>> {
 }
 
 /// The status with the innermost cause, which has the useful text ("connection refused").
-fn describe(status: &Status) -> String {
+fn describe(status: &Status) -> ForeignText {
     match causes(status).last() {
-        Some(cause) => format!("{}: {cause}", status.message()),
-        None => status.message().to_owned(),
+        Some(cause) => ForeignText::displayed(format_args!("{}: {cause}", message(status))),
+        None => message(status).into(),
     }
+}
+
+/// The unbounded message of a status.
+#[expect(clippy::disallowed_methods, reason = "classified here, and bounded before it is kept")]
+fn message(status: &Status) -> &str {
+    status.message()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(code: Code, message: &str, expected: fn(String) -> CallError) {
-        assert_eq!(classify(code, message), expected(message.to_owned()), "{code:?} {message}");
+    fn check(code: Code, message: &str, expected: fn(ForeignText) -> CallError) {
+        assert_eq!(classify(code, message), expected(message.into()), "{code:?} {message}");
     }
 
     #[test]
@@ -176,14 +193,14 @@ mod tests {
         check(Code::ResourceExhausted, "grpc: received message larger than max (3 vs. 2)", |_| {
             CallError::Rejected(
                 "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
-                    .to_owned(),
+                    .into(),
             )
         });
     }
 
     #[test]
     fn writes_are_retried_only_if_not_sent() {
-        let text = String::new;
+        let text = ForeignText::default;
         assert!(CallError::NotSent(text()).may_retry(false));
         assert!(!CallError::Unavailable(text()).may_retry(false));
         assert!(!CallError::TryLater(text()).may_retry(false));

@@ -140,7 +140,7 @@ impl Cursor {
 fn canceled(reason: &str) -> FailureScope {
     let passing = ["no leader", "server stopped", "server is likely overloaded"];
     if reason.is_empty() || passing.iter().any(|text| reason.contains(text)) {
-        return FailureScope::Connection(CallError::Unavailable(format!("watch canceled: {reason}")));
+        return FailureScope::Connection(CallError::unavailable(format!("watch canceled: {reason}")));
     }
     FailureScope::Watch(classify(tonic::Code::PermissionDenied, reason).into_error())
 }

@@ -127,7 +127,7 @@ impl Etcd {
             let pause = self.members.pause_after(attempts);
             let unreachable = self.members.is_unreachable(&failure, attempts, begun);
             if !failure.may_retry(true) || unreachable || Instant::now() + pause >= deadline {
-                return Err(if in_doubt { CallError::Unavailable(format!("{failure:?}")) } else { failure });
+                return Err(if in_doubt { CallError::unavailable(format!("{failure:?}")) } else { failure });
             }
             sleep(pause).await;
         }
@@ -145,7 +145,7 @@ impl Etcd {
             return Ok(PutResult::Done(current.mod_revision));
         }
         let unknown =
-            || CallError::Unavailable("the answer was lost, and so is what it was about".to_owned());
+            || CallError::unavailable("the answer was lost, and so is what it was about".to_owned());
         let first = timeout(RESOLVE_TIMEOUT, self.first_change(write)).await.ok().flatten();
         first.and_then(|first| write.verdict(&first, stale)).ok_or_else(unknown)
     }
@@ -172,10 +172,10 @@ fn put_result(response: PbTxnResponse) -> Result<PutResult, CallError> {
     match response.responses.into_iter().next().and_then(|op| op.response) {
         Some(PbTxnOpResponse::ResponseRange(range)) => {
             let current = range.kvs.into_iter().next().map(key_value).transpose();
-            let current = current.map_err(|e| CallError::Internal(e.to_string()))?;
+            let current = current.map_err(|e| CallError::internal(e.to_string()))?;
             Ok(PutResult::Stale { current, revision })
         }
-        _ => Err(CallError::Internal("etcd did not answer the transaction's read".to_owned())),
+        _ => Err(CallError::internal("etcd did not answer the transaction's read".to_owned())),
     }
 }
 

@@ -116,7 +116,7 @@ impl Members {
         tokio::spawn(async move {
             if members.is_silent(&member).await {
                 let why = format!("{} is silent, and another member is not", member.url());
-                members.suspect(&member, &CallError::Unavailable(why));
+                members.suspect(&member, &CallError::unavailable(why));
             }
             member.examined.store(false, Ordering::Relaxed);
         });
@@ -154,7 +154,7 @@ impl Members {
         for member in &self.list {
             let asked = member.progress_is_safe().is_none() && !member.is_suspect();
             if asked && !member.learn_version(self.probe_timeout).await {
-                self.suspect(member, &CallError::Unavailable("no answer about its version".to_owned()));
+                self.suspect(member, &CallError::unavailable("no answer about its version".to_owned()));
             }
         }
         self.list.iter().filter_map(|member| member.progress_is_safe()).reduce(|a, b| a && b)

@@ -17,7 +17,7 @@ pub(crate) fn one_key(answer: Result<PbRangeResponse, CallError>) -> Result<Look
 pub(crate) fn revision_of(header: Option<PbResponseHeader>) -> Result<Revision, CallError> {
     header
         .map(|header| header.revision)
-        .ok_or_else(|| CallError::Internal("etcd's answer has no header".to_owned()))
+        .ok_or_else(|| CallError::internal("etcd's answer has no header".to_owned()))
 }
 
 /// The end of a prefix's range: the first key after all keys with `prefix`. `\0` is the end of all keys.

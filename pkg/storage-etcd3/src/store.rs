@@ -94,7 +94,7 @@ impl Etcd {
     /// The lease for a key with this ttl, newly granted or shared. Waiting for another caller's grant is
     /// limited like any call.
     async fn lease(&self, ttl: Duration) -> Result<i64, CallError> {
-        let late = || CallError::Unavailable("etcd did not grant a lease in time".to_owned());
+        let late = || CallError::unavailable("etcd did not grant a lease in time".to_owned());
         timeout(self.options.request_timeout, self.share_lease(ttl)).await.unwrap_or_else(|_| Err(late()))
     }
 

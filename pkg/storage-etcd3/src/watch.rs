@@ -168,7 +168,7 @@ impl Watch {
             response = receive(&mut connection.responses) => WaitResult::Response(response),
             () = wanted => WaitResult::ProgressWanted,
             () = self.members.wait_until_suspect(&connection.member, &mut connection.standing) => WaitResult::Response(Err(CallError::TryLater(
-                "another member is in better standing".to_owned(),
+                "another member is in better standing".into(),
             ))),
         }
     }
@@ -243,7 +243,7 @@ impl Watch {
 async fn receive(responses: &mut WatchResponseStream) -> Result<PbWatchResponse, CallError> {
     match responses.message().await {
         Ok(Some(response)) => Ok(response.0),
-        Ok(None) => Err(CallError::Unavailable("etcd closed the watch".to_owned())),
+        Ok(None) => Err(CallError::unavailable("etcd closed the watch".to_owned())),
         Err(error) => Err(error.into()),
     }
 }

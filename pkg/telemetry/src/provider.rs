@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::foreign_text::ForeignText;
 use client::Dialer;
 use component_base::trace::Tracer;
 use opentelemetry::trace::TracerProvider;
@@ -88,7 +89,7 @@ impl Provider {
         let stopped =
             tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(FLUSH_MAX)).await;
         if let Ok(Err(error)) = stopped {
-            tracing::warn!(%error, "could not flush the last spans to the collector");
+            tracing::warn!(error = %ForeignText::displayed(error), "could not flush the last spans to the collector");
         }
     }
 }

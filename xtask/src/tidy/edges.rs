@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("storage-embedded", &["storage"]),
     ("cacher", &["apimachinery", "component-base", "storage"]),
     ("authentication", &["jsontree", "apimachinery", "schema", "component-base", "client", "cel"]),
-    ("grpc", &[]),
+    ("grpc", &["apimachinery"]),
     ("profiling", &[]),
     ("egress", &["jsontree", "apimachinery", "schema", "component-base", "client", "grpc"]),
     ("token-signer", &["apimachinery", "authentication", "grpc"]),

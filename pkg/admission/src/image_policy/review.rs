@@ -1,15 +1,14 @@
 //! `ImageReview` of `imagepolicy.k8s.io`: request and response of the webhook.
 
-use std::collections::BTreeMap;
-
 use api::tree::{child, children, flag, pairs, text};
-use apimachinery::go_quote::quote;
+use apimachinery::foreign_text::ForeignText;
 use jsontree::{Value, json};
 use schema::builtin::IO_K8S_API_IMAGEPOLICY_V1ALPHA1_IMAGEREVIEW as IMAGE_REVIEW;
 use schema::object::Object;
 
 use super::ImageReviewError;
 use crate::Attributes;
+use crate::notes::audit_annotations;
 
 const KIND: &str = "ImageReview";
 const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
@@ -20,9 +19,9 @@ const ANNOTATIONS: &str = ".image-policy.k8s.io/";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ReviewStatus {
     pub(super) allowed: bool,
-    pub(super) reason: String,
+    pub(super) reason: ForeignText,
     /// For the audit event.
-    pub(super) annotations: BTreeMap<String, String>,
+    pub(super) annotations: Vec<(ForeignText, ForeignText)>,
 }
 
 /// Builds the spec of the review for a pod.
@@ -71,16 +70,15 @@ pub(super) fn parse_review(body: &[u8]) -> Result<ReviewStatus, ImageReviewError
     let meta = schema::json::type_meta(body)?;
     let known = |found: &str, expected: &str| found.is_empty() || found == expected;
     if !known(&meta.kind, KIND) || !known(&meta.api_version, API_VERSION) {
-        let kind = quote(&meta.kind);
-        let version = quote(&meta.api_version);
+        let kind = ForeignText::new(&meta.kind).quoted();
+        let version = ForeignText::new(&meta.api_version).quoted();
         return Err(ImageReviewError::Kind(format!("no kind {kind} is registered for version {version}")));
     }
     let answer = schema::json::decode(&IMAGE_REVIEW, body)?.object;
     let Some(status) = child(&answer, "status") else { return Ok(ReviewStatus::default()) };
-    let annotations = pairs(status, "auditAnnotations");
     Ok(ReviewStatus {
         allowed: flag(status, "allowed"),
-        reason: text(status, "reason").to_owned(),
-        annotations: annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        reason: text(status, "reason").into(),
+        annotations: audit_annotations(status),
     })
 }

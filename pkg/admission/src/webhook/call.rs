@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
 use component_base::trace::Span;
@@ -205,27 +206,30 @@ impl Webhooks {
             return Ok(None);
         }
         let (patch, _) = JsonPatch::parse(&answer.patch, false).map_err(|error| WebhookError::Call {
-            message: format!("received undecodable patch in webhook response: {error}"),
+            message: format!(
+                "received undecodable patch in webhook response: {}",
+                ForeignText::displayed(error)
+            ),
             code: 503,
         })?;
         if patch.is_empty() {
             return Ok(None);
         }
-        let internal = |why: String| WebhookError::Server(Status::internal_error(why).into());
+        let internal = |why: ForeignText| WebhookError::Server(Status::internal_error(why.as_str()).into());
         if request.object == b"null" {
             return Err(internal(format!(
                 "admission webhook {} attempted to modify the object, which is not supported for this operation",
                 quote(&hook.name)
-            )));
+            ).into()));
         }
-        if answer.patch_type != "JSONPatch" {
-            let message = format!("unsupported patch type {}", quote(&answer.patch_type));
+        if answer.patch_type != *"JSONPatch" {
+            let message = format!("unsupported patch type {}", answer.patch_type.quoted());
             return Err(WebhookError::Call { message, code: 400 });
         }
-        let text = patch.apply(&request.object).map_err(|error| internal(error.to_string()))?;
+        let text = patch.apply(&request.object).map_err(|error| internal(ForeignText::displayed(error)))?;
         let endpoint = invocation.endpoint(a);
         let read = self.deps.versions.parse_json(a, &text, endpoint).await;
-        read.map(Some).map_err(|error| internal(error.to_string()))
+        read.map(Some).map_err(|error| internal(ForeignText::displayed(error)))
     }
 
     /// Records the metrics and notes of a finished call, and decides the request.

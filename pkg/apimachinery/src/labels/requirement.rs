@@ -35,7 +35,12 @@ pub struct Requirement {
     key: String,
     operator: Operator,
     values: Vec<String>,
+    /// Positions in `values` by ascending value, for a binary search; empty if the values are few or ascending.
+    order: Box<[u32]>,
 }
+
+/// Maximum number of values that are compared one by one.
+const LINEAR_MAX: usize = 32;
 
 impl Requirement {
     /// Creates a requirement after checking the key, the number of values and the values. `path` is the
@@ -69,13 +74,18 @@ impl Requirement {
         }
         match aggregate(&errors) {
             Some(text) => Err(LabelSelectorError(text)),
-            None => Ok(Self { key, operator, values }),
+            None => Ok(Self { key, operator, order: search_order(&values), values }),
         }
     }
 
     /// An unchecked `key=value`.
     pub(super) fn equals(key: &str, value: &str) -> Self {
-        Self { key: key.to_owned(), operator: Operator::Equals, values: vec![value.to_owned()] }
+        Self {
+            key: key.to_owned(),
+            operator: Operator::Equals,
+            values: vec![value.to_owned()],
+            order: Box::default(),
+        }
     }
 
     /// Label key, with its optional prefix (`example.com/name`).
@@ -109,7 +119,14 @@ impl Requirement {
     }
 
     fn has(&self, value: &str) -> bool {
-        self.values.iter().any(|wanted| wanted == value)
+        if self.values.len() <= LINEAR_MAX {
+            return self.values.iter().any(|wanted| wanted == value);
+        }
+        if self.order.is_empty() {
+            return self.values.binary_search_by(|wanted| wanted.as_str().cmp(value)).is_ok();
+        }
+        let wanted = |at: u32| usize::try_from(at).ok().and_then(|at| self.values.get(at));
+        self.order.binary_search_by(|&at| wanted(at).map(String::as_str).cmp(&Some(value))).is_ok()
     }
 
     fn numbers(&self, value: Option<&str>) -> Option<(i64, i64)> {
@@ -122,6 +139,16 @@ impl Requirement {
             _ => None,
         }
     }
+}
+
+/// Returns [`Requirement::order`].
+fn search_order(values: &[String]) -> Box<[u32]> {
+    if values.len() <= LINEAR_MAX || values.is_sorted() {
+        return Box::default();
+    }
+    let mut positions: Vec<(&String, u32)> = values.iter().zip(0..).collect();
+    positions.sort_unstable();
+    positions.into_iter().map(|(_, at)| at).collect()
 }
 
 impl Display for Requirement {

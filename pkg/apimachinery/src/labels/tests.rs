@@ -184,3 +184,26 @@ fn a_set_becomes_a_sorted_selector() {
     assert_eq!(selector.to_string(), "a=1,b=2");
     assert_eq!(selector.requirements().len(), 2);
 }
+
+#[test]
+fn large_value_sets_match_like_small_ones() {
+    for count in [1, 32, 33, 1000] {
+        let ascending: Vec<String> = (0..count).map(|number| format!("{:04}", 2 * number)).collect();
+        let mut shuffled = ascending.clone();
+        shuffled.sort_by_key(|value| value.bytes().rev().collect::<Vec<_>>());
+        for values in [ascending, shuffled] {
+            let new =
+                |operator| Requirement::new("k".to_owned(), operator, values.clone(), &Path::NIL).unwrap();
+            let within = new(Operator::In);
+            let without = new(Operator::NotIn);
+            assert_eq!(within.values(), values);
+            for number in 0..2 * count + 1 {
+                let label = format!("{number:04}");
+                let expected = values.contains(&label);
+                assert_eq!(within.matches(|_| Some(label.as_str())), expected, "{label} of {count}");
+                assert_eq!(without.matches(|_| Some(label.as_str())), !expected, "{label} of {count}");
+            }
+            assert!(!within.matches(|_| None) && without.matches(|_| None));
+        }
+    }
+}

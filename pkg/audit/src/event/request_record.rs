@@ -1,5 +1,6 @@
 //! The request and user members of an event. They are the same for all stages, so they are encoded once.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::IpAddr;
 
@@ -9,9 +10,15 @@ use jsontree::Value;
 
 use super::{Members, write_user};
 
-/// Maximum length of the user agent in bytes. The rest is cut off.
-const USER_AGENT_BYTES_MAX: usize = 1024;
-const TRUNCATED: &str = "...TRUNCATED";
+/// Maximum lengths in bytes, as encoded, in a [shortened](RequestRecord::shorten) record.
+const URI_BYTES: usize = 512;
+const USER_AGENT_BYTES: usize = 256;
+const NAME_BYTES: usize = 256;
+const UID_BYTES: usize = 64;
+const GROUPS_BYTES: usize = 256;
+const EXTRA_BYTES: usize = 256;
+/// Maximum number of addresses in a shortened record.
+const ADDRESSES: usize = 16;
 
 /// The encoded members from `requestURI` to `userAgent`.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,14 +52,7 @@ impl RequestRecord {
             addresses.for_each(|other| _ = write!(out, ",\"{other}\""));
             out.push(b']');
         }
-        match user_agent.len() {
-            ..=USER_AGENT_BYTES_MAX => members.text_if_any("userAgent", user_agent),
-            _ => {
-                let end = user_agent.floor_char_boundary(USER_AGENT_BYTES_MAX);
-                let begin = user_agent.get(..end).unwrap_or_default();
-                members.text("userAgent", &format!("{begin}{TRUNCATED}"));
-            }
-        }
+        members.text_if_any("userAgent", user_agent);
         RequestRecord { json, user_end }
     }
 
@@ -68,6 +68,35 @@ impl RequestRecord {
             metadata.end();
         }
         self.json.splice(self.user_end..self.user_end, more);
+    }
+
+    /// Shortens a record that is longer than `bytes_max` to about three kilobytes. The start of each text and the last
+    /// addresses remain. Returns true if something was cut.
+    pub fn shorten(&mut self, bytes_max: usize) -> bool {
+        if self.json.len() <= bytes_max {
+            self.json.shrink_to_fit();
+            return false;
+        }
+        let json = [b"{", self.json.as_slice(), b"}"].concat();
+        let whole: Value = serde_json::from_slice(&json).unwrap_or_default();
+        let text = |name: &str| whole.get(name).and_then(Value::as_str).unwrap_or_default();
+        let list = whole.get("sourceIPs").and_then(Value::as_array);
+        let addresses =
+            list.map_or(&[][..], |list| list.get(list.len().saturating_sub(ADDRESSES)..).unwrap_or_default());
+        let mut short = RequestRecord::new(
+            fitting(text("requestURI"), URI_BYTES),
+            text("verb"),
+            whole.get("user").map(shortened_user).as_ref(),
+            addresses.iter().filter_map(|address| address.as_str()?.parse().ok()),
+            fitting(text("userAgent"), USER_AGENT_BYTES),
+        );
+        if let Some(user) = whole.get("impersonatedUser") {
+            let constraint = whole.pointer("/authenticationMetadata/impersonationConstraint");
+            short.impersonated(&shortened_user(user), constraint.and_then(Value::as_str).unwrap_or_default());
+        }
+        short.json.shrink_to_fit();
+        *self = short;
+        true
     }
 
     pub(super) fn members(&self) -> &[u8] {
@@ -97,5 +126,62 @@ impl RequestRecord {
             Quoted(text("/userAgent").unwrap_or_default()),
         );
         (before, format!("uri={}", Quoted(text("/requestURI").unwrap_or_default())))
+    }
+}
+
+/// Returns the start of a text whose encoding has at most `bytes_max` bytes.
+fn fitting(text: &str, bytes_max: usize) -> &str {
+    let mut left = bytes_max;
+    let end = text.char_indices().find_map(|(at, c)| {
+        // Go escapes some characters as `\u0000`.
+        let bytes = if c.is_control() || matches!(c, '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}') {
+            6
+        } else {
+            c.len_utf8()
+        };
+        match left.checked_sub(bytes) {
+            Some(rest) => {
+                left = rest;
+                None
+            }
+            None => Some(at),
+        }
+    });
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+/// Returns the first texts that fit, with two bytes of quotes and a comma each.
+fn fitting_texts(list: &Value, left: &mut usize) -> Vec<String> {
+    let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let mut kept = Vec::new();
+    for text in texts {
+        if *left < 3 {
+            break;
+        }
+        *left = left.saturating_sub(3);
+        let head = fitting(text, *left);
+        *left = left.saturating_sub(head.len());
+        kept.push(head.to_owned());
+    }
+    kept
+}
+
+fn shortened_user(user: &Value) -> UserInfo {
+    let text = |name: &str| user.get(name).and_then(Value::as_str).unwrap_or_default();
+    let mut extra_left = EXTRA_BYTES;
+    let mut extra = BTreeMap::new();
+    for (key, values) in user.get("extra").and_then(Value::as_object).into_iter().flatten() {
+        let Some(left) = extra_left.checked_sub(key.len().saturating_add(6)) else { break };
+        extra_left = left;
+        extra.insert(fitting(key, EXTRA_BYTES).to_owned(), fitting_texts(values, &mut extra_left));
+    }
+    UserInfo {
+        name: fitting(text("username"), NAME_BYTES).to_owned(),
+        uid: fitting(text("uid"), UID_BYTES).to_owned(),
+        groups: user
+            .get("groups")
+            .map(|groups| fitting_texts(groups, &mut { GROUPS_BYTES }))
+            .unwrap_or_default(),
+        extra,
     }
 }

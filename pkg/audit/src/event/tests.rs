@@ -165,8 +165,38 @@ fn legacy_line_has_impersonated_user() {
 }
 
 #[test]
-fn long_user_agents_are_truncated() {
-    let long = "x".repeat(1025);
-    let text = json(&Event { request_record: asked(None, &[], &long), ..event() });
-    assert!(text.contains(&format!("\"userAgent\":\"{}...TRUNCATED\",", "x".repeat(1024))), "{text}");
+fn short_record_is_not_changed() {
+    let user = UserInfo { name: "ann".to_owned(), ..UserInfo::default() };
+    let mut record = asked(Some(&user), &["10.0.0.1".parse().unwrap()], "kubectl");
+    let before = record.clone();
+    assert!(!record.shorten(4096));
+    assert_eq!(record, before);
+}
+
+#[test]
+fn shortened_record_keeps_start_of_all_members() {
+    for piece in ["x", "<", "\u{1}", "日", "\""] {
+        let long = piece.repeat(100_000);
+        let many: Vec<String> = std::iter::repeat_n(piece.to_owned(), 100_000).collect();
+        let user = UserInfo {
+            name: long.clone(),
+            uid: long.clone(),
+            groups: many.clone(),
+            extra: [("key".to_owned(), many), (long.clone(), vec![long.clone()])].into(),
+        };
+        let addresses = [IpAddr::from([0x2000_u16; 8]), "192.0.2.1".parse().unwrap()].repeat(5000);
+        let mut record = RequestRecord::new(&long, "watch", Some(&user), addresses.into_iter(), &long);
+        record.impersonated(&user, "impersonate");
+        assert!(record.shorten(4096));
+        assert!((1500..4096).contains(&record.members().len()), "{piece}: {}", record.members().len());
+        let text = json(&Event { request_record: record, ..event() });
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["verb"], "watch");
+        assert_eq!(value["sourceIPs"].as_array().unwrap().last().unwrap(), "192.0.2.1");
+        for pointer in
+            ["/requestURI", "/userAgent", "/user/username", "/user/groups/0", "/impersonatedUser/username"]
+        {
+            assert!(value.pointer(pointer).unwrap().as_str().unwrap().starts_with(piece), "{pointer}");
+        }
+    }
 }

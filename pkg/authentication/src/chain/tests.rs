@@ -23,7 +23,7 @@ struct Picky;
 #[async_trait]
 impl TokenAuthenticator for Picky {
     async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, Error> {
-        if token.starts_with("picky") { Err(Error::Credential("picky".to_owned())) } else { Ok(None) }
+        if token.starts_with("picky") { Err(Error::credential("picky".to_owned())) } else { Ok(None) }
     }
 }
 
@@ -43,7 +43,7 @@ impl TokenAuthenticator for Aware {
         if audiences.is_empty() || audiences.contains(&audience) {
             Ok(Some(TokenUser { user, audiences: vec![audience] }))
         } else {
-            Err(Error::Credential(format!("not for {audiences:?}")))
+            Err(Error::credential(format!("not for {audiences:?}")))
         }
     }
 }

@@ -62,11 +62,11 @@ impl ClaimMapper {
         let context = |error: Error| error.context("oidc: error evaluating username claim expression");
         if let Some(expression) = &self.expressions.username {
             return match expression.run(seen, &Arena::new()).map_err(context)? {
-                Value::String("") => Err(Error::Credential(
+                Value::String("") => Err(Error::credential(
                     "oidc: empty username via CEL expression is not allowed".to_owned(),
                 )),
                 Value::String(name) => Ok(name.to_owned()),
-                _ => Err(context(Error::Credential(
+                _ => Err(context(Error::credential(
                     "username claim expression must return a string".to_owned(),
                 ))),
             };
@@ -79,7 +79,7 @@ impl ClaimMapper {
             match claims.get("email_verified") {
                 None | Some(Json::Bool(true)) => {}
                 Some(Json::Bool(false) | Json::Null) => {
-                    return Err(Error::Credential("oidc: email not verified".to_owned()));
+                    return Err(Error::credential("oidc: email not verified".to_owned()));
                 }
                 Some(other) => {
                     return Err(mistyped(other, "bool").context("oidc: parse 'email_verified' claim"));
@@ -117,7 +117,7 @@ impl ClaimMapper {
         let context = |error: Error| error.context("oidc: error evaluating uid claim expression");
         match expression.run(seen, &Arena::new()).map_err(context)? {
             Value::String(uid) => Ok(uid.to_owned()),
-            _ => Err(context(Error::Credential("uid claim expression must return a string".to_owned()))),
+            _ => Err(context(Error::credential("uid claim expression must return a string".to_owned()))),
         }
     }
 
@@ -145,13 +145,13 @@ impl ClaimMapper {
             let claim = &rule.claim;
             let wanted = &rule.required_value;
             if !claims.contains_key(claim) {
-                return Err(Error::Credential(format!(
+                return Err(Error::credential(format!(
                     "oidc: required claim {claim} not present in ID token"
                 )));
             }
             let given = text(claims, claim).map_err(|error| error.context("oidc: parse claim {claim}"))?;
             if given != wanted {
-                return Err(Error::Credential(format!(
+                return Err(Error::credential(format!(
                     "oidc: required claim {claim} value does not match. Got = {given}, want = {wanted}"
                 )));
             }
@@ -178,7 +178,7 @@ fn check(rules: &[(Expression, String)], data: &Claims) -> Result<(), Error> {
         }
         arena.reset();
     }
-    failed.map_or(Ok(()), |text| Err(Error::Credential(text)))
+    failed.map_or(Ok(()), |text| Err(Error::credential(text)))
 }
 
 /// Converts numbers to floating point, as in Go's `any`.
@@ -221,12 +221,12 @@ fn texts(value: Value<'_>) -> Result<Vec<String>, Error> {
             for place in 0..list.len() {
                 match list.get(place) {
                     Some(Value::String(text)) => values.push(text.to_owned()),
-                    _ => return Err(Error::Credential(NO_LIST.to_owned())),
+                    _ => return Err(Error::credential(NO_LIST.to_owned())),
                 }
             }
             values
         }
-        _ => return Err(Error::Credential(NO_LIST.to_owned())),
+        _ => return Err(Error::credential(NO_LIST.to_owned())),
     };
     Ok(values.into_iter().filter(|text| !text.is_empty()).collect())
 }
@@ -234,7 +234,7 @@ fn texts(value: Value<'_>) -> Result<Vec<String>, Error> {
 /// Reads a claim that must be a string.
 fn text<'c>(claims: &'c Claims, claim: &str) -> Result<&'c str, Error> {
     match claims.get(claim) {
-        None => Err(Error::Credential("claim not present".to_owned())),
+        None => Err(Error::credential("claim not present".to_owned())),
         Some(Json::String(text)) => Ok(text),
         Some(Json::Null) => Ok(""),
         Some(other) => Err(mistyped(other, "string")),
@@ -260,7 +260,7 @@ pub(super) fn one_or_many(value: &Json) -> Result<Vec<String>, Error> {
 
 fn mistyped(value: &Json, wanted: &str) -> Error {
     let found = kind_of(value);
-    Error::Credential(format!("json: cannot unmarshal {found} into Go value of type {wanted}"))
+    Error::credential(format!("json: cannot unmarshal {found} into Go value of type {wanted}"))
 }
 
 fn quoted(text: &str) -> String {

@@ -52,16 +52,16 @@ impl DistributedClaims {
     fn source(&self, claims: &Claims) -> Result<Option<Source>, Error> {
         let Some(names) = claims.get("_claim_names") else { return Ok(None) };
         let names: HashMap<String, String> = jsontree::from_value(names.clone()).map_err(|error| {
-            Error::Credential(format!("oidc: error parsing distributed claim names: {error}"))
+            Error::credential(format!("oidc: error parsing distributed claim names: {error}"))
         })?;
         let sources = claims
             .get("_claim_sources")
-            .ok_or_else(|| Error::Credential("oidc: no claim sources".to_owned()))?;
+            .ok_or_else(|| Error::credential("oidc: no claim sources".to_owned()))?;
         let mut sources: HashMap<String, Source> = jsontree::from_value(sources.clone())
-            .map_err(|error| Error::Credential(format!("oidc: could not parse claim sources: {error}")))?;
+            .map_err(|error| Error::credential(format!("oidc: could not parse claim sources: {error}")))?;
         let Some(name) = names.get(&self.claim) else { return Ok(None) };
         let source = sources.remove(name).ok_or_else(|| {
-            Error::Credential(format!(
+            Error::credential(format!(
                 "id token _claim_names contained a source {name} missing in _claims_sources"
             ))
         })?;
@@ -73,13 +73,13 @@ impl DistributedClaims {
         let endpoint = &source.endpoint;
         let unreachable = |error: Error| error.context(format!("while getting distributed claim {claim:?}"));
         let uri =
-            Uri::try_from(endpoint).map_err(|error| unreachable(Error::Credential(error.to_string())))?;
+            Uri::try_from(endpoint).map_err(|error| unreachable(Error::credential(error.to_string())))?;
         let bearer = Some(source.access_token.as_str()).filter(|token| !token.is_empty());
         let body = self.provider.get(&uri, bearer).await.map_err(unreachable)?;
         let token = std::str::from_utf8(&body).map_err(|_| {
-            unreachable(Error::Unavailable("could not decode distributed claim response".to_owned()))
+            unreachable(Error::unavailable("could not decode distributed claim response".to_owned()))
         })?;
-        let issuer = untrusted_issuer(token).ok_or_else(|| Error::Credential(format!(
+        let issuer = untrusted_issuer(token).ok_or_else(|| Error::credential(format!(
                 "getting untrusted issuer from endpoint {endpoint} failed for claim {claim:?}: malformed token"
             )))?;
         let verifier = self
@@ -88,7 +88,7 @@ impl DistributedClaims {
         let mut claims =
             verifier.verify(token).await.map_err(|error| error.context("verify distributed claim token"))?;
         claims.remove(claim).ok_or_else(|| {
-            Error::Credential(format!(
+            Error::credential(format!(
                 "jwt returned by distributed claim endpoint {endpoint:?} did not contain claim: {claim}"
             ))
         })
@@ -100,7 +100,7 @@ impl DistributedClaims {
         let verifier = match verifiers.get(issuer) {
             Some(verifier) => Arc::clone(verifier),
             None if verifiers.len() >= ISSUERS_MAX => {
-                return Err(Error::Credential("too many issuers of claims".to_owned()));
+                return Err(Error::credential("too many issuers of claims".to_owned()));
             }
             None => {
                 let provider = self.provider.of_other(issuer)?;
@@ -112,7 +112,7 @@ impl DistributedClaims {
         if verifier.is_ready() {
             Ok(verifier)
         } else {
-            Err(Error::Credential(format!("verifier not initialized for issuer: {issuer:?}")))
+            Err(Error::credential(format!("verifier not initialized for issuer: {issuer:?}")))
         }
     }
 }

@@ -196,7 +196,7 @@ impl Expression {
     pub(super) fn run<'a>(&'a self, data: &'a JsonMap, arena: &'a Arena) -> Result<Value<'a>, Error> {
         let variable = Some(Value::Map(Map::Tree(data)));
         evaluate(&self.plan, &[variable], arena, PER_CALL_LIMIT, None).result().map_err(|error| {
-            Error::Credential(format!("expression '{}' resulted in error: {error}", self.text))
+            Error::credential(format!("expression '{}' resulted in error: {error}", self.text))
         })
     }
 }

@@ -62,7 +62,7 @@ impl KeySet {
     /// The text is not a key set.
     pub(super) fn parse(body: &[u8]) -> Result<Self, Error> {
         let set: Set = serde_json::from_slice(body)
-            .map_err(|error| Error::Unavailable(format!("oidc: failed to decode keys: {error}")))?;
+            .map_err(|error| Error::unavailable(format!("oidc: failed to decode keys: {error}")))?;
         let members = set.keys.into_iter().filter_map(|key| jsontree::from_value::<Member>(key).ok());
         Ok(KeySet(members.filter_map(Key::of).take(KEYS_MAX).collect()))
     }

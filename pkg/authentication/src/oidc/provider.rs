@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
+use apimachinery::foreign_text::ForeignText;
 use bytes::Bytes;
 use client::{Client, Dialer, Limits, Options, Source, Tls, Trust};
 use http::header::AUTHORIZATION;
@@ -79,20 +80,20 @@ impl Provider {
     pub(super) async fn discover(&self, metrics: Arc<Metrics>) -> Result<RemoteKeys, Error> {
         let body = self.get(&self.discovery, None).await?;
         let found: DiscoveryDocument = serde_json::from_slice(&body).map_err(|error| {
-            Error::Unavailable(format!("oidc: failed to decode provider discovery object: {error}"))
+            Error::unavailable(format!("oidc: failed to decode provider discovery object: {error}"))
         })?;
         if found.issuer != self.issuer {
             let expected = &self.issuer;
             let got = &found.issuer;
-            return Err(Error::Unavailable(format!(
+            return Err(Error::unavailable(format!(
                 "oidc: issuer did not match the issuer returned by provider, expected {expected:?} got {got:?}"
             )));
         }
         if found.jwks_uri.is_empty() {
-            return Err(Error::Unavailable("provider did not return JWKS URL".to_owned()));
+            return Err(Error::unavailable("provider did not return JWKS URL".to_owned()));
         }
         let keys_uri = Uri::try_from(found.jwks_uri)
-            .map_err(|error| Error::Unavailable(format!("oidc: invalid JWKS URL: {error}")))?;
+            .map_err(|error| Error::unavailable(format!("oidc: invalid JWKS URL: {error}")))?;
         Ok(RemoteKeys {
             provider: self.clone(),
             keys_uri,
@@ -109,19 +110,14 @@ impl Provider {
         if let Some(token) = bearer {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        let request = request.body(Bytes::new()).map_err(|error| Error::Unavailable(error.to_string()))?;
+        let request = request.body(Bytes::new()).map_err(|error| Error::unavailable(error.to_string()))?;
         let answer = self.client.call(request, &LIMITS).await;
-        let answer = answer.map_err(|error| Error::Unavailable(error.of_request(&Method::GET, uri)))?;
+        let answer = answer.map_err(|error| Error::unavailable(error.of_request(&Method::GET, uri)))?;
         match answer.status() {
             StatusCode::OK => Ok(answer.into_body()),
-            code => Err(Error::Unavailable(format!("{code}: {}", body_excerpt(answer.body())))),
+            code => Err(Error::unavailable(format!("{code}: {}", ForeignText::from_bytes(answer.body())))),
         }
     }
-}
-
-/// Returns the first 1,024 bytes of a body, for the log.
-fn body_excerpt(body: &[u8]) -> String {
-    String::from_utf8_lossy(body.get(..1024).unwrap_or(body)).into_owned()
 }
 
 /// The keys of an issuer. They are fetched when a key is missing.
@@ -156,7 +152,7 @@ impl RemoteKeys {
     pub(super) async fn refetch(&self) -> Result<Arc<KeySet>, Error> {
         let called = Instant::now();
         let Ok(_place) = self.waiting.try_acquire() else {
-            return Err(Error::Unavailable("too many tokens wait for keys".to_owned()));
+            return Err(Error::unavailable("too many tokens wait for keys".to_owned()));
         };
         let mut fetches = self.fetches.lock().await;
         if let Some((_, outcome)) = fetches.last.as_ref().filter(|(began, _)| *began >= called) {

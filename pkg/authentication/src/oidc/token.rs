@@ -35,7 +35,7 @@ impl Header {
     /// # Errors
     /// Upstream's message, without the token.
     pub(super) fn of(token: &str, allowed: &[String]) -> Result<Self, Error> {
-        let malformed = || Error::Credential("oidc: malformed jwt".to_owned());
+        let malformed = || Error::credential("oidc: malformed jwt".to_owned());
         let (header, _) = token.split_once('.').ok_or_else(malformed)?;
         let header = URL_SAFE_NO_PAD.decode(header).map_err(|_| malformed())?;
         let header: Header = serde_json::from_slice(&header).map_err(|_| malformed())?;
@@ -45,7 +45,7 @@ impl Header {
         }
         if !allowed.contains(&header.algorithm) {
             let expected: Vec<String> = allowed.iter().map(|name| quote(name)).collect();
-            return Err(Error::Credential(format!(
+            return Err(Error::credential(format!(
                 "oidc: id token signed with unsupported algorithm, expected [{}] got {}",
                 expected.join(" "),
                 quote(&header.algorithm)
@@ -76,14 +76,14 @@ pub(super) fn untrusted_issuer(token: &str) -> Option<String> {
 /// # Errors
 /// Upstream's message.
 pub(super) fn check(claims: &Claims, issuer: &str, audiences: &[String], now: UnixTime) -> Result<(), Error> {
-    let unreadable = |what: &str| Error::Credential(format!("oidc: failed to unmarshal claims: {what}"));
+    let unreadable = |what: &str| Error::credential(format!("oidc: failed to unmarshal claims: {what}"));
     let issued = match claims.get("iss") {
         None | Some(Value::Null) => "",
         Some(Value::String(issued)) => issued,
         Some(_) => return Err(unreadable("iss is no text")),
     };
     if issued != issuer && (issued, issuer) != GOOGLE {
-        return Err(Error::Credential(format!(
+        return Err(Error::credential(format!(
             "oidc: id token issued by a different provider, expected {} got {}",
             quote(issuer),
             quote(issued)
@@ -93,7 +93,7 @@ pub(super) fn check(claims: &Claims, issuer: &str, audiences: &[String], now: Un
     let given = given.map_err(|error| error.context("oidc: failed to unmarshal claims"))?;
     if !audiences.iter().any(|audience| given.contains(audience)) {
         let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
-        return Err(Error::Credential(match audiences {
+        return Err(Error::credential(match audiences {
             [one] => format!("oidc: expected audience {} got [{}]", quote(one), list(&given)),
             several => {
                 let mut sorted = several.to_vec();
@@ -105,11 +105,11 @@ pub(super) fn check(claims: &Claims, issuer: &str, audiences: &[String], now: Un
     let expires = date(claims, "exp").map_err(unreadable)?;
     if expires.is_none_or(|expires| expires < now.seconds || (expires == now.seconds && now.nanos > 0)) {
         let shown = expires.map_or_else(|| "0001-01-01 00:00:00 +0000 UTC".to_owned(), go_time);
-        return Err(Error::Credential(format!("oidc: token is expired (Token Expiry: {shown})")));
+        return Err(Error::credential(format!("oidc: token is expired (Token Expiry: {shown})")));
     }
     match date(claims, "nbf").map_err(unreadable)? {
         Some(begins) if now.seconds.saturating_add(LEEWAY_SECONDS) < begins => {
-            Err(Error::Credential(format!(
+            Err(Error::credential(format!(
                 "oidc: current time {} before the nbf (not before) time: {}",
                 go_time(now.seconds),
                 go_time(begins)

@@ -76,9 +76,9 @@ impl Verifier {
     pub(super) async fn verify(&self, token: &str) -> Result<Claims, Error> {
         let Shared { issuer, requirements, keys, .. } = &*self.shared;
         let keys =
-            keys.get().ok_or_else(|| Error::Credential("oidc: authenticator not initialized".to_owned()))?;
+            keys.get().ok_or_else(|| Error::credential("oidc: authenticator not initialized".to_owned()))?;
         if token.matches('.').count() > 2 {
-            return Err(Error::Credential("oidc: malformed jwt".to_owned()));
+            return Err(Error::credential("oidc: malformed jwt".to_owned()));
         }
         let header = Header::of(token, &requirements.algorithms)?;
         let failed = |error: Error| error.context("failed to verify signature");
@@ -88,12 +88,12 @@ impl Verifier {
                 let newer =
                     keys.refetch().await.map_err(|error| failed(Error::FetchKeys(Box::new(error))))?;
                 newer.verified(token, &header.algorithm, &header.key).ok_or_else(|| {
-                    failed(Error::Credential("failed to verify id token signature".to_owned()))
+                    failed(Error::credential("failed to verify id token signature".to_owned()))
                 })?
             }
         };
         let Value::Object(claims) = claims else {
-            return Err(Error::Credential("oidc: failed to unmarshal claims: they are no object".to_owned()));
+            return Err(Error::credential("oidc: failed to unmarshal claims: they are no object".to_owned()));
         };
         check(&claims, issuer, &requirements.audiences, requirements.clock.now())?;
         Ok(claims)

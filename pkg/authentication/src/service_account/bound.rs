@@ -54,13 +54,13 @@ impl BoundTokens {
         let account = &binding.account;
         let found = self.objects.state(ObjectKind::ServiceAccount, namespace, &account.name).await?;
         if found.uid != account.uid {
-            return Err(Error::Credential(format!(
+            return Err(Error::credential(format!(
                 "service account UID ({}) does not match claim ({})",
                 found.uid, account.uid
             )));
         }
         if found.deleted_before(deleted_before) {
-            return Err(Error::Credential(format!(
+            return Err(Error::credential(format!(
                 "service account {namespace}/{} has been deleted",
                 account.name
             )));
@@ -122,13 +122,13 @@ fn check_times(claims: &Claims, now: UnixTime) -> Result<(), Error> {
     let earliest = shifted(-LEEWAY_SECONDS);
     let latest = shifted(LEEWAY_SECONDS);
     if claims.not_before.is_some_and(|at| latest < UnixTime::from_seconds(at)) {
-        return Err(Error::Credential("service account token is not valid yet".to_owned()));
+        return Err(Error::credential("service account token is not valid yet".to_owned()));
     }
     if claims.expires.is_some_and(|at| earliest > UnixTime::from_seconds(at)) {
-        return Err(Error::Credential("service account token has expired".to_owned()));
+        return Err(Error::credential("service account token has expired".to_owned()));
     }
     if claims.issued.is_some_and(|at| latest < UnixTime::from_seconds(at)) {
-        return Err(Error::Credential("service account token is issued in the future".to_owned()));
+        return Err(Error::credential("service account token is issued in the future".to_owned()));
     }
     Ok(())
 }
@@ -143,16 +143,16 @@ fn check_bound(
     found: Result<ObjectState, Error>,
     deleted_before: UnixTime,
 ) -> Result<(), Error> {
-    let found = found.map_err(|_| Error::Credential(INVALIDATED.to_owned()))?;
+    let found = found.map_err(|_| Error::credential(INVALIDATED.to_owned()))?;
     if found.uid != claim.uid {
         let name = kind.name();
-        return Err(Error::Credential(format!(
+        return Err(Error::credential(format!(
             "{name} UID ({}) does not match service account {name} ref claim ({})",
             found.uid, claim.uid
         )));
     }
     if found.deleted_before(deleted_before) {
-        return Err(Error::Credential(INVALIDATED.to_owned()));
+        return Err(Error::credential(INVALIDATED.to_owned()));
     }
     Ok(())
 }

@@ -84,11 +84,11 @@ fn check_claims(claims: &LegacyClaims) -> Result<(), Error> {
         ("serviceAccountUID", &claims.account_uid),
     ] {
         if value.is_empty() {
-            return Err(Error::Credential(format!("{claim} claim is missing")));
+            return Err(Error::credential(format!("{claim} claim is missing")));
         }
     }
     if split_username(&claims.subject) != Some((&claims.namespace, &claims.account_name)) {
-        return Err(Error::Credential("sub claim is invalid".to_owned()));
+        return Err(Error::credential("sub claim is invalid".to_owned()));
     }
     Ok(())
 }
@@ -113,20 +113,20 @@ impl LegacyTokens {
         let LegacyClaims { namespace, secret_name, account_name, account_uid, .. } = claims;
         let secret = objects.secret(namespace, secret_name).await.ok();
         let secret = secret.filter(|secret| secret.state.deletion.is_none());
-        let secret = secret.ok_or_else(|| Error::Credential("Token has been invalidated".to_owned()))?;
+        let secret = secret.ok_or_else(|| Error::credential("Token has been invalidated".to_owned()))?;
         // Compares digests, so that the timing reveals nothing about a partly correct guess.
         if Sha256::digest(&secret.token) != Sha256::digest(token) {
-            return Err(Error::Credential("Token does not match server's copy".to_owned()));
+            return Err(Error::credential("Token does not match server's copy".to_owned()));
         }
         let account = objects.state(ObjectKind::ServiceAccount, namespace, account_name).await?;
         if account.deletion.is_some() {
-            return Err(Error::Credential(format!(
+            return Err(Error::credential(format!(
                 "ServiceAccount {namespace}/{account_name} has been deleted"
             )));
         }
         if account.uid != *account_uid {
             let uid = account.uid;
-            return Err(Error::Credential(format!(
+            return Err(Error::credential(format!(
                 "ServiceAccount UID ({uid}) does not match claim ({account_uid})"
             )));
         }
@@ -150,7 +150,7 @@ impl LegacyTokens {
         uses.increment();
         self.mark_used(objects, namespace, secret_name, &secret).await;
         if invalid {
-            return Err(Error::Credential(format!(
+            return Err(Error::credential(format!(
                 "the token in secret {namespace}/{secret_name} for service account {namespace}/{account_name} \
              has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based \
              tokens, or remove the '{INVALID_SINCE}' label from the secret to temporarily allow use of this \

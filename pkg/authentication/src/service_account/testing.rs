@@ -111,12 +111,12 @@ impl TokenObjects for Objects {
     async fn state(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectState, Error> {
         assert_eq!(namespace, if kind == ObjectKind::Node { "" } else { "ns" });
         let found = self.states.lock().unwrap().get(&(kind, name.to_owned())).cloned();
-        found.ok_or_else(|| Error::Unavailable(format!("{} \"{name}\" not found", kind.name())))
+        found.ok_or_else(|| Error::unavailable(format!("{} \"{name}\" not found", kind.name())))
     }
 
     async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, Error> {
         assert_eq!((namespace, name), ("ns", "tok"));
-        self.secret.lock().unwrap().clone().ok_or_else(|| Error::Unavailable("not found".to_owned()))
+        self.secret.lock().unwrap().clone().ok_or_else(|| Error::unavailable("not found".to_owned()))
     }
 
     async fn lists_secret(&self, namespace: &str, account: &str, secret: &str) -> bool {

@@ -123,13 +123,13 @@ impl Verifier {
             }
         };
         let public =
-            VerifiedClaims::deserialize(&*payload).map_err(|error| Error::Credential(error.to_string()))?;
+            VerifiedClaims::deserialize(&*payload).map_err(|error| Error::credential(error.to_string()))?;
         // Claims that were read before verification are not trusted.
         if !self.issuers.contains(&public.issuer) {
-            return Err(Error::Credential(format!("token issuer {} is invalid", quote(&public.issuer))));
+            return Err(Error::credential(format!("token issuer {} is invalid", quote(&public.issuer))));
         }
         let audiences = self.matching_audiences(public.audiences, asked)?;
-        let claims = C::deserialize(&*payload).map_err(|error| Error::Credential(error.to_string()))?;
+        let claims = C::deserialize(&*payload).map_err(|error| Error::credential(error.to_string()))?;
         Ok(Some(VerifiedToken { claims, audiences }))
     }
 
@@ -138,22 +138,22 @@ impl Verifier {
         let header = match header(token) {
             // Critical extensions (RFC 7515, 4.1.11; RFC 7797). None is supported.
             Some(Ok(header)) if header.crit.is_some() || header.b64.is_some() => {
-                return Err(Error::Credential(CRYPTO_FAILURE.to_owned()));
+                return Err(Error::credential(CRYPTO_FAILURE.to_owned()));
             }
             Some(Ok(header)) if is_known(&header.alg) => header,
             // An unsupported algorithm, or fields of a wrong type.
-            Some(Ok(_)) => return Err(Error::Credential(CRYPTO_FAILURE.to_owned())),
-            Some(Err(error)) if error.is_data() => return Err(Error::Credential(CRYPTO_FAILURE.to_owned())),
+            Some(Ok(_)) => return Err(Error::credential(CRYPTO_FAILURE.to_owned())),
+            Some(Err(error)) if error.is_data() => return Err(Error::credential(CRYPTO_FAILURE.to_owned())),
             Some(Err(_)) | None => return Ok(None),
         };
         let id = header.kid.as_deref().unwrap_or("");
         let keys = self.keys.keys_with_id(id).await;
         let mut keys = keys.with_id(id).peekable();
         if keys.peek().is_none() {
-            return Err(Error::Credential("invalid signature, no keys found".to_owned()));
+            return Err(Error::credential("invalid signature, no keys found".to_owned()));
         }
         let payload = keys.find_map(|key| verify_signature(token, &header.alg, key));
-        payload.map(Some).ok_or_else(|| Error::Credential(CRYPTO_FAILURE.to_owned()))
+        payload.map(Some).ok_or_else(|| Error::credential(CRYPTO_FAILURE.to_owned()))
     }
 
     /// Returns the requested audiences that a token is valid for.
@@ -164,7 +164,7 @@ impl Verifier {
             let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
             let given = list(&audiences);
             let wanted = list(asked);
-            return Err(Error::Credential(format!(
+            return Err(Error::credential(format!(
                 "token audiences [{given}] is invalid for the target audiences [{wanted}]"
             )));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use apimachinery::go_quote::quote;
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::{fields, labels};
 use jsontree::{Object, Value, json};
 
@@ -60,12 +60,12 @@ impl Version {
         if !known(&meta.kind, "SubjectAccessReview") || !known(&meta.api_version, self.group_version()) {
             return Err(Error::Evaluation(format!(
                 "no kind {} is registered for version {}",
-                quote(&meta.kind),
-                quote(&meta.api_version)
+                ForeignText::new(&meta.kind).quoted(),
+                ForeignText::new(&meta.api_version).quoted()
             )));
         }
-        let answer: Value =
-            serde_json::from_slice(body).map_err(|error| error.to_string()).map_err(Error::Evaluation)?;
+        let answer: Value = serde_json::from_slice(body)
+            .map_err(|error| Error::Evaluation(ForeignText::displayed(error).into()))?;
         let status = match answer.get("status") {
             None | Some(Value::Null) => return Ok(ReviewStatus::default()),
             Some(status) => status
@@ -79,7 +79,8 @@ impl Version {
                 Err(Error::Evaluation(format!("status.{name} of the review is neither true nor false")))
             }
         };
-        let reason = status.get("reason").and_then(Value::as_str).unwrap_or("").into();
+        let reason = ForeignText::new(status.get("reason").and_then(Value::as_str).unwrap_or_default());
+        let reason = reason.as_str().into();
         Ok(ReviewStatus { allowed: flag("allowed")?, denied: flag("denied")?, reason })
     }
 }

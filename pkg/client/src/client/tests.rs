@@ -86,7 +86,7 @@ async fn service_is_routed_and_verified_by_name() {
     let port = server.port;
     let route: Route = Arc::new(move |host, asked| match (host, asked) {
         ("hook.ns.svc", 443) => Ok(Address { host: "127.0.0.1".to_owned(), port }),
-        _ => Err(crate::Error::Credentials("services \"other\" not found".to_owned())),
+        _ => Err(crate::Error::credentials("services \"other\" not found".to_owned())),
     });
     let tls = trusting(&keys.authority);
     let client = Client::new(Options { tls, route: Some(route), ..Options::default() }).unwrap();
@@ -181,7 +181,7 @@ async fn redirects_need_permission_and_drop_token() {
     assert_eq!(answer.into_body(), "HTTP/2.0 GET /x 127.0.0.1 ");
     let round = format!("https://127.0.0.1:{}/to//to/x", first.port);
     let error = client.call(get(&round), &following).await.unwrap_err();
-    assert_eq!(error, Error::Redirect("stopped after 1 redirects".to_owned()));
+    assert_eq!(error, Error::redirect("stopped after 1 redirects".to_owned()));
     let posted = Request::post(&url).body(Bytes::new()).unwrap();
     assert_eq!(client.call(posted, &following).await.unwrap().status(), StatusCode::FOUND);
 }
@@ -219,17 +219,17 @@ async fn misbehaving_servers_hit_limits() {
     let heads = "net/http: server response headers exceeded their limit; aborted";
     check(
         Server::start_misbehaving("HTTP/1.1 200 OK\r\n", Some("a: b\r\n")).await,
-        Error::Http(heads.to_owned()),
+        Error::http(heads.to_owned()),
     )
     .await;
     check(
         Server::start_misbehaving("HTTP/1.1 200 OK\r\na: ", Some("b")).await,
-        Error::Http(heads.to_owned()),
+        Error::http(heads.to_owned()),
     )
     .await;
     check(Server::start_misbehaving("", None).await, Error::Closed).await;
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx";
-    check(Server::start_misbehaving(short, None).await, Error::Http("unexpected EOF".to_owned())).await;
+    check(Server::start_misbehaving(short, None).await, Error::http("unexpected EOF".to_owned())).await;
     check(Server::silent().await, Error::Timeout).await;
 }
 

@@ -79,32 +79,32 @@ pub(super) fn read(output: &[u8], version: &str) -> Result<PluginCredentials, Er
     let decoding = |why: String| format!("decoding stdout: {why}");
     let text = schema::yaml::to_json(output)
         .map_err(|error| decoding(error.to_string()))
-        .map_err(Error::Credentials)?;
+        .map_err(Error::credentials)?;
     let said: Credential = serde_json::from_slice(&text.json)
         .map_err(|error| decoding(error.to_string()))
-        .map_err(Error::Credentials)?;
+        .map_err(Error::credentials)?;
     if said.kind != "ExecCredential" {
-        return Err(Error::Credentials(decoding(format!(
+        return Err(Error::credentials(decoding(format!(
             "no kind \"{}\" is registered for version \"{}\"",
             said.kind, said.api_version
         ))));
     }
     if said.api_version != version {
         let returned = said.api_version;
-        return Err(Error::Credentials(format!(
+        return Err(Error::credentials(format!(
             "exec plugin is configured to use API version {version}, plugin returned version {returned}"
         )));
     }
     let said = said
         .status
-        .ok_or_else(|| Error::Credentials("exec plugin didn't return a status field".to_owned()))?;
+        .ok_or_else(|| Error::credentials("exec plugin didn't return a status field".to_owned()))?;
     let chain = said.client_certificate_data;
     let key = said.client_key_data;
     if said.token.is_empty() && chain.is_empty() && key.is_empty() {
-        return Err(Error::Credentials("exec plugin didn't return a token or cert/key pair".to_owned()));
+        return Err(Error::credentials("exec plugin didn't return a token or cert/key pair".to_owned()));
     }
     if chain.is_empty() != key.is_empty() {
-        return Err(Error::Credentials("exec plugin returned only certificate or key, not both".to_owned()));
+        return Err(Error::credentials("exec plugin returned only certificate or key, not both".to_owned()));
     }
     let until =
         said.expiration_timestamp.map(|text| parse_time(&text).map_err(|error| decoding(error.to_string())));
@@ -112,11 +112,11 @@ pub(super) fn read(output: &[u8], version: &str) -> Result<PluginCredentials, Er
     let mut validity = None;
     if let Some((chain, key)) = &certificate {
         tls::check_pair(chain, key)
-            .map_err(|why| Error::Credentials(format!("failed parsing client key/certificate: {why}")))?;
+            .map_err(|why| Error::credentials(format!("failed parsing client key/certificate: {why}")))?;
         let leaf = tls::validity(chain);
         validity =
             Some(leaf.map_err(|why| {
-                Error::Credentials(format!("failed parsing client leaf certificate: {why}"))
+                Error::credentials(format!("failed parsing client leaf certificate: {why}"))
             })?);
     }
     let token = (!said.token.is_empty()).then_some(said.token);
@@ -124,6 +124,6 @@ pub(super) fn read(output: &[u8], version: &str) -> Result<PluginCredentials, Er
         token,
         certificate,
         validity,
-        until: until.transpose().map_err(Error::Credentials)?,
+        until: until.transpose().map_err(Error::credentials)?,
     })
 }

@@ -113,7 +113,7 @@ impl WebhookCredentials {
         match address {
             WebhookAddress::Service { namespace, name, port, .. } => self.of_service(namespace, name, *port),
             WebhookAddress::Url(url) => {
-                let url = url.parse::<http::Uri>().map_err(|error| Error::Credentials(error.to_string()))?;
+                let url = url.parse::<http::Uri>().map_err(|error| Error::credentials(error.to_string()))?;
                 let port = url.port_u16().unwrap_or(443);
                 self.of(&format!("{}:{port}", url.host().unwrap_or_default()))
             }
@@ -168,12 +168,12 @@ impl NamedCredentials {
     fn credentials(&self, directory: &Path) -> Result<Credentials, Error> {
         let user = &self.user;
         if user.auth_provider.is_some() {
-            return Err(Error::Credentials("auth provider not supported".to_owned()));
+            return Err(Error::credentials("auth provider not supported".to_owned()));
         }
         let bearer = user.bearer(directory);
         let basic = user.basic();
         if bearer.is_some() && basic.is_some() {
-            return Err(Error::Credentials(
+            return Err(Error::credentials(
                 "username/password or bearer token may be set, but not both".to_owned(),
             ));
         }
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(user("username: a, password: b").unwrap().basic, Some(Basic::new("a", "b")));
         assert_eq!(user("client-certificate: c.pem").unwrap(), Credentials::default());
         let wrong = |text: &str, expected: &str| {
-            assert_eq!(user(text).unwrap_err(), Error::Credentials(expected.to_owned()))
+            assert_eq!(user(text).unwrap_err(), Error::credentials(expected.to_owned()))
         };
         wrong("username: a, token: t", "username/password or bearer token may be set, but not both");
         wrong("auth-provider: {}", "auth provider not supported");
@@ -287,7 +287,7 @@ mod tests {
         assert!(one.is_some() && one == other);
         assert_eq!(user(&format!("token: t, {EXEC}")).of("h:1").unwrap().plugin, None);
         let unknown = user("exec: {command: c}").of("h:1").unwrap_err();
-        assert_eq!(unknown, Error::Credentials("exec plugin: invalid apiVersion \"\"".to_owned()));
+        assert_eq!(unknown, Error::credentials("exec plugin: invalid apiVersion \"\"".to_owned()));
     }
 
     #[test]

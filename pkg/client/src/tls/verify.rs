@@ -33,7 +33,7 @@ impl BundleVerifier {
             None
         } else {
             let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-            Some(builder.build().map_err(|error| error.to_string()).map_err(crate::Error::Credentials)?)
+            Some(builder.build().map_err(|error| error.to_string()).map_err(crate::Error::credentials)?)
         };
         Ok(BundleVerifier { chains, certificates, provider })
     }

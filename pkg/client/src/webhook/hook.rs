@@ -89,7 +89,7 @@ impl Webhook {
                 (url, Some(to_service(namespace, name, &dialers.services)))
             }
         };
-        let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
+        let url: Uri = url.parse().map_err(|error| Error::http(format!("parse \"{url}\": {error}")))?;
         // Calls to this server itself need no proxy.
         let dialer = match (&expected, address) {
             (Some(_), _) => None,
@@ -99,7 +99,16 @@ impl Webhook {
         tls.server_name = expected.map(|expected| expected.name).or(tls.server_name);
         tls.http1_only = route.is_some() || !is_this_host(&url);
         let plugin = plugin.map(|plugin| plugin.of_cluster(|| cluster(&url, &tls, authorities)));
-        let client = Client::new(Options { tls, bearer, basic, plugin, impersonate, route, dialer })?;
+        let client = Client::new(Options {
+            tls,
+            bearer,
+            basic,
+            plugin,
+            impersonate,
+            route,
+            dialer,
+            permits_address: None,
+        })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
         let initial_wait = Duration::ZERO;
         let jitter = Arc::new(|| 0.0);

@@ -82,6 +82,34 @@ async fn status_message_is_the_error() {
     assert_eq!(outcome(head).await.0.unwrap_err(), "no.");
 }
 
+/// The limit of text from a webhook in an error.
+const TEXT_BYTES: usize = 2048;
+
+#[tokio::test]
+async fn endless_error_page_is_not_read() {
+    let check = async |head, piece, expected: &str| {
+        let server = Server::start_misbehaving(head, Some(piece)).await;
+        let url = WebhookAddress::Url(format!("http://127.0.0.1:{}/", server.port));
+        let ways = Dialers::direct(Arc::new(|_: &str, _: &str, _| Err(Error::Closed)));
+        let made = Webhook::for_webhook(&url, b"", Credentials::default(), &ways, 16 << 20).unwrap();
+        let error = made.call_once(Bytes::new(), &|_| {}).await.unwrap_err();
+        assert_eq!(error.into_message(), expected);
+    };
+    let page = "HTTP/1.1 403 X\r\ncontent-type: text/html; charset=utf-8\r\n\r\n";
+    check(page, "x", &"x".repeat(TEXT_BYTES)).await;
+    let page = "HTTP/1.1 500 X\r\ncontent-type: text/plain\r\n\r\n";
+    let quoted = "\\x01".repeat(TEXT_BYTES / 4);
+    let expected = format!("an error on the server (\"{quoted}\") has prevented the request from succeeding");
+    check(page, "\u{1}", &expected).await;
+}
+
+#[test]
+fn message_of_long_status_is_cut() {
+    let body = format!(r#"{{"kind":"Status","message":"{}"}}"#, "x".repeat(12 << 20));
+    let error = response_error(&Response::builder().status(403).body(Bytes::from(body)).unwrap());
+    assert_eq!(error.into_message().len(), TEXT_BYTES);
+}
+
 #[tokio::test]
 async fn connect_error_contains_the_url() {
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
@@ -115,7 +143,7 @@ struct Nowhere(&'static str);
 impl crate::Dial for Nowhere {
     fn dial<'d>(&'d self, address: &'d crate::Address) -> crate::DialFuture<'d> {
         Box::pin(async move {
-            Err(crate::Error::Connect(format!("{} to {}:{}", self.0, address.host, address.port)))
+            Err(crate::Error::connect(format!("{} to {}:{}", self.0, address.host, address.port)))
         })
     }
 }

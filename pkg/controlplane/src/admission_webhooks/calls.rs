@@ -61,7 +61,7 @@ impl WebhookCalls {
                 Webhook::for_webhook(&place, &authorities, credentials, &dialers, RESPONSE_BYTES_MAX)
             });
             // The task fails only if the server stops.
-            let made = made.await.map_err(|error| client::Error::Connect(error.to_string()))??;
+            let made = made.await.map_err(|error| client::Error::connect(error.to_string()))??;
             Ok::<_, client::Error>(made.with_metrics(&self.metrics))
         });
         made.await.cloned()
@@ -97,7 +97,7 @@ impl Caller for WebhookCalls {
         let answer = webhook.with_attempt_timeout(timeout).call_once(body.into(), &|_| {}).await;
         answer.map(Vec::from).map_err(|failure| ReviewCallError {
             code: failure.code.unwrap_or(503),
-            message: failure.message,
+            message: failure.into_message(),
             misconfigured: false,
         })
     }

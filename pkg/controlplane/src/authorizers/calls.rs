@@ -68,7 +68,7 @@ impl Caller for Service {
             }
             Err(failure) => {
                 tracing::error!(error = %failure, "failed to make webhook authorizer request");
-                Err(Error::Evaluation(failure.message))
+                Err(Error::Evaluation(failure.into_message()))
             }
         }
     }

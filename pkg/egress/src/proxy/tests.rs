@@ -114,7 +114,7 @@ async fn proxy_errors_are_returned_and_counted() {
         "proxy error from 127.0.0.1:{} while dialing 10.0.0.1:443, code 502: 502 Bad Gateway",
         proxy.port
     );
-    assert_eq!(error, client::Error::Connect(told));
+    assert_eq!(error, client::Error::connect(told));
     let registry = MetricsRegistry::default();
     egress.register(&registry);
     let page = registry.to_string();

@@ -129,7 +129,7 @@ async fn missing_proxy_fails_immediately() {
         "connection error: desc = \"transport: Error while dialing: dial unix {}: connect: no such file or directory\"",
         path.display()
     );
-    assert_eq!(error, client::Error::Connect(told));
+    assert_eq!(error, client::Error::connect(told));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use futures::future::join_all;
@@ -74,7 +75,8 @@ async fn status(call: &RequestScope<'_>, name: &str) -> Object {
 /// Checks a component on this machine. Its certificate is not verified, because the response has no effect.
 async fn local(call: &RequestScope<'_>, port: &str) -> Health {
     let url = Url {
-        tls: Some(Trust::AnyServer),
+        tls: true,
+        trust: Trust::AnyServer,
         host: "127.0.0.1".to_owned(),
         port: port.to_owned(),
         path: "/healthz".to_owned(),
@@ -92,13 +94,13 @@ async fn local(call: &RequestScope<'_>, port: &str) -> Health {
 async fn fetch(call: &RequestScope<'_>, url: &Url) -> Result<(bool, String), NetworkError> {
     let mut request = http::Request::new(response::full(bytes::Bytes::new()));
     *request.uri_mut() = url.uri().map_err(NetworkError::Url)?;
-    let answer = call.api.backends.network.send(url.trust(), request).await?;
+    let answer = call.api.backends.network.send(url.trust, request).await?;
     let code = answer.status().as_u16();
     if !(200..400).contains(&code) {
         return Ok((false, format!("HTTP probe failed with statuscode: {code}")));
     }
-    let body = super::connect::text(answer.into_body()).await;
-    Ok((true, body.map_err(|error| NetworkError::Exchange(error.to_string()))?))
+    let body = client::failure_text(answer.into_body()).await;
+    Ok((true, body.map_err(|error| NetworkError::Exchange(ForeignText::displayed(error)))?.into()))
 }
 
 fn object(kind: &str, name: &str, health: Health) -> Object {

@@ -23,7 +23,7 @@ use crate::proxy::{self, ProxyRequest, Trust};
 use crate::routing::dispatch::Response;
 use crate::scope::RequestScope;
 use location::{Kubelet, ProxyName};
-pub(super) use log::{log, text};
+pub(super) use log::log;
 
 /// Connects to the backend.
 ///
@@ -135,7 +135,8 @@ async fn kubelet_of(call: &RequestScope<'_>, node: &str) -> Result<Kubelet, Box<
         .map_err(|error| Status::unmapped(error.to_string()).into())
 }
 
-/// Returns the URL of a node's kubelet, or of another port of the node.
+/// Returns the URL of a node's kubelet, or of another port of the node. The check here gives clients upstream's
+/// error; the connection checks the addresses that it dials, because a name can resolve differently a moment later.
 async fn node(call: &RequestScope<'_>) -> Result<Url, Box<Status>> {
     let named = parse_proxy_name(call, "node")?;
     let kubelet = kubelet_of(call, named.name).await?;
@@ -144,13 +145,10 @@ async fn node(call: &RequestScope<'_>) -> Result<Url, Box<Status>> {
     if addresses.is_empty() {
         return Err(Status::bad_request("no addresses for hostname").into());
     }
-    if !addresses.into_iter().all(location::is_global) {
+    if !addresses.into_iter().all(proxy::is_global) {
         return Err(Status::bad_request("address not allowed").into());
     }
-    if named.port.is_empty() || named.port == kubelet.port {
-        return Ok(kubelet.url(Trust::Kubelet, String::new(), String::new()));
-    }
-    Ok(named.url(&kubelet.host, named.port))
+    Ok(location::of_node(&named, kubelet))
 }
 
 /// Returns the URL of one pod behind a Service.

@@ -1,5 +1,7 @@
 //! Errors of requests to backends.
 
+use apimachinery::foreign_text::ForeignText;
+
 /// Error of a request to a backend, in the wording of Go's client, because clients see it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
@@ -8,17 +10,17 @@ pub enum NetworkError {
     Url(#[from] UrlError),
     /// The connection failed.
     #[error("{0}")]
-    Dial(String),
+    Dial(ForeignText),
     /// The connection was established, but the exchange failed.
     #[error("{0}")]
-    Exchange(String),
+    Exchange(ForeignText),
 }
 
 impl From<client::Error> for NetworkError {
     fn from(error: client::Error) -> Self {
         match error {
             client::Error::Connect(error) => NetworkError::Dial(error),
-            other => NetworkError::Exchange(other.to_string()),
+            other => NetworkError::Exchange(ForeignText::displayed(other)),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use http::header::{
-    CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-    TRAILER, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::request::Parts;
 use http::{Method, Request};
@@ -13,13 +13,16 @@ use http::{Method, Request};
 use super::error::UrlError;
 use super::rewrite;
 use super::url::Url;
-use crate::header;
+use crate::header::{self, ContentLengthError};
 use crate::routing::dispatch::Body;
 
-const HOP_BY_HOP: [HeaderName; 9] = [
+/// Headers of one connection (RFC 9110, 7.6.1 and 11.7; RFC 9113, 3.2.1).
+const HOP_BY_HOP: [HeaderName; 11] = [
     CONNECTION,
     HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("proxy-authentication-info"),
     HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("http2-settings"),
     PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION,
     TE,
@@ -36,6 +39,33 @@ pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
     header::texts(headers, CONNECTION).any(|value| value.to_ascii_lowercase().contains("upgrade"))
 }
 
+/// Returns the headers for the next connection, with the framing of the message: at most one `Content-Length`, and none
+/// beside `Transfer-Encoding`, which overrides it (RFC 9112, 6.3).
+///
+/// # Errors
+/// The length of the message is ambiguous.
+pub(super) fn forwarded(headers: &HeaderMap) -> Result<HeaderMap, ContentLengthError> {
+    let length = header::content_length(headers)?;
+    let mut kept = end_to_end(headers);
+    match length.filter(|_| !headers.contains_key(TRANSFER_ENCODING)) {
+        Some(length) => drop(kept.insert(CONTENT_LENGTH, length.into())),
+        None => drop(kept.remove(CONTENT_LENGTH)),
+    }
+    Ok(kept)
+}
+
+/// Adds the headers of an upgrade. `from` are the headers of the other connection, which name the protocols.
+pub(super) fn add_upgrade(headers: &mut HeaderMap, from: &HeaderMap) {
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    let protocols: Vec<Cow<'_, str>> = header::texts(from, UPGRADE).collect();
+    if let Ok(value) = HeaderValue::try_from(protocols.join(", "))
+        && !protocols.is_empty()
+    {
+        headers.insert(UPGRADE, value);
+    }
+}
+
+/// Returns the headers without those of the connection.
 pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();
     for names in header::texts(headers, CONNECTION) {
@@ -62,12 +92,11 @@ pub(super) fn remove_cors(headers: &mut HeaderMap) {
 /// Adds the host of the client's request, which the backend may use. In HTTP/2 it is in the URI. If an
 /// HTTP/1.1 URI contains it, the header is ignored.
 pub(super) fn add_host(headers: &mut HeaderMap, parts: &Parts, url: &Url) {
-    let asked = match parts.uri.authority() {
-        Some(authority) => authority.to_string(),
-        None if headers.contains_key(HOST) => return,
-        None => url.authority(),
+    let given = match parts.uri.authority() {
+        Some(authority) => HeaderValue::try_from(authority.as_str()).ok(),
+        None => parts.headers.get(HOST).cloned(),
     };
-    if let Ok(value) = HeaderValue::try_from(asked) {
+    if let Some(value) = given.or_else(|| HeaderValue::try_from(url.authority()).ok()) {
         headers.insert(HOST, value);
     }
 }
@@ -128,6 +157,18 @@ mod tests {
         check(&[("connection", "X-Mine, keep-alive"), ("x-mine", "1"), ("keep-alive", "5")], &[]);
         check(&[("transfer-encoding", "chunked"), ("upgrade", "h2c"), ("proxy-authorization", "x")], &[]);
         check(&[("te", "gzip, trailers")], &[("te", "trailers")]);
+    }
+
+    #[test]
+    fn message_has_one_framing() {
+        let check = |given: &[(&'static str, &'static str)], expected: &[(&'static str, &'static str)]| {
+            assert_eq!(forwarded(&headers(given)).unwrap(), headers(expected), "{given:?}");
+        };
+        check(&[("content-length", "5"), ("content-length", "5")], &[("content-length", "5")]);
+        check(&[("content-length", "5"), ("transfer-encoding", "chunked")], &[]);
+        check(&[("content-length", "5"), ("connection", "content-length")], &[("content-length", "5")]);
+        let ambiguous = forwarded(&headers(&[("content-length", "5"), ("content-length", "6")]));
+        assert!(ambiguous.is_err());
     }
 
     #[test]

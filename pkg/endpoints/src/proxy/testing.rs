@@ -41,7 +41,7 @@ impl Network for TestNetwork {
         mut request: Request<Body>,
     ) -> Result<crate::routing::dispatch::Response, NetworkError> {
         if request.uri().port_u16() == Some(1) {
-            return Err(NetworkError::Dial("dial tcp 10.0.0.1:1: connect: connection refused".to_owned()));
+            return Err(NetworkError::Dial("dial tcp 10.0.0.1:1: connect: connection refused".into()));
         }
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let answer = Arc::clone(&self.answer);
@@ -72,6 +72,6 @@ impl Network for TestNetwork {
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NetworkError> {
         host.parse()
             .map(|address| vec![address])
-            .map_err(|_| NetworkError::Dial(format!("lookup {host}: no such host")))
+            .map_err(|_| NetworkError::Dial(format!("lookup {host}: no such host").into()))
     }
 }

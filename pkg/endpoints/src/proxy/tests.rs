@@ -23,7 +23,7 @@ fn backend(path: &str) -> Url {
     let host = "10.0.0.1".to_owned();
     let port = "80".to_owned();
     let path = path.to_owned();
-    Url { tls: None, host, port, path, query: String::new() }
+    Url { tls: false, trust: Trust::AnyServer, host, port, path, query: String::new() }
 }
 
 async fn pass(
@@ -137,4 +137,95 @@ async fn rejected_upgrade_returns_backend_response() {
     check(200, Err("invalid upgrade response: status code 200")).await;
     // The backend accepts, but the client's HTTP/2 connection cannot be upgraded.
     check(101, Err("request connection cannot be hijacked")).await;
+}
+
+/// Header fields as lines, sorted.
+fn lines(headers: &HeaderMap) -> Vec<String> {
+    let mut lines: Vec<String> =
+        headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
+    lines.sort();
+    lines
+}
+
+/// Every header that belongs to one connection.
+const OF_CONNECTION: &[(&str, &str)] = &[
+    ("keep-alive", "timeout=5"),
+    ("proxy-authenticate", "Basic"),
+    ("proxy-authentication-info", "x"),
+    ("proxy-authorization", "Basic x"),
+    ("proxy-connection", "close"),
+    ("http2-settings", "AAMAAABk"),
+    ("te", "gzip"),
+    ("trailer", "x-nominated"),
+    ("upgrade", "h2c"),
+    ("x-nominated", "1"),
+];
+
+#[tokio::test]
+async fn connection_headers_end_at_the_proxy() {
+    let network = TestNetwork::answering(|request| {
+        let mut response = http::Response::new(full(lines(request.headers()).join("\n")));
+        for (name, value) in OF_CONNECTION {
+            response.headers_mut().append(*name, HeaderValue::from_static(value));
+        }
+        response.headers_mut().append("connection", HeaderValue::from_static("x-nominated"));
+        response
+    });
+    let own = [("connection", "x-nominated, keep-alive"), ("host", "api"), ("accept", "a")];
+    let headers = [&own[..], OF_CONNECTION].concat();
+    let answer = pass(&network, backend("/a"), &asked(Method::GET, "/p/a", &headers), "").await.unwrap();
+    let kept: Vec<&str> = answer.headers().keys().map(|name| name.as_str()).collect();
+    assert!(kept.iter().all(|name| matches!(*name, "content-length" | "date")), "{kept:?}");
+    let expected = ["accept: a", "host: api", "x-forwarded-for: 192.0.2.7", "x-forwarded-uri: /p/a"];
+    assert_eq!(text(answer).await.lines().collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
+async fn upgrade_headers_are_those_of_the_proxy() {
+    let network = TestNetwork::answering(|request| {
+        let mut response = http::Response::new(full(lines(request.headers()).join("\n")));
+        *response.status_mut() = StatusCode::FORBIDDEN;
+        response
+    });
+    let own =
+        [("connection", "keep-alive, Upgrade, x-nominated"), ("host", "api"), ("sec-websocket-key", "k")];
+    let headers = [&own[..], OF_CONNECTION, &[("transfer-encoding", "chunked")]].concat();
+    let answer = pass(&network, backend("/a"), &asked(Method::GET, "/p/a", &headers), "").await.unwrap();
+    let expected = [
+        "connection: Upgrade",
+        "host: api",
+        "sec-websocket-key: k",
+        "upgrade: h2c",
+        "x-forwarded-for: 192.0.2.7",
+    ];
+    assert_eq!(text(answer).await.lines().collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
+async fn backend_gets_one_content_length() {
+    let network =
+        TestNetwork::answering(|request| http::Response::new(full(lines(request.headers()).join("\n"))));
+    for upgrade in [&[][..], &[("connection", "Upgrade"), ("upgrade", "x")]] {
+        let ambiguous = [upgrade, &[("content-length", "5"), ("content-length", "6")]].concat();
+        let error = pass(&network, backend("/a"), &asked(Method::POST, "/p/a", &ambiguous), "hello").await;
+        assert_eq!(error.err().unwrap().code, 400);
+    }
+    let equal = [("host", "api"), ("content-length", "5"), ("content-length", "5")];
+    let answer = pass(&network, backend("/a"), &asked(Method::POST, "/p/a", &equal), "hello").await.unwrap();
+    assert_eq!(text(answer).await.matches("content-length: 5").count(), 1);
+}
+
+#[tokio::test]
+async fn backend_gets_one_host() {
+    let network =
+        TestNetwork::answering(|request| http::Response::new(full(lines(request.headers()).join("\n"))));
+    let check = async |uri: &str, hosts: &[(&'static str, &'static str)], expected: &str| {
+        let answer = pass(&network, backend("/a"), &asked(Method::GET, uri, hosts), "").await.unwrap();
+        let text = text(answer).await;
+        let found: Vec<&str> = text.lines().filter(|line| line.starts_with("host:")).collect();
+        assert_eq!(found, [format!("host: {expected}")]);
+    };
+    check("/p/a", &[("host", "a"), ("host", "b")], "a").await;
+    check("https://c/p/a", &[("host", "a"), ("host", "b")], "c").await;
+    check("/p/a", &[], "10.0.0.1:80").await;
 }

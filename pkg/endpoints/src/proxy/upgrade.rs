@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::status::Status;
 use http::StatusCode;
-use http::header::{CONNECTION, HeaderValue, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncWriteExt, copy, split};
@@ -21,24 +22,25 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Proxies an upgrade request. If the backend rejects it, its response is returned.
 ///
 /// # Errors
-/// 500 when the backend does not respond, or accepts a different protocol.
+/// 400 for a request of ambiguous length; 500 when the backend does not respond, or accepts a different protocol.
 pub(crate) async fn upgrade(
     network: &dyn Network,
     url: &Url,
     incoming: ProxyRequest<'_>,
 ) -> Result<Response, Box<Status>> {
     let ProxyRequest { parts, body, connection, peer, shutdown, .. } = incoming;
-    let mut head = parts.headers.clone();
-    head.remove(TRANSFER_ENCODING);
+    let head = headers::forwarded(&parts.headers);
+    let mut head = head.map_err(|error| Status::bad_request(error.to_string()))?;
+    headers::add_upgrade(&mut head, &parts.headers);
     headers::add_host(&mut head, parts, url);
     headers::add_forwarded_for(&mut head, peer.map(|peer| peer.ip()));
     let failed = |error| match error {
-        NetworkError::Exchange(error) => Status::unmapped(error),
+        NetworkError::Exchange(error) => Status::unmapped(error.as_str()),
         error => Status::unmapped(format!("error dialing backend: {error}")),
     };
     let request = headers::request(&parts.method, url, head, body);
     let request = request.map_err(|error| failed(NetworkError::Url(error)))?;
-    let mut answer = network.send_dedicated(url.trust(), request).await.map_err(failed)?;
+    let mut answer = network.send_dedicated(url.trust, request).await.map_err(failed)?;
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
         let backend = hyper::upgrade::on(&mut answer);
@@ -49,7 +51,11 @@ pub(crate) async fn upgrade(
             copy_bidirectional(client, backend, shutdown).await;
             drop(open);
         });
-        let head = answer.into_parts().0.headers;
+        let theirs = answer.into_parts().0.headers;
+        let mut head = headers::end_to_end(&theirs);
+        // Such a response has no body (RFC 9110, 8.6).
+        head.remove(CONTENT_LENGTH);
+        headers::add_upgrade(&mut head, &theirs);
         let nothing = crate::response::full(bytes::Bytes::new());
         let mut answer = into_response(StatusCode::SWITCHING_PROTOCOLS, head, nothing);
         answer.extensions_mut().insert(tunnel);
@@ -60,7 +66,8 @@ pub(crate) async fn upgrade(
         let code = head.status.as_u16();
         return Err(Status::unmapped(format!("invalid upgrade response: status code {code}")).into());
     }
-    let mut kept = headers::end_to_end(&head.headers);
+    let kept = headers::forwarded(&head.headers);
+    let mut kept = kept.map_err(|error| failed(NetworkError::Exchange(ForeignText::displayed(error))))?;
     if parts.version < http::Version::HTTP_2 {
         kept.insert(CONNECTION, HeaderValue::from_static("close"));
     }

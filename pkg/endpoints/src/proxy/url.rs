@@ -9,8 +9,10 @@ use super::trust::Trust;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// TLS trust for `https`; `None` for `http`.
-    pub(crate) tls: Option<Trust>,
+    /// True for `https`.
+    pub(crate) tls: bool,
+    /// TLS trust, and the permitted addresses for both schemes.
+    pub(crate) trust: Trust,
     /// Name or IP address, without brackets.
     pub(crate) host: String,
     /// Empty for the default port of the scheme.
@@ -23,18 +25,13 @@ pub(crate) struct Url {
 
 impl Url {
     fn scheme(&self) -> &'static str {
-        if self.tls.is_some() { "https" } else { "http" }
+        if self.tls { "https" } else { "http" }
     }
 
     /// Host and port in URL form.
     pub(crate) fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port.is_empty() { host } else { format!("{host}:{}", self.port) }
-    }
-
-    /// TLS trust of the connection.
-    pub(crate) fn trust(&self) -> Trust {
-        self.tls.unwrap_or(Trust::AnyServer)
     }
 
     /// Returns the URI for a request.
@@ -138,19 +135,19 @@ mod tests {
     fn url_is_encoded_like_go() {
         let check = |tls, host: &str, port: &str, path: &str, query: &str, expected: &str| {
             let [host, port, path, query] = [host, port, path, query].map(str::to_owned);
-            assert_eq!(Url { tls, host, port, path, query }.to_string(), expected);
+            assert_eq!(Url { tls, trust: Trust::AnyServer, host, port, path, query }.to_string(), expected);
         };
-        check(None, "h", "", "", "", "http://h");
-        check(Some(Trust::AnyServer), "::1", "10250", "/a b", "c=d", "https://[::1]:10250/a%20b?c=d");
-        check(None, "::1", "", "/", "", "http://[::1]/");
-        check(None, "h", "80", "", "a", "http://h:80/?a");
+        check(false, "h", "", "", "", "http://h");
+        check(true, "::1", "10250", "/a b", "c=d", "https://[::1]:10250/a%20b?c=d");
+        check(false, "::1", "", "/", "", "http://[::1]/");
+        check(false, "h", "80", "", "a", "http://h:80/?a");
     }
 
     #[test]
     fn invalid_port_error_matches_go() {
         let check = |port: &str, expected: Result<&str, &str>| {
             let [host, port, path, query] = ["::1", port, "/a b", "c"].map(str::to_owned);
-            let got = Url { tls: None, host, port, path, query }
+            let got = Url { tls: false, trust: Trust::AnyServer, host, port, path, query }
                 .uri()
                 .map(|uri| uri.to_string())
                 .map_err(|error| error.to_string());

@@ -267,15 +267,15 @@ struct NoNetwork;
 #[async_trait]
 impl Network for NoNetwork {
     async fn send(&self, _: Trust, _: http::Request<Body>) -> Result<Response, NetworkError> {
-        Err(NetworkError::Dial("no network".to_owned()))
+        Err(NetworkError::Dial("no network".into()))
     }
 
     async fn send_dedicated(&self, _: Trust, _: http::Request<Body>) -> Result<Response, NetworkError> {
-        Err(NetworkError::Dial("no network".to_owned()))
+        Err(NetworkError::Dial("no network".into()))
     }
 
     async fn addresses(&self, _: &str) -> Result<Vec<std::net::IpAddr>, NetworkError> {
-        Err(NetworkError::Dial("no network".to_owned()))
+        Err(NetworkError::Dial("no network".into()))
     }
 }
 

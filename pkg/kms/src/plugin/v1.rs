@@ -1,5 +1,6 @@
 //! `k8s.io/kms/apis/v1beta1` (package `v1beta1`).
 
+use apimachinery::foreign_text::ForeignText;
 use async_trait::async_trait;
 use encryption::Error;
 use grpc::worded;
@@ -83,7 +84,8 @@ impl SocketPlugin {
         match answer {
             Ok(VersionResponse { version }) if version == VERSION => Ok(()),
             Ok(VersionResponse { version }) => Err(Error::new(format!(
-                "KMS provider api version {version} is not supported, only {VERSION} is supported now"
+                "KMS provider api version {} is not supported, only {VERSION} is supported now",
+                ForeignText::from(version)
             ))),
             Err(status) => {
                 let status = worded(&status);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use apimachinery::field::{self, Path, joined};
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::names;
 use encryption::Error;
 use prost::encoding::{
@@ -266,7 +267,7 @@ fn annotation_errors(annotations: &Annotations<'_>) -> Result<(), Error> {
     if size > ANNOTATIONS_BYTES_MAX {
         texts.push(too_much(size).to_string());
     }
-    joined(texts).map_or(Ok(()), |text| Err(Error::new(text)))
+    joined(texts).map_or(Ok(()), |text| Err(Error::new(String::from(ForeignText::from(text)))))
 }
 
 fn too_much(size: usize) -> Error {

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use apimachinery::field::joined;
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};
 use arc_swap::ArcSwapOption;
 use component_base::clock::Clock;
@@ -29,8 +30,6 @@ const HEALTHY_INTERVAL: Duration = Duration::from_secs(60);
 const UNHEALTHY_INTERVAL: Duration = Duration::from_secs(10);
 /// Time for which a seed can be used for writes after a confirmation, in seconds.
 const WRITE_SECONDS_MAX: u32 = 3 * 60;
-/// Limit of a plugin's text in an error, in bytes.
-const STATUS_TEXT_BYTES_MAX: usize = 1024;
 
 /// Seed for writes.
 pub(super) struct WriteSource {
@@ -135,7 +134,7 @@ impl Probe {
         let StatusResponse { version, healthz, key_id } = status;
         let mut errors = Vec::new();
         if healthz != "ok" {
-            errors.push(format!("got unexpected healthz status: {}", truncate_text(healthz)));
+            errors.push(format!("got unexpected healthz status: {}", ForeignText::new(healthz)));
         }
         errors.extend(self.version_error(version));
         if let Some((code, error)) = key_id_errors(key_id) {
@@ -157,7 +156,7 @@ impl Probe {
 
     fn version_error(&self, version: &str) -> Option<String> {
         if !matches!(version, "v2" | "v2beta1") {
-            return Some(format!("expected KMSv2 API version v2, got {}", truncate_text(version)));
+            return Some(format!("expected KMSv2 API version v2, got {}", ForeignText::new(version)));
         }
         let first = self.version.get_or_init(|| version.to_owned());
         (first != version).then(|| {
@@ -231,11 +230,6 @@ impl Probe {
 
 /// Error until the plugin has been healthy once.
 const NO_STATE: &str = "got unexpected nil transformer";
-
-/// Truncates a plugin's text.
-fn truncate_text(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(STATUS_TEXT_BYTES_MAX)).unwrap_or_default()
-}
 
 #[cfg(test)]
 mod tests;

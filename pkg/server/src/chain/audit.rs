@@ -36,6 +36,10 @@ use encoding::Encoding;
 /// Maximum size of a recorded response in bytes, compressed and decompressed.
 pub const RESPONSE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// Maximum size in bytes of the request members in the event of an active watch. Longer ones are complete in the events
+/// of the stages `RequestReceived` and `ResponseStarted`, and shortened afterwards.
+const RETAINED_RECORD_BYTES_MAX: usize = 4 * 1024;
+
 /// Annotation of an event whose objects were dropped because of their size.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
@@ -66,7 +70,6 @@ pub(crate) struct AuditRecord {
     auditor: Arc<Auditor>,
     clock: Arc<dyn Clock>,
     context: Arc<RequestContext>,
-    uri: Uri,
     long_running: bool,
     /// True for requests for objects that this server handles itself.
     is_object_request: bool,
@@ -102,18 +105,12 @@ pub(crate) struct RecordedRequest<'a> {
 
 impl AuditRecord {
     /// A request that came in.
-    pub(crate) fn new(
-        auditor: &Arc<Auditor>,
-        clock: &Arc<dyn Clock>,
-        uri: &Uri,
-        request: RecordedRequest<'_>,
-    ) -> Self {
+    pub(crate) fn new(auditor: &Arc<Auditor>, clock: &Arc<dyn Clock>, request: RecordedRequest<'_>) -> Self {
         let RecordedRequest { context, long_running, is_object_request } = request;
         AuditRecord {
             auditor: Arc::clone(auditor),
             clock: Arc::clone(clock),
             context: Arc::clone(context),
-            uri: uri.clone(),
             long_running,
             is_object_request: is_object_request && !long_running,
             latencies: Arc::default(),
@@ -125,18 +122,23 @@ impl AuditRecord {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the authenticated user; `None` if authentication failed. Returns false if the request must be
-    /// rejected because its audit event could not be stored.
-    pub(crate) fn record_received(&self, user: Option<&UserInfo>) -> bool {
-        let info = &self.context.info;
+    /// Records the authenticated user; `None` if authentication failed. The policy decides on the whole `context`. The
+    /// record retains neither that nor `uri`, which can share the memory of the whole head. Returns false if the
+    /// request must be rejected because its audit event could not be stored.
+    pub(crate) fn record_received(
+        &self,
+        context: &RequestContext,
+        uri: &Uri,
+        user: Option<&UserInfo>,
+    ) -> bool {
         let nobody = UserInfo::default();
-        let attributes = Attributes::of_request(user.unwrap_or(&nobody), info);
+        let attributes = Attributes::of_request(user.unwrap_or(&nobody), &context.info);
         let verdict = self.auditor.policy.evaluate(&attributes, user.is_some());
         self.auditor.metrics.level(verdict.level);
         if verdict.level == Level::None {
             return true;
         }
-        let event = self.event(verdict, user);
+        let event = self.event(uri, verdict, user);
         let is_rejected = user.is_none();
         let patch = Encoding::Other;
         let object_permit = None;
@@ -169,9 +171,9 @@ impl AuditRecord {
         if self.active().is_some() { span.timed(&self.latencies) } else { span }
     }
 
-    fn event(&self, verdict: Verdict, user: Option<&UserInfo>) -> Event {
+    fn event(&self, uri: &Uri, verdict: Verdict, user: Option<&UserInfo>) -> Event {
         let context = &*self.context;
-        let uri = self.uri.path_and_query().map_or("/", |target| target.as_str());
+        let uri = uri.path_and_query().map_or("/", |target| target.as_str());
         Event {
             level: verdict.level,
             audit_id: context.audit_id.clone(),
@@ -248,6 +250,9 @@ impl AuditRecord {
         open.event.response_status.get_or_insert_default().code = code;
         if self.long_running || open.is_rejected {
             self.emit(open, Stage::ResponseStarted);
+        }
+        if self.long_running && open.event.request_record.shorten(RETAINED_RECORD_BYTES_MAX) {
+            open.event.annotate(TRUNCATED, "true");
         }
         if open.is_rejected {
             *slot = None;

@@ -10,7 +10,9 @@ use tokio::time::Instant;
 
 use apimachinery::go_quote::Quoted;
 use apimachinery::query::{Query, decode_path};
-use apimachinery::request_context::{AuditId, BodyLength, ClientConnection, RequestContext};
+use apimachinery::request_context::{
+    AuditId, BodyLength, ClientConnection, FORWARDED_FOR_MAX, RequestContext, user_agent_text,
+};
 use apimachinery::request_info::{RequestInfo, request_info};
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
@@ -50,7 +52,7 @@ pub(super) fn context(
         Ok(deadline) => (deadline, None),
         Err(rejection) => (None, Some(rejection)),
     };
-    let user_agent = parts.headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let user_agent = parts.headers.get(USER_AGENT).map(|value| user_agent_text(value.as_bytes()));
     let context = RequestContext {
         info,
         query,
@@ -58,14 +60,14 @@ pub(super) fn context(
         received: env.clock.now(),
         deadline: deadline.map(Instant::into_std),
         client: ClientConnection::default(),
-        user_agent: user_agent.unwrap_or_default().into_owned(),
+        user_agent: user_agent.unwrap_or_default(),
         peer: Some(peer.remote),
         forwarded_for: forwarded_for(&parts.headers),
         notes: Notes::default(),
         body: BodyLength::default(),
     };
     let garbled = check_query(&context);
-    let rejection = rejection.or(garbled).or(late);
+    let rejection = rejection.or_else(|| check_length(&parts.headers)).or(garbled).or(late);
     ContextOutcome { context, rejection }
 }
 
@@ -74,6 +76,13 @@ pub(super) fn context(
 fn check_query(context: &RequestContext) -> Option<Rejection> {
     let flaw = context.query.error().filter(|_| is_mutating(&context.info))?;
     Some(Box::new(Status::bad_request(flaw.to_string())).into())
+}
+
+/// Rejects a request of ambiguous length. The reader of HTTP/1.1 heads has done so already; HTTP/2 delimits bodies by
+/// frames, but a backend behind the proxy may not.
+fn check_length(headers: &HeaderMap) -> Option<Rejection> {
+    let error = endpoints::header::content_length(headers).err()?;
+    Some(Box::new(Status::bad_request(error.to_string())).into())
 }
 
 fn info(parts: &Parts, query: &Query) -> Result<RequestInfo, Rejection> {
@@ -121,12 +130,15 @@ fn audit_id(headers: &HeaderMap, env: &Env) -> AuditId {
     }
 }
 
-/// Returns the client addresses from proxies: all addresses of `X-Forwarded-For`, and `X-Real-Ip` if it is
-/// not among them.
+/// Returns the client addresses from proxies: the addresses of `X-Forwarded-For`, and `X-Real-Ip` if it is not
+/// among them. Of too many, the last ones are kept, because proxies append and a client can only prepend.
 fn forwarded_for(headers: &HeaderMap) -> Vec<IpAddr> {
     let text = |name| endpoints::header::text_or_empty(headers, name);
     let address = |text: &str| text.trim().parse::<IpAddr>().ok().map(|address| address.to_canonical());
-    let mut addresses: Vec<IpAddr> = text(X_FORWARDED_FOR).split(',').filter_map(address).collect();
+    let forwarded = text(X_FORWARDED_FOR);
+    let last = forwarded.rsplit(',').filter_map(address).take(FORWARDED_FOR_MAX.saturating_sub(1));
+    let mut addresses: Vec<IpAddr> = last.collect();
+    addresses.reverse();
     if let Some(real) = address(&text(X_REAL_IP))
         && !addresses.contains(&real)
     {
@@ -159,6 +171,20 @@ mod tests {
     }
 
     #[test]
+    fn ambiguous_length_is_rejected() {
+        let check = |headers: &[&str], expected: bool| {
+            let parts = request("POST", "/api/v1/pods", headers).into_parts().0;
+            let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http2, None);
+            let read = context(&parts, &peer, Instant::now(), Duration::from_secs(60), &env());
+            assert_eq!(read.rejection.is_some(), expected, "{headers:?}");
+        };
+        check(&["content-length: 5"], false);
+        check(&["content-length: 5", "content-length: 5"], false);
+        check(&["content-length: 5", "content-length: 6"], true);
+        check(&["content-length: 5, 5"], true);
+    }
+
+    #[test]
     fn forwarded_addresses_keep_order() {
         let check = |headers: &[&str], expected: &[&str]| {
             let got: Vec<String> =
@@ -167,6 +193,9 @@ mod tests {
         };
         check(&[], &["192.0.2.1"]);
         check(&["X-Forwarded-For: 10.0.0.1, nonsense ,::1"], &["10.0.0.1", "::1", "192.0.2.1"]);
+        let forged = format!("X-Forwarded-For: {}10.0.0.1", "::,".repeat(1000));
+        let expected = [&["::"; 30][..], &["10.0.0.1", "192.0.2.1"]].concat();
+        check(&[&forged], &expected);
         check(&["X-Forwarded-For: 10.0.0.1", "X-Real-Ip: 10.0.0.1"], &["10.0.0.1", "192.0.2.1"]);
         check(&["X-Forwarded-For: 10.0.0.1", "X-Real-Ip: 10.0.0.2"], &["10.0.0.1", "10.0.0.2", "192.0.2.1"]);
     }

@@ -68,20 +68,23 @@ impl Observer {
         Observer { audit_record: None, response, console_entry: None }
     }
 
-    /// Opens the request's entry in the console and its audit record.
-    pub(super) fn open_record(&mut self, to: &Observability, uri: &Uri, request: RecordedRequest<'_>) {
+    /// Opens the request's entry in the console and its audit record. Those of a long-running request keep only a part
+    /// of its context.
+    pub(super) fn open_record(&mut self, to: &Observability, request: RecordedRequest<'_>) {
         let RecordedRequest { context, long_running, .. } = request;
         let received = self.response.received();
+        let context = if long_running { Arc::new(context.retained()) } else { Arc::clone(context) };
+        let request = RecordedRequest { context: &context, ..request };
         self.console_entry =
-            to.requests.as_ref().map(|requests| requests.enter(context, received, long_running));
-        let recording = |auditor| Box::new(AuditRecord::new(auditor, &to.clock, uri, request));
+            to.requests.as_ref().map(|requests| requests.enter(&context, received, long_running));
+        let recording = |auditor| Box::new(AuditRecord::new(auditor, &to.clock, request));
         self.audit_record = to.auditor.as_ref().map(recording);
     }
 
     /// The head of the request is not valid, so that it is rejected without a user.
-    pub(super) fn invalid(&self, context: &RequestContext) {
+    pub(super) fn invalid(&self, context: &RequestContext, uri: &Uri) {
         let recording = self.audit_record.as_ref().filter(|_| !context.info.verb.is_empty());
-        recording.inspect(|recording| _ = recording.record_received(None));
+        recording.inspect(|recording| _ = recording.record_received(context, uri, None));
     }
 
     /// The client certificate is valid for so many more seconds.
@@ -102,10 +105,15 @@ impl Observer {
 
     /// Records that the request was received, if it is audited. False if the record is required and failed: then the
     /// request must not go on.
-    pub(super) fn record_received(&self, sender: Option<&Authenticated>) -> bool {
+    pub(super) fn record_received(
+        &self,
+        context: &RequestContext,
+        uri: &Uri,
+        sender: Option<&Authenticated>,
+    ) -> bool {
         let Some(recording) = &self.audit_record else { return true };
         let began = Instant::now();
-        let recorded = recording.record_received(sender.map(Authenticated::user));
+        let recorded = recording.record_received(context, uri, sender.map(Authenticated::user));
         if recorded {
             self.metrics().filters.observe_since(Filter::Audit, began);
         }

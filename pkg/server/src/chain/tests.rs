@@ -1,6 +1,8 @@
 //! Tests of the chain, without a network.
 #![allow(clippy::unwrap_used)]
 
+mod retained;
+
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 

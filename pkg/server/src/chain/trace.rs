@@ -73,18 +73,25 @@ fn name(method: &str, info: &RequestInfo) -> String {
     name
 }
 
+/// Maximum length of a client's text in a span, in bytes. The span of a watch lasts as long as the watch.
+const TEXT_BYTES_MAX: usize = 1024;
+
+fn limited(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(TEXT_BYTES_MAX)).unwrap_or_default()
+}
+
 fn attributes(parts: &Parts, context: &RequestContext) -> Vec<Attribute> {
     let host = parts.uri.authority().map_or_else(|| text(parts, &HOST), |authority| authority.as_str());
     let authority = host.parse::<http::uri::Authority>().ok();
     let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
     let host_name = authority.as_ref().map_or("", |authority| authority.host());
     let mut attributes: Vec<Attribute> = vec![
-        ("server.address", host_name.trim_matches(['[', ']']).into()),
+        ("server.address", limited(host_name.trim_matches(['[', ']'])).into()),
         ("http.request.method", parts.method.as_str().into()),
         ("url.scheme", "https".into()),
-        ("url.path", context.info.path.as_str().into()),
+        ("url.path", limited(&context.info.path).into()),
         ("network.protocol.version", version(parts).into()),
-        ("http.target", target.into()),
+        ("http.target", limited(target).into()),
         ("audit-id", context.audit_id.truncated().into()),
     ];
     let port = authority.as_ref().and_then(|authority| authority.port_u16());
@@ -100,7 +107,7 @@ fn attributes(parts: &Parts, context: &RequestContext) -> Vec<Attribute> {
     let forwarded = text(parts, &X_FORWARDED_FOR).split(',').next().unwrap_or_default();
     let client = match (forwarded, context.peer) {
         ("", Some(peer)) => peer.ip().to_string(),
-        (forwarded, _) => forwarded.to_owned(),
+        (forwarded, _) => limited(forwarded).to_owned(),
     };
     attributes.push(("client.address", client.into()));
     let length = text(parts, &CONTENT_LENGTH).parse::<i64>().ok().filter(|length| *length > 0);

@@ -38,6 +38,10 @@ const LIST_BYTES: u64 = 2 << 20;
 const UNSTREAMED_LIST_FACTOR: u64 = 8;
 /// Memory of other requests in addition to their bodies.
 const REQUEST_BYTES: u64 = 64 << 10;
+/// Head of a request in bytes that [`REQUEST_BYTES`] covers.
+const HEAD_BYTES: u64 = 8 << 10;
+/// Memory of a request per further byte of its head: the input, the parsed headers and decoded copies.
+const HEAD_FACTOR: u64 = 4;
 /// Maximum body size of a small update.
 const SMALL_UPDATE_BYTES_MAX: usize = 4 << 10;
 
@@ -137,8 +141,17 @@ impl Demand {
             }
             _ => (SheddingRank::Object, REQUEST_BYTES),
         };
+        let long = head_bytes(parts).saturating_sub(HEAD_BYTES);
+        let bytes = bytes.saturating_add(long.saturating_mul(HEAD_FACTOR));
         Some(Demand { rank: if exempt { rank.above() } else { rank }, bytes })
     }
+}
+
+/// Length of the target and the headers.
+fn head_bytes(parts: &Parts) -> u64 {
+    let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let fields = parts.headers.iter().map(|(name, value)| name.as_str().len().saturating_add(value.len()));
+    u64::try_from(fields.fold(target, usize::saturating_add)).unwrap_or(u64::MAX)
 }
 
 /// True if a list may need to be complete before it is sent, as for YAML.

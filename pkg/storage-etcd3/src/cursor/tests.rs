@@ -192,9 +192,9 @@ fn invalid_event_ends_the_watch() {
 #[test]
 fn only_temporary_failures_are_retried() {
     let over = |failure: CallError| matches!(FailureScope::from(failure), FailureScope::Watch(_));
-    assert!(over(CallError::Rejected(String::new())));
-    assert!(over(CallError::Internal(String::new())));
-    assert!(!over(CallError::NotSent(String::new())));
-    assert!(!over(CallError::Unavailable(String::new())));
-    assert!(!over(CallError::TryLater(String::new())));
+    assert!(over(CallError::Rejected(Default::default())));
+    assert!(over(CallError::Internal(Default::default())));
+    assert!(!over(CallError::NotSent(Default::default())));
+    assert!(!over(CallError::Unavailable(Default::default())));
+    assert!(!over(CallError::TryLater(Default::default())));
 }

@@ -3,6 +3,7 @@
 use ::api::tree::{child, text};
 use api::object_meta::{validate_annotations, validate_labels};
 use apimachinery::field::{ErrorList, Path, aggregate};
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::go_quote::quote;
 use jsontree::{Value, json};
 use schema::json;
@@ -12,13 +13,23 @@ use schema::object::{Object, go_type};
 /// Error of a response, in upstream's wording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ReviewError {
-    #[error(transparent)]
+    #[error("{}", ForeignText::displayed(.0))]
     Json(#[from] json::Error),
     #[error("{0}")]
-    Response(String),
+    Response(ForeignText),
     /// A converted object is invalid.
     #[error("{0}")]
-    Object(String),
+    Object(ForeignText),
+}
+
+impl ReviewError {
+    fn response(text: impl Into<ForeignText>) -> Self {
+        ReviewError::Response(text.into())
+    }
+
+    fn object(text: impl Into<ForeignText>) -> Self {
+        ReviewError::Object(text.into())
+    }
 }
 
 /// A version of `ConversionReview`.
@@ -81,24 +92,24 @@ impl Review {
         if self == Review::V1 && found != ("apiextensions.k8s.io/v1", "ConversionReview") {
             let wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview";
             let found = format_kind(found.0, found.1);
-            return Err(ReviewError::Response(format!("expected webhook response of {wanted}, got {found}")));
+            return Err(ReviewError::response(format!("expected webhook response of {wanted}, got {found}")));
         }
         let response = child(members, "response")
-            .ok_or_else(|| ReviewError::Response("no response provided".to_owned()))?;
+            .ok_or_else(|| ReviewError::response("no response provided".to_owned()))?;
         let answered = text(response, "uid");
         if self == Review::V1 && answered != uid {
-            return Err(ReviewError::Response(format!(
+            return Err(ReviewError::response(format!(
                 "expected response.uid={}, got {}",
                 quote(uid),
-                quote(answered)
+                ForeignText::new(answered).quoted()
             )));
         }
         let result = child(response, "result").unwrap_or(&empty);
         let status = text(result, "status");
         if status != "Success" {
             return Err(ReviewError::Response(match text(result, "message") {
-                "" => format!("response.result.status was '{status}', not 'Success'"),
-                message => message.to_owned(),
+                "" => format!("response.result.status was '{status}', not 'Success'").into(),
+                message => message.into(),
             }));
         }
         match answer.pointer_mut("/response/convertedObjects").map(Value::take) {
@@ -130,22 +141,22 @@ pub(super) fn kind_of(objects: &[Object]) -> String {
 /// The object is invalid.
 pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, ReviewError> {
     let Value::Object(mut into) = into else {
-        return Err(ReviewError::Object("invalid object at index 0: it is no object".to_owned()));
+        return Err(ReviewError::object("invalid object at index 0: it is no object".to_owned()));
     };
     let found = text(&into, "apiVersion");
     if found != to {
         let why = format!("invalid groupVersion (expected {to}, received {found})");
-        return Err(ReviewError::Object(format!("invalid object at index 0: {why}")));
+        return Err(ReviewError::object(format!("invalid object at index 0: {why}")));
     }
     let expected = text(from, "kind");
     let found = text(&into, "kind");
     if found != expected {
         let why = format!("invalid kind (expected {expected}, received {found})");
-        return Err(ReviewError::Object(format!("invalid object at index 0: {why}")));
+        return Err(ReviewError::object(format!("invalid object at index 0: {why}")));
     }
-    same_names(from, &into).map_err(|error| ReviewError::Object(format!("invalid object: {error}")))?;
+    same_names(from, &into).map_err(|error| ReviewError::object(format!("invalid object: {error}")))?;
     let metadata =
-        restored(from, &into).map_err(|error| ReviewError::Object(format!("invalid metadata: {error}")))?;
+        restored(from, &into).map_err(|error| ReviewError::object(format!("invalid metadata: {error}")))?;
     into.insert("metadata", Value::Object(metadata));
     Ok(into)
 }
@@ -158,7 +169,7 @@ fn same_names(from: &Object, into: &Object) -> Result<(), ReviewError> {
         let before = text(before, member);
         let after = text(after, member);
         if before != after {
-            return Err(ReviewError::Object(format!("must have the same {name}: {before} != {after}")));
+            return Err(ReviewError::object(format!("must have the same {name}: {before} != {after}")));
         }
     }
     Ok(())
@@ -167,10 +178,10 @@ fn same_names(from: &Object, into: &Object) -> Result<(), ReviewError> {
 /// Returns the metadata of the original with the webhook's labels and annotations.
 fn restored(from: &Object, into: &Object) -> Result<Object, ReviewError> {
     let made = match into.get("metadata") {
-        None => return Err(ReviewError::Object("missing metadata in converted object".to_owned())),
+        None => return Err(ReviewError::object("missing metadata in converted object".to_owned())),
         Some(Value::Object(made)) => made,
         Some(other) => {
-            return Err(ReviewError::Object(format!(
+            return Err(ReviewError::object(format!(
                 "invalid metadata of type {} in converted object",
                 go_type(other)
             )));
@@ -186,7 +197,7 @@ fn restored(from: &Object, into: &Object) -> Result<Object, ReviewError> {
             Some(Value::Object(changed)) => changed,
             Some(other) => {
                 let found = go_type(other);
-                return Err(ReviewError::Object(format!(
+                return Err(ReviewError::object(format!(
                     "invalid metadata.{member} of type {found} in converted object"
                 )));
             }
@@ -194,7 +205,7 @@ fn restored(from: &Object, into: &Object) -> Result<Object, ReviewError> {
         for (key, value) in changed {
             if !value.is_string() {
                 let found = go_type(value);
-                return Err(ReviewError::Object(format!(
+                return Err(ReviewError::object(format!(
                     "metadata.{member}[{key}] must be a string, but is {found} in converted object"
                 )));
             }
@@ -202,7 +213,7 @@ fn restored(from: &Object, into: &Object) -> Result<Object, ReviewError> {
         if child(&metadata, member) != Some(changed)
             && let Some(why) = aggregate(&validate(made, member))
         {
-            return Err(ReviewError::Object(why));
+            return Err(ReviewError::object(why));
         }
         metadata.insert(member.to_owned(), Value::Object(changed.clone()));
     }

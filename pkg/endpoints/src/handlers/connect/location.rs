@@ -1,7 +1,5 @@
 //! Computes the target of a connection from API objects. Pure.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use api::resources::Stream;
 use api::tree;
 use apimachinery::status::{Reason, Status};
@@ -9,8 +7,8 @@ use jsontree::Value;
 use registry::meta;
 use schema::object::{self, Object};
 
-use crate::proxy::Trust;
 use crate::proxy::url::Url;
+use crate::proxy::{Trust, is_global};
 
 /// Name in a proxy path: `NAME`, `NAME:PORT`, or `SCHEME:NAME:PORT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,17 +33,15 @@ impl<'a> ProxyName<'a> {
         valid.then_some(ProxyName { https: scheme == "https", name, port })
     }
 
-    /// URL of a port of a host, with the scheme of the name.
+    /// URL of a port of a host, with the scheme of the name. The host is an address that was checked.
     pub(super) fn url(&self, host: &str, port: &str) -> Url {
+        self.with_trust(Trust::AnyServer, host, port)
+    }
+
+    fn with_trust(&self, trust: Trust, host: &str, port: &str) -> Url {
         let host = host.to_owned();
         let port = port.to_owned();
-        Url {
-            tls: self.https.then_some(Trust::AnyServer),
-            host,
-            port,
-            path: String::new(),
-            query: String::new(),
-        }
+        Url { tls: self.https, trust, host, port, path: String::new(), query: String::new() }
     }
 }
 
@@ -86,19 +82,8 @@ impl Kubelet {
     }
 
     pub(super) fn url(self, trust: Trust, path: String, query: String) -> Url {
-        Url { tls: Some(trust), host: self.host, port: self.port, path, query }
+        Url { tls: true, trust, host: self.host, port: self.port, path, query }
     }
-}
-
-/// True if clients may be connected to the address: not loopback, link-local, multicast,
-/// unspecified or broadcast (Go's `IsGlobalUnicast`).
-pub(super) fn is_global(address: IpAddr) -> bool {
-    let local = match address.to_canonical() {
-        IpAddr::V4(v4) => v4.is_link_local() || v4 == Ipv4Addr::BROADCAST,
-        IpAddr::V6(v6) => v6.is_unicast_link_local(),
-    };
-    let address = address.to_canonical();
-    !(local || address.is_loopback() || address.is_unspecified() || address.is_multicast())
 }
 
 pub(super) fn node_of(pod: &Object) -> Option<&str> {
@@ -159,6 +144,15 @@ fn addresses(pod: &Object) -> impl Iterator<Item = &str> {
 
 pub(super) fn has_address(pod: &Object, address: &str) -> bool {
     addresses(pod).any(|own| own == address)
+}
+
+/// URL of a node's kubelet, or of another port of the node. A name is resolved and checked when the connection is made.
+pub(super) fn of_node(named: &ProxyName<'_>, kubelet: Kubelet) -> Url {
+    if named.port.is_empty() || named.port == kubelet.port {
+        kubelet.url(Trust::CheckedKubelet, String::new(), String::new())
+    } else {
+        named.with_trust(Trust::CheckedServer, &kubelet.host, named.port)
+    }
 }
 
 /// URL of a pod. The default port is the first one that a container names.

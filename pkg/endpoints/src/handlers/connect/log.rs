@@ -3,22 +3,19 @@
 use std::fmt::Display;
 
 use api::resources::Resource;
+use apimachinery::foreign_text::ForeignText;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Details, Reason, Status};
-use bytes::BytesMut;
+use client::failure_text;
 use component_base::features::Gate;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
-use http_body_util::BodyExt;
 
 use super::{kubelet_of, location, options, pod_named};
 use crate::proxy::{Trust, url::Url};
 use crate::response;
-use crate::routing::dispatch::{Body, BoxError, Response};
+use crate::routing::dispatch::Response;
 use crate::scope::RequestScope;
-
-/// Maximum number of bytes of an error response that are read (upstream's `maxReadLength`).
-const ERROR_BYTES_MAX: usize = 50_000;
 
 /// Streams a log. The log of a pod without a node is empty.
 ///
@@ -56,7 +53,7 @@ async fn fetch_log(call: &RequestScope<'_>, url: &Url) -> Result<Response, Box<S
     *request.uri_mut() = url.uri().map_err(|error| failed(&error))?;
     request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
     let network = call.api.backends.network.as_ref();
-    let answer = network.send(url.trust(), request).await;
+    let answer = network.send(url.trust, request).await;
     let answer = answer.map_err(|error| {
         call.api.backends.logs.failed(&error.to_string());
         failed(&error)
@@ -67,31 +64,19 @@ async fn fetch_log(call: &RequestScope<'_>, url: &Url) -> Result<Response, Box<S
             Err(failed(&"redirects forbidden"))
         }
         code => {
-            let text =
-                text(answer.into_body()).await.map_err(|error| Status::internal_error(error.to_string()))?;
+            let text = failure_text(answer.into_body())
+                .await
+                .map_err(|error| Status::internal_error(error.to_string()))?;
             Err(rejection(code, &text, call.endpoint(), call.name()))
         }
     }
 }
 
-/// Reads the start of a body.
-pub(in crate::handlers) async fn text(mut body: Body) -> Result<String, BoxError> {
-    let mut read = BytesMut::new();
-    while read.len() < ERROR_BYTES_MAX
-        && let Some(frame) = body.frame().await
-    {
-        if let Ok(data) = frame?.into_data() {
-            read.extend_from_slice(&data);
-        }
-    }
-    read.truncate(ERROR_BYTES_MAX);
-    Ok(String::from_utf8_lossy(&read).into_owned())
-}
-
 /// Converts a kubelet's error response (upstream's `GenericHttpResponseChecker` and
 /// `NewGenericServerResponse`).
-fn rejection(code: u16, text: &str, endpoint: &Resource, name: &str) -> Box<Status> {
-    let quoted = || apimachinery::go_quote::quote(text);
+fn rejection(code: u16, text: &ForeignText, endpoint: &Resource, name: &str) -> Box<Status> {
+    let quoted = || text.quoted();
+    let text = text.as_str();
     let (reason, message) = match code {
         500 => return Status::internal_error(text).into(),
         400 => return Status::bad_request(text).into(),
@@ -141,7 +126,7 @@ mod tests {
     fn kubelet_errors_match_upstream() {
         let row = api::resources::find("", "v1", "pods", "log").unwrap();
         let check = |code: u16, text: &str, reason: &str, message: &str| {
-            let status = rejection(code, text, row, "p");
+            let status = rejection(code, &text.into(), row, "p");
             assert_eq!((status.code, status.reason.as_str(), &*status.message), (code, reason, message));
         };
         check(400, "no c", "BadRequest", "no c");

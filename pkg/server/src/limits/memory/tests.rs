@@ -84,6 +84,10 @@ fn requests_are_ranked_for_load_shedding() {
     check("GET", &format!("{PODS}/b"), &yaml, Some((SheddingRank::Object, REQUEST_BYTES)));
     check("GET", &format!("{PODS}?limit=500"), &[], Some((SheddingRank::Bulk, REQUEST_BYTES)));
     check("GET", &format!("{PODS}?watch=1"), &[], Some((SheddingRank::Bulk, REQUEST_BYTES)));
+    let long = format!("X-Forwarded-For: {}", "x".repeat(MIB as usize));
+    let head = (PODS.len() + "?watch=1".len() + "x-forwarded-for".len()) as u64 + MIB;
+    let bytes = REQUEST_BYTES + HEAD_FACTOR * (head - HEAD_BYTES);
+    check("GET", &format!("{PODS}?watch=1"), &[&long], Some((SheddingRank::Bulk, bytes)));
     check("GET", &format!("{PODS}/b"), &[], Some((SheddingRank::Object, REQUEST_BYTES)));
     check("POST", PODS, &["Content-Length: 1000"], Some((SheddingRank::Object, REQUEST_BYTES)));
     check(

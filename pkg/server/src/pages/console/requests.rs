@@ -21,6 +21,9 @@ use crate::metrics::SLOW;
 /// Number of locks over which requests are distributed.
 const SHARDS: usize = 8;
 
+/// Maximum length of a user name in the console, in bytes.
+const USER_BYTES_MAX: usize = 256;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Stage {
@@ -207,7 +210,8 @@ impl RequestTracker {
     }
 
     pub(crate) fn set_user(&self, user: &str) {
-        let _ = self.entry.user.set(user.into());
+        let shown = user.get(..user.floor_char_boundary(USER_BYTES_MAX)).unwrap_or_default();
+        let _ = self.entry.user.set(shown.into());
     }
 
     /// Sets the response code, and for a watch its progress.

@@ -46,6 +46,19 @@ fn kubelet_address_comes_from_node() {
 }
 
 #[test]
+fn node_is_dialed_at_a_checked_address() {
+    let check = |id: &str, trust: Trust, url: &str| {
+        let kubelet = Kubelet { host: "n".to_owned(), port: "10250".to_owned() };
+        let found = of_node(&ProxyName::parse(id).unwrap(), kubelet);
+        assert_eq!((found.trust, found.to_string().as_str()), (trust, url), "{id}");
+    };
+    check("a", Trust::CheckedKubelet, "https://n:10250");
+    check("http:a:10250", Trust::CheckedKubelet, "https://n:10250");
+    check("a:80", Trust::CheckedServer, "http://n:80");
+    check("https:a:443", Trust::CheckedServer, "https://n:443");
+}
+
+#[test]
 fn local_addresses_are_rejected() {
     let check = |address: &str, expected: bool| {
         assert_eq!(is_global(address.parse().unwrap()), expected, "{address}");
