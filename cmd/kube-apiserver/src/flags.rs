@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use apimachinery::go_quote::{Quoted, quote};
 use apimachinery::time::format_duration;
+use controlplane::config::IgnoredSetting;
 
 pub(crate) use table::FLAGS;
 pub(crate) use value::{CertKey, Kind, ValueError, ports};
@@ -39,7 +40,7 @@ pub(crate) struct Flag {
 pub(crate) enum FlagSupport {
     /// Supported; the text describes the effect.
     Honoured(&'static str),
-    /// Ignored without harm, for this reason. Listed in a warning at start.
+    /// Ignored without harm, for this reason. Reported at start.
     Ignored(&'static str),
     /// Ignoring it would weaken security, for this reason, so the server refuses to start.
     Rejected(&'static str),
@@ -185,18 +186,14 @@ impl Flags {
         })
     }
 
-    /// Logs one warning that lists every given flag without effect.
-    pub(crate) fn warn_about_ignored(&self) {
-        let ignored: Vec<String> = self
-            .changed()
-            .filter_map(|flag| match flag.support {
-                FlagSupport::Ignored(reason) => Some(format!("--{} ({reason})", flag.name)),
-                _ => None,
-            })
-            .collect();
-        if !ignored.is_empty() {
-            tracing::warn!("these flags have no effect: {}", ignored.join(", "));
-        }
+    /// Returns the given flags without effect.
+    pub(crate) fn ignored(&self) -> impl Iterator<Item = IgnoredSetting> {
+        self.changed().filter_map(|flag| match flag.support {
+            FlagSupport::Ignored(reason) => {
+                Some(IgnoredSetting { name: format!("--{}", flag.name), reason: reason.to_owned() })
+            }
+            _ => None,
+        })
     }
 
     /// Returns the last value of a flag, or its default.

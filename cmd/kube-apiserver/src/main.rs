@@ -83,7 +83,6 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
             sections: vec![Section { name: "log", state: Arc::new(move || recent.lines_json()) }],
         });
     }
-    flags.warn_about_ignored();
     options.announce();
     let _temporary = options.temporary(flags);
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -24,8 +24,8 @@ use component_base::features::{Gate, Gates};
 use component_base::metrics::Selection;
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
-    EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,
-    MemoryConfig, PeerConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServerRole,
+    EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, IgnoredSetting, KubeletConfig,
+    LeadershipTimes, MemoryConfig, PeerConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServerRole,
     ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
 };
 use controlplane::run::ConfigurationError;
@@ -89,7 +89,7 @@ impl Options {
         TempDirGuard(kubeconfig.and_then(|path| Some(path.parent()?.to_owned())))
     }
 
-    /// Logs the storage location and the feature gates without effect.
+    /// Logs the storage location.
     pub(crate) fn announce(&self) {
         let config = &self.config;
         let version = controlplane::run::version().git_version;
@@ -99,10 +99,6 @@ impl Options {
                 tracing::info!(version, dir = %dir.display(), "starting with the embedded store");
             }
             StorageConfig::Memory(_) => tracing::info!(version, "starting with a store in memory"),
-        }
-        let idle: Vec<_> = controlplane::features::idle(&config.gates).collect();
-        if !idle.is_empty() {
-            tracing::warn!(gates = ?idle, "these feature gates have no effect: behaviour is as in v1.36");
         }
     }
 }
@@ -174,8 +170,18 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         host_name: controlplane::config::host_name(),
         role: ServerRole::Member,
         advertise_address,
+        ignored_settings: ignored_settings(flags, gates),
         serving,
     })
+}
+
+/// Returns the flags and feature gates without effect.
+fn ignored_settings(flags: &Flags, gates: Gates) -> Vec<IgnoredSetting> {
+    let gates = controlplane::features::idle(&gates).map(|gate| IgnoredSetting {
+        name: format!("--feature-gates={gate:?}"),
+        reason: "behaviour is as in v1.36".to_owned(),
+    });
+    flags.ignored().chain(gates).collect()
 }
 
 /// Returns the address and CA for peer servers.

@@ -44,6 +44,33 @@ async fn pending_webhook_call_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn failing_open_is_logged_counted_and_shown() {
+    let scene = IncidentFixture::begin();
+    let client = scene.server.client().await;
+    // The port is closed afterwards.
+    drop(StuckWebhook::configure(&scene.server));
+    let row = loop {
+        // Succeeds also without the webhook. The server observes the configuration after a moment.
+        scene.server.kubectl().ok("create configmap judged --dry-run=server");
+        let state = scene.state(&client, "weakened").await;
+        if state["total"] != 0 {
+            break state["rows"][0].clone();
+        }
+    };
+    assert_eq!((&row["kind"], &row["name"]), (&json!("webhook_fail_open"), &json!("stuck.example.com")));
+    let cause = row["cause"].as_str().unwrap();
+    assert!(cause.contains("failed to call webhook") && cause.contains("refused"), "{cause}");
+    let (_, page) = get(&client, "/metrics").await;
+    let page = String::from_utf8(page).unwrap();
+    let count = "mainstay_weakened_decisions_total{kind=\"webhook_fail_open\"} ";
+    let count = page.lines().find_map(|line| line.strip_prefix(count)).unwrap();
+    assert!(count.parse::<u64>().unwrap() > 0);
+    let log = scene.server.log();
+    let line = log.lines().find(|line| line.contains("failing open")).unwrap();
+    assert!(line.contains("stuck.example.com") && line.contains("refused"), "{line}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn state_contains_caches_memory_and_store() {
     let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
@@ -58,6 +85,7 @@ async fn state_contains_caches_memory_and_store() {
         "webhooks",
         "store",
         "memory",
+        "weakened",
         "log",
     ] {
         assert!(state[section].is_object(), "{section} in {state:#}");

@@ -72,6 +72,7 @@ const KEYS: &str = "/registry/configmaps/default/";
 async fn corrupt() -> (Server, Client) {
     let server = Server::start(Store::Etcd);
     server.allow_log("cannot be decoded");
+    server.allow_log("stored object cannot be read");
     server.allow_log("cannot be transcoded");
     server.allow_log("an event cannot be encoded");
     let client = server.client().await;

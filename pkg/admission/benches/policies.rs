@@ -16,6 +16,7 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
+use component_base::weakened::WeakenedDecisions;
 use divan::{Bencher, black_box};
 use futures::executor::block_on;
 use jsontree::{Value, json};
@@ -161,6 +162,7 @@ fn plugin(policies: &[Value], bindings: &[Value]) -> ValidatingAdmissionPolicy {
             now: Arc::new(std::time::Instant::now),
             run_blocking: Arc::new(|work| work()),
             conditions: Arc::default(),
+            weakened: WeakenedDecisions::default(),
         },
         metrics: Arc::default(),
     })

@@ -20,6 +20,8 @@ pub use versions::{EditedObject, Invocation, VersionConverter, VersionedAttribut
 
 use std::sync::Arc;
 
+use component_base::weakened::WeakenedDecisions;
+
 use crate::{Attributes, Now, Objects};
 
 /// Server dependencies of webhooks and policies.
@@ -37,6 +39,8 @@ pub struct DynamicAdmissionDeps {
     pub run_blocking: Arc<RunBlocking<'static>>,
     /// Metrics of match conditions.
     pub conditions: Arc<ConditionMetrics>,
+    /// Registry of webhooks and policies that fail open.
+    pub weakened: WeakenedDecisions,
 }
 
 /// Runs blocking work before it returns. The thread's other tasks continue elsewhere meanwhile.

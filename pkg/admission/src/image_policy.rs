@@ -16,6 +16,7 @@ use apimachinery::lru::Lru;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
 use component_base::clock::Clock;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use schema::object::Object;
 
 use crate::notes::Level;
@@ -62,18 +63,21 @@ pub struct ImagePolicyWebhook {
     reviewer: Arc<dyn ImageReviewer>,
     clock: Arc<dyn Clock>,
     configuration: ImagePolicyConfiguration,
+    weakened: WeakenedDecisions,
     cache: Mutex<ResponseCache>,
 }
 
 impl ImagePolicyWebhook {
-    /// Sends reviews to `reviewer`; `clock` expires cached responses.
+    /// Sends reviews to `reviewer`; `clock` expires cached responses, and `weakened` records images that are
+    /// allowed because a review failed.
     pub fn new(
         reviewer: Arc<dyn ImageReviewer>,
         clock: Arc<dyn Clock>,
         configuration: ImagePolicyConfiguration,
+        weakened: WeakenedDecisions,
     ) -> Self {
         let cache = Mutex::new(Lru::new(CACHE_ENTRIES_MAX));
-        ImagePolicyWebhook { reviewer, clock, configuration, cache }
+        ImagePolicyWebhook { reviewer, clock, configuration, weakened, cache }
     }
 
     fn cache(&self) -> MutexGuard<'_, ResponseCache> {
@@ -126,7 +130,8 @@ impl Plugin for ImagePolicyWebhook {
         let Some(pod) = object else { return Ok(()) };
         let judgement = match self.review_cached(review::spec(a, pod)).await {
             Ok(judgement) => judgement,
-            Err(_) if self.configuration.default_allow => {
+            Err(error) if self.configuration.default_allow => {
+                self.weakened.record(WeakenedKind::WebhookFailOpen, self.name(), &error);
                 notes.annotate(format!("{AUDIT_PREFIX}failed-open"), "true", Level::Metadata);
                 return Ok(());
             }

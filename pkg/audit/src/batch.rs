@@ -167,6 +167,7 @@ mod tests {
     use apimachinery::request_context::AuditId;
     use component_base::clock::TestClock;
     use component_base::metrics::MetricsRegistry;
+    use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 
     use super::*;
     use crate::event::tests::event;
@@ -204,7 +205,8 @@ mod tests {
     #[test]
     fn overflowing_events_are_lost_and_counted() {
         let registry = MetricsRegistry::default();
-        let metrics = Arc::new(AuditMetrics::new(&registry));
+        let weakened = WeakenedDecisions::default();
+        let metrics = Arc::new(AuditMetrics::new(&registry, &weakened));
         let held = Arc::new(Held(Mutex::new(())));
         let options = BatchOptions { waiting_max: 2, events_max: 1, ..OPTIONS };
         let clock = Arc::<TestClock>::default();
@@ -221,6 +223,9 @@ mod tests {
         let lost: u64 = lost.unwrap().parse().unwrap();
         // One event may be in delivery already.
         assert!((8..=9).contains(&lost), "{lost}");
+        let decision = weakened.recent().remove(0);
+        assert_eq!((decision.kind, &*decision.name), (WeakenedKind::LostAuditEvents, "buffered"));
+        assert_eq!(decision.cause, "audit backend shut down");
     }
 
     #[test]

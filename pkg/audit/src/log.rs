@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn write_errors_are_counted() {
         let registry = MetricsRegistry::default();
-        let metrics = Arc::new(AuditMetrics::new(&registry));
+        let metrics = Arc::new(AuditMetrics::new(&registry, &Default::default()));
         let log = Log::new(Box::new(Full), Format::Json, Arc::clone(&metrics));
         assert!(!log.process(&[event(), event()]));
         let page = registry.to_string();
@@ -431,7 +431,7 @@ mod tests {
     #[test]
     fn batched_log_does_not_block_and_counts_losses() {
         let registry = MetricsRegistry::default();
-        let metrics = Arc::new(AuditMetrics::new(&registry));
+        let metrics = Arc::new(AuditMetrics::new(&registry, &Default::default()));
         let kept = Arc::<Mutex<Vec<u8>>>::default();
         let out = Box::new(Slow(Arc::clone(&kept)));
         let log = Log::with_background_writer_limit(out, Format::Json, Arc::clone(&metrics), 2).unwrap();

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use component_base::metrics::{Counter, CounterVec, Family, MetricsRegistry, Stability};
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 
 use crate::Level;
 
@@ -39,17 +40,25 @@ pub struct AuditMetrics {
     levels: [Counter; 4],
     /// Lost events by plugin.
     errors: CounterVec<1>,
+    weakened: WeakenedDecisions,
 }
 
 impl AuditMetrics {
-    pub fn new(registry: &MetricsRegistry) -> Self {
+    /// Registers the metrics. Lost events are also recorded in `weakened`.
+    pub fn new(registry: &MetricsRegistry, weakened: &WeakenedDecisions) -> Self {
         let levels = registry.register_vec(&LEVELS);
         AuditMetrics {
             events: registry.register(&EVENTS),
             rejected: registry.register(&REJECTED),
             levels: Level::ALL.map(|level| levels.with([level.name()])),
             errors: registry.register_vec(&ERRORS),
+            weakened: weakened.clone(),
         }
+    }
+
+    /// Returns the registry of weakened decisions.
+    pub fn weakened(&self) -> &WeakenedDecisions {
+        &self.weakened
     }
 
     pub fn event(&self) {
@@ -72,6 +81,7 @@ impl AuditMetrics {
         let lines: Vec<String> = lines.into_iter().collect();
         let count = u64::try_from(lines.len()).unwrap_or(u64::MAX);
         self.errors.with([by]).add(count);
+        self.weakened.record(WeakenedKind::LostAuditEvents, by, why);
         let impacted = lines.join("\n");
         tracing::error!(
             "Error in audit plugin '{by}' affecting {count} audit events: {why}\nImpacted events:\n{impacted}"
@@ -82,6 +92,6 @@ impl AuditMetrics {
 /// Metrics that are counted but not exported.
 impl Default for AuditMetrics {
     fn default() -> Self {
-        AuditMetrics::new(&MetricsRegistry::default())
+        AuditMetrics::new(&MetricsRegistry::default(), &WeakenedDecisions::default())
     }
 }

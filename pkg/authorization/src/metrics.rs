@@ -5,12 +5,14 @@
 //! lock.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use component_base::metrics::{
     Counter, CounterVec, Family, Histogram, HistogramVec, MetricsRegistry, Stability, buckets,
 };
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 
 use crate::{AuthorizerError, Decision};
 
@@ -96,6 +98,8 @@ pub struct Series {
     condition_seconds: Histogram,
     calls: [Histogram; 4],
     fail_open: [Counter; 4],
+    name: String,
+    weakened: WeakenedDecisions,
 }
 
 impl Series {
@@ -130,6 +134,11 @@ impl Series {
         ended.of(&self.calls).observe_duration(took);
     }
 
+    /// Records a request that the next authorizer decides because of an error.
+    pub(crate) fn weakened(&self, kind: WeakenedKind, why: &dyn Display) {
+        self.weakened.record(kind, &self.name, why);
+    }
+
     /// Counts a request that was passed on because a webhook failed.
     pub(crate) fn failed_open(&self, ended: CallResult) {
         ended.of(&self.fail_open).increment();
@@ -148,10 +157,12 @@ pub struct AuthorizerMetrics {
     exclusions: CounterVec<2>,
     call_seconds: HistogramVec<2>,
     fail_open: CounterVec<2>,
+    weakened: WeakenedDecisions,
 }
 
 impl AuthorizerMetrics {
-    pub fn new(registry: &MetricsRegistry) -> Self {
+    /// Registers the metrics. Webhooks that fail open are also recorded in `weakened`.
+    pub fn new(registry: &MetricsRegistry, weakened: &WeakenedDecisions) -> Self {
         let call_seconds = registry.register_vec(&CALL_SECONDS);
         registry.register_counts(&CALLS, &call_seconds);
         AuthorizerMetrics {
@@ -162,6 +173,7 @@ impl AuthorizerMetrics {
             exclusions: registry.register_vec(&EXCLUSIONS),
             call_seconds,
             fail_open: registry.register_vec(&FAIL_OPEN),
+            weakened: weakened.clone(),
         }
     }
 
@@ -181,6 +193,8 @@ impl AuthorizerMetrics {
             condition_seconds: self.condition_seconds.with([name, mode]),
             calls: CallResult::ALL.map(|result| self.call_seconds.with([name, result])),
             fail_open: CallResult::ALL.map(|result| self.fail_open.with([name, result])),
+            name: name.to_owned(),
+            weakened: self.weakened.clone(),
         }
     }
 }
@@ -188,7 +202,7 @@ impl AuthorizerMetrics {
 /// Metrics that are counted but not exported.
 impl Default for AuthorizerMetrics {
     fn default() -> Self {
-        AuthorizerMetrics::new(&MetricsRegistry::default())
+        AuthorizerMetrics::new(&MetricsRegistry::default(), &WeakenedDecisions::default())
     }
 }
 
@@ -199,7 +213,7 @@ mod tests {
     #[test]
     fn only_nonzero_metrics_are_written() {
         let registry = MetricsRegistry::default();
-        let metrics = AuthorizerMetrics::new(&registry);
+        let metrics = AuthorizerMetrics::new(&registry, &WeakenedDecisions::default());
         let series = metrics.series("Webhook", "a.b");
         assert_eq!(registry.to_string(), "");
         series.decided(&Decision::Deny(String::new()));

@@ -13,6 +13,7 @@ use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use component_base::clock::Clock;
+use component_base::weakened::WeakenedKind;
 use jsontree::Value;
 
 use crate::metrics::{CallResult, Series};
@@ -155,7 +156,12 @@ impl Webhook {
         verdict
     }
 
-    fn failure(&self, error: String) -> Decision {
+    /// Decides a request after an error. `kind` is recorded if the next authorizer decides instead.
+    fn failure(&self, kind: WeakenedKind, error: &Error) -> Decision {
+        if !self.options.deny_on_error {
+            self.series.weakened(kind, error);
+        }
+        let error = error.to_string();
         Decision::Failed(AuthorizerError { denied: self.options.deny_on_error, reason: String::new(), error })
     }
 }
@@ -193,10 +199,10 @@ impl Authorizer for Webhook {
         match self.matches_conditions(&attributes) {
             Ok(true) => {}
             Ok(false) => return Decision::NoOpinion(String::new()),
-            Err(error) => return self.failure(error.to_string()),
+            Err(error) => return self.failure(WeakenedKind::MatchConditionFailOpen, &error),
         }
         match self.verdict(&attributes).await {
-            Err(error) => self.failure(error.to_string()),
+            Err(error) => self.failure(WeakenedKind::UnreachableAuthorizer, &error),
             Ok(ReviewStatus { denied: true, allowed: true, reason }) => Decision::Failed(AuthorizerError {
                 denied: true,
                 reason: reason.to_string(),

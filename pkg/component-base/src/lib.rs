@@ -1,4 +1,4 @@
-//! Base types of every part of a server: feature gates, clock, trace spans, metrics.
+//! Base types of every part of a server: feature gates, clock, trace spans, metrics, weakened decisions.
 #![warn(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -9,3 +9,4 @@ pub mod clock;
 pub mod features;
 pub mod metrics;
 pub mod trace;
+pub mod weakened;

@@ -76,7 +76,9 @@ fn build(name: &str, deps: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         "ImagePolicyWebhook" => {
             let image_policy = configurations.image_policy?;
             let reviewer = image_policy.reviewer();
-            Box::new(ImagePolicyWebhook::new(reviewer, Arc::new(SystemClock), image_policy.configuration))
+            let weakened = deps.policies.deps.weakened.clone();
+            let configuration = image_policy.configuration;
+            Box::new(ImagePolicyWebhook::new(reviewer, Arc::new(SystemClock), configuration, weakened))
         }
         "PodSecurity" => {
             let plugin = PodSecurity::new(objects(), Arc::clone(&deps.pod_security))?;

@@ -118,10 +118,7 @@ impl<T: CompileManifests> Source<T> {
                 *last = hash;
                 tracing::info!(plugin = T::PLUGIN, "reloaded admission manifest config");
             }
-            Err(error) => {
-                tracing::error!(%error, plugin = T::PLUGIN, "reloading admission manifest config");
-                self.metrics.failed(T::PLUGIN);
-            }
+            Err(error) => self.metrics.failed(T::PLUGIN, &self.directory, &error),
         }
     }
 }

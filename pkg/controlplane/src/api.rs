@@ -43,7 +43,7 @@ use crate::start_hooks::StartEvents;
 use crate::startup_tasks::startup_tasks;
 use crate::template::ForkState;
 
-use access::{Access, refresh_keys};
+use access::Access;
 use custom_resources::{CustomResourceParts, OnDemand, custom_resources};
 use objects::Objects;
 use remote_servers::{loopback, remote_servers};
@@ -93,7 +93,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
     let custom = custom_resources(&registry, &served, &metrics, remote.webhooks, &process, lazy)?;
     let clients = WebhookClients { dialers: remote.dialers, loopback: credentials, calls: &metrics.webhooks };
     let authorizer = &access.authorizers.authorizer;
-    let plugins = PluginChain::new(config, &registry, &served, authorizer, clients, &process.metrics)?;
+    let plugins = PluginChain::new(config, &registry, &served, authorizer, clients, process.monitoring())?;
     let paths = paths(&served, access.openid.is_some());
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
@@ -135,7 +135,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
         access.authorizers.background,
     ];
     let repairing = async move { repairs.keep_repairing().await }.boxed();
-    let tasks = [counting, custom.run, remote.run, flow.run, refresh_keys(access.keys).boxed(), repairing];
+    let tasks = [counting, custom.run, remote.run, flow.run, access.refresh_keys, repairing];
     Ok(Api {
         console: ConsoleSources::new(delegator.clone(), &metrics.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),

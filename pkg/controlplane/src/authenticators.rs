@@ -15,7 +15,6 @@ use authentication::{
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
 use component_base::clock::Clock;
-use component_base::metrics::MetricsRegistry;
 use egress::Network;
 use futures::future::BoxFuture;
 use registry::Registry;
@@ -23,6 +22,7 @@ use registry::Registry;
 use crate::config::{Config, RequestHeaderConfig, TokenWebhookConfig};
 use crate::error::RunError;
 use crate::loopback::Loopback;
+use crate::process::Monitoring;
 use crate::run::service_account_keys::ServiceAccountKeys;
 use crate::system::{self, SystemClock};
 use crate::token_objects::StoredTokenObjects;
@@ -52,7 +52,7 @@ pub(crate) fn authenticators(
     registry: &Registry,
     loopback: &Loopback,
     webhooks: &client::webhook::ClientMetrics,
-    metrics: &MetricsRegistry,
+    monitoring: Monitoring<'_>,
 ) -> Result<Authenticators, RunError> {
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = vec![Arc::new(loopback.tokens())];
     let authentication = &config.authentication;
@@ -64,7 +64,7 @@ pub(crate) fn authenticators(
     let api_audiences = accounts.api_audiences().to_vec();
     let objects: Arc<dyn TokenObjects> = Arc::new(StoredTokenObjects::new(registry)?);
     let looked_up = accounts.lookup.then(|| Arc::clone(&objects));
-    let counters = Arc::new(TokenMetrics::new(metrics));
+    let counters = Arc::new(TokenMetrics::new(monitoring.metrics));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let counted = || Arc::clone(&counters);
     let time = || Arc::clone(&clock);
@@ -77,7 +77,7 @@ pub(crate) fn authenticators(
         let secrets = StoredBootstrapSecrets::new(registry)?;
         tokens.push(Arc::new(BootstrapTokens::new(Arc::new(secrets), Arc::clone(&clock))));
     }
-    let OpenId { tokens: of_issuers, anonymous, reloader } = OpenId::new(config, &clock, metrics)?;
+    let OpenId { tokens: of_issuers, anonymous, reloader } = OpenId::new(config, &clock, monitoring)?;
     let cache = Arc::clone(&counters.cache);
     let remembered = || Arc::clone(&cache);
     // After this server's own tokens, which need no remote call.

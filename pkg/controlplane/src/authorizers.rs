@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use authorization::{Authorizer, AuthorizerDeps, AuthorizerMetrics, Mode, Policies, Reloadable};
-use component_base::metrics::MetricsRegistry;
 use egress::Network;
 use endpoints::routing::served::ServedApi;
 use futures::FutureExt;
@@ -17,7 +16,7 @@ use registry::Registry;
 use crate::config::{AuthorizationConfig, Config, ServerRole};
 use crate::error::RunError;
 use crate::node_graph::{self, Nodes};
-use crate::process::ProcessContext;
+use crate::process::{Monitoring, ProcessContext};
 use crate::roles::StoredRoles;
 use crate::system::SystemClock;
 use controllers::tasks::Tasks;
@@ -51,12 +50,12 @@ impl Authorizers {
         let later = || config.compiles_lazily().then(|| compile_delay(config, &process.tasks));
         let (roles, roles_followed) = StoredRoles::new(registry, later());
         let nodes = Nodes::new(config, registry, &served.now().catalog, later());
-        let metrics = Arc::new(AuthorizerMetrics::new(&process.metrics));
+        let metrics = Arc::new(AuthorizerMetrics::new(&process.metrics, &process.weakened));
         nodes.register_metrics(&process.metrics);
         let means = authorizer_deps(config, &roles, &nodes, metrics, webhooks)?;
         let (authorizer, reloader) = match process.authorizer.clone() {
             Some(chosen) => (chosen, None),
-            None => build_authorizer(&config.authorization, means, &process.metrics)?,
+            None => build_authorizer(&config.authorization, means, process.monitoring())?,
         };
         let (nodes_ready, nodes_followed) = nodes.split();
         let known = roles.clone();
@@ -115,14 +114,15 @@ fn authorizer_deps(
 fn build_authorizer(
     config: &AuthorizationConfig,
     means: AuthorizerDeps,
-    metrics: &MetricsRegistry,
+    monitoring: Monitoring<'_>,
 ) -> Result<(Arc<dyn Authorizer>, Option<FileReloader>), RunError> {
     let Some(file) = config.file.clone() else {
         return Ok((Arc::new(means.authorizer(&config.configuration)?), None));
     };
     let reloadable = Reloadable::new(means, config.configuration.clone(), file.text.clone())?;
     let reloadable = Arc::new(reloadable);
-    Ok((Arc::clone(&reloadable) as Arc<dyn Authorizer>, Some(FileReloader::new(file, reloadable, metrics))))
+    let reloader = FileReloader::new(file, Arc::clone(&reloadable), monitoring);
+    Ok((reloadable, Some(reloader)))
 }
 
 /// Reads the ABAC policies.

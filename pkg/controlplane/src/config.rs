@@ -100,6 +100,17 @@ pub struct Config {
     pub role: ServerRole,
     /// `--advertise-address`: address of this server for members of the cluster.
     pub advertise_address: IpAddr,
+    /// Settings without effect. The server reports them when it starts.
+    pub ignored_settings: Vec<IgnoredSetting>,
+}
+
+/// A setting without effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IgnoredSetting {
+    /// The flag, or the file of the setting.
+    pub name: String,
+    /// Reason why it has no effect.
+    pub reason: String,
 }
 
 /// Returns the host name; empty if there is none.
@@ -597,6 +608,7 @@ impl Config {
             role: ServerRole::Member,
             // A loopback address cannot be an endpoint.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+            ignored_settings: Vec::new(),
         }
     }
 }

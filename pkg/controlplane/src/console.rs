@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cacher::{Budget, Delegator, ResourceStats};
 use client::webhook::ClientMetrics;
 use component_base::metrics::Distribution;
+use component_base::weakened::{WeakenedDecision, WeakenedDecisions};
 use endpoints::api::CompressedLists;
 use jsontree::{Value, json};
 use server::limits::memory::{MemoryBudget, Meter};
@@ -12,6 +13,9 @@ use server::{ROWS_MAX, Section, histograms};
 use tokio::time::Instant;
 
 use crate::memory::ResidentMeter;
+
+/// Maximum length of a cause in the console, in characters. The log contains the whole cause.
+const CAUSE_CHARS_MAX: usize = 400;
 
 /// API data for the console.
 #[derive(Clone)]
@@ -35,21 +39,24 @@ pub(crate) struct StoreConsoleSource {
     pub(crate) waiting: Arc<dyn Fn() -> Vec<(&'static str, usize, Instant)> + Send + Sync>,
 }
 
-/// Builds the sections about caches, webhooks, store and memory.
+/// Builds the sections about caches, webhooks, store, memory and weakened decisions.
 pub(crate) fn sections(
     sources: &ConsoleSources,
     store: StoreConsoleSource,
     ledger: &MemoryBudget,
+    decisions: &WeakenedDecisions,
 ) -> Vec<Section> {
     let delegator = sources.delegator.clone();
     let metrics = Arc::clone(&sources.webhooks);
     let held = sources.clone();
+    let decisions = decisions.clone();
     let ledger = ledger.clone();
     vec![
         Section { name: "caches", state: Arc::new(move || caches(delegator.resource_stats())) },
         Section { name: "webhooks", state: Arc::new(move || webhooks(&metrics)) },
         Section { name: "store", state: Arc::new(move || calls(&store)) },
         Section { name: "memory", state: Arc::new(move || memory(&held, &ledger)) },
+        Section { name: "weakened", state: Arc::new(move || weakened(decisions.recent())) },
     ]
 }
 
@@ -138,4 +145,53 @@ fn memory(looks: &ConsoleSources, ledger: &MemoryBudget) -> Value {
         "limit": limit,
         "owners": owners,
     })
+}
+
+/// Shows the weakened decisions of the last ten minutes, the latest first.
+fn weakened(mut recent: Vec<WeakenedDecision>) -> Value {
+    let total = recent.len();
+    recent.truncate(ROWS_MAX);
+    let row = |decision: &WeakenedDecision| {
+        let WeakenedDecision { kind, name, cause, last, count } = decision;
+        let cause: String = cause.chars().take(CAUSE_CHARS_MAX).collect();
+        json!({
+            "kind": kind.name(),
+            "message": kind.message(),
+            "name": name,
+            "cause": cause,
+            "at": last.seconds,
+            "count": *count,
+        })
+    };
+    json!({ "total": total, "rows": recent.iter().map(row).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use component_base::weakened::WeakenedKind;
+
+    use super::*;
+
+    #[test]
+    fn weakened_decisions_show_name_and_cause() {
+        let decisions = WeakenedDecisions::default();
+        decisions.record(WeakenedKind::WebhookFailOpen, "a.b", &"connection refused");
+        let expected = json!({"total": 1, "rows": [{
+            "kind": "webhook_fail_open", "message": "failed calling webhook, failing open",
+            "name": "a.b", "cause": "connection refused", "at": 0, "count": 1,
+        }]});
+        assert_eq!(weakened(decisions.recent()), expected);
+    }
+
+    #[test]
+    fn weakened_decisions_are_bounded() {
+        let decisions = WeakenedDecisions::default();
+        for kind in WeakenedKind::ALL {
+            (0..100).for_each(|n| decisions.record(kind, &n.to_string(), &"x".repeat(10_000)));
+        }
+        let shown = weakened(decisions.recent());
+        assert_eq!(shown["rows"].as_array().unwrap().len(), ROWS_MAX);
+        assert!(shown["total"].as_u64() > Some(50) && shown.to_string().len() < 64 << 10);
+    }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use component_base::features::Gate;
-use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Stability};
+use component_base::metrics::{Counter, Family, Gauge, Stability};
 use encryption::EncryptionMetrics;
 use futures::future::BoxFuture;
 use server::health::Check;
@@ -25,6 +25,7 @@ use storage::Storage;
 use crate::config::{Config, EncryptionConfig};
 use crate::error::RunError;
 use crate::identity;
+use crate::process::Monitoring;
 use crate::reloads::{ReloadFamilies, ReloadMetrics};
 use crate::system::SystemClock;
 use controllers::hook::PostStartHook;
@@ -80,7 +81,7 @@ impl EncryptionAtRest {
         storage: &Arc<dyn Storage>,
         config: &Config,
         random: &encryption::Random,
-        registry: &MetricsRegistry,
+        monitoring: Monitoring<'_>,
     ) -> Result<EncryptionAtRest, RunError> {
         let Some(EncryptionConfig { file, automatic_reload }) = &config.encryption else {
             let background = Box::pin(async {});
@@ -91,6 +92,7 @@ impl EncryptionAtRest {
                 background,
             });
         };
+        let registry = monitoring.metrics;
         let metrics = Arc::new(EncryptionMetrics::new(registry));
         let plugin_metrics = Arc::new(kms::KmsMetrics::new(registry, &identity::of_this_machine()));
         let plugins = kms::Plugins {
@@ -111,7 +113,7 @@ impl EncryptionAtRest {
             RunError::from(error).within("error while parsing file: error while loading file")
         })?;
         let covers = loader.build_rules(&text).await?;
-        let reloads = ReloadMetrics::new(registry, &FAMILIES, &text);
+        let reloads = ReloadMetrics::new(monitoring, &FAMILIES, file, &text);
         let current: CurrentRules = Arc::new(ArcSwap::from_pointee(covers));
         let reloader = automatic_reload.then(|| {
             let storage = Arc::clone(storage);

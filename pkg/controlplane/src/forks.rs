@@ -188,6 +188,8 @@ fn config_of_forks(parent: Config) -> Config {
     config.services.endpoint_reconciler = EndpointReconciler::None;
     config.audit = AuditConfig::default();
     config.snapshot_file = None;
+    // The parent has reported them.
+    config.ignored_settings = Vec::new();
     config.role = ServerRole::Fork;
     let StorageConfig::Memory(MemoryConfig { compaction_interval, .. }) = &config.storage else {
         return config;

@@ -24,6 +24,7 @@ mod tests;
 const NAME: &str = "apiserver-loopback-client";
 
 /// Loopback secrets.
+#[derive(Clone)]
 pub(crate) struct Loopback {
     /// The server certificate. It is the only one that loopback clients trust.
     certificate: CertificatePair,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use authorization::Authorizer;
 use component_base::metrics::MetricsRegistry;
+use component_base::weakened::WeakenedDecisions;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::watch::drain::WatchDrain;
 use tokio_util::sync::CancellationToken;
@@ -33,8 +34,23 @@ pub(crate) struct ProcessContext {
     pub(crate) loopback: Loopback,
     /// Metrics of the server.
     pub(crate) metrics: MetricsRegistry,
+    /// Weakened decisions of the server.
+    pub(crate) weakened: WeakenedDecisions,
     /// Metrics of webhook calls.
     pub(crate) webhooks: Arc<client::webhook::ClientMetrics>,
     /// State of the parent server; `None` unless this is a fork.
     pub(crate) template: Option<Arc<Template>>,
+}
+
+impl ProcessContext {
+    pub(crate) fn monitoring(&self) -> Monitoring<'_> {
+        Monitoring { metrics: &self.metrics, weakened: &self.weakened }
+    }
+}
+
+/// Destinations of what a component reports.
+#[derive(Clone, Copy)]
+pub(crate) struct Monitoring<'a> {
+    pub(crate) metrics: &'a MetricsRegistry,
+    pub(crate) weakened: &'a WeakenedDecisions,
 }

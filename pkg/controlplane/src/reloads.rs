@@ -1,16 +1,18 @@
 //! Change detection and metrics for reloadable files.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use component_base::clock::Clock;
-use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page};
+use component_base::metrics::{Counter, Family, Gauge, Page};
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use sha2::{Digest, Sha256};
 
 use crate::identity;
+use crate::process::Monitoring;
 use crate::system::SystemClock;
 
 /// Families of a file's metrics.
@@ -68,28 +70,45 @@ struct Counts {
 }
 
 /// Metrics of a reloadable file.
-pub(crate) struct ReloadMetrics(Arc<Mutex<Counts>>);
+pub(crate) struct ReloadMetrics {
+    counts: Arc<Mutex<Counts>>,
+    file: String,
+    weakened: WeakenedDecisions,
+}
 
 impl ReloadMetrics {
     /// Registers the metrics of a file with this text.
-    pub(crate) fn new(registry: &MetricsRegistry, families: &'static ReloadFamilies, text: &[u8]) -> Self {
+    pub(crate) fn new(
+        monitoring: Monitoring<'_>,
+        families: &'static ReloadFamilies,
+        file: &Path,
+        text: &[u8],
+    ) -> Self {
         let ReloadFamilies { last_timestamp, total, last_config } = families;
         let counts = Arc::new(Mutex::new(Counts { hash: hash(text), ..Counts::default() }));
         let read = Arc::clone(&counts);
         let server = hash(identity::of_this_machine().as_bytes());
-        registry.collect(&[*last_timestamp, *total, *last_config], move |page| {
+        monitoring.metrics.collect(&[*last_timestamp, *total, *last_config], move |page| {
             locked(&read).write(page, families, &server);
         });
-        ReloadMetrics(counts)
+        ReloadMetrics { counts, file: file.display().to_string(), weakened: monitoring.weakened.clone() }
     }
 
-    pub(crate) fn failed(&self) {
-        locked(&self.0).failures.add();
+    /// Records and logs a failed reload.
+    pub(crate) fn failed(&self, why: &dyn Display) {
+        locked(&self.counts).failures.add();
+        self.stale(why);
+    }
+
+    /// Records that the previous configuration is active because of an earlier failure. Reload tasks call this
+    /// once per minute for as long as that is the case, which upstream's metrics do not show.
+    pub(crate) fn stale(&self, why: &dyn Display) {
+        self.weakened.record(WeakenedKind::StaleConfiguration, &self.file, why);
     }
 
     /// Records a successful reload with the new hash.
     pub(crate) fn succeeded(&self, hash: String) {
-        let mut counts = locked(&self.0);
+        let mut counts = locked(&self.counts);
         counts.successes.add();
         counts.hash = hash;
     }

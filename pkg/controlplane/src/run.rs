@@ -1,6 +1,7 @@
 //! Start and shutdown of a server.
 
 mod audit;
+mod certificate_expiry;
 mod certificates;
 mod hooks;
 mod kubeconfig;
@@ -23,6 +24,7 @@ use ::audit::AuditMetrics;
 use authorization::Authorizer;
 use client::webhook::ClientMetrics;
 use component_base::metrics::MetricsRegistry;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use egress::Network;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::discovery::VersionInfo;
@@ -37,16 +39,17 @@ use server::tls::reload_files;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 use storage::mvcc::Image;
 
-use crate::config::Config;
+use crate::config::{Config, IgnoredSetting};
 use crate::console::{self, ConsoleSources};
 use crate::encryption_at_rest::EncryptionAtRest;
 pub use crate::encryption_at_rest::load::EncryptionLoadError;
 pub use crate::error::{ConfigurationError, RunError};
 use crate::loopback::Loopback;
-use crate::process::ProcessContext;
+use crate::process::{Monitoring, ProcessContext};
 use crate::system::{SystemClock, start_cpu_pool};
-use crate::template::{ForkState, InheritedState};
+use crate::template::{ForkState, InheritedState, Template};
 use crate::{api, huge_pages, memory};
+use certificate_expiry::CertificateExpiry;
 use controllers::tasks::Tasks;
 use hooks::Hooks;
 use serving_socket::ServingSocket;
@@ -158,21 +161,9 @@ pub(crate) async fn start_as(
 ) -> Result<RunningServer, RunError> {
     let StartOverrides { authorizer, inherited } = overrides;
     let prepared = PreparedServer::open(&mut config, &env, inherited.as_ref()).await?;
-    let process = ProcessContext {
-        watch_drain: prepared.signals.watches.clone(),
-        shutdown: prepared.signals.streams.clone(),
-        client_authorities: prepared.front.credentials.files.client_authorities.clone(),
-        tasks: prepared.tasks.clone(),
-        authorizer,
-        cpu_pool: prepared.cpu_pool.clone(),
-        memory_limit: prepared.memory.limit(),
-        loopback: prepared.loopback,
-        metrics: prepared.metrics.clone(),
-        webhooks: prepared.webhook_metrics,
-        template: inherited.map(|inherited| inherited.template),
-    };
+    let process = prepared.process(authorizer, inherited.map(|inherited| inherited.template));
     let PreparedServer { started, front, loopback_check, recorder, auditor, metrics, .. } = prepared;
-    let PreparedServer { store, cpu_pool, encryption, signals, tasks, memory, .. } = prepared;
+    let PreparedServer { store, cpu_pool, encryption, signals, tasks, memory, weakened, .. } = prepared;
     let api = api::build(&config, encryption.storage, process).await?;
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &signals.lifecycle, &hooks, loopback_check, encryption.checks);
@@ -189,15 +180,17 @@ pub(crate) async fn start_as(
         auditor: auditor.clone(),
         fairness: api.fairness,
     };
-    let options = chain_options(&config, &signals.lifecycle, &memory, &api.console, &store);
-    let chain = Chain::new(services, options, env);
+    let options = chain_options(&config, &signals.lifecycle, &memory, &api.console, &store, &weakened);
+    let chain = Chain::new(services, options, env.clone());
     let address = front.address;
     let ca_certificates = front.credentials.ca_certificates.clone();
     tracing::info!(%address, "serving securely");
-    let serving = serve(front, &config, Arc::clone(&chain), signals.clone());
+    let expiry = CertificateExpiry::new(&config, &front.credentials.files, &env.clock, &weakened);
+    let serving = serve(front, &config, Arc::clone(&chain), signals.clone(), weakened.clone());
     let mut background: JoinSet<()> = api.background.into_iter().collect();
+    background.spawn(expiry.run());
     background.spawn(api.cache_driver.run());
-    background.spawn(async move { memory.poll_meter().await });
+    background.spawn(async move { memory.poll_meter(&weakened).await });
     background.spawn(encryption.background);
     let storage_wait = config.serving.storage_wait_max;
     let ready = hooks.run(Arc::clone(&store.storage), storage_wait, api.cache_filled, tasks.clone());
@@ -230,6 +223,7 @@ struct PreparedServer {
     loopback_check: Arc<dyn Check>,
     recorder: Option<Recorder>,
     metrics: MetricsRegistry,
+    weakened: WeakenedDecisions,
     webhook_metrics: Arc<ClientMetrics>,
     auditor: Option<Arc<Auditor>>,
     store: Store,
@@ -254,7 +248,11 @@ impl PreparedServer {
         let (front, loopback) = ServingSocket::open(config, &directory, started)?;
         let recorder = Recorder::of(config)?;
         let metrics = MetricsRegistry::default();
-        let audit_metrics = Arc::new(AuditMetrics::new(&metrics));
+        let weakened = WeakenedDecisions::new(&metrics, Arc::clone(&env.clock));
+        for IgnoredSetting { name, reason } in &config.ignored_settings {
+            weakened.record(WeakenedKind::IgnoredSetting, name, reason);
+        }
+        let audit_metrics = Arc::new(AuditMetrics::new(&metrics, &weakened));
         let webhook_metrics = Arc::new(ClientMetrics::new(&metrics, &env.clock));
         let to_control_plane = config.egress.dialer(Network::ControlPlane);
         let auditor =
@@ -279,7 +277,8 @@ impl PreparedServer {
             }
         };
         store.register_metrics(&metrics);
-        let encryption = EncryptionAtRest::wrap(&store.storage, config, &env.random, &metrics).await?;
+        let monitoring = Monitoring { metrics: &metrics, weakened: &weakened };
+        let encryption = EncryptionAtRest::wrap(&store.storage, config, &env.random, monitoring).await?;
         let signals = ShutdownSignals::default();
         let memory = memory::memory_budget(config.memory_limit);
         memory.register(&metrics);
@@ -298,7 +297,30 @@ impl PreparedServer {
             signals,
             memory,
             metrics,
+            weakened,
         })
+    }
+
+    /// Returns what the API shares with the rest of the server.
+    fn process(
+        &self,
+        authorizer: Option<Arc<dyn Authorizer>>,
+        template: Option<Arc<Template>>,
+    ) -> ProcessContext {
+        ProcessContext {
+            watch_drain: self.signals.watches.clone(),
+            shutdown: self.signals.streams.clone(),
+            client_authorities: self.front.credentials.files.client_authorities.clone(),
+            tasks: self.tasks.clone(),
+            authorizer,
+            cpu_pool: self.cpu_pool.clone(),
+            memory_limit: self.memory.limit(),
+            loopback: self.loopback.clone(),
+            metrics: self.metrics.clone(),
+            weakened: self.weakened.clone(),
+            webhooks: Arc::clone(&self.webhook_metrics),
+            template,
+        }
     }
 }
 
@@ -309,6 +331,7 @@ fn chain_options(
     memory: &MemoryBudget,
     sources: &ConsoleSources,
     store: &Store,
+    weakened: &WeakenedDecisions,
 ) -> ChainOptions {
     let disconnecting = lifecycle.disconnecting().clone();
     let rejecting = lifecycle.rejecting().clone();
@@ -316,7 +339,7 @@ fn chain_options(
         ChainOptions { disconnecting, rejecting, memory: memory.clone(), ..config.chain.clone() };
     options.pages.snapshot = store.snapshots().filter(|_| config.snapshot_endpoint);
     if let Some(debugging) = &mut options.pages.debugging {
-        debugging.sections.extend(console::sections(sources, store.console_source(), memory));
+        debugging.sections.extend(console::sections(sources, store.console_source(), memory, weakened));
     }
     options
 }
@@ -343,6 +366,7 @@ fn serve(
     config: &Config,
     chain: Arc<Chain>,
     signals: ShutdownSignals,
+    weakened: WeakenedDecisions,
 ) -> JoinHandle<()> {
     let ServingSocket { listener, credentials, contents, tls, .. } = socket;
     let options = ConnectionOptions { http2_streams_max: config.serving.http2_streams_max };
@@ -363,7 +387,7 @@ fn serve(
         tokio::select! {
             () = serving => {}
             () = end_streams => {}
-            () = reload_files(tls, credentials.files, tls_options, contents) => {}
+            () = reload_files(tls, credentials.files, tls_options, contents, weakened) => {}
         }
     })
 }

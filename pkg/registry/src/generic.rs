@@ -33,6 +33,7 @@ use arc_swap::ArcSwap;
 use cacher::Delegator;
 use component_base::clock::Clock;
 use component_base::features::Gates;
+use component_base::weakened::WeakenedDecisions;
 use jsontree::Value;
 use kinds::validation::kinds::Settings;
 use schema::object::Object;
@@ -155,6 +156,7 @@ pub struct Registry {
     settings: Settings,
     emulated_storage: Arc<EmulatedStorage>,
     is_served: ServedPredicate,
+    weakened: WeakenedDecisions,
 }
 
 /// Returns true if a row is currently served.
@@ -194,6 +196,7 @@ impl Registry {
             settings,
             emulated_storage,
             is_served,
+            weakened: WeakenedDecisions::default(),
         }
     }
 
@@ -217,6 +220,12 @@ impl Registry {
     #[must_use]
     pub fn with_served(self, is_served: ServedPredicate) -> Self {
         Registry { is_served, ..self }
+    }
+
+    /// Sets the registry of objects that cannot be read.
+    #[must_use]
+    pub fn with_weakened(self, weakened: WeakenedDecisions) -> Self {
+        Registry { weakened, ..self }
     }
 
     pub(crate) fn is_served(&self, row: &Resource<'_>) -> bool {

@@ -16,7 +16,7 @@ const REJECTED_HEAD: &str = "\n## Refused\n\n\
 The server does not start with one of these flags, because ignoring it would weaken security.\n\n\
 | flag | reason |\n|---|---|\n";
 const IGNORED: &str = "\n## Without effect\n\n\
-One warning at start lists the ones in use.\n\n\
+A warning at start reports each one in use.\n\n\
 | flag | reason |\n|---|---|\n";
 const ADDED_FLAGS_HEAD: &str = "\n## Beyond upstream's\n\n| flag | default | effect |\n|---|---|---|\n";
 const HONOURED: &str = "\n## Honoured\n\n| flag | default | effect |\n|---|---|---|\n";

@@ -1,7 +1,7 @@
 //! Configurations that follow from flags.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use component_base::features::{Effective, Gate, Release};
+use component_base::features::{Effective, Gate, Gates, Release};
 
 use super::*;
 
@@ -34,6 +34,19 @@ fn server_starts_without_flags() {
     assert_eq!(config.service_accounts.issuers, ["https://kubernetes.default.svc.cluster.local"]);
     assert_eq!(config.event_ttl, Duration::from_secs(3600));
     assert_eq!(config.chain.request_timeout, Duration::from_secs(60));
+}
+
+#[test]
+fn flags_and_gates_without_effect_are_listed() {
+    let names = |line: &str| {
+        let ignored = options(line).unwrap().ignored_settings;
+        assert!(ignored.iter().all(|setting| !setting.reason.is_empty()), "{ignored:?}");
+        ignored.into_iter().map(|setting| setting.name).collect::<Vec<_>>()
+    };
+    assert!(names("").is_empty());
+    assert_eq!(names("--external-hostname=a"), ["--external-hostname"]);
+    let gate = controlplane::features::idle(&Gates::default().with(Gate::AllAlpha, true)).next().unwrap();
+    assert_eq!(names(&format!("--feature-gates={gate:?}=true")), [format!("--feature-gates={gate:?}")]);
 }
 
 #[test]

@@ -30,7 +30,8 @@ fn reviewer(answer: Result<Value, &str>) -> Arc<Reviewer> {
 fn plugin(reviewer: &Arc<Reviewer>, clock: &Arc<TestClock>, more: &str) -> ImagePolicyWebhook {
     let text = format!("imagePolicy: {{kubeConfigFile: /k, allowTTL: 60, denyTTL: 10{more}}}");
     let configuration = ImagePolicyConfiguration::parse(Some(text.as_bytes())).unwrap();
-    ImagePolicyWebhook::new(Arc::clone(reviewer) as _, Arc::clone(clock) as _, configuration)
+    let clock = Arc::clone(clock) as _;
+    ImagePolicyWebhook::new(Arc::clone(reviewer) as _, clock, configuration, WeakenedDecisions::default())
 }
 
 fn pod() -> Value {
@@ -89,6 +90,19 @@ fn webhook_response_decides() {
         "",
         Err("no kind \"Pod\" is registered for version \"v1\""),
     );
+}
+
+#[test]
+fn images_allowed_by_default_are_weakened_decisions() {
+    let check = |more: &str, expected: &[&str]| {
+        let plugin = plugin(&reviewer(Err("down")), &Arc::default(), more);
+        let _ = Write::default().judged(&plugin, pod());
+        let recent = plugin.weakened.recent();
+        assert!(recent.iter().all(|one| one.kind == WeakenedKind::WebhookFailOpen));
+        assert_eq!(recent.iter().map(|one| &*one.cause).collect::<Vec<_>>(), expected);
+    };
+    check(", defaultAllow: true", &["down"]);
+    check("", &[]);
 }
 
 #[test]

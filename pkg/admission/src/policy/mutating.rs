@@ -7,6 +7,7 @@ use std::sync::Arc;
 use apimachinery::go_quote::quote;
 use apimachinery::status::{Cause, Reason, Status};
 use async_trait::async_trait;
+use component_base::weakened::WeakenedKind;
 use schema::object::Object;
 
 use super::apply_change::{ApplyError, apply};
@@ -134,6 +135,7 @@ impl<'r> Dispatch<'r> {
         invalid: bool,
     ) {
         if policy.ignores_failures {
+            self.parts.deps.weakened.record(WeakenedKind::PolicyFailOpen, &policy.name, &why);
             return;
         }
         let message = match binding {

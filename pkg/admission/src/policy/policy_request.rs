@@ -1,6 +1,7 @@
 //! Inputs of a policy's expressions for one request.
 
 use cel::arena::Arena;
+use component_base::weakened::WeakenedKind;
 use jsontree::Value as Json;
 use schema::builtin::IO_K8S_API_CORE_V1_NAMESPACE as NAMESPACE;
 use schema::object::Object;
@@ -87,7 +88,13 @@ impl PolicyRequest<'_> {
         match matched {
             MatchOutcome::Match => Ok(true),
             MatchOutcome::Mismatch(_) => Ok(false),
-            MatchOutcome::Error(_) if policy.ignores_failures => Ok(false),
+            MatchOutcome::Error(why) if policy.ignores_failures => {
+                if !self.authorizations.is_pending() {
+                    let weakened = &self.deps.weakened;
+                    weakened.record(WeakenedKind::MatchConditionFailOpen, &policy.name, &why);
+                }
+                Ok(false)
+            }
             MatchOutcome::Error(why) => Err(EvaluationError::Expression(why)),
         }
     }

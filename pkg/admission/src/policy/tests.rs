@@ -10,6 +10,7 @@ use std::sync::Arc;
 use api::resources::{Handle, Resource};
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use futures::FutureExt;
 use jsontree::{Value, json};
 use schema::builtin;
@@ -125,6 +126,7 @@ fn parts(source: Fixed) -> PolicyDeps {
             now: Arc::new(std::time::Instant::now),
             run_blocking: Arc::new(|work| work()),
             conditions: Arc::default(),
+            weakened: WeakenedDecisions::default(),
         },
         metrics: Arc::default(),
     }
@@ -142,6 +144,11 @@ fn validating(policies: &[Value], bindings: &[Value]) -> PolicyDeps {
 
 fn mutating(policies: &[Value], bindings: &[Value]) -> PolicyDeps {
     parts(Fixed { mutating: read(policies, bindings), ..Fixed::default() })
+}
+
+/// Returns the weakened decisions as kind, name and cause.
+fn weakened(deps: &PolicyDeps) -> Vec<(WeakenedKind, String, String)> {
+    deps.deps.weakened.recent().into_iter().map(|one| (one.kind, one.name, one.cause)).collect()
 }
 
 /// Policy for created and updated pods, with `spec` merged in.

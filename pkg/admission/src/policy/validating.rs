@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use apimachinery::status::{Cause, Reason, Status};
 use async_trait::async_trait;
+use component_base::weakened::WeakenedKind;
 use schema::json_write::write_string;
 use schema::object::Object;
 
@@ -139,10 +140,18 @@ type AnnotationValues = Vec<(Box<str>, Vec<String>)>;
 impl<'r> Dispatch<'r> {
     /// Records a configuration error of a policy or binding.
     fn misconfigured(&mut self, policy: &Policy<Validations>, binding: Option<&Binding>, why: impl Display) {
-        if !policy.ignores_failures {
-            let what = if binding.is_some() { "binding" } else { "policy" };
-            self.deny(Rejection::new(policy, binding, &format!("failed to configure {what}: {why}"), ""));
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        let message = format!("failed to configure {what}: {why}");
+        if policy.ignores_failures {
+            self.failed_open(policy, &message);
+        } else {
+            self.deny(Rejection::new(policy, binding, &message, ""));
         }
+    }
+
+    /// Records that a policy did not decide because of an error.
+    fn failed_open(&self, policy: &Policy<Validations>, why: &str) {
+        self.parts.deps.weakened.record(WeakenedKind::PolicyFailOpen, &policy.name, &why);
     }
 
     fn deny(&mut self, denied: Rejection) {
@@ -277,6 +286,7 @@ impl<'r> Dispatch<'r> {
                 |enforced| metrics.checked(&policy.name, &binding.name, kind, enforced, decision.duration);
             if !decision.denies {
                 count(EnforcementAction::Allow);
+                self.failed_open(policy, &decision.message);
                 continue;
             }
             for action in &binding.actions {

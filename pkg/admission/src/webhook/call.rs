@@ -6,6 +6,7 @@ use apimachinery::foreign_text::ForeignText;
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
 use component_base::trace::Span;
+use component_base::weakened::WeakenedKind;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
 
@@ -118,13 +119,13 @@ impl Webhooks {
             MatchOutcome::Mismatch(_) => None,
             MatchOutcome::Error(why) => Some(why),
         };
-        match why.filter(|_| !hook.ignores_failures) {
-            Some(why) => Err(a.forbidden(&why)),
-            None => {
-                self.deps.conditions.excluded(&whose);
-                Ok(false)
-            }
+        match why {
+            Some(why) if !hook.ignores_failures => return Err(a.forbidden(&why)),
+            Some(why) => self.deps.weakened.record(WeakenedKind::MatchConditionFailOpen, &hook.name, &why),
+            None => {}
         }
+        self.deps.conditions.excluded(&whose);
+        Ok(false)
     }
 
     /// Calls the webhook.
@@ -263,6 +264,7 @@ impl Webhooks {
                 if !hook.ignores_failures {
                     return Err(Status::internal_error(text).into());
                 }
+                self.deps.weakened.record(WeakenedKind::WebhookFailOpen, &hook.name, &message);
                 failed_open(notes);
                 let over = |deadline| (self.deps.now)() >= deadline;
                 if call.attributes.request.deadline.is_some_and(over) {

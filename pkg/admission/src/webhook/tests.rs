@@ -11,6 +11,7 @@ use api::resources::{Handle, Resource};
 use apimachinery::status::Status;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use futures::FutureExt;
 use jsontree::{Value, json};
 use schema::object::Object;
@@ -31,6 +32,7 @@ pub(super) struct World {
     hooks: Mutex<Option<Arc<Hooks>>>,
     /// Number of encoded objects.
     pub(super) encoded: Mutex<usize>,
+    weakened: WeakenedDecisions,
 }
 
 impl World {
@@ -63,6 +65,11 @@ impl World {
         self.asked.lock().unwrap().iter().map(|(url, _)| url.clone()).collect()
     }
 
+    /// Returns the weakened decisions as kind, name and cause.
+    pub(super) fn weakened(&self) -> Vec<(WeakenedKind, String, String)> {
+        self.weakened.recent().into_iter().map(|one| (one.kind, one.name, one.cause)).collect()
+    }
+
     pub(super) fn parts(self: &Arc<Self>) -> Webhooks {
         Webhooks {
             source: Arc::clone(self) as Arc<dyn WebhookSource>,
@@ -77,6 +84,7 @@ impl World {
                 now: Arc::new(std::time::Instant::now),
                 run_blocking: Arc::new(|work| work()),
                 conditions: Arc::default(),
+                weakened: self.weakened.clone(),
             },
             metrics: Arc::default(),
         }

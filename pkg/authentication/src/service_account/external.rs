@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use component_base::clock::Clock;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -23,6 +24,8 @@ pub use metrics::SignerMetrics;
 
 /// Maximum length of a key id in bytes.
 const KEY_ID_BYTES_MAX: usize = 1024;
+/// Subject of weakened decisions: the flag of the signer.
+const SIGNER: &str = "--service-account-signing-endpoint";
 /// Delay after a failed refresh.
 const REFRESH_AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// Minimum interval between refreshes, regardless of the signer's hint.
@@ -189,18 +192,16 @@ impl ExternalKeys {
         outcome
     }
 
-    /// Refreshes the keys at the times that the signer requests. Never returns.
-    pub async fn refresh_periodically(&self) {
+    /// Refreshes the keys at the times that the signer requests. Never returns. While that fails, the previous
+    /// keys remain, which is recorded in `weakened`: the signer may have revoked one.
+    pub async fn refresh_periodically(&self, weakened: &WeakenedDecisions) {
         let mut pause = self.pause();
         loop {
             tokio::time::sleep(pause).await;
             pause = match self.refresh().await {
                 Ok(()) => self.pause(),
                 Err(error) => {
-                    tracing::error!(
-                        %error,
-                        "failed to refresh the keys of the external token signer, the previous ones remain"
-                    );
+                    weakened.record(WeakenedKind::StaleConfiguration, SIGNER, &error);
                     REFRESH_AFTER_FAILURE
                 }
             };

@@ -5,6 +5,7 @@ use apimachinery::selectors::{FieldRequirements, LabelRequirements, Selectors};
 use apimachinery::time::UnixTime;
 use component_base::clock::TestClock;
 use component_base::metrics::MetricsRegistry;
+use component_base::weakened::WeakenedDecisions;
 use jsontree::json;
 
 use super::*;
@@ -42,6 +43,7 @@ struct Asked {
     service: Arc<Service>,
     clock: Arc<TestClock>,
     registry: MetricsRegistry,
+    weakened: WeakenedDecisions,
     webhook: Webhook,
 }
 
@@ -71,9 +73,10 @@ fn webhook(options: Options, answers: Vec<Result<Value, Attempt>>) -> Asked {
     let clock = Arc::new(TestClock::at(UnixTime::from_seconds(1_000)));
     let caller: Arc<dyn Caller> = Arc::<Service>::clone(&service);
     let registry = MetricsRegistry::default();
-    let series = AuthorizerMetrics::new(&registry).series("Webhook", "w");
+    let weakened = WeakenedDecisions::default();
+    let series = AuthorizerMetrics::new(&registry, &weakened).series("Webhook", "w");
     let webhook = Webhook::new(caller, options, Arc::<TestClock>::clone(&clock), series);
-    Asked { service, clock, registry, webhook }
+    Asked { service, clock, registry, weakened, webhook }
 }
 
 fn ann() -> UserInfo {
@@ -196,6 +199,30 @@ async fn attempts_and_fail_open_requests_are_counted() {
     check(false, Err(late), &open).await;
 }
 
+#[tokio::test]
+async fn only_skipped_webhooks_are_weakened_decisions() {
+    let check = async |deny_on_error: bool,
+                       condition: &str,
+                       answer: Result<Value, Attempt>,
+                       expected: &[WeakenedKind]| {
+        let conditions = [condition.to_owned()];
+        let conditions = Conditions::compile(&conditions, &apimachinery::field::Path::NIL, &mut Vec::new());
+        let asked = webhook(Options { conditions, ..options(Version::V1, deny_on_error) }, vec![answer]);
+        asked.webhook.decide(Attributes::of_user(&ann())).await;
+        let recent = asked.weakened.recent();
+        assert!(recent.iter().all(|one| one.name == "w" && !one.cause.is_empty()), "{recent:?}");
+        assert_eq!(recent.iter().map(|one| one.kind).collect::<Vec<_>>(), expected, "{condition}");
+    };
+    let wrong = "request.resourceAttributes.verb == 'get'";
+    check(false, "true", Err(DOWN), &[WeakenedKind::UnreachableAuthorizer]).await;
+    check(false, "true", Ok(json!([])), &[WeakenedKind::UnreachableAuthorizer]).await;
+    check(false, wrong, Ok(json!({})), &[WeakenedKind::MatchConditionFailOpen]).await;
+    check(false, "false", Err(DOWN), &[]).await;
+    check(false, "true", Ok(json!({"status": {"allowed": true}})), &[]).await;
+    check(true, "true", Err(DOWN), &[]).await;
+    check(true, wrong, Ok(json!({})), &[]).await;
+}
+
 /// Service that never responds.
 struct Silent;
 
@@ -213,7 +240,7 @@ impl Caller for Silent {
 #[tokio::test]
 async fn dropped_call_is_counted_as_canceled() {
     let registry = MetricsRegistry::default();
-    let series = AuthorizerMetrics::new(&registry).series("Webhook", "w");
+    let series = AuthorizerMetrics::new(&registry, &WeakenedDecisions::default()).series("Webhook", "w");
     let clock = Arc::new(TestClock::default());
     let webhook = Webhook::new(Arc::new(Silent), options(Version::V1, true), clock, series);
     let user = ann();

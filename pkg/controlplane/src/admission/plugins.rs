@@ -11,7 +11,6 @@ use authorization::Authorizer;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::webhook::{ClientMetrics, Dialers};
 use component_base::features::Gates;
-use component_base::metrics::MetricsRegistry;
 use endpoints::routing::served::ServedApi;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join3};
@@ -26,6 +25,7 @@ use crate::config::Config;
 use crate::error::{ConfigurationError, RunError};
 use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
+use crate::process::Monitoring;
 use crate::system::{self, SystemTimers};
 
 /// Shared dependencies of the clients of webhooks.
@@ -57,19 +57,20 @@ impl PluginChain {
         served: &Arc<ServedApi>,
         authorizer: &Arc<dyn Authorizer>,
         clients: WebhookClients<'_>,
-        metrics_registry: &MetricsRegistry,
+        monitoring: Monitoring<'_>,
     ) -> Result<Self, RunError> {
         let WebhookClients { dialers, loopback, calls } = clients;
+        let metrics_registry = monitoring.metrics;
         let (namespaces, following_namespaces) = Namespaces::new(registry);
         let configurations = Configurations::read(&config.admission, config.gates)?.with_metrics(calls);
         let objects = Arc::new(StoredObjects::new(registry.clone()));
         let pod_security = Arc::new(PodSecurityMetrics::new(metrics_registry));
-        let manifests = Manifests::read(&configurations.manifests, config.gates, metrics_registry)?;
+        let manifests = Manifests::read(&configurations.manifests, config.gates, monitoring)?;
         let (source, following) = ConfiguredWebhooks::new(registry);
         let source =
             source.with_manifests(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
         let metrics = Arc::new(WebhookMetrics::new(metrics_registry));
-        let deps = dynamic_admission(registry, served, authorizer, &objects, metrics_registry);
+        let deps = dynamic_admission(registry, served, authorizer, &objects, monitoring);
         let caller = |credentials: &WebhookCredentials| {
             let credentials = credentials.clone().with_own_credentials(loopback.clone());
             Arc::new(WebhookCalls::new(dialers.clone(), credentials, Arc::clone(calls)))
@@ -117,7 +118,7 @@ fn dynamic_admission(
     served: &Arc<ServedApi>,
     authorizer: &Arc<dyn Authorizer>,
     objects: &Arc<StoredObjects>,
-    metrics: &MetricsRegistry,
+    monitoring: Monitoring<'_>,
 ) -> DynamicAdmissionDeps {
     DynamicAdmissionDeps {
         versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
@@ -125,7 +126,8 @@ fn dynamic_admission(
         authorizer: Arc::clone(authorizer),
         now: Arc::new(|| tokio::time::Instant::now().into_std()),
         run_blocking: Arc::new(|work| system::run_blocking(work)),
-        conditions: Arc::new(ConditionMetrics::new(metrics)),
+        conditions: Arc::new(ConditionMetrics::new(monitoring.metrics)),
+        weakened: monitoring.weakened.clone(),
     }
 }
 
@@ -138,8 +140,8 @@ struct Manifests {
 }
 
 impl Manifests {
-    fn read(at: &ManifestDirectories, gates: Gates, metrics: &MetricsRegistry) -> Result<Self, RunError> {
-        let metrics = Arc::new(ManifestMetrics::new(metrics));
+    fn read(at: &ManifestDirectories, gates: Gates, monitoring: Monitoring<'_>) -> Result<Self, RunError> {
+        let metrics = Arc::new(ManifestMetrics::new(monitoring));
         Ok(Manifests {
             mutating_policies: source(at.mutating_policies.as_deref(), gates, &metrics)?,
             mutating_webhooks: source(at.mutating_webhooks.as_deref(), gates, &metrics)?,

@@ -9,6 +9,7 @@ use ::admission::webhook::{Caller, Hooks, ReviewCallError, Target, WebhookSource
 use ::admission::{Attributes, ObjectError, Operation, Options, policy};
 use ::api::resources::{Handle, Resource};
 use apimachinery::user_info::UserInfo;
+use component_base::weakened::WeakenedDecisions;
 use schema::object::Object;
 
 use super::*;
@@ -160,6 +161,7 @@ fn webhooks() -> Webhooks {
             now: Arc::new(|| tokio::time::Instant::now().into_std()),
             run_blocking: Arc::new(|work| work()),
             conditions: Arc::default(),
+            weakened: WeakenedDecisions::default(),
         },
         metrics: Arc::default(),
     }
@@ -185,6 +187,7 @@ fn parts() -> PluginDeps<'static> {
                 now: Arc::new(|| tokio::time::Instant::now().into_std()),
                 run_blocking: Arc::new(|work| work()),
                 conditions: Arc::default(),
+                weakened: WeakenedDecisions::default(),
             },
             metrics: Arc::default(),
         },

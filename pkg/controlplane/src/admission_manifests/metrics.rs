@@ -1,14 +1,18 @@
 //! Metrics of manifests (apiserver `pkg/admission/plugin/manifest/metrics`).
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use component_base::clock::Clock;
-use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability};
+use component_base::metrics::{Counter, Family, Gauge, Page, Stability};
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use sha2::{Digest, Sha256};
 
 use super::files::digest_label;
+use crate::error::ConfigurationError;
 use crate::identity;
+use crate::process::Monitoring;
 use crate::system::SystemClock;
 
 const LAST_TIMESTAMP: Family<Gauge, 3> = Family::gauge(
@@ -55,31 +59,36 @@ struct Plugin {
 type Plugins = Mutex<BTreeMap<&'static str, Plugin>>;
 
 /// Metrics by plugin.
-pub(crate) struct ManifestMetrics(Arc<Plugins>);
+pub(crate) struct ManifestMetrics {
+    plugins: Arc<Plugins>,
+    weakened: WeakenedDecisions,
+}
 
 impl ManifestMetrics {
     /// Creates empty metrics.
-    pub(crate) fn new(registry: &MetricsRegistry) -> Self {
+    pub(crate) fn new(monitoring: Monitoring<'_>) -> Self {
         let server = digest_label(&Sha256::digest(identity::of_this_machine().as_bytes()));
         let plugins = Arc::<Plugins>::default();
         let read = Arc::clone(&plugins);
-        registry.collect(&[&LAST_TIMESTAMP, &TOTAL, &LAST_CONFIG], move |page| {
+        monitoring.metrics.collect(&[&LAST_TIMESTAMP, &TOTAL, &LAST_CONFIG], move |page| {
             write(page, &server, &locked(&read));
         });
-        ManifestMetrics(plugins)
+        ManifestMetrics { plugins, weakened: monitoring.weakened.clone() }
     }
 
     /// Records a successful load with its hash.
     pub(super) fn succeeded(&self, plugin: &'static str, hash: &str) {
-        let mut plugins = locked(&self.0);
+        let mut plugins = locked(&self.plugins);
         let counted = plugins.entry(plugin).or_default();
         counted.successes.add();
         hash.clone_into(&mut counted.hash);
     }
 
-    /// Records a failed load.
-    pub(super) fn failed(&self, plugin: &'static str) {
-        locked(&self.0).entry(plugin).or_default().failures.add();
+    /// Records and logs a failed reload. The previous manifests remain active.
+    pub(super) fn failed(&self, plugin: &'static str, directory: &Path, why: &ConfigurationError) {
+        locked(&self.plugins).entry(plugin).or_default().failures.add();
+        let directory = directory.display().to_string();
+        self.weakened.record(WeakenedKind::StaleConfiguration, &directory, why);
     }
 }
 

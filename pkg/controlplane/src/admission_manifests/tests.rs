@@ -4,9 +4,11 @@
 use std::fs;
 
 use component_base::metrics::MetricsRegistry;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use jsontree::{Value, json};
 
 use super::*;
+use crate::process::Monitoring;
 
 fn hook(name: &str, client: Value) -> Value {
     json!({
@@ -25,8 +27,15 @@ fn by_url(name: &str) -> Value {
 }
 
 fn source(directory: &Path) -> Result<Arc<Source<ValidatingHooks>>, ConfigurationError> {
-    Source::new(directory, Gates::default(), Arc::new(ManifestMetrics::new(&MetricsRegistry::default())))
-        .map(Arc::new)
+    watched_source(directory, &WeakenedDecisions::default())
+}
+
+fn watched_source(
+    directory: &Path,
+    weakened: &WeakenedDecisions,
+) -> Result<Arc<Source<ValidatingHooks>>, ConfigurationError> {
+    let monitoring = Monitoring { metrics: &MetricsRegistry::default(), weakened };
+    Source::new(directory, Gates::default(), Arc::new(ManifestMetrics::new(monitoring))).map(Arc::new)
 }
 
 /// Returns true if a manifest with these objects is accepted, or the error.
@@ -61,10 +70,16 @@ fn invalid_reload_keeps_previous_manifests() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.yaml");
     fs::write(&file, by_url("a.static.k8s.io").to_string()).unwrap();
-    let source = source(directory.path()).unwrap();
+    let weakened = WeakenedDecisions::default();
+    let source = watched_source(directory.path(), &weakened).unwrap();
+    source.reload_if_changed();
+    assert_eq!(weakened.recent(), []);
     fs::write(&file, "{").unwrap();
     source.reload_if_changed();
+    source.reload_if_changed();
     assert!(!source.current().0.is_empty());
+    assert_eq!(weakened.count(WeakenedKind::StaleConfiguration), 2);
+    assert_eq!(weakened.recent()[0].name, directory.path().display().to_string());
     fs::remove_file(&file).unwrap();
     source.reload_if_changed();
     assert!(source.current().0.is_empty());

@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authentication::service_account::{Issuer, OpenIdMetadata, VerificationKeys};
+use component_base::weakened::WeakenedDecisions;
 use endpoints::api::TokenRequests;
 use endpoints::openid::OpenId;
 use endpoints::routing::served::ServedApi;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use registry::Registry;
 
 use crate::authenticators::{Authenticators, authenticators};
@@ -26,8 +29,8 @@ pub(super) struct Access {
     pub(super) openid: Option<OpenId>,
     /// Issuer of service account tokens.
     pub(super) token_requests: Option<TokenRequests>,
-    /// Keys that verify service account tokens.
-    pub(super) keys: VerificationKeys,
+    /// Task that refreshes the keys of service account tokens, if they are external.
+    pub(super) refresh_keys: BoxFuture<'static, ()>,
 }
 
 impl Access {
@@ -40,13 +43,19 @@ impl Access {
         process: &ProcessContext,
     ) -> Result<Self, RunError> {
         let keys = service_account_keys::load(config, &process.metrics).await?;
-        let authenticators =
-            authenticators(config, &keys, registry, &process.loopback, &metrics.webhooks, &process.metrics)?;
+        let authenticators = authenticators(
+            config,
+            &keys,
+            registry,
+            &process.loopback,
+            &metrics.webhooks,
+            process.monitoring(),
+        )?;
         let openid = openid(config, address, &keys);
         let authorizers = Authorizers::new(config, registry, served, process, &metrics.webhooks)?;
-        let verifying = keys.verifying.clone();
+        let refresh_keys = refresh_keys(keys.verifying.clone(), process.weakened.clone()).boxed();
         let token_requests = token_requests(config, keys)?;
-        Ok(Access { authenticators, authorizers, openid, token_requests, keys: verifying })
+        Ok(Access { authenticators, authorizers, openid, token_requests, refresh_keys })
     }
 }
 
@@ -67,9 +76,9 @@ fn openid(config: &Config, address: &str, keys: &ServiceAccountKeys) -> Option<O
 }
 
 /// Refreshes the keys of an external signer.
-pub(super) async fn refresh_keys(keys: VerificationKeys) {
+async fn refresh_keys(keys: VerificationKeys, weakened: WeakenedDecisions) {
     if let VerificationKeys::External(keys) = keys {
-        keys.refresh_periodically().await;
+        keys.refresh_periodically(&weakened).await;
     }
 }
 

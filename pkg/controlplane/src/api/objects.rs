@@ -65,7 +65,7 @@ pub(super) fn open(
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let (served, resource_requests) = ServedApi::incomplete(catalog, description(config, address.clone()));
     let served = Arc::new(served);
-    let registry = registry(config, &delegator, &served);
+    let registry = registry(config, &delegator, &served).with_weakened(process.weakened.clone());
     let (registry, repairs, ranges) = with_pools(config, registry, &delegator, &process.metrics)?;
     Ok(Objects { delegator, cache_driver, address, served, resource_requests, registry, repairs, ranges })
 }

@@ -13,12 +13,12 @@ use authentication::oidc::{
 };
 use component_base::clock::Clock;
 use component_base::features::Gate;
-use component_base::metrics::MetricsRegistry;
 use egress::{Egress, Network};
 
 use crate::config::{AuthenticationConfig, Config, OidcConfig};
 use crate::error::RunError;
 use crate::identity;
+use crate::process::Monitoring;
 pub(super) use reload::Reloader;
 
 /// Result of `--authentication-config` and `--oidc-*`.
@@ -37,7 +37,7 @@ impl OpenId {
     pub(super) fn new(
         config: &Config,
         clock: &Arc<dyn Clock>,
-        registry: &MetricsRegistry,
+        monitoring: Monitoring<'_>,
     ) -> Result<Self, RunError> {
         let wanted = &config.authentication;
         let (read, text) = read(wanted)?;
@@ -51,7 +51,7 @@ impl OpenId {
         validate(&read, &[], egress).map_err(invalid)?;
         let server = identity::of_this_machine();
         let keys = config.gates.enabled(Gate::StructuredAuthenticationConfigurationJWKSMetrics);
-        let metrics = Arc::new(Metrics::new(registry, Arc::clone(clock), &server, keys));
+        let metrics = Arc::new(Metrics::new(monitoring.metrics, Arc::clone(clock), &server, keys));
         let algorithms = match (&wanted.configuration_file, &wanted.oidc) {
             (None, Some(oidc)) => oidc.signing_algorithms.clone(),
             _ => SIGNING_ALGORITHMS.map(str::to_owned).to_vec(),
@@ -68,8 +68,8 @@ impl OpenId {
         let tokens = OidcTokens::new(issuers);
         let reloader = wanted
             .configuration_file
-            .as_ref()
-            .map(|path| Reloader::new(path.clone(), text, read.anonymous, tokens.clone(), options, registry));
+            .clone()
+            .map(|path| Reloader::new(path, text, read.anonymous, tokens.clone(), options, monitoring));
         Ok(OpenId { tokens, anonymous, reloader })
     }
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use std::{fs, io};
 
 use authorization::{Reload, Reloadable};
-use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Stability};
+use component_base::metrics::{Counter, Family, Gauge, Stability};
 use tokio::time::{Instant, sleep};
 
 use crate::config::ConfigurationFile;
+use crate::process::Monitoring;
 use crate::reloads::{ReloadFamilies, ReloadMetrics, hash, identify};
 
 /// Interval of checks for a changed file.
@@ -52,9 +53,9 @@ impl FileReloader {
     pub(super) fn new(
         file: ConfigurationFile,
         authorizer: Arc<Reloadable>,
-        metrics: &MetricsRegistry,
+        monitoring: Monitoring<'_>,
     ) -> Self {
-        let metrics = ReloadMetrics::new(metrics, &FAMILIES, &file.text);
+        let metrics = ReloadMetrics::new(monitoring, &FAMILIES, &file.path, &file.text);
         FileReloader { file, authorizer, metrics }
     }
 
@@ -82,10 +83,7 @@ impl FileReloader {
     pub(super) fn reload_if_changed(&self) {
         let text = match bounded(&self.file.path) {
             Ok(text) => text,
-            Err(error) => {
-                tracing::error!(%error, "reloading authorization config");
-                return self.metrics.failed();
-            }
+            Err(error) => return self.metrics.failed(&error),
         };
         let hash = hash(&text);
         match self.authorizer.reload(text) {
@@ -94,10 +92,8 @@ impl FileReloader {
                 tracing::info!("reloaded authz config");
                 self.metrics.succeeded(hash);
             }
-            Reload::Invalid(error) => {
-                tracing::error!(%error, "reloading authorization config");
-                self.metrics.failed();
-            }
+            Reload::Invalid(error) => self.metrics.failed(&error),
+            Reload::StillInvalid(error) => self.metrics.stale(&error),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use authorization::config::Configuration;
 use authorization::{AuthorizerDeps, AuthorizerMetrics, Decision};
 use component_base::metrics::MetricsRegistry;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use jsontree::{Value, json};
 
 use super::*;
@@ -165,7 +166,9 @@ async fn valid_file_is_reloaded_and_invalid_ignored() {
     };
     let reloadable = Arc::new(Reloadable::new(means, configuration, file.text.clone()).unwrap());
     let registry = MetricsRegistry::default();
-    let follower = FileReloader::new(file.clone(), Arc::clone(&reloadable), &registry);
+    let weakened = WeakenedDecisions::default();
+    let monitoring = Monitoring { metrics: &registry, weakened: &weakened };
+    let follower = FileReloader::new(file.clone(), Arc::clone(&reloadable), monitoring);
     let user = Default::default();
     let allowed = async || {
         matches!(reloadable.decide(authorization::Attributes::of_user(&user)).await, Decision::Allow(_))
@@ -179,12 +182,22 @@ async fn valid_file_is_reloaded_and_invalid_ignored() {
     assert!(allowed().await);
     follower.reload_if_changed();
     assert!(!allowed().await && counted("status=\"success") && !counted("status=\"failure"));
+    let stale = || weakened.count(WeakenedKind::StaleConfiguration);
+    assert_eq!(stale(), 0);
     std::fs::write(&file.path, "authorizers: []").unwrap();
     follower.reload_if_changed();
     assert!(!allowed().await && counted("status=\"failure"));
+    assert_eq!(stale(), 1);
+    follower.reload_if_changed();
+    assert!(counted("status=\"failure"), "the same text is one failure, as upstream");
+    assert_eq!(stale(), 2, "the configuration is still stale");
     std::fs::remove_file(&file.path).unwrap();
     follower.reload_if_changed();
     assert!(!allowed().await && !counted("status=\"failure"));
+    assert_eq!(weakened.recent()[0].name, file.path.display().to_string());
+    std::fs::write(&file.path, text(&no, "Deny")).unwrap();
+    follower.reload_if_changed();
+    assert_eq!(stale(), 3, "the active configuration is that of the file");
 }
 
 /// HTTP CONNECT proxy that handles clients sequentially, and reports the requested hosts.

@@ -79,8 +79,7 @@ impl ConfigReloader {
                 match self.reload_if_changed().await {
                     Ok(()) => (next, retry) = (Instant::now() + READ_INTERVAL, RETRY_FIRST),
                     Err(error) => {
-                        self.metrics.failed();
-                        tracing::error!(file = %self.loader.file.display(), %error, "failed to reload the encryption configuration, the previous one remains");
+                        self.metrics.failed(&error);
                         (next, retry) = (Instant::now() + retry, (retry * 2).min(READ_INTERVAL));
                     }
                 }

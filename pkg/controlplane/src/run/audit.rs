@@ -12,6 +12,7 @@ use ::audit::{
 };
 use client::Dialer;
 use component_base::clock::Clock;
+use component_base::weakened::WeakenedKind;
 use server::Auditor;
 
 use crate::config::{AuditConfig, AuditLogConfig, AuditMode};
@@ -30,7 +31,7 @@ pub(super) fn auditor(
     webhooks: &client::webhook::ClientMetrics,
     dialer: Option<Dialer>,
 ) -> Result<Option<Arc<Auditor>>, RunError> {
-    let policy = config.policy_file.as_deref().map(policy).transpose()?;
+    let policy = config.policy_file.as_deref().map(|path| policy(path, metrics)).transpose()?;
     let out = config.log.as_ref().map(|log| Ok::<_, RunError>((log, output(log, clock)?))).transpose()?;
     let Some(policy) = policy else {
         if config.log.is_some() || config.webhook.is_some() {
@@ -70,7 +71,8 @@ pub(super) fn auditor(
     Ok(Some(Arc::new(Auditor::new(policy, sink, Arc::clone(metrics)))))
 }
 
-fn policy(path: &Path) -> Result<Policy, RunError> {
+/// Reads the policy. Unknown fields are ignored, as in upstream, and recorded.
+fn policy(path: &Path, metrics: &AuditMetrics) -> Result<Policy, RunError> {
     let text = std::fs::read(path).map_err(|error| {
         let shown = path.display();
         let step = format!("loading audit policy file: failed to read file path \"{shown}\"");
@@ -79,7 +81,8 @@ fn policy(path: &Path) -> Result<Policy, RunError> {
     let (policy, strict) =
         Policy::parse(&text).map_err(|source| RunError::AuditPolicy { path: path.to_owned(), source })?;
     if let Some(strict) = strict {
-        tracing::warn!("Audit policy contains errors, falling back to lenient decoding: {strict}");
+        let why = format_args!("Audit policy contains errors, falling back to lenient decoding: {strict}");
+        metrics.weakened().record(WeakenedKind::IgnoredSetting, &path.display().to_string(), &why);
     }
     Ok(policy)
 }

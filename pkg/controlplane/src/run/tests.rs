@@ -80,6 +80,20 @@ async fn a_server_becomes_ready_serves_and_stops() {
 }
 
 #[tokio::test]
+async fn ignored_settings_are_counted_at_start() {
+    let ignored = IgnoredSetting { name: "--a".to_owned(), reason: "why".to_owned() };
+    let server = TestServer::start_with(|config| config.ignored_settings = vec![ignored]).await.unwrap();
+    let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
+    let page = get(address, server.ca_certificates(), None, "/metrics", Some(server.token())).await.1;
+    for kind in WeakenedKind::ALL {
+        let count = u32::from(kind == WeakenedKind::IgnoredSetting);
+        let line = format!("mainstay_weakened_decisions_total{{kind=\"{}\"}} {count}\n", kind.name());
+        assert!(page.contains(&line), "{line}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn reads_use_watch_cache_unless_disabled() {
     let check = async |change: fn(&mut Config), expected: bool| {
         let server = TestServer::start_with(change).await.unwrap();

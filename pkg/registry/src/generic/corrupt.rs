@@ -8,6 +8,7 @@ use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Cause, Details, Reason, Status};
 use cacher::{Damage, Element, Scope};
 use component_base::features::Gate;
+use component_base::weakened::WeakenedKind;
 use storage::PutResult;
 
 use super::{Registry, Result, StoredResource, Target, error};
@@ -29,9 +30,9 @@ impl Registry {
         failure: cacher::Error,
     ) -> Box<Status> {
         let resource = target.group_resource();
+        self.report_unreadable(&failure);
         match failure {
             cacher::Error::Corrupt { key, message, damage, revision } if self.marks_corrupt() => {
-                tracing::error!(key, error = message, "stored object cannot be read");
                 let prefix = self.stored(storage).map(|stored| stored.resource.config().prefix.clone());
                 let name = prefix.ok().and_then(|prefix| key.strip_prefix(&prefix).map(str::to_owned));
                 let shown = format!("/{}/{}", storage.prefix, name.unwrap_or_default());
@@ -59,6 +60,7 @@ impl Registry {
         failure: cacher::Error,
     ) -> Box<Status> {
         let resource = target.group_resource();
+        self.report_unreadable(&failure);
         if !matches!(failure, cacher::Error::Corrupt { .. }) || !self.marks_corrupt() {
             return error::read(&resource, "list", failure);
         }
@@ -106,6 +108,13 @@ impl Registry {
             }
         }
         Err(failed(storage::Error::Unavailable(format!("{key} changed on every attempt"))))
+    }
+
+    /// Records and logs the failure of a read, if an unreadable object caused it.
+    fn report_unreadable(&self, failure: &cacher::Error) {
+        if let cacher::Error::Corrupt { key, message, .. } = failure {
+            self.weakened.record(WeakenedKind::UnreadableElement, key, message);
+        }
     }
 
     fn marks_corrupt(&self) -> bool {

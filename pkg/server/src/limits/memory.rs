@@ -26,6 +26,7 @@ use tokio::time::sleep;
 
 use apimachinery::request_context::RequestContext;
 use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability};
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use endpoints::routing::dispatch::{BODY_BYTES_MAX, Dispatch, Extent};
 
 /// Interval between two readings of the meter.
@@ -232,12 +233,17 @@ impl MemoryBudget {
         registry.collect(&[&LIMIT, &IN_USE, &RESERVED, &REJECTED], move |page| shared.write(page));
     }
 
-    /// Reads the meter periodically; never returns.
-    pub async fn poll_meter(&self) {
+    /// Reads the meter periodically; never returns. If it cannot be read, the limit is checked against the last
+    /// reading, which is recorded in `weakened`.
+    pub async fn poll_meter(&self, weakened: &WeakenedDecisions) {
         let Some(shared) = &self.0 else { return std::future::pending().await };
         loop {
-            if let Some(bytes) = shared.meter.bytes() {
-                shared.resident.store(bytes, Relaxed);
+            match shared.meter.bytes() {
+                Some(bytes) => shared.resident.store(bytes, Relaxed),
+                None => {
+                    let kind = WeakenedKind::UnknownMemoryUse;
+                    weakened.record(kind, "--memory-limit", &"the memory use of the process cannot be read");
+                }
             }
             sleep(METER_INTERVAL).await;
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Tls, TlsContents, TlsError, TlsFiles, TlsOptions};
@@ -14,6 +15,8 @@ use super::{Tls, TlsContents, TlsError, TlsFiles, TlsOptions};
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of checks between two reads of files with unchanged metadata: a minute, as in upstream.
 const CHECKS_PER_READ: u32 = 60;
+/// Subject of weakened decisions. The cause contains the path.
+const NAME: &str = "TLS files";
 
 /// Metadata of a file: inode, length and write time. `None` if it does not exist.
 type FileMetadata = Option<(u64, u64, u64, i64, i64)>;
@@ -30,13 +33,14 @@ impl TlsFiles {
 }
 
 /// Updates `tls` from the files for as long as it is polled. Invalid files leave the last valid state in
-/// place, with a warning. Open connections keep the keys of their handshake; their client certificates are
+/// place and are recorded in `weakened`. Open connections keep the keys of their handshake; their client certificates are
 /// checked against the current CAs for every request.
 pub async fn reload_files(
     tls: Arc<ArcSwap<Tls>>,
     files: TlsFiles,
     options: TlsOptions,
     mut loaded: TlsContents,
+    weakened: WeakenedDecisions,
 ) {
     let mut ticks = interval(CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -57,37 +61,34 @@ pub async fn reload_files(
         known = Some(looks);
         if let Some(read) = read {
             glances = 0;
-            apply_contents(&tls, &options, &mut loaded, read);
+            if let Err(error) = apply_contents(&tls, &options, &mut loaded, read) {
+                weakened.record(WeakenedKind::StaleConfiguration, NAME, &error);
+            }
         }
     }
 }
 
+/// # Errors
+/// The files are unusable.
 fn apply_contents(
     tls: &ArcSwap<Tls>,
     options: &TlsOptions,
     loaded: &mut TlsContents,
     read: Result<TlsContents, TlsError>,
-) {
-    let read = match read {
-        Ok(contents) if contents == *loaded => return,
-        Ok(contents) => contents,
-        Err(error) => {
-            tracing::warn!(%error, "cannot reload the TLS files");
-            return;
-        }
-    };
-    match Tls::new(&read, options) {
-        Ok(mut fresh) => {
-            if read.has_authorities_of(loaded) {
-                // Verdicts of the previous CAs are still valid.
-                fresh.authorities = Arc::clone(&tls.load().authorities);
-            }
-            tls.store(Arc::new(fresh));
-            *loaded = read;
-            tracing::info!("reloaded changed TLS files");
-        }
-        Err(error) => tracing::warn!(%error, "changed TLS files are invalid"),
+) -> Result<(), TlsError> {
+    let read = read?;
+    if read == *loaded {
+        return Ok(());
     }
+    let mut fresh = Tls::new(&read, options)?;
+    if read.has_authorities_of(loaded) {
+        // Verdicts of the previous CAs are still valid.
+        fresh.authorities = Arc::clone(&tls.load().authorities);
+    }
+    tls.store(Arc::new(fresh));
+    *loaded = read;
+    tracing::info!("reloaded changed TLS files");
+    Ok(())
 }
 
 #[cfg(test)]
@@ -121,7 +122,8 @@ mod tests {
         let contents = files.read().unwrap();
         let first = Arc::new(Tls::new(&contents, &options).unwrap());
         let tls = Arc::new(ArcSwap::new(Arc::clone(&first)));
-        let fresh = reload_files(Arc::clone(&tls), files, options, contents);
+        let weakened = WeakenedDecisions::default();
+        let fresh = reload_files(Arc::clone(&tls), files, options, contents, weakened.clone());
         let changes = async {
             let changed = async |than: &Arc<Tls>| {
                 let began = Instant::now();
@@ -139,9 +141,12 @@ mod tests {
             write("c.crt", &server.certificate);
             let third = changed(&second).await;
             assert!(!Arc::ptr_eq(&second.authorities, &third.authorities));
+            assert_eq!(weakened.count(WeakenedKind::StaleConfiguration), 0);
             write("c.crt", "no certificate");
             tokio::time::sleep(Duration::from_secs(5)).await;
             assert!(Arc::ptr_eq(&tls.load(), &third), "what cannot be used is not");
+            let cause = weakened.recent().remove(0).cause;
+            assert!(cause.contains("c.crt"), "{cause}");
         };
         tokio::select! {
             () = fresh => {}

@@ -128,8 +128,12 @@ fn ignored_failures_change_nothing() {
     let mut pod = pod(json!({}));
     let mut notes = AdmissionNotes::default();
     let before = pod.clone();
-    assert!(mutate(&bound(spec), &mut pod, &mut notes).is_ok());
+    let deps = bound(spec);
+    assert!(mutate(&deps, &mut pod, &mut notes).is_ok());
     assert_eq!(pod, before);
+    let [(kind, name, cause)] = weakened(&deps).try_into().unwrap();
+    assert_eq!((kind, &*name), (WeakenedKind::PolicyFailOpen, "pol"));
+    assert!(cause.contains("no such key: nothing"), "{cause}");
     assert!(!notes.start_reinvocation());
 }
 

@@ -70,6 +70,41 @@ fn errors_reject_unless_failures_are_ignored() {
 }
 
 #[test]
+fn ignored_errors_are_weakened_decisions() {
+    let check = |spec: Value, expected: Option<(WeakenedKind, &str)>| {
+        for (policy, expected) in [("Ignore", expected), ("Fail", None)] {
+            let mut spec = spec.clone();
+            merge(&mut spec, json!({"failurePolicy": policy}));
+            let deps = one(spec);
+            let passes = refusal(&deps, &pod(json!({}))).is_empty();
+            assert!(passes || expected.is_none(), "a rejection is not weakened");
+            let expected = expected.map(|(kind, cause)| (kind, "pol".to_owned(), cause.to_owned()));
+            assert_eq!(weakened(&deps), Vec::from_iter(expected), "{policy}");
+        }
+    };
+    let error = "expression 'object.nothing == 1' resulted in error: no such key: nothing";
+    let wrong = json!({"validations": [{"expression": "object.nothing == 1"}]});
+    check(wrong, Some((WeakenedKind::PolicyFailOpen, error)));
+    let conditions = json!([{"name": "a", "expression": "object.nothing == 1"}]);
+    let skipped = json!({"matchConditions": conditions, "validations": [{"expression": "false"}]});
+    check(skipped, Some((WeakenedKind::MatchConditionFailOpen, error)));
+    check(json!({"validations": [{"expression": "true"}]}), None);
+    check(json!({"validations": [{"expression": "false"}]}), None);
+}
+
+#[test]
+fn misconfigured_policies_can_fail_open() {
+    let spec = json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "failurePolicy": "Ignore",
+                      "validations": [{"expression": "false"}]});
+    let binding = binding("bind", "pol", json!({"paramRef": {"name": "late"}}));
+    let deps = validating(&[policy("pol", spec)], &[binding]);
+    assert_eq!(refusal(&deps, &pod(json!({}))), "");
+    let [(kind, name, cause)] = weakened(&deps).try_into().unwrap();
+    assert_eq!((kind, &*name), (WeakenedKind::PolicyFailOpen, "pol"));
+    assert!(cause.starts_with("failed to configure binding: "), "{cause}");
+}
+
+#[test]
 fn conditions_come_first_and_may_use_variables() {
     let with = |conditions: Value| {
         refused(json!({

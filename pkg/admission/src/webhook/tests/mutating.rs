@@ -172,3 +172,14 @@ fn object_is_encoded_once_per_version() {
     assert_eq!(world.asked(), ["a", "b", "c"]);
     assert_eq!(*world.encoded.lock().unwrap(), 1);
 }
+
+#[test]
+fn ignored_bad_patches_are_weakened_decisions() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({"failurePolicy": "Ignore"}))]);
+    world.answers("a", [yes(json!({"patchType": "JSONPatch", "patch": STANDARD.encode("{")}))]);
+    admit(&world).unwrap();
+    let [(kind, name, cause)] = world.weakened().try_into().unwrap();
+    assert_eq!((kind, &*name), (WeakenedKind::WebhookFailOpen, "a"));
+    assert!(cause.starts_with("received undecodable patch in webhook response: "), "{cause}");
+}

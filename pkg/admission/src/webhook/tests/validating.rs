@@ -73,6 +73,34 @@ fn failure_policy_decides_on_failed_call() {
 }
 
 #[test]
+fn weakened_decisions_have_kind_and_cause() {
+    let check =
+        |answer: Result<Value, ReviewCallError>, more: Value, expected: Option<(WeakenedKind, &str)>| {
+            let world = Arc::new(World::default());
+            world.configure(&[("a", more)]);
+            world.answers("a", [answer]);
+            let passes = judge(&world, &Write::default()).is_ok();
+            let expected = expected.map(|(kind, cause)| (kind, "a".to_owned(), cause.to_owned()));
+            assert!(passes || expected.is_none(), "a rejection is not weakened");
+            assert_eq!(world.weakened(), Vec::from_iter(expected));
+        };
+    let with = |policy: &str, condition: &str| json!({"failurePolicy": policy, "matchConditions": [{"name": "n", "expression": condition}]});
+    let call = WeakenedKind::WebhookFailOpen;
+    let down = "failed to call webhook: connection refused";
+    check(broken(), with("Ignore", "true"), Some((call, down)));
+    check(broken(), with("Fail", "true"), None);
+    let wrong = "received invalid webhook response: expected response.uid=\"u-1\", got \"other\"";
+    check(yes(json!({"uid": "other"})), with("Ignore", "true"), Some((call, wrong)));
+    check(yes(json!({})), with("Ignore", "true"), None);
+    check(no(json!({})), with("Ignore", "true"), None);
+    let condition = "expression 'object.nope == 1' resulted in error: no such key: nope";
+    let skipped = Some((WeakenedKind::MatchConditionFailOpen, condition));
+    check(no(json!({})), with("Ignore", "object.nope == 1"), skipped);
+    check(no(json!({})), with("Fail", "object.nope == 1"), None);
+    check(no(json!({})), with("Ignore", "false"), None);
+}
+
+#[test]
 fn invalid_response_counts_as_failure() {
     let check = |response: Value, why: &str| {
         let text = format!(

@@ -125,6 +125,24 @@ async fn failed_refresh_keeps_keys() {
     assert!(keys.keys_with_id("unknown").await.with_id("").next().is_none());
 }
 
+#[tokio::test(start_paused = true)]
+async fn failed_periodic_refresh_is_weakened_decision() {
+    let fake = fake(vec![key("one", P256_PUBLIC)]);
+    let keys = keys_of(&fake).await;
+    let weakened = WeakenedDecisions::default();
+    let run = async |seconds| {
+        let refreshing = keys.refresh_periodically(&weakened);
+        let _ = tokio::time::timeout(Duration::from_secs(seconds), refreshing).await;
+        weakened.count(WeakenedKind::StaleConfiguration)
+    };
+    assert_eq!(run(105).await, 0, "the signer responds");
+    *fake.keys.lock().unwrap() = Err(SignerError::local("gone".to_owned()));
+    assert!(run(105).await > 0);
+    let decision = weakened.recent().remove(0);
+    assert_eq!(decision.name, "--service-account-signing-endpoint");
+    assert!(decision.cause.contains("gone"), "{decision:?}");
+}
+
 #[tokio::test]
 async fn invalid_keys_fail_with_upstream_messages() {
     let check = async |set: ExternalKeySet, expected: &str| {

@@ -9,9 +9,10 @@ use apimachinery::field::{self, Error, Path};
 use authentication::oidc::{
     AnonymousAuth, AuthenticationConfiguration, IssuerOptions, Issuers, OidcTokens, validate,
 };
-use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Stability};
+use component_base::metrics::{Counter, Family, Gauge, Stability};
 use tokio::time::{Instant, sleep};
 
+use crate::process::Monitoring;
 use crate::reloads::{ReloadFamilies, ReloadMetrics, hash};
 
 /// Interval of file checks.
@@ -51,6 +52,8 @@ pub(in crate::authenticators) struct Reloader {
     tracked: Vec<u8>,
     /// A text (or read error) with a temporary failure, and the time of the next attempt.
     failed: Option<(Option<Vec<u8>>, Instant)>,
+    /// Permanent problem of the text in `tracked`, and the time to report it again.
+    stale: Option<(ReloadError, Instant)>,
     /// Anonymous access is fixed at start.
     anonymous: Option<AnonymousAuth>,
     tokens: OidcTokens,
@@ -90,10 +93,10 @@ impl Reloader {
         anonymous: Option<AnonymousAuth>,
         tokens: OidcTokens,
         options: IssuerOptions,
-        registry: &MetricsRegistry,
+        monitoring: Monitoring<'_>,
     ) -> Self {
-        let metrics = ReloadMetrics::new(registry, &FAMILIES, &applied);
-        Reloader { path, tracked: applied, failed: None, anonymous, tokens, options, metrics }
+        let metrics = ReloadMetrics::new(monitoring, &FAMILIES, &path, &applied);
+        Reloader { path, tracked: applied, failed: None, stale: None, anonymous, tokens, options, metrics }
     }
 
     /// Watches the file. Never returns.
@@ -109,9 +112,10 @@ impl Reloader {
         let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
         let Ok(read) = read else { return };
         let known = read.as_ref().ok();
-        if known == Some(&self.tracked)
-            || self.failed.as_ref().is_some_and(|(of, at)| of.as_ref() == known && Instant::now() < *at)
-        {
+        if known == Some(&self.tracked) {
+            return self.report_stale();
+        }
+        if self.failed.as_ref().is_some_and(|(of, at)| of.as_ref() == known && Instant::now() < *at) {
             return;
         }
         let text = match read {
@@ -122,18 +126,30 @@ impl Reloader {
             Ok(()) => {
                 tracing::info!("reloaded authentication config");
                 self.metrics.succeeded(hash(&text));
-                (self.tracked, self.failed) = (text, None);
+                (self.tracked, self.failed, self.stale) = (text, None, None);
             }
             Err(error) => self.reject(error, Some(text)),
         }
     }
 
+    /// Reports again that the present text is unusable, if it is and the last report is a minute old.
+    fn report_stale(&mut self) {
+        if let Some((error, next)) = &mut self.stale
+            && Instant::now() >= *next
+        {
+            *next = Instant::now() + RETRY;
+            self.metrics.stale(error);
+        }
+    }
+
     /// Reports a failed reload. `text` is `None` if the file could not be read.
     fn reject(&mut self, error: ReloadError, text: Option<Vec<u8>>) {
-        self.metrics.failed();
-        tracing::error!(%error, "failed to apply the new authentication configuration");
+        self.metrics.failed(&error);
         match text {
-            Some(text) if error.is_permanent() => (self.tracked, self.failed) = (text, None),
+            Some(text) if error.is_permanent() => {
+                let next = Instant::now() + RETRY;
+                (self.tracked, self.failed, self.stale) = (text, None, Some((error, next)));
+            }
             text => self.failed = Some((text, Instant::now() + RETRY)),
         }
     }

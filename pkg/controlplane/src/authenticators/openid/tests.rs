@@ -224,6 +224,7 @@ async fn valid_file_is_reloaded() {
     let hash = authentication::oidc::label_hash(crate::identity::of_this_machine().as_bytes());
     std::fs::write(&file, provider.configuration(&json!({}))).unwrap();
     until_counted(&server, &format!("{RELOADS}\"{hash}\",status=\"failure\"}} 1")).await;
+    until_counted(&server, "mainstay_weakened_decisions_total{kind=\"stale_configuration\"} 1").await;
     assert_eq!(who(&server, &token).await.map(|user| user["username"].clone()), Some(json!("one:ann")));
     std::fs::write(&file, provider.configuration(&mappings("two:"))).unwrap();
     until_known(&server, &token, "two:ann").await;

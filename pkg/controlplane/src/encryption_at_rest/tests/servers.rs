@@ -132,6 +132,7 @@ async fn invalid_reload_is_ignored_and_counted() {
     let server = started("[secrets]", false).await;
     std::fs::write(&server.file, "kind: EncryptionConfiguration").unwrap();
     server.metrics_say("status=\"failure\"} 1").await;
+    server.metrics_say("mainstay_weakened_decisions_total{kind=\"stale_configuration\"} 1").await;
     server.made("a").await;
     assert!(server.raw(KEY).await.starts_with(b"k8s:enc:aesgcm:v1:old:"));
     server.server.stop().await;

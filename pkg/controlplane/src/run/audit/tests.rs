@@ -90,6 +90,17 @@ fn pending_batch_is_flushed_at_shutdown() {
     assert_eq!(std::fs::read_to_string(world.dir.path().join("audit.log")).unwrap(), "");
 }
 
+#[test]
+fn ignored_policy_fields_are_weakened_decisions() {
+    let check = |policy: &str, expected: u64| {
+        let world = World::new();
+        world.auditor(&world.config(Some(policy))).unwrap();
+        assert_eq!(world.metrics.weakened().count(WeakenedKind::IgnoredSetting), expected, "{policy}");
+    };
+    check(POLICY, 0);
+    check(&format!("{POLICY}\nunknown: true\n"), 1);
+}
+
 /// Returns the audit events of the requests in `act`.
 async fn recorded(rule: &str, act: impl AsyncFnOnce(Client)) -> Vec<Value> {
     let world = World::new();

@@ -3,6 +3,7 @@
 use api::options::{ListOptions, MATCH_EXACT, MATCH_NOT_OLDER_THAN};
 use apimachinery::{fields, labels};
 use bytes::Bytes;
+use component_base::weakened::WeakenedKind;
 use futures::StreamExt;
 use tokio::time::Instant;
 
@@ -168,6 +169,9 @@ async fn corrupt_value_fails_lists_that_decode_it() {
     let (code, reason, message) = failure(world.registry.list(&everywhere, &options).await);
     assert_eq!((code, reason), (500, Reason::InternalError));
     assert!(message.contains("unable to decode an object from storage"), "{message}");
+    let [unreadable] = world.registry.weakened.recent().try_into().unwrap();
+    assert_eq!((unreadable.kind, unreadable.count), (WeakenedKind::UnreadableElement, 1));
+    assert_eq!(unreadable.name, "/registry/pods/other/bad");
 }
 
 #[tokio::test]

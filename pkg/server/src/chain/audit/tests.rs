@@ -43,7 +43,7 @@ impl World {
     fn of(policy: &str, mode: Mode, fails: bool) -> Self {
         let kept = Arc::new(Kept { fails, ..Kept::default() });
         let registry = MetricsRegistry::default();
-        let metrics = Arc::new(AuditMetrics::new(&registry));
+        let metrics = Arc::new(AuditMetrics::new(&registry, &Default::default()));
         let script = Arc::<Script>::default();
         let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\n{policy}\n");
         let (policy, _) = Policy::parse(policy.as_bytes()).unwrap();

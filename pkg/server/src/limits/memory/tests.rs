@@ -130,14 +130,32 @@ fn vital_requests_are_rejected_last() {
 #[tokio::test(start_paused = true)]
 async fn process_memory_counts() {
     let (ledger, meter) = ledger(100 * MIB, 0);
+    let weakened = WeakenedDecisions::default();
     let demand = Some(Demand { rank: SheddingRank::Bulk, bytes: MIB });
     meter.0.store(80 * MIB, Relaxed);
     assert!(ledger.reserve(demand).is_some(), "nobody has looked yet");
-    let _ = timeout(METER_INTERVAL * 2, ledger.poll_meter()).await;
+    let _ = timeout(METER_INTERVAL * 2, ledger.poll_meter(&weakened)).await;
     assert!(ledger.reserve(demand).is_none());
     meter.0.store(0, Relaxed);
-    let _ = timeout(METER_INTERVAL * 2, ledger.poll_meter()).await;
+    let _ = timeout(METER_INTERVAL * 2, ledger.poll_meter(&weakened)).await;
     assert!(ledger.reserve(demand).is_some());
+}
+
+/// Meter that cannot be read.
+struct Broken;
+
+impl Meter for Broken {
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_memory_use_is_weakened_decision() {
+    let weakened = WeakenedDecisions::default();
+    let budget = MemoryBudget::new(MIB, Arc::new(Broken));
+    let _ = timeout(METER_INTERVAL / 2, budget.poll_meter(&weakened)).await;
+    assert_eq!(weakened.count(WeakenedKind::UnknownMemoryUse), 1);
 }
 
 #[test]

@@ -248,6 +248,15 @@ const SECTIONS = [
     },
   },
   {
+    id: "weakened", title: "Weakened decisions",
+    count: (s) => s.weakened.total, hot: (s) => s.weakened.total > 0,
+    note: () => "Checks of the last ten minutes that were skipped, or made with old or incomplete data",
+    show: (s) => [table("Weakened decisions, latest first", [
+      ["Decision", (r) => r.message], ["Name", (r) => ({ text: r.name, kind: "long" })],
+      ["Cause", (r) => ({ text: r.cause, kind: "long" })], ["At", (r) => clock(r.at)], ["Count", (r) => count(r.count), true],
+    ], s.weakened.rows)],
+  },
+  {
     id: "errors", title: "Errors", section: "failures",
     count: (s) => s.failures.rows.filter((r) => fresh(s, r)).length,
     hot: (s) => s.failures.rows.some((r) => fresh(s, r) && r.code >= 500),
@@ -307,6 +316,10 @@ function alarms(s) {
   if (s.caches.filling) add("warn", "caches", `${several(s.caches.filling, "cache is", "caches are")} not filled: reads go to the store.`);
   const limit = s.memory.limit;
   if (limit && s.memory.residentBytes > limit.bytes * 0.85) add("bad", "memory", `Memory: ${bytes(s.memory.residentBytes)} of ${bytes(limit.bytes)}.`);
+  const weakened = s.weakened.rows.slice(0, 3);
+  for (const r of weakened) add("warn", "weakened", `${r.name}: ${r.message}, at ${clock(r.at)}.`);
+  const others = s.weakened.total - weakened.length;
+  if (others > 0) add("warn", "weakened", `${several(others, "more decision was", "more decisions were")} weakened in the last ten minutes.`);
   const failed = s.failures.rows.filter((r) => fresh(s, r) && r.code >= 500);
   if (failed.length) add("warn", "errors", `${failed.length >= 50 ? "At least " : ""}${several(failed.length, "request", "requests")} failed in the last minute. The last one was ${failed[0].path}, with ${failed[0].code}.`);
   return found;
@@ -356,7 +369,7 @@ function show(s) {
   const found = alarms(s);
   replace($("alarm-list"), found.length
     ? found.map(({ kind, where, text }) => make("li", { class: kind }, make("a", { href: "#" + where }, title(where)), make("span", {}, text)))
-    : [make("li", { class: "good" }, make("span", {}, "None: no queues, no slow watchers, no unresponsive webhooks or stores."))]);
+    : [make("li", { class: "good" }, make("span", {}, "None: no queues, no slow watchers, no unresponsive webhooks or stores, no weakened decisions."))]);
   $("tiles").replaceChildren(...tiles(s).map(([name, value, more, points]) => make("div", { class: "tile" },
     make("div", { class: "name" }, name), make("div", { class: "value" }, value), make("div", { class: "more" }, more),
     points ? spark(points) : undefined)));
