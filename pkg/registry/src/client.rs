@@ -193,7 +193,7 @@ impl Client {
     pub async fn list(&self, namespace: &str, read: ReadFreshness) -> Result<Vec<Object>> {
         let options =
             ListOptions { resource_version: read.resource_version().to_owned(), ..ListOptions::default() };
-        let page = self.registry.list(&self.target(namespace, ""), &options).await?;
+        let page = self.registry.list(&self.target(namespace, ""), &options).await?.complete()?;
         page.items.iter().map(|element| self.decoded(StoredRef::element(&element))).collect()
     }
 
