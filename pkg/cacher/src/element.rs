@@ -56,7 +56,7 @@ pub trait Ingest: Send + Sync + 'static {
 pub enum Damage {
     /// The value is no object of its resource.
     Malformed,
-    /// The value is intact but has a version that is not served (any more).
+    /// The value is intact but has a version that its definition no longer has.
     Unserved,
     /// The value could not be decrypted. A later attempt may succeed.
     Undecryptable,

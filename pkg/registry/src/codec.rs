@@ -77,15 +77,9 @@ impl From<CodecError> for Box<Status> {
 }
 
 impl CodecError {
-    /// True for an intact object of the row's kind in a version that is not served (any more).
-    pub(crate) fn is_of_unserved_version(&self, row: &StorageSpec<'_>) -> bool {
-        match self {
-            CodecError::InvalidVersion(_) => true,
-            CodecError::UnknownKind { kind, api_version } => {
-                kind == row.kind && split_api_version(api_version).0 == group_of(row)
-            }
-            _ => false,
-        }
+    /// True for an intact custom object in a version that its definition no longer has.
+    pub(crate) fn is_of_unserved_version(&self) -> bool {
+        matches!(self, CodecError::InvalidVersion(_))
     }
 
     /// Returns the error of an object that cannot be encoded. Clients can send objects that are too deep, but

@@ -142,7 +142,7 @@ impl Ingest for StoredForm {
             Encoding::Json => self.json(value, header),
         };
         ingested.map_err(|error| {
-            if error.is_of_unserved_version(self.storage()) {
+            if error.is_of_unserved_version() {
                 IngestError::Unserved(error.into())
             } else {
                 IngestError::decode(error)
