@@ -201,7 +201,7 @@ async fn follow_delivers_unreadable_objects() {
         assert_eq!(next().await, (EventType::Modified, named("a", true)));
         store.set("b", None).await;
         assert_eq!(next().await, (EventType::Deleted, named("b", false)));
-        store.set("b", Some("broken")).await;
+        store.set("b", Some("unserved")).await;
         assert_eq!(next().await, (EventType::Added, named("b", false)));
     }
 }
