@@ -96,6 +96,7 @@ fn is_zero(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
+        Value::Raw(_) => false,
     }
 }
 

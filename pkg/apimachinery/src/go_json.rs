@@ -11,6 +11,6 @@ pub fn kind_of(value: &Value) -> &'static str {
         Value::Number(_) => "number",
         Value::String(_) => "string",
         Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        Value::Object(_) | Value::Raw(_) => "object",
     }
 }

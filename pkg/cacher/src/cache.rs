@@ -282,8 +282,7 @@ impl Cache {
     /// Sizes and counters of the cache.
     pub fn stats(&self) -> CacheStats {
         let sizes = lock(&self.state).sizes();
-        let revision = self.snapshot().map_or(0, |snapshot| snapshot.revision());
-        self.metrics.stats(sizes, revision)
+        self.metrics.stats(sizes, self.snapshot().as_deref())
     }
 
     /// The lag of a watch that has reached a mark.

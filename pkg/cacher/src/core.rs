@@ -112,7 +112,8 @@ impl Change {
     /// matches is deleted; an object that now matches is added.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if one side of the change is unreadable, because it cannot be matched.
+    /// [`Error::Corrupt`] if one side of the change is unreadable and may not be left out, because it cannot
+    /// be matched. A side that is left out counts as absent.
     pub(crate) fn event_for(
         &self,
         selection: &Selection,
@@ -142,7 +143,7 @@ fn matching_element<'a>(
 ) -> Result<Option<&'a Arc<Element>>, Error> {
     match element {
         None => Ok(None),
-        Some(element) => element.readable().map(|()| Some(element).filter(|_| predicate.matches(element))),
+        Some(element) => element.listable().map(|()| Some(element).filter(|_| predicate.matches(element))),
     }
 }
 

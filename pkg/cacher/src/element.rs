@@ -14,12 +14,22 @@ pub enum IngestError {
     /// The value cannot be decoded, for this reason of the decoder.
     #[error(transparent)]
     Decode(Box<dyn std::error::Error + Send + Sync>),
+    /// The value is intact but has a version that is not served (any more), for this reason of the decoder.
+    #[error(transparent)]
+    Unserved(Box<dyn std::error::Error + Send + Sync>),
     /// The decoder panicked.
     #[error("the server panicked over it")]
     Panic,
 }
 
 impl IngestError {
+    fn damage(&self) -> Damage {
+        match self {
+            IngestError::Decode(_) | IngestError::Panic => Damage::Malformed,
+            IngestError::Unserved(_) => Damage::Unserved,
+        }
+    }
+
     /// Creates the error from its cause or from a text.
     pub fn decode(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         IngestError::Decode(cause.into())
@@ -38,9 +48,16 @@ pub trait Ingest: Send + Sync + 'static {
 }
 
 /// Kind of damage of an unreadable value.
+///
+/// Lists and watches leave out malformed values, because no configuration of the server could read them. They
+/// fail for the others: with another configuration the objects are still there, and a client that does not
+/// find them would act as if they were deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
+    /// The value is no object of its resource.
     Malformed,
+    /// The value is intact but has a version that its definition no longer has.
+    Unserved,
     /// The value could not be decrypted. A later attempt may succeed.
     Undecryptable,
 }
@@ -56,14 +73,13 @@ pub struct Element {
 }
 
 impl Element {
-    /// Decodes a stored pair. An unreadable value becomes an element with an error, because lists must fail
-    /// on it instead of omitting it.
+    /// Decodes a stored pair. An unreadable value becomes an element with an error: see [`Damage`].
     pub fn new(kv: KeyValue, ingest: &dyn Ingest) -> Arc<Self> {
         let mut header = HeaderBuilder::default();
         let value = match kv.form {
             Form::Current | Form::Stale => ingest
                 .ingest(kv.value, &mut header)
-                .map_err(|error| (Damage::Malformed, error.to_string().into_boxed_str())),
+                .map_err(|error| (error.damage(), error.to_string().into_boxed_str())),
             Form::Unreadable(message) => Err((Damage::Undecryptable, (*message).into())),
         };
         let header = if value.is_ok() { header.build() } else { Header::default() };
@@ -117,6 +133,17 @@ impl Element {
         self.value.as_ref().err().map(|(damage, message)| (*damage, &**message))
     }
 
+    /// True if lists and watches leave out the element: see [`Damage`].
+    pub fn is_left_out(&self) -> bool {
+        matches!(self.value, Err((Damage::Malformed, _)))
+    }
+
+    /// # Errors
+    /// [`Error::Corrupt`] if lists and watches must fail because of the element: see [`Damage`].
+    pub(crate) fn listable(&self) -> Result<(), Error> {
+        if self.is_left_out() { Ok(()) } else { self.readable() }
+    }
+
     /// # Errors
     /// [`Error::Corrupt`] if the value cannot be read.
     pub(crate) fn readable(&self) -> Result<(), Error> {
@@ -160,9 +187,15 @@ pub struct Header {
     packed: Box<[u8]>,
     /// Offset of the labels.
     labels_at: u32,
+    is_deep: bool,
 }
 
 impl Header {
+    /// True if the object is nested too deeply for a tree: only JSON can contain all of it.
+    pub fn is_deep(&self) -> bool {
+        self.is_deep
+    }
+
     /// Returns a selectable field by its position; empty if there is no such field.
     pub fn field(&self, at: usize) -> &str {
         let fields = self.packed.get(..self.labels_at as usize).unwrap_or_default();
@@ -194,9 +227,15 @@ fn text(bytes: &[u8]) -> &str {
 pub struct HeaderBuilder {
     fields: Vec<u8>,
     labels: Vec<u8>,
+    is_deep: bool,
 }
 
 impl HeaderBuilder {
+    /// Sets [`Header::is_deep`].
+    pub fn set_deep(&mut self, is_deep: bool) {
+        self.is_deep = is_deep;
+    }
+
     pub fn push_field(&mut self, value: &str) {
         push(&mut self.fields, value);
     }
@@ -209,7 +248,7 @@ impl HeaderBuilder {
     fn build(mut self) -> Header {
         let labels_at = u32::try_from(self.fields.len()).unwrap_or(u32::MAX);
         self.fields.append(&mut self.labels);
-        Header { packed: self.fields.into_boxed_slice(), labels_at }
+        Header { packed: self.fields.into_boxed_slice(), labels_at, is_deep: self.is_deep }
     }
 }
 

@@ -34,6 +34,9 @@ pub struct Page {
     pub next: Option<String>,
     /// Number of items after this page, if available (never with a predicate).
     pub remaining: Option<u64>,
+    /// Number of unreadable objects in the range of the page that are left out: see [`Damage`](crate::Damage).
+    /// It is unknown if the predicate would match them.
+    pub left_out: usize,
 }
 
 /// The items of a page. They can be iterated several times, always with the same result. A clone shares the

@@ -98,6 +98,12 @@ const STORAGE_RETURNED: Family<Counter, 2> = Family::counter(
     "Number of objects returned for a LIST request from storage",
     ["group", "resource"],
 );
+const DECODE_ERRORS: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_storage_decode_errors_total",
+    "Number of stored object decode errors split by object type",
+    ["group", "resource"],
+);
 const CONSISTENT_READS: Family<Counter, 4> = Family::counter(
     Stability::Alpha,
     "apiserver_watch_cache_consistent_read_total",
@@ -115,6 +121,13 @@ const WATCHES: Family<Gauge, 2> = Family::gauge(
     Stability::Internal,
     "mainstay_watch_cache_watches",
     "Watches of a watch cache.",
+    ["group", "resource"],
+);
+
+const UNREADABLE: Family<Gauge, 2> = Family::gauge(
+    Stability::Internal,
+    "mainstay_watch_cache_unreadable_objects",
+    "Objects of a watch cache whose stored values cannot be decoded or decrypted.",
     ["group", "resource"],
 );
 
@@ -154,6 +167,8 @@ pub(crate) struct ResourceMetrics {
     pub(crate) storage_evaluated: Counter,
     /// Objects returned by those lists.
     pub(crate) storage_returned: Counter,
+    /// Values that could not be decoded.
+    pub(crate) decode_errors: Counter,
 }
 
 impl Default for ResourceMetrics {
@@ -170,6 +185,7 @@ impl Default for ResourceMetrics {
             storage_fetched: Counter::default(),
             storage_evaluated: Counter::default(),
             storage_returned: Counter::default(),
+            decode_errors: Counter::default(),
         }
     }
 }
@@ -224,7 +240,7 @@ type CounterReader = (&'static Family<Counter, 2>, fn(&Row<'_>) -> Option<u64>);
 type GaugeReader = (&'static Family<Gauge, 2>, fn(&CacheStats) -> u64);
 
 /// Counters with one sample per resource that has a value.
-const COUNTERS: [CounterReader; 11] = [
+const COUNTERS: [CounterReader; 12] = [
     (&EVENTS_RECEIVED, |row| row.stats.map(|_| row.metrics.events.get())),
     (&EVENTS_DISPATCHED, |row| row.stats.map(|stats| stats.events)),
     (&INITIALIZATIONS, |row| row.stats.map(|_| row.metrics.initializations.get())),
@@ -236,14 +252,16 @@ const COUNTERS: [CounterReader; 11] = [
     (&STORAGE_FETCHED, |row| Some(row.metrics.storage_fetched.get())),
     (&STORAGE_EVALUATED, |row| Some(row.metrics.storage_evaluated.get())),
     (&STORAGE_RETURNED, |row| Some(row.metrics.storage_returned.get())),
+    (&DECODE_ERRORS, |row| Some(row.metrics.decode_errors.get())),
 ];
 
 /// Gauges with one sample per cached resource.
-const GAUGES: [GaugeReader; 3] = [
+const GAUGES: [GaugeReader; 4] = [
     // As upstream's, the last 15 digits.
     (&RESOURCE_VERSION, |stats| stats.revision.unsigned_abs() % 1_000_000_000_000_000),
     (&CAPACITY, |stats| stats.log_capacity as u64),
     (&WATCHES, |stats| stats.watches as u64),
+    (&UNREADABLE, |stats| stats.unreadable as u64),
 ];
 
 impl Delegator {
@@ -265,11 +283,13 @@ impl Delegator {
                 &STORAGE_FETCHED,
                 &STORAGE_EVALUATED,
                 &STORAGE_RETURNED,
+                &DECODE_ERRORS,
                 &CONSISTENT_READS,
                 &WAIT_SECONDS,
                 &RESOURCE_VERSION,
                 &CAPACITY,
                 &WATCHES,
+                &UNREADABLE,
             ],
             move |page| delegator.write_metrics(page),
         );

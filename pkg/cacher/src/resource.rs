@@ -6,13 +6,17 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use storage::KeyValue;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::cache::Cache;
 use crate::extent::NEVER_COUNTED;
 use crate::metrics::ResourceMetrics;
-use crate::{HeaderBuilder, Ingest, IngestError};
+use crate::{Damage, Element, HeaderBuilder, Ingest, IngestError};
+
+/// Number of unreadable values of a resource up to which each one is logged.
+const LOGGED_MAX: u64 = 100;
 
 #[derive(Clone)]
 pub struct ResourceConfig {
@@ -179,6 +183,27 @@ impl Resource {
         self.enter(Stage::Retired);
         if let Some(cache) = &self.cache {
             cache.retire(Instant::now());
+        }
+    }
+
+    /// Decodes a stored pair. Reports an unreadable value.
+    pub(crate) fn decode(&self, kv: KeyValue) -> Arc<Element> {
+        let element = Element::new(kv, &*self.config.ingest);
+        self.report_unreadable(&element);
+        element
+    }
+
+    /// Counts and logs an element if its value is unreadable. Failed decryptions have their own metric.
+    pub(crate) fn report_unreadable(&self, element: &Element) {
+        let Some((damage, cause)) = element.damage() else { return };
+        if damage == Damage::Undecryptable {
+            return;
+        }
+        self.metrics.decode_errors.increment();
+        let count = self.metrics.decode_errors.get();
+        if count <= LOGGED_MAX || count.is_power_of_two() {
+            let key = element.key();
+            tracing::error!(key, cause, count, ?damage, "a stored object cannot be decoded");
         }
     }
 

@@ -162,8 +162,8 @@ impl Storage for Recorded {
     }
 }
 
-/// Decodes values that consist of words. The first word is a selectable field. "broken" is unreadable; "mad"
-/// panics.
+/// Decodes values that consist of words. The first word is a selectable field. "broken" is malformed,
+/// "unserved" has an unserved version, "mad" panics.
 struct Words;
 
 impl Ingest for Words {
@@ -172,6 +172,9 @@ impl Ingest for Words {
         let word = text.split_whitespace().next().unwrap_or_default();
         if word == "broken" {
             return Err(IngestError::decode("not a value"));
+        }
+        if word == "unserved" {
+            return Err(IngestError::Unserved("not a version".into()));
         }
         header.push_field(word);
         assert_ne!(word, "mad");

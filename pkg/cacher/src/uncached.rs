@@ -17,14 +17,30 @@ const PAGE_MAX: usize = 10_000;
 /// Page size of the search for unreadable values.
 const UNREADABLE_PAGE: usize = 500;
 
+/// Reads a key.
+///
+/// # Errors
+/// [`Error::Corrupt`] if the value is unreadable.
 pub(crate) async fn get(
     store: &dyn Storage,
     resource: &Resource,
     key: &str,
     freshness: Freshness,
 ) -> Result<GetResult, Error> {
+    let found = lookup(store, resource, key, freshness).await?;
+    found.element.as_ref().map_or(Ok(()), |element| element.readable())?;
+    Ok(found)
+}
+
+/// Reads a key, whose value may be unreadable.
+async fn lookup(
+    store: &dyn Storage,
+    resource: &Resource,
+    key: &str,
+    freshness: Freshness,
+) -> Result<GetResult, Error> {
     if let Freshness::Exact(revision) = freshness {
-        return get_at(store, resource, key, revision).await;
+        return lookup_at(store, resource, key, revision).await;
     }
     let lookup = store.get(key).await?;
     match freshness {
@@ -33,12 +49,12 @@ pub(crate) async fn get(
         }
         _ => {}
     }
-    let element = lookup.kv.map(|kv| read_element(resource, kv)).transpose()?;
+    let element = lookup.kv.map(|kv| resource.decode(kv));
     Ok(GetResult { element, revision: lookup.revision })
 }
 
 /// Reads a key at a past revision with a list of its directory that starts at the key.
-async fn get_at(
+async fn lookup_at(
     store: &dyn Storage,
     resource: &Resource,
     key: &str,
@@ -48,7 +64,7 @@ async fn get_at(
     let options = ListOptions { start: Some(key.to_owned()), limit: 1, revision, uncounted: true };
     let listing = store.list(directory, options).await?;
     let kv = listing.kvs.into_iter().find(|kv| kv.key == key);
-    Ok(GetResult { element: kv.map(|kv| read_element(resource, kv)).transpose()?, revision })
+    Ok(GetResult { element: kv.map(|kv| resource.decode(kv)), revision })
 }
 
 /// Lists a scope, in pages while a predicate filters items.
@@ -94,7 +110,7 @@ async fn list_range(
         _ => 0,
     };
     let metrics = &resource.metrics;
-    let mut items = Vec::new();
+    let mut found = Matches::default();
     let mut revision = exact;
     let mut limit = query.limit;
     let mut start = query.start.clone();
@@ -113,15 +129,16 @@ async fn list_range(
         let last = listing.kvs.last().map(|kv| kv.key.clone());
         metrics.storage_fetched.add(read as u64);
         metrics.storage_evaluated.add(read as u64);
-        let wanted = collect_matches(listing.kvs, resource, query, lenient, &mut items)?;
+        let wanted = found.collect(listing.kvs, resource, query, lenient)?;
         let next = wanted.or(if more { last } else { None }).map(|key| key + "\0");
-        let full = query.limit > 0 && items.len() >= query.limit;
+        let full = query.limit > 0 && found.items.len() >= query.limit;
         if next.is_none() || full || read == 0 {
             metrics.storage_lists.increment();
-            metrics.storage_returned.add(items.len() as u64);
+            metrics.storage_returned.add(found.items.len() as u64);
             let counted = next.is_some() && !uncounted;
             let remaining = counted.then(|| count.saturating_sub(query.limit as u64));
-            return Ok(Page { items: Items::listed(items), revision, next, remaining });
+            let Matches { items, left_out } = found;
+            return Ok(Page { items: Items::listed(items), revision, next, remaining, left_out });
         }
         start = next;
         limit = limit.saturating_mul(2).clamp(1, PAGE_MAX.max(query.limit));
@@ -130,28 +147,42 @@ async fn list_range(
 
 /// A list of one key: empty if the key does not exist.
 async fn list_one(store: &dyn Storage, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {
-    let found = get(store, resource, &query.scope.prefix, query.freshness).await?;
+    let found = lookup(store, resource, &query.scope.prefix, query.freshness).await?;
+    let left_out = usize::from(found.element.as_ref().is_some_and(|element| element.is_left_out()));
+    found.element.as_ref().map_or(Ok(()), |element| element.listable())?;
     let items = found.element.into_iter().filter(|element| query.predicate.matches(element)).collect();
-    Ok(Page { items: Items::listed(items), revision: found.revision, next: None, remaining: None })
+    Ok(Page { items: Items::listed(items), revision: found.revision, next: None, remaining: None, left_out })
 }
 
-/// The element of a pair if it matches. A lenient reader selects everything, including unreadable elements.
+/// Selection of an element.
+enum Selected {
+    Match(Arc<Element>),
+    /// The predicate does not match.
+    NoMatch,
+    /// The element is unreadable and is left out.
+    LeftOut,
+}
+
+/// Selects the element of a pair. A lenient reader selects everything, including unreadable elements.
+///
+/// # Errors
+/// [`Error::Corrupt`] for an unreadable element that may not be left out.
 fn select_element(
     resource: &Resource,
     kv: KeyValue,
     predicate: &Predicate,
     lenient: bool,
-) -> Result<Option<Arc<Element>>, Error> {
+) -> Result<Selected, Error> {
+    let element = resource.decode(kv);
     if lenient {
-        Ok(Some(Element::new(kv, &*resource.config.ingest)))
-    } else {
-        read_element(resource, kv).map(|element| Some(element).filter(|it| predicate.matches(it)))
+        return Ok(Selected::Match(element));
     }
-}
-
-/// The element of a pair, or an error if it is unreadable.
-pub(crate) fn read_element(resource: &Resource, kv: KeyValue) -> Result<Arc<Element>, Error> {
-    require_readable(Element::new(kv, &*resource.config.ingest))
+    element.listable()?;
+    Ok(match () {
+        () if element.is_left_out() => Selected::LeftOut,
+        () if predicate.matches(&element) => Selected::Match(element),
+        () => Selected::NoMatch,
+    })
 }
 
 /// The element, or an error if it is unreadable.
@@ -173,22 +204,38 @@ fn check_freshness(freshness: Freshness, listing: &Listing) -> Result<(), Error>
     }
 }
 
-/// Moves matching pairs into `items` up to the limit. If pairs remain that were not examined, returns the key
-/// of the last examined pair.
-fn collect_matches(
-    kvs: Vec<KeyValue>,
-    resource: &Resource,
-    query: &ListQuery,
-    lenient: bool,
-    items: &mut Vec<Arc<Element>>,
-) -> Result<Option<String>, Error> {
-    let mut kvs = kvs.into_iter().peekable();
-    while let Some(kv) = kvs.next() {
-        let Some(element) = select_element(resource, kv, &query.predicate, lenient)? else { continue };
-        items.push(element);
-        if query.limit > 0 && items.len() >= query.limit && kvs.peek().is_some() {
-            return Ok(items.last().map(|element| element.key().to_owned()));
+/// Items of a list.
+#[derive(Default)]
+struct Matches {
+    items: Vec<Arc<Element>>,
+    /// Number of unreadable elements that were left out.
+    left_out: usize,
+}
+
+impl Matches {
+    /// Adds matching pairs up to the limit. If pairs remain that were not examined, returns the key of the
+    /// last examined pair.
+    fn collect(
+        &mut self,
+        kvs: Vec<KeyValue>,
+        resource: &Resource,
+        query: &ListQuery,
+        lenient: bool,
+    ) -> Result<Option<String>, Error> {
+        let mut kvs = kvs.into_iter().peekable();
+        while let Some(kv) = kvs.next() {
+            match select_element(resource, kv, &query.predicate, lenient)? {
+                Selected::Match(element) => self.items.push(element),
+                Selected::NoMatch => continue,
+                Selected::LeftOut => {
+                    self.left_out += 1;
+                    continue;
+                }
+            }
+            if query.limit > 0 && self.items.len() >= query.limit && kvs.peek().is_some() {
+                return Ok(self.items.last().map(|element| element.key().to_owned()));
+            }
         }
+        Ok(None)
     }
-    Ok(None)
 }

@@ -112,6 +112,9 @@ impl<'a> Value<'a> {
     /// `no such overload`.
     pub(crate) const NO_SUCH_OVERLOAD: Self = Self::Error(NO_SUCH_OVERLOAD);
 
+    /// The value of a part that is nested too deeply for a tree.
+    pub(crate) const TOO_DEEP: Self = Self::Error("the value is nested too deeply");
+
     /// Wraps a tree without a schema.
     pub fn tree(json: &'a Json) -> Self {
         match json {
@@ -124,6 +127,7 @@ impl<'a> Value<'a> {
             Json::String(text) => Self::String(text),
             Json::Array(items) => Self::List(List::Tree(items)),
             Json::Object(fields) => Self::Map(Map::Tree(fields)),
+            Json::Raw(_) => Self::TOO_DEEP,
         }
     }
 

@@ -19,6 +19,8 @@ mod error;
 pub mod features;
 mod flow_control;
 pub mod forks;
+#[cfg(test)]
+mod hostile_storage_tests;
 pub mod huge_pages;
 mod identity;
 mod image_reviews;

@@ -114,7 +114,9 @@ impl Objects for StoredObjects {
         namespace: &str,
     ) -> Result<Vec<Arc<Object>>, Box<Status>> {
         let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
-        let page = self.registry.list(&Target { resource: row, namespace, name: "" }, &options).await?;
+        let target = Target { resource: row, namespace, name: "" };
+        // A limit or a quota that cannot be decoded must not count as absent.
+        let page = self.registry.list(&target, &options).await?.complete()?;
         page.items.iter().map(|item| self.decoded(row, &item)).collect()
     }
 }

@@ -124,6 +124,15 @@ impl Client {
         (code, String::from_utf8(body.to_vec()).unwrap())
     }
 
+    /// As [`send`](Self::send), with the text of the response.
+    pub(crate) async fn text_of(&self, method: &str, path: &str, body: Value) -> (u16, String) {
+        let request = self.request(method, path).header("content-type", "application/merge-patch+json");
+        let answer = self.ask(request.body(Full::from(body.to_string())).unwrap()).await;
+        let code = answer.status().as_u16();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (code, String::from_utf8(body.to_vec()).unwrap())
+    }
+
     /// Returns the first chunk of a possibly endless response. The request body is endless too.
     pub(crate) async fn first_piece(&self, method: &str, path: &str, piece: &'static str) -> String {
         let first = futures::stream::once(async move { Ok::<_, BoxError>(Frame::data(Bytes::from(piece))) });

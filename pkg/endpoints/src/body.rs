@@ -343,12 +343,18 @@ fn set_type_meta(expected: ExpectedType<'_>, object: &mut Object, api_version: &
 
 /// Decodes the result of applying a patch to an object. The text may be in any version of the kind.
 ///
+/// The result of a patch of an object that is nested too deeply for a tree (`is_deep`) may be as deep.
+///
 /// A missing kind means the expected one. A missing version means upstream's internal version: its fields
 /// have other names, so all fields are unknown and the object is empty.
 ///
 /// # Errors
 /// A decoding error in upstream's wording.
-pub(crate) fn decode_patched(text: &[u8], expected: ExpectedType<'_>) -> Result<DecodedBody, DecodeError> {
+pub(crate) fn decode_patched(
+    text: &[u8],
+    expected: ExpectedType<'_>,
+    is_deep: bool,
+) -> Result<DecodedBody, DecodeError> {
     let head = json::type_meta(text)?;
     let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
     let (group, version) = split_api_version(&head.api_version);
@@ -362,8 +368,12 @@ pub(crate) fn decode_patched(text: &[u8], expected: ExpectedType<'_>) -> Result<
     }
     let api_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
     let message = expected.registered_type(api_version, kind)?;
-    let decoded = json::decode_within(message, text, DecodeBudget::of_body(text.len()))
-        .map_err(|e| expected.reword_error(e))?;
+    let decoded = if is_deep {
+        json::decode_stored(message, text)
+    } else {
+        json::decode_within(message, text, DecodeBudget::of_body(text.len()))
+    };
+    let decoded = decoded.map_err(|e| expected.reword_error(e))?;
     check_convertible(expected, message, api_version, kind)?;
     let mut object = decoded.object;
     let mut warnings: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();

@@ -36,7 +36,7 @@ pub fn to_json(object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, sche
 /// # Errors
 /// The JSON is not an object of the endpoint's kind.
 pub fn from_json(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), DecodeError> {
-    body::decode_patched(text, ExpectedType::of(endpoint))
+    body::decode_patched(text, ExpectedType::of(endpoint), false)
         .map(|decoded| (decoded.object, decoded.api_version))
 }
 

@@ -192,6 +192,8 @@ impl From<Value> for serde_json::Value {
                 .into_iter()
                 .map(|(name, value)| (String::from(name), serde_json::Value::from(value)))
                 .collect(),
+            // As the serializer.
+            Value::Raw(text) => serde_json::Value::String(text.as_ref().to_owned()),
         }
     }
 }

@@ -17,6 +17,8 @@ impl Serialize for Value {
             Value::String(text) => serializer.serialize_str(text),
             Value::Array(items) => items.serialize(serializer),
             Value::Object(object) => object.serialize(serializer),
+            // Serializers have no raw JSON. Encoders of objects do not use this.
+            Value::Raw(text) => serializer.serialize_str(text),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Values and access to their parts.
 
+use std::sync::Arc;
+
 use crate::{Key, Number, Object, Text};
 
 /// JSON value.
@@ -18,6 +20,9 @@ pub enum Value {
     Array(Vec<Value>),
     /// Members in the order of their names, not in document order.
     Object(Object),
+    /// JSON text of an object or list that is nested too deeply for a tree. It is opaque: readers treat it as
+    /// a value of unknown type, and encoders copy it. Only the decoder of stored objects creates it.
+    Raw(Arc<str>),
 }
 
 impl Value {
@@ -130,6 +135,35 @@ impl Value {
     /// True for [`Value::Array`].
     pub fn is_array(&self) -> bool {
         matches!(self, Value::Array(_))
+    }
+
+    /// True for [`Value::Raw`].
+    pub fn is_raw(&self) -> bool {
+        matches!(self, Value::Raw(_))
+    }
+
+    /// True if a part of the value is [raw](Value::Raw).
+    pub fn has_raw(&self) -> bool {
+        match self {
+            Value::Raw(_) => true,
+            Value::Array(items) => items.iter().any(Value::has_raw),
+            Value::Object(members) => members.values().any(Value::has_raw),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+
+    /// True if each [raw](Value::Raw) part of the value is also in `other`, at the same place.
+    pub fn has_raw_only_as(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Raw(text), Value::Raw(before)) => text == before,
+            (Value::Array(items), _) => {
+                items.iter().enumerate().all(|(at, item)| item.has_raw_only_as(&other[at]))
+            }
+            (Value::Object(members), _) => {
+                members.iter().all(|(name, member)| member.has_raw_only_as(&other[name]))
+            }
+            (value, _) => !value.is_raw(),
+        }
     }
 
     /// True for [`Value::Object`].

@@ -186,10 +186,10 @@ impl Client {
         self.registry.visit_cached_names(&self.target("", ""), see);
     }
 
-    /// Reads all objects of a namespace; an empty namespace means all.
+    /// Reads all objects of a namespace; an empty namespace means all. Malformed objects are left out.
     ///
     /// # Errors
-    /// As [`Registry::list`], and 500 if an object cannot be decoded.
+    /// As [`Registry::list`].
     pub async fn list(&self, namespace: &str, read: ReadFreshness) -> Result<Vec<Object>> {
         let options =
             ListOptions { resource_version: read.resource_version().to_owned(), ..ListOptions::default() };

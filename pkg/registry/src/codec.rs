@@ -77,6 +77,11 @@ impl From<CodecError> for Box<Status> {
 }
 
 impl CodecError {
+    /// True for an intact custom object in a version that its definition no longer has.
+    pub(crate) fn is_of_unserved_version(&self) -> bool {
+        matches!(self, CodecError::InvalidVersion(_))
+    }
+
     /// Returns the error of an object that cannot be encoded. Clients can send objects that are too deep, but
     /// no object with another defect.
     fn encoding(error: impl Into<CodecError>) -> Self {
@@ -343,7 +348,7 @@ fn decode_protobuf(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), 
 fn decode_json(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), CodecError> {
     let head = json::type_meta(value)?;
     let message = version_of(row, &head.api_version, &head.kind)?;
-    let object = match json::decode(message, value) {
+    let object = match json::decode_stored(message, value) {
         Ok(decoded) => decoded.object,
         Err(error) if message.open => decode_leniently(message, value).ok_or(error)?,
         Err(error) => return Err(error.into()),
@@ -365,9 +370,11 @@ fn decode_cbor(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), Code
 /// Decodes a custom object with invalid metadata, without the invalid parts. Another writer stored it without
 /// validation, and it must be readable to be deleted.
 fn decode_leniently(message: &'static schema::table::Message, value: &[u8]) -> Option<Object> {
-    let Value::Object(mut object) = json::decode_untyped(value).ok()?.value else { return None };
+    let Value::Object(mut object) = json::decode_untyped_stored(value).ok()?.value else { return None };
     drop_malformed_metadata(&mut object);
-    schema::patch::collapse(message, Value::Object(object)).ok().map(|decoded| decoded.object)
+    let mut text = Vec::new();
+    json_write::untyped(&Value::Object(object), &mut text).ok()?;
+    json::decode_stored(message, &text).ok().map(|decoded| decoded.object)
 }
 
 pub(crate) fn group_of<'a>(row: &StorageSpec<'a>) -> &'a str {

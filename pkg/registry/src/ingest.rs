@@ -141,7 +141,13 @@ impl Ingest for StoredForm {
             Encoding::Protobuf => self.protobuf(value, header),
             Encoding::Json => self.json(value, header),
         };
-        ingested.map_err(IngestError::decode)
+        ingested.map_err(|error| {
+            if error.is_of_unserved_version() {
+                IngestError::Unserved(error.into())
+            } else {
+                IngestError::decode(error)
+            }
+        })
     }
 }
 
@@ -213,6 +219,7 @@ impl StoredForm {
         }
         let object = codec::decode_stored(self.storage(), &value, &self.gates)?;
         index(self.storage().kind, &self.fields, &object, header);
+        header.set_deep(object.values().any(Value::has_raw));
         let written = codec::encode(self.storage(), &object)?;
         // Nearly always equal to the stored bytes, which are then shared.
         Ok(if written == value { value } else { written })

@@ -19,6 +19,7 @@ mod seen_members;
 mod skip;
 mod slot;
 mod stops;
+mod stored;
 pub(crate) mod typed;
 pub(crate) mod unquote;
 mod untyped;
@@ -29,6 +30,7 @@ pub use meta::{TypeMeta, type_meta};
 pub use operations::check_operations;
 pub(crate) use path::{ValuePosition, go_type, kind_of};
 pub use scan::Scanner;
+pub use stored::{decode_stored, decode_untyped_stored};
 pub use typed::{Decoded, decode, decode_within};
 pub(crate) use typed::{decode_leaf, zero};
 pub use unquote::RawString;
@@ -39,7 +41,8 @@ pub use untyped::{Outline, Untyped, decode_outline, decode_untyped, decode_untyp
 pub const DEPTH_MAX: usize = 10_000;
 
 /// Maximum nesting depth of a tree. Upstream has only [`DEPTH_MAX`] because Go's stacks grow. Rust's do not,
-/// and later code walks trees recursively. Verbatim JSON and dropped members do not count.
+/// and later code walks trees recursively. Verbatim JSON, [raw](jsontree::Value::Raw) values and dropped members do
+/// not count.
 pub const TREE_DEPTH_MAX: usize = 400;
 
 /// Maximum number of collected strict errors, as in upstream.

@@ -90,6 +90,7 @@ impl DecodeBudget {
                 self.charge(name.len())?;
                 self.copy(value)
             }),
+            Value::Raw(text) => self.charge(text.len()),
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
         }
     }

@@ -108,7 +108,7 @@ pub fn go_type(value: &Value) -> &'static str {
         Value::Number(_) => "int64",
         Value::String(_) => "string",
         Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
+        Value::Object(_) | Value::Raw(_) => "map[string]interface {}",
     }
 }
 

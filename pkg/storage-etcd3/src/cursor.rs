@@ -94,7 +94,12 @@ impl Cursor {
             return Ok(Step::Progress);
         }
         let before = self.next;
+        let mut skipped = 0;
         for event in response.events {
+            if let Some(foreign) = event.kv.as_ref().filter(|kv| is_foreign(kv)) {
+                skipped = foreign.mod_revision;
+                continue;
+            }
             let event = decode(event).map_err(FailureScope::Watch)?;
             if event.kv.mod_revision >= self.next {
                 self.on_event(event, out);
@@ -102,6 +107,7 @@ impl Cursor {
         }
         if !response.fragment {
             self.release(out);
+            self.next = self.next.max(skipped + 1);
         }
         if self.progress && self.next > before {
             out.push_back(WatchItem::Progress(self.next - 1));
@@ -155,6 +161,16 @@ fn decode(event: PbEvent) -> Result<WatchEvent, Error> {
         other => return Err(Error::Internal(format!("etcd sent an event of unknown type {other}"))),
     };
     Ok(WatchEvent { kind, kv: key_value(kv)?, prev: event.prev_kv.map(key_value).transpose()? })
+}
+
+/// True for a key that is not UTF-8. No API object has such a key, so reads and watches leave it out. One such
+/// key must not end the watch of the whole store.
+pub(crate) fn is_foreign(kv: &PbKeyValue) -> bool {
+    let foreign = std::str::from_utf8(&kv.key).is_err();
+    if foreign {
+        tracing::warn!(key = %kv.key.escape_ascii(), "a key in etcd is not UTF-8 and is ignored");
+    }
+    foreign
 }
 
 /// Converts an etcd pair to the contract's, without copying.

@@ -18,7 +18,7 @@ use crate::Options;
 use crate::call::{Budget, Effect};
 use crate::call_error::CallError;
 use crate::compacted::Compactions;
-use crate::cursor::key_value;
+use crate::cursor::{is_foreign, key_value};
 use crate::guarded::{GuardedWrite, Op};
 use crate::lease::{LeaseChoice, LeasePool};
 use crate::member::Member;
@@ -175,8 +175,14 @@ impl Storage for Etcd {
                 Err(failure) => return Err(self.error_at(failure, options.revision).await),
             };
         let revision = revision_of(response.header).map_err(CallError::into_error)?;
-        let kvs = response.kvs.into_iter().map(key_value).collect::<Result<_, _>>()?;
-        Ok(Listing { kvs, count: response.count.unsigned_abs(), revision })
+        let read = response.kvs.len();
+        let own = response.kvs.into_iter().filter(|kv| !is_foreign(kv));
+        let kvs = own.map(key_value).collect::<Result<Vec<_>, _>>()?;
+        let count = response.count.unsigned_abs().saturating_sub((read - kvs.len()) as u64);
+        if kvs.is_empty() && count > 0 {
+            return Err(Error::Internal(format!("{read} keys below {prefix} in etcd are not UTF-8")));
+        }
+        Ok(Listing { kvs, count, revision })
     }
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {

@@ -29,6 +29,7 @@ impl<'a> SelectedValue<'a> {
             Value::String(text) => SelectedValue::Text(text),
             Value::Array(items) => SelectedValue::List(items),
             Value::Object(members) => SelectedValue::Object(members),
+            Value::Raw(text) => SelectedValue::Text(text),
         }
     }
 

@@ -10,7 +10,7 @@ use apimachinery::kube_version;
 use cel::env::Environment;
 use cel::structural::Validator;
 use fieldmanager::structured_merge::model::Schema;
-use jsontree::Value;
+use jsontree::{Value, json};
 use memchr::memmem;
 use schema::json;
 use schema::memory::BudgetExceeded;
@@ -32,6 +32,7 @@ pub const INVALID_VERSION: &str = "request to convert CR from an invalid group/v
 pub struct InvalidVersionError(String);
 
 const SCHEMA: &str = "openAPIV3Schema";
+const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// Member name that occurs in the text of every schema with validation rules.
 const RULES: &[u8] = b"x-kubernetes-validations";
@@ -320,9 +321,44 @@ impl CustomVersion {
     }
 }
 
+/// Parses a schema. Subschemas that are nested too deeply for a tree become schemas that accept any value.
 fn read(text: &[u8]) -> Option<Value> {
     // A definition is nested more deeply than the library's parser allows.
-    json::decode_untyped(text).ok().map(|decoded| decoded.value)
+    let mut schema = json::decode_untyped_stored(text).ok()?.value;
+    if let Value::Object(schema) = &mut schema
+        && schema.values().any(Value::has_raw)
+    {
+        loosen(schema);
+    }
+    Some(schema)
+}
+
+/// Replaces the raw parts of a schema, so that it accepts any value there.
+fn loosen(schema: &mut Object) {
+    let any = || json!({ PRESERVE: true });
+    let mut is_open = false;
+    schema.retain(|name, value| {
+        match (name.as_str(), &mut *value) {
+            ("properties", Value::Object(members)) => {
+                members.values_mut().for_each(|member| match member {
+                    Value::Object(member) => loosen(member),
+                    Value::Raw(_) => *member = any(),
+                    _ => {}
+                });
+            }
+            ("items" | "additionalProperties", Value::Object(below)) => loosen(below),
+            ("items" | "additionalProperties", Value::Raw(_)) => *value = any(),
+            (_, value) if value.has_raw() => {
+                is_open |= value.is_raw();
+                return false;
+            }
+            _ => {}
+        }
+        true
+    });
+    if is_open {
+        schema.insert(PRESERVE, true.into());
+    }
 }
 
 impl ScalePaths {

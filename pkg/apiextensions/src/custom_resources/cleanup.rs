@@ -6,7 +6,7 @@ use ::api::options::{DeleteOptions, ListOptions};
 use ::api::resources::Handle;
 use apimachinery::status::Reason;
 use jsontree::Value;
-use registry::generic::{AdmitAll, DeleteRequest};
+use registry::generic::{AdmitAll, DeleteRequest, ListPage};
 use registry::{Client, Registry, Target, meta};
 use schema::object::Object;
 use tokio::sync::Semaphore;
@@ -76,7 +76,8 @@ impl Cleanup {
         let mut pause = PAUSES.0;
         loop {
             let options = ListOptions { limit: 1, ..ListOptions::default() };
-            let left = self.registry.list(&target, &options).await;
+            // An object that cannot be decoded is not deleted. Its key would stay in the store.
+            let left = self.registry.list(&target, &options).await.and_then(ListPage::complete);
             match left.map(|page| page.items.iter().next().is_none()) {
                 Ok(true) => return Ok(()),
                 Ok(false) if Instant::now() < deadline => {}

@@ -3,7 +3,7 @@
 use component_base::metrics::Counter;
 use storage::Revision;
 
-use crate::core::Sizes;
+use crate::core::{Sizes, Snapshot};
 
 #[derive(Debug, Default)]
 pub(crate) struct CacheMetrics {
@@ -29,6 +29,8 @@ pub struct CacheStats {
     /// Size in bytes of superseded objects in the log.
     pub log_bytes: usize,
     pub watches: usize,
+    /// Objects whose values cannot be decoded or decrypted.
+    pub unreadable: usize,
     /// Revision of the last change or of the initial list; 0 while not ready.
     pub revision: Revision,
 }
@@ -38,7 +40,7 @@ impl CacheMetrics {
     pub(crate) fn stats(
         &self,
         Sizes { log_length, log_capacity, log_end, log_bytes, watches }: Sizes,
-        revision: Revision,
+        snapshot: Option<&Snapshot>,
     ) -> CacheStats {
         CacheStats {
             events: self.events.get(),
@@ -49,7 +51,8 @@ impl CacheMetrics {
             log_end,
             log_bytes,
             watches,
-            revision,
+            unreadable: snapshot.map_or(0, Snapshot::unreadable_len),
+            revision: snapshot.map_or(0, Snapshot::revision),
         }
     }
 }

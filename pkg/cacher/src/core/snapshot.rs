@@ -23,8 +23,10 @@ pub struct Snapshot {
     bytes: usize,
     value_bytes: usize,
     index: Option<Index>,
-    /// The unreadable elements, which are in `by_key` too.
+    /// The unreadable elements for which lists fail. They are in `by_key` too.
     corrupt: Tree<Arc<Element>>,
+    /// The unreadable elements that lists leave out. They are in `by_key` too.
+    left_out: Tree<Arc<Element>>,
 }
 
 /// The elements by the value of one header field, then by key.
@@ -93,7 +95,12 @@ impl Snapshot {
         index: Option<usize>,
     ) -> Self {
         let index = index.map(|field| Index::new(field, &elements));
-        let corrupt = Tree::from_sorted(elements.iter().filter(|element| element.value().is_err()).cloned());
+        let unreadable = |left_out| {
+            let unreadable = elements.iter().filter(|element| element.value().is_err());
+            Tree::from_sorted(unreadable.filter(|element| element.is_left_out() == left_out).cloned())
+        };
+        let corrupt = unreadable(false);
+        let left_out = unreadable(true);
         let bytes = elements.iter().map(|element| element.size()).sum();
         let value_bytes = elements.iter().map(|element| element.value_bytes()).sum();
         Snapshot {
@@ -104,6 +111,7 @@ impl Snapshot {
             value_bytes,
             index,
             corrupt,
+            left_out,
         }
     }
 
@@ -167,23 +175,29 @@ impl Snapshot {
         Snapshot { revision, next: 0, ..self.clone() }
     }
 
+    /// All unreadable elements.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &Arc<Element>> {
-        self.corrupt.iter()
+        self.corrupt.iter().chain(self.left_out.iter())
+    }
+
+    /// Number of unreadable elements.
+    pub(crate) fn unreadable_len(&self) -> usize {
+        self.corrupt.len() + self.left_out.len()
     }
 
     /// Lists the objects, or a page of them, with the revision `revision`. Without a limit, items are
     /// selected during iteration. With a limit, only the page is scanned; long scans yield.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a value in the range is unreadable.
+    /// [`Error::Corrupt`] if a value in the range is unreadable and may not be left out.
     pub async fn list(self: &Arc<Self>, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
         if query.limit > 0 {
             return self.page(query, revision).await;
         }
         let start = query.start.as_deref();
-        self.all_readable(&query.scope, start, None)?;
+        let left_out = self.left_out(&query.scope, start, None)?;
         let items = Items::selected(Arc::clone(self), query);
-        Ok(Page { items, revision, next: None, remaining: None })
+        Ok(Page { items, revision, next: None, remaining: None, left_out })
     }
 
     async fn page(&self, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
@@ -205,11 +219,12 @@ impl Snapshot {
         }
         let more = walk.remaining() > 0;
         let last = items.last().filter(|_| more).map(|element| element.key());
-        self.all_readable(&query.scope, start, last)?;
+        let left_out = self.left_out(&query.scope, start, last)?;
         let next = last.map(|key| format!("{key}\0"));
         let counted = next.is_some() && query.predicate.has_no_selectors();
         let remaining = counted.then(|| all.saturating_sub(query.limit) as u64);
-        Ok(Page { items: Items::listed(items).with_version(self.revision), revision, next, remaining })
+        let items = Items::listed(items).with_version(self.revision);
+        Ok(Page { items, revision, next, remaining, left_out })
     }
 
     /// Walks the elements of a scope from `start` on, in order of keys. The predicate only determines if the
@@ -227,22 +242,43 @@ impl Snapshot {
         }
     }
 
+    /// Number of elements in the range (up to `last`, inclusive, if there is one) that a list leaves out.
+    ///
     /// # Errors
-    /// [`Error::Corrupt`] for the first value in the range (up to `last`, inclusive, if there is one)
-    /// that cannot be read.
-    pub(crate) fn all_readable(
+    /// [`Error::Corrupt`] for the first unreadable value in the range that may not be left out.
+    pub(crate) fn left_out(
         &self,
         scope: &Scope,
         start: Option<&str>,
         last: Option<&str>,
-    ) -> Result<(), Error> {
-        if self.corrupt.is_empty() {
-            return Ok(());
+    ) -> Result<usize, Error> {
+        if self.corrupt.is_empty() && self.left_out.is_empty() {
+            return Ok(0);
         }
         let range = Range::new(scope, start);
         let (low, high) = range.bounds();
-        let mut corrupt = self.corrupt.range(low, last.map_or(high, Bound::Included));
-        corrupt.next().map_or(Ok(()), |element| element.readable())
+        let high = last.map_or(high, Bound::Included);
+        if let Some(corrupt) = self.corrupt.range(low, high).next() {
+            corrupt.readable()?;
+        }
+        Ok(self.left_out.count(low, high))
+    }
+
+    /// Adds or removes a changed element to or from the unreadable ones.
+    fn sort_unreadable(&mut self, element: &Arc<Element>) {
+        self.forget_unreadable(element.key());
+        if element.value().is_err() {
+            let unreadable = if element.is_left_out() { &mut self.left_out } else { &mut self.corrupt };
+            unreadable.insert(Arc::clone(element));
+        }
+    }
+
+    fn forget_unreadable(&mut self, key: &str) {
+        for unreadable in [&mut self.corrupt, &mut self.left_out] {
+            if !unreadable.is_empty() {
+                unreadable.remove(key);
+            }
+        }
     }
 
     fn put(&mut self, element: Arc<Element>) -> Option<Arc<Element>> {
@@ -254,11 +290,7 @@ impl Snapshot {
         if let Some(index) = &mut self.index {
             index.put(&element, prev.as_deref());
         }
-        if element.value().is_err() {
-            self.corrupt.insert(element);
-        } else if !self.corrupt.is_empty() {
-            self.corrupt.remove(element.key());
-        }
+        self.sort_unreadable(&element);
         prev
     }
 
@@ -269,9 +301,7 @@ impl Snapshot {
         if let Some(index) = &mut self.index {
             index.remove(&prev);
         }
-        if !self.corrupt.is_empty() {
-            self.corrupt.remove(key);
-        }
+        self.forget_unreadable(key);
         Some(prev)
     }
 }

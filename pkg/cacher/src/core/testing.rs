@@ -14,7 +14,8 @@ use storage::{KeyValue, Revision};
 use super::{Change, KeyChange, Selection};
 use crate::{Element, EventType, Field, FieldTerm, HeaderBuilder, Ingest, IngestError, Predicate, Scope};
 
-/// A value is `node app text`: the node is field 0, the app is a label. `broken` is unreadable.
+/// A value is `node app text`: the node is field 0, the app is a label. `broken` is malformed, `unserved` has
+/// an unserved version.
 struct Words;
 
 impl Ingest for Words {
@@ -22,6 +23,7 @@ impl Ingest for Words {
         let mut words = std::str::from_utf8(&value).unwrap().split(' ');
         match words.next() {
             Some("broken") => return Err(IngestError::decode("not a value")),
+            Some("unserved") => return Err(IngestError::Unserved("not a version".into())),
             node => header.push_field(node.unwrap_or("")),
         }
         header.push_label("app", words.next().unwrap_or(""));

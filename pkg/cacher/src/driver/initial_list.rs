@@ -92,7 +92,9 @@ impl<'a> ListTask<'a> {
         }
         let more = listing.has_more();
         self.options.limit = next_limit(listing.kvs.iter().map(|kv| kv.key.len() + kv.value.len()));
-        self.elements.append(&mut elements(listing.kvs, &self.resource.config.ingest).await?);
+        let mut elements = elements(listing.kvs, &self.resource.config.ingest).await?;
+        elements.iter().for_each(|element| self.resource.report_unreadable(element));
+        self.elements.append(&mut elements);
         self.options.start = self.elements.last().map(|element| format!("{}\0", element.key()));
         Ok(!more)
     }

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 
 use super::initial_list::InitialList;
 use super::retry_unreadable::UndecryptableKeys;
+use crate::Resource;
 use crate::cache::Cache;
 use crate::core::{KeyChange, Slab, Snapshot};
 use crate::delegator::Set;
 use crate::resource::Stage;
-use crate::{Element, Resource};
 
 /// The driver's state of a resource.
 pub(super) struct Slot {
@@ -100,7 +100,7 @@ impl Slot {
         self.batch.push(match event.kind {
             EventKind::Delete => KeyChange::Delete { key: kv.key, revision: kv.mod_revision },
             EventKind::Create | EventKind::Update => {
-                let element = Element::new(kv, &*self.resource.config.ingest);
+                let element = self.resource.decode(kv);
                 self.undecryptable.record(&element);
                 KeyChange::Put(element)
             }

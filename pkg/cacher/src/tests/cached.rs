@@ -259,7 +259,7 @@ async fn uncached_resources_come_from_storage() {
 
 #[tokio::test(start_paused = true)]
 async fn unreadable_value_fails_only_its_reads() {
-    let store = Recorded::with(&[("a", "yes"), ("b", "broken"), ("c/1", "yes")]).await;
+    let store = Recorded::with(&[("a", "yes"), ("b", "unserved"), ("c/1", "yes")]).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
     let corrupt =
@@ -271,6 +271,18 @@ async fn unreadable_value_fails_only_its_reads() {
     assert_eq!(names(&reader.list(&ListQuery { scope, ..all(LATEST) }).await.unwrap()), ["c/1"]);
     set(&store.memory, "b", Some("yes")).await;
     assert_eq!(names(&reader.list(&all(LATEST)).await.unwrap()).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn malformed_value_is_left_out() {
+    let store = Recorded::with(&[("a", "yes"), ("b", "broken"), ("c/1", "yes")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    let page = reader.list(&all(ANY)).await.unwrap();
+    assert_eq!((names(&page), page.left_out), (vec!["a".to_owned(), "c/1".to_owned()], 1));
+    let corrupt = reader.get("/r/p/b", LATEST).await.unwrap_err();
+    assert!(matches!(&corrupt, Error::Corrupt { key, .. } if key == "/r/p/b"), "{corrupt:?}");
+    assert_eq!(driven.delegator.differences().await.unwrap(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -369,7 +381,8 @@ async fn decoder_panic_does_not_stop_the_driver() {
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
     for _ in 0..2 {
-        assert!(matches!(reader.list(&all(LATEST)).await, Err(Error::Corrupt { .. })));
+        assert_eq!(reader.list(&all(LATEST)).await.unwrap().left_out, 1);
+        assert!(matches!(reader.get("/r/p/a", LATEST).await, Err(Error::Corrupt { .. })));
         set(&store.memory, "a", Some("yes")).await;
         assert_eq!(names(&reader.list(&all(LATEST)).await.unwrap()), ["a"]);
         set(&store.memory, "a", Some("mad")).await;

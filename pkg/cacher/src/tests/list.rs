@@ -135,8 +135,17 @@ async fn compacted_revisions_are_rejected() {
 }
 
 #[tokio::test]
-async fn unreadable_value_fails_the_list() {
-    let store = Recorded::with(&[("a", "yes"), ("b", "broken")]).await;
+async fn malformed_value_is_left_out_of_pages() {
+    let store = Recorded::with(&[("a", "yes"), ("b", "broken"), ("c", "yes")]).await;
+    for limit in [0, 2, 3] {
+        let page = uncached(&store).list(&query(limit, ALL, yes())).await.unwrap();
+        assert_eq!((page.items.iter().count(), page.left_out), (2, 1), "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn unserved_value_fails_the_list() {
+    let store = Recorded::with(&[("a", "yes"), ("b", "unserved")]).await;
     let error = uncached(&store).list(&query(0, ALL, yes())).await.unwrap_err();
     assert!(matches!(&error, Error::Corrupt { key, .. } if key == "/r/p/b"), "{error:?}");
 }

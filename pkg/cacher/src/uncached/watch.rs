@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use storage::{EventKind, Revision, Storage, WatchItem, WatchOptions, WatchStream};
 use tokio::time::{Instant, interval_at, sleep_until};
 
-use super::{list, list_range, select_element};
+use super::{Selected, list, list_range, select_element};
 use crate::{
     Error, Event, EventType, Freshness, Items, ListQuery, Predicate, Resource, Watch, WatchQuery, WatchStart,
 };
@@ -136,7 +136,12 @@ fn transform(
     lenient: bool,
 ) -> Result<Option<Event>, Error> {
     let revision = event.kv.mod_revision;
-    let wanted = |kv| select_element(resource, kv, predicate, lenient);
+    let wanted = |kv| {
+        select_element(resource, kv, predicate, lenient).map(|selected| match selected {
+            Selected::Match(element) => Some(element),
+            Selected::NoMatch | Selected::LeftOut => None,
+        })
+    };
     let now = match event.kind {
         EventKind::Delete => None,
         _ => wanted(event.kv)?,

@@ -87,14 +87,14 @@ impl CachedWatch {
     /// Sets the start of the watch.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if an object of the initial state is unreadable.
+    /// [`Error::Corrupt`] if an object of the initial state is unreadable and may not be left out.
     pub(crate) fn starting(mut self, start: Start) -> Result<Self, Error> {
         match start {
             Start::After(revision) => self.after = revision,
             Start::Snapshot(snapshot, revision) => {
                 let Selection { scope, predicate, lenient } = &self.selection;
                 if !lenient {
-                    snapshot.all_readable(scope, None, None)?;
+                    snapshot.left_out(scope, None, None)?;
                 }
                 let walk = snapshot.walk(scope, None, predicate);
                 self.initial = Some(Box::new(Initial { walk, sent: 0 }));

@@ -151,6 +151,7 @@ impl<'a> Reader<'a> {
                 }
                 self.arena.map(entries)
             }
+            Json::Raw(_) => Ok(Value::TOO_DEEP),
             Json::Null => Ok(Value::Null),
             Json::Bool(value) => Ok(Value::Bool(*value)),
             Json::Number(number) => Ok(match number.as_i64() {

@@ -224,7 +224,7 @@ impl<'a> Typed<'a> {
             Json::Number(_) => "float64",
             Json::String(_) => "string",
             Json::Array(_) => "[]interface {}",
-            Json::Object(_) => "map[string]interface {}",
+            Json::Object(_) | Json::Raw(_) => "map[string]interface {}",
         };
         self.error(format_args!("invalid data, expected {wanted}, got {got}"))
     }

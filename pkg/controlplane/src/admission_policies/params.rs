@@ -136,7 +136,8 @@ impl Params for StoredParams {
         let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
         let target = Target { resource: row, namespace, name: "" };
         let page = timeout(WAIT, self.registry.list(&target, &options)).await;
-        let page = page.map_err(|_| not_synced(kind))?.map_err(|status| failed(&status))?;
+        let page = page.map_err(|_| not_synced(kind))?.and_then(registry::generic::ListPage::complete);
+        let page = page.map_err(|status| failed(&status))?;
         let mut params = Vec::new();
         for item in page.items.iter() {
             params.push(self.param(row, &item).await.map_err(|status| failed(&status))?);

@@ -82,7 +82,7 @@ pub(crate) async fn delete_collection(
     let admit = Admission::of(call, Options::Delete(&options));
     let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &admit };
     let page = call.api.registry.delete_collection(&call.target(), &list, &request).await?;
-    respond(call, &call.reply()?, page, None).await
+    respond(call, call.reply()?, page, None).await
 }
 
 /// Options come from the body if there is one, otherwise from the query.

@@ -167,7 +167,8 @@ async fn budgets_of(
 ) -> Result<Vec<Object>, Box<Status>> {
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
     let target = Target { resource: row, namespace: &call.info.namespace, name: "" };
-    let page = call.api.registry.list(&target, &ListOptions::default()).await?;
+    // A budget that cannot be decoded must not count as absent.
+    let page = call.api.registry.list(&target, &ListOptions::default()).await?.complete()?;
     let mut found = Vec::new();
     for element in page.items.iter() {
         let budget = codec::decode(storage, StoredRef::element(&element))

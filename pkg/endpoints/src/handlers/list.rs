@@ -1,7 +1,7 @@
 //! GET of a collection: a list, or with `?watch` a watch.
 
 use api::options::ListOptions;
-use api::resources::EndpointOperation;
+use api::resources::{Encoding, EndpointOperation};
 use apimachinery::status::Status;
 use futures::FutureExt as _;
 use registry::generic::ListPage;
@@ -28,16 +28,28 @@ pub(crate) async fn list_or_watch(call: &mut RequestScope<'_>) -> Result<Respons
         lists: &call.api.compressed_lists,
         selection: cache_key(&call.info.namespace, &options, &page),
     });
-    respond(call, &reply, page, name).await
+    respond(call, reply, page, name).await
+}
+
+/// Warning for a list without its unreadable objects. Their keys are only logged, because the client may not
+/// be allowed to read them: it is unknown if its selectors match them.
+fn left_out_warning(count: usize) -> String {
+    format!("{count} stored object(s) cannot be decoded and are missing from this list")
 }
 
 /// Encodes a page. If the page must be complete before it is sent, the CPU pool encodes it.
 pub(super) async fn respond(
     call: &RequestScope<'_>,
-    reply: &Responder<'_>,
-    page: ListPage,
+    mut reply: Responder<'_>,
+    mut page: ListPage,
     name: Option<CacheName<'_>>,
 ) -> Result<Response, Box<Status>> {
+    if call.resource().stored_form().encoding == Encoding::Json && !reply.writes_deep_objects() {
+        page.leave_out_deep();
+    }
+    if page.left_out > 0 {
+        reply.warnings.push(left_out_warning(page.left_out));
+    }
     if reply.needs_whole_list() {
         return reply
             .respond_in_pool(&call.api.cpu_pool, call.user, |reply| {

@@ -1,11 +1,12 @@
 //! PATCH: JSON patch, merge patch and strategic merge patch. Apply is in `apply`.
 
 use api::options::PatchOptions;
+use api::resources::Encoding;
 use apimachinery::field;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Details, Reason, Status};
 use http::header::CONTENT_TYPE;
-use jsontree::Value;
+use jsontree::{Key, Value};
 use registry::generic::UpdateOutcome;
 use schema::json::errors::strict_decoding_error;
 use schema::object::Object;
@@ -188,18 +189,39 @@ fn edit(
 ) -> Result<(DecodedBody, String), Box<Status>> {
     let endpoint = call.endpoint();
     let text = patch::text(endpoint.message, current).map_err(error_response)?;
+    let stored_as_json = call.resource().stored_form().encoding == Encoding::Json;
+    let is_deep = stored_as_json && current.values().any(Value::has_raw);
+    let before = if is_deep { text.clone() } else { Vec::new() };
     let patched = match patch {
         Patch::Json(patch) => patch.apply(&text).map_err(error_response)?,
         Patch::Merge(patch) => patch.apply(&text).map_err(error_response)?,
         Patch::StrategicMerge(_) => text,
     };
-    let decoded = body::decode_patched(&patched, ExpectedType::of(endpoint));
+    let decoded = body::decode_patched(&patched, ExpectedType::of(endpoint), is_deep);
+    if is_deep && let Ok(decoded) = &decoded {
+        check_deep_values(call, &before, &decoded.object)?;
+    }
     let quoted = String::from_utf8(patched)
         .unwrap_or_else(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
     match decoded {
         Ok(decoded) => Ok((decoded, quoted)),
         Err(error) => Err(undecodable_error(quoted, &error.to_string())),
     }
+}
+
+/// Checks that a patch changes no value that is nested too deeply to be decoded and validated.
+///
+/// # Errors
+/// 400 for a value that the object did not have at the same place before.
+fn check_deep_values(call: &RequestScope<'_>, before: &[u8], patched: &Object) -> Result<(), Box<Status>> {
+    let before = body::decode_patched(before, ExpectedType::of(call.endpoint()), true);
+    let before = before.map_or_else(|_| Object::new(), |decoded| decoded.object);
+    let is_kept =
+        |(name, value): (&Key, &Value)| value.has_raw_only_as(before.get(name).unwrap_or(&Value::Null));
+    if patched.iter().all(is_kept) {
+        return Ok(());
+    }
+    Err(Status::bad_request("the patch changes values that are nested too deeply").into())
 }
 
 /// Applies a strategic merge patch: merges the trees and converts the result. Also returns the patch, which

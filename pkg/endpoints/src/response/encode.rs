@@ -331,7 +331,25 @@ pub(crate) enum Shape {
 }
 
 /// Encodes one object in a format, with its envelope and without a final newline.
+///
+/// # Errors
+/// 406 if the object is nested too deeply for the format; 500 if it cannot be decoded or encoded.
 pub(crate) fn object(
+    outgoing: &ResponseObject<'_>,
+    shape: Shape,
+    format: Format,
+    out: &mut Vec<u8>,
+) -> Result<(), Box<Status>> {
+    envelope(outgoing, shape, format, out).map_err(|failure| {
+        let is_deep = || outgoing.tree().is_ok_and(|object| object.values().any(Value::has_raw));
+        if format == Format::Json || outgoing.storage.encoding != Encoding::Json || !is_deep() {
+            return failure;
+        }
+        Status::not_acceptable(&["application/json"]).into()
+    })
+}
+
+fn envelope(
     outgoing: &ResponseObject<'_>,
     shape: Shape,
     format: Format,

@@ -116,6 +116,12 @@ impl Responder<'_> {
         Some(ListKey { lists: lists.clone(), name, version })
     }
 
+    /// True if the representation can contain objects that are nested too deeply for a tree.
+    pub(crate) fn writes_deep_objects(&self) -> bool {
+        let Representation { format, transform, .. } = self.representation;
+        format == Format::Json || matches!(transform, Transform::PartialList | Transform::PartialObject)
+    }
+
     /// True if the response must be complete before it can be encoded, because YAML needs a tree.
     pub(crate) fn needs_whole_list(&self) -> bool {
         self.representation.format == Format::Yaml

@@ -69,6 +69,9 @@ impl<E: Events> WatchBody<E> {
     }
 
     fn add(&mut self, event: &WatchEvent, piece: &mut FrameBatch) {
+        if self.encoder.leaves_out(event) {
+            return;
+        }
         let before = piece.len();
         match self.encoder.frame(event, piece.buffer()) {
             Ok(Frame::Shared(frame)) => piece.push(frame),

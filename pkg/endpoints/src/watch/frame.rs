@@ -75,6 +75,14 @@ impl Encoder {
         Encoder { endpoint: endpoint.into(), format, shape, lists: false, forms: Budget::new(0), table: None }
     }
 
+    /// True for an event of an object that is nested too deeply for the format. The watch leaves it out, as
+    /// lists do.
+    pub(crate) fn leaves_out(&self, event: &WatchEvent) -> bool {
+        let WatchEvent::Event(Event { element: Some(element), .. }) = event else { return false };
+        let is_limited = !matches!(self.format, Format::Json | Format::Yaml) && self.shape == Shape::Whole;
+        is_limited && element.header().is_deep()
+    }
+
     /// Encodes an event: as shared bytes if other watches get the same event, otherwise at the end of `out`.
     ///
     /// # Errors

@@ -115,6 +115,7 @@ impl Display for Readable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Value::Null => f.write_str("null"),
+            Value::Raw(text) => f.write_str(text),
             Value::Bool(value) => value.fmt(f),
             Value::Number(number) => match Num::of(number) {
                 Num::Int(value) => value.fmt(f),
@@ -186,6 +187,7 @@ pub fn compare_values(a: &Value, b: &Value) -> Ordering {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         (Value::Array(a), Value::Array(b)) => compare_lists(a, b),
         (Value::Object(a), Value::Object(b)) => compare_maps(a, b),
+        (Value::Raw(a), Value::Raw(b)) => a.cmp(b),
         _ => value_rank(a).cmp(&value_rank(b)),
     }
 }
@@ -213,6 +215,7 @@ fn value_rank(value: &Value) -> u8 {
         Value::Array(_) => 3,
         Value::Object(_) => 4,
         Value::Null => 5,
+        Value::Raw(_) => 6,
     }
 }
 

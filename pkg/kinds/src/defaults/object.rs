@@ -300,7 +300,7 @@ impl<'a> Object<'a> {
         match &self.form {
             Form::Tree(tree) => match object::get(tree, path) {
                 None | Some(Value::Null | Value::Bool(false)) => true,
-                Some(Value::Bool(true)) => false,
+                Some(Value::Bool(true) | Value::Raw(_)) => false,
                 Some(Value::Number(number)) => number.as_i64() == Some(0),
                 Some(Value::String(text)) => text.is_empty(),
                 Some(Value::Array(items)) => items.is_empty(),

@@ -253,6 +253,11 @@ impl Conversion {
         self.storage().custom.is_some_and(|kind| kind.storage_version() == self.api_version())
     }
 
+    /// True for an element that is nested too deeply for the webhook's response.
+    pub(super) fn is_impossible(&self, element: &Element) -> bool {
+        element.header().is_deep() && element.value().is_ok_and(|value| !self.is_of(value))
+    }
+
     /// True if the bytes are already in this version.
     fn is_of(&self, value: &[u8]) -> bool {
         api_version(value).is_some_and(|version| version == self.api_version())
@@ -304,8 +309,12 @@ impl Conversion {
     /// Converts an element to this version.
     ///
     /// # Errors
-    /// 500 for an element that cannot be converted.
+    /// 400 for an element that is nested too deeply, 500 for another one that cannot be converted.
     pub(super) async fn element(&self, element: Arc<Element>) -> Result<Arc<Element>> {
+        if self.is_impossible(&element) {
+            let message = "the object is nested too deeply to be converted to this version";
+            return Err(Status::bad_request(message).into());
+        }
         let converted = self.elements(vec![element], false).await?.pop();
         Ok(converted.ok_or_else(|| Status::unmapped("a conversion without an object"))?)
     }

@@ -126,7 +126,7 @@ impl Registry {
 fn damage_text(key: &str, damage: Damage, revision: i64, message: &str) -> String {
     let (what, revision) = match damage {
         Damage::Undecryptable => ("data from the storage is not transformable", 0),
-        Damage::Malformed => ("object not decodable", revision),
+        Damage::Malformed | Damage::Unserved => ("object not decodable", revision),
     };
     format!(
         "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {what} \

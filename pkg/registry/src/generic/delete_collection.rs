@@ -11,8 +11,8 @@ use super::{DeleteRequest, ListPage, Registry, Result, Target};
 const PAGE: i64 = 10_000;
 
 impl Registry {
-    /// Deletes the objects that match the selectors; objects that no longer exist are skipped. Returns the
-    /// list.
+    /// Deletes the objects that match the selectors; objects that no longer exist are skipped, and so are
+    /// malformed ones. Returns the list.
     ///
     /// # Errors
     /// The first failed deletion stops the rest.
@@ -30,6 +30,7 @@ impl Registry {
         }
         let mut all = Vec::new();
         let mut revision = None;
+        let mut left_out = 0;
         loop {
             let page = self.list(target, &options).await?;
             for item in page.items.iter() {
@@ -44,10 +45,11 @@ impl Registry {
                 return Ok(page);
             }
             all.extend(page.items.iter());
+            left_out += page.left_out;
             let revision = *revision.get_or_insert(page.revision);
             if page.continue_token.is_empty() {
                 let items = Items::listed(all);
-                return Ok(ListPage { items, revision, remaining: None, ..page });
+                return Ok(ListPage { items, revision, remaining: None, left_out, ..page });
             }
             options.continue_token = page.continue_token;
             options.resource_version.clear();

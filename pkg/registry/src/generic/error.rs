@@ -53,7 +53,9 @@ pub(crate) fn read(resource: &GroupResource, operation: &str, error: cacher::Err
         cacher::Error::NotReady { retry_after_seconds, reason } => {
             not_ready(retry_after_seconds, reason).into()
         }
-        cacher::Error::Corrupt { key, message, damage: Damage::Malformed, .. } => corrupt(&key, &message),
+        cacher::Error::Corrupt { key, message, damage: Damage::Malformed | Damage::Unserved, .. } => {
+            corrupt(&key, &message)
+        }
         cacher::Error::Corrupt { key, message, damage: Damage::Undecryptable, .. } => {
             decryption_error(operation, &key, &message)
         }

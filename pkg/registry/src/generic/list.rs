@@ -1,9 +1,11 @@
 //! Lists and pages, with the freshness rules of `resourceVersion` and `resourceVersionMatch`.
 
+use std::sync::Arc;
+
 use api::options::ListOptions;
 use apimachinery::sharding::Shards;
 use apimachinery::status::Status;
-use cacher::{Freshness, Items, ListQuery, Page, Predicate};
+use cacher::{Element, Freshness, Items, ListQuery, Page, Predicate};
 use component_base::features::Gate;
 use storage::Error as StorageError;
 
@@ -25,6 +27,31 @@ pub struct ListPage {
     pub remaining: Option<u64>,
     /// Selector of the listed shards; empty for all.
     pub shard_selector: String,
+    /// Number of unreadable objects in the range of the page that are left out: see [`cacher::Damage`].
+    pub left_out: usize,
+}
+
+impl ListPage {
+    /// Returns the page if no object is left out: for decisions that depend on every object.
+    ///
+    /// # Errors
+    /// 500 if an object is left out.
+    pub fn complete(self) -> Result<Self> {
+        match self.left_out {
+            0 => Ok(self),
+            count => Err(Status::internal_error(format!("{count} stored objects cannot be decoded")).into()),
+        }
+    }
+
+    /// Leaves out the objects that are nested too deeply for a tree.
+    pub fn leave_out_deep(&mut self) {
+        let is_deep = |element: &Arc<Element>| element.header().is_deep();
+        let deep = self.items.iter().filter(is_deep).count();
+        if deep > 0 {
+            self.items = Items::listed(self.items.iter().filter(|element| !is_deep(element)).collect());
+            self.left_out += deep;
+        }
+    }
 }
 
 impl Registry {
@@ -46,7 +73,7 @@ impl Registry {
     ///
     /// # Errors
     /// 400 for an invalid version or token, 410 for one that is too old, 429 while the cache is being filled,
-    /// 500 for an object that cannot be decoded, 504 for a future version.
+    /// 500 for an unreadable object that may not be left out, 504 for a future version.
     pub async fn list(&self, target: &Target<'_>, options: &ListOptions) -> Result<ListPage> {
         let storage = self.storage_of(target, "list")?;
         let stored = self.stored(storage)?;
@@ -107,12 +134,15 @@ impl Registry {
         let wanted =
             if conversion.is_to_storage() { all } else { std::mem::replace(&mut query.predicate, all) };
         let mut found = Vec::new();
+        let mut left_out = 0;
         loop {
             let page = match self.delegator.list(&stored.resource, query.clone()).await {
                 Ok(page) => page,
                 Err(error) => return Ok(Err(error)),
             };
-            let items = page.items.iter().collect();
+            let (deep, items): (Vec<_>, Vec<_>) =
+                page.items.iter().partition(|element| conversion.is_impossible(element));
+            left_out += page.left_out + deep.len();
             let items = conversion.elements(items, !wanted.is_everything()).await?;
             found.extend(items.into_iter().filter(|item| wanted.matches(item)));
             let full = query.limit > 0 && found.len() >= query.limit;
@@ -129,7 +159,7 @@ impl Registry {
             if !wanted.is_everything() {
                 remaining = None;
             }
-            return Ok(Ok(Page { items: Items::listed(found), revision, next, remaining }));
+            return Ok(Ok(Page { items: Items::listed(found), revision, next, remaining, left_out }));
         }
     }
 }
@@ -139,8 +169,8 @@ fn page_of(page: Page, prefix: &str) -> ListPage {
         Some(start) => ContinueToken { revision: page.revision, start: start.to_owned() }.encode(),
         None => String::new(),
     };
-    let Page { items, revision, remaining, .. } = page;
-    ListPage { items, revision, continue_token, remaining, shard_selector: String::new() }
+    let Page { items, revision, remaining, left_out, .. } = page;
+    ListPage { items, revision, continue_token, remaining, shard_selector: String::new(), left_out }
 }
 
 fn bad_request(message: String) -> Box<Status> {

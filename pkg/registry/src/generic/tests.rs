@@ -8,6 +8,7 @@ mod create;
 mod delete;
 mod emulated_storage;
 mod grace;
+mod hostile_stored;
 mod old;
 mod reads;
 mod sharded;

@@ -229,6 +229,7 @@ fn field_value(
     depth: usize,
 ) -> Result<(), WriteError> {
     match (field.cardinality, value) {
+        (_, Some(Value::Raw(_))) => return Err(Error::TooDeep.into()),
         (Cardinality::One, value) if field.pointer && is_nil(field, value) => out.push(NULL),
         (Cardinality::One, value) => element(field, value.unwrap_or(&Value::Null), out, depth)?,
         (_, None | Some(Value::Null)) => out.push(NULL),
@@ -265,6 +266,7 @@ fn sorted(
 /// Appends a value of a field's element type; `null` is its zero value.
 fn element(field: &'static Field, value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), WriteError> {
     match (field.ty, value) {
+        (_, Value::Raw(_)) => return Err(Error::TooDeep.into()),
         (Type::Message(inner), value) => return message(field, inner, value, out, depth),
         (Type::Any, value) => return any(value, out, 0),
         (Type::Bytes, Value::Null) => out.push(NULL),
@@ -375,6 +377,7 @@ fn any(value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), WriteError>
             }
         }
         Value::Object(members) => sorted(members, out, |value, out| any(value, out, depth + 1))?,
+        Value::Raw(_) => return Err(Error::TooDeep.into()),
     }
     Ok(())
 }

@@ -22,6 +22,8 @@ pub(crate) struct Decoder<'a> {
     pub(super) defaults: bool,
     /// The objects to skip in untyped values, if an outline is requested.
     pub(super) outline: Option<SkippedObjects>,
+    /// Depth from which objects and lists stay raw.
+    pub(super) raw_depth: usize,
 }
 
 impl<'a> Decoder<'a> {
@@ -39,6 +41,7 @@ impl<'a> Decoder<'a> {
             budget: DecodeBudget::UNLIMITED,
             defaults: true,
             outline: None,
+            raw_depth: usize::MAX,
         }
     }
 

@@ -42,6 +42,11 @@ impl<'a> Scanner<'a> {
         Scanner { text, utf8: None, at: 0, depth: 0, stops: Stops::default() }
     }
 
+    /// The whole text.
+    pub(super) fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
     /// The first byte of the next value, which is not consumed.
     ///
     /// # Errors
@@ -326,6 +331,12 @@ impl<'a> Scanner<'a> {
         let is_empty = rest.first_chunk() == Some(b":{}") && self.depth < DEPTH_MAX;
         self.at += if is_empty { 3 } else { 0 };
         is_empty
+    }
+
+    /// Number of open brackets.
+    #[inline(always)]
+    pub(super) fn depth(&self) -> usize {
+        self.depth
     }
 
     /// Consumes the bracket at the cursor, up to a nesting limit.

@@ -41,7 +41,12 @@ pub fn decode(message: &'static Message, text: &[u8]) -> Result<Decoded, Error> 
 /// # Errors
 /// As for [`decode`], or [`Error::BudgetExceeded`].
 pub fn decode_within(message: &'static Message, text: &[u8], budget: DecodeBudget) -> Result<Decoded, Error> {
-    let mut decoder = Decoder { budget, path: Vec::with_capacity(USUAL_DEPTH), ..Decoder::new(text) };
+    decode_with(message, Decoder { budget, path: Vec::with_capacity(USUAL_DEPTH), ..Decoder::new(text) })
+}
+
+/// Decodes the text of a decoder.
+pub(super) fn decode_with(message: &'static Message, mut decoder: Decoder<'_>) -> Result<Decoded, Error> {
+    let text = decoder.scan.text();
     match decoder.top(message) {
         Ok(object) => decoder.finish(object).map(|(object, strict)| Decoded { object, strict }),
         Err(error) if error.is_syntax() => Err(error),
@@ -270,6 +275,9 @@ impl<'a> Decoder<'a> {
     /// Decodes the value of a field; false for Go's zero value.
     pub(super) fn field(&mut self, field: &'static Field, slot: Slot<'_>) -> Result<bool, Error> {
         let start = self.scan.value_start()?;
+        if self.stays_raw(start) {
+            return self.raw_value(slot);
+        }
         match (field.cardinality, start) {
             (Cardinality::One, _) => self.one(field, ValuePosition::Field, start, slot),
             (_, b'n') => self.scan.word().map(|()| false),
@@ -349,6 +357,9 @@ impl<'a> Decoder<'a> {
         start: u8,
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
+        if self.stays_raw(start) {
+            return self.raw_value(slot);
+        }
         if start == b'n' && (field.pointer || !matches!(field.ty, Type::Message(_))) {
             self.scan.word()?;
             let kept = !field.pointer && !matches!(field.ty, Type::Bytes | Type::Any);

@@ -78,7 +78,7 @@ pub fn decode_outline(text: &[u8], names: &'static [&'static str]) -> Result<Out
 
 impl<'a> Decoder<'a> {
     /// Decodes the whole text as one value.
-    fn decode_all(mut self) -> Result<Untyped, Error> {
+    pub(super) fn decode_all(mut self) -> Result<Untyped, Error> {
         let value = self.read_all()?;
         self.finish(value).map(|(value, strict)| Untyped { value, strict })
     }
@@ -92,7 +92,11 @@ impl<'a> Decoder<'a> {
 
     /// Decodes the next value like Go into an empty interface. The old value of the slot is lost.
     pub(super) fn any(&mut self, slot: &mut Value) -> Result<(), Error> {
-        *slot = match self.scan.value_start()? {
+        let start = self.scan.value_start()?;
+        if self.stays_raw(start) {
+            return self.raw_value(Slot::new(slot)).map(drop);
+        }
+        *slot = match start {
             b'{' => return Slot::new(slot).into_object().map_or(Ok(()), |object| self.any_object(object)),
             b'[' => self.any_list()?,
             b'"' => Value::String(self.scan.string()?.into_text()),

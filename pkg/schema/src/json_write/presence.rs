@@ -23,7 +23,7 @@ pub fn left_out(field: &Field, value: Option<&Value>) -> bool {
         (_, _, Some(Value::Number(number))) => number.as_f64() == Some(0.0),
         (_, _, Some(Value::Array(items))) => items.is_empty(),
         (_, _, Some(Value::Object(members))) => members.is_empty(),
-        (_, _, Some(Value::Bool(true))) => false,
+        (_, _, Some(Value::Bool(true) | Value::Raw(_))) => false,
     }
 }
 

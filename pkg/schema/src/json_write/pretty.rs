@@ -1,9 +1,11 @@
 //! Indented JSON, for people with curl.
 
+use super::DEPTH_MAX;
 use super::string::plain_len;
 
 /// Appends compact JSON with two spaces of indentation in the layout of Go's `json.Indent`: empty objects and
-/// arrays stay on one line. `json` must be valid.
+/// arrays stay on one line. Lines below [`DEPTH_MAX`] levels are not indented further, because the spaces
+/// would exceed the object's size many times. `json` must be valid.
 pub fn indent(json: &[u8], out: &mut Vec<u8>) {
     out.reserve(json.len() * 2);
     Indenter::default().push(json, out);
@@ -71,7 +73,7 @@ impl Indenter {
 
 fn new_line(depth: usize, out: &mut Vec<u8>) {
     out.push(b'\n');
-    out.extend(std::iter::repeat_n(b' ', depth * 2));
+    out.extend(std::iter::repeat_n(b' ', depth.min(DEPTH_MAX) * 2));
 }
 
 /// Length of the part of `rest` that belongs to a string in state `within`, including its closing quote, and

@@ -88,6 +88,7 @@ fn field_value(
     depth: usize,
 ) -> Result<(), Error> {
     match (field.cardinality, value) {
+        (_, Some(Value::Raw(text))) => out.extend_from_slice(text.as_bytes()),
         (Cardinality::One, value) if field.pointer && is_nil(field, value) => out.extend_from_slice(b"null"),
         (Cardinality::One, None | Some(Value::Null)) if matches!(field.ty, Type::Bytes) => {
             out.extend_from_slice(b"null")
@@ -127,6 +128,7 @@ pub(crate) fn element(
     depth: usize,
 ) -> Result<(), Error> {
     match (field.ty, value) {
+        (_, Value::Raw(text)) => out.extend_from_slice(text.as_bytes()),
         (Type::Message(inner), value) => return message(field, inner, value, out, depth),
         (Type::Any, value) => return untyped(value, out),
         (Type::String, Value::Null) => out.extend_from_slice(b"\"\""),

@@ -55,6 +55,7 @@ fn begin<'a>(value: &'a Value, out: &mut Vec<u8>) -> Result<Option<Open<'a>>, Er
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::String(text) => write_string(text.as_bytes(), out),
         Value::Number(value) => number(value, out)?,
+        Value::Raw(text) => out.extend_from_slice(text.as_bytes()),
         Value::Array(items) => {
             out.push(b'[');
             return Ok(Some(Open::List(items.iter())));

@@ -66,6 +66,7 @@ fn within(level: usize) -> Result<usize, WriteError> {
 /// Converts a member of an object at `level`.
 fn field_value(field: &'static Field, value: Option<&Value>, level: usize) -> Result<Value, WriteError> {
     Ok(match (field.cardinality, value) {
+        (_, Some(raw @ Value::Raw(_))) => raw.clone(),
         (Cardinality::One, value) if field.pointer && is_nil(field, value) => Value::Null,
         (Cardinality::One, value) => element(field, value.unwrap_or(&Value::Null), level)?,
         (_, None | Some(Value::Null)) => Value::Null,
@@ -99,6 +100,7 @@ fn list(
 /// A value of a field's element type; `null` is its zero value.
 fn element(field: &'static Field, value: &Value, level: usize) -> Result<Value, WriteError> {
     match (field.ty, value) {
+        (_, Value::Raw(_)) => Ok(value.clone()),
         (Type::Message(inner), value) => message(field, inner, value, level),
         (Type::Any, value) => any(value),
         (Type::String, Value::Null) => Ok(Value::from("")),

@@ -57,7 +57,7 @@ pub(super) fn kind_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "invalid",
         Value::Array(_) => "slice",
-        Value::Object(_) => "map",
+        Value::Object(_) | Value::Raw(_) => "map",
         scalar => type_name(scalar),
     }
 }
@@ -75,6 +75,7 @@ fn push(out: &mut String, value: &Value) {
         Value::String(text) => out.push_str(text),
         Value::Array(items) => push_list(out, items),
         Value::Object(object) => push_object(out, object),
+        Value::Raw(text) => out.push_str(text),
     }
 }
 

@@ -102,7 +102,7 @@ fn is_zero(field: &Field, value: &Value) -> bool {
         (_, Value::Number(n)) => n.as_i64() == Some(0) || n.as_f64().is_some_and(|f| f.to_bits() == 0),
         (_, Value::Array(a)) => a.is_empty(),
         (_, Value::Object(o)) => o.is_empty(),
-        (_, Value::Bool(true)) => false,
+        (_, Value::Bool(true) | Value::Raw(_)) => false,
     }
 }
 

@@ -45,6 +45,9 @@ fn fields(
             continue;
         }
         let value = object.get(field.name);
+        if value.is_some_and(Value::is_raw) {
+            return Err(Error::TooDeep);
+        }
         match field.cardinality {
             Cardinality::One => one(field, value, out, depth)?,
             Cardinality::List => list(field, value, out, depth)?,
@@ -204,6 +207,7 @@ fn message(
     match (inner.shape, value) {
         (Shape::Struct, Value::Object(members)) => fields(inner, &Lookup::new(members), out, depth),
         (Shape::Struct, Value::Null) => fields(inner, &Lookup::new(&Object::new()), out, depth),
+        (_, Value::Raw(_)) => Err(Error::TooDeep),
         (Shape::Struct, _) => Err(tree_error(field, "an object")),
         (Shape::Wrapper, value) => match inner.fields.first() {
             Some(items) => list(items, Some(value), out, depth),

@@ -34,7 +34,7 @@ pub fn read_manifest(text: &str) -> Result<BTreeMap<String, String>, ManifestErr
         Value::Null => Ok((key.into(), String::new())),
         Value::String(text) => Ok((key.into(), text.into_string())),
         Value::Bool(_) | Value::Number(_) => Ok((key.into(), value.to_string())),
-        Value::Array(_) | Value::Object(_) => Err(ManifestError::NotText(key)),
+        Value::Array(_) | Value::Object(_) | Value::Raw(_) => Err(ManifestError::NotText(key)),
     };
     map.into_iter().map(text).collect()
 }

@@ -198,3 +198,11 @@ fn only_temporary_failures_are_retried() {
     assert!(!over(CallError::Unavailable(Default::default())));
     assert!(!over(CallError::TryLater(Default::default())));
 }
+
+#[test]
+fn keys_that_are_not_utf8_are_skipped() {
+    let mut foreign = put("/a", 5, 5);
+    foreign.kv.as_mut().unwrap().key = b"/\xff".to_vec();
+    check(1, vec![events([put("/a", 4, 4), foreign.clone()])], "c:/a@4", 6);
+    check(1, vec![events([foreign]), events([put("/b", 6, 6)])], "c:/b@6", 7);
+}

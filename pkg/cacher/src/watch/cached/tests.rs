@@ -208,7 +208,7 @@ async fn unreadable_object_ends_concerned_watches() {
     let fixture = Fixture::new(Limits::default());
     let corrupt = |event: &str| event.starts_with("Corrupt") && event.contains("/r/pods/a/1");
     let mut watch = fixture.watch(WatchStart::After(10), false, 3600);
-    fixture.apply(put("/r/pods/a/1", 11, "broken"));
+    fixture.apply(put("/r/pods/a/1", 11, "unserved"));
     assert!(corrupt(&next(&mut watch).await));
     assert_eq!(next(&mut watch).await, "the end");
     let refused = fixture.cache.watch(Fixture::query(STATE, false, 3600)).err();
@@ -217,6 +217,18 @@ async fn unreadable_object_ends_concerned_watches() {
     assert_eq!(fixture.cache.stats().watches, 0);
     fixture.apply(put("/r/pods/a/1", 12, "n1 x"));
     assert_eq!(ready(&mut fixture.watch(STATE, false, 3600)), ["Added 1 12", "Added 2 4"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn malformed_object_counts_as_absent() {
+    let fixture = Fixture::new(Limits::default());
+    let mut watch = fixture.watch(WatchStart::After(10), false, 3600);
+    fixture.apply(put("/r/pods/a/1", 11, "broken"));
+    assert_eq!(next(&mut watch).await, "Deleted 1 11");
+    assert_eq!(ready(&mut fixture.watch(STATE, false, 3600)), ["Added 2 4"]);
+    fixture.apply(put("/r/pods/a/1", 12, "broken again"));
+    fixture.apply(put("/r/pods/a/1", 13, "n1 x"));
+    assert_eq!(next(&mut watch).await, "Added 1 13");
 }
 
 #[tokio::test(start_paused = true)]

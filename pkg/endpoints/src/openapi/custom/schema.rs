@@ -130,6 +130,7 @@ fn without_zero_values(schema: &mut Schema) {
         Value::Array(list) => !list.is_empty(),
         Value::Object(members) => !members.is_empty() || SCHEMAS.contains(&name.as_str()),
         Value::Number(_) => true,
+        Value::Raw(_) => false,
     });
 }
 

@@ -17,6 +17,7 @@ fn page(elements: &[Arc<Element>]) -> ListPage {
         continue_token: "more".to_owned(),
         remaining: Some(5),
         shard_selector: String::new(),
+        left_out: 0,
     }
 }
 

@@ -238,6 +238,7 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
         Value::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
         Value::Number(number) => write_number(number, out),
         Value::String(text) => write_quoted(text, Html::Escaped, out),
+        Value::Raw(text) => out.extend_from_slice(text.as_bytes()),
         Value::Array(items) => {
             out.push(b'[');
             for (index, item) in items.iter().enumerate() {

@@ -28,7 +28,7 @@ fn plain(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match value {
         Value::Null => f.write_str("<nil>"),
         Value::String(text) => f.write_str(text),
-        Value::Bool(_) | Value::Number(_) => Readable(value).fmt(f),
+        Value::Bool(_) | Value::Number(_) | Value::Raw(_) => Readable(value).fmt(f),
         Value::Array(items) => {
             f.write_str("[")?;
             for (at, item) in items.iter().enumerate() {
@@ -60,7 +60,7 @@ fn sharp(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match value {
         Value::Null => f.write_str("interface {}(nil)"),
         Value::String(text) => f.write_str(&quote(text)),
-        Value::Bool(_) | Value::Number(_) => Readable(value).fmt(f),
+        Value::Bool(_) | Value::Number(_) | Value::Raw(_) => Readable(value).fmt(f),
         Value::Array(items) => {
             f.write_str("[]interface {}{")?;
             for (at, item) in items.iter().enumerate() {

@@ -37,7 +37,7 @@ fn walk(value: &Value, ty: TypeRef, duplicates: Duplicates, errors: &mut Errors)
         }
         (Kind::List(list), Value::Array(items)) => walk_list(items, &list, duplicates, errors),
         (Kind::Map(map), Value::Object(members)) => walk_map(members, &map, duplicates, errors),
-        (_, Value::Null) => {}
+        (_, Value::Null | Value::Raw(_)) => {}
         (Kind::List(_), other) => errors.push(format!("expected list, got {}", Plain(other))),
         (Kind::Map(_), other) => errors.push(format!("expected map, got {}", Plain(other))),
     }
@@ -48,7 +48,7 @@ pub(super) const UNDECLARED: &str = "schema error: invalid atom: inlined";
 
 pub(super) fn mismatch(scalar: Scalar, value: &Value, side: &str) -> Option<super::Error> {
     let message = match (scalar, value) {
-        (_, Value::Null)
+        (_, Value::Null | Value::Raw(_))
         | (Scalar::Numeric | Scalar::Untyped, Value::Number(_))
         | (Scalar::String | Scalar::Untyped, Value::String(_))
         | (Scalar::Boolean | Scalar::Untyped, Value::Bool(_)) => return None,

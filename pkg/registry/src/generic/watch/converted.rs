@@ -91,12 +91,17 @@ impl Stream for ConvertedEvents {
 
 /// Converts events. One that cannot be converted ends the watch, and its batch is not sent. The client
 /// resumes from its last event.
+///
+/// Events of objects that are nested too deeply to be converted are left out, as in lists.
 async fn convert(
-    events: Vec<Result<Event, cacher::Error>>,
+    mut events: Vec<Result<Event, cacher::Error>>,
     how: Arc<(Conversion, Predicate, GroupResource)>,
 ) -> stream::Iter<std::vec::IntoIter<WatchEvent>> {
     let (conversion, selected, resource) = &*how;
     let selects = !selected.is_everything();
+    let is_possible = |element: &Arc<Element>| !conversion.is_impossible(element);
+    events
+        .retain(|event| event.as_ref().map_or(true, |event| event.element.as_ref().is_none_or(is_possible)));
     let mut elements = Vec::new();
     for event in events.iter().flatten() {
         elements.extend(event.element.clone());
@@ -126,7 +131,7 @@ async fn convert(
 
 /// Returns the previous object of an event, if selectors need it.
 fn previous_object(event: &Event, selects: bool) -> Option<&Arc<Element>> {
-    event.before().filter(|_| selects && event.kind == EventType::Modified)
+    event.before().filter(|before| !before.header().is_deep() && selects && event.kind == EventType::Modified)
 }
 
 /// Returns the event for the client, with the converted object `now` and its previous state `was`.
