@@ -336,6 +336,7 @@ impl Chain {
             authorization: authorization.as_deref(),
             headers: Some(headers),
             path: &context.info.path,
+            source: Some(peer.remote.ip()),
             now,
             notes: Some(&context.notes),
         };
