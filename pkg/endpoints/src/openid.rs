@@ -103,7 +103,9 @@ mod tests {
         check("GET", configuration, "application/yaml", Some(Err(406)));
         check("POST", configuration, "", Some(Err(405)));
         check("HEAD", keys, "", Some(Err(405)));
-        for path in ["/openid", "/openid/v2/jwks", "/.well-known", "/openid/v1/jwks//"] {
+        check("GET", "/openid/v1/jwks//", "", Some(Ok(("application/jwk-set+json", "keys"))));
+        check("GET", "/openid/v1/jwks/x", "", Some(Err(404)));
+        for path in ["/openid", "/openid/v2/jwks", "/.well-known", "/openid/v1/jwksx"] {
             check("GET", path, "", None);
         }
     }
