@@ -1,5 +1,5 @@
 # Targets for developers. Each one works on a clean clone.
-.PHONY: run build release dist profile layout test tests fuzz e2e hostile chaos rolling verify load everything bench bench-cluster microbench docs generate generate-check deps tools
+.PHONY: run build release dist profile layout test tests fuzz e2e hostile chaos rolling verify advisories load everything bench bench-cluster microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -80,6 +80,12 @@ verify: deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) xtask tidy
+	tools/advisories.py
+
+# Fails if a locked crate has an open RustSec advisory. Skipped, with a message, if the advisory database cannot be reached.
+# ADVISORY_DB: a clone of it.
+advisories:
+	tools/advisories.py
 
 # Benchmarks of this server, compared with upstream's if UPSTREAM is the path of its binary. BENCH: arguments for apibench.
 bench: deps release

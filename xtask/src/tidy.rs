@@ -11,6 +11,7 @@ mod exceptions;
 mod foreign;
 mod functions;
 mod gates;
+mod internal_errors;
 mod licenses;
 mod manifests;
 mod members;
@@ -42,7 +43,7 @@ struct Check {
     findings: fn(&Tree) -> Vec<String>,
 }
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     Check {
         name: "edges",
         rule: "Edges between crates are a table in xtask/src/tidy/edges.rs, after ARCHITECTURE.md",
@@ -132,12 +133,16 @@ const CHECKS: [Check; 17] = [
         name: "recursion",
         rule: "A recursive function over a tree has a bound; xtask/src/tidy/recursion.txt lists them",
         findings: |tree| {
-            let is_test =
-                |path: &str| path.contains("/tests") || path.contains("/testing") || path.contains("_tests");
-            let sources = matching(tree, |path| {
-                path.starts_with("pkg/") && path.contains("/src/") && path.ends_with(".rs") && !is_test(path)
-            });
-            recursion::findings(&recursion::recursive(&sources), include_str!("tidy/recursion.txt"))
+            let found = recursion::recursive(&product(tree));
+            recursion::findings(&found, include_str!("tidy/recursion.txt"))
+        },
+    },
+    Check {
+        name: "internal-errors",
+        rule: "A mapping of an error to status 500 has a reason; xtask/src/tidy/internal_errors.txt lists them",
+        findings: |tree| {
+            let found = internal_errors::mappings(&product(tree));
+            recursion::findings(&found, include_str!("tidy/internal_errors.txt"))
         },
     },
     Check {
@@ -146,6 +151,15 @@ const CHECKS: [Check; 17] = [
         findings: |tree| ratchet::findings(&rust(tree), include_str!("tidy/ratchet.txt")),
     },
 ];
+
+/// Returns the sources of the server's crates without tests.
+fn product(tree: &Tree) -> Vec<(String, String)> {
+    let is_test =
+        |path: &str| path.contains("/tests") || path.contains("/testing") || path.contains("_tests");
+    matching(tree, |path| {
+        path.starts_with("pkg/") && path.contains("/src/") && path.ends_with(".rs") && !is_test(path)
+    })
+}
 
 /// Runs all checks, or those with these names.
 ///

@@ -2,6 +2,7 @@
 //! `authentication/token/cache`).
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,9 +16,7 @@ use crate::Error;
 use crate::cache_metrics::TokenCacheMetrics;
 use crate::chain::{TokenAuthenticator, TokenUser};
 use crate::expiring_cache::{ExpiringCache, Key, key};
-
-/// Maximum number of concurrent authentications. Further tokens are rejected.
-const IN_FLIGHT_MAX: usize = 1024;
+use crate::fair_share::{FairShare, Slot};
 
 type Outcome = Result<Option<TokenUser>, Error>;
 
@@ -34,6 +33,7 @@ struct Inner {
     metrics: Arc<TokenCacheMetrics>,
     cache: ExpiringCache<Option<TokenUser>>,
     in_flight: Mutex<InFlightCalls>,
+    calls: FairShare,
 }
 
 /// In-flight calls by token and requested audiences.
@@ -55,13 +55,24 @@ impl CachedAuthenticator {
             metrics,
             cache: ExpiringCache::default(),
             in_flight: Mutex::default(),
+            calls: FairShare::default(),
         }))
     }
 }
 
 #[async_trait]
 impl TokenAuthenticator for CachedAuthenticator {
-    async fn authenticate(&self, token: &str, audiences: &[String], _: &Notes) -> Outcome {
+    async fn authenticate(&self, token: &str, audiences: &[String], notes: &Notes) -> Outcome {
+        self.authenticate_from(None, token, audiences, notes).await
+    }
+
+    async fn authenticate_from(
+        &self,
+        source: Option<IpAddr>,
+        token: &str,
+        audiences: &[String],
+        _: &Notes,
+    ) -> Outcome {
         let key = key(token, audiences.iter().map(String::as_str));
         let began = Instant::now();
         if let Some(outcome) = self.0.cache.get(&key) {
@@ -69,21 +80,23 @@ impl TokenAuthenticator for CachedAuthenticator {
             return Ok(outcome);
         }
         let _missing = self.0.metrics.miss(began);
+        let under_way = self.0.in_flight().get(&key).cloned();
+        if let Some(flight) = under_way {
+            return flight.await;
+        }
+        let slot = self.0.calls.acquire(source).await;
+        let slot = slot.map_err(|busy| Error::unavailable(busy.to_string()))?;
+        // Another request with this token may have finished during the wait.
+        if let Some(outcome) = self.0.cache.get(&key) {
+            return Ok(outcome);
+        }
         let flight = {
             let mut flights = self.0.in_flight();
-            let under_way = flights.get(&key).cloned();
-            match under_way {
-                Some(flight) => flight,
-                None if flights.len() >= IN_FLIGHT_MAX => {
-                    return Err(Error::unavailable("too many tokens are being looked at".to_owned()));
-                }
-                None => {
-                    let flight =
-                        Arc::clone(&self.0).spawn_authentication(key, token.to_owned(), audiences.to_vec());
-                    flights.insert(key, flight.clone());
-                    flight
-                }
-            }
+            let start = || {
+                let call = Arc::clone(&self.0);
+                call.spawn_authentication(key, token.to_owned(), audiences.to_vec(), slot)
+            };
+            flights.entry(key).or_insert_with(start).clone()
         };
         flight.await
     }
@@ -100,10 +113,12 @@ impl Inner {
         key: Key,
         token: String,
         audiences: Vec<String>,
+        slot: Slot,
     ) -> Shared<BoxFuture<'static, Outcome>> {
         let landing = RemoveOnDrop { inner: Arc::clone(&self), key };
         let asking = tokio::spawn(async move {
             let _landing = landing;
+            let _slot = slot;
             let judging = self.metrics.begin_authentication();
             let outcome = self.authenticator.authenticate(&token, &audiences, &Notes::default()).await;
             judging.finish(outcome.is_ok());
@@ -142,7 +157,8 @@ mod tests {
 
     use super::*;
 
-    /// Authenticator that waits for permits and counts calls. Accepts `good` and fails for `bad`.
+    /// Authenticator that waits for permits and counts calls. Accepts `good`, fails for `bad`, and never returns
+    /// for `endless-…`.
     #[derive(Default)]
     struct Slow {
         asked: AtomicUsize,
@@ -157,6 +173,7 @@ mod tests {
                 may.acquire().await.unwrap().forget();
             }
             match token {
+                endless if endless.starts_with("endless") => std::future::pending().await,
                 "bad" => Err(Error::credential("bad".to_owned())),
                 "good" => Ok(Some(TokenUser { user: UserInfo::default(), audiences: Vec::new() })),
                 _ => Ok(None),
@@ -203,6 +220,27 @@ mod tests {
             cached.authenticate("good", &audiences, &Notes::default()).await.unwrap();
         }
         assert_eq!(slow.asked.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn unknown_tokens_lock_no_other_client_out() {
+        let slow = Arc::new(Slow::default());
+        let cached = CachedAuthenticator::new(slow.clone(), SECOND, SECOND, Arc::default());
+        let from = async |address: [u8; 4], token: String| {
+            let source = Some(IpAddr::from(address));
+            let outcome = cached.authenticate_from(source, &token, &[], &Notes::default()).await;
+            outcome.map(|found| found.is_some())
+        };
+        let flood = (0..2_000).map(|n| from([192, 0, 2, 1], format!("endless-{n}")));
+        let user = async {
+            tokio::time::sleep(SECOND).await;
+            from([192, 0, 2, 2], "good".to_owned()).await
+        };
+        tokio::select! {
+            _ = futures::future::join_all(flood) => panic!("the calls of the flood end"),
+            outcome = user => assert_eq!(outcome, Ok(true)),
+        }
+        assert!(slow.asked.load(Ordering::SeqCst) < 200);
     }
 
     #[tokio::test]

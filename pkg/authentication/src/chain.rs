@@ -1,5 +1,6 @@
 //! The order of credentials and the meaning of their failures.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use apimachinery::request_notes::Notes;
@@ -31,6 +32,21 @@ pub trait TokenAuthenticator: Send + Sync + 'static {
         audiences: &[String],
         notes: &Notes,
     ) -> Result<Option<TokenUser>, Error>;
+
+    /// Like [`authenticate`](Self::authenticate), for a client at this address. An authenticator with limited
+    /// capacity shares it among the addresses. `None` for a token review, which an authenticated user sends.
+    ///
+    /// # Errors
+    /// As [`authenticate`](Self::authenticate).
+    async fn authenticate_from(
+        &self,
+        _source: Option<IpAddr>,
+        token: &str,
+        audiences: &[String],
+        notes: &Notes,
+    ) -> Result<Option<TokenUser>, Error> {
+        self.authenticate(token, audiences, notes).await
+    }
 }
 
 /// Identity of an accepted token.
@@ -71,6 +87,8 @@ pub struct Credentials<'a> {
     pub headers: Option<&'a HeaderMap>,
     /// The path of the request. Anonymous access may depend on it.
     pub path: &'a str,
+    /// The address of the connection's other end.
+    pub source: Option<IpAddr>,
     /// Current time in seconds since 1970. A certificate that has expired since the handshake is rejected.
     pub now: i64,
     /// Receiver of warnings and audit annotations about the credentials.
@@ -159,7 +177,7 @@ impl Authenticator {
         }
         let bearer = credentials.authorization.and_then(bearer_token);
         for token in bearer.into_iter().chain(websocket.as_deref()) {
-            match self.token_user(token, &self.api_audiences, notes).await {
+            match self.token_user(credentials.source, token, &self.api_audiences, notes).await {
                 Ok(found) => return Ok(Authenticated::new(found.user)),
                 Err(reasons) => refused = log_rejection(&aggregate(reasons)),
             }
@@ -206,7 +224,7 @@ impl Authenticator {
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
         match bearer_token(&format!("Bearer {token}")) {
             Some(token) => {
-                let found = self.token_user(token, audiences, notes).await;
+                let found = self.token_user(None, token, audiences, notes).await;
                 found.map(Some).map_err(|errors| Error::credential(aggregate(errors)))
             }
             None => Ok((self.anonymous == Anonymous::AllPaths)
@@ -216,6 +234,7 @@ impl Authenticator {
 
     async fn token_user(
         &self,
+        source: Option<IpAddr>,
         token: &str,
         audiences: &[String],
         notes: &Notes,
@@ -225,7 +244,7 @@ impl Authenticator {
             return Err(reasons);
         }
         for authenticator in &self.tokens {
-            match authenticator.authenticate(token, audiences, notes).await {
+            match authenticator.authenticate_from(source, token, audiences, notes).await {
                 Ok(Some(found)) => {
                     if let Some(found) = self.with_requested_audiences(found, audiences) {
                         return Ok(TokenUser { user: with_authenticated_group(found.user), ..found });

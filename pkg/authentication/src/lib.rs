@@ -15,6 +15,7 @@ mod chain;
 mod csv;
 mod error;
 mod expiring_cache;
+mod fair_share;
 pub mod oidc;
 mod proof;
 mod request_header;

@@ -46,9 +46,11 @@ fn answer(question: &Value) -> Value {
         return shown_result(evaluated(expression, text("object").unwrap_or_default()));
     }
     if let Some(pattern) = text("regex") {
-        let found =
-            Regex::compile(pattern).map(|regex| regex.find_all(text("in").unwrap_or_default(), -1).join("|"));
-        return shown_result(found);
+        let found = |regex: Regex| regex.all(text("in").unwrap_or_default()).join("|");
+        let engines = [Regex::compile(pattern).map(found), Regex::check(pattern).map(found)];
+        let [automaton, program] = engines;
+        assert_eq!(automaton, program, "{pattern}");
+        return shown_result(automaton);
     }
     if let Some(address) = text("ip") {
         return shown_result(ip::parse_ip(address).map(|address| address.to_string()));

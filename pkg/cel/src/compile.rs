@@ -41,7 +41,7 @@ pub fn unusable_pattern(checked: &Checked) -> Option<ParseError> {
         let Some(pattern) = checked.syntax.exprs(args).first() else { continue };
         if let (true, Kind::Literal(Literal::String(pattern))) =
             (checked.overloads(expr).iter().any(finds), checked.syntax.kind(*pattern))
-            && let Err(cause) = Regex::compile(checked.syntax.name(pattern))
+            && let Err(cause) = Regex::check(checked.syntax.name(pattern))
         {
             return Some(cause);
         }

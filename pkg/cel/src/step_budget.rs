@@ -24,6 +24,11 @@ impl Default for StepBudget {
 }
 
 impl StepBudget {
+    /// Returns a budget for callers whose own limits bound the work.
+    pub fn unlimited() -> Self {
+        Self { steps: Cell::new(u64::MAX), depth: Cell::new(0) }
+    }
+
     /// Consumes steps. Fails if the budget is exhausted.
     #[inline]
     pub fn spend(&self, steps: u64) -> Result<(), Abort> {

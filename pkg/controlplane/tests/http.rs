@@ -11,6 +11,8 @@ mod client;
 mod heavy;
 #[path = "http/hostile.rs"]
 mod hostile;
+#[path = "http/paths.rs"]
+mod paths;
 #[path = "http/reviews.rs"]
 mod reviews;
 #[path = "http/tokens.rs"]

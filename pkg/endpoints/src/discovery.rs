@@ -131,9 +131,12 @@ impl Discovery {
     }
 
     fn route(&self, request: &Parts) -> Option<DocumentResult> {
-        let path = request.uri.path().strip_prefix('/')?;
-        let path = path.strip_suffix('/').unwrap_or(path);
-        let mut segments = path.split('/');
+        let path = request.uri.path();
+        if path.starts_with("/apis//") {
+            return None;
+        }
+        // Upstream's router ignores final slashes.
+        let mut segments = path.strip_prefix('/')?.trim_end_matches('/').split('/');
         let first = segments.next()?;
         let second = segments.next();
         let third = segments.next();

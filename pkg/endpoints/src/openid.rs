@@ -10,6 +10,7 @@ use http::{Method, Response};
 
 use crate::api::Documents;
 use crate::discovery::{accept_header, accept_route};
+use crate::routing::path::is_under;
 
 /// Serves the current documents, each at its path.
 pub struct OpenId(OpenIdMetadata);
@@ -23,12 +24,13 @@ impl OpenId {
 impl Documents for OpenId {
     fn respond(&self, request: &Parts) -> Option<Result<Response<Bytes>, Status>> {
         let path = request.uri.path();
-        let path = path.strip_suffix('/').unwrap_or(path);
-        if ![OpenIdDocuments::CONFIGURATION_PATH, OpenIdDocuments::KEYS_PATH].contains(&path) {
-            return None;
+        let roots = [OpenIdDocuments::CONFIGURATION_PATH, OpenIdDocuments::KEYS_PATH];
+        let root = roots.into_iter().find(|root| is_under(path, root))?;
+        if path.trim_end_matches('/') != root {
+            return Some(Err(Status::unknown_path()));
         }
         let (documents, kept) = self.0.current();
-        let (media_type, body) = match path {
+        let (media_type, body) = match root {
             OpenIdDocuments::KEYS_PATH => ("application/jwk-set+json", &documents.keys),
             _ => ("application/json", &documents.configuration),
         };
@@ -101,7 +103,9 @@ mod tests {
         check("GET", configuration, "application/yaml", Some(Err(406)));
         check("POST", configuration, "", Some(Err(405)));
         check("HEAD", keys, "", Some(Err(405)));
-        for path in ["/openid", "/openid/v2/jwks", "/.well-known", "/openid/v1/jwks//"] {
+        check("GET", "/openid/v1/jwks//", "", Some(Ok(("application/jwk-set+json", "keys"))));
+        check("GET", "/openid/v1/jwks/x", "", Some(Err(404)));
+        for path in ["/openid", "/openid/v2/jwks", "/.well-known", "/openid/v1/jwksx"] {
             check("GET", path, "", None);
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod action;
 pub mod dispatch;
+pub mod path;
 pub(crate) mod proxied;
 pub(crate) mod route;
 pub(crate) mod router;

@@ -31,6 +31,7 @@ use authorization::{Authorizer, authorize};
 use component_base::trace::Span;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::routing::dispatch::{Body, Dispatch, InitializedFlag, Request, Response};
+use endpoints::routing::path::is_of_api;
 
 use crate::chain::audit::RecordedRequest;
 use crate::chain::impersonation::Impersonation;
@@ -43,7 +44,7 @@ use crate::limits::memory::Demand;
 use crate::metrics::Metrics;
 use crate::pages::Pages;
 use crate::pages::console::Requests;
-use crate::pages::routes::{self, is_of_api, panicked};
+use crate::pages::routes::{self, panicked};
 use crate::pages::snapshots;
 use crate::respond;
 use context::{AUDIT_ID, ContextOutcome};
@@ -308,7 +309,7 @@ impl Chain {
         }
         steps.record_authorization(&authorized, &context.notes);
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
-        if info.is_resource || is_of_api(&info.path) {
+        if is_of_api(&info.path) {
             observer.record_dispatch(&parts);
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
             let memory = self.options.memory.reserve(demand).ok_or(Rejection::TooMany { retry_after: 1 })?;
@@ -335,6 +336,7 @@ impl Chain {
             authorization: authorization.as_deref(),
             headers: Some(headers),
             path: &context.info.path,
+            source: Some(peer.remote.ip()),
             now,
             notes: Some(&context.notes),
         };

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::any;
-use http::Uri;
 use http::request::Parts;
 use http_body_util::BodyExt;
 use tower_service::Service;
 
 use apimachinery::request_context::RequestContext;
 use endpoints::routing::dispatch::{Body, Response};
+use endpoints::routing::path::with_decoded_path;
 
 use crate::respond;
 
@@ -64,9 +64,11 @@ impl Pages {
 
     /// Handles a request; 404 for an unknown path. Paths match in their authorized form: decoded.
     pub(crate) async fn handle(&self, parts: Parts, body: Body, context: Arc<RequestContext>) -> Response {
-        let Some(path) = plain(&context.info.path) else { return respond::not_found() };
+        let Some(uri) = with_decoded_path(&parts.uri, &context.info.path) else {
+            return respond::not_found();
+        };
         let mut request = http::Request::from_parts(parts, body);
-        *request.uri_mut() = path;
+        *request.uri_mut() = uri;
         request.extensions_mut().insert(context);
         let mut router = self.router.clone();
         match router.call(request).await {
@@ -74,10 +76,4 @@ impl Pages {
             Err(never) => match never {},
         }
     }
-}
-
-/// Converts a path without characters that need escaping in a URI. No page has any other.
-fn plain(path: &str) -> Option<Uri> {
-    let stands_for_itself = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,=:@".contains(&byte);
-    path.bytes().all(stands_for_itself).then(|| path.parse().ok()).flatten()
 }

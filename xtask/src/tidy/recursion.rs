@@ -65,8 +65,10 @@ pub(crate) fn findings(found: &BTreeSet<String>, table: &str) -> Vec<String> {
     let listed: BTreeMap<&str, &str> =
         lines.map(|line| line.split_once(": ").unwrap_or((line, ""))).collect();
     let bounded = |group: &String| listed.get(group.as_str()).is_some_and(|bound| !bound.trim().is_empty());
-    let new =
-        found.iter().filter(|group| !bounded(group)).map(|group| format!("no bound is listed: {group}"));
+    let new = found
+        .iter()
+        .filter(|group| !bounded(group))
+        .map(|group| format!("not listed with a reason: {group}"));
     let gone = listed.keys().filter(|group| !found.contains(**group));
     new.chain(gone.map(|group| format!("listed, but not there: {group}"))).collect()
 }
@@ -200,8 +202,8 @@ mod tests {
     fn table_is_exact() {
         let found = BTreeSet::from(["f a b".to_owned()]);
         assert_eq!(findings(&found, "# Why.\nf a b: its depth\n"), Vec::<String>::new());
-        assert_eq!(findings(&found, "f a b: \n"), ["no bound is listed: f a b"]);
-        assert_eq!(findings(&found, ""), ["no bound is listed: f a b"]);
+        assert_eq!(findings(&found, "f a b: \n"), ["not listed with a reason: f a b"]);
+        assert_eq!(findings(&found, ""), ["not listed with a reason: f a b"]);
         assert_eq!(findings(&BTreeSet::new(), "f a: its depth"), ["listed, but not there: f a"]);
     }
 }

@@ -239,7 +239,7 @@ fn is_duration(text: &str) -> bool {
     };
     let Ok(regex) = Regex::compile(r"\d+\s*[A-Za-zµ]+") else { return false };
     let mut found = false;
-    for part in regex.find_all(text, -1) {
+    for part in regex.all(text) {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
         let (number, unit) = part.split_at(digits);
         if number.parse::<i64>().is_err() {

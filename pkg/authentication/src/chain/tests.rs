@@ -65,6 +65,7 @@ async fn check(
         authorization,
         headers: None,
         path: "",
+        source: None,
         now: 100,
         notes: None,
     };
@@ -173,6 +174,7 @@ async fn proxy_headers_take_precedence_over_its_certificate() {
                 authorization: None,
                 headers: Some(&headers),
                 path: "",
+                source: None,
                 now: 100,
                 notes: None,
             };

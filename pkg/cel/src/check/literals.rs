@@ -88,7 +88,7 @@ impl Checker<'_> {
             ("duration", Literal::Int(_)) => false,
             ("timestamp", Literal::String(text)) => parse_timestamp(self.syntax.name(text)).is_ok(),
             ("timestamp", Literal::Int(seconds)) => (MIN_SECONDS..=MAX_SECONDS).contains(&seconds),
-            ("matches", Literal::String(text)) => Regex::compile(self.syntax.name(text)).is_ok(),
+            ("matches", Literal::String(text)) => Regex::check(self.syntax.name(text)).is_ok(),
             _ => true,
         };
         if !valid {

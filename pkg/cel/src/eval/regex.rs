@@ -16,9 +16,9 @@ impl<'a> Context<'a, '_> {
         };
         self.search_work(text)?;
         match regex {
-            Some(regex) => Ok(Value::Bool(regex.is_match(text))),
-            None => match Regex::compile(pattern) {
-                Ok(regex) => Ok(Value::Bool(regex.is_match(text))),
+            Some(regex) => Ok(Value::Bool(regex.is_match_within(text, self.work)?)),
+            None => match Regex::compile_once(pattern, self.work)? {
+                Ok(regex) => Ok(Value::Bool(regex.is_match_within(text, self.work)?)),
                 Err(problem) => self.arena.error(problem),
             },
         }
@@ -26,11 +26,11 @@ impl<'a> Context<'a, '_> {
 
     pub(super) fn find(self, text: &'a str, pattern: &str, regex: Option<&Regex>) -> Outcome<'a> {
         self.search_work(text)?;
-        let find = |regex: &Regex| Value::String(regex.find(text));
+        let find = |regex: &Regex| Ok(Value::String(regex.find(text, self.work)?));
         match regex {
-            Some(regex) => Ok(find(regex)),
-            None => match Regex::compile(pattern) {
-                Ok(regex) => Ok(find(&regex)),
+            Some(regex) => find(regex),
+            None => match Regex::compile_once(pattern, self.work)? {
+                Ok(regex) => find(&regex),
                 Err(problem) => self.arena.error(format_args!("Illegal regex: {problem}")),
             },
         }
@@ -45,11 +45,12 @@ impl<'a> Context<'a, '_> {
     ) -> Outcome<'a> {
         self.search_work(text)?;
         let all = |regex: &Regex| {
-            self.new_list(regex.find_all(text, max).into_iter().map(|found| Ok(Value::String(found))))
+            let found = regex.find_all(text, max, self.work)?;
+            self.new_list(found.into_iter().map(|found| Ok(Value::String(found))))
         };
         match regex {
             Some(regex) => all(regex),
-            None => match Regex::compile(pattern) {
+            None => match Regex::compile_once(pattern, self.work)? {
                 Ok(regex) => all(&regex),
                 Err(problem) => self.arena.error(format_args!("Illegal regex: {problem}")),
             },

@@ -1,14 +1,25 @@
 //! Regular expressions in Go's syntax. Patterns are translated for the `regex` crate, which has the same
-//! match preference and linear run time. Invalid patterns are rejected with Go's error texts.
+//! match preference and linear run time. Patterns that are used once, and large ones, become programs instead.
+//! Invalid patterns are rejected with Go's error texts.
 
 mod character;
 mod class;
+mod program;
 mod translate;
 
-use super::error::ParseError;
+use std::ops::Range;
 
-/// Maximum size of a compiled pattern in bytes.
-const MAX_SIZE: usize = 10 << 20;
+use super::error::ParseError;
+use crate::arena::Abort;
+use crate::step_budget::StepBudget;
+use program::Program;
+
+/// Maximum size of an automaton in bytes. Larger patterns become programs.
+const AUTOMATON_MAX: usize = 1 << 20;
+/// Maximum nesting in the translation, where a flag directive is a group.
+const NESTING_MAX: u32 = 2_500;
+/// Threads of a search that are advanced by a character in one step.
+const THREADS_PER_STEP: u64 = 4;
 
 /// Checks the syntax of a pattern without compiling it.
 ///
@@ -24,36 +35,127 @@ fn parse_error(code: &str, part: &str) -> ParseError {
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
-pub struct Regex(regex::Regex);
+pub struct Regex(Matcher);
+
+/// Matching engine of a pattern.
+#[derive(Clone, Debug)]
+enum Matcher {
+    /// Fast searches. Its size grows with the UTF-8 encodings of all members of classes.
+    Automaton(regex::Regex),
+    /// Fast compilation.
+    Program(Program),
+}
 
 impl Regex {
-    /// Compiles a pattern. Errors are Go's: `` error parsing regexp: missing closing ]: `[a` ``.
+    /// Compiles a pattern for many searches. Errors are Go's: `` error parsing regexp: missing closing ]: `[a` ``.
     pub fn compile(pattern: &str) -> Result<Regex, ParseError> {
         let translated = translate::translate(pattern).map_err(|error| parse_error(error.0, error.1))?;
-        let built = regex::RegexBuilder::new(&translated).size_limit(MAX_SIZE).nest_limit(2_500).build();
-        built.map(Regex).map_err(|_| parse_error("expression too large", pattern))
+        let builder = &mut regex::RegexBuilder::new(&translated);
+        match builder.size_limit(AUTOMATON_MAX).nest_limit(NESTING_MAX).build() {
+            Ok(automaton) => Ok(Regex(Matcher::Automaton(automaton))),
+            Err(_) => Regex::program(pattern, &translated),
+        }
+    }
+
+    /// Compiles a pattern for one search, with the same errors. Consumes a step per instruction.
+    pub(crate) fn compile_once(
+        pattern: &str,
+        steps: &StepBudget,
+    ) -> Result<Result<Regex, ParseError>, Abort> {
+        steps.spend(pattern.len() as u64)?;
+        let compiled = Regex::check(pattern);
+        if let Ok(Regex(Matcher::Program(program))) = &compiled {
+            steps.spend(program.len() as u64)?;
+        }
+        Ok(compiled)
+    }
+
+    /// Compiles a pattern at the lowest cost, to find its errors.
+    pub fn check(pattern: &str) -> Result<Regex, ParseError> {
+        let translated = translate::translate(pattern).map_err(|error| parse_error(error.0, error.1))?;
+        Regex::program(pattern, &translated)
+    }
+
+    fn program(pattern: &str, translated: &str) -> Result<Regex, ParseError> {
+        let parsed = regex_syntax::ParserBuilder::new().nest_limit(NESTING_MAX).build().parse(translated);
+        let program = parsed.ok().and_then(|parsed| Program::compile(&parsed).ok());
+        program
+            .map(|program| Regex(Matcher::Program(program)))
+            .ok_or_else(|| parse_error("expression too large", pattern))
     }
 
     /// Returns true if the pattern matches anywhere in a text.
     pub fn is_match(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        match &self.0 {
+            Matcher::Automaton(automaton) => automaton.is_match(text),
+            Matcher::Program(_) => self.find_at(text, 0, &StepBudget::unlimited()).is_ok_and(|m| m.is_some()),
+        }
+    }
+
+    /// Like [`is_match`](Self::is_match), within a budget.
+    pub(crate) fn is_match_within(&self, text: &str, steps: &StepBudget) -> Result<bool, Abort> {
+        match &self.0 {
+            Matcher::Automaton(automaton) => Ok(automaton.is_match(text)),
+            Matcher::Program(_) => Ok(self.find_at(text, 0, steps)?.is_some()),
+        }
     }
 
     /// Returns the first match; empty if there is none.
-    pub fn find<'t>(&self, text: &'t str) -> &'t str {
-        self.0.find(text).map_or("", |found| found.as_str())
+    pub(crate) fn find<'t>(&self, text: &'t str, steps: &StepBudget) -> Result<&'t str, Abort> {
+        Ok(self.find_at(text, 0, steps)?.and_then(|range| text.get(range)).unwrap_or_default())
     }
 
-    /// Returns at most `limit` non-overlapping matches; all if it is negative.
-    pub fn find_all<'t>(&self, text: &'t str, limit: i64) -> Vec<&'t str> {
+    /// Returns at most `limit` non-overlapping matches; all if it is negative. An empty match must not follow
+    /// another match directly.
+    pub(crate) fn find_all<'t>(
+        &self,
+        text: &'t str,
+        limit: i64,
+        steps: &StepBudget,
+    ) -> Result<Vec<&'t str>, Abort> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        self.0.find_iter(text).take(limit).map(|found| found.as_str()).collect()
+        let mut found = Vec::new();
+        let mut last_end = None;
+        let mut from = 0;
+        while found.len() < limit
+            && let Some(range) = self.find_at(text, from, steps)?
+        {
+            from = range.end;
+            if range.is_empty() && last_end == Some(range.end) {
+                let Some(next) = text.get(from..).and_then(|rest| rest.chars().next()) else { break };
+                from += next.len_utf8();
+                continue;
+            }
+            last_end = Some(range.end);
+            found.extend(text.get(range));
+        }
+        Ok(found)
+    }
+
+    /// Returns all non-overlapping matches.
+    pub fn all<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        self.find_all(text, -1, &StepBudget::unlimited()).unwrap_or_default()
+    }
+
+    /// Returns the first match at or after the byte offset `from`.
+    fn find_at(&self, text: &str, from: usize, steps: &StepBudget) -> Result<Option<Range<usize>>, Abort> {
+        match &self.0 {
+            Matcher::Automaton(automaton) => Ok(automaton.find_at(text, from).map(|found| found.range())),
+            Matcher::Program(program) => {
+                program.find_at(text, from, |threads| steps.spend(threads.div_ceil(THREADS_PER_STEP)))
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Compiles a pattern for each engine.
+    fn both(pattern: &str) -> [Result<Regex, ParseError>; 2] {
+        [Regex::compile(pattern), Regex::check(pattern)]
+    }
 
     #[test]
     fn patterns_match_as_in_go() {
@@ -79,7 +181,9 @@ mod tests {
             (r"^a(?i){2}B$", "aab", true),
         ];
         for (pattern, text, matches) in cases {
-            assert_eq!(Regex::compile(pattern).unwrap().is_match(text), matches, "{pattern}");
+            for regex in both(pattern) {
+                assert_eq!(regex.unwrap().is_match(text), matches, "{pattern}");
+            }
         }
     }
 
@@ -128,23 +232,79 @@ mod tests {
             (r"\p{x}", r"invalid character class range: `\p{x}`"),
         ];
         for (pattern, message) in cases {
-            assert_eq!(
-                Regex::compile(pattern).map(drop),
-                Err(ParseError::new(format!("error parsing regexp: {message}"))),
-                "{pattern}"
-            );
+            for regex in both(pattern) {
+                let expected = Err(ParseError::new(format!("error parsing regexp: {message}")));
+                assert_eq!(regex.map(drop), expected, "{pattern}");
+            }
         }
     }
 
     #[test]
     fn occurrences_do_not_overlap() {
-        let regex = Regex::compile("ab*").unwrap();
-        assert_eq!(regex.find_all("abab a", -1), ["ab", "ab", "a"]);
-        assert_eq!(regex.find_all("abab a", 1), ["ab"]);
-        assert_eq!(regex.find_all("abab a", 0), Vec::<&str>::new());
-        assert_eq!(regex.find("xabb"), "abb");
-        assert_eq!(regex.find("x"), "");
-        assert_eq!(Regex::compile("(?U)b+b+?").unwrap().find("bbbb"), "bbbb");
+        let cases: [(&str, &str, i64, &[&str]); 12] = [
+            ("ab*", "abab a", -1, &["ab", "ab", "a"]),
+            ("ab*", "abab a", 1, &["ab"]),
+            ("ab*", "abab a", 0, &[]),
+            ("ab*", "x", -1, &[]),
+            ("(?U)b+b+?", "bbbb", -1, &["bbbb"]),
+            ("b*", "abba", -1, &["", "bb", ""]),
+            ("b*?", "bé", -1, &["", "", ""]),
+            ("a|ab|abc", "abcab", -1, &["a", "a"]),
+            ("(|a)*", "aa", -1, &["", "", ""]),
+            ("(|a)+", "aa", -1, &["", "", ""]),
+            ("a{2,3}?|a", "aaaaa", -1, &["aa", "aa", "a"]),
+            (r"\b", "ab c", -1, &["", "", "", ""]),
+        ];
+        for (pattern, text, limit, expected) in cases {
+            for regex in both(pattern) {
+                let found = regex.unwrap().find_all(text, limit, &StepBudget::unlimited()).unwrap();
+                assert_eq!(found, expected, "{pattern}");
+            }
+        }
+    }
+
+    #[test]
+    fn engines_agree() {
+        const ELEMENTS: [&str; 12] =
+            ["a", "b", ".", "[^a]", r"\pL", "(a|ab)", "(|b)", "^", "$", r"\b", "(?i)A", "(b|a*)"];
+        const OPERATORS: [&str; 8] = ["", "*", "+", "?", "*?", "{2}", "{1,3}", "{2,}?"];
+        let repeated = |element: &str| OPERATORS.map(|operator| format!("{element}{operator}"));
+        let parts: Vec<String> = ELEMENTS.into_iter().flat_map(repeated).collect();
+        let steps = StepBudget::unlimited();
+        for (at, first) in parts.iter().enumerate() {
+            for second in parts.iter().skip(at % 23).step_by(23) {
+                for pattern in [format!("{first}{second}"), format!("({first}|{second})+b")] {
+                    let [automaton, program] = both(&pattern).map(Result::unwrap);
+                    for text in ["", "ab", "aabb ba", "bébab\nA"] {
+                        let found = program.find_all(text, -1, &steps);
+                        assert_eq!(automaton.find_all(text, -1, &steps), found, "{pattern} {text:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn repeated_classes_stay_small() {
+        for pattern in [r"(\pL\pN\pS){200}", r"(\PL\PN){500}", &r"\pL\pN\pS".repeat(1_000)] {
+            let Ok(Regex(Matcher::Program(program))) = Regex::check(pattern) else { panic!("{pattern}") };
+            assert!(program.len() <= 3_001, "{}", program.len());
+            assert!(Regex::compile(pattern).is_ok(), "{pattern}");
+        }
+        let large = format!("({}){{1000}}", "a".repeat(3_000));
+        assert_eq!(Regex::check(&large).map(drop), Err(parse_error("expression too large", &large)));
+        let empty = format!("(a{}){{1000}}", "()".repeat(3_000));
+        assert_eq!(Regex::check(&empty).map(drop), Err(parse_error("expression too large", &empty)));
+    }
+
+    #[test]
+    fn search_steps_are_limited() {
+        let pattern = "(a?){1000}b";
+        let text = "a".repeat(200_000);
+        let steps = StepBudget::default();
+        let regex = Regex::compile_once(pattern, &steps).unwrap().unwrap();
+        assert_eq!(regex.is_match_within(&text, &steps), Err(Abort::CostLimit));
+        assert_eq!(regex.is_match_within("ab", &StepBudget::default()), Ok(true));
     }
 
     #[test]

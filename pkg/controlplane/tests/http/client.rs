@@ -8,6 +8,7 @@ use controlplane::test_cluster::TestServer;
 use endpoints::cpu_pool::CpuPool;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use jsontree::Value;
 use rustls_pki_types::pem::PemObject;
@@ -61,14 +62,8 @@ impl Client {
         self.server.cpu_pool()
     }
 
-    /// Sends a request on its own connection, as administrator unless it has other credentials.
-    pub(crate) async fn open(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: impl Into<Bytes>,
-    ) -> http::Response<Incoming> {
+    /// Opens an HTTP/1.1 connection.
+    pub(crate) async fn connect(&self) -> SendRequest<Full<Bytes>> {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(self.server.ca_certificates().as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
@@ -83,9 +78,31 @@ impl Client {
         let stream = TcpStream::connect(url.strip_prefix("https://").unwrap()).await.unwrap();
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let stream = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
+        sender
+    }
+
+    /// Sends a request on its own connection, as administrator unless it has other credentials.
+    pub(crate) async fn open(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> http::Response<Incoming> {
+        self.open_on(&mut self.connect().await, method, path, headers, body).await
+    }
+
+    /// Sends a request on a connection that has no active request.
+    async fn open_on(
+        &self,
+        sender: &mut SendRequest<Full<Bytes>>,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> http::Response<Incoming> {
         let mut request = http::Request::builder().method(method).uri(path).header("host", "x");
         if !headers.iter().any(|(name, _)| *name == "authorization") {
             request = request.header("authorization", format!("Bearer {}", self.server.token()));
@@ -93,6 +110,7 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
+        sender.ready().await.unwrap();
         sender.send_request(request.body(Full::new(body.into())).unwrap()).await.unwrap()
     }
 
@@ -103,7 +121,19 @@ impl Client {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Answer {
-        let (parts, body) = self.open(method, path, headers, body).await.into_parts();
+        self.send_on(&mut self.connect().await, method, path, headers, body).await
+    }
+
+    /// Like [`send`](Self::send), on a connection that has no active request.
+    pub(crate) async fn send_on(
+        &self,
+        sender: &mut SendRequest<Full<Bytes>>,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let (parts, body) = self.open_on(sender, method, path, headers, body).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Answer { code: parts.status.as_u16(), headers: parts.headers, body }
     }

@@ -9,6 +9,7 @@ use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 
 pub(crate) use super::action::Action;
+use super::path::is_under;
 use super::proxied::find_proxied;
 
 #[derive(Debug, Clone)]
@@ -40,9 +41,7 @@ pub(crate) fn depends_on_definitions(catalog: &Catalog, info: &RequestInfo) -> b
             && catalog.find(&info.group, &info.version, &info.resource, "").is_none()
             && find_proxied(catalog, &info.path).is_none();
     }
-    ["/apis", "/openapi"]
-        .into_iter()
-        .any(|root| info.path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    ["/apis", "/openapi"].into_iter().any(|root| is_under(&info.path, root))
 }
 
 /// Finds the route of a resource request.
@@ -80,7 +79,7 @@ pub(crate) fn route(
     let main = main.row.row();
     let depth = info.parts.len();
     let named = depth >= 2;
-    let misplaced = if main.namespaced { named && info.namespace.is_empty() } else { info.namespaced_path };
+    let misplaced = if main.namespaced { named && !info.namespaced_path } else { info.namespaced_path };
     let subpath = endpoint.connect.is_some_and(|c| c.subpath);
     if misplaced || (depth > 3 && !subpath) {
         return Err(Status::unknown_path().into());
@@ -93,7 +92,21 @@ pub(crate) fn route(
         return Err(Status::unknown_path().into());
     }
     let action = action(method, info, endpoint, named).ok_or_else(Status::method_not_allowed)?;
+    check_name(info)?;
+    if info.namespaced_path && info.namespace.is_empty() && !matches!(action, Action::List | Action::Watch) {
+        // Upstream's `NamespaceKeyFunc`.
+        return Err(Status::bad_request("Namespace parameter required.").into());
+    }
     Ok(route(action))
+}
+
+/// Rejects an empty name segment (upstream's `ContextBasedNaming.Name`), even if a field selector names the
+/// object.
+fn check_name(info: &RequestInfo) -> Result<(), RouteError> {
+    match info.parts.get(1).map(String::as_str) {
+        Some("") => Err(Status::bad_request("name must be provided").into()),
+        _ => Ok(()),
+    }
 }
 
 /// Finds the route to a custom resource. Upstream's handler of custom resources checks resources and verbs,
@@ -102,7 +115,8 @@ fn custom(version: &Version, method: &http::Method, info: &RequestInfo) -> Resul
     let main = version.find(&info.resource, "").ok_or(RouteError::UnknownGroup)?;
     let namespaced = main.row.row().namespaced;
     let across_namespaces = matches!(&*info.verb, "list" | "watch");
-    if namespaced != info.namespaced_path && !(namespaced && across_namespaces) {
+    let in_namespace = !info.namespace.is_empty();
+    if namespaced != in_namespace && !(namespaced && across_namespaces) {
         return Err(RouteError::UnknownGroup);
     }
     let resource = GroupResource::new(&*info.group, &*info.resource);
@@ -124,6 +138,7 @@ fn custom(version: &Version, method: &http::Method, info: &RequestInfo) -> Resul
     if !endpoint.row.row().serves(&info.verb) || *method == http::Method::OPTIONS {
         return Err(Status::method_not_supported(&resource, &info.verb).into());
     }
+    check_name(info)?;
     Ok(Route { endpoint: Arc::clone(endpoint), resource: Arc::clone(main), action })
 }
 
@@ -132,7 +147,7 @@ fn action(method: &http::Method, info: &RequestInfo, endpoint: &Resource, named:
         let connects = named && !info.watch_segment && connect.methods.contains(&method.as_str());
         return connects.then_some(Action::Connect);
     }
-    let everywhere = endpoint.namespaced && info.namespace.is_empty();
+    let everywhere = endpoint.namespaced && !info.namespaced_path;
     let (action, verb) = match (method.as_str(), named) {
         ("GET", _) if info.watch_segment => (Action::Watch, "watch"),
         (_, _) if info.watch_segment => return None,

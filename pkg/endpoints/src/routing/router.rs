@@ -18,6 +18,7 @@ use hyper::upgrade::OnUpgrade;
 use registry::Target;
 
 use super::dispatch::{Dispatch, Extent, Request, Response};
+use super::path::{is_under, with_decoded_path};
 use super::route::{Action, Route, RouteError, route};
 use super::served::Generation;
 use crate::aggregated::{self, ForwardedRequest};
@@ -55,7 +56,7 @@ impl Dispatch for Api {
             };
         }
         if !info.is_resource {
-            return self.document(generation, parts, authorized.user()).await;
+            return self.document(generation, parts, info, authorized.user()).await;
         }
         let route = match route(&generation.catalog, &parts.method, info) {
             Ok(route) => route,
@@ -166,10 +167,15 @@ impl Api {
     async fn document(
         &self,
         generation: Arc<Generation>,
-        parts: http::request::Parts,
+        mut parts: http::request::Parts,
+        info: &RequestInfo,
         user: &UserInfo,
     ) -> Response {
-        if parts.uri.path().starts_with("/openapi/") {
+        let Some(uri) = with_decoded_path(&parts.uri, &info.path) else {
+            return document_response(None, &parts.headers);
+        };
+        parts.uri = uri;
+        if is_under(parts.uri.path(), "/openapi") {
             // These documents are large and rendered for every request.
             let headers = parts.headers.clone();
             let described = self.cpu_pool.run(&user.name, async move { generation.document(&parts) }).await;

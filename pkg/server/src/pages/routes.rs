@@ -24,17 +24,6 @@ use crate::pages::snapshots;
 use crate::pages::zpages::{self, Statusz};
 use crate::{process, respond};
 
-/// Paths and path prefixes of the API.
-const API_ROOTS: [&str; 6] =
-    ["/api", "/apis", "/openapi", "/version", "/openid/v1/jwks", "/.well-known/openid-configuration"];
-
-/// True if the API handles a path that names no resource.
-pub(crate) fn is_of_api(path: &str) -> bool {
-    let under =
-        |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    API_ROOTS.into_iter().any(under)
-}
-
 /// Prometheus text format, as upstream's library spells it.
 const METRICS_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");

@@ -85,7 +85,7 @@ fn unicode<'a>(text: &'a str, negative: bool, rest: &'a str) -> Result<(String, 
     let candidates = ["gc", "sc"].map(|property| format!("\\{sign}{{{property}={name}}}"));
     let special = matches!(name.to_ascii_lowercase().as_str(), "any" | "ascii" | "assigned");
     let special = special.then(|| format!("\\{sign}{{{name}}}"));
-    let known = candidates.into_iter().chain(special).find(|class| regex::Regex::new(class).is_ok());
+    let known = candidates.into_iter().chain(special).find(|class| regex_syntax::parse(class).is_ok());
     known.map(|class| (class, after)).ok_or((INVALID_RANGE, shown))
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ::audit::{AuditMetrics, Event, Policy, Sink};
 use authorization::Mode;
 use component_base::metrics::MetricsRegistry;
+use component_base::weakened::WeakenedDecisions;
 use http_body_util::BodyExt;
 use tikv_jemalloc_ctl::thread::{allocatedp, deallocatedp};
 
@@ -49,7 +50,7 @@ async fn retained(head: &Head) -> i64 {
     let script = Arc::new(Script::default());
     let (policy, _) =
         Policy::parse(b"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n").unwrap();
-    let metrics = Arc::new(AuditMetrics::new(&MetricsRegistry::default()));
+    let metrics = Arc::new(AuditMetrics::new(&MetricsRegistry::default(), &WeakenedDecisions::default()));
     let chain = audited_chain(&script, &[Mode::AlwaysAllow], Auditor::new(policy, Arc::new(NoSink), metrics));
     let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http2, None);
     let before = allocated();
