@@ -147,7 +147,7 @@ mod tests {
             Element::with_header(&format!("/registry/pods/{name}"), Bytes::from_static(b"{}"), 1, header)
         };
         cache.fill(pods.iter().map(element).collect(), 1, Vec::new(), Instant::now());
-        Resource::new(config, Some(cache), true, None)
+        Resource::new(config, Some(cache), true, None, Default::default())
     }
 
     #[tokio::test]

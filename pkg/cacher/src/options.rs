@@ -1,9 +1,11 @@
 //! Options of the cache.
 
+use component_base::weakened::WeakenedDecisions;
+
 use crate::core::Limits;
 
 /// Options of a [`crate::Delegator`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// True if caching is enabled (`--watch-cache`). Each [`crate::ResourceConfig`] selects if its resource
     /// is cached.
@@ -22,6 +24,8 @@ pub struct Options {
     /// Maximum number of changes of one resource that are held back while it is filled. If more arrive, the
     /// resource is listed again.
     pub buffered_changes_max: usize,
+    /// Receiver of unreadable elements.
+    pub weakened: WeakenedDecisions,
 }
 
 impl Default for Options {
@@ -34,6 +38,7 @@ impl Default for Options {
             fill_on_demand: false,
             concurrent_lists_max: 4,
             buffered_changes_max: 100_000,
+            weakened: WeakenedDecisions::default(),
         }
     }
 }

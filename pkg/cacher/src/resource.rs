@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use storage::KeyValue;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -14,9 +15,6 @@ use crate::cache::Cache;
 use crate::extent::NEVER_COUNTED;
 use crate::metrics::ResourceMetrics;
 use crate::{Damage, Element, HeaderBuilder, Ingest, IngestError};
-
-/// Number of unreadable values of a resource up to which each one is logged.
-const LOGGED_MAX: u64 = 100;
 
 #[derive(Clone)]
 pub struct ResourceConfig {
@@ -61,6 +59,7 @@ pub struct Resource {
     pub(crate) metrics: ResourceMetrics,
     /// Number of objects in the store, as last counted.
     pub(crate) stored_count: AtomicI64,
+    weakened: WeakenedDecisions,
 }
 
 /// Decodes values with another decoder and treats a panic as an unreadable value. A panic must not stop the
@@ -82,6 +81,7 @@ impl Resource {
         cache: Option<Arc<Cache>>,
         initial: bool,
         first_use: Option<Arc<Notify>>,
+        weakened: WeakenedDecisions,
     ) -> Self {
         config.ingest = Arc::new(PanicSafeIngest(config.ingest));
         let stage = match (&cache, &first_use) {
@@ -93,7 +93,7 @@ impl Resource {
         let stage_changed = Notify::new();
         let metrics = ResourceMetrics::default();
         let stored_count = AtomicI64::new(NEVER_COUNTED);
-        Resource { config, cache, initial, stage, first_use, stage_changed, metrics, stored_count }
+        Resource { config, cache, initial, stage, first_use, stage_changed, metrics, stored_count, weakened }
     }
 
     pub fn config(&self) -> &ResourceConfig {
@@ -193,18 +193,14 @@ impl Resource {
         element
     }
 
-    /// Counts and logs an element if its value is unreadable. Failed decryptions have their own metric.
+    /// Counts and reports an element if its value is unreadable. Failed decryptions have their own metric.
     pub(crate) fn report_unreadable(&self, element: &Element) {
         let Some((damage, cause)) = element.damage() else { return };
         if damage == Damage::Undecryptable {
             return;
         }
         self.metrics.decode_errors.increment();
-        let count = self.metrics.decode_errors.get();
-        if count <= LOGGED_MAX || count.is_power_of_two() {
-            let key = element.key();
-            tracing::error!(key, cause, count, ?damage, "a stored object cannot be decoded");
-        }
+        self.weakened.record(WeakenedKind::UnreadableElement, element.key(), &cause);
     }
 
     pub fn full_scope(&self) -> Scope {

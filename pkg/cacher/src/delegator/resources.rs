@@ -93,7 +93,7 @@ impl Inner {
             Arc::new(Cache::new(config, Instant::now()))
         });
         let asked = self.options.fill_on_demand.then(|| Arc::clone(&self.resources.changed));
-        Arc::new(Resource::new(config, cache, founding, asked))
+        Arc::new(Resource::new(config, cache, founding, asked, self.options.weakened.clone()))
     }
 }
 

@@ -250,7 +250,7 @@ mod tests {
         let group = String::new();
         let resource = prefix.clone();
         let config = ResourceConfig { prefix, group, resource, cached: false, index: None, ingest };
-        Arc::new(Resource::new(config, None, true, None))
+        Arc::new(Resource::new(config, None, true, None, Default::default()))
     }
 
     fn set(resources: &[&Arc<Resource>]) -> Set {

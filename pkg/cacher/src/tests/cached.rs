@@ -286,6 +286,17 @@ async fn malformed_value_is_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn malformed_value_is_recorded() {
+    let store = Recorded::with(&[("a", "yes"), ("b", "broken")]).await;
+    let options = Options::default();
+    let weakened = options.weakened.clone();
+    let driven = Driven::new(store, options);
+    driven.delegator.ready().await;
+    let names: Vec<String> = weakened.recent().into_iter().map(|decision| decision.name).collect();
+    assert_eq!(names, ["/r/p/b"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn sealed_values_are_read_from_storage() {
     let store = Recorded::with(&[("a", "yes"), ("b", "sealed")]).await;
     let driven = Driven::ready(store.clone()).await;

@@ -86,12 +86,13 @@ async fn simulate(seed: u64, bug: Option<Bug>, journal: &Arc<Journal>) -> Result
     let link = Arc::new(Link::new(storm, random.fork(), Arc::clone(journal), bug));
     let resources = KINDS.iter().filter(|kind| !kind.comes_and_goes).map(Kind::config).collect();
     let store: Arc<dyn Storage> = Arc::clone(&link) as _;
+    let limits = options.limits;
     let (delegator, driver) = Delegator::new(store, ROOT, resources, options);
     let world = Arc::new(World {
         delegator,
         link,
         journal: Arc::clone(journal),
-        limits: options.limits,
+        limits,
         bug,
         observed: AtomicI64::new(0),
         storm: AtomicBool::new(true),

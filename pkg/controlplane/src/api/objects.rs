@@ -57,8 +57,7 @@ pub(super) fn open(
         Some(template) => template.builtin.clone(),
         None => catalog(config)?,
     };
-    let budgets = budgets(process);
-    let (delegator, mut cache_driver) = cached(config, &catalog, Arc::clone(storage), budgets);
+    let (delegator, mut cache_driver) = cached(config, &catalog, Arc::clone(storage), process);
     if let Some(seed) = process.template.as_ref().and_then(|template| template.seed.clone()) {
         cache_driver = cache_driver.seeded(seed);
     }
@@ -111,8 +110,9 @@ fn cached(
     config: &Config,
     catalog: &Catalog,
     storage: Arc<dyn Storage>,
-    budgets: Budgets,
+    process: &ProcessContext,
 ) -> (Delegator, Driver) {
+    let budgets = budgets(process);
     let prefix = config.storage.prefix();
     let cache = &config.watch_cache;
     let rows = catalog.endpoints().map(|endpoint| endpoint.row.row());
@@ -130,6 +130,7 @@ fn cached(
         frames_bytes_max: budgets.frames,
         limits: Limits { bytes_max: budgets.superseded, ..Limits::default() },
         fill_on_demand: config.fills_caches_lazily(),
+        weakened: process.weakened.clone(),
         ..Options::default()
     };
     Delegator::new(storage, prefix, resources, options)

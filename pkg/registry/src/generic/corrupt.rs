@@ -30,7 +30,7 @@ impl Registry {
         failure: cacher::Error,
     ) -> Box<Status> {
         let resource = target.group_resource();
-        self.report_unreadable(&failure);
+        self.report_undecryptable(&failure);
         match failure {
             cacher::Error::Corrupt { key, message, damage, revision } if self.marks_corrupt() => {
                 let prefix = self.stored(storage).map(|stored| stored.resource.config().prefix.clone());
@@ -60,7 +60,7 @@ impl Registry {
         failure: cacher::Error,
     ) -> Box<Status> {
         let resource = target.group_resource();
-        self.report_unreadable(&failure);
+        self.report_undecryptable(&failure);
         if !matches!(failure, cacher::Error::Corrupt { .. }) || !self.marks_corrupt() {
             return error::read(&resource, "list", failure);
         }
@@ -110,9 +110,10 @@ impl Registry {
         Err(failed(storage::Error::Unavailable(format!("{key} changed on every attempt"))))
     }
 
-    /// Records and logs the failure of a read, if an unreadable object caused it.
-    fn report_unreadable(&self, failure: &cacher::Error) {
-        if let cacher::Error::Corrupt { key, message, .. } = failure {
+    /// Records the failure of a read, if an object that cannot be decrypted caused it. The cache records other
+    /// unreadable objects.
+    fn report_undecryptable(&self, failure: &cacher::Error) {
+        if let cacher::Error::Corrupt { key, message, damage: Damage::Undecryptable, .. } = failure {
             self.weakened.record(WeakenedKind::UnreadableElement, key, message);
         }
     }
