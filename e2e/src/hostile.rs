@@ -33,6 +33,8 @@ pub const STATUS_BYTES_MAX: u64 = 4 << 20;
 pub const ANSWER_FACTOR: u64 = 7;
 /// Additional bytes of such a response.
 pub const ANSWER_BASE: u64 = 1 << 20;
+/// Upstream answers this error of an apply request with 500, and clients recognize it.
+pub const TYPED_PATCH_ERROR: &str = "failed to create typed patch object";
 /// Address space limit of the process (`RLIMIT_AS`) in bytes.
 pub const PROCESS_BYTES_MAX: u64 = 2 << 30;
 

@@ -159,7 +159,7 @@ async fn server_survives_combined_load_without_data_loss() {
     assert!(server.is_running(), "the server has ended");
     let ready = timeout(PATIENCE, get(&client, "/readyz")).await.expect("it answers in time");
     assert!(matches!(ready, Some((200, _))), "{ready:?}");
-    assert_eq!((sent.panicked, patch_failures, call_failures), (0, 0, 0), "{sent}");
+    assert_eq!((sent.failed, patch_failures, call_failures), (0, 0, 0), "{sent}");
     assert!(sent.answered > 0 && patched > 0 && called > 0 && watched > 0 && !acknowledged.is_empty());
     assert_eq!(acknowledged.difference(&kept(&client).await).count(), 0);
     server.kill();

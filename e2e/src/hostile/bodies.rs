@@ -14,7 +14,9 @@ use super::cases::{ATTACKS, Case, FORMS, Form, known, places};
 use super::process::Process;
 use super::random::Random;
 use super::report::{Finding, Limits, Report, Violation};
-use super::{ANSWER_BASE, ANSWER_FACTOR, MEMORY_BASE, PROCESS_BYTES_MAX, STATUS_BYTES_MAX};
+use super::{
+    ANSWER_BASE, ANSWER_FACTOR, MEMORY_BASE, PROCESS_BYTES_MAX, STATUS_BYTES_MAX, TYPED_PATCH_ERROR,
+};
 use crate::Server;
 
 /// Flags that enable every form of every kind.
@@ -34,7 +36,7 @@ struct Cost {
     answer: u64,
     memory: u64,
     cpu_millis: u64,
-    panicked: bool,
+    is_internal: bool,
 }
 
 /// A server that is replaced when it dies or retains too much memory.
@@ -157,11 +159,13 @@ impl Target {
         if cost.cpu_millis > report.cpu_worst.0 {
             report.cpu_worst = (cost.cpu_millis, case.to_string());
         }
-        let Cost { body, code, answer, memory, cpu_millis, panicked } = cost;
-        if panicked || code == 500 || code == 504 {
-            return Err(
-                format!("answered with {code}{}", if panicked { " after a panic" } else { "" }).into()
-            );
+        let Cost { body, code, answer, memory, cpu_millis, is_internal } = cost;
+        if is_internal || code == 504 {
+            return Err(format!(
+                "answered with {code}{}",
+                if is_internal { " for an internal error" } else { "" }
+            )
+            .into());
         }
         if memory > body * limits.memory_factor + MEMORY_BASE {
             return Err(format!("{} MiB of memory for a body of {body} bytes", memory >> 20).into());
@@ -204,12 +208,12 @@ impl Target {
                 format!("no answer in {patience:?}, {} MiB, {cpu_millis} ms so far", memory >> 20).into()
             );
         };
-        let (code, answer, panicked) = answered.map_err(|error| format!("no answer: {error}"))?;
-        Ok(Cost { body: size, code, answer, memory, cpu_millis, panicked })
+        let (code, answer, is_internal) = answered.map_err(|error| format!("no answer: {error}"))?;
+        Ok(Cost { body: size, code, answer, memory, cpu_millis, is_internal })
     }
 }
 
-/// Returns the status code, the response length, and true if the response mentions a panic.
+/// Returns the status code, the response length, and true for an internal error.
 pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<(u16, u64, bool), Violation> {
     let path = collection(case);
     let query = "dryRun=All&fieldManager=hostile";
@@ -224,12 +228,13 @@ pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<
     let code = answer.status().as_u16();
     let mut body = answer.into_body();
     let mut bytes = 0;
-    let mut panicked = false;
+    let mut is_internal = false;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(Violation::of)?;
         let data = frame.data_ref().map_or(&[][..], |data| data);
-        panicked |= code == 500 && bytes == 0 && String::from_utf8_lossy(data).contains("apiserver to panic");
+        is_internal |=
+            code == 500 && bytes == 0 && !String::from_utf8_lossy(data).contains(TYPED_PATCH_ERROR);
         bytes += data.len() as u64;
     }
-    Ok((code, bytes, panicked))
+    Ok((code, bytes, is_internal))
 }

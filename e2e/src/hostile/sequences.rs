@@ -12,11 +12,11 @@ use http::Method;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::MEMORY_BASE;
 use super::bodies::start_bounded;
 use super::random::Random;
 use super::report::{Limits, Report, Violation};
 use super::target::{Answer, Api, Target};
+use super::{MEMORY_BASE, TYPED_PATCH_ERROR};
 
 /// Maximum number of operations in a patch that upstream accepts.
 const OPERATIONS_MAX: usize = 10_000;
@@ -29,8 +29,6 @@ const OBJECT_BYTES: u64 = 3 << 20;
 /// Pointers that the model of the document does not contain.
 const BAD_POINTERS: [&str; 7] = ["", "/", "/spec/-", "/spec/~2", "/spec/x/01", "/metadata/name", "spec"];
 
-/// Upstream answers this error of an apply request with 500, and clients recognize it.
-const TYPED_PATCH_ERROR: &str = "failed to create typed patch object";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -19,16 +19,19 @@ const FIRST_MAX: Duration = Duration::from_secs(60);
 pub struct SendCounts {
     /// Bodies with a response.
     pub answered: usize,
-    /// Bodies whose response mentions a panic.
-    pub panicked: usize,
+    /// Bodies with an internal error as response.
+    pub failed: usize,
     /// Bodies for which the connection was closed.
     pub closed: usize,
 }
 
 impl fmt::Display for SendCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SendCounts { answered, panicked, closed } = self;
-        write!(f, "{answered} bodies answered, {panicked} of them after a panic, {closed} not answered")
+        let SendCounts { answered, failed, closed } = self;
+        write!(
+            f,
+            "{answered} bodies answered, {failed} of them with an internal error, {closed} not answered"
+        )
     }
 }
 
@@ -59,9 +62,9 @@ pub async fn storm(
                 let limit = if sent.answered == 0 { until + FIRST_MAX } else { until };
                 match timeout_at(limit, send(&client, &case, body)).await {
                     Err(_) => break,
-                    Ok(Ok((_, _, panicked))) => {
+                    Ok(Ok((_, _, failed))) => {
                         sent.answered += 1;
-                        sent.panicked += usize::from(panicked);
+                        sent.failed += usize::from(failed);
                     }
                     Ok(Err(_)) => sent.closed += 1,
                 }
@@ -71,7 +74,7 @@ pub async fn storm(
     }
     tasks.join_all().await.into_iter().fold(SendCounts::default(), |all, one| SendCounts {
         answered: all.answered + one.answered,
-        panicked: all.panicked + one.panicked,
+        failed: all.failed + one.failed,
         closed: all.closed + one.closed,
     })
 }

@@ -10,7 +10,7 @@ mod duration;
 mod parse;
 
 pub use duration::{DurationError, format_duration, parse_duration};
-pub use parse::{TimeParseError, is_shown, parse_micro_time, parse_time};
+pub use parse::{TimeParseError, is_shown, parse_micro_time, parse_shown, parse_time};
 
 use civil::Civil;
 use jsontree::{Text, Value};

@@ -21,7 +21,9 @@ use jsontree::Value;
 use schema::object::Object;
 use tokio::time::Instant;
 
-use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, UpdateOutcome, UpdateRequest, WatchEvents};
+use crate::generic::{
+    AdmitAll, CreateRequest, DeleteRequest, ListPage, UpdateOutcome, UpdateRequest, WatchEvents,
+};
 use crate::{Registry, Result, StoredRef, Target, codec, meta};
 
 pub use reconcile::{DesiredState, ReconcileOutcome, Reconciled};
@@ -191,9 +193,26 @@ impl Client {
     /// # Errors
     /// As [`Registry::list`].
     pub async fn list(&self, namespace: &str, read: ReadFreshness) -> Result<Vec<Object>> {
+        let page = self.page(namespace, read).await?;
+        self.decoded_items(&page)
+    }
+
+    /// Like [`list`](Self::list), with the number of malformed objects that were left out.
+    ///
+    /// # Errors
+    /// As [`Registry::list`].
+    pub async fn list_counted(&self, namespace: &str, read: ReadFreshness) -> Result<(Vec<Object>, usize)> {
+        let page = self.page(namespace, read).await?;
+        Ok((self.decoded_items(&page)?, page.left_out))
+    }
+
+    async fn page(&self, namespace: &str, read: ReadFreshness) -> Result<ListPage> {
         let options =
             ListOptions { resource_version: read.resource_version().to_owned(), ..ListOptions::default() };
-        let page = self.registry.list(&self.target(namespace, ""), &options).await?;
+        self.registry.list(&self.target(namespace, ""), &options).await
+    }
+
+    fn decoded_items(&self, page: &ListPage) -> Result<Vec<Object>> {
         page.items.iter().map(|element| self.decoded(StoredRef::element(&element))).collect()
     }
 

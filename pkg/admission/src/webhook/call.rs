@@ -8,6 +8,7 @@ use apimachinery::status::Status;
 use component_base::trace::Span;
 use component_base::weakened::WeakenedKind;
 use schema::object::Object;
+use schema::patch;
 use schema::patch::json_patch::JsonPatch;
 
 use super::hook::{Hook, SideEffects};
@@ -19,7 +20,7 @@ use crate::dynamic::{
 };
 use crate::expressions::MatchOutcome;
 use crate::webhook::hooks::Candidate;
-use crate::{AdmissionNotes, Attributes, Level};
+use crate::{AdmissionNotes, Attributes, Level, ObjectError};
 
 /// A request in one version, encoded once for all webhooks of that version.
 pub(super) struct EncodedRequest {
@@ -27,9 +28,37 @@ pub(super) struct EncodedRequest {
     endpoint: (Box<str>, Box<str>, Box<str>),
     /// All fields of the request except uid and objects, without the enclosing braces.
     head: String,
-    /// JSON of the new object; `null` if there is none.
-    pub(super) object: Vec<u8>,
+    /// The objects, or the reason why one has no JSON. Each call then fails.
+    objects: Result<EncodedObjects, ObjectError>,
+}
+
+/// JSON of the objects of a request; `null` for an absent one.
+struct EncodedObjects {
+    new: Vec<u8>,
     old: Vec<u8>,
+}
+
+impl EncodedObjects {
+    fn of(webhooks: &Webhooks, versioned: &VersionedAttributes<'_>) -> Result<Self, ObjectError> {
+        let text = |object: Option<&Object>| match object {
+            Some(object) => webhooks.deps.versions.to_json(object, versioned.endpoint),
+            None => Ok(b"null".to_vec()),
+        };
+        Ok(EncodedObjects { new: text(versioned.object.as_deref())?, old: text(versioned.old.as_deref())? })
+    }
+}
+
+/// Returns the error of a call whose objects have no JSON. For raw values that are not JSON, the failure
+/// policy decides, as in upstream. The limits of this server reject the request.
+fn unencodable(error: &ObjectError) -> WebhookError {
+    let status = match error {
+        ObjectError::Encode(patch::Error::DoesNotApply(text)) => Status::bad_request(text.clone()),
+        ObjectError::Encode(patch::Error::TooLarge(text)) => Status::request_entity_too_large(text.clone()),
+        error => {
+            return WebhookError::Call { message: format!("failed to call webhook: {error}"), code: 503 };
+        }
+    };
+    WebhookError::Server(status.into())
 }
 
 impl EncodedRequest {
@@ -43,24 +72,21 @@ impl EncodedRequest {
         self.endpoint == EncodedRequest::key(versioned)
     }
 
-    pub(super) fn new(webhooks: &Webhooks, versioned: &VersionedAttributes<'_>) -> Result<Self, Box<Status>> {
-        let text = |object: Option<&Object>| match object {
-            Some(object) => {
-                let text = webhooks.deps.versions.to_json(object, versioned.endpoint);
-                text.map_err(|error| Box::new(Status::internal_error(error.to_string())))
-            }
-            None => Ok(b"null".to_vec()),
-        };
+    pub(super) fn new(webhooks: &Webhooks, versioned: &VersionedAttributes<'_>) -> Self {
         let head = jsontree::Value::Object(admission_request(versioned)).to_string();
-        Ok(EncodedRequest {
+        EncodedRequest {
             endpoint: EncodedRequest::key(versioned),
             head: head.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned(),
-            object: text(versioned.object.as_deref())?,
-            old: text(versioned.old.as_deref())?,
-        })
+            objects: EncodedObjects::of(webhooks, versioned),
+        }
     }
 
-    fn body(&self, review: Review, uid: &str) -> Vec<u8> {
+    fn objects(&self) -> Result<&EncodedObjects, WebhookError> {
+        self.objects.as_ref().map_err(unencodable)
+    }
+
+    fn body(&self, review: Review, uid: &str) -> Result<Vec<u8>, WebhookError> {
+        let objects = self.objects()?;
         let open = format!(
             "{{\"kind\":\"AdmissionReview\",\"apiVersion\":\"{}\",\"request\":{{\"uid\":{},{},\"object\":",
             review.group_version(),
@@ -68,8 +94,8 @@ impl EncodedRequest {
             self.head
         );
         let between = b",\"oldObject\":";
-        let parts: [&[u8]; 5] = [open.as_bytes(), &self.object, between, &self.old, b"}}"];
-        parts.concat()
+        let parts: [&[u8]; 5] = [open.as_bytes(), &objects.new, between, &objects.old, b"}}"];
+        Ok(parts.concat())
     }
 }
 
@@ -180,7 +206,7 @@ impl Webhooks {
         let review = hook.review.ok_or_else(|| failed(unknown.to_owned(), 400))?;
         let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since((self.deps.now)()));
         let timeout = left.map_or(hook.timeout, |left| left.min(hook.timeout));
-        let called = self.caller.call(&hook.target, request.body(review, uid), timeout).await;
+        let called = self.caller.call(&hook.target, request.body(review, uid)?, timeout).await;
         let body = called.map_err(|failure| {
             if failure.misconfigured {
                 failed(format!("could not get REST client: {}", failure.message), 500)
@@ -217,7 +243,8 @@ impl Webhooks {
             return Ok(None);
         }
         let internal = |why: ForeignText| WebhookError::Server(Status::internal_error(why.as_str()).into());
-        if request.object == b"null" {
+        let object = &request.objects()?.new;
+        if object == b"null" {
             return Err(internal(format!(
                 "admission webhook {} attempted to modify the object, which is not supported for this operation",
                 quote(&hook.name)
@@ -227,7 +254,7 @@ impl Webhooks {
             let message = format!("unsupported patch type {}", answer.patch_type.quoted());
             return Err(WebhookError::Call { message, code: 400 });
         }
-        let text = patch.apply(&request.object).map_err(|error| internal(ForeignText::displayed(error)))?;
+        let text = patch.apply(object).map_err(|error| internal(ForeignText::displayed(error)))?;
         let endpoint = invocation.endpoint(a);
         let read = self.deps.versions.parse_json(a, &text, endpoint).await;
         read.map(Some).map_err(|error| internal(ForeignText::displayed(error)))

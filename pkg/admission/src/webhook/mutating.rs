@@ -148,7 +148,7 @@ impl WebhookRound<'_> {
         }
         let request = match encoded.take().filter(|request| request.is_of(&seen)) {
             Some(request) => request,
-            None => EncodedRequest::new(webhooks, &seen)?,
+            None => EncodedRequest::new(webhooks, &seen),
         };
         let request = encoded.insert(request);
         let began = (webhooks.deps.now)();

@@ -32,6 +32,8 @@ pub(super) struct World {
     hooks: Mutex<Option<Arc<Hooks>>>,
     /// Number of encoded objects.
     pub(super) encoded: Mutex<usize>,
+    /// Error of every encoding.
+    pub(super) unencodable: Mutex<Option<schema::patch::Error>>,
     weakened: WeakenedDecisions,
 }
 
@@ -197,6 +199,9 @@ impl VersionConverter for World {
 
     fn to_json(&self, object: &Object, _: &Resource<'_>) -> Result<Vec<u8>, ObjectError> {
         *self.encoded.lock().unwrap() += 1;
+        if let Some(error) = self.unencodable.lock().unwrap().clone() {
+            return Err(error.into());
+        }
         Ok(Value::Object(object.clone()).to_string().into_bytes())
     }
 

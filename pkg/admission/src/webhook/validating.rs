@@ -101,7 +101,7 @@ impl Plugin for ValidatingAdmissionWebhook {
             let at = match questions.iter().position(|question| question.is_of(&seen)) {
                 Some(at) => at,
                 None => {
-                    questions.push(EncodedRequest::new(webhooks, &seen)?);
+                    questions.push(EncodedRequest::new(webhooks, &seen));
                     questions.len() - 1
                 }
             };

@@ -9,6 +9,10 @@ use thiserror::Error;
 
 const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
 const RFC3339_MICRO: &str = "2006-01-02T15:04:05.000000Z07:00";
+/// Years after which the calendar repeats.
+const ERA_YEARS: i128 = 400;
+/// Seconds in [`ERA_YEARS`].
+const ERA_SECONDS: i128 = 146_097 * 86_400;
 
 /// Syntax error in a time, in Go's wording.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -22,6 +26,27 @@ pub struct TimeParseError(String);
 /// Go's errors, e.g. `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
 pub fn parse_time(text: &str) -> Result<UnixTime, TimeParseError> {
     parse_canonical(text.as_bytes()).map_or_else(|| parse(text, RFC3339, false), Ok)
+}
+
+/// Parses the text of an [`Rfc3339`](super::Rfc3339) of any year. Go formats every year but parses only the
+/// years 0 to 9999. The offset of a text, or a Protobuf body, can lead out of them.
+pub fn parse_shown(text: &str) -> Option<UnixTime> {
+    parse_time(text).ok().or_else(|| parse_other_year(text))
+}
+
+/// Parses a time outside of the years 0 to 9999, by way of a year with the same calendar.
+fn parse_other_year(text: &str) -> Option<UnixTime> {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (digits, rest) = unsigned.split_once('-')?;
+    if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let magnitude = i128::from(digits.parse::<i64>().ok()?);
+    let year = if unsigned.len() < text.len() { -magnitude } else { magnitude };
+    let similar = 2000 + year.rem_euclid(ERA_YEARS);
+    let time = parse_time(&format!("{similar}-{rest}")).ok()?;
+    let seconds = i128::from(time.seconds) + (year - similar) / ERA_YEARS * ERA_SECONDS;
+    Some(UnixTime { seconds: i64::try_from(seconds).ok()?, ..time })
 }
 
 /// True if a text has the format of [`Rfc3339`](super::Rfc3339), so that it can be reused without parsing.

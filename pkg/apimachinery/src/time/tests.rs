@@ -92,6 +92,21 @@ fn fraction_is_kept_until_encoding() {
 }
 
 #[test]
+fn times_of_every_year_read_back() {
+    let first = -62_167_219_200;
+    let last = 253_402_300_799;
+    for seconds in
+        [i64::MIN, first - 1, first, -1, 0, 951_782_400, last, last + 1, 951_782_400 << 20, i64::MAX]
+    {
+        let time = UnixTime { seconds, nanos: 1000 };
+        assert_eq!(parse_shown(&time.rfc3339_micro().to_string()), Some(time));
+    }
+    for text in ["", "-", "now", "10000", "10000-13-01T00:00:00Z", "+10000-01-01T00:00:00Z"] {
+        assert_eq!(parse_shown(text), None, "{text}");
+    }
+}
+
+#[test]
 fn go_zero_time_is_recognised() {
     assert!(parse_time(GO_ZERO_TIME_TEXT).unwrap().is_go_zero());
     assert!(!UnixTime::default().is_go_zero());

@@ -97,6 +97,13 @@ fn each(
     written.map(|()| !ended)
 }
 
+/// Removes a partly written item that cannot be encoded, for example because raw JSON in a stored protobuf
+/// message is damaged. Such an object must not block its resource.
+fn leave_out(element: &Element, error: &Status, before: usize, out: &mut Vec<u8>) {
+    out.truncate(before);
+    tracing::error!(key = element.key(), error = error.message, "a stored object cannot be encoded");
+}
+
 /// Returns `ListMeta` of a page as a tree.
 pub(crate) fn list_meta(page: &ListPage) -> Object {
     let mut meta = Object::new();
@@ -162,12 +169,17 @@ impl Source for Json {
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
         let Json { listing, items, started, .. } = self;
         let more = each(items, out, enough, |element, out| {
+            let before = out.len();
             out.extend_from_slice(if *started { b"," } else { b",\"items\":[" });
-            *started = true;
-            match listing.shape {
+            let written = match listing.shape {
                 Shape::Whole => listing.outgoing(element).json(false, out),
                 Shape::Metadata(version) => listing.outgoing(element).partial_json(version, out),
+            };
+            match written {
+                Ok(()) => *started = true,
+                Err(error) => leave_out(element, &error, before, out),
             }
+            Ok(())
         })?;
         if !more {
             self.end(out)?;
@@ -255,7 +267,13 @@ impl Source for Table {
 
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
         let Table { listing, items, writer, .. } = self;
-        let more = each(items, out, enough, |element, out| writer.stored(&listing.outgoing(element), out))?;
+        let more = each(items, out, enough, |element, out| {
+            let before = out.len();
+            if let Err(error) = writer.stored(&listing.outgoing(element), out) {
+                leave_out(element, &error, before, out);
+            }
+            Ok(())
+        })?;
         if !more {
             writer.end(out);
             out.push(b'\n');

@@ -49,7 +49,8 @@ impl Registry {
             let revision = *revision.get_or_insert(page.revision);
             if page.continue_token.is_empty() {
                 let items = Items::listed(all);
-                return Ok(ListPage { items, revision, remaining: None, left_out, ..page });
+                // A namespace whose deletion succeeded must not leave keys behind.
+                return ListPage { items, revision, remaining: None, left_out, ..page }.complete();
             }
             options.continue_token = page.continue_token;
             options.resource_version.clear();

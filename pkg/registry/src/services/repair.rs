@@ -34,6 +34,13 @@ const ATTEMPTS: usize = 5;
 #[derive(Debug, Default)]
 pub struct Leaks(HashMap<i64, u8>);
 
+/// The services in the store.
+struct ReadServices {
+    items: Vec<Object>,
+    /// False if unreadable services are missing. Their addresses and ports must not be released.
+    complete: bool,
+}
+
 impl Services {
     /// Makes the stored port allocation consistent with the services. Adds missing ports, and releases ports
     /// that had no service in this and the two previous repairs. No port can be allocated before the first
@@ -50,7 +57,11 @@ impl Services {
         for _ in 0..ATTEMPTS {
             // Ports are allocated before their service is written, so they must be read first.
             let (stored, revision) = self.pools.ports.read().await?;
-            let services = self.all_services().await?;
+            let ReadServices { items: services, complete } = self.all_services().await?;
+            if !complete {
+                tracing::warn!("no node port is released while a stored service is unreadable");
+                return Ok(());
+            }
             let before = stored.as_ref();
             let found = before.filter(|stored| !stored.range.is_empty());
             let found = match found {
@@ -80,7 +91,7 @@ impl Services {
     pub async fn repair_addresses(&self) -> Result<(), RepairError> {
         // As with ports: addresses are allocated first, so they are read first.
         let addresses = self.pools.addresses.all().await?;
-        let services = self.all_services().await?;
+        let ReadServices { items: services, complete } = self.all_services().await?;
         let ranges = self.pools.addresses.ranges().await?;
         let by_name: HashMap<&str, &Object> =
             addresses.iter().map(|address| (meta::text(address, "name"), address)).collect();
@@ -90,6 +101,10 @@ impl Services {
                 let found = by_name.get(&*holding.address).copied();
                 self.repair_address(service, &holding, found, &holders, &ranges).await?;
             }
+        }
+        if !complete {
+            tracing::warn!("no service address is released while a stored service is unreadable");
+            return Ok(());
         }
         let now = self.services.now();
         for address in addresses.iter().filter(|address| is_leaked(address, &holders, now)) {
@@ -108,7 +123,7 @@ impl Services {
     pub async fn has_unallocated_addresses(&self) -> Result<bool, RepairError> {
         let ranges = self.pools.addresses.ranges().await?;
         Ok(ranges.is_empty()
-            && self.all_services().await?.iter().any(|service| !service_addresses(service).is_empty()))
+            && self.all_services().await?.items.iter().any(|service| !service_addresses(service).is_empty()))
     }
 
     /// Watches the services from now on, until `deadline`.
@@ -151,11 +166,10 @@ impl Services {
     }
 
     /// Returns all services. Families are filled in for services from before they existed.
-    async fn all_services(&self) -> Result<Vec<Object>, RepairError> {
-        let services = self.services.list("", ReadFreshness::Latest).await;
-        let mut services = services?;
-        services.iter_mut().for_each(|service| default_on_read(service, self.families));
-        Ok(services)
+    async fn all_services(&self) -> Result<ReadServices, RepairError> {
+        let (mut items, left_out) = self.services.list_counted("", ReadFreshness::Latest).await?;
+        items.iter_mut().for_each(|service| default_on_read(service, self.families));
+        Ok(ReadServices { items, complete: left_out == 0 })
     }
 
     /// Repairs the IPAddress object for one address of a service.

@@ -1,7 +1,7 @@
 //! Canonical protobuf encoder. It writes backwards, so that lengths are known when they are written, and
 //! nothing is sized, copied or allocated twice.
 
-use apimachinery::time::{UnixTime, parse_duration, parse_time};
+use apimachinery::time::{UnixTime, parse_duration, parse_shown};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use jsontree::{Lookup, Value};
 
@@ -263,8 +263,7 @@ fn time(field: &'static Field, shape: Shape, value: &Value, out: &mut Reverse) -
     if value.is_null() {
         return Ok(());
     }
-    let time =
-        value.as_str().and_then(|text| parse_time(text).ok()).ok_or_else(|| tree_error(field, "a time"))?;
+    let time = value.as_str().and_then(parse_shown).ok_or_else(|| tree_error(field, "a time"))?;
     let nanos = if shape == Shape::MicroTime { time.nanos - time.nanos % 1000 } else { 0 };
     if !(UnixTime { nanos, ..time }).is_go_zero() {
         out.put_varint(u64::from(nanos));

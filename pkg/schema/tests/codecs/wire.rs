@@ -80,6 +80,18 @@ fn invalid_values_are_rejected() {
 }
 
 #[test]
+fn times_of_every_year_are_encoded() {
+    let lease = &IO_K8S_API_COORDINATION_V1_LEASE;
+    for text in ["9999-12-31T23:59:59.000001-01:00", "0000-01-01T00:00:00.000001+01:00"] {
+        let body = json!({"spec": {"renewTime": text}}).to_string();
+        let tree = schema::json::decode(lease, body.as_bytes()).unwrap().object;
+        let mut encoded = Vec::new();
+        proto::encode(lease, &tree, &mut encoded).unwrap();
+        assert_eq!(decode(lease, &encoded).unwrap()["spec"], tree["spec"]);
+    }
+}
+
+#[test]
 fn unknown_fields_of_every_wire_type_are_dropped() {
     reads(
         META,

@@ -73,6 +73,25 @@ fn failure_policy_decides_on_failed_call() {
 }
 
 #[test]
+fn failure_policy_decides_on_unencodable_object() {
+    let check = |policy: &str, error: schema::patch::Error, expected: Result<(), (u16, &str)>| {
+        let world = Arc::new(World::default());
+        world.configure(&[("a", json!({"failurePolicy": policy}))]);
+        *world.unencodable.lock().unwrap() = Some(error);
+        let judged = judge(&world, &Write::default()).map(drop);
+        let expected = expected.map_err(|(code, text)| (code, text.to_owned()));
+        assert_eq!(judged.map_err(|status| (status.code, status.message)), expected, "{policy}");
+    };
+    let no_json = || schema::patch::Error::Failed("no JSON".to_owned());
+    let failed = "Internal error occurred: failed calling webhook \"a\": failed to call webhook: no JSON";
+    check("Fail", no_json(), Err((500, failed)));
+    check("Ignore", no_json(), Ok(()));
+    let deep = || schema::patch::Error::DoesNotApply("too deep".to_owned());
+    check("Fail", deep(), Err((400, "too deep")));
+    check("Ignore", deep(), Err((400, "too deep")));
+}
+
+#[test]
 fn weakened_decisions_have_kind_and_cause() {
     let check =
         |answer: Result<Value, ReviewCallError>, more: Value, expected: Option<(WeakenedKind, &str)>| {

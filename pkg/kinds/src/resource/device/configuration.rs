@@ -7,7 +7,9 @@ use api::tree::{child, children, list, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use cel::devices::{Features, SelectorError, Selectors};
 use component_base::features::Gate;
+use jsontree::Value;
 use schema::object::Object;
+use schema::{json, json_write};
 
 /// Length limit of a selector expression in bytes.
 const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
@@ -70,9 +72,23 @@ pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, error
 pub(super) fn raw_object(path: &Path<'_>, json: &str, stored: bool, errors: &mut ErrorList) {
     if json.len() > RAW_BYTES_MAX && !stored {
         errors.push(Error::too_long(path, Some(RAW_BYTES_MAX)));
-    } else if json.trim() == "null" {
-        errors.push(Error::required(path, ""));
-    } else if !json.trim_start().starts_with('{') {
-        errors.push(Error::invalid(path, "<value omitted>", "must be a valid JSON object"));
+        return;
+    }
+    let not_an_object = || Error::invalid(path, "<value omitted>", "must be a valid JSON object");
+    match json::decode_untyped(json.as_bytes()).map(|decoded| decoded.value) {
+        Ok(Value::Object(_)) => {}
+        Ok(Value::Null) => errors.push(Error::required(path, "")),
+        Ok(_) => errors.push(not_an_object()),
+        // Valid JSON that is too deep for a tree. Upstream accepts it.
+        Err(json::Error::Syntax(_)) if json_write::compact(json.as_bytes(), &mut Vec::new()).is_ok() => {
+            if !json.trim_start().starts_with('{') {
+                errors.push(not_an_object());
+            }
+        }
+        // Only Protobuf bodies can contain invalid JSON.
+        Err(error) => {
+            let detail = format!("error parsing data as JSON: {error}");
+            errors.push(Error::invalid(path, "<value omitted>", detail));
+        }
     }
 }

@@ -73,7 +73,8 @@ fn driver_configuration_is_an_object() {
     let config =
         |parameters: &str| json!({"config": [{"opaque": {"driver": "d", "parameters": parameters}}]});
     check(config("{}"), &[]);
-    for parameters in ["", "null", "[]", "1"] {
+    check(config(&(r#"{"a":"#.repeat(1000) + "1" + &"}".repeat(1000))), &[]);
+    for parameters in ["", "null", "[]", "1", "{x", "{} {}", r#"{"a":1e400}"#] {
         check(config(parameters), &["config[0].opaque.parameters"]);
     }
     check(json!({"config": [{}]}), &["config[0].opaque"]);

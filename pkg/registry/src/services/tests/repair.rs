@@ -164,3 +164,17 @@ async fn missing_ranges_are_detected() {
     server.delete("servicecidrs", "kubernetes", false).await;
     assert!(server.services.has_unallocated_addresses().await.unwrap());
 }
+
+#[tokio::test]
+async fn unreadable_service_keeps_its_port() {
+    let server = Server::with_ranges(&["10.0.0.0/24"]).await;
+    server.post("a", json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30_007}]})).await;
+    let key = "/registry/services/specs/ns/a";
+    let revision = server.store.get(key).await.unwrap().kv.unwrap().mod_revision;
+    server.store.put(key, "damaged".into(), revision, None).await.unwrap();
+    let mut leaks = Leaks::default();
+    for _ in 0..4 {
+        server.services.repair_ports(&mut leaks).await.unwrap();
+    }
+    assert_eq!(server.ports().await, BTreeSet::from([30_007]));
+}
