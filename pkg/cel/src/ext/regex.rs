@@ -5,6 +5,7 @@
 mod character;
 mod class;
 mod program;
+mod size;
 mod translate;
 
 use std::ops::Range;
@@ -13,6 +14,7 @@ use super::error::ParseError;
 use crate::arena::Abort;
 use crate::step_budget::StepBudget;
 use program::Program;
+use translate::Translation;
 
 /// Maximum size of an automaton in bytes. Larger patterns become programs.
 const AUTOMATON_MAX: usize = 1 << 20;
@@ -21,12 +23,19 @@ const NESTING_MAX: u32 = 2_500;
 /// Threads of a search that are advanced by a character in one step.
 const THREADS_PER_STEP: u64 = 4;
 
+/// Go's `ErrLarge`.
+const TOO_LARGE: &str = "expression too large";
+
 /// Checks the syntax of a pattern without compiling it.
 ///
 /// # Errors
 /// The errors of [`Regex::compile`], except its size limit.
 pub fn check(pattern: &str) -> Result<(), ParseError> {
-    translate::translate(pattern).map(drop).map_err(|error| parse_error(error.0, error.1))
+    translate(pattern).map(drop)
+}
+
+fn translate(pattern: &str) -> Result<Translation, ParseError> {
+    translate::translate(pattern).map_err(|error| parse_error(error.0, error.1))
 }
 
 fn parse_error(code: &str, part: &str) -> ParseError {
@@ -49,21 +58,27 @@ enum Matcher {
 impl Regex {
     /// Compiles a pattern for many searches. Errors are Go's: `` error parsing regexp: missing closing ]: `[a` ``.
     pub fn compile(pattern: &str) -> Result<Regex, ParseError> {
-        let translated = translate::translate(pattern).map_err(|error| parse_error(error.0, error.1))?;
-        let builder = &mut regex::RegexBuilder::new(&translated);
+        let translation = translate(pattern)?;
+        let builder = &mut regex::RegexBuilder::new(&translation.text);
         match builder.size_limit(AUTOMATON_MAX).nest_limit(NESTING_MAX).build() {
             Ok(automaton) => Ok(Regex(Matcher::Automaton(automaton))),
-            Err(_) => Regex::program(pattern, &translated),
+            Err(_) => Regex::program(pattern, &translation),
         }
     }
 
-    /// Compiles a pattern for one search, with the same errors. Consumes a step per instruction.
+    /// Compiles a pattern for one search, with the same errors. Consumes steps for the classes before it builds them,
+    /// and one per instruction.
     pub(crate) fn compile_once(
         pattern: &str,
         steps: &StepBudget,
     ) -> Result<Result<Regex, ParseError>, Abort> {
         steps.spend(pattern.len() as u64)?;
-        let compiled = Regex::check(pattern);
+        let translation = match translate(pattern) {
+            Ok(translation) => translation,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        steps.spend(translation.size.steps())?;
+        let compiled = Regex::program(pattern, &translation);
         if let Ok(Regex(Matcher::Program(program))) = &compiled {
             steps.spend(program.len() as u64)?;
         }
@@ -72,16 +87,14 @@ impl Regex {
 
     /// Compiles a pattern at the lowest cost, to find its errors.
     pub fn check(pattern: &str) -> Result<Regex, ParseError> {
-        let translated = translate::translate(pattern).map_err(|error| parse_error(error.0, error.1))?;
-        Regex::program(pattern, &translated)
+        Regex::program(pattern, &translate(pattern)?)
     }
 
-    fn program(pattern: &str, translated: &str) -> Result<Regex, ParseError> {
-        let parsed = regex_syntax::ParserBuilder::new().nest_limit(NESTING_MAX).build().parse(translated);
+    fn program(pattern: &str, translation: &Translation) -> Result<Regex, ParseError> {
+        let mut parser = regex_syntax::ParserBuilder::new().nest_limit(NESTING_MAX).build();
+        let parsed = parser.parse(&translation.text);
         let program = parsed.ok().and_then(|parsed| Program::compile(&parsed).ok());
-        program
-            .map(|program| Regex(Matcher::Program(program)))
-            .ok_or_else(|| parse_error("expression too large", pattern))
+        program.map(|program| Regex(Matcher::Program(program))).ok_or_else(|| parse_error(TOO_LARGE, pattern))
     }
 
     /// Returns true if the pattern matches anywhere in a text.
@@ -295,6 +308,55 @@ mod tests {
         assert_eq!(Regex::check(&large).map(drop), Err(parse_error("expression too large", &large)));
         let empty = format!("(a{}){{1000}}", "()".repeat(3_000));
         assert_eq!(Regex::check(&empty).map(drop), Err(parse_error("expression too large", &empty)));
+    }
+
+    #[test]
+    fn trees_are_bounded_before_parsing() {
+        let fits = [
+            r"\pL\pN\pS".repeat(1_000),
+            format!("(?i){}", r"[\s\S]\W+[^\pL_]".repeat(50)),
+            format!("(?i){}", r"\S+\s\D*[a-z_][^a-z]".repeat(500)),
+            format!("[{}]", "\u{4e00}\u{4e02}".repeat(5_000)),
+            format!("^({})$", "some-name|".repeat(10_000)),
+        ];
+        for pattern in &fits {
+            assert_eq!(check(pattern), Ok(()), "{}", &pattern[..12]);
+        }
+        let elements = [
+            "a",
+            "ab|",
+            "()",
+            "a*",
+            "(?i)",
+            r"\Qa\E",
+            "[a]",
+            r"\d",
+            r"\pL",
+            r"\p{ L_}",
+            r"\PZ",
+            r"[\pLa]",
+            r"[^\W\pN]",
+            "[!-\u{fffd}]",
+        ];
+        let items = ["a", "\u{4e00}\u{4e02}", "a-z", r"\d", r"\D", r"\pL", "[:alpha:]", "[:^alpha:]"];
+        let sequences = elements.iter().map(|element| ("", element, ""));
+        let classes = items.iter().map(|item| ("[", item, "]"));
+        for (start, part, end) in sequences.chain(classes) {
+            for flags in ["", "(?i)"] {
+                let pattern = format!("{flags}{start}{}{end}", part.repeat((1 << 20) / part.len()));
+                let error = parse_error(TOO_LARGE, &pattern);
+                assert!(check(&pattern) == Err(error), "{flags}{start}{part}");
+            }
+        }
+    }
+
+    #[test]
+    fn classes_consume_steps_before_parsing() {
+        let pattern = r"\pL".repeat(100);
+        let steps = StepBudget::default();
+        assert!(Regex::compile_once(&pattern, &steps).is_ok());
+        steps.spend(19_940_000).unwrap();
+        assert_eq!(Regex::compile_once(&pattern, &steps).map(drop), Err(Abort::CostLimit));
     }
 
     #[test]
