@@ -13,15 +13,13 @@ use std::ops::Range;
 use super::error::ParseError;
 use crate::arena::Abort;
 use crate::step_budget::StepBudget;
-use program::Program;
+use program::{Failure, Program, Search};
 use translate::Translation;
 
 /// Maximum size of an automaton in bytes. Larger patterns become programs.
 const AUTOMATON_MAX: usize = 1 << 20;
 /// Maximum nesting in the translation, where a flag directive is a group.
 const NESTING_MAX: u32 = 2_500;
-/// Threads of a search that are advanced by a character in one step.
-const THREADS_PER_STEP: u64 = 4;
 
 /// Go's `ErrLarge`.
 const TOO_LARGE: &str = "expression too large";
@@ -62,7 +60,7 @@ impl Regex {
         let builder = &mut regex::RegexBuilder::new(&translation.text);
         match builder.size_limit(AUTOMATON_MAX).nest_limit(NESTING_MAX).build() {
             Ok(automaton) => Ok(Regex(Matcher::Automaton(automaton))),
-            Err(_) => Regex::program(pattern, &translation),
+            Err(_) => Regex::program_unlimited(pattern, &translation),
         }
     }
 
@@ -78,44 +76,51 @@ impl Regex {
             Err(problem) => return Ok(Err(problem)),
         };
         steps.spend(translation.size.steps())?;
-        let compiled = Regex::program(pattern, &translation);
-        if let Ok(Regex(Matcher::Program(program))) = &compiled {
-            steps.spend(program.len() as u64)?;
-        }
-        Ok(compiled)
+        Regex::program(pattern, &translation, steps)
     }
 
     /// Compiles a pattern at the lowest cost, to find its errors.
     pub fn check(pattern: &str) -> Result<Regex, ParseError> {
-        Regex::program(pattern, &translate(pattern)?)
+        Regex::program_unlimited(pattern, &translate(pattern)?)
     }
 
-    fn program(pattern: &str, translation: &Translation) -> Result<Regex, ParseError> {
+    fn program_unlimited(pattern: &str, translation: &Translation) -> Result<Regex, ParseError> {
+        let compiled = Regex::program(pattern, translation, &StepBudget::unlimited());
+        compiled.unwrap_or_else(|_| Err(parse_error(TOO_LARGE, pattern)))
+    }
+
+    fn program(
+        pattern: &str,
+        translation: &Translation,
+        steps: &StepBudget,
+    ) -> Result<Result<Regex, ParseError>, Abort> {
         let mut parser = regex_syntax::ParserBuilder::new().nest_limit(NESTING_MAX).build();
         let parsed = parser.parse(&translation.text);
-        let program = parsed.ok().and_then(|parsed| Program::compile(&parsed).ok());
-        program.map(|program| Regex(Matcher::Program(program))).ok_or_else(|| parse_error(TOO_LARGE, pattern))
+        let program =
+            parsed.map_err(|_| Failure::TooLarge).and_then(|parsed| Program::compile(&parsed, steps));
+        match program {
+            Ok(program) => Ok(Ok(Regex(Matcher::Program(program)))),
+            Err(Failure::TooLarge) => Ok(Err(parse_error(TOO_LARGE, pattern))),
+            Err(Failure::Abort(abort)) => Err(abort),
+        }
     }
 
     /// Returns true if the pattern matches anywhere in a text.
     pub fn is_match(&self, text: &str) -> bool {
-        match &self.0 {
-            Matcher::Automaton(automaton) => automaton.is_match(text),
-            Matcher::Program(_) => self.find_at(text, 0, &StepBudget::unlimited()).is_ok_and(|m| m.is_some()),
-        }
+        self.is_match_within(text, &StepBudget::unlimited()).unwrap_or_default()
     }
 
     /// Like [`is_match`](Self::is_match), within a budget.
     pub(crate) fn is_match_within(&self, text: &str, steps: &StepBudget) -> Result<bool, Abort> {
         match &self.0 {
             Matcher::Automaton(automaton) => Ok(automaton.is_match(text)),
-            Matcher::Program(_) => Ok(self.find_at(text, 0, steps)?.is_some()),
+            Matcher::Program(program) => Ok(program.search(steps)?.find_at(text, 0)?.is_some()),
         }
     }
 
     /// Returns the first match; empty if there is none.
     pub(crate) fn find<'t>(&self, text: &'t str, steps: &StepBudget) -> Result<&'t str, Abort> {
-        Ok(self.find_at(text, 0, steps)?.and_then(|range| text.get(range)).unwrap_or_default())
+        Ok(self.searcher(steps)?.find_at(text, 0)?.and_then(|range| text.get(range)).unwrap_or_default())
     }
 
     /// Returns at most `limit` non-overlapping matches; all if it is negative. An empty match must not follow
@@ -127,11 +132,12 @@ impl Regex {
         steps: &StepBudget,
     ) -> Result<Vec<&'t str>, Abort> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut searcher = self.searcher(steps)?;
         let mut found = Vec::new();
         let mut last_end = None;
         let mut from = 0;
         while found.len() < limit
-            && let Some(range) = self.find_at(text, from, steps)?
+            && let Some(range) = searcher.find_at(text, from)?
         {
             from = range.end;
             if range.is_empty() && last_end == Some(range.end) {
@@ -150,13 +156,26 @@ impl Regex {
         self.find_all(text, -1, &StepBudget::unlimited()).unwrap_or_default()
     }
 
+    fn searcher<'r>(&'r self, steps: &'r StepBudget) -> Result<Searcher<'r>, Abort> {
+        Ok(match &self.0 {
+            Matcher::Automaton(automaton) => Searcher::Automaton(automaton),
+            Matcher::Program(program) => Searcher::Program(program.search(steps)?),
+        })
+    }
+}
+
+/// Searches with one pattern.
+enum Searcher<'r> {
+    Automaton(&'r regex::Regex),
+    Program(Search<'r>),
+}
+
+impl Searcher<'_> {
     /// Returns the first match at or after the byte offset `from`.
-    fn find_at(&self, text: &str, from: usize, steps: &StepBudget) -> Result<Option<Range<usize>>, Abort> {
-        match &self.0 {
-            Matcher::Automaton(automaton) => Ok(automaton.find_at(text, from).map(|found| found.range())),
-            Matcher::Program(program) => {
-                program.find_at(text, from, |threads| steps.spend(threads.div_ceil(THREADS_PER_STEP)))
-            }
+    fn find_at(&mut self, text: &str, from: usize) -> Result<Option<Range<usize>>, Abort> {
+        match self {
+            Searcher::Automaton(automaton) => Ok(automaton.find_at(text, from).map(|found| found.range())),
+            Searcher::Program(search) => search.find_at(text, from),
         }
     }
 }
@@ -357,6 +376,25 @@ mod tests {
         assert!(Regex::compile_once(&pattern, &steps).is_ok());
         steps.spend(19_940_000).unwrap();
         assert_eq!(Regex::compile_once(&pattern, &steps).map(drop), Err(Abort::CostLimit));
+    }
+
+    #[test]
+    fn copies_consume_steps_before_compilation() {
+        let steps = StepBudget::default();
+        steps.spend(19_990_000).unwrap();
+        let large = format!("({}){{1000}}", "a".repeat(3_000));
+        assert_eq!(Regex::compile_once(&large, &steps).map(drop), Err(Abort::CostLimit));
+    }
+
+    #[test]
+    fn searches_consume_steps_by_program_size() {
+        let regex = Regex::check(&format!("b|({}){{1000}}", "a".repeat(200))).unwrap();
+        let steps = StepBudget::default();
+        steps.spend(19_990_000).unwrap();
+        let searches = (0..10).try_for_each(|_| regex.is_match_within("b", &steps).map(drop));
+        assert_eq!(searches, Err(Abort::CostLimit));
+        let once = StepBudget::default();
+        assert_eq!(regex.find_all(&"b".repeat(10_000), -1, &once).map(|found| found.len()), Ok(10_000));
     }
 
     #[test]
