@@ -5,6 +5,7 @@
 mod character;
 mod class;
 mod program;
+mod size;
 mod translate;
 
 use std::ops::Range;
@@ -12,21 +13,27 @@ use std::ops::Range;
 use super::error::ParseError;
 use crate::arena::Abort;
 use crate::step_budget::StepBudget;
-use program::Program;
+use program::{Failure, Program, Search};
+use translate::Translation;
 
 /// Maximum size of an automaton in bytes. Larger patterns become programs.
 const AUTOMATON_MAX: usize = 1 << 20;
 /// Maximum nesting in the translation, where a flag directive is a group.
 const NESTING_MAX: u32 = 2_500;
-/// Threads of a search that are advanced by a character in one step.
-const THREADS_PER_STEP: u64 = 4;
+
+/// Go's `ErrLarge`.
+const TOO_LARGE: &str = "expression too large";
 
 /// Checks the syntax of a pattern without compiling it.
 ///
 /// # Errors
 /// The errors of [`Regex::compile`], except its size limit.
 pub fn check(pattern: &str) -> Result<(), ParseError> {
-    translate::translate(pattern).map(drop).map_err(|error| parse_error(error.0, error.1))
+    translate(pattern).map(drop)
+}
+
+fn translate(pattern: &str) -> Result<Translation, ParseError> {
+    translate::translate(pattern).map_err(|error| parse_error(error.0, error.1))
 }
 
 fn parse_error(code: &str, part: &str) -> ParseError {
@@ -49,60 +56,71 @@ enum Matcher {
 impl Regex {
     /// Compiles a pattern for many searches. Errors are Go's: `` error parsing regexp: missing closing ]: `[a` ``.
     pub fn compile(pattern: &str) -> Result<Regex, ParseError> {
-        let translated = translate::translate(pattern).map_err(|error| parse_error(error.0, error.1))?;
-        let builder = &mut regex::RegexBuilder::new(&translated);
+        let translation = translate(pattern)?;
+        let builder = &mut regex::RegexBuilder::new(&translation.text);
         match builder.size_limit(AUTOMATON_MAX).nest_limit(NESTING_MAX).build() {
             Ok(automaton) => Ok(Regex(Matcher::Automaton(automaton))),
-            Err(_) => Regex::program(pattern, &translated),
+            Err(_) => Regex::program_unlimited(pattern, &translation),
         }
     }
 
-    /// Compiles a pattern for one search, with the same errors. Consumes a step per instruction.
+    /// Compiles a pattern for one search, with the same errors. Consumes steps for the classes before it builds them,
+    /// and one per instruction.
     pub(crate) fn compile_once(
         pattern: &str,
         steps: &StepBudget,
     ) -> Result<Result<Regex, ParseError>, Abort> {
         steps.spend(pattern.len() as u64)?;
-        let compiled = Regex::check(pattern);
-        if let Ok(Regex(Matcher::Program(program))) = &compiled {
-            steps.spend(program.len() as u64)?;
-        }
-        Ok(compiled)
+        let translation = match translate(pattern) {
+            Ok(translation) => translation,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        steps.spend(translation.size.steps())?;
+        Regex::program(pattern, &translation, steps)
     }
 
     /// Compiles a pattern at the lowest cost, to find its errors.
     pub fn check(pattern: &str) -> Result<Regex, ParseError> {
-        let translated = translate::translate(pattern).map_err(|error| parse_error(error.0, error.1))?;
-        Regex::program(pattern, &translated)
+        Regex::program_unlimited(pattern, &translate(pattern)?)
     }
 
-    fn program(pattern: &str, translated: &str) -> Result<Regex, ParseError> {
-        let parsed = regex_syntax::ParserBuilder::new().nest_limit(NESTING_MAX).build().parse(translated);
-        let program = parsed.ok().and_then(|parsed| Program::compile(&parsed).ok());
-        program
-            .map(|program| Regex(Matcher::Program(program)))
-            .ok_or_else(|| parse_error("expression too large", pattern))
+    fn program_unlimited(pattern: &str, translation: &Translation) -> Result<Regex, ParseError> {
+        let compiled = Regex::program(pattern, translation, &StepBudget::unlimited());
+        compiled.unwrap_or_else(|_| Err(parse_error(TOO_LARGE, pattern)))
+    }
+
+    fn program(
+        pattern: &str,
+        translation: &Translation,
+        steps: &StepBudget,
+    ) -> Result<Result<Regex, ParseError>, Abort> {
+        let mut parser = regex_syntax::ParserBuilder::new().nest_limit(NESTING_MAX).build();
+        let parsed = parser.parse(&translation.text);
+        let program =
+            parsed.map_err(|_| Failure::TooLarge).and_then(|parsed| Program::compile(&parsed, steps));
+        match program {
+            Ok(program) => Ok(Ok(Regex(Matcher::Program(program)))),
+            Err(Failure::TooLarge) => Ok(Err(parse_error(TOO_LARGE, pattern))),
+            Err(Failure::Abort(abort)) => Err(abort),
+        }
     }
 
     /// Returns true if the pattern matches anywhere in a text.
     pub fn is_match(&self, text: &str) -> bool {
-        match &self.0 {
-            Matcher::Automaton(automaton) => automaton.is_match(text),
-            Matcher::Program(_) => self.find_at(text, 0, &StepBudget::unlimited()).is_ok_and(|m| m.is_some()),
-        }
+        self.is_match_within(text, &StepBudget::unlimited()).unwrap_or_default()
     }
 
     /// Like [`is_match`](Self::is_match), within a budget.
     pub(crate) fn is_match_within(&self, text: &str, steps: &StepBudget) -> Result<bool, Abort> {
         match &self.0 {
             Matcher::Automaton(automaton) => Ok(automaton.is_match(text)),
-            Matcher::Program(_) => Ok(self.find_at(text, 0, steps)?.is_some()),
+            Matcher::Program(program) => Ok(program.search(steps)?.find_at(text, 0)?.is_some()),
         }
     }
 
     /// Returns the first match; empty if there is none.
     pub(crate) fn find<'t>(&self, text: &'t str, steps: &StepBudget) -> Result<&'t str, Abort> {
-        Ok(self.find_at(text, 0, steps)?.and_then(|range| text.get(range)).unwrap_or_default())
+        Ok(self.searcher(steps)?.find_at(text, 0)?.and_then(|range| text.get(range)).unwrap_or_default())
     }
 
     /// Returns at most `limit` non-overlapping matches; all if it is negative. An empty match must not follow
@@ -114,11 +132,12 @@ impl Regex {
         steps: &StepBudget,
     ) -> Result<Vec<&'t str>, Abort> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut searcher = self.searcher(steps)?;
         let mut found = Vec::new();
         let mut last_end = None;
         let mut from = 0;
         while found.len() < limit
-            && let Some(range) = self.find_at(text, from, steps)?
+            && let Some(range) = searcher.find_at(text, from)?
         {
             from = range.end;
             if range.is_empty() && last_end == Some(range.end) {
@@ -137,13 +156,26 @@ impl Regex {
         self.find_all(text, -1, &StepBudget::unlimited()).unwrap_or_default()
     }
 
+    fn searcher<'r>(&'r self, steps: &'r StepBudget) -> Result<Searcher<'r>, Abort> {
+        Ok(match &self.0 {
+            Matcher::Automaton(automaton) => Searcher::Automaton(automaton),
+            Matcher::Program(program) => Searcher::Program(program.search(steps)?),
+        })
+    }
+}
+
+/// Searches with one pattern.
+enum Searcher<'r> {
+    Automaton(&'r regex::Regex),
+    Program(Search<'r>),
+}
+
+impl Searcher<'_> {
     /// Returns the first match at or after the byte offset `from`.
-    fn find_at(&self, text: &str, from: usize, steps: &StepBudget) -> Result<Option<Range<usize>>, Abort> {
-        match &self.0 {
-            Matcher::Automaton(automaton) => Ok(automaton.find_at(text, from).map(|found| found.range())),
-            Matcher::Program(program) => {
-                program.find_at(text, from, |threads| steps.spend(threads.div_ceil(THREADS_PER_STEP)))
-            }
+    fn find_at(&mut self, text: &str, from: usize) -> Result<Option<Range<usize>>, Abort> {
+        match self {
+            Searcher::Automaton(automaton) => Ok(automaton.find_at(text, from).map(|found| found.range())),
+            Searcher::Program(search) => search.find_at(text, from),
         }
     }
 }
@@ -295,6 +327,74 @@ mod tests {
         assert_eq!(Regex::check(&large).map(drop), Err(parse_error("expression too large", &large)));
         let empty = format!("(a{}){{1000}}", "()".repeat(3_000));
         assert_eq!(Regex::check(&empty).map(drop), Err(parse_error("expression too large", &empty)));
+    }
+
+    #[test]
+    fn trees_are_bounded_before_parsing() {
+        let fits = [
+            r"\pL\pN\pS".repeat(1_000),
+            format!("(?i){}", r"[\s\S]\W+[^\pL_]".repeat(50)),
+            format!("(?i){}", r"\S+\s\D*[a-z_][^a-z]".repeat(500)),
+            format!("[{}]", "\u{4e00}\u{4e02}".repeat(5_000)),
+            format!("^({})$", "some-name|".repeat(10_000)),
+        ];
+        for pattern in &fits {
+            assert_eq!(check(pattern), Ok(()), "{}", &pattern[..12]);
+        }
+        let elements = [
+            "a",
+            "ab|",
+            "()",
+            "a*",
+            "(?i)",
+            r"\Qa\E",
+            "[a]",
+            r"\d",
+            r"\pL",
+            r"\p{ L_}",
+            r"\PZ",
+            r"[\pLa]",
+            r"[^\W\pN]",
+            "[!-\u{fffd}]",
+        ];
+        let items = ["a", "\u{4e00}\u{4e02}", "a-z", r"\d", r"\D", r"\pL", "[:alpha:]", "[:^alpha:]"];
+        let sequences = elements.iter().map(|element| ("", element, ""));
+        let classes = items.iter().map(|item| ("[", item, "]"));
+        for (start, part, end) in sequences.chain(classes) {
+            for flags in ["", "(?i)"] {
+                let pattern = format!("{flags}{start}{}{end}", part.repeat((1 << 20) / part.len()));
+                let error = parse_error(TOO_LARGE, &pattern);
+                assert!(check(&pattern) == Err(error), "{flags}{start}{part}");
+            }
+        }
+    }
+
+    #[test]
+    fn classes_consume_steps_before_parsing() {
+        let pattern = r"\pL".repeat(100);
+        let steps = StepBudget::default();
+        assert!(Regex::compile_once(&pattern, &steps).is_ok());
+        steps.spend(19_940_000).unwrap();
+        assert_eq!(Regex::compile_once(&pattern, &steps).map(drop), Err(Abort::CostLimit));
+    }
+
+    #[test]
+    fn copies_consume_steps_before_compilation() {
+        let steps = StepBudget::default();
+        steps.spend(19_990_000).unwrap();
+        let large = format!("({}){{1000}}", "a".repeat(3_000));
+        assert_eq!(Regex::compile_once(&large, &steps).map(drop), Err(Abort::CostLimit));
+    }
+
+    #[test]
+    fn searches_consume_steps_by_program_size() {
+        let regex = Regex::check(&format!("b|({}){{1000}}", "a".repeat(200))).unwrap();
+        let steps = StepBudget::default();
+        steps.spend(19_990_000).unwrap();
+        let searches = (0..10).try_for_each(|_| regex.is_match_within("b", &steps).map(drop));
+        assert_eq!(searches, Err(Abort::CostLimit));
+        let once = StepBudget::default();
+        assert_eq!(regex.find_all(&"b".repeat(10_000), -1, &once).map(|found| found.len()), Ok(10_000));
     }
 
     #[test]

@@ -2,17 +2,28 @@
 //! spelled out.
 
 use super::character::{RegexError, character};
-use super::class;
+use super::class::Classes;
+use super::size::Size;
 
 /// Maximum nesting of groups.
 const MAX_DEPTH: usize = 1000;
 /// Maximum repetition count, including the product of nested repetitions.
 const MAX_REPEAT: u32 = 1000;
+/// Maximum number of items in a translated directive: three flags and a sign.
+const FLAGS: usize = 4;
 
-pub(super) fn translate(pattern: &str) -> Result<String, RegexError<'_>> {
+/// A pattern for the `regex` crate.
+pub(super) struct Translation {
+    pub(super) text: String,
+    /// Size of the tree that a parser builds for the text.
+    pub(super) size: Size,
+}
+
+pub(super) fn translate(pattern: &str) -> Result<Translation, RegexError<'_>> {
     let mut translator = Translator {
         pattern,
         out: String::with_capacity(pattern.len() + 16),
+        classes: Classes::new(pattern),
         groups: vec![Group::default()],
     };
     let mut rest = pattern;
@@ -21,7 +32,7 @@ pub(super) fn translate(pattern: &str) -> Result<String, RegexError<'_>> {
         (rest, last_repeat) = translator.step(rest, last_repeat)?;
     }
     match translator.groups.len() {
-        1 => Ok(translator.out),
+        1 => Ok(Translation { text: translator.out, size: translator.classes.size() }),
         _ => Err(("missing closing )", pattern)),
     }
 }
@@ -58,6 +69,7 @@ impl Flags {
 struct Translator<'a> {
     pattern: &'a str,
     out: String,
+    classes: Classes<'a>,
     /// The whole pattern and its open groups, the innermost last; never empty.
     groups: Vec<Group>,
 }
@@ -70,6 +82,8 @@ impl<'a> Translator<'a> {
     fn step(&mut self, text: &'a str, last_repeat: Option<&'a str>) -> Result<Step<'a>, RegexError<'a>> {
         let Some(first) = text.chars().next() else { return Ok((text, None)) };
         let after = &text[first.len_utf8()..];
+        self.classes.add_size(Size::nodes(1))?;
+        let ignore_case = self.group().flags.ignore_case;
         let rest = match first {
             '(' if after.starts_with('?') => self.flags_or_group(text)?,
             '(' => {
@@ -90,7 +104,7 @@ impl<'a> Translator<'a> {
                 after
             }
             '[' => {
-                let (translated, rest) = class::brackets(text)?;
+                let (translated, rest) = self.classes.brackets(text, ignore_case)?;
                 self.atom(&translated);
                 rest
             }
@@ -108,7 +122,7 @@ impl<'a> Translator<'a> {
                     after
                 }
             },
-            '\\' => self.escape(text)?,
+            '\\' => self.escape(text, ignore_case)?,
             c => {
                 self.literal(c);
                 after
@@ -217,6 +231,7 @@ impl<'a> Translator<'a> {
             self.open("(")?;
             return Ok(rest);
         }
+        self.classes.add_size(Size::nodes(FLAGS))?;
         let mut flags = self.group().flags;
         let mut on = true;
         let mut saw_flag = false;
@@ -244,7 +259,7 @@ impl<'a> Translator<'a> {
         Err((PERL, text))
     }
 
-    fn escape(&mut self, text: &'a str) -> Result<&'a str, RegexError<'a>> {
+    fn escape(&mut self, text: &'a str, ignore_case: bool) -> Result<&'a str, RegexError<'a>> {
         let known = [("\\A", "\\A"), ("\\z", "\\z"), ("\\b", "(?-u:\\b)"), ("\\B", "(?-u:\\B)")];
         for (escape, translated) in known {
             if let Some(rest) = text.strip_prefix(escape) {
@@ -254,10 +269,11 @@ impl<'a> Translator<'a> {
         }
         if let Some(quoted) = text.strip_prefix("\\Q") {
             let (literal, rest) = quoted.split_once("\\E").unwrap_or((quoted, ""));
+            self.classes.add_size(Size::nodes(literal.chars().count()))?;
             literal.chars().for_each(|c| self.literal(c));
             return Ok(rest);
         }
-        if let Some((translated, rest)) = class::escape(text)? {
+        if let Some((translated, rest)) = self.classes.escape(text, ignore_case)? {
             self.atom(&format!("[{translated}]"));
             return Ok(rest);
         }
