@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod features;
+pub mod line_limit;
 pub mod metrics;
 pub mod trace;
 pub mod weakened;
