@@ -1,4 +1,4 @@
-//! Base types of every part of a server: feature gates, clock, trace spans, metrics, weakened decisions.
+//! Base types of every part of a server: feature gates, clock, trace spans, metrics, log limits, weakened decisions.
 #![warn(missing_docs)]
 #![cfg_attr(
     not(test),
