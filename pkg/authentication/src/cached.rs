@@ -2,7 +2,6 @@
 //! `authentication/token/cache`).
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::Error;
 use crate::cache_metrics::TokenCacheMetrics;
-use crate::chain::{TokenAuthenticator, TokenUser};
+use crate::chain::{TokenAuthenticator, TokenOrigin, TokenUser};
 use crate::expiring_cache::{ExpiringCache, Key, key};
 use crate::fair_share::{FairShare, Slot};
 
@@ -63,12 +62,12 @@ impl CachedAuthenticator {
 #[async_trait]
 impl TokenAuthenticator for CachedAuthenticator {
     async fn authenticate(&self, token: &str, audiences: &[String], notes: &Notes) -> Outcome {
-        self.authenticate_from(None, token, audiences, notes).await
+        self.authenticate_from(TokenOrigin::Unknown, token, audiences, notes).await
     }
 
     async fn authenticate_from(
         &self,
-        source: Option<IpAddr>,
+        origin: TokenOrigin<'_>,
         token: &str,
         audiences: &[String],
         _: &Notes,
@@ -84,7 +83,7 @@ impl TokenAuthenticator for CachedAuthenticator {
         if let Some(flight) = under_way {
             return flight.await;
         }
-        let slot = self.0.calls.acquire(source).await;
+        let slot = self.0.calls.acquire(origin).await;
         let slot = slot.map_err(|busy| Error::unavailable(busy.to_string()))?;
         // Another request with this token may have finished during the wait.
         if let Some(outcome) = self.0.cache.get(&key) {
@@ -156,6 +155,7 @@ mod tests {
     use tokio::sync::Semaphore;
 
     use super::*;
+    use crate::Authenticator;
 
     /// Authenticator that waits for permits and counts calls. Accepts `good`, fails for `bad`, and never returns
     /// for `endless-…`.
@@ -227,8 +227,8 @@ mod tests {
         let slow = Arc::new(Slow::default());
         let cached = CachedAuthenticator::new(slow.clone(), SECOND, SECOND, Arc::default());
         let from = async |address: [u8; 4], token: String| {
-            let source = Some(IpAddr::from(address));
-            let outcome = cached.authenticate_from(source, &token, &[], &Notes::default()).await;
+            let origin = TokenOrigin::Client(address.into());
+            let outcome = cached.authenticate_from(origin, &token, &[], &Notes::default()).await;
             outcome.map(|found| found.is_some())
         };
         let flood = (0..2_000).map(|n| from([192, 0, 2, 1], format!("endless-{n}")));
@@ -240,7 +240,26 @@ mod tests {
             _ = futures::future::join_all(flood) => panic!("the calls of the flood end"),
             outcome = user => assert_eq!(outcome, Ok(true)),
         }
-        assert!(slow.asked.load(Ordering::SeqCst) < 200);
+        assert!(slow.asked.load(Ordering::SeqCst) < 300);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reviews_of_one_user_delay_no_other() {
+        let cached = CachedAuthenticator::new(Arc::new(Slow::default()), SECOND, SECOND, Arc::default());
+        let authenticator = Authenticator { tokens: vec![Arc::new(cached)], ..Authenticator::default() };
+        let review = async |user: &str, token: String| {
+            let reviewer = UserInfo { name: user.to_owned(), ..UserInfo::default() };
+            authenticator.review(&reviewer, &token, &[], &Notes::default()).await
+        };
+        let flood = (0..10_000).map(|n| review("flood", format!("endless-{n}")));
+        let other = async {
+            tokio::time::sleep(SECOND).await;
+            review("system:node:a", "good".to_owned()).await
+        };
+        tokio::select! {
+            _ = futures::future::join_all(flood) => panic!("the calls of the flood end"),
+            outcome = other => assert!(outcome.is_ok_and(|found| found.is_some())),
+        }
     }
 
     #[tokio::test]

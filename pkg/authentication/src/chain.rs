@@ -17,6 +17,20 @@ use crate::{Authenticated, ClientCertificate, RequestHeaders, bearer_token, webs
 /// Maximum length in bytes of a bearer token. A longer token is unknown.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
 
+/// Origin of a token. Authenticators with limited capacity share it among the origins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenOrigin<'a> {
+    /// A request of the client at this address.
+    Client(IpAddr),
+    /// A token review of this user.
+    Review {
+        /// The name of the user.
+        user: &'a str,
+    },
+    /// Any other.
+    Unknown,
+}
+
 /// Authenticator for bearer tokens.
 #[async_trait]
 pub trait TokenAuthenticator: Send + Sync + 'static {
@@ -33,14 +47,13 @@ pub trait TokenAuthenticator: Send + Sync + 'static {
         notes: &Notes,
     ) -> Result<Option<TokenUser>, Error>;
 
-    /// Like [`authenticate`](Self::authenticate), for a client at this address. An authenticator with limited
-    /// capacity shares it among the addresses. `None` for a token review, which an authenticated user sends.
+    /// Like [`authenticate`](Self::authenticate), for a token of this origin.
     ///
     /// # Errors
     /// As [`authenticate`](Self::authenticate).
     async fn authenticate_from(
         &self,
-        _source: Option<IpAddr>,
+        _origin: TokenOrigin<'_>,
         token: &str,
         audiences: &[String],
         notes: &Notes,
@@ -175,9 +188,10 @@ impl Authenticator {
         if credentials.authorization.is_some_and(has_space_before_token) {
             notes.warn(SPACE_WARNING);
         }
+        let origin = credentials.source.map_or(TokenOrigin::Unknown, TokenOrigin::Client);
         let bearer = credentials.authorization.and_then(bearer_token);
         for token in bearer.into_iter().chain(websocket.as_deref()) {
-            match self.token_user(credentials.source, token, &self.api_audiences, notes).await {
+            match self.token_user(origin, token, &self.api_audiences, notes).await {
                 Ok(found) => return Ok(Authenticated::new(found.user)),
                 Err(reasons) => refused = log_rejection(&aggregate(reasons)),
             }
@@ -209,7 +223,7 @@ impl Authenticator {
         }
     }
 
-    /// Authenticates a token for a token review, for one of `audiences` or, if that is empty, of this API's
+    /// Authenticates a token for a token review of the user `reviewer`, for one of `audiences` or, if that is empty, of this API's
     /// audiences. The token is parsed as in a header, so white space makes it no credential. The result is
     /// then anonymous, or `None` if not all requests may be anonymous.
     ///
@@ -217,14 +231,16 @@ impl Authenticator {
     /// The reason for the rejection, for the client of the review.
     pub async fn review(
         &self,
+        reviewer: &UserInfo,
         token: &str,
         audiences: &[String],
         notes: &Notes,
     ) -> Result<Option<TokenUser>, Error> {
+        let origin = TokenOrigin::Review { user: &reviewer.name };
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
         match bearer_token(&format!("Bearer {token}")) {
             Some(token) => {
-                let found = self.token_user(None, token, audiences, notes).await;
+                let found = self.token_user(origin, token, audiences, notes).await;
                 found.map(Some).map_err(|errors| Error::credential(aggregate(errors)))
             }
             None => Ok((self.anonymous == Anonymous::AllPaths)
@@ -234,7 +250,7 @@ impl Authenticator {
 
     async fn token_user(
         &self,
-        source: Option<IpAddr>,
+        origin: TokenOrigin<'_>,
         token: &str,
         audiences: &[String],
         notes: &Notes,
@@ -244,7 +260,7 @@ impl Authenticator {
             return Err(reasons);
         }
         for authenticator in &self.tokens {
-            match authenticator.authenticate_from(source, token, audiences, notes).await {
+            match authenticator.authenticate_from(origin, token, audiences, notes).await {
                 Ok(Some(found)) => {
                     if let Some(found) = self.with_requested_audiences(found, audiences) {
                         return Ok(TokenUser { user: with_authenticated_group(found.user), ..found });

@@ -31,7 +31,7 @@ pub use cached::CachedAuthenticator;
 pub use certificate::{CertificateError, ClientCertificate};
 pub use chain::{
     Anonymous, Authenticator, Credentials, PresentedCertificate, PresentedCertificates, TokenAuthenticator,
-    TokenUser, Unauthenticated,
+    TokenOrigin, TokenUser, Unauthenticated,
 };
 pub use csv::CsvError;
 pub use error::Error;

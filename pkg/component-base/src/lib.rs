@@ -1,4 +1,4 @@
-//! Base types of every part of a server: feature gates, clock, trace spans, metrics, weakened decisions.
+//! Base types of every part of a server: feature gates, clock, trace spans, metrics, log limits, weakened decisions.
 #![warn(missing_docs)]
 #![cfg_attr(
     not(test),
@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod features;
+pub mod line_limit;
 pub mod metrics;
 pub mod trace;
 pub mod weakened;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use apimachinery::time::UnixTime;
 
 use crate::clock::{Clock, TestClock};
+use crate::line_limit::LineLimit;
 use crate::metrics::{Counter, Family, MetricsRegistry, Page, Stability};
 
 /// Maximum age in seconds of a decision in [`WeakenedDecisions::recent`].
@@ -139,21 +140,42 @@ struct Shared {
 #[derive(Default)]
 struct OfKind {
     count: AtomicU64,
-    subjects: Mutex<Vec<Subject>>,
+    kept: Mutex<Kept>,
+    lines: LineLimit,
 }
 
-/// A name with its latest decision and its latest log line.
+#[derive(Default)]
+struct Kept {
+    subjects: Vec<Subject>,
+    /// Number of decisions without a log line of names that were replaced.
+    unlogged: u64,
+}
+
+/// A name with its latest decision and its latest log line, if any.
 struct Subject {
     decision: WeakenedDecision,
-    logged: UnixTime,
-    logged_cause: String,
+    logged: Option<Logged>,
     /// Number of decisions without a log line since then.
     unlogged: u64,
 }
 
+/// A log line.
+struct Logged {
+    time: UnixTime,
+    cause: String,
+}
+
+/// Numbers of decisions without a log line since the preceding line.
+struct Unlogged {
+    /// Those of the same name.
+    own: u64,
+    /// Those of names that were replaced.
+    others: u64,
+}
+
 impl OfKind {
-    fn subjects(&self) -> MutexGuard<'_, Vec<Subject>> {
-        self.subjects.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -168,15 +190,17 @@ impl WeakenedDecisions {
 
     /// Records a decision: counts it, keeps it for [`recent`](Self::recent), and logs it with its cause. Lines
     /// with the same name and cause have a distance of at least a minute; the next one contains the number of
-    /// decisions in between (`unlogged`). `name` and `cause` are truncated.
+    /// decisions in between (`unlogged`). All names of a kind have at most 32 lines in a burst, then one per
+    /// second; the next one contains the number of unlogged decisions of names that are no longer kept
+    /// (`unlogged_others`). `name` and `cause` are truncated.
     pub fn record(&self, kind: WeakenedKind, name: &str, cause: &dyn Display) {
         let name = text::truncated(&name, NAME_BYTES_MAX);
         let cause = text::truncated(cause, CAUSE_BYTES_MAX);
         let Some(of_kind) = self.of(kind) else { return };
         of_kind.count.fetch_add(1, Relaxed);
         let unlogged = of_kind.remember(kind, &name, &cause, self.0.clock.now());
-        if let Some(unlogged) = unlogged {
-            tracing::warn!(kind = kind.name(), name, cause, unlogged, "{}", kind.message());
+        if let Some(Unlogged { own: unlogged, others: unlogged_others }) = unlogged {
+            tracing::warn!(kind = kind.name(), name, cause, unlogged, unlogged_others, "{}", kind.message());
         }
     }
 
@@ -187,7 +211,9 @@ impl WeakenedDecisions {
             |subject: &&Subject| now.seconds.saturating_sub(subject.decision.last.seconds) < RECENT_SECONDS;
         let mut recent: Vec<WeakenedDecision> = Vec::new();
         for kind in &self.0.kinds {
-            recent.extend(kind.subjects().iter().filter(is_recent).map(|subject| subject.decision.clone()));
+            recent.extend(
+                kind.kept().subjects.iter().filter(is_recent).map(|subject| subject.decision.clone()),
+            );
         }
         recent.sort_by_key(|decision| std::cmp::Reverse((decision.last.seconds, decision.last.nanos)));
         recent
@@ -213,38 +239,52 @@ impl WeakenedDecisions {
 }
 
 impl OfKind {
-    /// Keeps a decision. Returns the number of preceding ones without a log line; `None` if this one needs no
+    /// Keeps a decision. Returns the numbers of preceding ones without a log line; `None` if this one gets no
     /// line either.
-    fn remember(&self, kind: WeakenedKind, name: &str, cause: &str, now: UnixTime) -> Option<u64> {
-        let mut subjects = self.subjects();
-        let Some(subject) = subjects.iter_mut().find(|subject| subject.decision.name == name) else {
+    fn remember(&self, kind: WeakenedKind, name: &str, cause: &str, now: UnixTime) -> Option<Unlogged> {
+        let mut kept = self.kept();
+        let Kept { subjects, unlogged } = &mut *kept;
+        let place = subjects.iter().position(|subject| subject.decision.name == name);
+        let place = place.unwrap_or_else(|| {
             if subjects.len() >= NAMES_MAX {
-                let by_age = |subject: &(usize, &Subject)| {
-                    let last = subject.1.decision.last;
-                    (last.seconds, last.nanos)
-                };
-                let oldest = subjects.iter().enumerate().min_by_key(by_age).map(|(place, _)| place);
-                oldest.map(|place| subjects.swap_remove(place));
+                *unlogged = unlogged.saturating_add(remove_oldest(subjects));
             }
             let name = name.to_owned();
-            let decision = WeakenedDecision { kind, name, cause: cause.to_owned(), last: now, count: 1 };
-            subjects.push(Subject { decision, logged: now, logged_cause: cause.to_owned(), unlogged: 0 });
-            return Some(0);
-        };
+            let decision = WeakenedDecision { kind, name, cause: String::new(), last: now, count: 0 };
+            subjects.push(Subject { decision, logged: None, unlogged: 0 });
+            subjects.len().saturating_sub(1)
+        });
+        let subject = subjects.get_mut(place)?;
         let decision = &mut subject.decision;
         decision.last = now;
         decision.count = decision.count.saturating_add(1);
         cause.clone_into(&mut decision.cause);
-        let passed = now.seconds.saturating_sub(subject.logged.seconds);
-        let needs_line = passed >= SAME_CAUSE_SECONDS || subject.logged_cause != cause && passed > 0;
-        if !needs_line {
+        if !subject.needs_line(now) || self.lines.admit(now.seconds).is_none() {
             subject.unlogged = subject.unlogged.saturating_add(1);
             return None;
         }
-        subject.logged = now;
-        cause.clone_into(&mut subject.logged_cause);
-        Some(std::mem::take(&mut subject.unlogged))
+        subject.logged = Some(Logged { time: now, cause: cause.to_owned() });
+        Some(Unlogged { own: std::mem::take(&mut subject.unlogged), others: std::mem::take(unlogged) })
     }
+}
+
+impl Subject {
+    /// True if the latest decision is not similar to the logged one.
+    fn needs_line(&self, now: UnixTime) -> bool {
+        let Some(logged) = &self.logged else { return true };
+        let passed = now.seconds.saturating_sub(logged.time.seconds);
+        passed >= SAME_CAUSE_SECONDS || logged.cause != self.decision.cause && passed > 0
+    }
+}
+
+/// Removes the subject that was recorded least recently. Returns the number of its decisions without a log line.
+fn remove_oldest(subjects: &mut Vec<Subject>) -> u64 {
+    let age = |subject: &(usize, &Subject)| {
+        let last = subject.1.decision.last;
+        (last.seconds, last.nanos)
+    };
+    let oldest = subjects.iter().enumerate().min_by_key(age).map(|(place, _)| place);
+    oldest.map_or(0, |place| subjects.remove(place).unlogged)
 }
 
 impl Default for WeakenedDecisions {

@@ -10,9 +10,12 @@
 //! repeats events.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use component_base::line_limit::LineLimit;
 use etcd_client::proto::{PbEvent, PbKeyValue, PbWatchResponse};
 use storage::{Error, EventKind, KeyValue, Revision, WatchEvent, WatchItem};
+use tokio::time::Instant;
 
 use crate::call_error::{CallError, classify};
 
@@ -55,12 +58,13 @@ pub(crate) struct Cursor {
     progress: bool,
     /// Events of a fragment's last revision: the next fragment may contain more of that revision.
     incomplete_revision: Vec<WatchEvent>,
+    foreign_keys: ForeignKeys,
 }
 
 impl Cursor {
     /// A watch from `start` (at least 1), with or without progress.
-    pub(crate) fn new(start: Revision, progress: bool) -> Self {
-        Self { next: start, progress, incomplete_revision: Vec::new() }
+    pub(crate) fn new(start: Revision, progress: bool, foreign_keys: ForeignKeys) -> Self {
+        Self { next: start, progress, incomplete_revision: Vec::new(), foreign_keys }
     }
 
     /// The revision to start a connection from.
@@ -96,7 +100,7 @@ impl Cursor {
         let before = self.next;
         let mut skipped = 0;
         for event in response.events {
-            if let Some(foreign) = event.kv.as_ref().filter(|kv| is_foreign(kv)) {
+            if let Some(foreign) = event.kv.as_ref().filter(|kv| self.foreign_keys.contain(kv)) {
                 skipped = foreign.mod_revision;
                 continue;
             }
@@ -163,14 +167,29 @@ fn decode(event: PbEvent) -> Result<WatchEvent, Error> {
     Ok(WatchEvent { kind, kv: key_value(kv)?, prev: event.prev_kv.map(key_value).transpose()? })
 }
 
-/// True for a key that is not UTF-8. No API object has such a key, so reads and watches leave it out. One such
-/// key must not end the watch of the whole store.
-pub(crate) fn is_foreign(kv: &PbKeyValue) -> bool {
-    let foreign = std::str::from_utf8(&kv.key).is_err();
-    if foreign {
-        tracing::warn!(key = %kv.key.escape_ascii(), "a key in etcd is not UTF-8 and is ignored");
+/// Detector of keys that are not UTF-8. No API object has such a key, so reads and watches leave it out. One such
+/// key must not end the watch of the whole store. Clones share the limit of their log lines: any list can read
+/// all of these keys again.
+#[derive(Debug, Clone)]
+pub(crate) struct ForeignKeys {
+    lines: Arc<LineLimit>,
+    since: Instant,
+}
+
+impl ForeignKeys {
+    pub(crate) fn new() -> Self {
+        ForeignKeys { lines: Arc::default(), since: Instant::now() }
     }
-    foreign
+
+    /// True if the key is not UTF-8.
+    pub(crate) fn contain(&self, kv: &PbKeyValue) -> bool {
+        let foreign = std::str::from_utf8(&kv.key).is_err();
+        let line = foreign.then(|| self.lines.admit(self.since.elapsed().as_secs().cast_signed())).flatten();
+        if let Some(unlogged) = line {
+            tracing::warn!(key = %kv.key.escape_ascii(), unlogged, "a key in etcd is not UTF-8 and is ignored");
+        }
+        foreign
+    }
 }
 
 /// Converts an etcd pair to the contract's, without copying.

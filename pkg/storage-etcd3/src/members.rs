@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep};
 use crate::Options;
 use crate::call_error::CallError;
 use crate::connect::{self, Address};
+use crate::cursor::ForeignKeys;
 use crate::member::{Member, SuspicionLevel};
 
 /// Time after which a waiting call triggers an examination of the member. A healthy cluster responds in a few
@@ -43,6 +44,7 @@ pub(crate) struct Members {
     list: Vec<Arc<Member>>,
     call_counter: AtomicUsize,
     pub(crate) hedges: AtomicUsize,
+    pub(crate) foreign_keys: ForeignKeys,
     probe_key: String,
     probe_timeout: Duration,
 }
@@ -65,6 +67,7 @@ impl Members {
             list,
             call_counter: AtomicUsize::new(0),
             hedges: AtomicUsize::new(0),
+            foreign_keys: ForeignKeys::new(),
             probe_key: options.health_key.clone(),
             probe_timeout: options.health_timeout,
         }))

@@ -18,7 +18,7 @@ use crate::Options;
 use crate::call::{Budget, Effect};
 use crate::call_error::CallError;
 use crate::compacted::Compactions;
-use crate::cursor::{is_foreign, key_value};
+use crate::cursor::key_value;
 use crate::guarded::{GuardedWrite, Op};
 use crate::lease::{LeaseChoice, LeasePool};
 use crate::member::Member;
@@ -176,7 +176,7 @@ impl Storage for Etcd {
             };
         let revision = revision_of(response.header).map_err(CallError::into_error)?;
         let read = response.kvs.len();
-        let own = response.kvs.into_iter().filter(|kv| !is_foreign(kv));
+        let own = response.kvs.into_iter().filter(|kv| !self.members.foreign_keys.contain(kv));
         let kvs = own.map(key_value).collect::<Result<Vec<_>, _>>()?;
         let count = response.count.unsigned_abs().saturating_sub((read - kvs.len()) as u64);
         if kvs.is_empty() && count > 0 {

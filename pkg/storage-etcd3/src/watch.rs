@@ -75,9 +75,9 @@ impl Watch {
         progress: ProgressSignal,
     ) -> Self {
         Self {
+            cursor: Cursor::new(start, options.progress, members.foreign_keys.clone()),
             members,
             key: key.to_owned(),
-            cursor: Cursor::new(start, options.progress),
             progress: options.progress.then_some(progress),
             options,
             connection: None,

@@ -136,7 +136,8 @@ async fn token_for_other_audience_is_rejected() {
 async fn review_returns_user_and_audiences() {
     let check = async |token: &str, audiences: &[&str], expected: Result<(&str, &[&str]), &str>| {
         let audiences: Vec<String> = audiences.iter().map(|&audience| audience.to_owned()).collect();
-        let got = authenticator(true).review(token, &audiences, &Notes::default()).await;
+        let got =
+            authenticator(true).review(&UserInfo::default(), token, &audiences, &Notes::default()).await;
         let got = got.map(Option::unwrap).map(|found| (found.user.name, found.audiences));
         let owned = |list: &[&str]| list.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
         let expected = expected.map(|(name, list)| (name.to_owned(), owned(list))).map_err(str::to_owned);
@@ -153,7 +154,10 @@ async fn review_returns_user_and_audiences() {
 
 #[tokio::test]
 async fn review_without_token_is_empty_without_anonymous() {
-    assert_eq!(authenticator(false).review(" good", &[], &Notes::default()).await, Ok(None));
+    assert_eq!(
+        authenticator(false).review(&UserInfo::default(), " good", &[], &Notes::default()).await,
+        Ok(None)
+    );
 }
 
 #[tokio::test]
@@ -219,5 +223,5 @@ async fn anonymous_access_can_be_limited_to_paths() {
     check("/livez", None, Ok("system:anonymous")).await;
     check("/livez/ping", None, Err(401)).await;
     check("/livez", Some("Bearer wrong"), Err(401)).await;
-    assert_eq!(authenticator.review(" ", &[], &Notes::default()).await, Ok(None));
+    assert_eq!(authenticator.review(&UserInfo::default(), " ", &[], &Notes::default()).await, Ok(None));
 }

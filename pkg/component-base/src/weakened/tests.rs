@@ -174,6 +174,35 @@ fn many_names_of_one_kind_are_bounded() {
     assert!(recent.iter().any(|one| one.name == "999") && recent.iter().any(|one| one.name == "p"));
 }
 
+#[test]
+fn many_names_share_a_line_limit() {
+    let World { clock, weakened, .. } = world();
+    let lines = lines(|| {
+        for number in 0..1_000 {
+            weakened.record(KIND, &number.to_string(), &"why");
+        }
+        clock.advance_seconds(1);
+        for number in 0..1_000 {
+            weakened.record(KIND, &number.to_string(), &"why");
+        }
+    });
+    assert_eq!(lines.len(), NAMES_MAX + 1, "{lines:?}");
+    let unlogged = 1_000 - NAMES_MAX - (NAMES_MAX - 1);
+    assert!(lines[NAMES_MAX].contains(&format!("unlogged=0 unlogged_others={unlogged} ")), "{lines:?}");
+}
+
+#[test]
+fn kinds_have_separate_line_limits() {
+    let World { weakened, .. } = world();
+    let lines = lines(|| {
+        for number in 0..1_000 {
+            weakened.record(KIND, &number.to_string(), &"why");
+        }
+        weakened.record(WeakenedKind::PolicyFailOpen, "p", &"why");
+    });
+    assert!(lines.last().is_some_and(|line| line.contains("policy_fail_open")), "{lines:?}");
+}
+
 /// Value that counts the parts it writes.
 struct Endless(AtomicUsize);
 

@@ -84,7 +84,7 @@ async fn token(
     }
     admit.validate(object, None).await?;
     let audiences = get(object, &["spec", "audiences"]).map(texts).unwrap_or_default();
-    Ok(match call.api.authenticator.review(token, &audiences, &call.context.notes).await {
+    Ok(match call.api.authenticator.review(call.user, token, &audiences, &call.context.notes).await {
         Ok(Some(found)) => {
             let mut status = json!({"authenticated": true, "user": user_value(&found.user)});
             if !found.audiences.is_empty() {

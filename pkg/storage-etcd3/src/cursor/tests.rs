@@ -1,6 +1,11 @@
 //! The cursor with scripted responses.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
 use etcd_client::proto::PbResponseHeader;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 use super::*;
 
@@ -52,9 +57,13 @@ fn text(items: &VecDeque<WatchItem>) -> String {
     items.iter().map(item).collect::<Vec<_>>().join(" ")
 }
 
+fn cursor(start: Revision, progress: bool) -> Cursor {
+    Cursor::new(start, progress, ForeignKeys::new())
+}
+
 /// Feeds the responses to a cursor at `start`; none may end the watch.
 fn check(start: Revision, responses: Vec<PbWatchResponse>, items: &str, next: Revision) {
-    let mut cursor = Cursor::new(start, false);
+    let mut cursor = cursor(start, false);
     let mut out = VecDeque::new();
     for response in responses {
         let then = cursor.on_response(response, &mut out);
@@ -71,7 +80,7 @@ fn events_move_cursor_to_their_revision() {
 #[test]
 fn watch_creation_does_not_move_the_cursor() {
     let created = PbWatchResponse { created: true, ..header(100) };
-    let step = Cursor::new(5, false).on_response(created.clone(), &mut VecDeque::new());
+    let step = cursor(5, false).on_response(created.clone(), &mut VecDeque::new());
     assert!(matches!(step, Ok(Step::Created)), "{step:?}");
     check(5, vec![created], "", 5);
 }
@@ -109,7 +118,7 @@ fn fragmented_revision_is_delivered_whole() {
 
 #[test]
 fn incomplete_revision_is_repeated_after_reconnect() {
-    let mut cursor = Cursor::new(5, false);
+    let mut cursor = cursor(5, false);
     let mut out = VecDeque::new();
     cursor.on_response(fragment([put("/a", 5, 5), put("/b", 6, 6)]), &mut out).unwrap();
     cursor.reconnected();
@@ -120,7 +129,7 @@ fn incomplete_revision_is_repeated_after_reconnect() {
 
 /// Like [`check`], for a watch with progress.
 fn check_progress(responses: Vec<PbWatchResponse>, wanted: &str) {
-    let mut cursor = Cursor::new(5, true);
+    let mut cursor = cursor(5, true);
     let mut out = VecDeque::new();
     for response in responses {
         cursor.on_response(response, &mut out).unwrap();
@@ -156,7 +165,7 @@ fn progress_does_not_overtake_an_unfinished_revision() {
 
 #[test]
 fn compaction_of_the_next_revision_ends_the_watch() {
-    let mut cursor = Cursor::new(5, false);
+    let mut cursor = cursor(5, false);
     let mut out = VecDeque::new();
     let response = PbWatchResponse { canceled: true, compact_revision: 40, ..header(50) };
     let then = cursor.on_response(response, &mut out);
@@ -167,7 +176,7 @@ fn compaction_of_the_next_revision_ends_the_watch() {
 fn lost_leader_reconnects_and_rejection_ends() {
     let check = |reason: &str, ends: bool| {
         let response = PbWatchResponse { canceled: true, cancel_reason: reason.to_owned(), ..header(50) };
-        let then = Cursor::new(5, false).on_response(response, &mut VecDeque::new());
+        let then = cursor(5, false).on_response(response, &mut VecDeque::new());
         assert_eq!(matches!(then, Err(FailureScope::Watch(_))), ends, "{reason}: {then:?}");
     };
     check("etcdserver: no leader", false);
@@ -180,7 +189,7 @@ fn lost_leader_reconnects_and_rejection_ends() {
 fn invalid_event_ends_the_watch() {
     let unknown = PbEvent { r#type: 7, ..put("/a", 5, 5) };
     for event in [unknown, PbEvent::default()] {
-        let then = Cursor::new(5, false).on_response(events([event]), &mut VecDeque::new());
+        let then = cursor(5, false).on_response(events([event]), &mut VecDeque::new());
         assert!(matches!(then, Err(FailureScope::Watch(Error::Internal(_)))), "{then:?}");
     }
 }
@@ -201,4 +210,50 @@ fn keys_that_are_not_utf8_are_skipped() {
     foreign.kv.as_mut().unwrap().key = b"/\xff".to_vec();
     check(1, vec![events([put("/a", 4, 4), foreign.clone()])], "c:/a@4", 6);
     check(1, vec![events([foreign]), events([put("/b", 6, 6)])], "c:/b@6", 7);
+}
+
+/// Counter of log lines.
+#[derive(Clone, Default)]
+struct Lines(Arc<AtomicUsize>);
+
+impl Subscriber for Lines {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test(start_paused = true)]
+async fn log_lines_of_foreign_keys_are_limited() {
+    let foreign_keys = ForeignKeys::new();
+    let lines = Lines::default();
+    let logged = || lines.0.load(Relaxed);
+    let _subscription = tracing::subscriber::set_default(lines.clone());
+    let read = |foreign_keys: &ForeignKeys| {
+        for number in 0..1_000_u16 {
+            let key = [&b"/\xff"[..], &number.to_be_bytes()].concat();
+            assert!(foreign_keys.contain(&PbKeyValue { key, ..Default::default() }));
+        }
+    };
+    read(&foreign_keys);
+    read(&foreign_keys.clone());
+    assert_eq!(logged(), 32);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    read(&foreign_keys);
+    assert_eq!(logged(), 33);
 }
