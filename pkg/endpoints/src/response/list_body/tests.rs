@@ -149,12 +149,27 @@ fn forms_from_the_memo_are_the_same_bytes() {
 }
 
 #[test]
-fn undecodable_item_fails_list() {
+fn undecodable_item_is_left_out_of_json() {
+    let mut stored = testing::of("", "v1", "pods");
+    let text = |stored: &testing::Stored| {
+        let mut out = Vec::new();
+        let mut json = Json::new(listing(stored, Shape::Whole), &page(&stored.elements));
+        json.head(None, &mut out).unwrap();
+        json.fill(&mut out, usize::MAX).unwrap();
+        out
+    };
+    let good = text(&stored);
+    for at in [0, 1, stored.elements.len() + 2] {
+        let undecodable = Element::of("/registry/pods/ns/z", b"k8s\0\xff"[..].into(), 5);
+        stored.elements.insert(at, undecodable);
+        assert_eq!(text(&stored), good, "{at}");
+    }
+}
+
+#[test]
+fn undecodable_item_fails_list_in_protobuf() {
     let mut stored = testing::of("", "v1", "pods");
     stored.elements.push(Element::of("/registry/pods/ns/z", b"k8s\0\xff"[..].into(), 5));
-    let mut out = Vec::new();
-    let mut json = Json::new(listing(&stored, Shape::Whole), &page(&stored.elements));
-    assert_eq!(json.fill(&mut out, usize::MAX).unwrap_err().code, 500);
     let mut protobuf = Protobuf::new(listing(&stored, Shape::Whole), page(&stored.elements));
     assert_eq!(protobuf.prepare().unwrap_err().code, 500);
 }
