@@ -101,7 +101,7 @@ impl Api {
     /// Sends a request without a body.
     ///
     /// # Errors
-    /// As [`ask`](Self::ask).
+    /// The errors of [`ask`](Self::ask).
     pub async fn get(&self, uri: &str, patience: Duration) -> Result<Answer, Violation> {
         self.ask(Method::GET, uri, "application/json", Vec::new(), patience).await
     }

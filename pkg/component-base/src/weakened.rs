@@ -167,9 +167,9 @@ struct Logged {
 
 /// Numbers of decisions without a log line since the preceding line.
 struct Unlogged {
-    /// Those of the same name.
+    /// Decisions of the same name.
     own: u64,
-    /// Those of names that were replaced.
+    /// Decisions of names that were replaced.
     others: u64,
 }
 
