@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/hostile/configmaps?dryRun=All";
-const THINGS: &str = "/apis/hostile.example.com";
+const THINGS: &str = "/apis/converted.example.com";
 
 /// A request that makes the server call the backend.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ async fn install(api: &Api, backend: &Backend) {
     let stored = format!("{THINGS}/v1/namespaces/hostile/things");
     wait(api, &stored).await;
     for name in ["a", "b", "c"] {
-        let thing = json!({"apiVersion": "hostile.example.com/v1", "kind": "Thing",
+        let thing = json!({"apiVersion": "converted.example.com/v1", "kind": "Thing",
             "metadata": {"name": name}, "spec": {"size": 1}});
         api.create(&stored, &thing, PATIENCE).await;
     }
@@ -111,8 +111,8 @@ fn definition(backend: &Backend) -> serde_json::Value {
             "type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
     };
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "things.hostile.example.com"},
-        "spec": {"group": "hostile.example.com", "scope": "Namespaced",
+        "metadata": {"name": "things.converted.example.com"},
+        "spec": {"group": "converted.example.com", "scope": "Namespaced",
             "versions": [version("v1", true), version("v2", false)],
             "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
             "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
