@@ -187,7 +187,7 @@ impl Client {
     /// Repeats a request until it returns a status code, because writes take effect only with a watch event.
     pub(crate) async fn eventually(&self, path: &str, code: u16) {
         let asking = async {
-            while self.send("GET", path, Value::Null).await.0 != code {
+            while self.text("GET", path).await.0 != code {
                 tokio::task::yield_now().await;
             }
         };
