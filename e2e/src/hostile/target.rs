@@ -101,7 +101,7 @@ impl Api {
     /// Sends a request without a body.
     ///
     /// # Errors
-    /// The errors of [`ask`](Self::ask).
+    /// There is no response within `patience`, or the connection was closed.
     pub async fn get(&self, uri: &str, patience: Duration) -> Result<Answer, Violation> {
         self.ask(Method::GET, uri, "application/json", Vec::new(), patience).await
     }

@@ -223,8 +223,8 @@ impl Authenticator {
         }
     }
 
-    /// Authenticates a token for a token review of the user `reviewer`, for one of `audiences` or, if that is empty, of this API's
-    /// audiences. The token is parsed as in a header, so white space makes it no credential. The result is
+    /// Authenticates a token for a token review of the user `reviewer`, for one of `audiences` or, if that is
+    /// empty, of this API's audiences. The token is parsed as in a header, so white space makes it no credential. The result is
     /// then anonymous, or `None` if not all requests may be anonymous.
     ///
     /// # Errors

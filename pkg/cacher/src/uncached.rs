@@ -178,11 +178,10 @@ fn select_element(
         return Ok(Selected::Match(element));
     }
     element.listable()?;
-    Ok(match () {
-        () if element.is_left_out() => Selected::LeftOut,
-        () if predicate.matches(&element) => Selected::Match(element),
-        () => Selected::NoMatch,
-    })
+    if element.is_left_out() {
+        return Ok(Selected::LeftOut);
+    }
+    Ok(if predicate.matches(&element) { Selected::Match(element) } else { Selected::NoMatch })
 }
 
 /// The element, or an error if it is unreadable.

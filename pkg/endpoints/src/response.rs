@@ -16,6 +16,7 @@ use api::resources::{Handle, Resource, StorageSpec};
 use apimachinery::status::{Reason, Status};
 use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
+use component_base::weakened::WeakenedDecisions;
 use futures::future::BoxFuture;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY,
@@ -52,6 +53,8 @@ pub(crate) struct Responder<'r> {
     /// Memory budget of the memo for encoded forms.
     pub(crate) budget: &'r Arc<Budget>,
     pub(crate) trace: &'r Trace,
+    /// Receiver of stored objects that cannot be encoded.
+    pub(crate) weakened: &'r WeakenedDecisions,
 }
 
 impl Responder<'_> {
@@ -102,12 +105,15 @@ impl Responder<'_> {
         let budget = Arc::clone(self.budget);
         let warnings = self.warnings.clone();
         let trace = self.trace.clone();
+        let weakened = self.weakened.clone();
         let work = async move {
             let endpoint = &endpoint;
             let headers = &headers;
             let budget = &budget;
             let trace = &trace;
-            make(Responder { endpoint, headers, representation, warnings, table, budget, trace }).await
+            let weakened = &weakened;
+            make(Responder { endpoint, headers, representation, warnings, table, budget, trace, weakened })
+                .await
         };
         pool.run(&user.name, work).await?
     }

@@ -117,6 +117,7 @@ impl<'a> RequestScope<'a> {
             warnings: self.warnings.texts(),
             budget: self.api.registry.budget(),
             trace: self.trace,
+            weakened: self.api.registry.weakened(),
             table: TableRequest {
                 version: self.representation.transform_version,
                 include,

@@ -228,6 +228,11 @@ impl Registry {
         Registry { weakened, ..self }
     }
 
+    /// Registry of objects that cannot be read.
+    pub fn weakened(&self) -> &WeakenedDecisions {
+        &self.weakened
+    }
+
     pub(crate) fn is_served(&self, row: &Resource<'_>) -> bool {
         (self.is_served)(row)
     }

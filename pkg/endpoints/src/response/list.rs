@@ -47,7 +47,12 @@ impl Responder<'_> {
             }
         };
         let wanted = name.and_then(|name| self.cache_key(&page, name));
-        let listing = Listing { endpoint: self.endpoint.clone(), shape, budget: self.budget.clone() };
+        let listing = Listing {
+            endpoint: self.endpoint.clone(),
+            shape,
+            budget: self.budget.clone(),
+            weakened: self.weakened.clone(),
+        };
         match (transform, format) {
             // Tables contain ages, which change every second.
             (Transform::Table, _) => self.send(Table::new(listing, &page, self.table), None).await,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::resources::Handle;
 use apimachinery::status::Status;
+use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use jsontree::Value;
 use registry::generic::ListPage;
 use registry::{Budget, Element, ItemsIter, OBJECTS_AT_ONCE};
@@ -26,9 +27,18 @@ pub(crate) struct Listing {
     pub(crate) shape: Shape,
     /// Memory budget of the memo for encoded forms.
     pub(crate) budget: Arc<Budget>,
+    /// Receiver of stored objects that cannot be encoded.
+    pub(crate) weakened: WeakenedDecisions,
 }
 
 impl Listing {
+    /// Removes a partly written item that cannot be encoded, for example because raw JSON in a stored protobuf
+    /// message is damaged. Such an object must not block its resource.
+    fn leave_out(&self, element: &Element, error: &Status, before: usize, out: &mut Vec<u8>) {
+        out.truncate(before);
+        self.weakened.record(WeakenedKind::UnreadableElement, element.key(), &error.message);
+    }
+
     fn outgoing<'a>(&'a self, element: &'a Element) -> ResponseObject<'a> {
         let row = self.endpoint.row();
         ResponseObject::element(row, row.stored_form(), element, element.revision(), &self.budget)
@@ -95,13 +105,6 @@ fn each(
         if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     written.map(|()| !ended)
-}
-
-/// Removes a partly written item that cannot be encoded, for example because raw JSON in a stored protobuf
-/// message is damaged. Such an object must not block its resource.
-fn leave_out(element: &Element, error: &Status, before: usize, out: &mut Vec<u8>) {
-    out.truncate(before);
-    tracing::error!(key = element.key(), error = error.message, "a stored object cannot be encoded");
 }
 
 /// Returns `ListMeta` of a page as a tree.
@@ -177,7 +180,7 @@ impl Source for Json {
             };
             match written {
                 Ok(()) => *started = true,
-                Err(error) => leave_out(element, &error, before, out),
+                Err(error) => listing.leave_out(element, &error, before, out),
             }
             Ok(())
         })?;
@@ -270,7 +273,7 @@ impl Source for Table {
         let more = each(items, out, enough, |element, out| {
             let before = out.len();
             if let Err(error) = writer.stored(&listing.outgoing(element), out) {
-                leave_out(element, &error, before, out);
+                listing.leave_out(element, &error, before, out);
             }
             Ok(())
         })?;

@@ -15,7 +15,8 @@ impl Registry {
     /// malformed ones. Returns the list.
     ///
     /// # Errors
-    /// The first failed deletion stops the rest.
+    /// The first failed deletion stops the rest. 500 after the deletion of all others if an object is malformed,
+    /// unless the list has a limit.
     pub async fn delete_collection(
         &self,
         target: &Target<'_>,

@@ -22,7 +22,12 @@ fn page(elements: &[Arc<Element>]) -> ListPage {
 }
 
 fn listing(stored: &Stored, shape: Shape) -> Listing {
-    Listing { endpoint: stored.endpoint.into(), shape, budget: Budget::new(1 << 20) }
+    Listing {
+        endpoint: stored.endpoint.into(),
+        shape,
+        budget: Budget::new(1 << 20),
+        weakened: WeakenedDecisions::default(),
+    }
 }
 
 /// Reads all bytes of a source in pieces of `enough` bytes.
@@ -151,9 +156,11 @@ fn forms_from_the_memo_are_the_same_bytes() {
 #[test]
 fn undecodable_item_is_left_out_of_json() {
     let mut stored = testing::of("", "v1", "pods");
+    let weakened = WeakenedDecisions::default();
     let text = |stored: &testing::Stored| {
         let mut out = Vec::new();
-        let mut json = Json::new(listing(stored, Shape::Whole), &page(&stored.elements));
+        let listing = Listing { weakened: weakened.clone(), ..listing(stored, Shape::Whole) };
+        let mut json = Json::new(listing, &page(&stored.elements));
         json.head(None, &mut out).unwrap();
         json.fill(&mut out, usize::MAX).unwrap();
         out
@@ -164,6 +171,7 @@ fn undecodable_item_is_left_out_of_json() {
         stored.elements.insert(at, undecodable);
         assert_eq!(text(&stored), good, "{at}");
     }
+    assert_eq!(weakened.recent().len(), 1);
 }
 
 #[test]
