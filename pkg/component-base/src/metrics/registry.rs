@@ -115,7 +115,7 @@ impl MetricsRegistry {
         let inner = self.lock();
         let own = REGISTRY_FAMILIES.iter().map(|family| family.desc().stability);
         let all: Vec<Stability> = inner.families.values().copied().chain(own).collect();
-        let count = |wanted: &[Stability]| all.iter().filter(|level| wanted.contains(level)).count();
+        let count = |levels: &[Stability]| all.iter().filter(|level| levels.contains(level)).count();
         [
             ("ALPHA", count(&[Stability::Alpha, Stability::Experimental])),
             ("BETA", count(&[Stability::Beta])),
