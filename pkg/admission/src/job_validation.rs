@@ -102,7 +102,7 @@ mod tests {
                 json!({"metadata": {"name": "j", "namespace": "ns", "uid": uid},
                     "spec": {"parallelism": parallelism, "template": {"spec": pod}}})
             };
-            let got = Write::of("batch", "v1", "jobs").over(job(1)).judged(&plugin, job(new));
+            let got = Write::of("batch", "v1", "jobs").over(job(1)).validated(&plugin, job(new));
             let refusal = |name| {
                 format!(
                     "jobs.batch \"j\" is forbidden: cannot change parallelism for a Job referencing gang-scheduled PodGroup \"{name}\""

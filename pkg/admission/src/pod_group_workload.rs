@@ -46,13 +46,17 @@ impl Plugin for PodGroupWorkloadExists {
         if meta::is_deleting(&workload) {
             return refused(format!("Workload {} is being deleted", quote(name)));
         }
-        let wanted = text(reference, "podGroupTemplateName");
+        let template_name = text(reference, "podGroupTemplateName");
         let spec = get_object(&workload, &["spec"]);
         let mut templates = spec.into_iter().flat_map(|spec| children(spec, "podGroupTemplates"));
-        if templates.any(|template| text(template, "name") == wanted) {
+        if templates.any(|template| text(template, "name") == template_name) {
             Ok(())
         } else {
-            refused(format!("PodGroupTemplate {} not found in Workload {}", quote(wanted), quote(name)))
+            refused(format!(
+                "PodGroupTemplate {} not found in Workload {}",
+                quote(template_name),
+                quote(name)
+            ))
         }
     }
 }
@@ -72,15 +76,15 @@ mod tests {
     #[test]
     fn pod_group_template_must_exist() {
         let named = |name: &str| json!({"name": name, "namespace": "ns"});
-        let mut gone = named("gone");
-        gone["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        let store = Store::of([("workloads", workload(named("w"))), ("workloads", workload(gone))]);
+        let mut deleted = named("gone");
+        deleted["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let store = Store::of([("workloads", workload(named("w"))), ("workloads", workload(deleted))]);
         store.put_new("workloads", workload(named("new")));
         let plugin = PodGroupWorkloadExists::new(store).unwrap();
         let check = |spec: Value, expected: Result<(), &str>| {
             let group = json!({"metadata": {"name": "g"}, "spec": spec});
             let write = Write::of("scheduling.k8s.io", "v1alpha2", "podgroups");
-            let got = write.judged(&plugin, group).map(|_| ());
+            let got = write.validated(&plugin, group).map(|_| ());
             let refusal =
                 |cause| format!("podgroups.scheduling.k8s.io \"g\" is forbidden: PodGroup rejected: {cause}");
             assert_eq!(got, expected.map_err(refusal));
