@@ -231,8 +231,8 @@ fn status(group: &Object, errors: &mut ErrorList) {
         .flat_map(|spec| children(spec, "resourceClaims"))
         .map(|claim| text(claim, "name"))
         .collect();
-    for (index, found) in children(status, "resourceClaimStatuses").enumerate() {
-        let name = text(found, "name");
+    for (index, claim_status) in children(status, "resourceClaimStatuses").enumerate() {
+        let name = text(claim_status, "name");
         if !names.contains(name) {
             let detail = "must match the name of an entry in `spec.resourceClaims`";
             errors.push(Error::invalid(&path.index(index).child("name"), name, detail));
@@ -244,8 +244,8 @@ fn status(group: &Object, errors: &mut ErrorList) {
         return;
     }
     unique_names(&path, &CLAIM_STATUS, list(status, "resourceClaimStatuses"), errors);
-    for (index, found) in children(status, "resourceClaimStatuses").enumerate() {
-        if let Some(name) = maybe_text(found, "resourceClaimName") {
+    for (index, claim_status) in children(status, "resourceClaimStatuses").enumerate() {
+        if let Some(name) = maybe_text(claim_status, "resourceClaimName") {
             let path = path.index(index);
             invalid_each(&path.child("resourceClaimName"), name, long_name(name), errors);
         }

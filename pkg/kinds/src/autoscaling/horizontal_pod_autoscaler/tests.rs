@@ -114,9 +114,9 @@ fn sources_need_metric_and_target() {
             (REQUIRED, "object.target.averageValue"),
         ],
     );
-    let both = json!({"type": "Value", "value": "0", "averageValue": "-1", "averageUtilization": 0});
+    let two_values = json!({"type": "Value", "value": "0", "averageValue": "-1", "averageUtilization": 0});
     check_metric(
-        json!({"type": "External", "external": {"metric": {"name": "m"}, "target": both}}),
+        json!({"type": "External", "external": {"metric": {"name": "m"}, "target": two_values}}),
         &[
             (INVALID, "external.target.value"),
             (INVALID, "external.target.averageValue"),
@@ -157,8 +157,8 @@ fn new_zero_replicas_need_a_gate() {
     let zero = autoscaler(json!({"minReplicas": 0, "metrics": [{"type": "External", "external": {
         "metric": {"name": "m"}, "target": {"type": "Value", "value": "1"},
     }}]}));
-    let mut given = ValidationContext::default();
-    assert_eq!(create(&zero, &given).len(), 1);
-    given.settings.gates = given.settings.gates.with(Gate::HPAScaleToZero, true);
-    assert_eq!(texts_of(&create(&zero, &given)), [""; 0]);
+    let mut context = ValidationContext::default();
+    assert_eq!(create(&zero, &context).len(), 1);
+    context.settings.gates = context.settings.gates.with(Gate::HPAScaleToZero, true);
+    assert_eq!(texts_of(&create(&zero, &context)), [""; 0]);
 }
