@@ -86,10 +86,10 @@ impl LoopbackClient {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         // The part before the slash is the field manager.
         headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver/v1.36"));
-        let answer = self.client.call(request, &LIMITS).await;
-        let answer = answer.map_err(|error| broken(error.of_request(&method, &uri)))?;
-        let code = answer.status().as_u16();
-        let decoded = schema::json::decode_untyped(answer.body()).map(|decoded| decoded.value);
+        let response = self.client.call(request, &LIMITS).await;
+        let response = response.map_err(|error| broken(error.of_request(&method, &uri)))?;
+        let code = response.status().as_u16();
+        let decoded = schema::json::decode_untyped(response.body()).map(|decoded| decoded.value);
         match decoded {
             Ok(Value::Object(object)) if (200..300).contains(&code) => Ok(object),
             Ok(value) => {
