@@ -122,7 +122,7 @@ impl NodeRestriction {
     }
 }
 
-/// Returns a claim without the fields that every write changes and without the fields `own` that nodes may
+/// Returns a claim without the fields that every write changes and without the fields `members` that nodes may
 /// change.
 fn strip_claim(members: &[&str], claim: &Object) -> Object {
     let mut claim = claim.clone();

@@ -93,7 +93,7 @@ fn validate_type(row: &Resource, new: &Object) -> ErrorList {
     }
 }
 
-/// Validates the fields of a Scale; the desired replicas only if `wanted`, because they may have changed.
+/// Validates the fields of a Scale; the desired replicas only if `required`, because they may have changed.
 fn scale(version: &CustomVersion, new: &Object, required: bool, errors: &mut ErrorList) {
     let Some(paths) = &version.scale else { return };
     if required {
