@@ -119,11 +119,11 @@ pub(crate) async fn serve<S>(
             // Boxed, so that the memory of the chain is freed when a response starts. The task of a stream
             // lives as long as its response, which for a watch can be hours.
             Box::pin(async move {
-                let answer = peer.activity.prepare_response(handle(&chain, &peer, request)).await;
-                if answer.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+                let response = peer.activity.prepare_response(handle(&chain, &peer, request)).await;
+                if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
                     peer.opaque.store(true, Relaxed);
                 }
-                Ok::<_, Infallible>(answer)
+                Ok::<_, Infallible>(response)
             })
         })
     };
@@ -174,13 +174,13 @@ async fn handle(chain: &Arc<Chain>, peer: &Arc<Peer>, request: http::Request<Inc
     }
     let expects = request.headers().contains_key(http::header::EXPECT);
     let (head, body) = request.into_parts();
-    let (body, rest) = RequestBody::new(body);
+    let (body, unread) = RequestBody::new(body);
     let body = body.map_err(Into::into).boxed_unsync();
-    let mut answer = chain.serve(http::Request::from_parts(head, body), peer).await;
-    if !rest.discard(expects).await && peer.protocol == Protocol::Http1 {
-        answer.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
+    let mut response = chain.serve(http::Request::from_parts(head, body), peer).await;
+    if !unread.discard(expects).await && peer.protocol == Protocol::Http1 {
+        response.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
     }
-    answer
+    response
 }
 
 fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<TokioExecutor> {
