@@ -48,8 +48,11 @@ use close_reason::CloseState;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of bytes that the HTTP/1.1 parser reads beyond the maximum head before it returns an error.
 const HEAD_MARGIN_BYTES: usize = 64 * 1024;
-/// Receive window of a stream and maximum frame size. Nearly every object fits into one frame.
+/// Receive window of a stream. Nearly every object fits into it.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// Maximum size of a received frame, the smallest that HTTP/2 permits. A connection keeps a read buffer of the size of its
+/// largest frames.
+const FRAME_BYTES_MAX: u32 = 16 * 1024;
 /// Send buffer per stream for slow clients, in addition to the current piece of the body.
 const SEND_BUFFER_BYTES: usize = 128 * 1024;
 
@@ -200,7 +203,7 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
         .max_concurrent_streams(streams)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(STREAM_WINDOW_BYTES.saturating_mul(streams).min((1 << 31) - 1))
-        .max_frame_size(STREAM_WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES_MAX)
         .max_send_buf_size(SEND_BUFFER_BYTES)
         .max_header_list_size(HEAD_BYTES_MAX as u32);
     match protocol {
