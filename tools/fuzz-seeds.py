@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Writes the seed corpora of the fuzz targets to pkg/*/fuzz/corpus: objects of every kind and recorded cases from the
 tests' fixtures, the texts below, and the inputs that earlier runs found (pkg/*/fuzz/inputs.tar.gz, written by
-tools/fuzz-inputs.sh). The file name of a seed is its digest, so there are no duplicates."""
+tools/fuzz-inputs.sh). The file name of a seed is its digest, so there are no duplicates.
+
+fuzz-seeds.py FOLDER: writes the seeds without the inputs of earlier runs to FOLDER/CRATE/TARGET instead."""
 import gzip
 import hashlib
 import json
 import pathlib
+import sys
 import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+BASE = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
 SCHEMA = ROOT / "pkg/schema/testdata"
 MERGE = ROOT / "pkg/fieldmanager/testdata/structured_merge"
 CEL = ROOT / "pkg/cel/tests/fixtures"
@@ -75,7 +79,7 @@ def compact(value):
 
 def write(crate, targets, seeds):
     for target in targets:
-        corpus = ROOT / "pkg" / crate / "fuzz/corpus" / target
+        corpus = BASE / crate / target if BASE else ROOT / "pkg" / crate / "fuzz/corpus" / target
         corpus.mkdir(parents=True, exist_ok=True)
         for seed in seeds:
             seed = seed.encode() if isinstance(seed, str) else seed
@@ -92,7 +96,8 @@ def write_found():
 
 
 def main():
-    write_found()
+    if not BASE:
+        write_found()
     objects = archive("fixtures") | archive("generated")
     messages = [body for name, body in objects.items() if name.endswith(".pb")]
     texts = [body for name, body in objects.items() if name.endswith(".json")]

@@ -74,7 +74,8 @@ impl MetricsRegistry {
     }
 
     /// Sets the counters and histograms of families with labels to zero (upstream's `KubeRegistry.Reset`). Families
-    /// without labels keep their counts. Gauges keep their values, unlike upstream's.
+    /// without labels keep their counts. Unlike upstream's, gauges keep their values, and so do families of
+    /// [`collect`](Self::collect) without [`on_reset`](Self::on_reset).
     pub fn reset(&self) {
         // A copy, because a component may register a family at any time.
         let resets = self.lock().resets.clone();
