@@ -5,7 +5,10 @@ mod go_types;
 mod idl;
 mod types;
 
+use std::path::Path;
+
 use crate::error::Error;
+use crate::generate;
 use crate::tree::root;
 use facts::Facts;
 use go_types::GoTypes;
@@ -48,7 +51,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
 fn update(mode: &Mode, folder: &str, modules: Option<&str>) -> Result<(), Error> {
     let facts = Facts::open(folder)?;
     let go = modules.map(|directory| go_types(&facts, directory)).transpose()?;
-    let steps = [types::step(&facts, go.as_ref())?];
+    let steps = [types::step(&facts, go.as_ref())?, tables(folder)?];
     let mut changed = Vec::new();
     for (path, text) in steps.iter().flat_map(|step| &step.files) {
         let target = root().join(path);
@@ -68,6 +71,14 @@ fn update(mode: &Mode, folder: &str, modules: Option<&str>) -> Result<(), Error>
         return Err(Error::Outdated(changed.join(", ")));
     }
     Ok(())
+}
+
+/// Returns the tables that the generators of `cargo xtask generate` make of the facts.
+fn tables(folder: &str) -> Result<Step, Error> {
+    let files = generate::from_facts(Path::new(folder))?;
+    let files =
+        files.into_iter().map(|(path, text)| (path.to_owned(), String::from_utf8_lossy(&text).into_owned()));
+    Ok(Step { files: files.collect(), todo: Vec::new() })
 }
 
 fn go_types(facts: &Facts, directory: &str) -> Result<GoTypes, Error> {

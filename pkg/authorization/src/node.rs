@@ -53,8 +53,6 @@ impl GraphSource for Graph {
 /// Feature gates of the node authorizer.
 #[derive(Debug, Clone, Copy)]
 pub struct Features {
-    /// Nodes may read only their own pods and Node (`AuthorizeNodeWithSelectors`).
-    pub selectors: bool,
     /// Nodes may read the service accounts of their pods (`KubeletServiceAccountTokenForCredentialProviders` or
     /// `PodCertificateRequest`).
     pub service_accounts: bool,

@@ -83,9 +83,6 @@ fn some_defaults_need_feature_gates() {
     let driver = ("storage.k8s.io/v1", "CSIDriver");
     let unavailable = "/spec/updateStrategy/rollingUpdate/maxUnavailable";
     check(Gate::MaxUnavailableStatefulSet, set, json!({}), unavailable, json!(1));
-    let job = ("batch/v1", "Job");
-    let replaced = "/spec/podReplacementPolicy";
-    check(Gate::JobPodReplacementPolicy, job, json!({}), replaced, json!("TerminatingOrFailed"));
     check(Gate::SELinuxMountReadWriteOncePod, driver, json!({}), "/spec/seLinuxMount", json!(false));
     let missing = "/spec/preventPodSchedulingIfMissing";
     check(Gate::VolumeLimitScaling, driver, json!({}), missing, json!(false));

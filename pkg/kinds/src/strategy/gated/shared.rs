@@ -51,18 +51,6 @@ pub(crate) const POD_SPEC: &[GatedFields] = &[
         ],
     ),
     gated_by(
-        Gate::PodLifecycleSleepAction,
-        &[
-            &["containers", EACH, "lifecycle", "preStop", "sleep"],
-            &["containers", EACH, "lifecycle", "postStart", "sleep"],
-            &["initContainers", EACH, "lifecycle", "preStop", "sleep"],
-            &["initContainers", EACH, "lifecycle", "postStart", "sleep"],
-            &["ephemeralContainers", EACH, "lifecycle", "preStop", "sleep"],
-            &["ephemeralContainers", EACH, "lifecycle", "postStart", "sleep"],
-        ],
-    )
-    .with_empty_parent(),
-    gated_by(
         Gate::ContainerStopSignals,
         &[
             &["containers", EACH, "lifecycle", "stopSignal"],
