@@ -12,6 +12,7 @@ mod builtin;
 mod certificates;
 mod coordination;
 mod core;
+mod declarative;
 pub mod defaults;
 mod discovery;
 mod events;

@@ -7,6 +7,7 @@ mod scale;
 pub mod service_fields;
 
 use crate::builtin::kind_of;
+use crate::declarative;
 use crate::kind::Generation;
 use crate::validation::kinds;
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
@@ -59,12 +60,25 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
 
 /// Validates an object before it is created.
 pub fn validate(row: &Resource, object: &Object, context: &Context<'_>) -> field::ErrorList {
-    let errors = kinds::validate(row, object, &context.validation_context());
+    let mut errors = kinds::validate(row, object, &context.validation_context());
     if errors.is_empty() {
         // Required of every kind, even without rules of its own.
-        validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata"))
-    } else {
-        errors
+        errors = validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata"));
+    }
+    with_declarative(row, object, None, context, errors)
+}
+
+/// Adds the errors of declarative rules to those of hand-written ones.
+fn with_declarative(
+    row: &Resource,
+    new: &Object,
+    old: Option<&Object>,
+    context: &Context<'_>,
+    errors: field::ErrorList,
+) -> field::ErrorList {
+    match &row.storage {
+        Some(storage) => declarative::validate(storage.message, new, old, context.gates(), errors),
+        None => errors,
     }
 }
 
@@ -168,7 +182,7 @@ pub fn validate_update(
     let mut errors = validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
     errors.append(validate_object_meta_update(new, old, &path));
     errors.append(kinds::validate_update(row, endpoint.subresource, new, old, &context.validation_context()));
-    errors
+    with_declarative(row, new, Some(old), context, errors)
 }
 
 /// True if an update completes a deletion: no finalizer and no grace period are left.

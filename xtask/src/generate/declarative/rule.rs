@@ -5,10 +5,9 @@ use crate::error::Error;
 use super::facts::{Fact, Field};
 
 /// Formats by the name in the rule.
-const FORMATS: [(&str, &str); 11] = [
+const FORMATS: [(&str, &str); 10] = [
     ("k8s-extended-resource-name", "ExtendedResourceName"),
     ("k8s-label-key", "LabelKey"),
-    ("k8s-label-value", "LabelValue"),
     ("k8s-long-name", "LongName"),
     ("k8s-long-name-caseless", "LongNameCaseless"),
     ("k8s-path-segment-name", "PathSegmentName"),
