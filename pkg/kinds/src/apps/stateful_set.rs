@@ -13,6 +13,7 @@ use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
 use crate::validation::go_value::go_value;
+use crate::validation::immutable::immutable;
 use crate::validation::int_or_percent::{at_most_100_percent, bad_value, int_or_percent, is_zero};
 use crate::validation::kinds::workload::{
     EXCEEDS_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector,
@@ -21,7 +22,6 @@ use crate::validation::kinds::workload::{
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, supported_value};
 use crate::warnings::common::generation_changed;
-use api::semantic::equal_members;
 use api::tree::{child, child_mut, children, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
@@ -70,20 +70,8 @@ pub(crate) static KIND: Kind = Kind {
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
-/// Mutable members of a spec.
-const MUTABLE: &[&str] = &[
-    "replicas",
-    "template",
-    "updateStrategy",
-    "minReadySeconds",
-    "ordinals",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-];
-
-const FORBIDDEN_UPDATE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
-    'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
-    'minReadySeconds' are forbidden";
+/// Immutable members of a spec, in the order of their checks.
+const IMMUTABLE: [&str; 4] = ["selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"];
 
 /// Strictness of the validation of a spec.
 #[derive(Clone, Copy, Default)]
@@ -122,11 +110,10 @@ fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationCon
     let mut before = ErrorList::new();
     validate_spec(&Path::NIL, old, options, &mut before);
     options.skip_pods = !before.is_empty();
-    validate_spec(&Path::root("spec"), new, options, &mut errors);
-    let fixed = STATEFUL_SET_SPEC.members.iter().filter(|member| !MUTABLE.contains(&member.name));
-    let unchanged = |name: &str, field| equal_members(field, new.get(name), old.get(name));
-    if !fixed.into_iter().all(|member| unchanged(member.name, member.field)) {
-        errors.push(Error::forbidden(&Path::root("spec"), FORBIDDEN_UPDATE));
+    let path = Path::root("spec");
+    validate_spec(&path, new, options, &mut errors);
+    for member in IMMUTABLE {
+        immutable(&path.child(member), &STATEFUL_SET_SPEC, member, new, old, &mut errors);
     }
     errors
 }
