@@ -58,6 +58,8 @@ pub struct Features {
     pub service_accounts: bool,
     /// Nodes may request certificates for their pods (`PodCertificateRequest`).
     pub pod_certificates: bool,
+    /// Nodes may report the health of volumes in the status of their CSINode (`CSIVolumeHealth`).
+    pub volume_health: bool,
 }
 
 /// Permissions of all nodes.

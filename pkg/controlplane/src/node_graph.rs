@@ -167,7 +167,8 @@ pub(crate) fn policy(gates: Gates) -> Result<Policy, controllers::Error> {
     let pod_certificates = gates.enabled(Gate::PodCertificateRequest);
     let service_accounts =
         pod_certificates || gates.enabled(Gate::KubeletServiceAccountTokenForCredentialProviders);
-    Ok(Policy { rules, features: Features { service_accounts, pod_certificates } })
+    let volume_health = gates.enabled(Gate::CSIVolumeHealth);
+    Ok(Policy { rules, features: Features { service_accounts, pod_certificates, volume_health } })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ fn user(name: &str, groups: &[&str]) -> UserInfo {
 
 /// Dependencies without roles, policies and objects, and with unavailable webhooks.
 fn nothing() -> AuthorizerDeps {
-    let features = Features { service_accounts: true, pod_certificates: true };
+    let features = Features { service_accounts: true, pod_certificates: true, volume_health: true };
     let policy = node::Policy { rules: Vec::new(), features };
     AuthorizerDeps {
         roles: Some(Arc::new(Index::default())),

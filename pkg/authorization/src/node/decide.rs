@@ -185,11 +185,15 @@ impl NodeRequest<'_> {
     }
 
     fn csi_node(&self) -> Outcome {
-        if !self.is_own_object_verb() {
-            return reject("can only get, create, update, patch, or delete a CSINode");
-        }
-        if !self.attributes.subresource.is_empty() {
-            return reject("cannot authorize CSINode subresources");
+        match self.attributes.subresource {
+            "" if self.is_own_object_verb() => {}
+            "" => return reject("can only get, create, update, patch, or delete a CSINode"),
+            "status" if !self.policy.features.volume_health => {
+                return reject("CSINode status access requires CSIVolumeHealth feature");
+            }
+            "status" if matches!(self.attributes.verb, "get" | "update" | "patch") => {}
+            "status" => return reject("can only get, update, or patch CSINode status"),
+            _ => return reject("cannot authorize CSINode subresources"),
         }
         if self.is_own() {
             Ok(())

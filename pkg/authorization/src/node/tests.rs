@@ -34,8 +34,8 @@ fn graph() -> Graph {
     graph
 }
 
-const ALL: Features = Features { service_accounts: true, pod_certificates: true };
-const NONE: Features = Features { service_accounts: false, pod_certificates: false };
+const ALL: Features = Features { service_accounts: true, pod_certificates: true, volume_health: true };
+const NONE: Features = Features { service_accounts: false, pod_certificates: false, volume_health: false };
 
 /// Decides about `verb group/resource[/subresource] namespace/name [field selector]` for node `n1`.
 fn answer(asked: &str, features: Features) -> Result<(), String> {
@@ -155,6 +155,16 @@ fn node_manages_own_lease_csi_node_and_slices() {
         "can only access CSINode with the same name as the requesting node",
     );
     refused("watch storage.k8s.io/csinodes n1", "can only get, create, update, patch, or delete a CSINode");
+    allowed("patch storage.k8s.io/csinodes/status n1");
+    refused("delete storage.k8s.io/csinodes/status n1", "can only get, update, or patch CSINode status");
+    refused(
+        "get storage.k8s.io/csinodes/status n2",
+        "can only access CSINode with the same name as the requesting node",
+    );
+    assert_eq!(
+        answer("get storage.k8s.io/csinodes/status n1", NONE),
+        Err("CSINode status access requires CSIVolumeHealth feature".to_owned())
+    );
     allowed("create resource.k8s.io/resourceslices ");
     allowed("delete resource.k8s.io/resourceslices o");
     refused("delete resource.k8s.io/resourceslices p", UNRELATED);
