@@ -19,6 +19,7 @@ mod events;
 mod flowcontrol;
 mod internal;
 mod kind;
+mod lifecycle;
 mod networking;
 mod node;
 mod pem;
