@@ -3,6 +3,7 @@
 mod facts;
 mod go_types;
 mod idl;
+mod rows;
 mod types;
 
 use std::path::Path;
@@ -51,7 +52,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
 fn update(mode: &Mode, folder: &str, modules: Option<&str>) -> Result<(), Error> {
     let facts = Facts::open(folder)?;
     let go = modules.map(|directory| go_types(&facts, directory)).transpose()?;
-    let steps = [types::step(&facts, go.as_ref())?, tables(folder)?];
+    let steps = [types::step(&facts, go.as_ref())?, rows::step(&facts)?, tables(folder)?];
     let mut changed = Vec::new();
     for (path, text) in steps.iter().flat_map(|step| &step.files) {
         let target = root().join(path);
