@@ -62,9 +62,9 @@ fn naming_newer_resources_is_an_error() {
 
 #[test]
 fn disabled_gate_overrides_runtime_config() {
-    let wanted = serving(36, &[("scheduling.k8s.io/v1alpha2/workloads", "true")]);
+    let wanted = serving(37, &[("scheduling.k8s.io/v1alpha3/workloads", "true")]);
     let open = ServedSelection { gates: wanted.gates.with(Gate::GenericWorkload, true), ..wanted.clone() };
     let closed = ServedSelection { gates: wanted.gates.with(Gate::GenericWorkload, false), ..wanted };
-    assert!(has(open, "scheduling.k8s.io", "v1alpha2", "workloads"));
-    assert!(!has(closed, "scheduling.k8s.io", "v1alpha2", "workloads"));
+    assert!(has(open, "scheduling.k8s.io", "v1alpha3", "workloads"));
+    assert!(!has(closed, "scheduling.k8s.io", "v1alpha3", "workloads"));
 }
