@@ -74,13 +74,13 @@ impl Balancer {
     /// This takes longer than `limit`.
     #[allow(clippy::disallowed_methods, reason = "a wait has a limit")]
     pub fn all_ready(&self, limit: Duration) {
-        let begun = Instant::now();
+        let start = Instant::now();
         loop {
-            let found = self.statuses().unwrap_or_default();
-            if found.len() == PLACES.len() && found.iter().all(|status| status == "UP") {
+            let statuses = self.statuses().unwrap_or_default();
+            if statuses.len() == PLACES.len() && statuses.iter().all(|status| status == "UP") {
                 return;
             }
-            assert!(begun.elapsed() < limit, "the balancer does not find every server ready: {found:?}");
+            assert!(start.elapsed() < limit, "the balancer does not find every server ready: {statuses:?}");
             std::thread::sleep(POLL);
         }
     }
@@ -90,9 +90,9 @@ impl Balancer {
         let mut control = UnixStream::connect(&self.control)?;
         control.set_read_timeout(Some(ANSWER_MAX))?;
         control.write_all(b"show stat\n")?;
-        let mut answer = String::new();
-        control.read_to_string(&mut answer)?;
-        let rows = answer.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        let mut response = String::new();
+        control.read_to_string(&mut response)?;
+        let rows = response.lines().map(|row| row.split(',').collect::<Vec<_>>());
         let servers = rows.filter(|row| row.get(1).is_some_and(|name| name.starts_with(SERVERS)));
         Ok(servers.filter_map(|row| row.get(STATUS).map(|status| (*status).to_owned())).collect())
     }

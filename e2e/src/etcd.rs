@@ -84,12 +84,12 @@ impl Etcd {
 
     fn healthy(&self) -> bool {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.client_port)) else { return false };
-        let mut answer = String::new();
-        let asked = stream
+        let mut response = String::new();
+        let result = stream
             .set_read_timeout(Some(Duration::from_secs(5)))
             .and_then(|()| stream.write_all(b"GET /health HTTP/1.0\r\n\r\n"))
-            .and_then(|()| stream.read_to_string(&mut answer));
-        asked.is_ok() && answer.contains(r#""health":"true""#)
+            .and_then(|()| stream.read_to_string(&mut response));
+        result.is_ok() && response.contains(r#""health":"true""#)
     }
 
     /// Kills the process with SIGKILL; its data stays.

@@ -73,12 +73,12 @@ impl EtcdCluster {
     fn launch(&mut self, n: usize) {
         let peer = |n: usize| format!("http://127.0.0.1:{}", self.ports[n].1);
         let members: Vec<String> = (0..MEMBERS).map(|n| format!("m{n}={}", peer(n))).collect();
-        let own = self.dir.path().join(format!("m{n}"));
-        std::fs::create_dir_all(&own).unwrap();
-        let log = std::fs::File::options().create(true).append(true).open(own.join("log")).unwrap();
+        let member_dir = self.dir.path().join(format!("m{n}"));
+        std::fs::create_dir_all(&member_dir).unwrap();
+        let log = std::fs::File::options().create(true).append(true).open(member_dir.join("log")).unwrap();
         let child = Command::new(tools::program("etcd"))
             .args(["--name", &format!("m{n}"), "--data-dir"])
-            .arg(own.join("data"))
+            .arg(member_dir.join("data"))
             .args(["--listen-client-urls", &self.url(n), "--advertise-client-urls", &self.url(n)])
             .args(["--listen-peer-urls", &peer(n), "--initial-advertise-peer-urls", &peer(n)])
             .args(["--initial-cluster", &members.join(","), "--initial-cluster-state", "new"])
@@ -110,12 +110,12 @@ impl EtcdCluster {
 
     fn healthy(&self, n: usize) -> bool {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.ports[n].0)) else { return false };
-        let mut answer = String::new();
-        let asked = stream
+        let mut response = String::new();
+        let result = stream
             .set_read_timeout(Some(Duration::from_secs(5)))
             .and_then(|()| stream.write_all(b"GET /health HTTP/1.0\r\n\r\n"))
-            .and_then(|()| stream.read_to_string(&mut answer));
-        asked.is_ok() && answer.contains(r#""health":"true""#)
+            .and_then(|()| stream.read_to_string(&mut response));
+        result.is_ok() && response.contains(r#""health":"true""#)
     }
 }
 

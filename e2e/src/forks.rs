@@ -24,10 +24,10 @@ impl Fork {
     /// fork, which starts the test server.
     pub(crate) fn new(flags: &[&str]) -> (Self, serde_json::Value) {
         let parent = {
-            let mut known = PARENT.lock().unwrap_or_else(PoisonError::into_inner);
-            known.upgrade().unwrap_or_else(|| {
+            let mut parent_ref = PARENT.lock().unwrap_or_else(PoisonError::into_inner);
+            parent_ref.upgrade().unwrap_or_else(|| {
                 let parent = Arc::new(Mutex::new(Parent(TestServer::start(flags))));
-                *known = Arc::downgrade(&parent);
+                *parent_ref = Arc::downgrade(&parent);
                 parent
             })
         };

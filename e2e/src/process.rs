@@ -79,12 +79,12 @@ impl Lines {
         Self { child, lines, reading: Some(reading) }
     }
 
-    /// Returns the next line that `wanted` accepts. `None` if the program exits, or prints nothing for
+    /// Returns the next line that `predicate` accepts. `None` if the program exits, or prints nothing for
     /// `limit`.
-    pub fn find(&self, limit: Duration, wanted: impl Fn(&str) -> bool) -> Option<String> {
+    pub fn find(&self, limit: Duration, predicate: impl Fn(&str) -> bool) -> Option<String> {
         loop {
             let line = self.lines.recv_timeout(limit).ok()?;
-            if wanted(&line) {
+            if predicate(&line) {
                 return Some(line);
             }
         }

@@ -168,11 +168,11 @@ async fn deliver(
     mut network: watch::Receiver<Network>,
 ) {
     for count in 0_u32.. {
-        let Some((came, chunk)) = chunks.recv().await else { return };
-        let taken = Instant::now();
+        let Some((arrived, chunk)) = chunks.recv().await else { return };
+        let dequeued = Instant::now();
         loop {
             // Recompute if the condition has changed.
-            let due = due(*network.borrow_and_update(), direction, count, chunk.len(), came, taken);
+            let due = due(*network.borrow_and_update(), direction, count, chunk.len(), arrived, dequeued);
             tokio::select! {
                 () = until(due) => break,
                 changed = network.changed() => if changed.is_err() { return },
@@ -191,18 +191,18 @@ fn due(
     direction: Direction,
     count: u32,
     bytes: usize,
-    came: Instant,
-    taken: Instant,
+    arrived: Instant,
+    dequeued: Instant,
 ) -> Option<Instant> {
     match network {
-        Network::Deaf if direction == Direction::Back => Some(taken),
-        Network::Mute if direction == Direction::There => Some(taken),
+        Network::Deaf if direction == Direction::Back => Some(dequeued),
+        Network::Mute if direction == Direction::There => Some(dequeued),
         Network::Silent | Network::Deaf | Network::Mute => None,
-        Network::Clear => Some(taken),
-        Network::Late { least, most } => Some(came + least + (most - least) * (count % 4) / 3),
+        Network::Clear => Some(dequeued),
+        Network::Late { least, most } => Some(arrived + least + (most - least) * (count % 4) / 3),
         Network::Narrow { bytes_per_second } => {
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-            Some(taken + Duration::from_secs(1) * bytes / bytes_per_second)
+            Some(dequeued + Duration::from_secs(1) * bytes / bytes_per_second)
         }
     }
 }
@@ -220,12 +220,12 @@ mod tests {
 
     #[test]
     fn chunk_delivery_time_depends_on_condition() {
-        let came = Instant::now();
+        let arrived = Instant::now();
         let ms = Duration::from_millis;
-        let taken = came + ms(7);
+        let dequeued = arrived + ms(7);
         let check_one = |network, direction, count, expected: Option<Duration>| {
-            let due = due(network, direction, count, 500, came, taken);
-            assert_eq!(due.map(|due| due - came), expected, "{network:?}");
+            let due = due(network, direction, count, 500, arrived, dequeued);
+            assert_eq!(due.map(|due| due - arrived), expected, "{network:?}");
         };
         let check = |network, count, expected| {
             check_one(network, Direction::There, count, expected);

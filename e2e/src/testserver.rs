@@ -46,8 +46,8 @@ impl TestServer {
         let mut stream = BufReader::new(stream);
         let mut line = String::new();
         stream.read_line(&mut line).unwrap();
-        let answer: serde_json::Value = serde_json::from_str(&line).unwrap();
-        let kubeconfig = answer["kubeconfig"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        let response: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let kubeconfig = response["kubeconfig"].as_str().unwrap_or_else(|| panic!("{response}"));
         (stream, serde_json::from_str(kubeconfig).unwrap())
     }
 

@@ -20,7 +20,7 @@ fn client_go_tests_pass(server: &Server) {
     command.env("KUBECONFIG", server.kubeconfig()).args(["-test.v", "-test.timeout=150s"]);
     let done = process::run(&mut command, "", RUN_LIMIT);
     assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
-    let count = |what: &str| done.stdout.lines().filter(|line| line.starts_with(what)).count();
+    let count = |prefix: &str| done.stdout.lines().filter(|line| line.starts_with(prefix)).count();
     // A program without tests succeeds too.
     assert!(count("--- PASS") > 0 && count("--- SKIP") == 0, "{}", done.stdout);
 }

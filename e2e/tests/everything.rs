@@ -43,9 +43,9 @@ const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Returns the status code and the body; `None` if the connection was closed.
 async fn ask(client: &Client, request: Request<Vec<u8>>) -> Option<(u16, String)> {
-    let answer = client.send(request.map(Body::from)).await.ok()?;
-    let code = answer.status().as_u16();
-    let bytes = answer.into_body().collect().await.ok()?.to_bytes();
+    let response = client.send(request.map(Body::from)).await.ok()?;
+    let code = response.status().as_u16();
+    let bytes = response.into_body().collect().await.ok()?.to_bytes();
     Some((code, String::from_utf8_lossy(&bytes).into_owned()))
 }
 
@@ -64,8 +64,8 @@ async fn write(client: Client, writer: usize, until: Instant) -> (BTreeSet<Strin
         let name = format!("written-{writer}-{number}");
         let body = format!("{{\"metadata\":{{\"name\":\"{name}\"}},\"data\":{{\"number\":\"{number}\"}}}}");
         let request = Request::post(CONFIG_MAPS).header("content-type", "application/json");
-        let answer = ask(&client, request.body(body.into_bytes()).expect("a request")).await;
-        match answer {
+        let response = ask(&client, request.body(body.into_bytes()).expect("a request")).await;
+        match response {
             Some((201, _)) => drop(acknowledged.insert(name)),
             _ => refused += 1,
         }
@@ -84,10 +84,10 @@ fn break_clients(port: u16, pid: u32, token: &str, until: Instant) -> String {
     loop {
         let mut load = Command::new(tools::program("python3"));
         load.args([script, "--port", &port, "--token", token, "--pid", &pid, "--seed", &seed]);
-        let told = load.args(["--short", "--p99-max", &patience]).output().expect("python3 runs");
+        let output = load.args(["--short", "--p99-max", &patience]).output().expect("python3 runs");
         let text =
-            [told.stdout, told.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-        assert!(told.status.success(), "{text}");
+            [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+        assert!(output.status.success(), "{text}");
         if Instant::now() >= until {
             return text;
         }
@@ -121,9 +121,9 @@ async fn start_with_unreadable_elements() -> Server {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn server_survives_combined_load_without_data_loss() {
-    let asked = std::env::var("EVERYTHING_SECONDS").ok().and_then(|text| text.parse().ok());
-    let seconds = asked.unwrap_or(SECONDS);
-    let bytes = BYTES[usize::from(asked.is_some())];
+    let configured = std::env::var("EVERYTHING_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = configured.unwrap_or(SECONDS);
+    let bytes = BYTES[usize::from(configured.is_some())];
     let mut server = start_with_unreadable_elements().await;
     let client = server.client().await;
     let kubectl = server.kubectl();

@@ -89,23 +89,23 @@ async fn follows_every_change(api: Api<ConfigMap>, config: watcher::Config) {
     // ensures that the cache contains the object.
     api.list(&ListParams::default()).await.unwrap();
     let mut events = watcher::watcher(api.clone(), config).boxed();
-    let mut said = async || match events.try_next().await.unwrap().expect("a watcher never ends") {
+    let mut next_event = async || match events.try_next().await.unwrap().expect("a watcher never ends") {
         watcher::Event::Init => "init".to_owned(),
         watcher::Event::InitApply(object) => format!("init {}", name(&object)),
         watcher::Event::InitDone => "init done".to_owned(),
         watcher::Event::Apply(object) => format!("apply {} {}", name(&object), value(&object)),
         watcher::Event::Delete(object) => format!("delete {} {}", name(&object), value(&object)),
     };
-    assert_eq!(said().await, "init");
-    assert_eq!(said().await, "init before");
-    assert_eq!(said().await, "init done");
+    assert_eq!(next_event().await, "init");
+    assert_eq!(next_event().await, "init before");
+    assert_eq!(next_event().await, "init done");
     api.create(&PostParams::default(), &object("after", "v")).await.unwrap();
-    assert_eq!(said().await, "apply after v");
+    assert_eq!(next_event().await, "apply after v");
     let patch = Patch::Merge(json!({"data": {"k": "w"}}));
     api.patch("after", &PatchParams::default(), &patch).await.unwrap();
-    assert_eq!(said().await, "apply after w");
+    assert_eq!(next_event().await, "apply after w");
     api.delete("after", &DeleteParams::default()).await.unwrap();
-    assert_eq!(said().await, "delete after w");
+    assert_eq!(next_event().await, "delete after w");
 }
 
 fn a_reflector_mirrors_the_server(server: &Server) {

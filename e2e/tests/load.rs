@@ -29,10 +29,11 @@ fn quiet_client_is_served_among_misbehaving_clients() {
     if std::env::var("LOAD").as_deref() != Ok("long") {
         load.args(["--short", "--p99-max", PATIENCE]);
     }
-    let told = load.output().expect("python3 runs");
-    let text = [told.stdout, told.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    let output = load.output().expect("python3 runs");
+    let text =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
     println!("{text}");
-    assert!(told.status.success(), "{text}");
+    assert!(output.status.success(), "{text}");
     assert!(server.is_running(), "the server has ended");
     assert!(server.terminate(END_LIMIT).success(), "the server did not end in order");
 }

@@ -42,9 +42,9 @@ impl Provider {
 
 /// Creates a self-signed certificate for 127.0.0.1.
 fn certify(dir: &Path) -> PathBuf {
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    fs::write(dir.join("provider.key"), made.signing_key.serialize_pem()).unwrap();
-    fs::write(dir.join("provider.crt"), made.cert.pem()).unwrap();
+    let certified = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    fs::write(dir.join("provider.key"), certified.signing_key.serialize_pem()).unwrap();
+    fs::write(dir.join("provider.crt"), certified.cert.pem()).unwrap();
     dir.join("provider.crt")
 }
 
@@ -90,8 +90,8 @@ fn oidc_users_authenticate_across_key_rotation() {
     admin.ok("create clusterrolebinding readers --clusterrole=reader --group=oidc:dev");
 
     let alice = kubectl_as(&server, dir.path(), &serde_json::json!({"token": first.token}));
-    let who = alice.ok("auth whoami -o json");
-    assert!(who.contains("alice@example.org") && who.contains("oidc:dev"), "{who}");
+    let review = alice.ok("auth whoami -o json");
+    assert!(review.contains("alice@example.org") && review.contains("oidc:dev"), "{review}");
     alice.ok("get configmaps -A");
     let refused = alice.fails("get secrets -A");
     assert!(refused.contains("User \"alice@example.org\" cannot list resource \"secrets\""), "{refused}");
@@ -104,8 +104,8 @@ fn oidc_users_authenticate_across_key_rotation() {
         "interactiveMode": "Never",
     });
     let alice = kubectl_as(&server, dir.path(), &serde_json::json!({"exec": exec}));
-    let who = alice.ok("auth whoami -o json");
-    assert!(who.contains("alice@example.org"), "{who}");
+    let review = alice.ok("auth whoami -o json");
+    assert!(review.contains("alice@example.org"), "{review}");
 
     let stranger =
         kubectl_as(&server, dir.path(), &serde_json::json!({"token": format!("{}x", second.token)}));

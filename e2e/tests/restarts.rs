@@ -104,10 +104,10 @@ fn rolling_restart_fails_no_request() {
         server.restart();
         balancer.all_ready(READY_MAX);
     }
-    let told = crowd.end();
-    assert_eq!(told["Failed"].as_u64(), Some(0), "{told}");
+    let summary = crowd.end();
+    assert_eq!(summary["Failed"].as_u64(), Some(0), "{summary}");
     // The number of relists is reported but not checked. It depends on how much history a server with a new
     // cache has, and therefore on the machine's speed.
-    assert_eq!(told["Watches"], number("RESTARTS_WATCHES", WATCHES), "{told}");
-    assert!(told["Requests"].as_u64() > Some(0) && told["Ended"].as_u64() > Some(0), "{told}");
+    assert_eq!(summary["Watches"], number("RESTARTS_WATCHES", WATCHES), "{summary}");
+    assert!(summary["Requests"].as_u64() > Some(0) && summary["Ended"].as_u64() > Some(0), "{summary}");
 }

@@ -27,18 +27,18 @@ fn fork_inherits_state_and_ends_with_connection() {
     let url = kubeconfig["clusters"][0]["cluster"]["server"].as_str().unwrap();
     let address = url.strip_prefix("https://").unwrap();
     drop(connection);
-    let gone = (0..3_000).any(|_| {
+    let refused = (0..3_000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         TcpStream::connect(address).is_err()
     });
-    assert!(gone, "the fork is still there");
+    assert!(refused, "the fork is still there");
     process::signal(server.process.child().id(), "TERM");
     assert!(server.process.ended(START_LIMIT).is_some_and(|status| status.success()));
     // The socket, the certificates and the kubeconfig are gone with it.
-    let left: Vec<_> =
+    let remaining: Vec<_> =
         std::fs::read_dir(server.dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
-    let own = |name: &str| name.starts_with("mainstay-") || name == "socket";
-    assert!(!left.iter().any(|name| own(&name.to_string_lossy())), "{left:?}");
+    let is_leftover = |name: &str| name.starts_with("mainstay-") || name == "socket";
+    assert!(!remaining.iter().any(|name| is_leftover(&name.to_string_lossy())), "{remaining:?}");
 }
 
 #[test]

@@ -41,16 +41,16 @@ struct WriteResults {
 struct Writer<'a> {
     client: &'a Client,
     path: &'a str,
-    told: WriteResults,
+    results: WriteResults,
 }
 
 impl Writer<'_> {
     async fn send(&self, method: Method, kind: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(body).unwrap() };
         let request = Request::builder().method(method).uri(self.path).header("content-type", kind);
-        let answer = self.client.send(request.body(Body::from(body)).unwrap()).await.unwrap();
-        let code = answer.status().as_u16();
-        (code, serde_json::from_slice(&answer.into_body().collect_bytes().await.unwrap()).unwrap())
+        let response = self.client.send(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let code = response.status().as_u16();
+        (code, serde_json::from_slice(&response.into_body().collect_bytes().await.unwrap()).unwrap())
     }
 
     async fn get(&self) -> Value {
@@ -61,8 +61,8 @@ impl Writer<'_> {
 
     fn acknowledged(&mut self, mark: &str, object: &Value) {
         assert!(marks(object).contains(mark), "the answer shows what was written: {mark} {object}");
-        self.told.acknowledged.insert(mark.to_owned());
-        self.told.revisions.push(object["metadata"]["resourceVersion"].as_str().unwrap().to_owned());
+        self.results.acknowledged.insert(mark.to_owned());
+        self.results.revisions.push(object["metadata"]["resourceVersion"].as_str().unwrap().to_owned());
     }
 
     async fn patch(&mut self, mark: &str, kind: &str, patch: &Value) {
@@ -84,8 +84,8 @@ impl Writer<'_> {
                 (200, object) => {
                     assert_eq!(object["data"]["n"], next);
                     let revision = object["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
-                    self.told.revisions.push(revision);
-                    self.told.increments += 1;
+                    self.results.revisions.push(revision);
+                    self.results.increments += 1;
                     return;
                 }
                 (code, refusal) => assert_eq!(code, 422, "{refusal}"),
@@ -111,7 +111,7 @@ impl Writer<'_> {
         match timeout(patience, self.send(Method::PATCH, MERGE_PATCH, &patch)).await {
             Ok((200, object)) => self.acknowledged(mark, &object),
             Ok((code, refusal)) => panic!("{code} {refusal}"),
-            Err(_) => drop(self.told.unknown.insert(mark.to_owned())),
+            Err(_) => drop(self.results.unknown.insert(mark.to_owned())),
         }
     }
 
@@ -135,7 +135,7 @@ impl Writer<'_> {
                 _ => self.hang_up(&mark, PATIENCE_MAX.mul_f64((draw >> 32) as f64 / u32::MAX as f64)).await,
             }
         }
-        self.told
+        self.results
     }
 }
 
@@ -167,36 +167,36 @@ fn many_writers_of_one_object_lose_no_update(server: &Server) {
 async fn contend(client: &Client, seed: u64) {
     let name = format!("contended-{seed}");
     let path = format!("{CONFIG_MAPS}/{name}");
-    let created = Writer { client, path: CONFIG_MAPS, told: WriteResults::default() };
+    let created = Writer { client, path: CONFIG_MAPS, results: WriteResults::default() };
     let object = json!({"metadata": {"name": name}, "data": {"n": "0"}});
     let (code, object) = created.send(Method::POST, "application/json", &object).await;
     assert_eq!(code, 201, "{object}");
-    let writer = |n| Writer { client, path: &path, told: WriteResults::default() }.write(n, seed);
+    let writer = |n| Writer { client, path: &path, results: WriteResults::default() }.write(n, seed);
     let mut all = WriteResults::default();
-    for mut told in join_all((0..WRITERS).map(writer)).await {
-        all.acknowledged.append(&mut told.acknowledged);
-        all.unknown.append(&mut told.unknown);
-        all.revisions.append(&mut told.revisions);
-        all.increments += told.increments;
+    for mut results in join_all((0..WRITERS).map(writer)).await {
+        all.acknowledged.append(&mut results.acknowledged);
+        all.unknown.append(&mut results.unknown);
+        all.revisions.append(&mut results.revisions);
+        all.increments += results.increments;
     }
-    let object = Writer { client, path: &path, told: WriteResults::default() }.get().await;
+    let object = Writer { client, path: &path, results: WriteResults::default() }.get().await;
     verify(seed, &all, &object);
 }
 
-fn verify(seed: u64, told: &WriteResults, object: &Value) {
-    let found = marks(object);
-    for mark in &told.acknowledged {
-        assert!(found.contains(mark.as_str()), "seed {seed}: {mark} was acknowledged and is lost");
+fn verify(seed: u64, results: &WriteResults, object: &Value) {
+    let stored_marks = marks(object);
+    for mark in &results.acknowledged {
+        assert!(stored_marks.contains(mark.as_str()), "seed {seed}: {mark} was acknowledged and is lost");
     }
-    for mark in found {
-        let written = told.acknowledged.contains(mark) || told.unknown.contains(mark);
+    for mark in stored_marks {
+        let written = results.acknowledged.contains(mark) || results.unknown.contains(mark);
         assert!(written, "seed {seed}: nobody wrote {mark}");
     }
-    for mark in &told.unknown {
+    for mark in &results.unknown {
         let [datum, annotation] = [&object["data"][mark], &object["metadata"]["annotations"][mark]];
         assert_eq!(datum, annotation, "seed {seed}: half of {mark} was written");
     }
-    assert_eq!(object["data"]["n"], told.increments.to_string(), "seed {seed}: the increments");
-    let distinct: BTreeSet<&String> = told.revisions.iter().collect();
-    assert_eq!(distinct.len(), told.revisions.len(), "seed {seed}: every write has a revision of its own");
+    assert_eq!(object["data"]["n"], results.increments.to_string(), "seed {seed}: the increments");
+    let distinct: BTreeSet<&String> = results.revisions.iter().collect();
+    assert_eq!(distinct.len(), results.revisions.len(), "seed {seed}: every write has a revision of its own");
 }

@@ -70,16 +70,17 @@ fn add(texts: &mut Texts, table: &str) -> io::Result<()> {
     let types: Texts = serde_json::from_value(table["types"].take())?;
     let any_object = texts.get("io.k8s.api.core.v1.ConfigMap").expect("an object").clone();
     let type_meta = ["apiVersion", "kind"].map(|name| (name, any_object.get(name).expect("a member")));
-    for (name, mut own) in types {
+    for (name, mut members) in types {
         if name.ends_with("List") {
-            own.extend(type_meta.map(|(name, text)| (name.to_owned(), text.clone())));
+            members.extend(type_meta.map(|(name, text)| (name.to_owned(), text.clone())));
         }
-        texts.entry(name).or_default().extend(own);
+        texts.entry(name).or_default().extend(members);
     }
     for group in table["enums"].as_array().expect("an array") {
         for member in group["members"].as_array().expect("an array") {
             let (name, member) = member.as_str().and_then(|m| m.rsplit_once('.')).expect("a member");
-            let text = texts.get_mut(name).and_then(|own| own.get_mut(member)).expect("a described member");
+            let text =
+                texts.get_mut(name).and_then(|members| members.get_mut(member)).expect("a described member");
             text.push_str(group["text"].as_str().expect("a text"));
         }
     }

@@ -106,9 +106,9 @@ const CHECKS: [Check; 18] = [
         name: "cycles",
         rule: "Files of a crate do not import each other in cycles; xtask/src/tidy/cycles.txt lists older ones",
         findings: |tree| {
-            let found =
+            let cycles =
                 cycles::cycles(&matching(tree, |path| path.ends_with(".rs") && path.contains("/src/")));
-            cycles::findings(&found, include_str!("tidy/cycles.txt"))
+            cycles::findings(&cycles, include_str!("tidy/cycles.txt"))
         },
     },
     Check {
@@ -133,16 +133,16 @@ const CHECKS: [Check; 18] = [
         name: "recursion",
         rule: "A recursive function over a tree has a bound; xtask/src/tidy/recursion.txt lists them",
         findings: |tree| {
-            let found = recursion::recursive(&product(tree));
-            recursion::findings(&found, include_str!("tidy/recursion.txt"))
+            let functions = recursion::recursive(&product(tree));
+            recursion::findings(&functions, include_str!("tidy/recursion.txt"))
         },
     },
     Check {
         name: "internal-errors",
         rule: "A mapping of an error to status 500 has a reason; xtask/src/tidy/internal_errors.txt lists them",
         findings: |tree| {
-            let found = internal_errors::mappings(&product(tree));
-            recursion::findings(&found, include_str!("tidy/internal_errors.txt"))
+            let mappings = internal_errors::mappings(&product(tree));
+            recursion::findings(&mappings, include_str!("tidy/internal_errors.txt"))
         },
     },
     Check {
@@ -201,16 +201,16 @@ impl Tree {
 
     /// Returns the text of a file that must exist.
     fn text(&self, path: &str) -> &str {
-        let found = self.files.iter().find(|(of, _)| of == path);
-        found.map(|(_, text)| text.as_str()).unwrap_or_else(|| panic!("{path} does not exist"))
+        let file = self.files.iter().find(|(of, _)| of == path);
+        file.map(|(_, text)| text.as_str()).unwrap_or_else(|| panic!("{path} does not exist"))
     }
 }
 
-/// Returns copies of the files that `wanted` accepts. A rule that applies to no file is a defect of the rule.
-fn matching(tree: &Tree, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-    let found: Vec<_> = tree.files.iter().filter(|(path, _)| wanted(path)).cloned().collect();
-    assert!(!found.is_empty(), "a check applies to no file");
-    found
+/// Returns copies of the files that `filter` accepts. A rule that applies to no file is a defect of the rule.
+fn matching(tree: &Tree, filter: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let files: Vec<_> = tree.files.iter().filter(|(path, _)| filter(path)).cloned().collect();
+    assert!(!files.is_empty(), "a check applies to no file");
+    files
 }
 
 fn rust(tree: &Tree) -> Vec<(String, String)> {

@@ -25,12 +25,12 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Returns the files that `wanted` accepts, in path order: path from the root with `/`, and text. Build
+/// Returns the files that `filter` accepts, in path order: path from the root with `/`, and text. Build
 /// output and git data are skipped.
-pub(crate) fn files(root: &Path, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut open = vec![root.to_owned()];
-    while let Some(dir) = open.pop() {
+pub(crate) fn files(root: &Path, filter: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(dir) = directories.pop() {
         for entry in std::fs::read_dir(&dir).unwrap() {
             let entry = entry.unwrap();
             let path = entry.path();
@@ -38,13 +38,13 @@ pub(crate) fn files(root: &Path, wanted: impl Fn(&str) -> bool) -> Vec<(String, 
                 path.strip_prefix(root).unwrap().to_str().expect("paths are UTF-8").replace('\\', "/");
             if entry.file_type().unwrap().is_dir() {
                 if !matches!(relative.as_str(), "target" | ".git") && !relative.ends_with("/target") {
-                    open.push(path);
+                    directories.push(path);
                 }
-            } else if wanted(&relative) {
-                found.push((relative, std::fs::read_to_string(&path).unwrap()));
+            } else if filter(&relative) {
+                files.push((relative, std::fs::read_to_string(&path).unwrap()));
             }
         }
     }
-    found.sort();
-    found
+    files.sort();
+    files
 }

@@ -59,17 +59,17 @@ struct Table {
 }
 
 /// Returns the number of items or rows of a complete response.
-pub(crate) fn items(format: Format, answer: &Answer) -> Result<u64> {
+pub(crate) fn items(format: Format, response: &Answer) -> Result<u64> {
     let mut unpacked = Vec::new();
-    let body = if answer.gzipped {
-        let reader = flate2::read::GzDecoder::new(answer.head.as_slice());
+    let body = if response.gzipped {
+        let reader = flate2::read::GzDecoder::new(response.head.as_slice());
         let read = reader.take(MAX_BODY as u64).read_to_end(&mut unpacked);
-        read.map_err(|e| answer.wrong(&format!("bad gzip: {e}")))?;
+        read.map_err(|e| response.wrong(&format!("bad gzip: {e}")))?;
         &unpacked
     } else {
-        &answer.head
+        &response.head
     };
-    count(format, body).map_err(|e| answer.wrong(&format!("not a whole list: {e}")))
+    count(format, body).map_err(|e| response.wrong(&format!("not a whole list: {e}")))
 }
 
 fn count(format: Format, body: &[u8]) -> Result<u64> {
@@ -82,8 +82,8 @@ fn count(format: Format, body: &[u8]) -> Result<u64> {
 }
 
 /// Returns the metadata and the number of items of a JSON list.
-pub(crate) fn json_list(answer: &Answer) -> Result<(Metadata, u64)> {
-    let list = JsonList::parse(&answer.head).map_err(|e| answer.wrong(&format!("not a list: {e}")))?;
+pub(crate) fn json_list(response: &Answer) -> Result<(Metadata, u64)> {
+    let list = JsonList::parse(&response.head).map_err(|e| response.wrong(&format!("not a list: {e}")))?;
     let length = list.len();
     Ok((list.metadata, length))
 }

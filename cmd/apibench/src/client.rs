@@ -150,18 +150,18 @@ impl Client {
         let at = lane % self.senders.len().max(1);
         let sender = self.senders.get(at).ok_or_else(|| Error::Wrong("no connection".to_owned()))?;
         let request = self.request(call)?;
-        let answer = timeout(self.time_limit, sender.clone().send_request(request)).await;
-        Ok(answer.map_err(|_| Error::Timeout(self.time_limit))??)
+        let response = timeout(self.time_limit, sender.clone().send_request(request)).await;
+        Ok(response.map_err(|_| Error::Timeout(self.time_limit))??)
     }
 
     /// Sends `call`, reads the whole response and stores its first `keep` bytes.
     pub(crate) async fn call(&self, lane: usize, call: Call, keep: usize) -> Result<Answer> {
-        let what = format!("{} {}", call.method, call.path);
-        let whole = async {
+        let name = format!("{} {}", call.method, call.path);
+        let exchange = async {
             let response = self.start(lane, call).await?;
-            drain(what, response, keep).await
+            drain(name, response, keep).await
         };
-        timeout(self.time_limit, whole).await.map_err(|_| Error::Timeout(self.time_limit))?
+        timeout(self.time_limit, exchange).await.map_err(|_| Error::Timeout(self.time_limit))?
     }
 
     fn request(&self, call: Call) -> Result<Request<Full<Bytes>>> {

@@ -108,20 +108,20 @@ async fn steps(plan: &Plan, target: &Arc<Target>, run: &mut Run) -> Result<()> {
     seed::begin(&world).await?;
     watches.open_control(&world).await?;
     for (number, nodes) in plan.sizes(&run.server).into_iter().enumerate() {
-        let begun = Instant::now();
+        let start = Instant::now();
         eprintln!("{}: {nodes} nodes, {} pods", run.server, nodes * plan.pods_per_node);
         let before = world.nodes().len();
-        let left = limit.saturating_duration_since(begun);
-        let larger = async {
+        let remaining = limit.saturating_duration_since(start);
+        let growth = async {
             seed::grow(&world, nodes).await?;
             let nodes = world.nodes();
             watches.open_nodes(&world, nodes.get(before..).unwrap_or_default()).await
         };
-        match tokio::time::timeout(left, larger).await {
-            Ok(grown) => grown?,
+        match tokio::time::timeout(remaining, growth).await {
+            Ok(result) => result?,
             Err(_) => return Err(Error::Wrong("no time left to make the cluster larger".to_owned())),
         }
-        let seeded = begun.elapsed().as_secs_f64();
+        let seeded = start.elapsed().as_secs_f64();
         let step = step::run(&world, &run.server, number as u64, watches.count, seeded).await;
         eprint!("{}", report::line(&run.server, &step));
         let passed = step.verdict == Verdict::Passed;

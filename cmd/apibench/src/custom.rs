@@ -51,9 +51,9 @@ pub(crate) async fn define(client: &Client) -> Result<()> {
     let name = format!("gadgets.{GROUP}");
     let spec = json!({"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]});
     let body = definition(&name, &spec);
-    let answer = client.call(0, Call::send(Method::POST, DEFINITIONS, JSON, body), 0).await?;
-    if answer.status != 409 {
-        answer.expect(201)?;
+    let response = client.call(0, Call::send(Method::POST, DEFINITIONS, JSON, body), 0).await?;
+    if response.status != 409 {
+        response.expect(201)?;
     }
     established(client, 0, &name).await?;
     client.call(0, Call::get(format!("/apis/{GROUP}/v1/gadgets?limit=1")), 0).await?.expect(200)?;
@@ -71,8 +71,9 @@ fn definition(name: &str, spec: &Value) -> String {
 pub(crate) async fn established(client: &Client, lane: usize, name: &str) -> Result<()> {
     for _ in 0..LOOKS_MAX {
         let call = Call::get(format!("{DEFINITIONS}/{name}"));
-        let answer = client.call(lane, call, usize::MAX).await?.expect(200)?;
-        let object: Value = serde_json::from_slice(&answer.head).map_err(|e| answer.wrong(&e.to_string()))?;
+        let response = client.call(lane, call, usize::MAX).await?.expect(200)?;
+        let object: Value =
+            serde_json::from_slice(&response.head).map_err(|e| response.wrong(&e.to_string()))?;
         let conditions = object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
         let mut is_established = conditions.filter(|it| it["type"] == "Established").map(|it| &it["status"]);
         if is_established.next().is_some_and(|status| status == "True") {
@@ -182,9 +183,11 @@ fn parameters(of: &str, kind: &str) -> Value {
             "properties": Value::Object(leaves.collect())})
     };
     let tags = json!({"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "granular"});
-    let own = (0..20).map(|i| (format!("name{i}"), leaf(i)));
-    let all = own.chain((0..4).map(|i| (format!("block{i}"), nested(i)))).chain([("tags".to_owned(), tags)]);
-    json!({"type": "object", "properties": Value::Object(all.collect())})
+    let leaf_properties = (0..20).map(|i| (format!("name{i}"), leaf(i)));
+    let properties = leaf_properties
+        .chain((0..4).map(|i| (format!("block{i}"), nested(i))))
+        .chain([("tags".to_owned(), tags)]);
+    json!({"type": "object", "properties": Value::Object(properties.collect())})
 }
 
 #[cfg(test)]

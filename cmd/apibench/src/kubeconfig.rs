@@ -88,10 +88,10 @@ pub(crate) fn read(path: &Path) -> Result<Access> {
 
 fn parse(text: &str, directory: &Path) -> Result<Access> {
     let config: Config = serde_saphyr::from_str(text).map_err(|e| Error::Usage(e.to_string()))?;
-    let missing = |what: &str, name: &str| Error::Usage(format!("no {what} named {name:?}"));
-    let wanted = &config.current_context;
-    let context = config.contexts.into_iter().find(|c| c.name == *wanted);
-    let context = context.ok_or_else(|| missing("context", wanted))?.context;
+    let missing = |kind: &str, name: &str| Error::Usage(format!("no {kind} named {name:?}"));
+    let current = &config.current_context;
+    let context = config.contexts.into_iter().find(|c| c.name == *current);
+    let context = context.ok_or_else(|| missing("context", current))?.context;
     let cluster = config.clusters.into_iter().find(|c| c.name == context.cluster);
     let cluster = cluster.ok_or_else(|| missing("cluster", &context.cluster))?.cluster;
     let user = config.users.into_iter().find(|u| u.name == context.user);

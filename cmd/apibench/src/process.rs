@@ -83,14 +83,14 @@ impl Meter {
         let seconds = self.started.elapsed().as_secs_f64();
         let cpu = self.pid.and_then(cpu_ms);
         let rss = self.pid.and_then(rss_kib);
-        let seen = self.peak_kib.load(Ordering::Relaxed);
+        let sampled_peak = self.peak_kib.load(Ordering::Relaxed);
         Usage {
             seconds,
             cpu_ms: cpu.zip(self.cpu_ms).map(|(now, then)| now - then),
             client_cpu_ms: cpu_ms(std::process::id()).zip(self.client_cpu_ms).map(|(now, then)| now - then),
             rss_before_kib: self.rss_kib,
             rss_after_kib: rss,
-            rss_peak_kib: rss.map(|rss| rss.max(seen).max(self.rss_kib.unwrap_or(0))),
+            rss_peak_kib: rss.map(|rss| rss.max(sampled_peak).max(self.rss_kib.unwrap_or(0))),
         }
     }
 }

@@ -103,9 +103,11 @@ impl Entry {
         };
         let keys = self.rounds.iter().flat_map(|m| m.extra.keys().copied());
         let extra = keys.filter_map(|key| Some((key, of(&|m| m.extra.get(key).copied())?)));
-        let parts = self.rounds.iter().map(|m| m.windows.len()).max().unwrap_or(0);
-        let part = |at: usize| Window::median(self.rounds.iter().filter_map(move |m| m.windows.get(at)));
-        let why = |m: &Measured| m.skipped.as_ref().map(|why| format!("skipped: {why}"));
+        let window_count = self.rounds.iter().map(|m| m.windows.len()).max().unwrap_or(0);
+        let median_window =
+            |at: usize| Window::median(self.rounds.iter().filter_map(move |m| m.windows.get(at)));
+        let skip_reason =
+            |m: &Measured| m.skipped.as_ref().map(|skip_reason| format!("skipped: {skip_reason}"));
         Summary {
             rate: done(&Measured::rate),
             p50_ms: of(&|m| Some(m.latency_ms?.p50)),
@@ -116,8 +118,8 @@ impl Entry {
             rss_growth_kib: done(&Measured::growth_kib),
             bytes_per_op: of(&Measured::bytes_per_op),
             errors: self.rounds.iter().map(|m| m.errors).sum(),
-            note: self.rounds.iter().find_map(|m| m.first_error.clone().or_else(|| why(m))),
-            windows: (0..parts).map(part).collect(),
+            note: self.rounds.iter().find_map(|m| m.first_error.clone().or_else(|| skip_reason(m))),
+            windows: (0..window_count).map(median_window).collect(),
             extra: extra.collect(),
         }
     }

@@ -50,8 +50,8 @@ pub(crate) async fn prepare(target: &Arc<Target>, settings: &Arc<Settings>) -> R
         return Ok(0);
     }
     delete_all(&client, &pods).await?;
-    let wanted = Arc::clone(settings);
-    let body = move |i| bodies::nth_pod(i, &wanted);
+    let pod_settings = Arc::clone(settings);
+    let body = move |i| bodies::nth_pod(i, &pod_settings);
     create(&client, &pods, settings.objects, settings.concurrency, body).await?;
     Ok(settings.objects)
 }
@@ -72,9 +72,9 @@ async fn create_namespace(client: &Client, name: &str) -> Result<()> {
     let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#.to_owned();
     let accounts = format!("/api/v1/namespaces/{name}/serviceaccounts");
     for (path, body) in [("/api/v1/namespaces".to_owned(), namespace), (accounts, account)] {
-        let answer = client.call(0, Call::send(Method::POST, path, JSON, body), 0).await?;
-        if answer.status != 409 {
-            answer.expect(201)?;
+        let response = client.call(0, Call::send(Method::POST, path, JSON, body), 0).await?;
+        if response.status != 409 {
+            response.expect(201)?;
         }
     }
     Ok(())
@@ -86,23 +86,23 @@ async fn has_expected_pods(client: &Client, settings: &Settings) -> Result<bool>
     }
     let last = settings.nodes() - 1;
     let on_node = format!("{}?fieldSelector=spec.nodeName%3Dnode-{last}", path(settings, "pods"));
-    let answer = client.call(0, Call::get(on_node).accept(METADATA_LIST), MAX_BODY).await?.expect(200)?;
-    Ok(check::json_list(&answer)?.1 == settings.pods_on(last))
+    let response = client.call(0, Call::get(on_node).accept(METADATA_LIST), MAX_BODY).await?.expect(200)?;
+    Ok(check::json_list(&response)?.1 == settings.pods_on(last))
 }
 
 /// Returns the number of objects at `path`.
 pub(crate) async fn count(client: &Client, path: &str) -> Result<u64> {
     let call = Call::get(format!("{path}?limit=1")).accept(METADATA_LIST);
-    let answer = client.call(0, call, MAX_BODY).await?.expect(200)?;
-    let (metadata, items) = check::json_list(&answer)?;
+    let response = client.call(0, call, MAX_BODY).await?.expect(200)?;
+    let (metadata, items) = check::json_list(&response)?;
     Ok(items + metadata.remaining)
 }
 
 /// Returns the current resource version, from which a watch without history starts.
 pub(crate) async fn resource_version(client: &Client, settings: &Settings) -> Result<String> {
     let call = Call::get(format!("{}?limit=1", path(settings, "configmaps"))).accept(METADATA_LIST);
-    let answer = client.call(0, call, MAX_BODY).await?.expect(200)?;
-    Ok(check::json_list(&answer)?.0.resource_version)
+    let response = client.call(0, call, MAX_BODY).await?.expect(200)?;
+    Ok(check::json_list(&response)?.0.resource_version)
 }
 
 /// Deletes everything at `path` without grace period.

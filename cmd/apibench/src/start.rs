@@ -92,9 +92,9 @@ impl Server {
     pub(crate) async fn stop(mut self) {
         if let Some(pid) = self.child.id() {
             // The standard library can only kill; the Unix command sends SIGTERM.
-            let asked = Command::new("kill").arg(pid.to_string()).status().await;
-            let waited = tokio::time::timeout(STOP_LIMIT, self.child.wait()).await;
-            if asked.is_err() || waited.is_err() {
+            let signal_result = Command::new("kill").arg(pid.to_string()).status().await;
+            let wait_result = tokio::time::timeout(STOP_LIMIT, self.child.wait()).await;
+            if signal_result.is_err() || wait_result.is_err() {
                 eprintln!("{}: killed, it did not end by itself", self.name);
                 // It may have exited at this moment.
                 let _ = self.child.kill().await;

@@ -75,12 +75,12 @@ impl Histogram {
 /// Returns the smallest bucket value that at least the share `q` of all values does not exceed.
 fn quantile(counts: &[u64], total: u64, q: f64) -> u64 {
     let rank = ((total as f64 * q).ceil() as u64).max(1);
-    let mut seen = 0;
-    let found = counts.iter().position(|count| {
-        seen += count;
-        seen >= rank
+    let mut cumulative = 0;
+    let bucket = counts.iter().position(|count| {
+        cumulative += count;
+        cumulative >= rank
     });
-    found.map_or(0, value_of)
+    bucket.map_or(0, value_of)
 }
 
 fn ms(nanos: u64) -> f64 {
@@ -288,7 +288,8 @@ mod tests {
             histogram.add(Duration::from_millis(ms));
         }
         let latency = histogram.latency().unwrap();
-        let near = |value: f64, wanted: f64| assert!((value / wanted - 1.0).abs() < 0.01, "{value} {wanted}");
+        let near =
+            |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 0.01, "{value} {expected}");
         near(latency.p50, 500.0);
         near(latency.p90, 900.0);
         near(latency.p99, 990.0);
@@ -309,11 +310,11 @@ mod tests {
     fn windows_have_their_own_metrics() {
         let histogram = Histogram::default();
         (0..10).for_each(|_| histogram.add(Duration::from_millis(4)));
-        let part = |rss| Window::new(Duration::from_secs(5), Duration::from_secs(7), &histogram, Some(rss));
-        let found = part(100);
-        assert_eq!((found.until_s, found.rate, found.rss_kib), (7.0, 5.0, Some(100.0)));
-        assert_eq!((found.p50_ms, found.p99_ms), (Some(4.0), Some(4.0)));
-        assert_eq!(Window::median([found, part(300), part(200)].iter()).rss_kib, Some(200.0));
+        let window = |rss| Window::new(Duration::from_secs(5), Duration::from_secs(7), &histogram, Some(rss));
+        let first = window(100);
+        assert_eq!((first.until_s, first.rate, first.rss_kib), (7.0, 5.0, Some(100.0)));
+        assert_eq!((first.p50_ms, first.p99_ms), (Some(4.0), Some(4.0)));
+        assert_eq!(Window::median([first, window(300), window(200)].iter()).rss_kib, Some(200.0));
         let idle = Window::new(Duration::ZERO, Duration::from_secs(1), &Histogram::default(), None);
         assert_eq!((idle.rate, idle.p50_ms), (0.0, None));
     }

@@ -94,10 +94,10 @@ fn is_selected(workload: &str, name: &str) -> bool {
 
 /// Returns the workloads that `names` select, in the order of [`all`].
 pub(crate) fn chosen(names: &[String]) -> Result<Vec<Box<dyn Workload>>> {
-    let mut found = all();
-    if let Some(unknown) = names.iter().find(|name| !found.iter().any(|w| is_selected(w.name(), name))) {
+    let mut workloads = all();
+    if let Some(unknown) = names.iter().find(|name| !workloads.iter().any(|w| is_selected(w.name(), name))) {
         return Err(Error::Usage(format!("no workload {unknown:?}; `apibench list` prints them")));
     }
-    found.retain(|workload| names.iter().any(|name| is_selected(workload.name(), name)));
-    Ok(found)
+    workloads.retain(|workload| names.iter().any(|name| is_selected(workload.name(), name)));
+    Ok(workloads)
 }

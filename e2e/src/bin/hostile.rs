@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use e2e::hostile::{self, Limits, MEMORY_FACTOR, Report};
 
-fn is_wanted(case: &str, parts: &str) -> bool {
-    parts.split('&').all(|part| case.contains(part))
+fn matches(case: &str, pattern: &str) -> bool {
+    pattern.split('&').all(|part| case.contains(part))
 }
 
 /// Runs all kinds of input one after the other.
 async fn run_all(limits: Limits) -> Vec<(&'static str, Report)> {
     let bodies = Limits { time: limits.time / 2, ..limits };
-    let other = Limits { time: limits.time / 8, ..limits };
+    let short = Limits { time: limits.time / 8, ..limits };
     vec![
         ("bodies", hostile::run(bodies, |_| true, |finding| println!("{finding}")).await),
-        ("sequences", hostile::sequences::run(other).await),
-        ("responses", hostile::backends::run(other).await),
-        ("stored elements", hostile::stored::run(other).await),
-        ("heads", hostile::headers::run(other).await),
+        ("sequences", hostile::sequences::run(short).await),
+        ("responses", hostile::backends::run(short).await),
+        ("stored elements", hostile::stored::run(short).await),
+        ("heads", hostile::headers::run(short).await),
     ]
 }
 
@@ -48,9 +48,9 @@ async fn main() -> ExitCode {
     };
     let reports = match std::env::args().nth(4) {
         None => run_all(limits).await,
-        Some(parts) => {
-            let wanted = |case: &hostile::Case| is_wanted(&case.to_string(), &parts);
-            vec![("bodies", hostile::run(limits, wanted, |finding| println!("{finding}")).await)]
+        Some(pattern) => {
+            let filter = |case: &hostile::Case| matches(&case.to_string(), &pattern);
+            vec![("bodies", hostile::run(limits, filter, |finding| println!("{finding}")).await)]
         }
     };
     for (name, report) in &reports {

@@ -71,9 +71,9 @@ async fn install(api: &Api, backend: &Backend) {
     let stored = format!("{THINGS}/v1/namespaces/hostile/things");
     wait(api, &stored).await;
     for name in ["a", "b", "c"] {
-        let thing = json!({"apiVersion": "converted.example.com/v1", "kind": "Thing",
+        let object = json!({"apiVersion": "converted.example.com/v1", "kind": "Thing",
             "metadata": {"name": name}, "spec": {"size": 1}});
-        api.create(&stored, &thing, PATIENCE).await;
+        api.create(&stored, &object, PATIENCE).await;
     }
     let service = json!({"metadata": {"name": "hostile", "namespace": "hostile"},
         "spec": {"type": "ExternalName", "externalName": "127.0.0.1",
@@ -89,7 +89,7 @@ async fn install(api: &Api, backend: &Backend) {
 /// Waits until a custom resource is served.
 async fn wait(api: &Api, path: &str) {
     let deadline = Instant::now() + PATIENCE;
-    while !api.get(path, PATIENCE).await.is_ok_and(|answer| answer.code == 200) {
+    while !api.get(path, PATIENCE).await.is_ok_and(|response| response.code == 200) {
         assert!(Instant::now() < deadline, "{path} is not served");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -135,7 +135,7 @@ async fn send(api: &Api, call: Call, patience: Duration) -> Result<Answer, Viola
 async fn check(target: &mut Target, call: Call, limits: Limits) -> Result<u64, Violation> {
     let memory = target.process.memory().ok_or("the server has ended")?;
     target.process.forget_peak();
-    let answer = send(&target.api, call, limits.patience).await;
+    let response = send(&target.api, call, limits.patience).await;
     let peak = target.process.memory_peak().unwrap_or_default().saturating_sub(memory);
     target.check_ready(limits.patience).await?;
     if peak > MEMORY_MAX {
@@ -143,12 +143,12 @@ async fn check(target: &mut Target, call: Call, limits: Limits) -> Result<u64, V
     }
     // The responses of an aggregated server pass through, with their codes, lengths and failures.
     let (Call::Admission(_) | Call::Converted(_)) = call else { return Ok(peak) };
-    let answer = answer?;
-    if answer.panicked() || (answer.code == 500 && !answer.text.contains("webhook")) {
-        return Err(answer.shown().into());
+    let response = response?;
+    if response.panicked() || (response.code == 500 && !response.text.contains("webhook")) {
+        return Err(response.shown().into());
     }
-    if answer.code >= 400 && answer.bytes > STATUS_BYTES_MAX {
-        return Err(format!("a rejection of {} bytes: {}", answer.bytes, answer.shown()).into());
+    if response.code >= 400 && response.bytes > STATUS_BYTES_MAX {
+        return Err(format!("a rejection of {} bytes: {}", response.bytes, response.shown()).into());
     }
     Ok(peak)
 }
@@ -198,9 +198,9 @@ pub async fn storm(api: Api, seed: u64, until: Instant) -> (usize, usize) {
             break;
         }
         backend.set_seed(seed.wrapping_add(number));
-        let Ok(answer) = send(&api, CALLS[number as usize % CALLS.len()], PATIENCE).await else { continue };
+        let Ok(response) = send(&api, CALLS[number as usize % CALLS.len()], PATIENCE).await else { continue };
         counts.0 += 1;
-        counts.1 += usize::from(answer.panicked());
+        counts.1 += usize::from(response.panicked());
     }
     counts
 }

@@ -33,7 +33,7 @@ pub(super) const BASE: &str = "base";
 struct Cost {
     body: u64,
     code: u16,
-    answer: u64,
+    response: u64,
     memory: u64,
     cpu_millis: u64,
     is_internal: bool,
@@ -47,16 +47,20 @@ struct Target {
     bases: BTreeSet<String>,
 }
 
-/// Sends the known bodies and a sample of all, filtered by `wanted`. Returns the findings.
+/// Sends the known problematic bodies and a sample of all, filtered by `filter`. Returns the findings.
 ///
 /// # Panics
 /// The server does not start.
-pub async fn run(limits: Limits, wanted: impl Fn(&Case) -> bool, mut found: impl FnMut(&Finding)) -> Report {
-    let begun = Instant::now();
+pub async fn run(
+    limits: Limits,
+    filter: impl Fn(&Case) -> bool,
+    mut on_finding: impl FnMut(&Finding),
+) -> Report {
+    let start = Instant::now();
     let mut report = Report::default();
     let mut target = Target::start().await;
-    for case in known().into_iter().chain(sample(limits.seed)).filter(wanted) {
-        if report.requests >= limits.requests || begun.elapsed() > limits.time {
+    for case in known().into_iter().chain(sample(limits.seed)).filter(filter) {
+        if report.requests >= limits.requests || start.elapsed() > limits.time {
             break;
         }
         if case.form.patches() && !target.bases.contains(&collection(&case)) {
@@ -65,7 +69,7 @@ pub async fn run(limits: Limits, wanted: impl Fn(&Case) -> bool, mut found: impl
         report.requests += 1;
         let Err(what) = target.check_cost(&case, limits, &mut report).await else { continue };
         let finding = Finding { case: case.to_string(), what: what.0 };
-        found(&finding);
+        on_finding(&finding);
         report.findings.push(finding);
         target = Target::start().await;
     }
@@ -121,8 +125,8 @@ pub async fn make_bases(client: &Client) -> BTreeSet<String> {
         let path = collection(&case);
         let body = format!("{{\"metadata\":{{\"name\":\"{BASE}\"}}}}").into_bytes();
         let request = Request::post(&path).header("content-type", case.form.media_type());
-        let answer = client.send(request.body(Body::from(body)).expect("a request")).await;
-        if answer.is_ok_and(|answer| answer.status() == 201) {
+        let response = client.send(request.body(Body::from(body)).expect("a request")).await;
+        if response.is_ok_and(|response| response.status() == 201) {
             bases.insert(path);
         }
     }
@@ -159,7 +163,7 @@ impl Target {
         if cost.cpu_millis > report.cpu_worst.0 {
             report.cpu_worst = (cost.cpu_millis, case.to_string());
         }
-        let Cost { body, code, answer, memory, cpu_millis, is_internal } = cost;
+        let Cost { body, code, response, memory, cpu_millis, is_internal } = cost;
         if is_internal || code == 504 {
             return Err(format!(
                 "answered with {code}{}",
@@ -171,8 +175,8 @@ impl Target {
             return Err(format!("{} MiB of memory for a body of {body} bytes", memory >> 20).into());
         }
         let allowed = if code >= 400 { STATUS_BYTES_MAX } else { ANSWER_FACTOR * body + ANSWER_BASE };
-        if answer > allowed {
-            return Err(format!("{code} with an answer of {answer} bytes to a body of {body} bytes").into());
+        if response > allowed {
+            return Err(format!("{code} with an answer of {response} bytes to a body of {body} bytes").into());
         }
         if limits.cpu && cpu_millis > CPU_MILLIS_IGNORED {
             let half = self.cost(case, limits.bytes / 2, limits.patience).await?;
@@ -208,8 +212,8 @@ impl Target {
                 format!("no answer in {patience:?}, {} MiB, {cpu_millis} ms so far", memory >> 20).into()
             );
         };
-        let (code, answer, is_internal) = answered.map_err(|error| format!("no answer: {error}"))?;
-        Ok(Cost { body: size, code, answer, memory, cpu_millis, is_internal })
+        let (code, response, is_internal) = answered.map_err(|error| format!("no answer: {error}"))?;
+        Ok(Cost { body: size, code, response, memory, cpu_millis, is_internal })
     }
 }
 
@@ -224,9 +228,9 @@ pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<
     };
     let request = Request::builder().method(method).uri(uri).header("content-type", case.form.media_type());
     let request = request.body(Body::from(body)).map_err(Violation::of)?;
-    let answer = client.send(request).await.map_err(Violation::of)?;
-    let code = answer.status().as_u16();
-    let mut body = answer.into_body();
+    let response = client.send(request).await.map_err(Violation::of)?;
+    let code = response.status().as_u16();
+    let mut body = response.into_body();
     let mut bytes = 0;
     let mut is_internal = false;
     while let Some(frame) = body.frame().await {

@@ -134,9 +134,9 @@ pub fn places() -> Vec<(&'static Resource<'static>, Vec<&'static Field>)> {
         row.subresource.is_empty() && row.storage.is_some() && row.serves("create") && row.serves("patch")
     };
     for row in resources::all().filter(created) {
-        let mut found = Vec::new();
-        walk(row.message, &mut Vec::new(), &mut vec![row.message.name], &mut found);
-        places.extend(found.into_iter().map(|path| (row, path)));
+        let mut paths = Vec::new();
+        walk(row.message, &mut Vec::new(), &mut vec![row.message.name], &mut paths);
+        places.extend(paths.into_iter().map(|path| (row, path)));
     }
     places
 }
@@ -144,23 +144,23 @@ pub fn places() -> Vec<(&'static Resource<'static>, Vec<&'static Field>)> {
 fn walk(
     message: &'static Message,
     path: &mut Vec<&'static Field>,
-    inside: &mut Vec<&'static str>,
-    found: &mut Vec<Vec<&'static Field>>,
+    ancestors: &mut Vec<&'static str>,
+    paths: &mut Vec<Vec<&'static Field>>,
 ) {
     for field in message.fields {
         path.push(field);
         let raw = matches!(field.ty, Type::Message(message) if message.shape.is_raw_json());
         if field.cardinality != Cardinality::One || raw || matches!(field.ty, Type::String | Type::Any) {
-            found.push(path.clone());
+            paths.push(path.clone());
         }
         if let Type::Message(inner) = field.ty
             && inner.shape == Shape::Struct
-            && !inside.contains(&inner.name)
+            && !ancestors.contains(&inner.name)
             && path.len() < DEPTH_MAX
         {
-            inside.push(inner.name);
-            walk(inner, path, inside, found);
-            inside.pop();
+            ancestors.push(inner.name);
+            walk(inner, path, ancestors, paths);
+            ancestors.pop();
         }
         path.pop();
     }

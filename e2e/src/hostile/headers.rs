@@ -113,12 +113,12 @@ async fn growth(
     let mut code = 0;
     for _ in 0..WATCHES {
         let request = request().body(Body::empty()).map_err(Violation::of)?;
-        let answer = timeout(patience, target.api.client.send(request)).await;
-        let answer = answer.map_err(|_| format!("no response in {patience:?}"))?;
+        let response = timeout(patience, target.api.client.send(request)).await;
+        let response = response.map_err(|_| format!("no response in {patience:?}"))?;
         // A rejected head can close its connection.
-        let Ok(answer) = answer else { continue };
-        code = answer.status().as_u16();
-        open.push(answer);
+        let Ok(response) = response else { continue };
+        code = response.status().as_u16();
+        open.push(response);
     }
     sleep(SETTLE).await;
     let after = target.process.memory().ok_or_else(dead)?;
@@ -180,9 +180,9 @@ pub async fn storm(api: Api, seed: u64, until: Instant) -> usize {
         let place = *random.pick(&PLACES);
         let bytes = *random.pick(&LENGTHS);
         let Ok(request) = request(place, bytes).body(Body::empty()) else { continue };
-        let Ok(Ok(answer)) = timeout(SETTLE, api.client.send(request)).await else { continue };
-        opened += usize::from(answer.status().is_success());
-        open.push_back(answer);
+        let Ok(Ok(response)) = timeout(SETTLE, api.client.send(request)).await else { continue };
+        opened += usize::from(response.status().is_success());
+        open.push_back(response);
         if open.len() > WATCHES {
             open.pop_front();
         }

@@ -52,26 +52,26 @@ pub fn write(notation: Notation, field: &Field, node: &Node, index: usize, out: 
         (Cardinality::One, node) => value(notation, field.ty, node, index, out),
         (_, Node::Deep(_)) => value(notation, field.ty, node, 0, out),
         (cardinality, node) => {
-            let one = Box::new(node.clone());
+            let single = Box::new(node.clone());
             let (count, distinct, element) = match node {
                 Node::Many { count, distinct, element } => (*count, *distinct, element),
-                _ => (1, true, &one),
+                _ => (1, true, &single),
             };
             let map = cardinality == Cardinality::Map;
             open(notation, map, count, out);
-            let mut same = Vec::new();
+            let mut encoded = Vec::new();
             for index in 0..count {
                 if index == 0 || distinct {
-                    same.clear();
+                    encoded.clear();
                     if map {
                         let key = if distinct { format!("k{index}") } else { String::new() };
-                        text(notation, &key, &mut same);
-                        colon(notation, &mut same);
+                        text(notation, &key, &mut encoded);
+                        colon(notation, &mut encoded);
                     }
-                    value(notation, field.ty, element, index, &mut same);
+                    value(notation, field.ty, element, index, &mut encoded);
                 }
                 comma(notation, index, out);
-                out.extend_from_slice(&same);
+                out.extend_from_slice(&encoded);
             }
             close(notation, map, out);
         }
@@ -249,13 +249,13 @@ pub fn wire(field: &Field, node: &Node, index: usize, out: &mut Vec<u8>) {
     let Node::Many { count, distinct, element } = node else {
         return wire_one(field, node, true, index, out);
     };
-    let mut same = Vec::new();
+    let mut encoded = Vec::new();
     for index in 0..*count {
         if index == 0 || *distinct {
-            same.clear();
-            wire_one(field, element, *distinct, index, &mut same);
+            encoded.clear();
+            wire_one(field, element, *distinct, index, &mut encoded);
         }
-        out.extend_from_slice(&same);
+        out.extend_from_slice(&encoded);
     }
 }
 

@@ -34,14 +34,14 @@ impl Violation {
 }
 
 impl From<String> for Violation {
-    fn from(what: String) -> Self {
-        Violation(what)
+    fn from(reason: String) -> Self {
+        Violation(reason)
     }
 }
 
 impl From<&str> for Violation {
-    fn from(what: &str) -> Self {
-        Violation(what.to_owned())
+    fn from(reason: &str) -> Self {
+        Violation(reason.to_owned())
     }
 }
 

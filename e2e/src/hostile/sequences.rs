@@ -165,15 +165,15 @@ fn nested(levels: usize) -> String {
 /// short, or repeat one kind of operation.
 pub fn json_patch(random: &mut Random, member: &str, bytes: usize) -> Vec<u8> {
     let count = *random.pick(&[1, 2, 5, 20, 600, OPERATIONS_MAX]);
-    let same = count > 20;
+    let is_uniform = count > 20;
     let kind = random.below(3);
     let mut patch =
         Patch { random, text: String::new(), pointers: vec![format!("/{member}")], operations: 0 };
-    if same {
+    if is_uniform {
         patch.add_deep();
     }
     while patch.operations < count && patch.text.len() < bytes {
-        match (same, kind) {
+        match (is_uniform, kind) {
             (false, _) => patch.next(),
             (true, 0) => patch.fold(),
             (true, 1) => patch.graft("copy"),
@@ -223,7 +223,7 @@ async fn create_definition(api: &Api) {
     api.create(DEFINITIONS, &definition, PATIENCE).await;
     let served = "/apis/hostile.example.com/v1/things";
     let deadline = Instant::now() + PATIENCE;
-    while !api.get(served, PATIENCE).await.is_ok_and(|answer| answer.code == 200) {
+    while !api.get(served, PATIENCE).await.is_ok_and(|response| response.code == 200) {
         assert!(Instant::now() < deadline, "the custom resource is not served");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -236,7 +236,7 @@ async fn create_victims(api: &Api) {
         let (collection, _) = victim.path.rsplit_once('/').unwrap_or_default();
         let _ = api.ask(Method::DELETE, victim.path, "application/json", Vec::new(), PATIENCE).await;
         let created = api.ask(Method::POST, collection, "application/json", object, PATIENCE).await;
-        assert!(created.as_ref().is_ok_and(|answer| answer.code == 201), "{created:?}");
+        assert!(created.as_ref().is_ok_and(|response| response.code == 201), "{created:?}");
     }
 }
 
@@ -255,9 +255,9 @@ async fn attack(target: &mut Target, random: &mut Random, limits: Limits) -> Res
         let size = body.len() as u64;
         let memory = target.process.memory().ok_or("the server has ended")?;
         target.process.forget_peak();
-        let answer = target.api.ask(Method::PATCH, &uri, media_type, body, limits.patience).await;
+        let response = target.api.ask(Method::PATCH, &uri, media_type, body, limits.patience).await;
         let peak = target.process.memory_peak().unwrap_or_default().saturating_sub(memory);
-        check(target, answer, limits)
+        check(target, response, limits)
             .await
             .map_err(|what| format!("{media_type} of {size} bytes: {what}"))?;
         worst = worst.max(peak);
@@ -275,13 +275,13 @@ async fn attack(target: &mut Target, random: &mut Random, limits: Limits) -> Res
 
 async fn check(
     target: &mut Target,
-    answer: Result<Answer, Violation>,
+    response: Result<Answer, Violation>,
     limits: Limits,
 ) -> Result<(), Violation> {
     target.check_ready(limits.patience).await?;
-    let answer = answer?;
-    let expected = answer.text.contains(TYPED_PATCH_ERROR);
-    if matches!(answer.code, 500 | 504) && !expected { Err(answer.shown().into()) } else { Ok(()) }
+    let response = response?;
+    let expected = response.text.contains(TYPED_PATCH_ERROR);
+    if matches!(response.code, 500 | 504) && !expected { Err(response.shown().into()) } else { Ok(()) }
 }
 
 /// Sends random sequences until the limits are reached.
@@ -330,9 +330,9 @@ pub async fn storm(api: Api, bytes: usize, seed: u64, until: Instant) -> (usize,
         let media_type = *random.pick(victim.media_types);
         let body = body(&mut random, victim, media_type, bytes);
         let uri = format!("{}?dryRun=All&fieldManager=hostile", victim.path);
-        let Ok(answer) = api.ask(Method::PATCH, &uri, media_type, body, PATIENCE).await else { continue };
+        let Ok(response) = api.ask(Method::PATCH, &uri, media_type, body, PATIENCE).await else { continue };
         counts.0 += 1;
-        counts.1 += usize::from(answer.code == 500 && !answer.text.contains(TYPED_PATCH_ERROR));
+        counts.1 += usize::from(response.code == 500 && !response.text.contains(TYPED_PATCH_ERROR));
     }
     counts
 }

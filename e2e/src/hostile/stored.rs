@@ -119,10 +119,11 @@ impl World {
     /// Returns a random stored element below this prefix as (key, value).
     async fn element(&mut self, prefix: &str, random: &mut Random) -> Option<(String, Vec<u8>)> {
         let options = GetOptions::new().with_prefix();
-        let found = self.etcd.get(format!("/registry/{prefix}"), Some(options)).await.expect("etcd serves");
-        let all = found.kvs();
-        let one = (!all.is_empty()).then(|| random.pick(all))?;
-        Some((one.key_str().expect("a text").to_owned(), one.value().to_vec()))
+        let response =
+            self.etcd.get(format!("/registry/{prefix}"), Some(options)).await.expect("etcd serves");
+        let elements = response.kvs();
+        let element = (!elements.is_empty()).then(|| random.pick(elements))?;
+        Some((element.key_str().expect("a text").to_owned(), element.value().to_vec()))
     }
 
     /// Stores a hostile element beside the good ones, and checks the resource.
@@ -153,9 +154,9 @@ impl World {
                 return Err(format!("list{query}: {}", list.shown()).into());
             }
         }
-        let one = self.target.api.get(&format!("{path}/{good}"), patience).await?;
-        if one.code != 200 {
-            return Err(format!("get of a good object: {}", one.shown()).into());
+        let object = self.target.api.get(&format!("{path}/{good}"), patience).await?;
+        if object.code != 200 {
+            return Err(format!("get of a good object: {}", object.shown()).into());
         }
         self.delete(path, patience).await
     }

@@ -72,9 +72,9 @@ pub async fn storm(
             sent
         });
     }
-    tasks.join_all().await.into_iter().fold(SendCounts::default(), |all, one| SendCounts {
-        answered: all.answered + one.answered,
-        failed: all.failed + one.failed,
-        closed: all.closed + one.closed,
+    tasks.join_all().await.into_iter().fold(SendCounts::default(), |total, counts| SendCounts {
+        answered: total.answered + counts.answered,
+        failed: total.failed + counts.failed,
+        closed: total.closed + counts.closed,
     })
 }

@@ -92,8 +92,8 @@ impl Api {
     ) -> Result<Answer, Violation> {
         let request = Request::builder().method(method).uri(uri).header("content-type", media_type);
         let request = request.body(Body::from(body)).map_err(Violation::of)?;
-        match timeout(patience, answer(&self.client, request)).await {
-            Ok(answer) => answer,
+        match timeout(patience, response(&self.client, request)).await {
+            Ok(response) => response,
             Err(_) => Err(format!("no response in {patience:?}").into()),
         }
     }
@@ -112,23 +112,23 @@ impl Api {
     /// The server rejects it.
     pub async fn create(&self, uri: &str, object: &serde_json::Value, patience: Duration) {
         let body = object.to_string().into_bytes();
-        let answer = self.ask(Method::POST, uri, "application/json", body, patience).await;
-        let answer = answer.expect("the server answers");
-        assert_eq!(answer.code, 201, "{uri}: {}", answer.shown());
+        let response = self.ask(Method::POST, uri, "application/json", body, patience).await;
+        let response = response.expect("the server answers");
+        assert_eq!(response.code, 201, "{uri}: {}", response.shown());
     }
 }
 
-async fn answer(client: &Client, request: Request<Body>) -> Result<Answer, Violation> {
-    let answer = client.send(request).await.map_err(Violation::of)?;
-    let code = answer.status().as_u16();
-    let mut body = answer.into_body();
+async fn response(client: &Client, request: Request<Body>) -> Result<Answer, Violation> {
+    let response = client.send(request).await.map_err(Violation::of)?;
+    let code = response.status().as_u16();
+    let mut body = response.into_body();
     let mut bytes = 0;
-    let mut kept = Vec::new();
+    let mut text = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(Violation::of)?;
         let Some(data) = frame.data_ref() else { continue };
         bytes += data.len() as u64;
-        kept.extend_from_slice(&data[..data.len().min(KEPT_BYTES - kept.len())]);
+        text.extend_from_slice(&data[..data.len().min(KEPT_BYTES - text.len())]);
     }
-    Ok(Answer { code, bytes, text: String::from_utf8_lossy(&kept).into_owned() })
+    Ok(Answer { code, bytes, text: String::from_utf8_lossy(&text).into_owned() })
 }

@@ -51,13 +51,13 @@ async fn watches_survive_an_etcd_out_of_reach() {
 /// Cached data is served, consistent reads fail, and no request exceeds its timeout.
 async fn answers_without_etcd(replica: &Replica) {
     let check = async |path: &str, expected: &[u16]| {
-        let answer = replica.send("GET", path).await;
-        assert!(expected.contains(&answer.code), "{path}: {answer:?}");
-        if answer.code >= 400 {
-            let status = answer.document();
+        let response = replica.send("GET", path).await;
+        assert!(expected.contains(&response.code), "{path}: {response:?}");
+        if response.code >= 400 {
+            let status = response.document();
             // For a request past its deadline, upstream's timeout filter writes a Status without kind.
-            let is_status = status.kind == "Status" || answer.code == 504 && status.kind.is_empty();
-            assert!(is_status && status.code == answer.code, "{path}: {answer:?}");
+            let is_status = status.kind == "Status" || response.code == 504 && status.kind.is_empty();
+            assert!(is_status && status.code == response.code, "{path}: {response:?}");
         }
     };
     tokio::join!(

@@ -145,15 +145,15 @@ impl History {
         state
     }
 
-    /// Returns true if an object had the state `found` (a last-change revision, or absent) at some time at or
+    /// Returns true if an object had the state `state` (a last-change revision, or absent) at some time at or
     /// after `floor`.
-    pub(crate) fn was(&self, object: Object, found: Option<i64>, floor: i64) -> bool {
+    pub(crate) fn was(&self, object: Object, state: Option<i64>, floor: i64) -> bool {
         let mut changes = self.changes.iter().filter(|change| change.object == object).peekable();
         let mut now: Option<i64> = None;
         loop {
             let next = changes.next();
             let lasted = next.is_none_or(|next| next.revision > floor);
-            if now == found && lasted {
+            if now == state && lasted {
                 return true;
             }
             let Some(next) = next else { return false };
@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn read_is_current_if_state_lasted_to_start() {
-        let check = |found: Option<i64>, floor: i64, expected: bool| {
-            assert_eq!(history().was(A, found, floor), expected, "{found:?} {floor}");
+        let check = |state: Option<i64>, floor: i64, expected: bool| {
+            assert_eq!(history().was(A, state, floor), expected, "{state:?} {floor}");
         };
         check(None, 0, true);
         check(None, 2, true);

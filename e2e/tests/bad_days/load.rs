@@ -94,10 +94,10 @@ impl Load {
         }
     }
 
-    fn note_write(&self, object: Object, answer: Result<Answer, Broken>) {
+    fn note_write(&self, object: Object, response: Result<Answer, Broken>) {
         let mut record = self.record();
-        let Some(answer) = record.admit(answer, &[404, 409]) else { return };
-        let document = answer.document();
+        let Some(response) = record.admit(response, &[404, 409]) else { return };
+        let document = response.document();
         // The response to a deletion can be a Status, which has no revision.
         if let Ok(revision) = document.metadata.resource_version.parse() {
             record.acknowledged.push((object, revision));
@@ -124,19 +124,19 @@ impl Load {
 
     async fn read_one(&self, object: Object, link: &Link) {
         let floor = self.floor();
-        let answer = link.send("GET", &format!("{}/{object}", object.collection()), "").await;
+        let response = link.send("GET", &format!("{}/{object}", object.collection()), "").await;
         let mut record = self.record();
-        let Some(answer) = record.admit(answer, &[404]) else { return };
-        let found = (answer.code == 200).then(|| answer.document().metadata.revision());
-        record.reads.push(Read { floor, found: Found::Object(object, found) });
+        let Some(response) = record.admit(response, &[404]) else { return };
+        let revision = (response.code == 200).then(|| response.document().metadata.revision());
+        record.reads.push(Read { floor, found: Found::Object(object, revision) });
     }
 
     async fn read_list(&self, scope: Scope, link: &Link) {
         let floor = self.floor();
-        let answer = link.send("GET", &scope.path(), "").await;
+        let response = link.send("GET", &scope.path(), "").await;
         let mut record = self.record();
-        let Some(answer) = record.admit(answer, &[]) else { return };
-        let list = answer.document();
+        let Some(response) = record.admit(response, &[]) else { return };
+        let list = response.document();
         let items = list.items.iter().map(|item| &item.metadata);
         let items = items.filter_map(|item| Some((Object::parse(&item.name)?, item.revision()))).collect();
         let found = Found::List { scope, revision: list.metadata.revision(), items };
@@ -146,18 +146,18 @@ impl Load {
 
 impl Record {
     /// Returns the response if it is a success or has an expected status code; otherwise only counts it.
-    fn admit(&mut self, answer: Result<Answer, Broken>, expected: &[u16]) -> Option<Answer> {
-        let Ok(answer) = answer else {
+    fn admit(&mut self, response: Result<Answer, Broken>, expected: &[u16]) -> Option<Answer> {
+        let Ok(response) = response else {
             self.broken += 1;
             return None;
         };
-        if answer.code < 300 || expected.contains(&answer.code) {
-            return Some(answer);
+        if response.code < 300 || expected.contains(&response.code) {
+            return Some(response);
         }
-        *self.refusals.entry(answer.code).or_default() += 1;
-        let status = answer.document();
-        if !matches!(answer.code, 429 | 500 | 503 | 504) || status.kind != "Status" {
-            self.wrongs.push(format!("{} {}", answer.code, status.message));
+        *self.refusals.entry(response.code).or_default() += 1;
+        let status = response.document();
+        if !matches!(response.code, 429 | 500 | 503 | 504) || status.kind != "Status" {
+            self.wrongs.push(format!("{} {}", response.code, status.message));
         }
         None
     }

@@ -141,9 +141,9 @@ impl Scope {
             Scope::Namespace(resource, number) => {
                 object.resource() == resource && object.namespace() == number
             }
-            Scope::Name(wanted) => object == wanted,
+            Scope::Name(selected) => object == selected,
             Scope::Node(number) => object.resource() == Resource::Pods && object.node() == number,
-            Scope::Color(resource, wanted) => object.resource() == resource && color == wanted,
+            Scope::Color(resource, selected) => object.resource() == resource && color == selected,
         }
     }
 

@@ -125,14 +125,14 @@ impl Watcher {
 
     async fn list(&self, freshness: &str) -> Result<(), Broken> {
         let path = format!("{}&resourceVersion={freshness}", self.scope.path());
-        let answer = self.link.send("GET", &path, "").await?;
-        if answer.code != 200 {
-            self.refused(answer.code, &answer.document());
+        let response = self.link.send("GET", &path, "").await?;
+        if response.code != 200 {
+            self.refused(response.code, &response.document());
             return Err(Broken);
         }
-        let list = answer.document();
-        let found = list.items.iter().map(|item| &item.metadata);
-        let state = found
+        let list = response.document();
+        let metadata_list = list.items.iter().map(|item| &item.metadata);
+        let state = metadata_list
             .filter_map(|metadata| Some((Object::parse(&metadata.name)?, metadata.revision())))
             .collect();
         self.begin(list.metadata.revision(), state);
@@ -186,7 +186,7 @@ impl Watcher {
         while let Some(line) = next_line(&mut body, &mut read).await {
             let frame: Frame = serde_json::from_slice(&line)
                 .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&line)));
-            if let Some(end) = self.told(frame, &mut state) {
+            if let Some(end) = self.receive(frame, &mut state) {
                 return end;
             }
         }
@@ -195,7 +195,7 @@ impl Watcher {
     }
 
     /// Processes a frame. Returns the end of the watch, if the frame signals it.
-    fn told(&self, frame: Frame, state: &mut Option<BTreeMap<Object, i64>>) -> Option<End> {
+    fn receive(&self, frame: Frame, state: &mut Option<BTreeMap<Object, i64>>) -> Option<End> {
         let metadata = &frame.object.metadata;
         let object = Object::parse(&metadata.name);
         let kind = match &*frame.r#type {

@@ -125,15 +125,15 @@ impl World {
             self.watchers.push(Arc::clone(&watcher));
             self.following.spawn(async move { watcher.follow().await });
         }
-        self.told(|watcher| watcher.has_state(), "its state").await;
+        self.wait_for_watchers(|watcher| watcher.has_state(), "its state").await;
     }
 
-    /// Waits until every watcher satisfies `wanted`.
-    async fn told(&mut self, wanted: impl Fn(&Watcher) -> bool, what: &str) {
+    /// Waits until every watcher satisfies `predicate`.
+    async fn wait_for_watchers(&mut self, predicate: impl Fn(&Watcher) -> bool, condition: &str) {
         let mut missing: Vec<_> = self.watchers.iter().collect();
         let all = async {
             loop {
-                missing.retain(|watcher| !wanted(watcher));
+                missing.retain(|watcher| !predicate(watcher));
                 if missing.is_empty() {
                     return;
                 }
@@ -145,14 +145,14 @@ impl World {
             ended.unwrap();
         }
         let first = missing.first().map(|watcher| (watcher.scope, watcher.last(), watcher.style));
-        assert!(!late, "{} watchers do not have {what}; one of them: {first:?}", missing.len());
+        assert!(!late, "{} watchers do not have {condition}; one of them: {first:?}", missing.len());
     }
 
     /// Waits until this many more writes are acknowledged.
     pub(crate) async fn writes(&self, count: usize) {
         let mut acknowledged = self.load.acknowledged();
-        let wanted = *acknowledged.borrow() + count;
-        let reached = timeout(LIMIT, acknowledged.wait_for(|now| *now >= wanted)).await;
+        let target = *acknowledged.borrow() + count;
+        let reached = timeout(LIMIT, acknowledged.wait_for(|now| *now >= target)).await;
         let refusals = self.load.record().refusals.clone();
         assert!(reached.is_ok(), "{count} more writes are not acknowledged in {LIMIT:?}: {refusals:?}");
     }
@@ -186,7 +186,12 @@ impl World {
     pub(crate) async fn ready(&self) {
         for replica in &self.replicas {
             let ready = async {
-                while !replica.link.send("GET", "/readyz", "").await.is_ok_and(|answer| answer.code == 200) {
+                while !replica
+                    .link
+                    .send("GET", "/readyz", "")
+                    .await
+                    .is_ok_and(|response| response.code == 200)
+                {
                     sleep(POLL).await;
                 }
             };
@@ -234,10 +239,10 @@ impl World {
                 (Arc::as_ptr(watcher), events.last().map_or(0, |event| event.revision))
             })
             .collect();
-        let told = |watcher: &Watcher| {
+        let is_complete = |watcher: &Watcher| {
             !*watcher.reads.borrow() || watcher.last() >= last[&std::ptr::from_ref(watcher)]
         };
-        self.told(told, "the last event").await;
+        self.wait_for_watchers(is_complete, "the last event").await;
     }
 }
 
@@ -250,22 +255,23 @@ fn check(watcher: &Watcher, history: &History, fence: i64) {
     for (number, segment) in notes.segments.iter().enumerate() {
         assert_eq!(segment.state, history.state(scope, segment.start), "{scope:?} at {}", segment.start);
         let expected = history.events(scope, segment.start, fence);
-        let told: Vec<_> = segment.events.iter().copied().filter(|event| event.revision <= fence).collect();
+        let received: Vec<_> =
+            segment.events.iter().copied().filter(|event| event.revision <= fence).collect();
         // The next state covers the events after the end of a segment.
         let expected = if number + 1 < notes.segments.len() {
-            &expected[..told.len().min(expected.len())]
+            &expected[..received.len().min(expected.len())]
         } else {
             &expected[..]
         };
-        let differs = told.iter().zip(expected).position(|(told, expected)| told != expected);
-        let differs = differs.unwrap_or(told.len().min(expected.len()));
+        let differs = received.iter().zip(expected).position(|(received, expected)| received != expected);
+        let differs = differs.unwrap_or(received.len().min(expected.len()));
         assert!(
-            told == expected,
+            received == expected,
             "{scope:?} {style:?} from {}: told {} of {}; different from {differs} on: {:?} for {:?}",
             segment.start,
-            told.len(),
+            received.len(),
             expected.len(),
-            told.get(differs),
+            received.get(differs),
             expected.get(differs),
         );
     }
@@ -294,8 +300,8 @@ async fn prepare(link: &Link) {
             [("/api/v1/namespaces", "Namespace", &*name), (&*namespaced, "ServiceAccount", "default")]
         {
             let body = format!(r#"{{"apiVersion":"v1","kind":"{kind}","metadata":{{"name":"{name}"}}}}"#);
-            let answer = link.send("POST", path, &body).await.unwrap();
-            assert_eq!(answer.code, 201, "{answer:?}");
+            let response = link.send("POST", path, &body).await.unwrap();
+            assert_eq!(response.code, 201, "{response:?}");
         }
     }
 }

@@ -23,8 +23,8 @@ const LATE_MAX: Duration = Duration::from_secs(70);
 fn lines(noted: &[RecordedCall], history: &History) -> String {
     let marks = history.marks();
     let mut text = String::new();
-    for RecordedCall { begun, ended, told } in noted {
-        let (name, kind, expected, outcome) = match told {
+    for RecordedCall { start, ended, observation } in noted {
+        let (name, kind, expected, outcome) = match observation {
             Observation::Write { name, how, mark, outcome } => {
                 let (kind, expected) = match how {
                     WriteKind::Create => ("create", 0),
@@ -49,7 +49,7 @@ fn lines(noted: &[RecordedCall], history: &History) -> String {
         let ended = if is_late { *ended + LATE_MAX } else { *ended };
         let line = json!({
             "name": name, "kind": kind, "expected": expected, "outcome": outcome, "code": code, "revision": revision,
-            "begun": micros(*begun), "ended": micros(ended),
+            "begun": micros(*start), "ended": micros(ended),
         });
         let _ = writeln!(text, "{line}");
     }

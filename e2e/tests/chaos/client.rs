@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Observations of all clients.
 pub(super) struct Record {
     noted: Mutex<Vec<RecordedCall>>,
-    begun: Instant,
+    start: Instant,
     /// Pause between the requests of one client.
     pause: Duration,
     /// Latest acknowledged revision.
@@ -42,7 +42,7 @@ impl Record {
     pub(super) fn new(pause: Duration) -> Self {
         Record {
             noted: Mutex::default(),
-            begun: Instant::now(),
+            start: Instant::now(),
             pause,
             floor: AtomicI64::default(),
             marks: AtomicU64::default(),
@@ -55,13 +55,13 @@ impl Record {
 
     /// Returns the time since the start of the run.
     pub(super) fn now(&self) -> Duration {
-        self.begun.elapsed()
+        self.start.elapsed()
     }
 
-    /// Records the result of a request that started at `begun`.
-    pub(super) fn note(&self, begun: Duration, told: Observation) {
-        let noted = RecordedCall { begun, ended: self.now(), told };
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
+    /// Records the result of a request that started at `start`.
+    pub(super) fn note(&self, start: Duration, observation: Observation) {
+        let call = RecordedCall { start, ended: self.now(), observation };
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(call);
     }
 
     pub(super) fn take(&self) -> Vec<RecordedCall> {
@@ -73,20 +73,20 @@ impl Record {
     }
 
     /// Returns the outcome of a failed write, and stores failures during planned operations.
-    fn failed(&self, planned: bool, what: &str, error: &kube::Error) -> Outcome {
+    fn failed(&self, planned: bool, operation: &str, error: &kube::Error) -> Outcome {
         if let kube::Error::Api(status) = error
             && (400..500).contains(&status.code)
         {
             return Outcome::Refused(status.code);
         }
-        self.lost(planned, &format!("{what}: {error:?}"));
+        self.lost(planned, &format!("{operation}: {error:?}"));
         Outcome::Unknown
     }
 
-    fn lost(&self, planned: bool, what: &str) {
+    fn lost(&self, planned: bool, message: &str) {
         self.failures.fetch_add(1, Ordering::Relaxed);
         if planned && self.planned.load(Ordering::SeqCst) {
-            self.failed_in_plan.lock().unwrap_or_else(PoisonError::into_inner).push(what.to_owned());
+            self.failed_in_plan.lock().unwrap_or_else(PoisonError::into_inner).push(message.to_owned());
         }
     }
 }
@@ -96,10 +96,10 @@ pub(super) async fn run(client: Client, record: Arc<Record>, mut random: Random)
     while !record.stop.load(Ordering::Relaxed) {
         let name = format!("o{:02}", random.below(NAMES));
         let planned = record.planned.load(Ordering::SeqCst);
-        let what = random.below(10);
-        let step = step(&api, &record, &name, what, planned);
+        let action = random.below(10);
+        let step = step(&api, &record, &name, action, planned);
         if timeout(PATIENCE, step).await.is_err() {
-            record.lost(planned, &format!("no answer to {what} of {name}"));
+            record.lost(planned, &format!("no answer to {action} of {name}"));
         }
         sleep(record.pause).await;
     }
@@ -108,15 +108,15 @@ pub(super) async fn run(client: Client, record: Arc<Record>, mut random: Random)
 /// Guard that records an unknown outcome if the write is abandoned.
 struct Pending<'a> {
     record: &'a Record,
-    begun: Duration,
+    start: Duration,
     /// Builds the record of an outcome.
-    told: Box<dyn Fn(Outcome) -> Observation + Send + 'a>,
+    observe: Box<dyn Fn(Outcome) -> Observation + Send + 'a>,
     outcome: Outcome,
 }
 
 impl<'a> Pending<'a> {
-    fn new(record: &'a Record, told: impl Fn(Outcome) -> Observation + Send + 'a) -> Self {
-        Pending { record, begun: record.now(), told: Box::new(told), outcome: Outcome::Unknown }
+    fn new(record: &'a Record, observe: impl Fn(Outcome) -> Observation + Send + 'a) -> Self {
+        Pending { record, start: record.now(), observe: Box::new(observe), outcome: Outcome::Unknown }
     }
 
     fn ends(mut self, outcome: Outcome) {
@@ -126,22 +126,22 @@ impl<'a> Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.record.note(self.begun, (self.told)(self.outcome));
+        self.record.note(self.start, (self.observe)(self.outcome));
     }
 }
 
-async fn step(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, planned: bool) {
-    match what {
-        0..=6 => write(api, record, name, what, planned).await,
+async fn step(api: &Api<ConfigMap>, record: &Record, name: &str, action: usize, planned: bool) {
+    match action {
+        0..=6 => write(api, record, name, action, planned).await,
         7 => delete(api, record, name, planned).await,
         8 => get(api, record, name, planned).await,
         _ => list(api, record, planned).await,
     }
 }
 
-async fn write(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, planned: bool) {
+async fn write(api: &Api<ConfigMap>, record: &Record, name: &str, action: usize, planned: bool) {
     let mark = mark(record.marks.fetch_add(1, Ordering::Relaxed));
-    let how = match what {
+    let how = match action {
         0..=2 => WriteKind::Create,
         3 | 4 => match api.get_opt(name).await {
             Ok(Some(current)) => WriteKind::Update(revision(&current)),
@@ -149,15 +149,16 @@ async fn write(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, p
         },
         _ => WriteKind::Patch,
     };
-    let told = |outcome| Observation::Write { name: name.to_owned(), how, mark: mark.clone(), outcome };
-    let pending = Pending::new(record, told);
-    let answer = loop {
-        let answer = write_once(api, name, how, &mark).await;
-        if !again(&answer).await {
-            break answer;
+    let observation =
+        |outcome| Observation::Write { name: name.to_owned(), how, mark: mark.clone(), outcome };
+    let pending = Pending::new(record, observation);
+    let response = loop {
+        let response = write_once(api, name, how, &mark).await;
+        if !again(&response).await {
+            break response;
         }
     };
-    let outcome = match answer {
+    let outcome = match response {
         Ok(object) => {
             let revision = revision(&object);
             record.acknowledged(revision);
@@ -191,8 +192,8 @@ async fn write_once(
 }
 
 /// Waits and returns true if the server requested a retry.
-async fn again<T>(answer: &Result<T, kube::Error>) -> bool {
-    let again = matches!(answer, Err(kube::Error::Api(status)) if status.code == 429);
+async fn again<T>(response: &Result<T, kube::Error>) -> bool {
+    let again = matches!(response, Err(kube::Error::Api(status)) if status.code == 429);
     if again {
         sleep(AGAIN).await;
     }
@@ -203,13 +204,13 @@ async fn delete(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool
     let floor = record.floor.load(Ordering::SeqCst);
     let pending =
         Pending::new(record, |outcome| Observation::Delete { name: name.to_owned(), floor, outcome });
-    let answer = loop {
-        let answer = api.delete(name, &DeleteParams::default()).await;
-        if !again(&answer).await {
-            break answer;
+    let response = loop {
+        let response = api.delete(name, &DeleteParams::default()).await;
+        if !again(&response).await {
+            break response;
         }
     };
-    let outcome = match answer {
+    let outcome = match response {
         Ok(_) => Outcome::Done(None),
         Err(error) => record.failed(planned, "delete", &error),
     };
@@ -217,24 +218,24 @@ async fn delete(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool
 }
 
 async fn get(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool) {
-    let begun = record.now();
+    let start = record.now();
     let floor = record.floor.load(Ordering::SeqCst);
     match api.get_opt(name).await {
         Ok(found) => {
             let found = found.map(|object| (revision(&object), mark_of(&object)));
-            record.note(begun, Observation::Get { name: name.to_owned(), floor, found });
+            record.note(start, Observation::Get { name: name.to_owned(), floor, found });
         }
         Err(error) => drop(record.failed(planned, "get", &error)),
     }
 }
 
 async fn list(api: &Api<ConfigMap>, record: &Record, planned: bool) {
-    let begun = record.now();
+    let start = record.now();
     let floor = record.floor.load(Ordering::SeqCst);
     match api.list(&ListParams::default()).await {
         Ok(list) => {
             let revision = list.metadata.resource_version.unwrap().parse().unwrap();
-            record.note(begun, Observation::List { floor, revision, items: items(&list.items) });
+            record.note(start, Observation::List { floor, revision, items: items(&list.items) });
         }
         Err(error) => drop(record.failed(planned, "list", &error)),
     }

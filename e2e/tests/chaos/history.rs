@@ -44,9 +44,9 @@ pub(super) enum WriteKind {
 /// A call with its start and end times since the beginning of the run.
 #[derive(Debug, Clone)]
 pub(super) struct RecordedCall {
-    pub(super) begun: Duration,
+    pub(super) start: Duration,
     pub(super) ended: Duration,
-    pub(super) told: Observation,
+    pub(super) observation: Observation,
 }
 
 /// A call and its result.
@@ -153,24 +153,28 @@ impl History {
     }
 
     /// Returns all inconsistencies between observations and history.
-    pub(super) fn violations<'t>(&self, told: impl IntoIterator<Item = &'t Observation>) -> Vec<String> {
+    pub(super) fn violations<'t>(
+        &self,
+        observations: impl IntoIterator<Item = &'t Observation>,
+    ) -> Vec<String> {
         let marks = self.marks();
         let twice = marks.iter().filter(|(_, revisions)| revisions.len() > 1);
         let mut violations: Vec<String> =
             twice.map(|(mark, revisions)| format!("{mark} was written at {revisions:?}")).collect();
         let mut lists = Vec::new();
-        for told in told {
-            if let Observation::List { revision, items, .. } = told {
+        for observations in observations {
+            if let Observation::List { revision, items, .. } = observations {
                 lists.push((*revision, items));
             }
-            violations.extend(self.violation(told, &marks).map(|why| format!("{why}: {told:?}")));
+            violations
+                .extend(self.violation(observations, &marks).map(|why| format!("{why}: {observations:?}")));
         }
         violations.extend(self.lists_violations(lists));
         violations
     }
 
-    fn violation(&self, told: &Observation, marks: &HashMap<&str, Vec<i64>>) -> Option<&'static str> {
-        match told {
+    fn violation(&self, observation: &Observation, marks: &HashMap<&str, Vec<i64>>) -> Option<&'static str> {
+        match observation {
             Observation::Write { mark, outcome, .. } => {
                 let happened = marks.get(mark.as_str());
                 match outcome {
@@ -181,9 +185,9 @@ impl History {
                 }
             }
             Observation::Delete { name, floor, outcome } => {
-                let gone = since(self.of(name), *floor).iter().any(|change| change.mark.is_none());
+                let is_deleted = since(self.of(name), *floor).iter().any(|change| change.mark.is_none());
                 let done = matches!(outcome, Outcome::Done(_));
-                (done && !gone).then_some("an acknowledged deletion did not happen")
+                (done && !is_deleted).then_some("an acknowledged deletion did not happen")
             }
             Observation::Get { name, floor, found } => self.get_violation(name, *floor, found.as_ref()),
             Observation::List { floor, revision, .. } => {
@@ -275,7 +279,7 @@ mod tests {
         History { changes, by_name }
     }
 
-    fn check(told: Observation, is_right: bool) {
+    fn check(observation: Observation, is_consistent: bool) {
         let history = history(&[
             (2, "a", Some(1)),
             (3, "b", Some(2)),
@@ -283,8 +287,8 @@ mod tests {
             (7, "b", None),
             (8, "b", Some(4)),
         ]);
-        let violations = history.violations([&told]);
-        assert_eq!(violations.is_empty(), is_right, "{told:?}: {violations:?}");
+        let violations = history.violations([&observation]);
+        assert_eq!(violations.is_empty(), is_consistent, "{observation:?}: {violations:?}");
     }
 
     #[test]

@@ -82,14 +82,14 @@ async fn client_observations_match_history() {
         if ahead.is_empty() {
             ahead.extend(0..FAULTS.len());
         }
-        let what = ahead.swap_remove(random.below(ahead.len()));
+        let fault_index = ahead.swap_remove(random.below(ahead.len()));
         let server = random.below(3);
         let member = random.below(MEMBERS);
         let cut = Cut::any(&mut random);
-        println!("{:?} left: {} ({server}, {member}, {cut:?})", end - Instant::now(), FAULTS[what]);
-        match what {
-            7.. => cut_off(&world, what, server, member, cut).await,
-            _ => fault(&mut world, &record, what, server, member).await,
+        println!("{:?} left: {} ({server}, {member}, {cut:?})", end - Instant::now(), FAULTS[fault_index]);
+        match fault_index {
+            7.. => cut_off(&world, fault_index, server, member, cut).await,
+            _ => fault(&mut world, &record, fault_index, server, member).await,
         }
         world.settle();
         sleep(PAUSE).await;
@@ -105,9 +105,9 @@ async fn client_observations_match_history() {
     judge(&world, &record).await;
 }
 
-async fn fault(world: &mut World, record: &Record, what: usize, server: usize, member: usize) {
+async fn fault(world: &mut World, record: &Record, fault_index: usize, server: usize, member: usize) {
     let a_while = Duration::from_secs(2);
-    match what {
+    match fault_index {
         0 => {
             sleep(AFTERMATH).await;
             record.planned.store(true, Ordering::SeqCst);
@@ -167,8 +167,8 @@ impl Cut {
     }
 }
 
-async fn cut_off(world: &World, what: usize, server: usize, member: usize, cut: Cut) {
-    let set = |network| match what {
+async fn cut_off(world: &World, fault_index: usize, server: usize, member: usize, cut: Cut) {
+    let set = |network| match fault_index {
         7 => world.between(server, member, network),
         8 => (0..MEMBERS).for_each(|member| world.between(server, member, network)),
         9 => world.front(server, network),
@@ -186,7 +186,7 @@ async fn judge(world: &World, record: &Record) {
     let failures = record.failures.load(Ordering::Relaxed);
     println!("{} changes, {} answers and watches, {failures} failures", history.len(), noted.len());
     assert!(noted.len() > 1_000, "clients did something");
-    let violations = history.violations(noted.iter().map(|noted| &noted.told));
+    let violations = history.violations(noted.iter().map(|noted| &noted.observation));
     println!("{} violations", violations.len());
     let shown: Vec<_> = violations.iter().take(20).collect();
     assert!(violations.is_empty(), "{} violations: {shown:#?}", violations.len());

@@ -32,11 +32,11 @@ pub(super) async fn run(client: Client, record: Arc<Record>) {
                 }
             },
         };
-        let begun = record.now();
+        let start = record.now();
         let mut segment = Segment { from, to: from, events: Vec::new() };
         let goes_on = watch(&api, &record, &mut segment).await;
         position = goes_on.then_some(segment.to);
-        record.note(begun, Observation::Watch { from: segment.from, to: segment.to, events: segment.events });
+        record.note(start, Observation::Watch { from: segment.from, to: segment.to, events: segment.events });
         sleep(PAUSE).await;
     }
 }

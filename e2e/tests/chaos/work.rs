@@ -26,21 +26,21 @@ pub(super) async fn run(client: Client, stop: Arc<AtomicBool>, mut random: Rando
         round += 1;
         let n = random.below(DEPLOYMENTS);
         let replicas = random.below(REPLICAS_MAX + 1);
-        let what = random.below(4);
+        let action = random.below(4);
         let name = format!("app-{n}");
-        let _ = timeout(PATIENCE, step(&client, &name, replicas, what, round)).await;
+        let _ = timeout(PATIENCE, step(&client, &name, replicas, action, round)).await;
         sleep(PAUSE).await;
     }
 }
 
-async fn step(client: &Client, name: &str, replicas: usize, what: usize, round: u64) -> kube::Result<()> {
+async fn step(client: &Client, name: &str, replicas: usize, action: usize, round: u64) -> kube::Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
     if deployments.get_opt(name).await?.is_none() {
         let deployment = serde_json::from_value(deployment(name, replicas)).unwrap();
         deployments.create(&PostParams::default(), &deployment).await?;
         return Ok(());
     }
-    match what {
+    match action {
         0 | 1 => {
             let scale = Patch::Merge(json!({"spec": {"replicas": replicas}}));
             deployments.patch_scale(name, &PatchParams::default(), &scale).await?;
@@ -93,20 +93,21 @@ fn wrong(deployment: &Deployment, pods: &[Pod]) -> Option<String> {
     let metadata = &deployment.metadata;
     let spec = deployment.spec.as_ref()?;
     let status = deployment.status.clone();
-    let wanted = spec.replicas;
+    let desired = spec.replicas;
     let status = status.unwrap_or_default();
     let label = |pod: &Pod| pod.metadata.labels.as_ref().and_then(|labels| labels.get("app").cloned());
     let running = |pod: &&Pod| {
         pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"))
             && pod.metadata.deletion_timestamp.is_none()
     };
-    let own: Vec<&Pod> = pods.iter().filter(|pod| label(pod) == metadata.name).collect();
-    let count = i32::try_from(own.iter().filter(|pod| running(pod)).count()).unwrap();
+    let owned_pods: Vec<&Pod> = pods.iter().filter(|pod| label(pod) == metadata.name).collect();
+    let count = i32::try_from(owned_pods.iter().filter(|pod| running(pod)).count()).unwrap();
     let is_settled = status.observed_generation == metadata.generation
-        && status.ready_replicas.unwrap_or_default() == wanted.unwrap_or_default()
-        && status.updated_replicas.unwrap_or_default() == wanted.unwrap_or_default()
-        && Some(count) == wanted
-        && own.len() == count.unsigned_abs() as usize;
-    (!is_settled)
-        .then(|| format!("{:?} wants {wanted:?}, {} pods, {count} run: {status:?}", metadata.name, own.len()))
+        && status.ready_replicas.unwrap_or_default() == desired.unwrap_or_default()
+        && status.updated_replicas.unwrap_or_default() == desired.unwrap_or_default()
+        && Some(count) == desired
+        && owned_pods.len() == count.unsigned_abs() as usize;
+    (!is_settled).then(|| {
+        format!("{:?} wants {desired:?}, {} pods, {count} run: {status:?}", metadata.name, owned_pods.len())
+    })
 }

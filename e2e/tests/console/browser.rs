@@ -75,8 +75,8 @@ impl Browser {
         arguments.push(format!("--user-data-dir={}", browser._profile.path().display()));
         arguments.push(format!("--window-size={width},{height}"));
         let options = json!({ "binary": chromium, "args": arguments });
-        let wanted = json!({ "capabilities": { "alwaysMatch": { "goog:chromeOptions": options } } });
-        let session = browser.send(Method::POST, "/session", Some(wanted)).await;
+        let request = json!({ "capabilities": { "alwaysMatch": { "goog:chromeOptions": options } } });
+        let session = browser.send(Method::POST, "/session", Some(request)).await;
         browser.session = format!("{}/session/{}", browser.session, session["sessionId"].as_str().unwrap());
         Some(browser)
     }
@@ -97,9 +97,9 @@ impl Browser {
     }
 
     /// Waits until the page contains a text. Returns the time this took.
-    pub(crate) async fn reads(&self, wanted: &str) -> Duration {
+    pub(crate) async fn reads(&self, text: &str) -> Duration {
         let began = Instant::now();
-        self.until(wanted, async |browser| browser.text().await.contains(wanted).then_some(())).await;
+        self.until(text, async |browser| browser.text().await.contains(text).then_some(())).await;
         began.elapsed()
     }
 
@@ -117,13 +117,13 @@ impl Browser {
         std::fs::write(PathBuf::from(dir).join(format!("{name}.png")), picture).unwrap();
     }
 
-    async fn until<T>(&self, what: &str, look: impl AsyncFn(&Self) -> Option<T>) -> T {
+    async fn until<T>(&self, condition: &str, check: impl AsyncFn(&Self) -> Option<T>) -> T {
         let began = Instant::now();
         loop {
-            if let Some(found) = look(self).await {
-                return found;
+            if let Some(value) = check(self).await {
+                return value;
             }
-            assert!(began.elapsed() < PATIENCE, "never: {what}\n{}", self.page_or_nothing().await);
+            assert!(began.elapsed() < PATIENCE, "never: {condition}\n{}", self.page_or_nothing().await);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -134,18 +134,18 @@ impl Browser {
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Value {
-        let said =
+        let response =
             self.try_send(method, path, body).await.unwrap_or_else(|| panic!("{path}: the driver is gone"));
-        assert!(said["error"].is_null(), "{path}: {said:#}");
-        said
+        assert!(response["error"].is_null(), "{path}: {response:#}");
+        response
     }
 
     async fn try_send(&self, method: Method, path: &str, body: Option<Value>) -> Option<Value> {
         let body = body.map_or_else(String::new, |body| body.to_string());
         let request = Request::builder().method(method).uri(format!("{}{path}", self.session));
         let request = request.header("content-type", "application/json").body(Full::from(body)).ok()?;
-        let answer = self.client.request(request).await.ok()?;
-        let body = answer.into_body().collect().await.ok()?.to_bytes();
+        let response = self.client.request(request).await.ok()?;
+        let body = response.into_body().collect().await.ok()?.to_bytes();
         Some(serde_json::from_slice::<Value>(&body).ok()?["value"].take())
     }
 }

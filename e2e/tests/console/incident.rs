@@ -85,9 +85,9 @@ impl IncidentFixture {
         };
         let send = async |request: http::request::Builder, body: Value| {
             let request = request.header("content-type", "application/json");
-            let answer =
+            let response =
                 client.send(request.body(Body::from(body.to_string().into_bytes())).unwrap()).await.unwrap();
-            assert!(answer.status().is_success(), "{}", answer.status());
+            assert!(response.status().is_success(), "{}", response.status());
         };
         send(Request::post(path), map(0)).await;
         for n in 1..CHANGES_MAX {
@@ -134,7 +134,7 @@ impl StuckWebhook {
 
 /// Returns status code and body of a response.
 pub(crate) async fn get(client: &Client, path: &str) -> (u16, Vec<u8>) {
-    let answer = client.send(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
-    let code = answer.status().as_u16();
-    (code, answer.into_body().collect_bytes().await.unwrap().to_vec())
+    let response = client.send(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
+    let code = response.status().as_u16();
+    (code, response.into_body().collect_bytes().await.unwrap().to_vec())
 }

@@ -12,8 +12,8 @@ use crate::incident::{IncidentFixture, PATIENCE, StuckWebhook};
 /// Starts `kubectl proxy` and returns the console's URL.
 fn proxy(kubectl: &Kubectl) -> (Lines, String) {
     let proxy = kubectl.start("proxy --port=0");
-    let said = proxy.find(PATIENCE, |line| line.starts_with("Starting to serve on ")).unwrap();
-    let url = format!("http://{}/debug/console", said.trim_start_matches("Starting to serve on ").trim());
+    let line = proxy.find(PATIENCE, |line| line.starts_with("Starting to serve on ")).unwrap();
+    let url = format!("http://{}/debug/console", line.trim_start_matches("Starting to serve on ").trim());
     (proxy, url)
 }
 

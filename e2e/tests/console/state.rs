@@ -107,8 +107,8 @@ async fn state_is_forbidden_without_permission() {
     let kubectl = scene.nobody();
     for path in ["/debug/console", "/debug/console/page.js", "/debug/console/state", "/debug/console/stream"]
     {
-        let said = kubectl.fails(&format!("get --raw {path}"));
-        assert!(said.contains("forbidden"), "{path}: {said}");
+        let output = kubectl.fails(&format!("get --raw {path}"));
+        assert!(output.contains("forbidden"), "{path}: {output}");
     }
     assert_eq!(get(&scene.server.client().await, "/debug/console").await.0, 200);
 }

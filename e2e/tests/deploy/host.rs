@@ -98,9 +98,9 @@ impl SimulatedHost {
         self.until("etcd serves again", || self.etcdctl(&["endpoint", "health"]));
     }
 
-    fn until(&self, what: &str, done: impl Fn() -> bool) {
+    fn until(&self, condition: &str, done: impl Fn() -> bool) {
         if !waited(START_LIMIT, done) {
-            panic!("not within {START_LIMIT:?}: {what}\n{}", self.logs());
+            panic!("not within {START_LIMIT:?}: {condition}\n{}", self.logs());
         }
     }
 
@@ -111,8 +111,8 @@ impl SimulatedHost {
 }
 
 /// Waits until `done` returns true.
-pub(crate) fn until(limit: Duration, what: &str, done: impl Fn() -> bool) {
-    assert!(waited(limit, done), "not within {limit:?}: {what}");
+pub(crate) fn until(limit: Duration, condition: &str, done: impl Fn() -> bool) {
+    assert!(waited(limit, done), "not within {limit:?}: {condition}");
 }
 
 fn waited(limit: Duration, done: impl Fn() -> bool) -> bool {

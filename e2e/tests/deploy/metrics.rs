@@ -76,8 +76,8 @@ const ALPHA_PERCENT: usize = 80;
 
 /// Compares a page with upstream's list.
 fn findings(page: &Page, upstream: &[Value], excepted: impl Fn(&str) -> bool) -> Vec<String> {
-    let wanted = upstream.iter().filter(|metric| !excepted(metric["name"].as_str().unwrap()));
-    wanted.filter_map(|metric| finding(page, metric)).collect()
+    let required = upstream.iter().filter(|metric| !excepted(metric["name"].as_str().unwrap()));
+    required.filter_map(|metric| finding(page, metric)).collect()
 }
 
 fn is_exception(name: &str) -> bool {
@@ -97,12 +97,12 @@ fn finding(page: &Page, metric: &Value) -> Option<String> {
     let texts = |key: &str| {
         metric[key].as_array().into_iter().flatten().map(|text| text.as_str().unwrap().to_owned())
     };
-    let wanted: BTreeSet<String> = texts("labels").collect();
+    let expected: BTreeSet<String> = texts("labels").collect();
     let bounds: Vec<&String> = buckets.iter().filter(|bound| *bound != "+Inf").collect();
     if *kind != metric["type"] || *stability != metric["stability"] {
         Some(format!("{name} is a {kind} [{stability}]"))
-    } else if *labels != wanted {
-        Some(format!("{name} has labels {labels:?}, not {wanted:?}"))
+    } else if *labels != expected {
+        Some(format!("{name} has labels {labels:?}, not {expected:?}"))
     } else if metric["buckets"].is_array()
         && !texts("buckets").eq(bounds.iter().map(|bound| (*bound).clone()))
     {
@@ -147,6 +147,6 @@ fn missing_or_different_metric_is_found() {
         "# HELP apiserver_current_inflight_requests [STABLE] x\n# TYPE apiserver_current_inflight_requests gauge\n\
          apiserver_current_inflight_requests{kind=\"mutating\"} 0\n",
     );
-    let found = findings(&page, &metrics, is_exception);
-    assert!(found.iter().any(|finding| finding.contains("has labels {\"kind\"}")), "{found:?}");
+    let findings = findings(&page, &metrics, is_exception);
+    assert!(findings.iter().any(|finding| finding.contains("has labels {\"kind\"}")), "{findings:?}");
 }

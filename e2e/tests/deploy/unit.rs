@@ -22,9 +22,9 @@ fn setting<'u>(unit: &'u str, name: &str) -> &'u str {
 #[test]
 fn unit_command_runs_and_stops_in_time() {
     let unit = text("kube-apiserver.service");
-    let environment = text("kube-apiserver.env");
+    let env_file = text("kube-apiserver.env");
     assert_eq!(setting(&unit, "ExecStart"), "/usr/local/bin/kube-apiserver $FLAGS");
-    let flags: Vec<String> = setting(&environment, "FLAGS").split_whitespace().map(str::to_owned).collect();
+    let flags: Vec<String> = setting(&env_file, "FLAGS").split_whitespace().map(str::to_owned).collect();
     let host = SimulatedHost::new();
     let server = host.run(&flags);
     assert_eq!(server.probe("/livez"), "ok");
@@ -42,8 +42,8 @@ fn unit_passes_systemd_analyze() {
     let program = tools::apiserver().display().to_string();
     std::fs::write(&copy, text("kube-apiserver.service").replace("/usr/local/bin/kube-apiserver", &program))
         .unwrap();
-    let said = process::run(Command::new("systemd-analyze").arg("verify").arg(&copy), "", LIMIT);
-    assert!(said.status.success(), "{said:?}");
-    let about_it: Vec<&str> = said.stderr.lines().filter(|line| line.contains("kube-apiserver")).collect();
-    assert!(about_it.is_empty(), "{about_it:?}");
+    let output = process::run(Command::new("systemd-analyze").arg("verify").arg(&copy), "", LIMIT);
+    assert!(output.status.success(), "{output:?}");
+    let warnings: Vec<&str> = output.stderr.lines().filter(|line| line.contains("kube-apiserver")).collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
 }

@@ -18,9 +18,9 @@ const HALF_HANDSHAKES: usize = 64;
 /// Posts a body; returns the status code and the response body.
 async fn post(client: &Client, media_type: &str, body: impl Into<Vec<u8>>) -> (u16, Value) {
     let request = Request::post(CONFIG_MAPS).header("content-type", media_type);
-    let answer = client.send(request.body(Body::from(body.into())).unwrap()).await.unwrap();
-    let code = answer.status().as_u16();
-    (code, serde_json::from_slice(&answer.into_body().collect_bytes().await.unwrap()).unwrap())
+    let response = client.send(request.body(Body::from(body.into())).unwrap()).await.unwrap();
+    let code = response.status().as_u16();
+    (code, serde_json::from_slice(&response.into_body().collect_bytes().await.unwrap()).unwrap())
 }
 
 /// Returns a ConfigMap whose only value is the given JSON.
@@ -32,8 +32,8 @@ fn config_map(name: &str, datum: &[u8]) -> Vec<u8> {
 
 /// Fails unless an ordinary request is served.
 async fn serves(client: &Client) {
-    let answer = client.send(Request::get(CONFIG_MAPS).body(Body::empty()).unwrap()).await.unwrap();
-    assert_eq!(answer.status(), 200);
+    let response = client.send(Request::get(CONFIG_MAPS).body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,10 +89,10 @@ async fn junk_token_is_rejected() {
         let mut config = server.client_config().await;
         config.auth_info = AuthInfo { token: Some(token.to_owned().into()), ..AuthInfo::default() };
         let bad = Client::try_from(config).unwrap();
-        let answer = bad.send(Request::get(CONFIG_MAPS).body(Body::empty()).unwrap()).await.unwrap();
-        assert_eq!(answer.status(), 401, "{token}");
+        let response = bad.send(Request::get(CONFIG_MAPS).body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 401, "{token}");
         let status: Value =
-            serde_json::from_slice(&answer.into_body().collect_bytes().await.unwrap()).unwrap();
+            serde_json::from_slice(&response.into_body().collect_bytes().await.unwrap()).unwrap();
         assert_eq!((&status["reason"], &status["message"]), (&"Unauthorized".into(), &"Unauthorized".into()));
         serves(&good).await;
     }

@@ -57,9 +57,9 @@ impl Load {
         *self.progress.borrow()
     }
 
-    /// Waits until the progress satisfies `wanted`.
-    pub(crate) async fn until(&mut self, wanted: impl FnMut(&Progress) -> bool) {
-        let reached = timeout(LIMIT, self.progress.wait_for(wanted)).await;
+    /// Waits until the progress satisfies `predicate`.
+    pub(crate) async fn until(&mut self, predicate: impl FnMut(&Progress) -> bool) {
+        let reached = timeout(LIMIT, self.progress.wait_for(predicate)).await;
         let reached = reached.map(|progress| progress.is_ok());
         assert_eq!(reached, Ok(true), "after {LIMIT:?}: {:?}", *self.progress.borrow());
     }
@@ -84,16 +84,16 @@ impl Outcome {
         let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
         let list = api.list(&ListParams::default()).await.unwrap();
         let value = |object: &ConfigMap| object.data.as_ref().and_then(|data| data.get("k").cloned());
-        let found: BTreeMap<_, _> =
+        let stored: BTreeMap<_, _> =
             list.items.iter().map(|object| (object.metadata.name.clone().unwrap(), value(object))).collect();
         assert!(!self.acknowledged.is_empty(), "writes were acknowledged");
         for (name, expected) in &self.acknowledged {
-            let found =
-                found.get(name).unwrap_or_else(|| panic!("{name} was acknowledged and is lost")).as_deref();
+            let stored =
+                stored.get(name).unwrap_or_else(|| panic!("{name} was acknowledged and is lost")).as_deref();
             // An unacknowledged write may have happened.
             assert!(
-                found == Some(*expected) || *expected == CREATED && found == Some(PATCHED),
-                "{name}: {found:?}"
+                stored == Some(*expected) || *expected == CREATED && stored == Some(PATCHED),
+                "{name}: {stored:?}"
             );
         }
     }

@@ -55,8 +55,8 @@ async fn a_watcher_outlives_a_lost_etcd() {
         .boxed();
     let mut check = async |name: &str| {
         create(&client, name).await;
-        let seen = async { while names.next().await.expect("a watcher never ends") != name {} };
-        timeout(LIMIT, seen).await.expect("the watcher sees what was created");
+        let event = async { while names.next().await.expect("a watcher never ends") != name {} };
+        timeout(LIMIT, event).await.expect("the watcher sees what was created");
     };
     check("before").await;
     server.etcd.as_mut().unwrap().kill();
@@ -92,9 +92,9 @@ async fn create(client: &Client, name: &str) {
 
 /// Returns the status code and the `Status` of a failing GET.
 async fn failure(client: &Client, path: &str) -> (u16, Value) {
-    let answer = client.send(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
-    let code = answer.status().as_u16();
-    (code, serde_json::from_slice(&answer.into_body().collect_bytes().await.unwrap()).unwrap())
+    let response = client.send(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
+    let code = response.status().as_u16();
+    (code, serde_json::from_slice(&response.into_body().collect_bytes().await.unwrap()).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

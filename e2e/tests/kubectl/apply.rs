@@ -25,8 +25,8 @@ const APPLY: &str = "apply --server-side -f -";
 fn server_side_apply_creates_changes_and_removes(server: &Server) {
     let kubectl = server.kubectl();
     let check = |data: &str, expected: &str| {
-        let said = kubectl.ok_with(APPLY, &config_map(data));
-        assert_eq!(said, "configmap/c serverside-applied\n");
+        let output = kubectl.ok_with(APPLY, &config_map(data));
+        assert_eq!(output, "configmap/c serverside-applied\n");
         assert_eq!(kubectl.ok("get configmap c -o jsonpath={.data}"), expected, "{data}");
     };
     check("k: v, l: w", r#"{"k":"v","l":"w"}"#);
@@ -73,8 +73,8 @@ fn server_side_apply_migrates_from_client_side(server: &Server) {
 fn a_server_side_dry_run_of_an_apply_changes_nothing(server: &Server) {
     let kubectl = server.kubectl();
     let dry = "apply --server-side --dry-run=server -f -";
-    let said = kubectl.ok_with(dry, &config_map("k: v"));
-    assert_eq!(said, "configmap/c serverside-applied (server dry run)\n");
+    let output = kubectl.ok_with(dry, &config_map("k: v"));
+    assert_eq!(output, "configmap/c serverside-applied (server dry run)\n");
     assert!(kubectl.fails("get configmap c").contains("NotFound"));
     kubectl.ok_with(APPLY, &config_map("k: v"));
     kubectl.ok_with(dry, &config_map("k: w"));
@@ -86,8 +86,8 @@ fn managers_are_recorded_for_every_verb(server: &Server) {
     let check = |command: &str, expected: &str| {
         kubectl.ok(command);
         let path = "jsonpath={range.metadata.managedFields[*]}{.manager}/{.operation}/{.subresource};{end}";
-        let found = kubectl.ok(&format!("get deployment d --show-managed-fields -o {path}"));
-        assert_eq!(found, expected, "{command}");
+        let managers = kubectl.ok(&format!("get deployment d --show-managed-fields -o {path}"));
+        assert_eq!(managers, expected, "{command}");
     };
     check("create deployment d --image=nginx:1", "kubectl-create/Update/;");
     check("label deployment d a=b", "kubectl-create/Update/;kubectl-label/Update/;");

@@ -22,9 +22,9 @@ fn version_is_the_emulated_upstream_release(server: &Server) {
 
 fn api_versions_lists_groups_and_versions(server: &Server) {
     let printed = server.kubectl().ok("api-versions");
-    let found: Vec<&str> = printed.lines().collect();
+    let versions: Vec<&str> = printed.lines().collect();
     for expected in ["v1", "apps/v1", "batch/v1", "coordination.k8s.io/v1", "rbac.authorization.k8s.io/v1"] {
-        assert!(found.contains(&expected), "{expected} in\n{printed}");
+        assert!(versions.contains(&expected), "{expected} in\n{printed}");
     }
 }
 
@@ -52,7 +52,7 @@ fn explain_describes_fields(server: &Server) {
         let lines: Vec<String> =
             printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in expected {
-            assert!(lines.iter().any(|found| found == line), "{line:?} in\n{printed}");
+            assert!(lines.iter().any(|actual| actual == line), "{line:?} in\n{printed}");
         }
     };
     check("pod.spec.containers", &["KIND: Pod", "FIELD: containers <[]Container>", "image <string>"]);

@@ -43,11 +43,11 @@ fn pprof_reads_cpu_and_heap_profiles() {
     // One allocation per 2 MiB is sampled at random. With this many objects it is practically impossible that
     // none is sampled.
     for number in 0..KEPT {
-        let kept = json!({
+        let object = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("kept-{number}")},
             "data": {"text": "x".repeat(1_000_000)},
         });
-        kubectl.ok_with("create -f -", &kept.to_string());
+        kubectl.ok_with("create -f -", &object.to_string());
     }
     let heap = top(&kubeconfig, "/debug/pprof/heap");
     assert!(heap.contains("Type: inuse_space") && heap.contains("registry::codec::encode"), "{heap}");

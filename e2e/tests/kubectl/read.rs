@@ -127,7 +127,7 @@ fn describe_shows_the_object(server: &Server) {
         let lines: Vec<String> =
             printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in expected {
-            assert!(lines.iter().any(|found| found == line), "{line:?} in\n{printed}");
+            assert!(lines.iter().any(|actual| actual == line), "{line:?} in\n{printed}");
         }
     };
     check("configmap one -n a", &["Name: one", "Namespace: a", "k:", "v"]);

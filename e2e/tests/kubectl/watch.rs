@@ -66,6 +66,6 @@ fn wait_ends_when_the_object_is_gone(server: &Server) {
 fn wait_ends_at_its_timeout(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap c --from-literal=k=v");
-    let said = kubectl.fails("wait configmap/c --for=jsonpath={.data.k}=never --timeout=1s");
-    assert!(said.contains("timed out waiting for the condition"), "{said}");
+    let output = kubectl.fails("wait configmap/c --for=jsonpath={.data.k}=never --timeout=1s");
+    assert!(output.contains("timed out waiting for the condition"), "{output}");
 }

@@ -56,8 +56,8 @@ fn a_server_side_dry_run_changes_nothing(server: &Server) {
 fn labels_and_annotations_can_be_changed(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap c");
-    let check = |command: &str, said: &str, path: &str, expected: &str| {
-        assert_eq!(kubectl.ok(command), said);
+    let check = |command: &str, output: &str, path: &str, expected: &str| {
+        assert_eq!(kubectl.ok(command), output);
         assert_eq!(kubectl.ok(&format!("get configmap c -o jsonpath={{.metadata.{path}}}")), expected);
     };
     check("label configmap c a=b", "configmap/c labeled\n", "labels", r#"{"a":"b"}"#);

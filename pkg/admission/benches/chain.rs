@@ -45,8 +45,8 @@ impl Objects for Memory {
     }
 
     async fn list(&self, row: &'static Resource<'static>, _: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
-        let mine = self.0.iter().filter(|((plural, _), _)| *plural == row.plural);
-        Ok(mine.map(|(_, object)| Arc::clone(object)).collect())
+        let matching = self.0.iter().filter(|((plural, _), _)| *plural == row.plural);
+        Ok(matching.map(|(_, object)| Arc::clone(object)).collect())
     }
 }
 

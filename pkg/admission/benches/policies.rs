@@ -149,9 +149,9 @@ fn plugin(policies: &[Value], bindings: &[Value]) -> ValidatingAdmissionPolicy {
     let policies = policies.iter().map(|policy| Arc::new(Policy::read(&object(policy.clone()))));
     let bindings = bindings.iter().map(|binding| Arc::new(Binding::read(&object(binding.clone()))));
     let labels = json!({"kubernetes.io/metadata.name": "ns-7"});
-    let found = object(json!({"metadata": {"name": "ns-7", "labels": labels}}));
+    let namespace = object(json!({"metadata": {"name": "ns-7", "labels": labels}}));
     let host =
-        Arc::new(Host { found: Arc::new(found), policies: Arc::new(Policies::new(policies, bindings)) });
+        Arc::new(Host { found: Arc::new(namespace), policies: Arc::new(Policies::new(policies, bindings)) });
     ValidatingAdmissionPolicy::new(PolicyDeps {
         source: Arc::clone(&host) as Arc<dyn PolicySource>,
         params: Arc::clone(&host) as Arc<dyn Params>,

@@ -40,6 +40,6 @@ mod tests {
         let refusal = format!("pods \"p\" is forbidden: {CAUSE}");
         let pod = json!({"metadata": {"name": "p"}});
         assert_eq!(Write::default().mutated(&AlwaysDeny, pod.clone()), Err(refusal.clone()));
-        assert_eq!(Write::default().judged(&AlwaysDeny, pod), Err(refusal));
+        assert_eq!(Write::default().validated(&AlwaysDeny, pod), Err(refusal));
     }
 }

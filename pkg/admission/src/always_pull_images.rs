@@ -124,12 +124,12 @@ mod tests {
     #[test]
     fn other_pull_policy_is_rejected() {
         let one = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"imagePullPolicy": "Never"}]}});
-        let got = Write::default().judged(&AlwaysPullImages, one);
+        let got = Write::default().validated(&AlwaysPullImages, one);
         let refusal = "pods \"p\" is forbidden: spec.containers[0].imagePullPolicy: Unsupported value: \"Never\": \
                        supported values: \"Always\"";
         assert_eq!(got.err(), Some(refusal.to_owned()));
         let fine =
             json!({"metadata": {"name": "p"}, "spec": {"containers": [{"imagePullPolicy": "Always"}]}});
-        assert!(Write::default().judged(&AlwaysPullImages, fine).is_ok());
+        assert!(Write::default().validated(&AlwaysPullImages, fine).is_ok());
     }
 }

@@ -49,7 +49,7 @@ mod tests {
         let check = |key: &str, expected: bool| {
             let terms = json!({"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": key}]});
             let pod = json!({"metadata": {"name": "p"}, "spec": {"affinity": {"podAntiAffinity": terms}}});
-            let got = Write::default().judged(&LimitPodHardAntiAffinityTopology, pod);
+            let got = Write::default().validated(&LimitPodHardAntiAffinityTopology, pod);
             assert_eq!(got.is_ok(), expected, "{key} {got:?}");
         };
         check(HOST, true);

@@ -148,8 +148,9 @@ impl<'a> Attributes<'a> {
             Options::Write { dry_run, field_manager, field_validation } => {
                 let kind = if self.creates() { "CreateOptions" } else { "UpdateOptions" };
                 let texts = [("fieldManager", field_manager), ("fieldValidation", field_validation)];
-                let given = texts.into_iter().filter(|(_, text)| !text.is_empty());
-                let mut members: Object = given.map(|(name, text)| (name.to_owned(), text.into())).collect();
+                let nonempty = texts.into_iter().filter(|(_, text)| !text.is_empty());
+                let mut members: Object =
+                    nonempty.map(|(name, text)| (name.to_owned(), text.into())).collect();
                 if !dry_run.is_empty() {
                     members.insert("dryRun", dry_run.into());
                 }

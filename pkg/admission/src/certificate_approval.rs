@@ -61,7 +61,7 @@ mod tests {
             let plugin = CertificateApproval::new(Arc::new(Permits(permitted)));
             let request = json!({"metadata": {"name": "r"}, "spec": {"signerName": "example.com/s"}});
             let write = Write::of("certificates.k8s.io", "v1", "certificatesigningrequests");
-            let got = write.through("approval").over(request.clone()).judged(&plugin, request);
+            let got = write.through("approval").over(request.clone()).validated(&plugin, request);
             let refusal = "certificatesigningrequests.certificates.k8s.io \"r\" is forbidden: user not permitted to \
                            approve requests with signerName \"example.com/s\"";
             assert_eq!(got.err(), (!expected).then(|| refusal.to_owned()), "{permitted:?}");

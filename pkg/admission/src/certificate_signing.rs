@@ -64,7 +64,7 @@ mod tests {
             let plugin = CertificateSigning::new(Arc::new(Permits(permitted)));
             let request = |status: Value| json!({"metadata": {"name": "r"}, "spec": {"signerName": "example.com/s"}, "status": status});
             let write = Write::of("certificates.k8s.io", "v1", "certificatesigningrequests");
-            let got = write.through("status").over(request(json!({}))).judged(&plugin, request(status));
+            let got = write.through("status").over(request(json!({}))).validated(&plugin, request(status));
             assert_eq!(got.is_ok(), expected, "{permitted:?} {got:?}");
         };
         check(&[], json!({}), true);

@@ -84,11 +84,11 @@ mod tests {
         let check = |signer: &str, request: String, expected: Option<&str>| {
             let csr = json!({"metadata": {"name": "r"}, "spec": {"signerName": signer, "request": request}});
             let write = Write::of("certificates.k8s.io", "v1", "certificatesigningrequests");
-            let got = write.judged(&CertificateSubjectRestriction, csr).err();
-            let said = |cause: &str| {
+            let got = write.validated(&CertificateSubjectRestriction, csr).err();
+            let message = |cause: &str| {
                 format!("certificatesigningrequests.certificates.k8s.io \"r\" is forbidden: {cause}")
             };
-            assert_eq!(got, expected.map(said));
+            assert_eq!(got, expected.map(message));
         };
         check(CLIENT_SIGNER, request("developers"), None);
         let refusal =

@@ -175,8 +175,8 @@ mod tests {
         };
         let chain = Chain::new(vec![witness("a", refuses), witness("b", "")]);
         #[allow(clippy::disallowed_methods, reason = "any time will do")]
-        let began = std::time::Instant::now();
-        let (chain, durations) = chain.with_durations(Arc::new(move || began));
+        let start = std::time::Instant::now();
+        let (chain, durations) = chain.with_durations(Arc::new(move || start));
         let pods = api::resources::find("", "v1", "pods", "").unwrap();
         let attributes = Attributes {
             operation,
@@ -201,9 +201,9 @@ mod tests {
         durations.register(&registry);
         let page = registry.to_string();
         let count = |line: &str| page.matches(line).count();
-        let asked = |phase: &str| expected.iter().filter(|seen| seen.contains(phase)).count();
+        let count_of = |phase: &str| expected.iter().filter(|seen| seen.contains(phase)).count();
         let family = "apiserver_admission_controller_admission_duration_seconds_count";
-        assert_eq!(count(family), asked(" edits") + asked(" judges"), "{page}");
+        assert_eq!(count(family), count_of(" edits") + count_of(" judges"), "{page}");
         let refused = format!("{family}{{name=\"a\",operation=\"{}\",rejected=\"true\"", operation.name());
         assert_eq!(count(&refused), usize::from(!refuses.is_empty()), "{page}");
         let steps = "apiserver_admission_step_admission_duration_seconds_count";

@@ -68,8 +68,8 @@ mod tests {
         };
         let not_ready = default("not-ready", 30);
         let unreachable = default("unreachable", 40);
-        let check = |given: Value, expected: Value| {
-            let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": given}});
+        let check = |tolerations: Value, expected: Value| {
+            let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": tolerations}});
             let got = Write::default().mutated(&DefaultTolerationSeconds::new(30, 40), pod).unwrap();
             assert_eq!(got["spec"]["tolerations"], expected);
         };
@@ -77,7 +77,7 @@ mod tests {
         check(json!([{"operator": "Exists"}]), json!([{"operator": "Exists"}]));
         let schedule = json!({"operator": "Exists", "effect": "NoSchedule"});
         check(json!([schedule]), json!([schedule, not_ready, unreachable]));
-        let own = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists"});
-        check(json!([own]), json!([own, unreachable]));
+        let existing = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists"});
+        check(json!([existing]), json!([existing, unreachable]));
     }
 }

@@ -24,8 +24,8 @@ impl Plugin for DenyServiceExternalIPs {
     }
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
-        let had = |address: &str| a.old.is_some_and(|old| addresses(old).any(|before| before == address));
-        if object.is_none_or(|service| addresses(service).all(had)) {
+        let was_set = |address: &str| a.old.is_some_and(|old| addresses(old).any(|before| before == address));
+        if object.is_none_or(|service| addresses(service).all(was_set)) {
             Ok(())
         } else {
             Err(a.forbidden("Use of external IPs is denied by admission control"))
@@ -51,7 +51,7 @@ mod tests {
                 None => write,
             };
             assert_eq!(
-                write.judged(&DenyServiceExternalIPs, service(&new)).is_ok(),
+                write.validated(&DenyServiceExternalIPs, service(&new)).is_ok(),
                 expected,
                 "{old:?} {new}"
             );

@@ -124,10 +124,10 @@ impl StepTimer<'_> {
     }
 
     fn count(&self, series: &Series, from: Instant, to: Instant, refused: bool) {
-        let took = to.saturating_duration_since(from);
+        let duration = to.saturating_duration_since(from);
         let place = OPERATIONS.iter().position(|&operation| operation == self.operation);
         let of_phase = series.get(self.phase as usize);
         let times = of_phase.zip(place).and_then(|(series, at)| series.get(at)?.get(usize::from(refused)));
-        times.inspect(|times| times.observe_duration(took));
+        times.inspect(|times| times.observe_duration(duration));
     }
 }

@@ -75,8 +75,8 @@ impl Plugin for EventRateLimit {
         }
         match meta::aggregate(reached) {
             None => Ok(()),
-            Some(why) => {
-                let message = format!("Too many requests: {why}");
+            Some(reason) => {
+                let message = format!("Too many requests: {reason}");
                 Err(Status::failure(429, Reason::TooManyRequests, message).into())
             }
         }
@@ -110,13 +110,13 @@ mod tests {
             let plugin = plugin(&format!("[{{type: {of}, qps: 1, burst: 1}}]"));
             let mut write = Write::of("", "v1", "events");
             write.user.name = "me".to_owned();
-            assert!(write.judged(&plugin, event("p")).is_ok());
-            let refused = write.judged(&plugin, event("p")).unwrap_err();
+            assert!(write.validated(&plugin, event("p")).is_ok());
+            let refused = write.validated(&plugin, event("p")).unwrap_err();
             assert_eq!(refused, format!("Too many requests: limit reached on type {of} for key {key}"));
-            assert!(Write::of("", "v1", "pods").judged(&plugin, event("p")).is_ok());
-            assert!(Write::of("events.k8s.io", "v1", "events").judged(&plugin, event("p")).is_ok());
+            assert!(Write::of("", "v1", "pods").validated(&plugin, event("p")).is_ok());
+            assert!(Write::of("events.k8s.io", "v1", "events").validated(&plugin, event("p")).is_ok());
             let dry = Write { dry_run: true, ..Write::of("", "v1", "events") };
-            assert!(dry.judged(&plugin, event("p")).is_ok());
+            assert!(dry.validated(&plugin, event("p")).is_ok());
         };
         check("Server", "");
         check("Namespace", "ns");
@@ -128,12 +128,12 @@ mod tests {
     fn every_limit_is_applied() {
         let plugin = plugin("[{type: Server, qps: 1, burst: 2}, {type: SourceAndObject, qps: 1, burst: 1}]");
         let write = Write::of("", "v1", "events");
-        let judged = |name: &str| write.judged(&plugin, event(name)).err().unwrap_or_default();
-        assert_eq!(judged("p"), "");
-        assert_eq!(judged("q"), "");
+        let rejection = |name: &str| write.validated(&plugin, event(name)).err().unwrap_or_default();
+        assert_eq!(rejection("p"), "");
+        assert_eq!(rejection("q"), "");
         let of_server = "limit reached on type Server for key ";
-        assert_eq!(judged("r"), format!("Too many requests: {of_server}"));
+        assert_eq!(rejection("r"), format!("Too many requests: {of_server}"));
         let of_object = "limit reached on type SourceAndObject for key chPodnspuv1";
-        assert_eq!(judged("p"), format!("Too many requests: [{of_server}, {of_object}]"));
+        assert_eq!(rejection("p"), format!("Too many requests: [{of_server}, {of_object}]"));
     }
 }

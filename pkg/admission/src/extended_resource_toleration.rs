@@ -39,13 +39,13 @@ impl Plugin for ExtendedResourceToleration {
         let names: BTreeSet<jsontree::Key> =
             requests.flat_map(Object::keys).filter(|name| is_extended(name)).cloned().collect();
         for name in names {
-            let same = |toleration: &Object| {
+            let is_equal = |toleration: &Object| {
                 text(toleration, "key") == name
                     && text(toleration, "operator") == "Exists"
                     && text(toleration, "effect") == "NoSchedule"
                     && text(toleration, "value").is_empty()
             };
-            if !children(spec, "tolerations").any(same) {
+            if !children(spec, "tolerations").any(is_equal) {
                 let toleration = json!({"key": name, "operator": "Exists", "effect": "NoSchedule"});
                 meta::push(spec, &["tolerations"], toleration);
             }

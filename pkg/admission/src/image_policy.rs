@@ -86,21 +86,21 @@ impl ImagePolicyWebhook {
 
     /// Returns the webhook's response, from the cache if possible.
     async fn review_cached(&self, spec: Object) -> Result<ReviewStatus, ImageReviewError> {
-        let question = review::build_review(spec);
-        let key: Arc<str> = question.as_str().into();
+        let review = review::build_review(spec);
+        let key: Arc<str> = review.as_str().into();
         let now = self.clock.now();
-        if let Some((judgement, came)) = self.cache().get(&key)
-            && now.nanos_since(*came) <= self.ttl_nanos(judgement)
+        if let Some((status, received)) = self.cache().get(&key)
+            && now.nanos_since(*received) <= self.ttl_nanos(status)
         {
-            return Ok(judgement.clone());
+            return Ok(status.clone());
         }
-        let answer = self.reviewer.post_review(question.into_bytes()).await?;
-        let judgement = review::parse_review(&answer)?;
-        let is_small = key.len().max(answer.len()) <= CACHE_ENTRY_BYTES_MAX;
-        if is_small && self.ttl_nanos(&judgement) > 0 {
-            self.cache().put(key, (judgement.clone(), self.clock.now()));
+        let response = self.reviewer.post_review(review.into_bytes()).await?;
+        let status = review::parse_review(&response)?;
+        let is_small = key.len().max(response.len()) <= CACHE_ENTRY_BYTES_MAX;
+        if is_small && self.ttl_nanos(&status) > 0 {
+            self.cache().put(key, (status.clone(), self.clock.now()));
         }
-        Ok(judgement)
+        Ok(status)
     }
 
     /// Returns the lifetime of a cached response in nanoseconds.

@@ -40,8 +40,8 @@ impl LimitRanger {
             return Ok(Vec::new());
         }
         let ranges = self.objects.list(self.ranges, a.namespace).await?;
-        let said: usize = ranges.iter().flat_map(|range| limits(range)).map(quantities).sum();
-        if said.saturating_mul(containers(object).count().max(1)) > PAIRS_MAX {
+        let limit_count: usize = ranges.iter().flat_map(|range| limits(range)).map(quantities).sum();
+        if limit_count.saturating_mul(containers(object).count().max(1)) > PAIRS_MAX {
             return Err(a.forbidden(format!(
                 "its containers times the quantities in limit ranges are more than {PAIRS_MAX}"
             )));

@@ -54,11 +54,11 @@ mod tests {
         let store = Store::of([]);
         let plugin = NamespaceExists::new(Arc::clone(&store) as _).unwrap();
         let refusal = "namespaces \"ns\" not found".to_owned();
-        assert_eq!(Write::default().judged(&plugin, pod.clone()), Err(refusal.clone()));
-        assert_eq!(Write::default().doing(Operation::Delete).deleted(&plugin, "p"), Err(refusal));
-        assert!(!Write::default().doing(Operation::Connect).reaches(&plugin));
+        assert_eq!(Write::default().validated(&plugin, pod.clone()), Err(refusal.clone()));
+        assert_eq!(Write::default().with_operation(Operation::Delete).deleted(&plugin, "p"), Err(refusal));
+        assert!(!Write::default().with_operation(Operation::Connect).reaches(&plugin));
         store.put_new("namespaces", json!({"metadata": {"name": "ns"}}));
-        assert!(Write::default().judged(&plugin, pod).is_ok());
-        assert!(Write::of("", "v1", "nodes").judged(&plugin, json!({"metadata": {"name": "n"}})).is_ok());
+        assert!(Write::default().validated(&plugin, pod).is_ok());
+        assert!(Write::of("", "v1", "nodes").validated(&plugin, json!({"metadata": {"name": "n"}})).is_ok());
     }
 }

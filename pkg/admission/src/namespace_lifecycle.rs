@@ -45,7 +45,7 @@ impl NamespaceLifecycle {
     /// Records the deletion of a namespace. The deletion may still fail later.
     fn note_deletion(&self, name: &str) {
         let mut deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        deleted.retain(|noted| **noted != *name);
+        deleted.retain(|deleted_name| **deleted_name != *name);
         if deleted.len() >= DELETED_MAX {
             deleted.pop_front();
         }
@@ -54,7 +54,7 @@ impl NamespaceLifecycle {
 
     fn was_deleted(&self, name: &str) -> bool {
         let deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        deleted.iter().any(|noted| **noted == *name)
+        deleted.iter().any(|deleted_name| **deleted_name == *name)
     }
 
     /// True if the informer alone is enough to accept a request.
@@ -96,7 +96,7 @@ impl Plugin for NamespaceLifecycle {
         }
         match self.objects.get(self.row, "", a.namespace).await? {
             None => Err(not_found(self.row, a.namespace)),
-            Some(found) if a.creates() && meta::is_deleting(&found) => Err(terminating_error(a)),
+            Some(namespace) if a.creates() && meta::is_deleting(&namespace) => Err(terminating_error(a)),
             Some(_) => Ok(()),
         }
     }
@@ -158,22 +158,22 @@ mod tests {
             let got = write.mutated(&plugin_with(Some(view), namespace), pod());
             assert_eq!(got.is_ok(), passes);
         };
-        let goes = json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        let terminating = json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"});
         check(true, None, false, true);
         check(true, None, true, true);
         check(false, None, true, true);
-        check(false, Some(goes), false, false);
+        check(false, Some(terminating), false, false);
         // The namespace was created again, and the informer lags behind.
         check(false, Some(json!({"name": "ns"})), false, true);
     }
 
     #[test]
     fn creation_after_namespace_deletion_is_rejected() {
-        let goes = json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"});
-        let plugin = plugin_with(Some(true), Some(goes));
+        let terminating = json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        let plugin = plugin_with(Some(true), Some(terminating));
         let create = || Write::default().mutated(&plugin, json!({"metadata": {"name": "p"}})).map(|_| ());
         assert_eq!(create(), Ok(()));
-        let delete = Write::of("", "v1", "namespaces").doing(Operation::Delete);
+        let delete = Write::of("", "v1", "namespaces").with_operation(Operation::Delete);
         assert_eq!(delete.deleted(&plugin, "ns"), Ok(()));
         assert_eq!(create(), Err(TERMINATING.to_owned()));
     }
@@ -193,20 +193,20 @@ mod tests {
             assert_eq!(got, expected.map_err(str::to_owned));
         };
         let stays = || Some(json!({"name": "ns"}));
-        let goes = || Some(json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"}));
+        let terminating = || Some(json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"}));
         let missing = Err("namespaces \"ns\" not found");
         let update = || Write::default().over(pod.clone());
         check(stays(), Write::default(), Ok(()));
         check(None, Write::default(), missing);
-        check(goes(), Write::default(), Err(TERMINATING));
-        check(goes(), update(), Ok(()));
+        check(terminating(), Write::default(), Err(TERMINATING));
+        check(terminating(), update(), Ok(()));
         check(None, update(), missing);
     }
 
     #[test]
     fn delete_and_connect_work_in_terminating_namespace() {
         for operation in [Operation::Delete, Operation::Connect] {
-            assert!(!Write::default().doing(operation).reaches(&plugin(None)));
+            assert!(!Write::default().with_operation(operation).reaches(&plugin(None)));
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn vital_namespaces_are_not_deleted() {
-        let delete = Write::of("", "v1", "namespaces").doing(Operation::Delete);
+        let delete = Write::of("", "v1", "namespaces").with_operation(Operation::Delete);
         for name in ["default", "kube-system", "kube-public"] {
             let refusal = format!("namespaces {name:?} is forbidden: this namespace may not be deleted");
             assert_eq!(delete.deleted(&plugin(None), name), Err(refusal));

@@ -119,7 +119,7 @@ mod tests {
         };
         let check = |node: &str, member: &str, cpu: &str, expected: Option<String>| {
             let write = Write::default().through("resize").over(pod(node, 1, member, "1"));
-            let got = write.judged(&plugin, pod(node, 2, member, cpu)).err();
+            let got = write.validated(&plugin, pod(node, 2, member, cpu)).err();
             assert_eq!(got, expected.map(|cause| format!("pods \"p\" is forbidden: {cause}")));
         };
         let missing = |feature: &str, node: &str| {

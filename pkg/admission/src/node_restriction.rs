@@ -76,8 +76,8 @@ impl NodeRestriction {
         namespace: &str,
         name: &str,
     ) -> Result<Arc<Object>, Box<Status>> {
-        let found = self.objects.find(row, namespace, name).await?;
-        found.ok_or_else(|| Status::not_found(&GroupResource::new(row.group, row.singular), name).into())
+        let object = self.objects.find(row, namespace, name).await?;
+        object.ok_or_else(|| Status::not_found(&GroupResource::new(row.group, row.singular), name).into())
     }
 
     fn claim_status(&self, a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
@@ -88,8 +88,12 @@ impl NodeRestriction {
             return Err(a.forbidden(format!("unexpected operation {}", quote(operation(a)))));
         };
         let again = self.gates.enabled(Gate::RecoverVolumeExpansionFailure);
-        let own = CLAIM_STATUS.get(..if again { 4 } else { 2 }).unwrap_or_default();
-        if semantic::equal(self.rows.claims.message, &strip_claim(own, old), &strip_claim(own, new)) {
+        let node_fields = CLAIM_STATUS.get(..if again { 4 } else { 2 }).unwrap_or_default();
+        if semantic::equal(
+            self.rows.claims.message,
+            &strip_claim(node_fields, old),
+            &strip_claim(node_fields, new),
+        ) {
             Ok(())
         } else {
             // Upstream appends a diff in a format that it declares unstable.
@@ -118,16 +122,16 @@ impl NodeRestriction {
     }
 }
 
-/// Returns a claim without the fields that every write changes and without the fields `own` that nodes may
+/// Returns a claim without the fields that every write changes and without the fields `members` that nodes may
 /// change.
-fn strip_claim(own: &[&str], claim: &Object) -> Object {
+fn strip_claim(members: &[&str], claim: &Object) -> Object {
     let mut claim = claim.clone();
     if let Some(metadata) = child_mut(&mut claim, "metadata") {
         metadata.remove("resourceVersion");
         metadata.remove("managedFields");
     }
     if let Some(status) = child_mut(&mut claim, "status") {
-        own.iter().for_each(|member| drop(status.remove(*member)));
+        members.iter().for_each(|member| drop(status.remove(*member)));
     }
     claim
 }

@@ -70,11 +70,11 @@ impl AdmissionNotes {
 
     /// Starts the second round if it was requested.
     pub(crate) fn start_reinvocation(&mut self) -> bool {
-        let wanted = self.round == MutationRound::Unfinished;
-        if wanted {
+        let unfinished = self.round == MutationRound::Unfinished;
+        if unfinished {
             self.round = MutationRound::Second;
         }
-        wanted
+        unfinished
     }
 
     /// Replaces the object with the version that a webhook or policy has edited.
@@ -137,11 +137,11 @@ pub(crate) fn audit_annotations(response: &Object) -> Vec<(ForeignText, ForeignT
     let mut budget = ForeignTextBudget::default();
     let mut annotations = Vec::new();
     for (key, value) in pairs(response, "auditAnnotations") {
-        let taken = budget.take(key);
-        if taken != *key || budget.is_spent() {
+        let retained = budget.take(key);
+        if retained != *key || budget.is_spent() {
             break;
         }
-        annotations.push((taken, budget.take(value)));
+        annotations.push((retained, budget.take(value)));
     }
     annotations
 }
@@ -156,9 +156,9 @@ mod tests {
     fn audit_annotations_share_one_budget() {
         let page = "x".repeat(1 << 20);
         let response = json!({"auditAnnotations": {"a": "1", "b": page, "c": "3"}});
-        let kept = audit_annotations(response.as_object().unwrap());
-        assert_eq!(kept.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-        let bytes: usize = kept.iter().map(|(_, value)| value.as_str().len()).sum();
+        let annotations = audit_annotations(response.as_object().unwrap());
+        assert_eq!(annotations.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        let bytes: usize = annotations.iter().map(|(_, value)| value.as_str().len()).sum();
         assert_eq!(bytes, 2046);
     }
 

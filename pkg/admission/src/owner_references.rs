@@ -26,14 +26,14 @@ impl OwnerReferencesPermissionEnforcement {
     }
 
     /// Returns the reason of a denial, with the error in Go's format; `None` if the user is authorized.
-    async fn denial(&self, wanted: authorization::Attributes<'_>) -> Option<String> {
-        let refused = self.authorizer.decide(wanted).await.outcome().err()?;
+    async fn denial(&self, attributes: authorization::Attributes<'_>) -> Option<String> {
+        let refused = self.authorizer.decide(attributes).await.outcome().err()?;
         Some(format!("{}, {}", refused.reason, refused.error.as_deref().unwrap_or("<nil>")))
     }
 
     async fn check_blocking(&self, a: &Attributes<'_>, owner: &Object) -> Verdict {
-        for wanted in finalizers_of(a, owner)? {
-            if let Some(reason) = self.denial(wanted).await {
+        for attributes in finalizers_of(a, owner)? {
+            if let Some(reason) = self.denial(attributes).await {
                 return Err(a.forbidden(format!(
                     "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set \
                      finalizers on: {reason}"
@@ -125,7 +125,7 @@ fn finalizers_of<'a>(
     let rows = resources::all().filter(|row| {
         row.subresource.is_empty() && row.kind == kind && row.kind_group_version == group_version
     });
-    let wanted: Vec<_> = rows
+    let requests: Vec<_> = rows
         .map(|row| authorization::Attributes {
             verb: "update",
             resource_request: true,
@@ -138,8 +138,8 @@ fn finalizers_of<'a>(
             ..authorization::Attributes::of_user(a.user)
         })
         .collect();
-    if !wanted.is_empty() {
-        Ok(wanted)
+    if !requests.is_empty() {
+        Ok(requests)
     } else {
         Err(a.forbidden(format!(
             "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion \
@@ -170,7 +170,7 @@ mod tests {
             |permitted: &'static [&'static str], old: Option<Value>, new: Value, expected: Option<&str>| {
                 let plugin = OwnerReferencesPermissionEnforcement::new(Arc::new(Permits(permitted)));
                 let write = old.map_or_else(Write::default, |old| Write::default().over(pod(old)));
-                let got = write.judged(&plugin, pod(new)).err();
+                let got = write.validated(&plugin, pod(new)).err();
                 let got = got.map(|message| message.split(": ").nth(1).unwrap_or_default().to_owned());
                 assert_eq!(got.as_deref(), expected, "{permitted:?}");
             };

@@ -49,7 +49,7 @@ mod tests {
         let once = write.mutated(&PodGroupProtection, group.clone()).unwrap();
         assert_eq!(once["metadata"]["finalizers"], json!(["x", FINALIZER]));
         assert_eq!(write.mutated(&PodGroupProtection, once.clone()), Ok(once));
-        let update = write.doing(Operation::Update);
+        let update = write.with_operation(Operation::Update);
         assert_eq!(update.mutated(&PodGroupProtection, group.clone()), Ok(group));
     }
 }

@@ -88,12 +88,12 @@ fn parse(selector: &str) -> Result<Vec<(String, String)>, SelectorError> {
 }
 
 fn label(key: &str, value: &str) -> Result<(String, String), SelectorError> {
-    let invalid = |path: &Path<'_>, text: &str, why: Vec<String>| {
-        SelectorError(Error::invalid(path, text, why.join("; ")).to_string())
+    let invalid = |path: &Path<'_>, text: &str, messages: Vec<String>| {
+        SelectorError(Error::invalid(path, text, messages.join("; ")).to_string())
     };
     match (is_label_key(key), is_label_value(value)) {
-        (why, _) if !why.is_empty() => Err(invalid(&Path::NIL, key, why)),
-        (_, why) if !why.is_empty() => Err(invalid(&Path::NIL.key(key), value, why)),
+        (messages, _) if !messages.is_empty() => Err(invalid(&Path::NIL, key, messages)),
+        (_, messages) if !messages.is_empty() => Err(invalid(&Path::NIL.key(key), value, messages)),
         _ => Ok((key.to_owned(), value.to_owned())),
     }
 }

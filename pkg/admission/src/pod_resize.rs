@@ -72,13 +72,15 @@ impl Plugin for PodResizeValidator {
 fn shortage(pod: &Object, node: &Object) -> Option<String> {
     let counting = CountOptions { all_of_pod: true, use_status_resources: false };
     let requests = of_pod(pod, ResourceSide::Requests, counting);
-    let has = child(node, "status").map(|status| ResourceList::of(status, "allocatable")).unwrap_or_default();
+    let allocatable =
+        child(node, "status").map(|status| ResourceList::of(status, "allocatable")).unwrap_or_default();
     let short = |name: &str, unit: fn(&Quantity) -> i64| {
         let zero = Quantity::default();
         let of = |list: &ResourceList| list.get(name).unwrap_or(&zero).clone();
-        let asked = of(&requests);
-        let has = of(&has);
-        (asked > has).then(|| format!("{name}, requested: {}, allocatable: {}", unit(&asked), unit(&has)))
+        let requested = of(&requests);
+        let allocatable = of(&allocatable);
+        (requested > allocatable)
+            .then(|| format!("{name}, requested: {}, allocatable: {}", unit(&requested), unit(&allocatable)))
     };
     let short = [short("cpu", Quantity::milli_value), short("memory", Quantity::value)];
     let short: Vec<String> = short.into_iter().flatten().collect();
@@ -116,7 +118,7 @@ mod tests {
         let plugin = PodResizeValidator::new(Store::of([node("n", "linux"), node("w", "windows")])).unwrap();
         let check = |node: &str, generation: i64, cpu: &str, expected: Option<&str>| {
             let write = Write::default().through("resize").over(pod(node, 1, "100m"));
-            let got = write.judged(&plugin, pod(node, generation, cpu)).err();
+            let got = write.validated(&plugin, pod(node, generation, cpu)).err();
             assert_eq!(got, expected.map(|cause| format!("pods \"p\" is forbidden: {cause}")));
         };
         check("n", 2, "1", None);

@@ -131,7 +131,7 @@ impl PodSecurity {
         notes.warn(format!(
             "existing pods in namespace {namespace:?} violate the new PodSecurity enforce level \"{enforce}\""
         ));
-        let mut said: Vec<String> = violators
+        let mut pod_warnings: Vec<String> = violators
             .into_iter()
             .map(|(reasons, (first, count))| match count {
                 0 | 1 => format!("{first}: {reasons}"),
@@ -139,8 +139,8 @@ impl PodSecurity {
                 _ => format!("{first} (and {} other pods): {reasons}", count - 1),
             })
             .collect();
-        said.sort();
-        notes.warnings.append(&mut said);
+        pod_warnings.sort();
+        notes.warnings.append(&mut pod_warnings);
     }
 
     /// Checks a pod, or adds warnings about violations in a pod template.
@@ -190,9 +190,9 @@ impl PodSecurity {
     }
 
     /// Accepts an exempt request without checks.
-    fn exempt(&self, a: &Attributes<'_>, why: &str, notes: &mut AdmissionNotes) -> Verdict {
+    fn exempt(&self, a: &Attributes<'_>, reason: &str, notes: &mut AdmissionNotes) -> Verdict {
         self.metrics.exempted(a);
-        annotate(notes, "exempt", why);
+        annotate(notes, "exempt", reason);
         Ok(())
     }
 
@@ -272,9 +272,9 @@ fn annotate(notes: &mut AdmissionNotes, name: &str, value: impl Into<String>) {
 
 /// Joins violations into one line; `None` if there are none.
 fn detail(violations: &[Violation]) -> Option<String> {
-    let said = violations.iter().map(|Violation { reason, detail }| format!("{reason} ({detail})"));
-    let said: Vec<String> = said.collect();
-    (!said.is_empty()).then(|| said.join(", "))
+    let texts = violations.iter().map(|Violation { reason, detail }| format!("{reason} ({detail})"));
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// True if an update of a pod changes an image. No other change can violate a policy.

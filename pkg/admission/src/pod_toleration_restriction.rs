@@ -102,8 +102,8 @@ impl Plugin for PodTolerationRestriction {
                 {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}));
         }
         if !extra.is_empty() {
-            let given = child(pod, "spec").map_or(&[][..], |spec| list(spec, "tolerations"));
-            let merged = toleration::merge(given, &extra);
+            let tolerations = child(pod, "spec").map_or(&[][..], |spec| list(spec, "tolerations"));
+            let merged = toleration::merge(tolerations, &extra);
             object::set(pod, &["spec", "tolerations"], merged);
         }
         self.check_pod(a, pod).await
@@ -127,11 +127,11 @@ mod tests {
     fn namespace_defaults_and_whitelist_apply() {
         let a = json!({"key": "a", "operator": "Exists"});
         let b = json!({"key": "b", "operator": "Exists"});
-        let check = |allowed: &Value, given: &Value, expected: Result<Value, &str>| {
+        let check = |allowed: &Value, tolerations: &Value, expected: Result<Value, &str>| {
             let annotations = json!({DEFAULTS: json!([a]).to_string(), ALLOWED: allowed.to_string()});
             let namespace = json!({"metadata": {"name": "ns", "annotations": annotations}});
             let plugin = PodTolerationRestriction::new(Store::of([("namespaces", namespace)])).unwrap();
-            let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": given}});
+            let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": tolerations}});
             let got = Write::default().mutated(&plugin, pod).map(|pod| pod["spec"]["tolerations"].clone());
             assert_eq!(got, expected.map_err(str::to_owned));
         };
@@ -154,12 +154,12 @@ mod tests {
         let text = format!(
             r#"{{"apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1", "kind": "Configuration", "default": [{a}], "whitelist": [{a}]}}"#
         );
-        let check = |annotations: &Value, given: &Value, expected: Outcome<Value>| {
+        let check = |annotations: &Value, tolerations: &Value, expected: Outcome<Value>| {
             let namespace = json!({"metadata": {"name": "ns", "annotations": annotations}});
             let plugin = PodTolerationRestriction::new(Store::of([("namespaces", namespace)])).unwrap();
             let plugin =
                 plugin.with_configuration(PodTolerationConfiguration::parse(text.as_bytes()).unwrap());
-            let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": given}});
+            let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": tolerations}});
             let got = Write::default().mutated(&plugin, pod).map(|pod| pod["spec"]["tolerations"].clone());
             assert_eq!(got, expected);
         };

@@ -70,9 +70,9 @@ impl Priority {
     async fn prioritise(&self, a: &Attributes<'_>, spec: &mut Object) -> Verdict {
         let standing = self.class_values(a, text(spec, "priorityClassName")).await?;
         let priority = standing.priority;
-        if let Some(given) = maybe_integer(spec, "priority").filter(|given| *given != priority) {
+        if let Some(value) = maybe_integer(spec, "priority").filter(|value| *value != priority) {
             return Err(a.forbidden(format!(
-                "the integer value of priority ({given}) must not be provided in pod spec; priority admission \
+                "the integer value of priority ({value}) must not be provided in pod spec; priority admission \
                  controller computed {priority} from the given PriorityClass name"
             )));
         }
@@ -81,9 +81,11 @@ impl Priority {
         }
         spec.insert("priority", Value::from(priority));
         let Some(policy) = standing.policy else { return Ok(()) };
-        if let Some(given) = maybe_text(spec, "preemptionPolicy").filter(|given| *given != policy) {
+        if let Some(preemption) =
+            maybe_text(spec, "preemptionPolicy").filter(|preemption| *preemption != policy)
+        {
             return Err(a.forbidden(format!(
-                "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority \
+                "the string value of PreemptionPolicy ({preemption}) must not be provided in pod spec; priority \
                  admission controller computed {policy} from the given PriorityClass name"
             )));
         }
@@ -217,7 +219,7 @@ mod tests {
             let write = Write::of("scheduling.k8s.io", "v1", "priorityclasses");
             let new = class(name, 2, true, None).1;
             let write = if updates { write.over(new.clone()) } else { write };
-            let got = write.judged(&Priority::new(store).unwrap(), new);
+            let got = write.validated(&Priority::new(store).unwrap(), new);
             assert_eq!(got.is_ok(), expected, "{exists} {name} {updates} {got:?}");
         };
         check(false, "n", false, true);

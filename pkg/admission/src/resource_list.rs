@@ -63,7 +63,7 @@ impl ResourceList {
     /// Raises each quantity to that of `other` if that is greater.
     pub(crate) fn max_with(&mut self, other: &ResourceList) {
         for (name, quantity) in &other.0 {
-            if self.0.get(name).is_none_or(|mine| quantity > mine) {
+            if self.0.get(name).is_none_or(|current| quantity > current) {
                 self.0.insert(name.clone(), quantity.clone());
             }
         }
@@ -103,16 +103,17 @@ pub(crate) fn of_pod(pod: &Object, side: ResourceSide, counting: CountOptions) -
     let statuses = |list| status.into_iter().flat_map(move |status| children(status, list));
     let mut total = ResourceList::default();
     for container in children(spec, "containers") {
-        let found = statuses("containerStatuses").find(|s| text(s, "name") == text(container, "name"));
-        total.add(&of_container(container, found, status, side));
+        let container_status =
+            statuses("containerStatuses").find(|s| text(s, "name") == text(container, "name"));
+        total.add(&of_container(container, container_status, status, side));
     }
     let mut sidecars = ResourceList::default();
     let mut initial = ResourceList::default();
     for container in children(spec, "initContainers") {
         if is_sidecar(container) {
-            let found =
+            let container_status =
                 statuses("initContainerStatuses").find(|s| text(s, "name") == text(container, "name"));
-            let needs = of_container(container, found, status, side);
+            let needs = of_container(container, container_status, status, side);
             total.add(&needs);
             sidecars.add(&needs);
             initial.max_with(&sidecars);
@@ -126,8 +127,8 @@ pub(crate) fn of_pod(pod: &Object, side: ResourceSide, counting: CountOptions) -
     if let Some(resources) = child(spec, "resources") {
         let huge = |name: &str| counting.all_of_pod && name.starts_with("hugepages-");
         let of_pod = ResourceList::of(resources, side.member());
-        let counted = |name: &String| matches!(name.as_str(), "cpu" | "memory") || huge(name);
-        total.extend(of_pod.0.into_iter().filter(|(name, _)| counted(name)));
+        let is_pod_level = |name: &String| matches!(name.as_str(), "cpu" | "memory") || huge(name);
+        total.extend(of_pod.0.into_iter().filter(|(name, _)| is_pod_level(name)));
     }
     if counting.all_of_pod {
         add_overhead(&mut total, &ResourceList::of(spec, "overhead"), side);
@@ -152,13 +153,13 @@ fn add_overhead(total: &mut ResourceList, overhead: &ResourceList, side: Resourc
 /// Returns the resources of a container: those of its spec, or those of its status if they are greater.
 fn of_container(
     container: &Object,
-    found: Option<&Object>,
+    status: Option<&Object>,
     pod_status: Option<&Object>,
     side: ResourceSide,
 ) -> ResourceList {
     let spec = child(container, "resources");
     let spec = spec.map(|resources| ResourceList::of(resources, side.member())).unwrap_or_default();
-    let Some((status, actual)) = found.and_then(|status| Some((status, child(status, "resources")?))) else {
+    let Some((status, actual)) = status.and_then(|status| Some((status, child(status, "resources")?))) else {
         return spec;
     };
     let actual = ResourceList::of(actual, side.member());

@@ -34,7 +34,7 @@ impl RuntimeClass {
         let Some(name) = maybe_text(spec, "runtimeClassName") else { return Ok(None) };
         match self.objects.find(self.classes, "", name).await? {
             None => Err(a.forbidden(format!("pod rejected: RuntimeClass {name:?} not found"))),
-            found => Ok(found),
+            class => Ok(class),
         }
     }
 }
@@ -55,8 +55,8 @@ impl Plugin for RuntimeClass {
         let Some(class) = self.class(a, spec).await? else { return Ok(()) };
         if let Some(overhead) = child(&class, "overhead") {
             let fixed = child(overhead, "podFixed").cloned().unwrap_or_default();
-            let given = ResourceList::of(spec, "overhead");
-            if !given.is_empty() && given != ResourceList::of(overhead, "podFixed") {
+            let existing = ResourceList::of(spec, "overhead");
+            if !existing.is_empty() && existing != ResourceList::of(overhead, "podFixed") {
                 return Err(a.forbidden(MISMATCH));
             }
             spec.insert("overhead", Value::Object(fixed));
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn overhead_must_match_class() {
         let check = |spec: Value, expected: Option<&str>| {
-            let got = Write::default().judged(&plugin(), pod(spec)).err();
+            let got = Write::default().validated(&plugin(), pod(spec)).err();
             assert_eq!(got, expected.map(|cause| format!("pods \"p\" is forbidden: {cause}")));
         };
         check(json!({"runtimeClassName": "rc", "overhead": {"cpu": "0.1"}}), None);

@@ -7,7 +7,7 @@ use authorization::{Attributes, Authorizer, Decision};
 pub(crate) async fn allows(authorizer: &dyn Authorizer, user: &UserInfo, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
     for name in [signer, &format!("{domain}/*")] {
-        let wanted = Attributes {
+        let attributes = Attributes {
             verb,
             resource_request: true,
             group: "certificates.k8s.io",
@@ -16,7 +16,7 @@ pub(crate) async fn allows(authorizer: &dyn Authorizer, user: &UserInfo, verb: &
             name,
             ..Attributes::of_user(user)
         };
-        if matches!(authorizer.decide(wanted).await, Decision::Allow(_)) {
+        if matches!(authorizer.decide(attributes).await, Decision::Allow(_)) {
             return true;
         }
     }

@@ -92,10 +92,10 @@ impl Objects for Store {
 
     async fn list(&self, row: &'static Resource<'static>, ns: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
         let objects = self.objects.lock().unwrap();
-        let mine = objects
+        let matching = objects
             .iter()
             .filter(|((plural, of, _), _)| *plural == row.plural && (ns.is_empty() || of == ns));
-        Ok(mine.map(|(_, object)| Arc::clone(object)).collect())
+        Ok(matching.map(|(_, object)| Arc::clone(object)).collect())
     }
 }
 
@@ -164,7 +164,7 @@ impl Write {
         Write { resource: (group, version, plural), ..Write::default() }
     }
 
-    pub(crate) fn doing(self, operation: Operation) -> Self {
+    pub(crate) fn with_operation(self, operation: Operation) -> Self {
         Write { operation, ..self }
     }
 
@@ -211,11 +211,11 @@ impl Write {
             return Ok(());
         }
         let notes = &mut AdmissionNotes::default();
-        let asked = async {
+        let run = async {
             plugin.mutate(&attributes, None, notes).await?;
             plugin.validate(&attributes, None, notes).await
         };
-        let done = asked.now_or_never().expect("plugins only wait for what tests answer at once");
+        let done = run.now_or_never().expect("test stores and authorizers are always ready");
         done.map_err(|status| status.message)
     }
 
@@ -227,21 +227,19 @@ impl Write {
         if plugin.handles(&attributes) {
             let done =
                 plugin.mutate(&attributes, Some(&mut object), &mut AdmissionNotes::default()).now_or_never();
-            done.expect("plugins only wait for what tests answer at once")
-                .map_err(|status| status.message)?;
+            done.expect("test stores and authorizers are always ready").map_err(|status| status.message)?;
         }
         Ok(Value::Object(object))
     }
 
     /// Validates an object with the plugin. Returns the warnings, or the rejection message as error.
-    pub(crate) fn judged(&self, plugin: &dyn Plugin, value: Value) -> Outcome<Vec<String>> {
+    pub(crate) fn validated(&self, plugin: &dyn Plugin, value: Value) -> Outcome<Vec<String>> {
         let object = object(value);
         let attributes = self.attributes(crate::meta::text(&object, "name"));
         let mut notes = AdmissionNotes::default();
         if plugin.handles(&attributes) {
             let done = plugin.validate(&attributes, Some(&object), &mut notes).now_or_never();
-            done.expect("plugins only wait for what tests answer at once")
-                .map_err(|status| status.message)?;
+            done.expect("test stores and authorizers are always ready").map_err(|status| status.message)?;
         }
         Ok(notes.warnings)
     }
@@ -254,8 +252,8 @@ pub(crate) struct Permits(pub(crate) &'static [&'static str]);
 impl authorization::Authorizer for Permits {
     async fn decide(&self, a: authorization::Attributes<'_>) -> authorization::Decision {
         let slash = if a.subresource.is_empty() { "" } else { "/" };
-        let asked = format!("{} {}{slash}{} {}", a.verb, a.resource, a.subresource, a.name);
-        if self.0.contains(&&*asked) {
+        let request = format!("{} {}{slash}{} {}", a.verb, a.resource, a.subresource, a.name);
+        if self.0.contains(&&*request) {
             authorization::Decision::Allow(std::sync::Arc::default())
         } else {
             authorization::Decision::NoOpinion("no".to_owned())

@@ -14,14 +14,14 @@ pub(crate) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
         .chain(second)
         .filter_map(|value| Some((value, Toleration::of(value.as_object()?))))
         .collect();
-    let mut kept = Index::default();
+    let mut retained = Index::default();
     let mut later = Index::default();
     all.iter().for_each(|(_, toleration)| later.insert(*toleration));
     let mut merged = Vec::with_capacity(all.len());
     for (value, toleration) in all {
         later.remove(&toleration);
-        if !kept.covers(&toleration) && !later.covered_by_other(&toleration) {
-            kept.insert(toleration);
+        if !retained.covers(&toleration) && !later.covered_by_other(&toleration) {
+            retained.insert(toleration);
             merged.push(value.clone());
         }
     }
@@ -129,8 +129,8 @@ impl<'v> Index<'v> {
             return;
         }
         self.all.remove(toleration);
-        if let Some(alike) = toleration.covered_range().and_then(|reach| self.by_range.get_mut(&reach)) {
-            alike.remove(&(toleration.limit(), *toleration));
+        if let Some(same_range) = toleration.covered_range().and_then(|reach| self.by_range.get_mut(&reach)) {
+            same_range.remove(&(toleration.limit(), *toleration));
         }
     }
 
@@ -141,8 +141,8 @@ impl<'v> Index<'v> {
 
     /// True if a toleration other than `narrow` covers it.
     fn covered_by_other(&self, narrow: &Toleration<'v>) -> bool {
-        narrow.covering_ranges().filter_map(|reach| self.by_range.get(&reach)).any(|alike| {
-            let longest = alike.iter().rev().find(|(_, wide)| wide != narrow);
+        narrow.covering_ranges().filter_map(|reach| self.by_range.get(&reach)).any(|same_range| {
+            let longest = same_range.iter().rev().find(|(_, wide)| wide != narrow);
             longest.is_some_and(|(limit, _)| *limit >= Limit(narrow.seconds))
         })
     }

@@ -78,7 +78,7 @@ mod tests {
             let plugin = ClusterTrustBundleAttest::new(Arc::new(Permits(permitted)));
             let [group, version, plural] = BUNDLES;
             let new = bundle(signer, &json!({"name": "b"}), "x");
-            let got = Write::of(group, version, plural).judged(&plugin, new).map(|_| ());
+            let got = Write::of(group, version, plural).validated(&plugin, new).map(|_| ());
             let refusal =
                 |cause| format!("clustertrustbundles.certificates.k8s.io \"b\" is forbidden: {cause}");
             assert_eq!(got, expected.map_err(refusal));
@@ -95,7 +95,7 @@ mod tests {
             let plugin = ClusterTrustBundleAttest::new(Arc::new(Permits(&[])));
             let [group, version, plural] = BUNDLES;
             let old = bundle("a.io/s", &json!({"name": "b", "finalizers": ["f"]}), "x");
-            assert_eq!(Write::of(group, version, plural).over(old).judged(&plugin, new).is_ok(), expected);
+            assert_eq!(Write::of(group, version, plural).over(old).validated(&plugin, new).is_ok(), expected);
         };
         check(bundle("a.io/s", &json!({"name": "b"}), "x"), true);
         check(bundle("a.io/s", &json!({"name": "b", "labels": {"a": "b"}}), "x"), false);

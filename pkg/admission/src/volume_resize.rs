@@ -90,9 +90,9 @@ mod tests {
                 .unwrap();
         let check = |class: &str, phase: &str, size: &str, expected: Option<&str>| {
             let write = Write::of("", "v1", "persistentvolumeclaims").over(claim(class, "2Gi", phase));
-            let got = write.judged(&plugin, claim(class, size, phase)).err();
-            let said = |cause: &str| format!("persistentvolumeclaims \"c\" is forbidden: {cause}");
-            assert_eq!(got, expected.map(said), "{class} {phase} {size}");
+            let got = write.validated(&plugin, claim(class, size, phase)).err();
+            let message = |cause: &str| format!("persistentvolumeclaims \"c\" is forbidden: {cause}");
+            assert_eq!(got, expected.map(message), "{class} {phase} {size}");
         };
         check("grows", "Bound", "3Gi", None);
         check("grows", "Pending", "3Gi", Some(UNBOUND));

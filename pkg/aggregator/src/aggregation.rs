@@ -169,12 +169,12 @@ impl Aggregator {
 
     /// Serves APIServices until dropped.
     pub async fn run(mut self) {
-        let mut seen = None;
+        let mut last_change = None;
         let mut silent = HashSet::new();
         let mut failed = false;
         loop {
             tokio::select! {
-                () = self.informer.wait_for(|view| Some(view.changes()) != seen) => {}
+                () = self.informer.wait_for(|view| Some(view.changes()) != last_change) => {}
                 () = sleep(RETRY), if failed => {}
                 // `self` holds a sender, so the channel stays open.
                 Some(update) = self.results.1.recv() => {
@@ -186,8 +186,8 @@ impl Aggregator {
                 Some(_) = self.tasks.join_next() => continue,
             }
             let (changes, services) = self.informer.read(|view| (view.changes(), view.all()));
-            let is_first = seen.is_none();
-            seen = Some(changes);
+            let is_first = last_change.is_none();
+            last_change = Some(changes);
             self.update_servers(&services).await;
             self.publish(&services);
             if is_first {
@@ -211,7 +211,7 @@ impl Aggregator {
     fn handle_result(&mut self, update: DiscoveryUpdate) {
         let name = &update.remote.service.name;
         let current =
-            self.remotes.by_name.load().get(name).is_some_and(|known| Arc::ptr_eq(known, &update.remote));
+            self.remotes.by_name.load().get(name).is_some_and(|remote| Arc::ptr_eq(remote, &update.remote));
         if current && self.last_results.get(name).is_none_or(|before| **before != update.proxied) {
             self.last_results.insert(name.clone(), Arc::new(update.proxied));
             let services = self.informer.read(ApiServiceProjection::all);
@@ -225,9 +225,9 @@ impl Aggregator {
         let mut now = HashMap::new();
         for service in services {
             let Some(address) = &service.address else { continue };
-            let known = before.get(&service.name).filter(|known| known.is_of(service));
-            let remote = match known {
-                Some(known) => Arc::clone(known),
+            let existing = before.get(&service.name).filter(|existing| existing.is_of(service));
+            let remote = match existing {
+                Some(existing) => Arc::clone(existing),
                 None => match self.begin(service, address).await {
                     Some(remote) => remote,
                     None => continue,
@@ -275,27 +275,27 @@ impl Aggregator {
 
     /// Publishes a new catalog generation if anything differs.
     fn publish(&mut self, services: &[Arc<ApiService>]) {
-        let mut wanted: BTreeMap<String, Vec<ProxiedVersion>> = BTreeMap::new();
+        let mut desired: BTreeMap<String, Vec<ProxiedVersion>> = BTreeMap::new();
         for service in services.iter().filter(|service| service.address.is_some()) {
-            let said = self.last_results.get(&service.name).cloned();
-            wanted.entry(service.group.clone()).or_default().push(ProxiedVersion {
+            let result = self.last_results.get(&service.name).cloned();
+            desired.entry(service.group.clone()).or_default().push(ProxiedVersion {
                 name: service.version.clone(),
                 group_priority: service.group_priority,
                 priority: service.version_priority,
-                proxied: said.unwrap_or_else(|| Arc::new(unknown(&service.name))),
+                proxied: result.unwrap_or_else(|| Arc::new(unknown(&service.name))),
             });
         }
-        let groups: HashSet<&String> = wanted.keys().chain(self.published.keys()).collect();
+        let groups: HashSet<&String> = desired.keys().chain(self.published.keys()).collect();
         let changed: Vec<&String> =
-            groups.into_iter().filter(|group| wanted.get(*group) != self.published.get(*group)).collect();
+            groups.into_iter().filter(|group| desired.get(*group) != self.published.get(*group)).collect();
         if !changed.is_empty() {
             self.served.change(|catalog| {
                 changed.iter().fold(catalog.clone(), |catalog, group| {
-                    catalog.with_proxied(group, wanted.get(*group).cloned().unwrap_or_default())
+                    catalog.with_proxied(group, desired.get(*group).cloned().unwrap_or_default())
                 })
             });
         }
-        self.published = wanted;
+        self.published = desired;
     }
 
     /// Writes the `Available` condition of local APIServices. Returns false if a write failed.
@@ -308,11 +308,11 @@ impl Aggregator {
             }
             let verdict = Verdict::local();
             let now = self.status.now();
-            let wanted = |current: Option<&schema::object::Object>| {
+            let desired = |current: Option<&schema::object::Object>| {
                 let current = current.filter(|current| meta::text(current, "uid") == service.uid)?;
                 ApiService::of(current).address.is_none().then(|| verdict.apply_condition(current, now))?
             };
-            if let Err(status) = self.status.reconcile("", &service.name, &wanted).await
+            if let Err(status) = self.status.reconcile("", &service.name, &desired).await
                 && status.reason != Reason::NotFound
             {
                 tracing::warn!(name = service.name, error = status.message, "an APIService's status");

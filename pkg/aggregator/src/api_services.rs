@@ -70,8 +70,8 @@ impl ExistingApiService {
 
 impl ExistingApiService {
     /// True if it needs no write: it is up to date, or the user manages it.
-    fn needs_no_write(&self, wanted: &DesiredApiService) -> bool {
-        self.managed != wanted.managed || self.priorities == wanted.priorities && !self.is_remote
+    fn needs_no_write(&self, desired: &DesiredApiService) -> bool {
+        self.managed != desired.managed || self.priorities == desired.priorities && !self.is_remote
     }
 }
 
@@ -117,15 +117,15 @@ pub fn names(catalog: &Catalog) -> Vec<String> {
 
 /// Returns the desired APIServices of a catalog's built-in versions.
 fn of_builtin(catalog: &Catalog) -> Vec<DesiredApiService> {
-    let mut wanted = Vec::new();
+    let mut desired = Vec::new();
     for group in resources::groups() {
         // The aggregator's own group has none.
         let Some(priority) = group.priority else { continue };
         let served = catalog.group(group.name);
         for version in group.versions {
-            let found = served.and_then(|served| served.version(version.version));
-            if found.is_some_and(|found| found.owner == Owner::Builtin) {
-                wanted.push(DesiredApiService {
+            let version_entry = served.and_then(|served| served.version(version.version));
+            if version_entry.is_some_and(|version_entry| version_entry.owner == Owner::Builtin) {
+                desired.push(DesiredApiService {
                     group: group.name.to_owned(),
                     version: version.version.to_owned(),
                     priorities: (i64::from(priority), i64::from(version.priority)),
@@ -134,7 +134,7 @@ fn of_builtin(catalog: &Catalog) -> Vec<DesiredApiService> {
             }
         }
     }
-    wanted
+    desired
 }
 
 fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = DesiredApiService> {
@@ -191,16 +191,16 @@ impl ApiServices {
             sleep(RETRY).await;
         }
         self.registered.send_replace(true);
-        let mut seen = None;
+        let mut last_change = None;
         let mut failed = false;
         loop {
             tokio::select! {
-                () = self.informer.wait_for(|known| Some(known.changes) != seen) => {}
+                () = self.informer.wait_for(|services| Some(services.changes) != last_change) => {}
                 () = sleep(RETRY), if failed => {}
                 // The sender and this task end when the server stops.
                 Ok(()) = self.custom.changed() => {}
             }
-            seen = Some(self.informer.read(|known| known.changes));
+            last_change = Some(self.informer.read(|services| services.changes));
             failed = !self.reconcile_custom().await;
         }
     }
@@ -208,11 +208,11 @@ impl ApiServices {
     /// Creates those of built-in versions, and removes outdated ones of an earlier server.
     async fn start(&self) -> bool {
         let mut done = true;
-        for wanted in &self.builtin {
-            done &= self.reconcile_one(wanted).await;
+        for service in &self.builtin {
+            done &= self.reconcile_one(service).await;
         }
-        let wanted: BTreeSet<String> = self.builtin.iter().map(DesiredApiService::name).collect();
-        for (name, uid) in self.managed("onstart").into_iter().filter(|(name, _)| !wanted.contains(name)) {
+        let names: BTreeSet<String> = self.builtin.iter().map(DesiredApiService::name).collect();
+        for (name, uid) in self.managed("onstart").into_iter().filter(|(name, _)| !names.contains(name)) {
             done &= self.remove(&name, uid).await;
         }
         done
@@ -221,23 +221,23 @@ impl ApiServices {
     /// Reconciles those of custom resources. Nothing is removed while a CRD is unreadable, because it may
     /// define the version. Upstream waits until all CRDs can be listed.
     async fn reconcile_custom(&mut self) -> bool {
-        let (wanted, complete): (Vec<DesiredApiService>, bool) = {
+        let (desired, complete): (Vec<DesiredApiService>, bool) = {
             let custom = self.custom.borrow_and_update();
             (of_custom(&custom).collect(), custom.complete)
         };
         let mut done = true;
-        for wanted in &wanted {
-            let as_wanted = |seen: &ExistingApiService| seen.needs_no_write(wanted);
-            let name = wanted.name();
-            if !self.informer.read(|known| known.by_name.get(name.as_str()).is_some_and(as_wanted)) {
-                done &= self.reconcile_one(wanted).await;
+        for service in &desired {
+            let is_current = |existing: &ExistingApiService| existing.needs_no_write(service);
+            let name = service.name();
+            if !self.informer.read(|services| services.by_name.get(name.as_str()).is_some_and(is_current)) {
+                done &= self.reconcile_one(service).await;
             }
         }
         if !complete {
             return done;
         }
-        let wanted: BTreeSet<String> = wanted.iter().map(DesiredApiService::name).collect();
-        for (name, uid) in self.managed("true").into_iter().filter(|(name, _)| !wanted.contains(name)) {
+        let names: BTreeSet<String> = desired.iter().map(DesiredApiService::name).collect();
+        for (name, uid) in self.managed("true").into_iter().filter(|(name, _)| !names.contains(name)) {
             done &= self.remove(&name, uid).await;
         }
         done
@@ -245,26 +245,27 @@ impl ApiServices {
 
     /// Returns the names and uids of those with a label value.
     fn managed(&self, label: &str) -> Vec<(String, String)> {
-        self.informer.read(|known| {
-            let managed = known.by_name.iter().filter(|(_, seen)| seen.managed == label);
-            managed.map(|(name, seen)| (name.to_string(), seen.uid.clone())).collect()
+        self.informer.read(|services| {
+            let managed = services.by_name.iter().filter(|(_, service)| service.managed == label);
+            managed.map(|(name, service)| (name.to_string(), service.uid.clone())).collect()
         })
     }
 
     /// Reconciles one APIService, unless the user manages it.
-    async fn reconcile_one(&self, wanted: &DesiredApiService) -> bool {
+    async fn reconcile_one(&self, desired: &DesiredApiService) -> bool {
         let change = |current: Option<&Object>| -> Option<Object> {
-            let Some(current) = current else { return Some(wanted.object()) };
-            let seen = ExistingApiService::of(current);
-            if seen.needs_no_write(wanted) {
+            let Some(current) = current else { return Some(desired.object()) };
+            let existing = ExistingApiService::of(current);
+            if existing.needs_no_write(desired) {
                 return None;
             }
             let mut new = current.clone();
-            new.insert("spec", wanted.object().remove("spec").unwrap_or_default());
+            new.insert("spec", desired.object().remove("spec").unwrap_or_default());
             Some(new)
         };
-        let kept = self.client.reconcile("", &wanted.name(), &change).await;
-        kept.inspect_err(|status| tracing::warn!(error = status.message, "an APIService could not be kept"))
+        let result = self.client.reconcile("", &desired.name(), &change).await;
+        result
+            .inspect_err(|status| tracing::warn!(error = status.message, "an APIService could not be kept"))
             .is_ok()
     }
 

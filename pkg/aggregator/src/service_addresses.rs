@@ -115,12 +115,12 @@ struct InformerLister(Informer<ServiceProjection>);
 
 impl Lister for InformerLister {
     fn service(&self, namespace: &str, name: &str) -> Option<Arc<Service>> {
-        self.0.read(|known| known.services.get(&(namespace.into(), name.into())).cloned())
+        self.0.read(|cached| cached.services.get(&(namespace.into(), name.into())).cloned())
     }
 
     fn endpoint_slices(&self, namespace: &str, name: &str) -> Vec<Arc<EndpointSlice>> {
-        self.0.read(|known| {
-            let slices = known.slices.get(&(namespace.into(), name.into()));
+        self.0.read(|cached| {
+            let slices = cached.slices.get(&(namespace.into(), name.into()));
             slices.into_iter().flat_map(BTreeMap::values).cloned().collect()
         })
     }
@@ -151,12 +151,12 @@ impl ServiceAddresses {
 
     /// Addresses and ports of a Service.
     pub fn find(&self, namespace: &str, name: &str) -> ResolvedService {
-        self.0.lister.0.read(|known| known.find(namespace, name))
+        self.0.lister.0.read(|cached| cached.find(namespace, name))
     }
 
     /// Waits until a Service or its slices change.
     pub async fn changed(&self, namespace: &str, name: &str, before: &ResolvedService) {
-        self.0.lister.0.wait_for(|known| known.find(namespace, name) != *before).await;
+        self.0.lister.0.wait_for(|cached| cached.find(namespace, name) != *before).await;
     }
 
     /// Resolves a port of a Service.

@@ -141,14 +141,15 @@ impl Catalog {
 
     /// Applies [`with_group`](Self::with_group) in place.
     pub fn put(&mut self, mut group: Group) {
-        if let Some(known) = find(&self.local, &group.name)
-            && known.versions.iter().any(|version| version.owner == Owner::Builtin)
+        if let Some(existing) = find(&self.local, &group.name)
+            && existing.versions.iter().any(|version| version.owner == Owner::Builtin)
         {
-            let own = known.versions.iter().filter(|version| version.owner == Owner::Builtin).cloned();
-            let mut versions: Vec<Version> = own.collect();
-            let others = group.versions.into_iter().filter(|version| known.builtin(&version.name).is_none());
-            versions.extend(others);
-            group = Group { priority: known.priority, versions, ..group };
+            let builtin = existing.versions.iter().filter(|version| version.owner == Owner::Builtin).cloned();
+            let mut versions: Vec<Version> = builtin.collect();
+            let custom =
+                group.versions.into_iter().filter(|version| existing.builtin(&version.name).is_none());
+            versions.extend(custom);
+            group = Group { priority: existing.priority, versions, ..group };
         }
         let name = group.name.clone();
         replace(&mut self.local, &name, (!group.versions.is_empty()).then(|| Arc::new(group)));
@@ -196,12 +197,12 @@ fn find<'g>(groups: &'g [Arc<Group>], name: &str) -> Option<&'g Arc<Group>> {
 
 /// Replaces the group with that name, or removes it.
 fn replace(groups: &mut Vec<Arc<Group>>, name: &str, group: Option<Arc<Group>>) {
-    let at = groups.binary_search_by(|known| known.name.as_str().cmp(name));
+    let at = groups.binary_search_by(|existing| existing.name.as_str().cmp(name));
     match (at, group) {
         (Ok(at), None) => drop(groups.remove(at)),
         (Ok(at), Some(group)) => {
-            if let Some(known) = groups.get_mut(at) {
-                *known = group;
+            if let Some(existing) = groups.get_mut(at) {
+                *existing = group;
             }
         }
         (Err(_), None) => {}

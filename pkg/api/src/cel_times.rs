@@ -54,9 +54,9 @@ impl CelMetrics {
     }
 
     fn measured<T>(&self, times: &Histogram, work: impl FnOnce() -> T) -> T {
-        let began = (self.elapsed)();
+        let start = (self.elapsed)();
         let done = work();
-        times.observe_duration((self.elapsed)().saturating_sub(began));
+        times.observe_duration((self.elapsed)().saturating_sub(start));
         done
     }
 }

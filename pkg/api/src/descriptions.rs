@@ -19,16 +19,16 @@ const ANY_OBJECT: &str = "io.k8s.api.core.v1.ConfigMap";
 /// Returns the description of a definition (`io.k8s.api.core.v1.Pod`), or of one of its members if `member`
 /// is not empty. The result is empty if there is no description.
 pub fn description(definition: &str, member: &str) -> &'static str {
-    let Ok(found) = TYPES.binary_search_by(|(name, ..)| text(*name).cmp(definition)) else {
+    let Ok(at) = TYPES.binary_search_by(|(name, ..)| text(*name).cmp(definition)) else {
         return "";
     };
-    let Some(&(_, own, (first, end))) = TYPES.get(found) else { return "" };
+    let Some(&(_, text_of_type, (first, end))) = TYPES.get(at) else { return "" };
     if member.is_empty() {
-        return text(own);
+        return text(text_of_type);
     }
     let members = MEMBERS.get(first as usize..end as usize).unwrap_or_default();
-    let found = members.binary_search_by(|(name, _)| text(*name).cmp(member));
-    found.ok().and_then(|at| members.get(at)).map_or("", |(_, description)| text(*description))
+    let at = members.binary_search_by(|(name, _)| text(*name).cmp(member));
+    at.ok().and_then(|at| members.get(at)).map_or("", |(_, description)| text(*description))
 }
 
 /// Returns the description of `apiVersion`, `kind` or `metadata` of any object.
@@ -49,8 +49,8 @@ mod tests {
     #[test]
     fn types_and_members_are_described() {
         let check = |definition, member, start: &str| {
-            let found = description(definition, member);
-            assert!(found.starts_with(start) && found.is_empty() == start.is_empty(), "{found}");
+            let text = description(definition, member);
+            assert!(text.starts_with(start) && text.is_empty() == start.is_empty(), "{text}");
         };
         check("io.k8s.api.core.v1.Pod", "", "Pod is a collection of containers");
         check("io.k8s.api.core.v1.Pod", "spec", "Specification of the desired behavior of the pod.");
@@ -85,7 +85,7 @@ mod tests {
             for &(member, _) in &MEMBERS[first as usize..end as usize] {
                 let member = text(member);
                 let type_meta = message.type_meta && ["apiVersion", "kind"].contains(&member);
-                if type_meta || message.members.iter().any(|own| own.name == member) {
+                if type_meta || message.members.iter().any(|declared| declared.name == member) {
                     described += 1;
                 } else {
                     strange.push(format!("{}.{member}", text(name)));

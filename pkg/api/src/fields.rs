@@ -10,14 +10,14 @@ use crate::resources::{Resource, UnknownLabel};
 /// # Errors
 /// No object of the kind can be selected by the label.
 pub fn convert_label<'l>(row: &Resource, label: &'l str) -> Result<&'l str, FieldLabelError> {
-    if row.field_selectors.iter().any(|(known, _)| *known == label) {
+    if row.field_selectors.iter().any(|(supported, _)| *supported == label) {
         return Ok(label);
     }
     if row.custom.is_some() {
         return Err(FieldLabelError::Plain(label.to_owned()));
     }
     let common = ["metadata.name", "metadata.namespace"];
-    if row.field_selectors.iter().all(|(known, _)| common.contains(known)) {
+    if row.field_selectors.iter().all(|(supported, _)| common.contains(supported)) {
         return Err(FieldLabelError::OnlyCommon(quote(label)));
     }
     Err(match row.unknown_label {

@@ -57,7 +57,7 @@ struct Slice {
     first: Option<i64>,
     end: Option<i64>,
     /// True without a colon: `end` follows from `first`.
-    one: bool,
+    single: bool,
     step: Option<i64>,
 }
 
@@ -100,9 +100,9 @@ impl JsonPath {
     ) -> Result<Option<SelectedValue<'a>>, Failure> {
         let mut first = None;
         for (at, part) in self.parts.iter().enumerate() {
-            let found = evaluate::of_part(part, object, work)?;
+            let values = evaluate::of_part(part, object, work)?;
             if at == 0 {
-                first = found.first().copied();
+                first = values.first().copied();
             }
         }
         Ok(first)

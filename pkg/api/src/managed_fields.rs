@@ -84,13 +84,13 @@ fn other_versions(
     row: &'static Resource<'static>,
     served: impl Fn(&Resource<'_>) -> bool,
 ) -> impl Iterator<Item = Handle> {
-    let others = resources::all().filter(move |other| {
+    let matches = resources::all().filter(move |other| {
         (other.kind, other.plural, other.subresource) == (row.kind, row.plural, row.subresource)
             && other.kind_group_version != row.kind_group_version
             && other.group.is_empty() == row.group.is_empty()
             && served(other)
     });
-    others.map(Handle::from)
+    matches.map(Handle::from)
 }
 
 /// Returns the storage version of a built-in endpoint, or the endpoint's own version if it is not stored.

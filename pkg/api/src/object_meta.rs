@@ -95,8 +95,9 @@ pub fn validate_finalizers_are_qualified(object: &Object, path: &Path<'_>) -> Er
 fn validate_names(object: &Object, meta: &Object, rule: NameRule, path: &Path<'_>, errors: &mut ErrorList) {
     let generate_name = text(meta, "generateName");
     if !generate_name.is_empty() && rule.checks_generate_name() {
-        let found = rule.check(object, generate_name, true).into_iter();
-        errors.extend(found.map(|detail| Error::invalid(&path.child("generateName"), generate_name, detail)));
+        let details = rule.check(object, generate_name, true).into_iter();
+        errors
+            .extend(details.map(|detail| Error::invalid(&path.child("generateName"), generate_name, detail)));
     }
     let name = text(meta, "name");
     let path = path.child("name");
@@ -109,8 +110,8 @@ fn validate_names(object: &Object, meta: &Object, rule: NameRule, path: &Path<'_
         errors.push(Error::required(&path, "name or generateName is required"));
         return;
     }
-    let found = rule.check(object, name, false).into_iter();
-    errors.extend(found.map(|detail| Error::invalid(&path, name, detail)));
+    let details = rule.check(object, name, false).into_iter();
+    errors.extend(details.map(|detail| Error::invalid(&path, name, detail)));
 }
 
 fn validate_namespace(meta: &Object, namespaced: bool, path: &Path<'_>, errors: &mut ErrorList) {
@@ -120,8 +121,8 @@ fn validate_namespace(meta: &Object, namespaced: bool, path: &Path<'_>, errors: 
         (false, false) => errors.push(Error::forbidden(path, "not allowed on this type")),
         (false, true) => {}
         (true, false) => {
-            let found = names::name_is_dns_label(namespace, false).into_iter();
-            errors.extend(found.map(|detail| Error::invalid(path, namespace, detail)));
+            let details = names::name_is_dns_label(namespace, false).into_iter();
+            errors.extend(details.map(|detail| Error::invalid(path, namespace, detail)));
         }
     }
 }
@@ -145,8 +146,8 @@ pub fn validate_annotations(meta: &Object, path: &Path<'_>) -> ErrorList {
     let mut bytes = 0;
     for (key, value) in pairs(meta, "annotations") {
         bytes += key.len() + value.len();
-        let found = names::is_label_key(&key.to_lowercase()).into_iter();
-        errors.extend(found.map(|detail| Error::invalid(path, key, detail)));
+        let details = names::is_label_key(&key.to_lowercase()).into_iter();
+        errors.extend(details.map(|detail| Error::invalid(path, key, detail)));
     }
     if bytes > TOTAL_ANNOTATIONS_BYTES_MAX {
         errors.push(Error::too_long(path, Some(TOTAL_ANNOTATIONS_BYTES_MAX)));
@@ -159,7 +160,7 @@ pub fn validate_finalizers(meta: &Object, path: &Path<'_>) -> ErrorList {
     for name in texts(meta, "finalizers") {
         errors.extend(names::is_label_key(name).into_iter().map(|detail| Error::invalid(path, name, detail)));
     }
-    let has = |wanted| texts(meta, "finalizers").any(|name| name == wanted);
+    let has = |finalizer| texts(meta, "finalizers").any(|name| name == finalizer);
     if has(ORPHAN) && has(FOREGROUND_DELETION) {
         let detail = format!("finalizer {ORPHAN} and {FOREGROUND_DELETION} cannot be both set");
         errors.push(Error::invalid(path, meta.get("finalizers").unwrap_or(&Value::Null), detail));

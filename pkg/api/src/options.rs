@@ -197,9 +197,9 @@ impl DeleteOptions {
     /// # Errors
     /// The grace period is not an integer; upstream returns 400 with the text.
     pub fn from_query(query: &Query) -> Result<Self, ParameterError> {
-        let given = |name| query.first(name).filter(|value| !value.is_empty()).map(str::to_owned);
-        let uid = given("uid");
-        let resource_version = given("resourceVersion");
+        let parameter = |name| query.first(name).filter(|value| !value.is_empty()).map(str::to_owned);
+        let uid = parameter("uid");
+        let resource_version = parameter("resourceVersion");
         let any = uid.is_some() || resource_version.is_some();
         Ok(Self {
             grace_period_seconds: query.integer("gracePeriodSeconds")?,
@@ -213,15 +213,15 @@ impl DeleteOptions {
 
     /// Converts a body that was decoded as `DeleteOptions` of any group.
     pub fn from_object(body: &Object) -> Self {
-        let given = |object: &Object, name| object.get(name).and_then(Value::as_str).map(str::to_owned);
+        let member = |object: &Object, name| object.get(name).and_then(Value::as_str).map(str::to_owned);
         Self {
             grace_period_seconds: body.get("gracePeriodSeconds").and_then(Value::as_i64),
             preconditions: child(body, "preconditions").map(|preconditions| Preconditions {
-                uid: given(preconditions, "uid"),
-                resource_version: given(preconditions, "resourceVersion"),
+                uid: member(preconditions, "uid"),
+                resource_version: member(preconditions, "resourceVersion"),
             }),
             orphan_dependents: body.get("orphanDependents").and_then(Value::as_bool),
-            propagation_policy: given(body, "propagationPolicy"),
+            propagation_policy: member(body, "propagationPolicy"),
             dry_run: texts(body, "dryRun").map(str::to_owned).collect(),
             ignore_store_read_error: body
                 .get(IGNORE_STORE_READ_ERROR)

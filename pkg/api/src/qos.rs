@@ -55,12 +55,12 @@ fn add(list: Option<&Object>, sums: &mut Sums) -> usize {
     let quantity =
         |name| list.get(name).and_then(Value::as_str).and_then(|text| text.parse::<Quantity>().ok());
     let set = COMPUTE.into_iter().filter_map(|name| Some((name, quantity(name)?)));
-    let mut found = 0;
+    let mut count = 0;
     for (name, quantity) in set.filter(|(_, quantity)| quantity.sign().is_gt()) {
         sums.entry(name).or_default().add(&quantity);
-        found += 1;
+        count += 1;
     }
-    found
+    count
 }
 
 #[cfg(test)]

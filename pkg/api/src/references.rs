@@ -94,19 +94,19 @@ impl<'a> Referrer<'a> {
     pub fn of_pod(&self) -> Vec<(Kind, Cow<'_, str>)> {
         let pod = self.view();
         let spec = pod.get("spec");
-        let mut found = References::default();
-        found.add(Kind::ServiceAccount, spec.get("serviceAccountName"));
+        let mut references = References::default();
+        references.add(Kind::ServiceAccount, spec.get("serviceAccountName"));
         for secret in spec.get("imagePullSecrets").items() {
-            found.add(Kind::Secret, secret.get("name"));
+            references.add(Kind::Secret, secret.get("name"));
         }
         for list in ["initContainers", "containers", "ephemeralContainers"] {
-            spec.get(list).items().for_each(|container| found.container(container));
+            spec.get(list).items().for_each(|container| references.container(container));
         }
         for volume in spec.get("volumes").items() {
-            found.volume(pod, volume);
+            references.volume(pod, volume);
         }
-        found.resource_claims(pod);
-        found.0
+        references.resource_claims(pod);
+        references.0
     }
 
     /// Returns the claim that a persistent volume is bound to, as namespace and name.
@@ -178,7 +178,7 @@ impl<'a> References<'a> {
     /// Adds existing resource claims: those that the pod names, and those that its status lists for claim
     /// templates.
     fn resource_claims(&mut self, pod: View<'a>) {
-        let made = pod.get_path("status.resourceClaimStatuses");
+        let statuses = pod.get_path("status.resourceClaimStatuses");
         for claim in pod.get_path("spec.resourceClaims").items() {
             let by_name = claim.get("resourceClaimName");
             let template = claim.get("resourceClaimTemplateName");
@@ -186,7 +186,7 @@ impl<'a> References<'a> {
                 self.add(Kind::ResourceClaim, by_name);
             } else if template.exists() {
                 let name = claim.get("name").text();
-                let status = made.items().find(|status| status.get("name").text() == name);
+                let status = statuses.items().find(|status| status.get("name").text() == name);
                 if let Some(status) = status {
                     self.add(Kind::ResourceClaim, status.get("resourceClaimName"));
                 }

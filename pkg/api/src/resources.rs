@@ -298,8 +298,8 @@ pub fn find(
     subresource: &str,
 ) -> Option<&'static Resource<'static>> {
     let rows = groups().iter().find(|g| g.name == group)?.resources;
-    let wanted = (version, plural, subresource);
-    let at = rows.binary_search_by(|r| (r.version, r.plural, r.subresource).cmp(&wanted)).ok()?;
+    let key = (version, plural, subresource);
+    let at = rows.binary_search_by(|r| (r.version, r.plural, r.subresource).cmp(&key)).ok()?;
     rows.get(at)
 }
 

@@ -161,10 +161,10 @@ impl RuntimeConfig {
     }
 
     fn of_resource(&self, row: &Resource<'_>) -> Option<bool> {
-        let said = |((version, plural), on): (&(String, String), &bool)| {
+        let setting = |((version, plural), on): (&(String, String), &bool)| {
             (version == row.group_version && plural == row.plural).then_some(*on)
         };
-        self.resources.iter().find_map(said)
+        self.resources.iter().find_map(setting)
     }
 
     /// Returns true if a resource is served. `by_default` is the result without a setting. A subresource

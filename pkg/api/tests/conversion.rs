@@ -60,7 +60,7 @@ fn round_trip(kind: &str, from: &str, to: &str, object: Object) -> Object {
 #[test]
 fn every_version_round_trips_through_the_other() {
     let fixtures = fixtures("");
-    let mut seen = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     let mut lost = BTreeSet::new();
     for (kind, from, to) in ways() {
         let message = schema::builtin::kind(from, kind).unwrap();
@@ -80,12 +80,12 @@ fn every_version_round_trips_through_the_other() {
             if !semantic::equal(message, &before, &after) {
                 lost.insert((kind, from));
             }
-            *seen.entry((kind, from, to)).or_insert(0) += 1;
+            *counts.entry((kind, from, to)).or_insert(0) += 1;
         }
     }
     assert_eq!(lost, LOSSY.map(|(kind, version, _)| (kind, version)).into());
-    let objects: usize = seen.values().sum();
-    assert!(seen.len() > 140 && objects > 850, "{} ways, {objects} objects", seen.len());
+    let objects: usize = counts.values().sum();
+    assert!(counts.len() > 140 && objects > 850, "{} ways, {objects} objects", counts.len());
 }
 
 /// Checks that every member is a field of the type.
@@ -112,7 +112,7 @@ fn assert_known(message: &Message, object: &Object, name: &str) {
 
 #[test]
 fn normalization_is_idempotent_for_every_fixture() {
-    let mut seen = 0;
+    let mut checked = 0;
     for (name, text) in fixtures("") {
         let Some((api_version, kind)) = type_of(&text) else { continue };
         let Some(message) = schema::builtin::kind(&api_version, &kind) else { continue };
@@ -125,9 +125,9 @@ fn normalization_is_idempotent_for_every_fixture() {
         let once = object.clone();
         normalise_for_storage(group, &kind, &mut object).unwrap();
         assert_eq!(object, once, "{name}");
-        seen += 1;
+        checked += 1;
     }
-    assert!(seen > 300, "{seen}");
+    assert!(checked > 300, "{checked}");
 }
 
 fn type_of(text: &[u8]) -> Option<(String, String)> {
@@ -138,14 +138,14 @@ fn type_of(text: &[u8]) -> Option<(String, String)> {
 
 /// Returns the JSON files with this name prefix.
 fn fixtures(prefix: &str) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     for archive in ["fixtures", "generated"] {
         for (path, text) in testdata::files(archive) {
             let name = path.rsplit('/').next().unwrap_or_default();
             if name.starts_with(prefix) && name.ends_with(".json") {
-                found.insert(name.to_owned(), text);
+                texts.insert(name.to_owned(), text);
             }
         }
     }
-    found
+    texts
 }

@@ -112,7 +112,7 @@ pub struct CustomResources {
 }
 
 impl CustomResources {
-    /// Creates the controller for a registry's CRDs, and the task that watches them. CRDs in `known` are not
+    /// Creates the controller for a registry's CRDs, and the task that watches them. CRDs in `snapshot` are not
     /// read or compiled again.
     ///
     /// # Errors
@@ -121,20 +121,20 @@ impl CustomResources {
         registry: &Registry,
         kinds: CustomKinds,
         webhooks: ConversionDeps,
-        known: DefinitionsSnapshot,
+        snapshot: DefinitionsSnapshot,
         metrics: Arc<DefinitionMetrics>,
     ) -> Result<(Self, InformerTask<Definitions>), LookupError> {
         let group = "apiextensions.k8s.io";
         let plural = "customresourcedefinitions";
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
         let rows = row.into_iter().collect();
-        let empty = move || Definitions::sharing(Arc::clone(&known.read));
+        let empty = move || Definitions::sharing(Arc::clone(&snapshot.read));
         let (informer, following) = Informer::with_initial_view(empty, registry, plural, rows);
         let status = Client::find(registry, group, plural)?.with_subresource("status")?;
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {
             cleanup: Arc::new(Cleanup::new(registry.clone(), status.clone())),
-            serving: Serving::new(kinds, webhooks, metrics, minor, known.served),
+            serving: Serving::new(kinds, webhooks, metrics, minor, snapshot.served),
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
             pending_names: Mutex::default(),
@@ -169,11 +169,11 @@ impl CustomResources {
         if let Some(meanwhile) = meanwhile {
             self.serve_on_demand(meanwhile).await;
         }
-        let mut seen = None;
+        let mut last_change = None;
         let mut failed = false;
         loop {
             tokio::select! {
-                () = self.informer.wait_for(|view| Some(view.changes()) != seen) => {}
+                () = self.informer.wait_for(|view| Some(view.changes()) != last_change) => {}
                 () = sleep(RETRY), if failed => {}
                 Some(ended) = self.cleanups.join_next() => {
                     // A failed cleanup is retried if the CRD still exists.
@@ -182,7 +182,7 @@ impl CustomResources {
             }
             let (changes, readable, definitions) =
                 self.informer.read(|view| (view.changes(), view.is_complete(), view.all()));
-            seen = Some(changes);
+            last_change = Some(changes);
             let foreseen = {
                 let mut accepted = lock(&self.pending_names);
                 accepted.remove_received(&definitions);
@@ -190,12 +190,12 @@ impl CustomResources {
             };
             let outcome = self.serving.serve(&foreseen);
             let complete = outcome.complete && readable;
-            self.versions.send_if_modified(|known| {
+            self.versions.send_if_modified(|published| {
                 let versions = outcome.changed.then(|| self.serving.versions());
-                let versions = versions.filter(|versions| *versions != known.served);
-                let differs = versions.is_some() || known.complete != complete;
-                known.served = versions.unwrap_or_else(|| take(&mut known.served));
-                known.complete = complete;
+                let versions = versions.filter(|versions| *versions != published.served);
+                let differs = versions.is_some() || published.complete != complete;
+                published.served = versions.unwrap_or_else(|| take(&mut published.served));
+                published.complete = complete;
                 differs
             });
             if let Some(first) = first.take() {
@@ -211,37 +211,37 @@ impl CustomResources {
     /// Serves single CRDs on demand, until all are loaded.
     async fn serve_on_demand(&mut self, mut meanwhile: OnDemandDefinitions) {
         let informer = self.informer.clone();
-        let mut asked = BTreeMap::new();
+        let mut on_demand = BTreeMap::new();
         loop {
             let next = tokio::select! {
                 () = informer.ready() => return,
                 Some(next) = meanwhile.requests.recv() => next,
             };
             let is_served = match next {
-                Some(resource) => self.serve_one(&resource, &mut asked).await,
+                Some(resource) => self.serve_one(&resource, &mut on_demand).await,
                 None => false,
             };
             if !is_served {
                 // The receiver may be gone.
-                meanwhile.load_all.take().map(|everything| everything.send(()));
+                meanwhile.load_all.take().map(|sender| sender.send(()));
             }
         }
     }
 
-    /// Serves the CRD of a resource, in addition to earlier `asked` ones. Returns true if it is served.
+    /// Serves the CRD of a resource, in addition to `earlier` ones. Returns true if it is served.
     async fn serve_one(
         &mut self,
         resource: &GroupResource,
-        asked: &mut BTreeMap<String, Arc<Definition>>,
+        earlier: &mut BTreeMap<String, Arc<Definition>>,
     ) -> bool {
         let name = format!("{}.{}", resource.resource, resource.group);
-        if !asked.contains_key(&name) {
+        if !earlier.contains_key(&name) {
             let Some(definition) = self.stored(&name).await else { return false };
-            asked.insert(name.clone(), Arc::new(definition));
-            let all: Vec<_> = asked.values().cloned().collect();
+            earlier.insert(name.clone(), Arc::new(definition));
+            let all: Vec<_> = earlier.values().cloned().collect();
             self.serving.serve(&all);
         }
-        asked.get(&name).is_some_and(|definition| self.serving.serves(definition))
+        earlier.get(&name).is_some_and(|definition| self.serving.serves(definition))
     }
 
     /// Reads a stored CRD. Unreadable CRDs are reported later, when all are loaded.
@@ -259,7 +259,8 @@ impl CustomResources {
         foreseen: &[Arc<Definition>],
     ) -> bool {
         let mut settled = take(&mut self.up_to_date);
-        settled.retain(|name, _| definitions.binary_search_by(|known| known.name.cmp(name)).is_ok());
+        settled
+            .retain(|name, _| definitions.binary_search_by(|definition| definition.name.cmp(name)).is_ok());
         let mut writes: Vec<BoxFuture<'_, (&Definition, Outcome)>> = Vec::new();
         for (definition, foreseen) in definitions.iter().zip(foreseen) {
             let serves = self.serving.serves(foreseen);
@@ -290,18 +291,19 @@ impl CustomResources {
     /// Writes the missing conditions of a CRD. Reserves its names once they are accepted.
     async fn write(&self, definition: &Definition, definitions: &[Arc<Definition>], serves: bool) -> Outcome {
         let now = self.status.now();
-        let wanted = |current: Option<&Object>| {
+        let desired = |current: Option<&Object>| {
             let mut accepted = lock(&self.pending_names);
             let other_names = || accepted.other_names(definition, definitions);
-            let wanted = StatusInputs { uid: &definition.uid, other_names, serves, now }.desired(current?)?;
-            accepted.reserve(definition, &wanted);
-            Some(wanted)
+            let desired =
+                StatusInputs { uid: &definition.uid, other_names, serves, now }.desired(current?)?;
+            accepted.reserve(definition, &desired);
+            Some(desired)
         };
         // An unestablished CRD always needs a write. For others, the cached object shows the difference.
         let amended = if definition.is_new() || serves && !definition.is("Established") {
-            self.status.reconcile_existing("", &definition.name, &wanted).await
+            self.status.reconcile_existing("", &definition.name, &desired).await
         } else {
-            self.status.reconcile("", &definition.name, &wanted).await.map(ReconcileOutcome::from)
+            self.status.reconcile("", &definition.name, &desired).await.map(ReconcileOutcome::from)
         };
         let written = amended.as_ref().ok().filter(|amended| amended.written);
         lock(&self.pending_names).finish_write(definition, written.map(|amended| amended.revision));

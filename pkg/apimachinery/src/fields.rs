@@ -199,13 +199,13 @@ fn parse_term(selector: &str, term: &str) -> Result<Requirement, FieldSelectorEr
 
 /// Splits at the first operator; the field has no escapes.
 fn split_term(term: &str) -> Option<(&str, Operator, &str)> {
-    let (field, after) = term.split_once('=')?;
+    let (field, value) = term.split_once('=')?;
     // `a!=b` has its `!=` before the first `=`, unless the `!` belongs to the
     // field: then an earlier `!=` would have contained an earlier `=`.
     if let Some(field) = field.strip_suffix('!') {
-        return Some((field, Operator::NotEquals, after));
+        return Some((field, Operator::NotEquals, value));
     }
-    Some((field, Operator::Equals, after.strip_prefix('=').unwrap_or(after)))
+    Some((field, Operator::Equals, value.strip_prefix('=').unwrap_or(value)))
 }
 
 #[cfg(test)]

@@ -204,7 +204,7 @@ mod tests {
     fn every_constructor_keeps_the_limit() {
         for piece in ["x", "\0", "ä", "日", "\u{10ffff}", "\""] {
             let page = page(piece);
-            let made = [
+            let texts = [
                 ForeignText::new(&page),
                 ForeignText::from_bytes(page.as_bytes()),
                 ForeignText::displayed(&page),
@@ -212,7 +212,7 @@ mod tests {
                 serde_json::from_value(page.as_str().into()).unwrap(),
                 ForeignTextBudget::default().take(&page),
             ];
-            for text in made {
+            for text in texts {
                 assert!(page.starts_with(text.as_str()), "{piece:?}");
                 assert!((FOREIGN_TEXT_BYTES_MAX - 3..=FOREIGN_TEXT_BYTES_MAX).contains(&text.as_str().len()));
                 assert!(text.quoted().len() <= FOREIGN_TEXT_BYTES_MAX + 2, "{piece:?}");

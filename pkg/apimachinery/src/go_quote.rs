@@ -57,8 +57,8 @@ pub fn is_printable(c: char) -> bool {
     if code < 0x80 {
         return (0x20..0x7f).contains(&code);
     }
-    let after = PRINTABLE.partition_point(|&(first, _)| first <= code);
-    after.checked_sub(1).and_then(|index| PRINTABLE.get(index)).is_some_and(|&(_, last)| code <= last)
+    let following = PRINTABLE.partition_point(|&(first, _)| first <= code);
+    following.checked_sub(1).and_then(|index| PRINTABLE.get(index)).is_some_and(|&(_, last)| code <= last)
 }
 
 fn is_plain(c: char) -> bool {

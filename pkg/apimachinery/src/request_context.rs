@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn long_user_agent_is_cut() {
-        let check = |header: &[u8], kept: usize, suffix: &str| {
+        let check = |header: &[u8], retained: usize, suffix: &str| {
             let text = user_agent_text(header);
-            assert_eq!((text.len(), text.ends_with(suffix)), (kept + suffix.len(), true));
+            assert_eq!((text.len(), text.ends_with(suffix)), (retained + suffix.len(), true));
         };
         check(&[b'x'; 1024], 1024, "");
         check(&[b'x'; 1025], 1024, "...TRUNCATED");

@@ -87,21 +87,21 @@ pub fn request_info(method: &str, path: &str, query: &Query) -> Result<RequestIn
     let mut info =
         RequestInfo { path: path.to_owned(), verb: method.to_ascii_lowercase(), ..RequestInfo::default() };
     // Capacity for the longest usual path: `apis`, group, version, `namespaces`, three names, and the rest.
-    let mut all = Vec::with_capacity(8);
+    let mut segments = Vec::with_capacity(8);
     match path.trim_matches('/') {
         "" => {}
-        trimmed => all.extend(trimmed.split('/')),
+        trimmed => segments.extend(trimmed.split('/')),
     }
-    let (prefix, mut rest) = match all.split_first() {
+    let (prefix, mut rest) = match segments.split_first() {
         Some((&prefix @ ("api" | "apis"), rest)) => (prefix, rest),
         _ => return Ok(info),
     };
-    if all.len() < 3 {
+    if segments.len() < 3 {
         return Ok(info);
     }
     info.api_prefix = prefix.to_owned();
     if prefix == "apis" {
-        if all.len() < 4 {
+        if segments.len() < 4 {
             return Ok(info);
         }
         if let Some((&group, tail)) = rest.split_first() {
@@ -156,8 +156,8 @@ fn namespace<'p>(info: &mut RequestInfo, rest: &'p [&'p str]) -> &'p [&'p str] {
     match rest {
         ["namespaces", name, tail @ ..] => {
             info.namespace = (*name).to_owned();
-            let own = tail.first().is_none_or(|s| NAMESPACE_SUBRESOURCES.contains(s));
-            if own {
+            let of_namespace = tail.first().is_none_or(|s| NAMESPACE_SUBRESOURCES.contains(s));
+            if of_namespace {
                 return rest;
             }
             info.namespaced_path = true;
@@ -214,7 +214,7 @@ mod tests {
     fn check(method: &str, target: &str, expected: &str) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let info = request_info(method, path, &Query::parse(query)).unwrap();
-        let got = format!(
+        let actual = format!(
             "{} {} g={} v={} ns={} r={} s={} n={}",
             info.is_resource,
             info.verb,
@@ -225,7 +225,7 @@ mod tests {
             info.subresource,
             info.name
         );
-        assert_eq!(got, expected, "{method} {target}");
+        assert_eq!(actual, expected, "{method} {target}");
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Notes {
         let key = key.into();
         let value = value.into();
         let mut inner = self.inner();
-        let is_new = inner.annotations.iter().all(|(known, ..)| *known != key);
+        let is_new = inner.annotations.iter().all(|(existing, ..)| *existing != key);
         if is_new && inner.annotations.len() < NOTES_MAX {
             inner.annotations.push((key, value, least));
         }
@@ -94,18 +94,18 @@ impl Notes {
 
     /// Returns the annotations in order of creation.
     pub fn annotations(&self) -> Vec<(Cow<'static, str>, String)> {
-        let mut all = Vec::new();
+        let mut annotations = Vec::new();
         self.each_annotation(MinimumLevel::RequestResponse, |key, value| {
-            all.push((key.clone(), value.to_owned()))
+            annotations.push((key.clone(), value.to_owned()))
         });
-        all
+        annotations
     }
 
     /// Calls `each` with the annotations for an audit level, in order of creation.
     pub fn each_annotation(&self, recorded: MinimumLevel, mut each: impl FnMut(&Cow<'static, str>, &str)) {
         let inner = self.inner();
-        let wanted = inner.annotations.iter().filter(|(_, _, least)| *least <= recorded);
-        wanted.for_each(|(key, value, _)| each(key, value));
+        let visible = inner.annotations.iter().filter(|(_, _, least)| *least <= recorded);
+        visible.for_each(|(key, value, _)| each(key, value));
     }
 
     /// Requests the content of the request: the metadata of the object, and from [`MinimumLevel::Request`] on the
@@ -121,10 +121,10 @@ impl Notes {
     }
 
     /// Records the content of the request, if it was [requested](Self::require_content). The first value wins.
-    pub fn set_content(&self, sent: RequestContent) {
+    pub fn set_content(&self, content: RequestContent) {
         let mut inner = self.inner();
         if inner.required_level.take().is_some() {
-            inner.content = Some(sent);
+            inner.content = Some(content);
         }
     }
 
@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn first_annotation_value_wins() {
         let notes = Notes::default();
-        let same = notes.clone();
+        let copy = notes.clone();
         notes.annotate("a", "1");
-        same.annotate("a", "2");
-        same.annotate("b".to_owned(), "3");
+        copy.annotate("a", "2");
+        copy.annotate("b".to_owned(), "3");
         assert_eq!(notes.annotations(), [("a".into(), "1".to_owned()), ("b".into(), "3".to_owned())]);
     }
 

@@ -56,8 +56,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<ResourceVersion, &str>) {
-        let got = parse(text).map_err(|error| invalid_message(&error));
-        assert_eq!(got, expected.map_err(str::to_owned), "{text:?}");
+        let actual = parse(text).map_err(|error| invalid_message(&error));
+        assert_eq!(actual, expected.map_err(str::to_owned), "{text:?}");
     }
 
     #[test]

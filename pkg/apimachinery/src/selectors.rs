@@ -20,16 +20,16 @@ impl<R> Requirements<R> {
 
     /// Collects the valid requirements and the first error.
     pub fn collect<E: Display>(results: impl Iterator<Item = Result<R, E>>) -> Self {
-        let mut all = Self::NONE;
+        let mut collected = Self::NONE;
         for result in results {
             match result {
-                Ok(requirement) => all.read.push(requirement),
+                Ok(requirement) => collected.read.push(requirement),
                 Err(error) => {
-                    all.error.get_or_insert_with(|| error.to_string());
+                    collected.error.get_or_insert_with(|| error.to_string());
                 }
             }
         }
-        all
+        collected
     }
 
     fn of_selector(parsed: Result<Vec<R>, impl Display>) -> Self {

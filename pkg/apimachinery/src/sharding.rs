@@ -126,18 +126,18 @@ mod tests {
     #[test]
     fn covering_shards_contain_every_value() {
         let cuts: Vec<u128> = (0..=7).map(|at| END * at / 7).collect();
-        let parts: Vec<Shards> = cuts.windows(2).map(|cut| shards(&[(cut[0], cut[1])])).collect();
+        let partition: Vec<Shards> = cuts.windows(2).map(|cut| shards(&[(cut[0], cut[1])])).collect();
         for number in 0..500 {
             let value = format!("object-{number}");
-            assert_eq!(parts.iter().filter(|part| part.contain(&value)).count(), 1, "{value}");
+            assert_eq!(partition.iter().filter(|part| part.contain(&value)).count(), 1, "{value}");
         }
     }
 
     #[test]
     fn ranges_display_as_written() {
-        let shown = shards(&[(1 << 63, END), (0, 0xff)]).to_string();
+        let text = shards(&[(1 << 63, END), (0, 0xff)]).to_string();
         let expected = "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000') || \
                         shardRange(object.metadata.uid, '0x0000000000000000', '0x00000000000000ff')";
-        assert_eq!(shown, expected);
+        assert_eq!(text, expected);
     }
 }

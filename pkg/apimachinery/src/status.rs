@@ -272,9 +272,11 @@ impl Status {
     }
 
     /// 504 for a future resource version.
-    pub fn too_large_resource_version(asked: u64, current: u64, retry_after: i32) -> Self {
-        let mut status =
-            Status::timeout(&format!("Too large resource version: {asked}, current: {current}"), retry_after);
+    pub fn too_large_resource_version(requested: u64, current: u64, retry_after: i32) -> Self {
+        let mut status = Status::timeout(
+            &format!("Too large resource version: {requested}, current: {current}"),
+            retry_after,
+        );
         status.details.get_or_insert_default().causes = vec![Cause {
             reason: "ResourceVersionTooLarge".to_owned(),
             message: "Too large resource version".to_owned(),

@@ -101,8 +101,8 @@ impl Display for Rfc3339 {
     /// Avoids the slow number formatting of `fmt`, because every response and record contains such texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(ascii) = self.time.ascii() {
-            let (whole, fraction) = text(&ascii).split_at(WHOLE_BYTES);
-            f.write_str(whole)?;
+            let (seconds, fraction) = text(&ascii).split_at(WHOLE_BYTES);
+            f.write_str(seconds)?;
             return f.write_str(if self.micros { fraction } else { "Z" });
         }
         let UnixTime { seconds, nanos } = self.time;

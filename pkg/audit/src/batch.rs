@@ -122,9 +122,9 @@ fn deliver(
     let mut tokens = options.throttle.map(|throttle| TokenBucket::new(throttle, clock.now()));
     while let Ok(first) = waiting.recv() {
         let mut batch = vec![*first];
-        let began = clock.now();
+        let start = clock.now();
         while batch.len() < options.events_max {
-            let waited = Duration::from_nanos(u64::try_from(clock.now().nanos_since(began)).unwrap_or(0));
+            let waited = Duration::from_nanos(u64::try_from(clock.now().nanos_since(start)).unwrap_or(0));
             match waiting.recv_timeout(options.wait_max.saturating_sub(waited)) {
                 Ok(event) => batch.push(*event),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
@@ -178,14 +178,15 @@ mod tests {
 
     #[test]
     fn events_are_delivered_in_order() {
-        let kept = Arc::new(RecordingSink::default());
+        let recording = Arc::new(RecordingSink::default());
         let batch =
-            Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
+            Batch::new(Arc::clone(&recording) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default())
+                .unwrap();
         for n in 0..10 {
             assert!(batch.process(&[Event { audit_id: AuditId::new(n.to_string().as_bytes()), ..event() }]));
         }
         batch.finish();
-        let batches = kept.batches.lock().unwrap();
+        let batches = recording.batches.lock().unwrap();
         assert!(batches.iter().all(|batch| batch.len() <= 4));
         let ids: Vec<_> =
             batches.concat().into_iter().map(|event| event.audit_id.as_str().to_owned()).collect();
@@ -230,16 +231,17 @@ mod tests {
 
     #[test]
     fn events_over_the_byte_limit_are_lost() {
-        let kept = Arc::new(RecordingSink::default());
+        let recording = Arc::new(RecordingSink::default());
         let batch =
-            Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
+            Batch::new(Arc::clone(&recording) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default())
+                .unwrap();
         // Simulates other queued events.
         batch.queued_bytes.store(WAITING_BYTES_MAX, Relaxed);
         batch.process(&[event()]);
         batch.queued_bytes.store(WAITING_BYTES_MAX - event().memory_bytes(), Relaxed);
         batch.process(&[event()]);
         batch.finish();
-        assert_eq!(kept.batches.lock().unwrap().concat().len(), 1);
+        assert_eq!(recording.batches.lock().unwrap().concat().len(), 1);
         assert_eq!(
             batch.queued_bytes.load(Relaxed),
             WAITING_BYTES_MAX - event().memory_bytes(),

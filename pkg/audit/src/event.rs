@@ -166,14 +166,14 @@ impl Event {
         let objects = [&self.request_object, &self.response_object];
         let objects = objects.into_iter().flatten().map(|object| object.bytes().len());
         let annotations = self.annotations.iter().map(|(key, value)| key.len() + value.len());
-        let asked = self.request_record.members().len();
-        objects.chain(annotations).chain([asked]).fold(REST, usize::saturating_add)
+        let request_bytes = self.request_record.members().len();
+        objects.chain(annotations).chain([request_bytes]).fold(REST, usize::saturating_add)
     }
 
     /// Sets an annotation. The first value of a key wins.
     pub fn annotate(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<String>) {
         let key = key.into();
-        if self.annotations.iter().all(|(known, _)| *known != key) {
+        if self.annotations.iter().all(|(existing, _)| *existing != key) {
             self.annotations.push((key, value.into()));
         }
     }
@@ -220,11 +220,11 @@ impl Event {
 
     /// The event in upstream's legacy text format, on one line without a line end. Error logs use it too.
     pub fn legacy(&self) -> String {
-        let (asker, target) = self.request_record.legacy();
+        let (user, target) = self.request_record.legacy();
         let namespace = self.object.as_ref().map(ObjectReference::namespace);
         let response = self.response_status.as_ref();
         format!(
-            "{} AUDIT: id={} stage={} {asker} namespace={} {target} response=\"{}\"",
+            "{} AUDIT: id={} stage={} {user} namespace={} {target} response=\"{}\"",
             rfc3339_nano(self.received),
             Quoted(self.audit_id.as_str()),
             Quoted(self.stage.name()),
@@ -279,33 +279,33 @@ fn write_user(user: &UserInfo, out: &mut Vec<u8>) {
 
 impl ObjectReference {
     fn namespace(&self) -> &str {
-        self.request_or_body(|info| &info.namespace, |brought| &brought.namespace)
+        self.request_or_body(|info| &info.namespace, |body| &body.namespace)
     }
 
     /// The value from the request, or otherwise from its object.
     fn request_or_body(
         &self,
         info: fn(&RequestInfo) -> &String,
-        brought: fn(&BodyObjectMeta) -> &String,
+        of_body: fn(&BodyObjectMeta) -> &String,
     ) -> &str {
-        let said = Some(&self.request.info).filter(|info| info.is_resource).map(info);
-        let said = said.filter(|said| !said.is_empty());
-        said.or_else(|| self.body_meta.as_deref().map(brought)).map_or("", String::as_str)
+        let value = Some(&self.request.info).filter(|info| info.is_resource).map(info);
+        let value = value.filter(|value| !value.is_empty());
+        value.or_else(|| self.body_meta.as_deref().map(of_body)).map_or("", String::as_str)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
         let info = Some(&self.request.info).filter(|info| info.is_resource);
-        let brought = self.body_meta.as_deref();
+        let body = self.body_meta.as_deref();
         let of_info = |part: fn(&RequestInfo) -> &String| info.map_or("", |info| part(info));
-        let of_object = |part: fn(&BodyObjectMeta) -> &String| brought.map_or("", |brought| part(brought));
+        let of_object = |part: fn(&BodyObjectMeta) -> &String| body.map_or("", |body| part(body));
         let mut members = Members::begin(out);
         members.text_if_any("resource", of_info(|info| &info.resource));
         members.text_if_any("namespace", self.namespace());
-        members.text_if_any("name", self.request_or_body(|info| &info.name, |brought| &brought.name));
-        members.text_if_any("uid", of_object(|brought| &brought.uid));
+        members.text_if_any("name", self.request_or_body(|info| &info.name, |body| &body.name));
+        members.text_if_any("uid", of_object(|body| &body.uid));
         members.text_if_any("apiGroup", of_info(|info| &info.group));
         members.text_if_any("apiVersion", of_info(|info| &info.version));
-        members.text_if_any("resourceVersion", of_object(|brought| &brought.resource_version));
+        members.text_if_any("resourceVersion", of_object(|body| &body.resource_version));
         members.text_if_any("subresource", of_info(|info| &info.subresource));
         members.end();
     }

@@ -66,7 +66,7 @@ impl File {
         let _ = self.cleanup.try_send(());
         let path = &self.options.path;
         let bytes = match fs::metadata(path) {
-            Ok(found) => found.len(),
+            Ok(metadata) => metadata.len(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.rotate_file(),
             Err(error) => return Err(error),
         };
@@ -184,17 +184,17 @@ fn clean_up(options: &FileOptions, now: UnixTime) -> io::Result<()> {
     }
     old.sort_by(|one, other| other.cmp(one));
     let oldest = now.seconds.saturating_sub(SECONDS_OF_DAY.saturating_mul(i64::from(options.days_max)));
-    let mut kept = 0_usize;
+    let mut retained = 0_usize;
     let mut last = String::new();
     let mut outcome = Ok(());
     for (time, name) in old {
         let plain = name.strip_suffix(COMPRESSED).unwrap_or(&name);
         if plain != last {
-            kept = kept.saturating_add(1);
+            retained = retained.saturating_add(1);
             plain.clone_into(&mut last);
         }
         let path = directory.join(&name);
-        let too_many = options.backups_max > 0 && kept > options.backups_max;
+        let too_many = options.backups_max > 0 && retained > options.backups_max;
         let too_old = options.days_max > 0 && time < UnixTime { seconds: oldest, ..now };
         let done = match too_many || too_old {
             true => fs::remove_file(&path),
@@ -213,11 +213,11 @@ fn compress(path: &Path) -> io::Result<()> {
     let target = PathBuf::from(name);
     let write = || {
         let mut from = fs::File::open(path)?;
-        let found = from.metadata()?;
-        let mode = found.permissions().mode() & 0o7777;
+        let metadata = from.metadata()?;
+        let mode = metadata.permissions().mode() & 0o7777;
         let to = OpenOptions::new().create(true).write(true).truncate(true).mode(mode).open(&target)?;
         to.set_permissions(Permissions::from_mode(mode))?;
-        chown(&target, Some(found.uid()), Some(found.gid()))?;
+        chown(&target, Some(metadata.uid()), Some(metadata.gid()))?;
         let mut to = GzEncoder::new(to, Compression::default());
         io::copy(&mut from, &mut to)?;
         to.finish()?;

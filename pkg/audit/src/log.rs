@@ -57,7 +57,7 @@ struct LineBuffer {
     state: Mutex<State>,
     /// Wakes the background writer for new lines and for the shutdown.
     wakeup: Condvar,
-    /// `left` counts the buffered lines; `finished` counts those that were written or lost.
+    /// `queued` counts the buffered lines; `finished` counts those that were written or lost.
     queued: AtomicU64,
     finished: AtomicU64,
     metrics: Arc<AuditMetrics>,
@@ -135,10 +135,10 @@ impl Log {
 
     /// Buffers the lines of events; lines that do not fit are lost.
     fn enqueue(&self, events: &[Event], waiting_max: usize) {
-        let left = |event: &Event| {
+        let push = |event: &Event| {
             self.lines.push(|lines| self.append(event, lines), waiting_max, WAITING_BYTES_MAX)
         };
-        if let Some(first) = events.iter().position(|event| !left(event)) {
+        if let Some(first) = events.iter().position(|event| !push(event)) {
             let lost = events.iter().skip(first).map(Event::legacy);
             self.lines.metrics.lost("buffered", &"audit buffer queue blocked", lost);
         }
@@ -226,7 +226,7 @@ impl LineBuffer {
     fn write(&self, more: &[u8]) -> bool {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let Output { writer, lines } = &mut *out;
-        let left = {
+        let queued = {
             let mut state = self.lock();
             std::mem::swap(&mut state.waiting, lines);
             state.count = 0;
@@ -246,7 +246,7 @@ impl LineBuffer {
         }
         lines.clear();
         lines.shrink_to(CHUNK_BYTES);
-        self.finished.store(left, Release);
+        self.finished.store(queued, Release);
         good
     }
 
@@ -254,11 +254,11 @@ impl LineBuffer {
     fn run_background_writer(&self) {
         let mut state = self.lock();
         while !state.closed {
-            let left = self.queued.load(Acquire);
+            let queued_before = self.queued.load(Acquire);
             drop(self.wakeup.wait_timeout(state, WAIT_MAX).unwrap_or_else(PoisonError::into_inner));
             self.write(&[]);
             state = self.lock();
-            state.asleep = self.queued.load(Acquire) == left;
+            state.asleep = self.queued.load(Acquire) == queued_before;
             while state.asleep && !state.closed {
                 state = self.wakeup.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -269,11 +269,11 @@ impl LineBuffer {
 /// The length in bytes of the next chunk of whole lines.
 fn chunk_len(lines: &[u8]) -> usize {
     let is_end = |byte: &u8| *byte == b'\n';
-    let whole = match lines.get(..CHUNK_BYTES) {
+    let last_newline = match lines.get(..CHUNK_BYTES) {
         Some(chunk) => chunk.iter().rposition(is_end).or_else(|| lines.iter().position(is_end)),
         None => None,
     };
-    whole.map_or(lines.len(), |end| end + 1)
+    last_newline.map_or(lines.len(), |end| end + 1)
 }
 
 #[cfg(test)]
@@ -344,10 +344,10 @@ mod tests {
 
     #[test]
     fn settle_waits_for_another_writer() {
-        let kept = Arc::<Mutex<Vec<u8>>>::default();
-        let out = Box::new(Slow(Arc::clone(&kept)));
+        let output = Arc::<Mutex<Vec<u8>>>::default();
+        let out = Box::new(Slow(Arc::clone(&output)));
         let log = Arc::new(Log::with_buffer(out, Format::Json, Arc::default()).unwrap());
-        let guard = kept.lock().unwrap();
+        let guard = output.lock().unwrap();
         assert!(log.process(&[event()]));
         let settle = |log: &Arc<Log>| {
             let log = Arc::clone(log);
@@ -361,7 +361,7 @@ mod tests {
         assert!(log.lines.has_pending());
         drop(guard);
         log.sync();
-        assert!(!log.lines.has_pending() && !kept.lock().unwrap().is_empty());
+        assert!(!log.lines.has_pending() && !output.lock().unwrap().is_empty());
         first.join().unwrap();
     }
 
@@ -432,14 +432,14 @@ mod tests {
     fn batched_log_does_not_block_and_counts_losses() {
         let registry = MetricsRegistry::default();
         let metrics = Arc::new(AuditMetrics::new(&registry, &Default::default()));
-        let kept = Arc::<Mutex<Vec<u8>>>::default();
-        let out = Box::new(Slow(Arc::clone(&kept)));
+        let output = Arc::<Mutex<Vec<u8>>>::default();
+        let out = Box::new(Slow(Arc::clone(&output)));
         let log = Log::with_background_writer_limit(out, Format::Json, Arc::clone(&metrics), 2).unwrap();
-        let guard = kept.lock().unwrap();
+        let guard = output.lock().unwrap();
         assert!(log.process(&vec![event(); 10]), "nobody is refused for that");
         drop(guard);
         drop(log);
-        let written = String::from_utf8(kept.lock().unwrap().clone()).unwrap().lines().count();
+        let written = String::from_utf8(output.lock().unwrap().clone()).unwrap().lines().count();
         let page = registry.to_string();
         let lost = page
             .lines()

@@ -77,14 +77,14 @@ impl AuditMetrics {
     }
 
     /// Counts lost events and logs them, one line each, as upstream does.
-    pub fn lost(&self, by: &'static str, why: &dyn Display, lines: impl IntoIterator<Item = String>) {
+    pub fn lost(&self, by: &'static str, error: &dyn Display, lines: impl IntoIterator<Item = String>) {
         let lines: Vec<String> = lines.into_iter().collect();
         let count = u64::try_from(lines.len()).unwrap_or(u64::MAX);
         self.errors.with([by]).add(count);
-        self.weakened.record(WeakenedKind::LostAuditEvents, by, why);
+        self.weakened.record(WeakenedKind::LostAuditEvents, by, error);
         let impacted = lines.join("\n");
         tracing::error!(
-            "Error in audit plugin '{by}' affecting {count} audit events: {why}\nImpacted events:\n{impacted}"
+            "Error in audit plugin '{by}' affecting {count} audit events: {error}\nImpacted events:\n{impacted}"
         );
     }
 }

@@ -169,17 +169,17 @@ pub(crate) mod tests {
         let large = Content::json(format!("\"{}\"", "x".repeat(500)).as_bytes());
         let with = |level: Level| Event { level, request_object: large.clone(), ..event() };
         let check = |event_bytes_max: usize, level: Level, expected: Option<bool>| {
-            let kept = Arc::new(RecordingSink::default());
+            let recording = Arc::new(RecordingSink::default());
             let options = TruncateOptions { event_bytes_max, batch_bytes_max: 10_000 };
-            let truncate = Truncate::new(Arc::clone(&kept) as _, options, Arc::default());
+            let truncate = Truncate::new(Arc::clone(&recording) as _, options, Arc::default());
             assert!(truncate.process(&[with(level)]));
-            let taken = kept.batches.lock().unwrap().concat();
+            let delivered = recording.batches.lock().unwrap().concat();
             assert_eq!(
-                taken.first().map(|event| event.request_object.is_some()),
+                delivered.first().map(|event| event.request_object.is_some()),
                 expected,
                 "{event_bytes_max}"
             );
-            let marked = taken.first().is_some_and(|event| !event.annotations.is_empty());
+            let marked = delivered.first().is_some_and(|event| !event.annotations.is_empty());
             assert_eq!(marked, expected == Some(false));
         };
         check(2_000, Level::Request, Some(true));
@@ -190,11 +190,11 @@ pub(crate) mod tests {
 
     #[test]
     fn large_batches_are_split() {
-        let kept = Arc::new(RecordingSink::default());
+        let recording = Arc::new(RecordingSink::default());
         let size = size_of(&event());
         let options = TruncateOptions { event_bytes_max: size, batch_bytes_max: size * 2 };
-        Truncate::new(Arc::clone(&kept) as _, options, Arc::default()).process(&vec![event(); 5]);
-        let sizes: Vec<usize> = kept.batches.lock().unwrap().iter().map(Vec::len).collect();
+        Truncate::new(Arc::clone(&recording) as _, options, Arc::default()).process(&vec![event(); 5]);
+        let sizes: Vec<usize> = recording.batches.lock().unwrap().iter().map(Vec::len).collect();
         assert_eq!(sizes, [2, 2, 1]);
     }
 }

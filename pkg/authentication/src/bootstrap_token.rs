@@ -55,12 +55,12 @@ impl BootstrapTokens {
     }
 
     /// Returns the groups of a token, or the reason for its rejection, for the log.
-    fn groups(&self, found: &BootstrapSecret, id: &str, secret: &str) -> Result<Vec<String>, &'static str> {
-        let data = |key: &str| found.data.get(key).map_or(&b""[..], Vec::as_slice);
-        if found.deleting {
+    fn groups(&self, stored: &BootstrapSecret, id: &str, secret: &str) -> Result<Vec<String>, &'static str> {
+        let data = |key: &str| stored.data.get(key).map_or(&b""[..], Vec::as_slice);
+        if stored.deleting {
             return Err("it is deleted and awaiting removal");
         }
-        if found.kind != SECRET_TYPE {
+        if stored.kind != SECRET_TYPE {
             return Err("it has an invalid type");
         }
         if verify_slices_are_equal(data("token-secret"), secret.as_bytes()).is_err() {
@@ -91,9 +91,9 @@ fn groups(further: &[u8]) -> Option<Vec<String>> {
     if !further.is_empty() {
         for group in std::str::from_utf8(further).ok()?.split(',') {
             let rest = group.strip_prefix(GROUP_PREFIX)?.as_bytes();
-            let known = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b':' | b'-');
+            let is_allowed = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b':' | b'-');
             let ends_well = rest.last().is_some_and(|byte| !matches!(byte, b':' | b'-'));
-            if rest.len() > GROUP_REST_BYTES_MAX || !rest.iter().all(known) || !ends_well {
+            if rest.len() > GROUP_REST_BYTES_MAX || !rest.iter().all(is_allowed) || !ends_well {
                 return None;
             }
             groups.insert(group.to_owned());
@@ -116,8 +116,8 @@ impl TokenAuthenticator for BootstrapTokens {
     async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, Error> {
         let Some((id, secret)) = parse(token) else { return Ok(None) };
         let name = format!("{NAME_PREFIX}{id}");
-        let Some(found) = self.secrets.secret(&name).await? else { return Ok(None) };
-        let groups = match self.groups(&found, id, secret) {
+        let Some(stored) = self.secrets.secret(&name).await? else { return Ok(None) };
+        let groups = match self.groups(&stored, id, secret) {
             Ok(groups) => groups,
             Err(reason) => {
                 tracing::debug!(secret = name, reason, "bootstrap token rejected");
@@ -162,13 +162,13 @@ mod tests {
     /// Returns the groups of a token's user at 2026-01-01T00:00:00Z.
     async fn groups_of(token: &str, secret: BootstrapSecret) -> Option<Vec<String>> {
         let clock = Arc::new(TestClock::at(UnixTime::from_seconds(1_767_225_600)));
-        let found = BootstrapTokens::new(Arc::new(One(secret)), clock)
+        let token_user = BootstrapTokens::new(Arc::new(One(secret)), clock)
             .authenticate(token, &[], &Notes::default())
             .await
             .unwrap();
-        found.map(|found| {
-            assert_eq!(found.user.name, "system:bootstrap:abcdef");
-            found.user.groups
+        token_user.map(|token_user| {
+            assert_eq!(token_user.user.name, "system:bootstrap:abcdef");
+            token_user.user.groups
         })
     }
 

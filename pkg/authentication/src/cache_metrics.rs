@@ -76,8 +76,8 @@ impl TokenCacheMetrics {
         }
     }
 
-    pub(crate) fn hit(&self, began: Instant) {
-        self.hits.observe_duration(began.elapsed());
+    pub(crate) fn hit(&self, start: Instant) {
+        self.hits.observe_duration(start.elapsed());
     }
 
     pub(crate) fn miss(&self, started_at: Instant) -> CacheMissGuard<'_> {

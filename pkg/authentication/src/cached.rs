@@ -73,12 +73,12 @@ impl TokenAuthenticator for CachedAuthenticator {
         _: &Notes,
     ) -> Outcome {
         let key = key(token, audiences.iter().map(String::as_str));
-        let began = Instant::now();
+        let start_time = Instant::now();
         if let Some(outcome) = self.0.cache.get(&key) {
-            self.0.metrics.hit(began);
+            self.0.metrics.hit(start_time);
             return Ok(outcome);
         }
-        let _missing = self.0.metrics.miss(began);
+        let _missing = self.0.metrics.miss(start_time);
         let under_way = self.0.in_flight().get(&key).cloned();
         if let Some(flight) = under_way {
             return flight.await;
@@ -161,14 +161,14 @@ mod tests {
     /// for `endless-…`.
     #[derive(Default)]
     struct Slow {
-        asked: AtomicUsize,
+        calls: AtomicUsize,
         may: Option<Semaphore>,
     }
 
     #[async_trait]
     impl TokenAuthenticator for Slow {
         async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Outcome {
-            self.asked.fetch_add(1, Ordering::SeqCst);
+            self.calls.fetch_add(1, Ordering::SeqCst);
             if let Some(may) = &self.may {
                 may.acquire().await.unwrap().forget();
             }
@@ -183,21 +183,21 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    async fn ask(cached: &CachedAuthenticator, token: &str) -> Result<bool, Error> {
-        cached.authenticate(token, &[], &Notes::default()).await.map(|found| found.is_some())
+    async fn authenticate(cached: &CachedAuthenticator, token: &str) -> Result<bool, Error> {
+        cached.authenticate(token, &[], &Notes::default()).await.map(|token_user| token_user.is_some())
     }
 
     #[tokio::test(start_paused = true)]
     async fn results_are_cached_for_their_ttl() {
         let slow = Arc::new(Slow::default());
         let cached = CachedAuthenticator::new(slow.clone(), SECOND * 10, SECOND * 2, Arc::default());
-        let check = async |token: &str, expected: Result<bool, &str>, asked: usize| {
+        let check = async |token: &str, expected: Result<bool, &str>, calls: usize| {
             assert_eq!(
-                ask(&cached, token).await.map_err(|error| error.to_string()),
+                authenticate(&cached, token).await.map_err(|error| error.to_string()),
                 expected.map_err(str::to_owned),
                 "{token}"
             );
-            assert_eq!(slow.asked.load(Ordering::SeqCst), asked, "{token}");
+            assert_eq!(slow.calls.load(Ordering::SeqCst), calls, "{token}");
         };
         check("good", Ok(true), 1).await;
         check("good", Ok(true), 1).await;
@@ -219,7 +219,7 @@ mod tests {
         for audiences in [["a".to_owned()], ["b".to_owned()]] {
             cached.authenticate("good", &audiences, &Notes::default()).await.unwrap();
         }
-        assert_eq!(slow.asked.load(Ordering::SeqCst), 2);
+        assert_eq!(slow.calls.load(Ordering::SeqCst), 2);
     }
 
     #[tokio::test(start_paused = true)]
@@ -229,7 +229,7 @@ mod tests {
         let from = async |address: [u8; 4], token: String| {
             let origin = TokenOrigin::Client(address.into());
             let outcome = cached.authenticate_from(origin, &token, &[], &Notes::default()).await;
-            outcome.map(|found| found.is_some())
+            outcome.map(|token_user| token_user.is_some())
         };
         let flood = (0..2_000).map(|n| from([192, 0, 2, 1], format!("endless-{n}")));
         let user = async {
@@ -240,7 +240,7 @@ mod tests {
             _ = futures::future::join_all(flood) => panic!("the calls of the flood end"),
             outcome = user => assert_eq!(outcome, Ok(true)),
         }
-        assert!(slow.asked.load(Ordering::SeqCst) < 300);
+        assert!(slow.calls.load(Ordering::SeqCst) < 300);
     }
 
     #[tokio::test(start_paused = true)]
@@ -258,7 +258,7 @@ mod tests {
         };
         tokio::select! {
             _ = futures::future::join_all(flood) => panic!("the calls of the flood end"),
-            outcome = other => assert!(outcome.is_ok_and(|found| found.is_some())),
+            outcome = other => assert!(outcome.is_ok_and(|token_user| token_user.is_some())),
         }
     }
 
@@ -266,16 +266,16 @@ mod tests {
     async fn concurrent_requests_share_one_call() {
         let slow = Arc::new(Slow { may: Some(Semaphore::new(0)), ..Slow::default() });
         let cached = CachedAuthenticator::new(slow.clone(), Duration::ZERO, Duration::ZERO, Arc::default());
-        let all = futures::future::join_all((0..9).map(|_| ask(&cached, "good")));
+        let all = futures::future::join_all((0..9).map(|_| authenticate(&cached, "good")));
         let release = async {
-            while slow.asked.load(Ordering::SeqCst) == 0 {
+            while slow.calls.load(Ordering::SeqCst) == 0 {
                 tokio::task::yield_now().await;
             }
             slow.may.as_ref().unwrap().add_permits(1);
         };
-        let (answers, ()) = tokio::join!(all, release);
-        assert!(answers.iter().all(|answer| *answer == Ok(true)));
-        assert_eq!(slow.asked.load(Ordering::SeqCst), 1);
+        let (results, ()) = tokio::join!(all, release);
+        assert!(results.iter().all(|result| *result == Ok(true)));
+        assert_eq!(slow.calls.load(Ordering::SeqCst), 1);
         assert!(cached.0.in_flight().is_empty(), "nothing is left of a flight");
     }
 }

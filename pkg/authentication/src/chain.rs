@@ -192,7 +192,7 @@ impl Authenticator {
         let bearer = credentials.authorization.and_then(bearer_token);
         for token in bearer.into_iter().chain(websocket.as_deref()) {
             match self.token_user(origin, token, &self.api_audiences, notes).await {
-                Ok(found) => return Ok(Authenticated::new(found.user)),
+                Ok(authenticated) => return Ok(Authenticated::new(authenticated.user)),
                 Err(reasons) => refused = log_rejection(&aggregate(reasons)),
             }
         }
@@ -240,8 +240,8 @@ impl Authenticator {
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
         match bearer_token(&format!("Bearer {token}")) {
             Some(token) => {
-                let found = self.token_user(origin, token, audiences, notes).await;
-                found.map(Some).map_err(|errors| Error::credential(aggregate(errors)))
+                let result = self.token_user(origin, token, audiences, notes).await;
+                result.map(Some).map_err(|errors| Error::credential(aggregate(errors)))
             }
             None => Ok((self.anonymous == Anonymous::AllPaths)
                 .then(|| TokenUser { user: UserInfo::anonymous(), audiences: audiences.to_vec() })),
@@ -261,9 +261,12 @@ impl Authenticator {
         }
         for authenticator in &self.tokens {
             match authenticator.authenticate_from(origin, token, audiences, notes).await {
-                Ok(Some(found)) => {
-                    if let Some(found) = self.with_requested_audiences(found, audiences) {
-                        return Ok(TokenUser { user: with_authenticated_group(found.user), ..found });
+                Ok(Some(token_user)) => {
+                    if let Some(token_user) = self.with_requested_audiences(token_user, audiences) {
+                        return Ok(TokenUser {
+                            user: with_authenticated_group(token_user.user),
+                            ..token_user
+                        });
                     }
                 }
                 Ok(None) => {}
@@ -274,13 +277,13 @@ impl Authenticator {
     }
 
     /// Assigns this API's audiences to a token without audiences. `None` if none of them was requested.
-    fn with_requested_audiences(&self, found: TokenUser, asked: &[String]) -> Option<TokenUser> {
-        if asked.is_empty() || !found.audiences.is_empty() {
-            return Some(found);
+    fn with_requested_audiences(&self, token_user: TokenUser, requested: &[String]) -> Option<TokenUser> {
+        if requested.is_empty() || !token_user.audiences.is_empty() {
+            return Some(token_user);
         }
         let audiences: Vec<String> =
-            self.api_audiences.iter().filter(|audience| asked.contains(audience)).cloned().collect();
-        (!audiences.is_empty()).then_some(TokenUser { audiences, ..found })
+            self.api_audiences.iter().filter(|audience| requested.contains(audience)).cloned().collect();
+        (!audiences.is_empty()).then_some(TokenUser { audiences, ..token_user })
     }
 }
 
@@ -310,8 +313,8 @@ fn certificate_user(credentials: Credentials<'_>) -> Result<Option<UserInfo>, Er
 
 /// Adds `system:authenticated`, unless the credential itself is anonymous or contains one of the two groups.
 fn with_authenticated_group(mut user: UserInfo) -> UserInfo {
-    let said = user.groups.iter().any(|g| g == GROUP_AUTHENTICATED || g == GROUP_UNAUTHENTICATED);
-    if user.name != USER_ANONYMOUS && !said {
+    let has_group = user.groups.iter().any(|g| g == GROUP_AUTHENTICATED || g == GROUP_UNAUTHENTICATED);
+    if user.name != USER_ANONYMOUS && !has_group {
         user.groups.push(GROUP_AUTHENTICATED.to_owned());
     }
     user

@@ -131,10 +131,10 @@ impl Callers {
 
     /// Rejects the newest waiting caller of the largest source, unless the newcomer's source is about as large.
     fn reject_one_for(&mut self, newcomer: Source) -> Result<(), Busy> {
-        let own = self.sources.get(&newcomer).map_or(0, OfSource::len);
+        let source_len = self.sources.get(&newcomer).map_or(0, OfSource::len);
         let waiting = self.sources.iter().filter(|(_, of_source)| !of_source.waiting.is_empty());
         let (source, largest) = waiting.max_by_key(|(_, of_source)| of_source.len()).ok_or(Busy)?;
-        if largest.len() <= own + 1 {
+        if largest.len() <= source_len + 1 {
             return Err(Busy);
         }
         let source = *source;
@@ -255,13 +255,13 @@ mod tests {
     async fn flooding_source_blocks_only_itself() {
         let share = FairShare::default();
         let flood = (0..CALLERS_MAX).map(|_| share.acquire(client("192.0.2.1")));
-        let taken = join_all(flood).await;
-        let held = taken.iter().filter(|slot| slot.is_ok()).count();
+        let slots = join_all(flood).await;
+        let held = slots.iter().filter(|slot| slot.is_ok()).count();
         assert_eq!(held, 275);
         assert!(share.acquire(client("192.0.2.2")).await.is_ok());
         assert!(share.acquire(TokenOrigin::Unknown).await.is_ok());
         assert!(share.acquire(client("::ffff:192.0.2.1")).await.is_err());
-        drop(taken);
+        drop(slots);
         assert!(share.acquire(client("192.0.2.1")).await.is_ok());
         assert!(is_empty(&share));
     }

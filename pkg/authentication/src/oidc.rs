@@ -153,9 +153,9 @@ impl Issuers {
     async fn authenticate(&self, token: &str) -> Result<Option<TokenUser>, Error> {
         let Some(claimed) = untrusted_issuer(token) else { return Ok(None) };
         let Some(issuer) = self.issuers.iter().find(|issuer| issuer.url == claimed) else { return Ok(None) };
-        let began = Instant::now();
+        let start = Instant::now();
         let user = issuer.user(token).await;
-        self.metrics.record_verification(&issuer.url, user.is_ok(), began.elapsed());
+        self.metrics.record_verification(&issuer.url, user.is_ok(), start.elapsed());
         user.map(Some)
     }
 }
@@ -228,9 +228,9 @@ impl OidcTokens {
     pub fn replace(&self, issuers: Issuers) {
         let issuers = Arc::new(issuers);
         let former = self.0.swap(Arc::clone(&issuers));
-        for gone in &former.issuers {
-            if !issuers.issuers.iter().any(|issuer| issuer.url == gone.url) {
-                issuers.metrics.forget(&gone.url);
+        for old in &former.issuers {
+            if !issuers.issuers.iter().any(|issuer| issuer.url == old.url) {
+                issuers.metrics.forget(&old.url);
             }
         }
     }

@@ -45,10 +45,10 @@ impl TokenFile {
         let mut users = HashMap::new();
         let records = csv::records(text)?;
         for (index, record) in records.into_iter().enumerate() {
-            let found = record.len();
+            let columns = record.len();
             let mut fields = record.into_iter();
             let (Some(token), Some(name), Some(uid)) = (fields.next(), fields.next(), fields.next()) else {
-                return Err(TokenFileError::Columns { path: path.to_owned(), found });
+                return Err(TokenFileError::Columns { path: path.to_owned(), found: columns });
             };
             let record_number = index + 1;
             if token.is_empty() {

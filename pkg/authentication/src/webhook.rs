@@ -95,25 +95,26 @@ impl From<User> for UserInfo {
     }
 }
 
-/// Evaluates a response for a token with the audiences `asked`.
+/// Evaluates a response for a token with the `requested` audiences.
 fn parse_review(
-    answer: &[u8],
+    body: &[u8],
     api_version: &str,
-    asked: &[String],
+    requested: &[String],
     api: &[String],
 ) -> Result<Option<TokenUser>, Error> {
-    let answer: TokenReviewResponse =
-        serde_json::from_slice(answer).map_err(|error| Error::unavailable(ForeignText::displayed(error)))?;
-    if answer.kind != *"TokenReview" || answer.api_version != *api_version {
-        let TokenReviewResponse { kind, api_version: found, .. } = answer;
+    let review: TokenReviewResponse =
+        serde_json::from_slice(body).map_err(|error| Error::unavailable(ForeignText::displayed(error)))?;
+    if review.kind != *"TokenReview" || review.api_version != *api_version {
+        let TokenReviewResponse { kind, api_version: actual, .. } = review;
         return Err(Error::unavailable(format!(
-            "the webhook answered with {found}, Kind={kind} where {api_version}, Kind=TokenReview was asked for"
+            "the webhook answered with {actual}, Kind={kind} where {api_version}, Kind=TokenReview was asked for"
         )));
     }
-    let status = answer.status.unwrap_or_default();
-    let said = status.audiences.filter(|said| !said.is_empty()).unwrap_or_else(|| api.to_vec());
-    let audiences: Vec<String> = asked.iter().filter(|audience| said.contains(audience)).cloned().collect();
-    if !asked.is_empty() && audiences.is_empty() {
+    let status = review.status.unwrap_or_default();
+    let accepted = status.audiences.filter(|accepted| !accepted.is_empty()).unwrap_or_else(|| api.to_vec());
+    let audiences: Vec<String> =
+        requested.iter().filter(|audience| accepted.contains(audience)).cloned().collect();
+    if !requested.is_empty() && audiences.is_empty() {
         return Ok(None);
     }
     match (status.authenticated, status.error.unwrap_or_default()) {
@@ -131,11 +132,11 @@ impl TokenAuthenticator for WebhookTokens {
         audiences: &[String],
         _: &Notes,
     ) -> Result<Option<TokenUser>, Error> {
-        let answer = self.webhook.call(self.review(token, audiences), |_| {}).await.map_err(|failure| {
+        let response = self.webhook.call(self.review(token, audiences), |_| {}).await.map_err(|failure| {
             tracing::error!(error = %failure, "failed to make webhook authenticator request");
             Error::unavailable(failure.into_message())
         })?;
-        parse_review(&answer, &self.api_version, audiences, &self.api_audiences)
+        parse_review(&response, &self.api_version, audiences, &self.api_audiences)
     }
 }
 
@@ -146,10 +147,10 @@ mod tests {
 
     const V1: &str = "authentication.k8s.io/v1";
 
-    fn of(status: &str, asked: &[&str]) -> Result<Option<TokenUser>, Error> {
+    fn of(status: &str, requested: &[&str]) -> Result<Option<TokenUser>, Error> {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-        let answer = format!(r#"{{"kind":"TokenReview","apiVersion":"{V1}","status":{status}}}"#);
-        parse_review(answer.as_bytes(), V1, &owned(asked), &owned(&["api"]))
+        let review = format!(r#"{{"kind":"TokenReview","apiVersion":"{V1}","status":{status}}}"#);
+        parse_review(review.as_bytes(), V1, &owned(requested), &owned(&["api"]))
     }
 
     #[test]
@@ -163,10 +164,11 @@ mod tests {
 
     #[test]
     fn audiences_must_intersect() {
-        let check = |said: &str, asked: &[&str], expected: Option<&[&str]>| {
-            let found = of(&format!(r#"{{"authenticated":true{said}}}"#), asked).unwrap();
+        let check = |audiences_member: &str, requested: &[&str], expected: Option<&[&str]>| {
+            let token_user =
+                of(&format!(r#"{{"authenticated":true{audiences_member}}}"#), requested).unwrap();
             assert_eq!(
-                found.map(|found| found.audiences).as_deref(),
+                token_user.map(|token_user| token_user.audiences).as_deref(),
                 expected.map(|e| e.iter().map(|&t| t.to_owned()).collect::<Vec<_>>()).as_deref()
             );
         };

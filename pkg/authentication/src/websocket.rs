@@ -41,9 +41,9 @@ pub fn clear(headers: &mut HeaderMap) {
     if !protocols(headers).any(|protocol| protocol.starts_with(PREFIX)) {
         return;
     }
-    let kept: Vec<_> = protocols(headers).filter(|protocol| !protocol.starts_with(PREFIX)).collect();
-    match HeaderValue::try_from(kept.join(",")) {
-        Ok(kept) if !kept.is_empty() => headers.insert(SEC_WEBSOCKET_PROTOCOL, kept),
+    let remaining: Vec<_> = protocols(headers).filter(|protocol| !protocol.starts_with(PREFIX)).collect();
+    match HeaderValue::try_from(remaining.join(",")) {
+        Ok(remaining) if !remaining.is_empty() => headers.insert(SEC_WEBSOCKET_PROTOCOL, remaining),
         _ => headers.remove(SEC_WEBSOCKET_PROTOCOL),
     };
 }
@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn a_subprotocol_may_carry_a_token() {
         let check = |protocols: &[&str], expected: Result<Option<&str>, &str>| {
-            let found = token(&headers(protocols));
-            assert_eq!(found.as_ref().map(Option::as_deref), expected.as_ref().copied(), "{protocols:?}");
+            let actual = token(&headers(protocols));
+            assert_eq!(actual.as_ref().map(Option::as_deref), expected.as_ref().copied(), "{protocols:?}");
         };
         let bearer = |encoded: &str| format!("{PREFIX}{encoded}");
         check(&[], Ok(None));
@@ -104,8 +104,8 @@ mod tests {
     fn token_is_removed_from_subprotocols() {
         let mut with = headers(&[&format!("a, {PREFIX}dG9rZW4"), "b"]);
         clear(&mut with);
-        let left: Vec<_> = with.get_all(SEC_WEBSOCKET_PROTOCOL).iter().collect();
-        assert_eq!(left, ["a,b"]);
+        let remaining: Vec<_> = with.get_all(SEC_WEBSOCKET_PROTOCOL).iter().collect();
+        assert_eq!(remaining, ["a,b"]);
         let mut alone = headers(&[&format!("{PREFIX}dG9rZW4")]);
         clear(&mut alone);
         assert!(!alone.contains_key(SEC_WEBSOCKET_PROTOCOL));

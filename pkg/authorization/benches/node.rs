@@ -48,7 +48,7 @@ fn check(bencher: Bencher, resource: &str, namespace: &str, name: &str, allowed:
     let graph = graph();
     let groups = vec!["system:nodes".to_owned()];
     let user = UserInfo { name: "system:node:node-0.example.com".to_owned(), groups, ..UserInfo::default() };
-    let wanted = Attributes {
+    let attributes = Attributes {
         verb: "get",
         resource,
         namespace,
@@ -58,8 +58,8 @@ fn check(bencher: Bencher, resource: &str, namespace: &str, name: &str, allowed:
     };
     let features = Features { service_accounts: true, pod_certificates: false, volume_health: false };
     let policy = Policy { rules: Vec::new(), features };
-    assert_eq!(matches!(decide(&graph, &policy, &wanted), Decision::Allow(_)), allowed);
-    bencher.bench(|| decide(black_box(&graph), &policy, black_box(&wanted)));
+    assert_eq!(matches!(decide(&graph, &policy, &attributes), Decision::Allow(_)), allowed);
+    bencher.bench(|| decide(black_box(&graph), &policy, black_box(&attributes)));
 }
 
 #[divan::bench]

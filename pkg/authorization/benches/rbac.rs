@@ -51,18 +51,18 @@ fn user(name: &str) -> UserInfo {
 fn check(bencher: Bencher, name: &str, resource: &str, by: Option<&str>) {
     let index = index();
     let user = user(name);
-    let wanted = Attributes {
+    let attributes = Attributes {
         verb: "list",
         resource,
         namespace: "default",
         resource_request: true,
         ..Attributes::of_user(&user)
     };
-    match (decide(&index, &wanted), by) {
+    match (decide(&index, &attributes), by) {
         (Decision::Allow(reason), Some(binding)) => assert!(reason.contains(binding), "{reason}"),
         (decision, by) => assert!(by.is_none() && matches!(decision, Decision::NoOpinion(_))),
     }
-    bencher.bench(|| decide(black_box(&index), black_box(&wanted)));
+    bencher.bench(|| decide(black_box(&index), black_box(&attributes)));
 }
 
 #[divan::bench]

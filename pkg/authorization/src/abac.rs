@@ -45,8 +45,8 @@ impl Policies {
                 continue;
             }
             let policy = policy(line);
-            let told = |error| format!("error reading policy file {path}, line {number}: {line}: {error}");
-            policies.push(policy.map_err(told).map_err(Error::Invalid)?);
+            let message = |error| format!("error reading policy file {path}, line {number}: {line}: {error}");
+            policies.push(policy.map_err(message).map_err(Error::Invalid)?);
         }
         Ok(Policies(policies))
     }
@@ -148,17 +148,17 @@ impl Policy {
             && (any_group || user.in_group(&self.group))
     }
 
-    fn allows(&self, wanted: &Attributes<'_>) -> bool {
-        let same = |own: &str, wanted: &str| own == "*" || own == wanted;
-        let about = if wanted.resource_request {
-            same(&self.namespace, wanted.namespace)
-                && same(&self.resource, wanted.resource)
-                && same(&self.api_group, wanted.group)
+    fn allows(&self, attributes: &Attributes<'_>) -> bool {
+        let matches_pattern = |pattern: &str, value: &str| pattern == "*" || pattern == value;
+        let matches_request = if attributes.resource_request {
+            matches_pattern(&self.namespace, attributes.namespace)
+                && matches_pattern(&self.resource, attributes.resource)
+                && matches_pattern(&self.api_group, attributes.group)
         } else {
-            same(&self.path, wanted.path)
-                || self.path.ends_with('*') && wanted.path.starts_with(self.path.trim_end_matches('*'))
+            matches_pattern(&self.path, attributes.path)
+                || self.path.ends_with('*') && attributes.path.starts_with(self.path.trim_end_matches('*'))
         };
-        about && (!self.read_only || wanted.is_read_only()) && self.applies_to(wanted.user)
+        matches_request && (!self.read_only || attributes.is_read_only()) && self.applies_to(attributes.user)
     }
 
     fn verbs(&self) -> Vec<String> {
@@ -179,8 +179,8 @@ impl Authorizer for Policies {
 
     async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
         let mut rules = Rules::default();
-        let here = |policy: &&Policy| policy.namespace == "*" || policy.namespace == namespace;
-        for policy in self.0.iter().filter(|policy| policy.applies_to(user)).filter(here) {
+        let in_namespace = |policy: &&Policy| policy.namespace == "*" || policy.namespace == namespace;
+        for policy in self.0.iter().filter(|policy| policy.applies_to(user)).filter(in_namespace) {
             if !policy.resource.is_empty() {
                 rules.resources.push(ResourceRule {
                     verbs: policy.verbs(),
@@ -209,18 +209,18 @@ mod tests {
 
     /// True if a policy line allows `verb namespace/group/resource` or `verb path` to a member of
     /// `system:authenticated` and `devs`.
-    async fn allows(line: &str, name: &str, asked: &str) -> bool {
+    async fn allows(line: &str, name: &str, request: &str) -> bool {
         let policies = Policies::parse("f", line).unwrap();
         let user = user(name, &["system:authenticated", "devs"]);
-        let (verb, what) = asked.split_once(' ').unwrap();
-        let attributes = match what.strip_prefix('/') {
-            Some(_) => Attributes { verb, path: what, ..Attributes::of_user(&user) },
+        let (verb, target) = request.split_once(' ').unwrap();
+        let attributes = match target.strip_prefix('/') {
+            Some(_) => Attributes { verb, path: target, ..Attributes::of_user(&user) },
             None => {
-                let mut parts = what.split('/');
-                let mut part = || parts.next().unwrap();
-                let namespace = part();
-                let group = part();
-                let resource = part();
+                let mut segments = target.split('/');
+                let mut next_segment = || segments.next().unwrap();
+                let namespace = next_segment();
+                let group = next_segment();
+                let resource = next_segment();
                 Attributes {
                     verb,
                     namespace,
@@ -238,8 +238,8 @@ mod tests {
     async fn policy_allows_its_subjects() {
         let spec =
             |spec: &str| format!(r#"{{"apiVersion":"{GROUP}/v1beta1","kind":"Policy","spec":{spec}}}"#);
-        let check = async |line: &str, asked: &str, expected: bool| {
-            assert_eq!(allows(line, "ann", asked).await, expected, "{line} {asked}");
+        let check = async |line: &str, request: &str, expected: bool| {
+            assert_eq!(allows(line, "ann", request).await, expected, "{line} {request}");
         };
         let pods = spec(r#"{"user":"ann","namespace":"ns","resource":"pods","readonly":true}"#);
         check(&pods, "get ns//pods", true).await;

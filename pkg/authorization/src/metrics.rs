@@ -115,8 +115,8 @@ impl Series {
     }
 
     /// Records the duration of match conditions.
-    pub(crate) fn record_match_conditions(&self, took: Duration) {
-        self.condition_seconds.observe_duration(took);
+    pub(crate) fn record_match_conditions(&self, duration: Duration) {
+        self.condition_seconds.observe_duration(duration);
     }
 
     /// Counts a failed evaluation of match conditions.
@@ -130,13 +130,13 @@ impl Series {
     }
 
     /// Records a webhook call.
-    pub(crate) fn called(&self, ended: CallResult, took: Duration) {
-        ended.of(&self.calls).observe_duration(took);
+    pub(crate) fn called(&self, ended: CallResult, duration: Duration) {
+        ended.of(&self.calls).observe_duration(duration);
     }
 
     /// Records a request that the next authorizer decides because of an error.
-    pub(crate) fn weakened(&self, kind: WeakenedKind, why: &dyn Display) {
-        self.weakened.record(kind, &self.name, why);
+    pub(crate) fn weakened(&self, kind: WeakenedKind, cause: &dyn Display) {
+        self.weakened.record(kind, &self.name, cause);
     }
 
     /// Counts a request that was passed on because a webhook failed.
@@ -180,8 +180,8 @@ impl AuthorizerMetrics {
     /// Returns the series of an authorizer with a type and a name.
     pub(crate) fn series(&self, mode: &'static str, name: &str) -> Arc<Series> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.entry((mode, name.to_owned()));
-        Arc::clone(known.or_insert_with(|| Arc::new(self.create(mode, name))))
+        let entry = all.entry((mode, name.to_owned()));
+        Arc::clone(entry.or_insert_with(|| Arc::new(self.create(mode, name))))
     }
 
     fn create(&self, mode: &str, name: &str) -> Series {
@@ -230,7 +230,7 @@ mod tests {
             "apiserver_authorization_webhook_evaluations_fail_open_total{name=\"a.b\",result=\"timeout\"} 1",
             "apiserver_authorization_webhook_evaluations_total{name=\"a.b\",result=\"timeout\"} 1",
         ] {
-            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+            assert!(page.lines().any(|actual| actual == line), "{line}\n{page}");
         }
         assert!(!page.contains("allowed") && !page.contains("success"), "{page}");
     }

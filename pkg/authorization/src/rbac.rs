@@ -157,12 +157,12 @@ fn listed(index: &Index, user: &UserInfo, namespace: &str) -> Rules {
     let mut listed = Rules::default();
     let mut room = LISTED_BYTES_MAX;
     for rule in rules {
-        let Some(left) = room.checked_sub(rule.bytes()) else {
+        let Some(remaining) = room.checked_sub(rule.bytes()) else {
             listed.incomplete = true;
             errors.push(format!("the rules take more than {LISTED_BYTES_MAX} bytes, some are left out"));
             break;
         };
-        room = left;
+        room = remaining;
         if !rule.resources.is_empty() {
             listed.resources.push(ResourceRule {
                 verbs: rule.verbs.clone(),

@@ -100,17 +100,17 @@ impl Webhook {
         if self.options.conditions.is_empty() {
             return Ok(true);
         }
-        let began = self.clock.now();
-        let judged = self.options.conditions.evaluate(&review::for_conditions(attributes));
-        self.series.record_match_conditions(since(self.clock.as_ref(), began));
-        match &judged.errors {
+        let start = self.clock.now();
+        let result = self.options.conditions.evaluate(&review::for_conditions(attributes));
+        self.series.record_match_conditions(since(self.clock.as_ref(), start));
+        match &result.errors {
             0 => {}
             _ => self.series.conditions_failed(),
         }
-        if judged.outcome == Ok(false) {
+        if result.outcome == Ok(false) {
             self.series.excluded();
         }
-        judged.outcome
+        result.outcome
     }
 
     /// Returns the service's response, from the cache if possible.
@@ -142,12 +142,12 @@ impl Webhook {
             *last.lock().unwrap_or_else(PoisonError::into_inner) = attempt.failed();
             self.series.called(attempt.failed(), attempt.took);
         };
-        let answer = self.caller.post_review(version.build_review(spec), &failed).await;
+        let result = self.caller.post_review(version.build_review(spec), &failed).await;
         pending.finished = true;
-        let verdict = answer.and_then(|answer| {
-            let verdict = version.verdict(&answer.body);
-            let ended = if verdict.is_ok() { CallResult::Success } else { CallResult::Error };
-            self.series.called(ended, answer.took);
+        let verdict = result.and_then(|response| {
+            let verdict = version.verdict(&response.body);
+            let call_result = if verdict.is_ok() { CallResult::Success } else { CallResult::Error };
+            self.series.called(call_result, response.took);
             verdict
         });
         if verdict.is_err() && !self.options.deny_on_error {
@@ -166,9 +166,9 @@ impl Webhook {
     }
 }
 
-/// Returns the time since `began`.
-fn since(clock: &dyn Clock, began: UnixTime) -> Duration {
-    Duration::from_nanos(u64::try_from(clock.now().nanos_since(began)).unwrap_or(0))
+/// Returns the time since `start`.
+fn since(clock: &dyn Clock, start: UnixTime) -> Duration {
+    Duration::from_nanos(u64::try_from(clock.now().nanos_since(start)).unwrap_or(0))
 }
 
 /// A call in progress. Counts as canceled if its caller is dropped.

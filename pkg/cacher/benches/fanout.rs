@@ -190,12 +190,12 @@ fn list(bencher: Bencher, nodes: usize, predicate: &Predicate, expected: usize) 
     bencher.counter(ItemsCount::new(expected)).bench_local(|| {
         let page =
             world.cache.snapshot().unwrap().list(&query, world.revision).now_or_never().unwrap().unwrap();
-        let mut found = 0;
+        let mut count = 0;
         page.items.iter().visit(|element| {
-            found += usize::from(black_box(element).revision() > 0);
+            count += usize::from(black_box(element).revision() > 0);
             std::ops::ControlFlow::Continue(())
         });
-        assert_eq!(found, expected);
+        assert_eq!(count, expected);
     });
 }
 

@@ -149,16 +149,16 @@ impl Cache {
         }
         self.metrics.events.add(changes.len() as u64);
         let superseded: Vec<_> = changes.iter().filter_map(|change| change.prev.clone()).collect();
-        let (effects, before) = {
+        let (effects, old_end) = {
             let mut state = lock(&self.state);
-            let before = state.end();
+            let old_end = state.end();
             let effects = state.append(changes, now);
             self.snapshot.store(Some(snapshot.with_position(state.end())));
-            (effects, before)
+            (effects, old_end)
         };
         effects.run();
         superseded.iter().for_each(|element| element.memo().close());
-        self.trim_frames(before);
+        self.trim_frames(old_end);
     }
 
     /// The current state; `None` while the cache is not ready. It is complete up to its own revision and up
@@ -264,9 +264,9 @@ impl Cache {
         selection: &Selection,
         position: &mut Position,
         waker: &Waker,
-        taken: &mut ChangeBatch,
+        batch: &mut ChangeBatch,
     ) -> ReadOutcome {
-        lock(&self.state).read(selection, position, waker, taken)
+        lock(&self.state).read(selection, position, waker, batch)
     }
 
     pub(crate) fn end_watch(&self, position: &mut Position) {

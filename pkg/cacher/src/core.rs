@@ -124,8 +124,8 @@ impl Change {
         let (prev, new) = if selection.lenient {
             (self.prev.as_ref(), self.new.as_ref())
         } else {
-            let wanted = |element| matching_element(element, &selection.predicate);
-            (wanted(self.prev.as_ref())?, wanted(self.new.as_ref())?)
+            let selected = |element| matching_element(element, &selection.predicate);
+            (selected(self.prev.as_ref())?, selected(self.new.as_ref())?)
         };
         Ok(match (prev, new) {
             (None, None) => None,

@@ -53,11 +53,12 @@ impl Resource {
             // `0` is the character after `/`.
             _ => (Key::new(&[prefix, namespace, "/"]), Key::new(&[prefix, namespace, "0"])),
         };
-        let whole = namespace.is_empty() && term.is_none();
-        let objects = if whole { snapshot.len() } else { snapshot.count(low.as_str(), high.as_str(), term) };
+        let unfiltered = namespace.is_empty() && term.is_none();
+        let objects =
+            if unfiltered { snapshot.len() } else { snapshot.count(low.as_str(), high.as_str(), term) };
         let bytes = match snapshot.len() {
             0 => 0,
-            all if whole || all == objects => snapshot.bytes(),
+            all if unfiltered || all == objects => snapshot.bytes(),
             all => snapshot.bytes() / all * objects,
         };
         Some(Extent { objects, bytes, stored: false })
@@ -99,7 +100,7 @@ impl Resource {
     /// counted; negative if counting failed.
     pub fn objects(&self) -> Option<i64> {
         let cached = self.cached_objects().map(|objects| i64::try_from(objects).unwrap_or(i64::MAX));
-        cached.or_else(|| Some(self.stored_count.load(Relaxed)).filter(|counted| *counted != NEVER_COUNTED))
+        cached.or_else(|| Some(self.stored_count.load(Relaxed)).filter(|count| *count != NEVER_COUNTED))
     }
 }
 
@@ -175,13 +176,13 @@ mod tests {
             cache.watch(query).unwrap()
         };
         let watches = ["", "", "a/", "a/x", "b/"].map(watch);
-        let told = |namespace, name| resource.watches_of(namespace, name);
+        let count = |namespace, name| resource.watches_of(namespace, name);
         assert_eq!(
-            [told("a", "x"), told("a", "y"), told("a", ""), told("b", "x"), told("c", "x")],
+            [count("a", "x"), count("a", "y"), count("a", ""), count("b", "x"), count("c", "x")],
             [4, 3, 3, 3, 2]
         );
         drop(watches);
-        assert_eq!(told("a", "x"), 0);
+        assert_eq!(count("a", "x"), 0);
     }
 
     #[tokio::test]

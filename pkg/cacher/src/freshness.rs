@@ -145,8 +145,8 @@ impl Frontier {
             named = reached => if named { sleep(PROGRESS_DELAY).await },
             () = sleep(PROGRESS_DELAY) => {}
         }
-        let known = self.load() < target && self.existing_waiters.load(Ordering::SeqCst) > 0;
-        known || self.requested_waiters.load(Ordering::SeqCst) > 0
+        let has_existing = self.load() < target && self.existing_waiters.load(Ordering::SeqCst) > 0;
+        has_existing || self.requested_waiters.load(Ordering::SeqCst) > 0
     }
 }
 

@@ -135,7 +135,7 @@ impl ItemsIter {
         mut look: impl FnMut(&Arc<Element>) -> ControlFlow<()>,
     ) -> bool {
         for _ in 0..objects_max {
-            let (element, wanted) = match &mut self.0 {
+            let (element, is_selected) = match &mut self.0 {
                 Pass::Listed(items, passed) => {
                     let Some(element) = items.get(*passed) else { return true };
                     *passed += 1;
@@ -146,7 +146,7 @@ impl ItemsIter {
                     (element, selected.selection.predicate.matches(element))
                 }
             };
-            if wanted && look(element).is_break() {
+            if is_selected && look(element).is_break() {
                 return false;
             }
         }

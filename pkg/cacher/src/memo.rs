@@ -43,11 +43,11 @@ impl Budget {
 
     /// Reserves bytes; `None` if the budget is exhausted.
     pub fn reserve(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
-        let taken = self.used.fetch_update(Relaxed, Relaxed, |used| {
-            let after = used.checked_add(bytes)?;
-            (after <= self.limit).then_some(after)
+        let updated = self.used.fetch_update(Relaxed, Relaxed, |used| {
+            let total = used.checked_add(bytes)?;
+            (total <= self.limit).then_some(total)
         });
-        taken.ok().map(|_| Reservation { budget: Arc::clone(self), bytes })
+        updated.ok().map(|_| Reservation { budget: Arc::clone(self), bytes })
     }
 }
 
@@ -217,15 +217,15 @@ mod tests {
     #[test]
     fn forms_over_budget_are_not_cached() {
         let budget = Budget::new(5);
-        let kept = Memo::default();
-        let other = Memo::default();
+        let first = Memo::default();
+        let second = Memo::default();
         for _ in 0..3 {
-            append(&kept, &budget, "four");
-            append(&other, &budget, "four");
+            append(&first, &budget, "four");
+            append(&second, &budget, "four");
         }
         assert_eq!(budget.used(), 4);
-        assert!(append(&other, &budget, "four").1);
-        drop(kept);
+        assert!(append(&second, &budget, "four").1);
+        drop(first);
         assert_eq!(budget.used(), 0);
     }
 

@@ -47,20 +47,20 @@ impl ReadIndex {
             // A reader that finds this flag unset arrived before the store is called.
             Some(open) if !open.started.load(Ordering::SeqCst) => open.read.clone(),
             _ => {
-                let before = round.take().map(|round| round.read);
-                round.insert(self.next_round(before)).read.clone()
+                let previous = round.take().map(|round| round.read);
+                round.insert(self.next_round(previous)).read.clone()
             }
         }
     }
 
-    fn next_round(&self, before: Option<SharedRead>) -> Round {
+    fn next_round(&self, previous: Option<SharedRead>) -> Round {
         let started = Arc::new(AtomicBool::new(false));
         let store = Arc::clone(&self.store);
         let begin = Arc::clone(&started);
         let read = async move {
-            if let Some(before) = before {
+            if let Some(previous) = previous {
                 // Its error is reported to its own waiters.
-                let _ = before.await;
+                let _ = previous.await;
             }
             begin.store(true, Ordering::SeqCst);
             store.current_revision().await

@@ -114,9 +114,9 @@ impl Resource {
 
     /// Triggers the filling of a dormant cache.
     fn request_fill(&self) {
-        let Some(asked) = &self.first_use else { return };
+        let Some(notify) = &self.first_use else { return };
         if self.transition(|stage| stage == Stage::Dormant, Stage::Filling) {
-            asked.notify_one();
+            notify.notify_one();
         }
     }
 
@@ -140,13 +140,13 @@ impl Resource {
         self.wait_for_stage(|stage| stage == Stage::Retired).await;
     }
 
-    async fn wait_for_stage(&self, wanted: impl Fn(Stage) -> bool) -> Stage {
+    async fn wait_for_stage(&self, is_awaited: impl Fn(Stage) -> bool) -> Stage {
         loop {
             let mut moved = pin!(self.stage_changed.notified());
             // Registers for notifications before the check, so that none is missed.
             moved.as_mut().enable();
             let stage = self.stage();
-            if wanted(stage) {
+            if is_awaited(stage) {
                 return stage;
             }
             moved.await;

@@ -272,12 +272,12 @@ async fn set(store: &dyn Storage, name: &str, value: Option<&str>) -> Revision {
 
 /// Writes or deletes any key unconditionally. Returns the revision.
 async fn put(store: &dyn Storage, key: &str, value: Option<&str>) -> Revision {
-    let found = store.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
-    let written = match value {
-        Some(value) => store.put(key, Bytes::from(value.to_owned()), found, None).await,
-        None => store.delete(key, found).await,
+    let current_revision = store.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
+    let result = match value {
+        Some(value) => store.put(key, Bytes::from(value.to_owned()), current_revision, None).await,
+        None => store.delete(key, current_revision).await,
     };
-    match written.unwrap() {
+    match result.unwrap() {
         PutResult::Done(revision) => revision,
         PutResult::Stale { .. } => panic!("nobody else writes {key}"),
     }

@@ -27,9 +27,9 @@ pub(crate) async fn get(
     key: &str,
     freshness: Freshness,
 ) -> Result<GetResult, Error> {
-    let found = lookup(store, resource, key, freshness).await?;
-    found.element.as_ref().map_or(Ok(()), |element| element.readable())?;
-    Ok(found)
+    let response = lookup(store, resource, key, freshness).await?;
+    response.element.as_ref().map_or(Ok(()), |element| element.readable())?;
+    Ok(response)
 }
 
 /// Reads a key, whose value may be unreadable.
@@ -44,8 +44,8 @@ async fn lookup(
     }
     let lookup = store.get(key).await?;
     match freshness {
-        Freshness::NotOlderThan(wanted) if wanted > lookup.revision => {
-            return Err(future_revision_error(wanted, lookup.revision));
+        Freshness::NotOlderThan(minimum) if minimum > lookup.revision => {
+            return Err(future_revision_error(minimum, lookup.revision));
         }
         _ => {}
     }
@@ -82,7 +82,7 @@ pub(crate) async fn unreadable(
     prefix: &str,
     max: usize,
 ) -> Result<Vec<Arc<Element>>, Error> {
-    let mut found = Vec::new();
+    let mut unreadable = Vec::new();
     let mut options = ListOptions { limit: UNREADABLE_PAGE, uncounted: true, ..ListOptions::default() };
     loop {
         let listing = store.list(prefix, options.clone()).await?;
@@ -90,9 +90,9 @@ pub(crate) async fn unreadable(
         options.revision = if options.revision == 0 { listing.revision } else { options.revision };
         options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
         let elements = listing.kvs.into_iter().map(|kv| Element::new(kv, &*resource.config.ingest));
-        found.extend(elements.filter(|element| element.damage().is_some()).take(max - found.len()));
-        if !more || options.start.is_none() || found.len() >= max {
-            return Ok(found);
+        unreadable.extend(elements.filter(|element| element.damage().is_some()).take(max - unreadable.len()));
+        if !more || options.start.is_none() || unreadable.len() >= max {
+            return Ok(unreadable);
         }
         tokio::task::yield_now().await;
     }
@@ -110,7 +110,7 @@ async fn list_range(
         _ => 0,
     };
     let metrics = &resource.metrics;
-    let mut found = Matches::default();
+    let mut matches = Matches::default();
     let mut revision = exact;
     let mut limit = query.limit;
     let mut start = query.start.clone();
@@ -129,15 +129,15 @@ async fn list_range(
         let last = listing.kvs.last().map(|kv| kv.key.clone());
         metrics.storage_fetched.add(read as u64);
         metrics.storage_evaluated.add(read as u64);
-        let wanted = found.collect(listing.kvs, resource, query, lenient)?;
-        let next = wanted.or(if more { last } else { None }).map(|key| key + "\0");
-        let full = query.limit > 0 && found.items.len() >= query.limit;
+        let next_key = matches.collect(listing.kvs, resource, query, lenient)?;
+        let next = next_key.or(if more { last } else { None }).map(|key| key + "\0");
+        let full = query.limit > 0 && matches.items.len() >= query.limit;
         if next.is_none() || full || read == 0 {
             metrics.storage_lists.increment();
-            metrics.storage_returned.add(found.items.len() as u64);
-            let counted = next.is_some() && !uncounted;
-            let remaining = counted.then(|| count.saturating_sub(query.limit as u64));
-            let Matches { items, left_out } = found;
+            metrics.storage_returned.add(matches.items.len() as u64);
+            let has_count = next.is_some() && !uncounted;
+            let remaining = has_count.then(|| count.saturating_sub(query.limit as u64));
+            let Matches { items, left_out } = matches;
             return Ok(Page { items: Items::listed(items), revision, next, remaining, left_out });
         }
         start = next;
@@ -147,11 +147,17 @@ async fn list_range(
 
 /// A list of one key: empty if the key does not exist.
 async fn list_one(store: &dyn Storage, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {
-    let found = lookup(store, resource, &query.scope.prefix, query.freshness).await?;
-    let left_out = usize::from(found.element.as_ref().is_some_and(|element| element.is_left_out()));
-    found.element.as_ref().map_or(Ok(()), |element| element.listable())?;
-    let items = found.element.into_iter().filter(|element| query.predicate.matches(element)).collect();
-    Ok(Page { items: Items::listed(items), revision: found.revision, next: None, remaining: None, left_out })
+    let response = lookup(store, resource, &query.scope.prefix, query.freshness).await?;
+    let left_out = usize::from(response.element.as_ref().is_some_and(|element| element.is_left_out()));
+    response.element.as_ref().map_or(Ok(()), |element| element.listable())?;
+    let items = response.element.into_iter().filter(|element| query.predicate.matches(element)).collect();
+    Ok(Page {
+        items: Items::listed(items),
+        revision: response.revision,
+        next: None,
+        remaining: None,
+        left_out,
+    })
 }
 
 /// Selection of an element.
@@ -196,8 +202,8 @@ fn future_revision_error(requested: Revision, current: Revision) -> Error {
 
 fn check_freshness(freshness: Freshness, listing: &Listing) -> Result<(), Error> {
     match freshness {
-        Freshness::NotOlderThan(wanted) if wanted > listing.revision => {
-            Err(future_revision_error(wanted, listing.revision))
+        Freshness::NotOlderThan(minimum) if minimum > listing.revision => {
+            Err(future_revision_error(minimum, listing.revision))
         }
         _ => Ok(()),
     }

@@ -50,7 +50,7 @@ const COVERED: [&str; 47] = [
     "bookmark",
     "bookmark before the deadline",
     "blackout",
-    "caches that are filled when asked",
+    "caches that are filled on demand",
     "compacted",
     "compaction",
     "consistent get, cached",
@@ -117,11 +117,11 @@ fn run_all(seeds: Range<u64>, bug: Option<Bug>) -> Result<Vec<Outcome>, Box<Fail
     thread::scope(|scope| {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let mut all = Vec::new();
+        let mut results = Vec::new();
         for worker in workers {
-            all.extend(worker.join().unwrap()?);
+            results.extend(worker.join().unwrap()?);
         }
-        Ok(all)
+        Ok(results)
     })
 }
 
@@ -139,11 +139,11 @@ fn clients_see_the_true_history() {
         Err(failure) => panic!("{failure}"),
     };
     let mut tally = Tally::new();
-    for (what, times) in outcomes.iter().flat_map(|outcome| &outcome.tally) {
-        *tally.entry(what).or_default() += times;
+    for (event, times) in outcomes.iter().flat_map(|outcome| &outcome.tally) {
+        *tally.entry(event).or_default() += times;
     }
     println!("{tally:#?}");
-    let missing: Vec<_> = COVERED.iter().filter(|what| !tally.contains_key(**what)).collect();
+    let missing: Vec<_> = COVERED.iter().filter(|event| !tally.contains_key(**event)).collect();
     assert!(missing.is_empty(), "never happened: {missing:?}");
 }
 
@@ -151,10 +151,10 @@ fn clients_see_the_true_history() {
 fn seeds_are_reproducible() {
     for seed in 0..4 {
         let trace = || run(seed, None).map_or_else(|failure| failure.trace, |outcome| outcome.trace);
-        let one = trace();
-        let other = trace();
-        let differs = one.iter().zip(&other).find(|(one, other)| one != other);
-        assert_eq!((differs, one.len()), (None, other.len()), "seed {seed}");
+        let first = trace();
+        let second = trace();
+        let differs = first.iter().zip(&second).find(|(first, second)| first != second);
+        assert_eq!((differs, first.len()), (None, second.len()), "seed {seed}");
     }
 }
 

@@ -30,8 +30,8 @@ type Outcome<T> = Result<T, String>;
 fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
-        let question: Value = serde_json::from_str(&line?)?;
-        writeln!(out, "{}", answer(&question))?;
+        let query: Value = serde_json::from_str(&line?)?;
+        writeln!(out, "{}", answer(&query))?;
         out.flush()?;
     }
     Ok(())
@@ -46,8 +46,8 @@ fn answer(question: &Value) -> Value {
         return shown_result(evaluated(expression, text("object").unwrap_or_default()));
     }
     if let Some(pattern) = text("regex") {
-        let found = |regex: Regex| regex.all(text("in").unwrap_or_default()).join("|");
-        let engines = [Regex::compile(pattern).map(found), Regex::check(pattern).map(found)];
+        let matches = |regex: Regex| regex.all(text("in").unwrap_or_default()).join("|");
+        let engines = [Regex::compile(pattern).map(matches), Regex::check(pattern).map(matches)];
         let [automaton, program] = engines;
         assert_eq!(automaton, program, "{pattern}");
         return shown_result(automaton);

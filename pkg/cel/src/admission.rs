@@ -104,8 +104,8 @@ struct PolicyTypes {
 
 impl Provider for PolicyTypes {
     fn find_type(&self, types: &mut Types, name: &str) -> Option<Type> {
-        let known = (self.has_variables && name == VARIABLES) || (self.patches && is_object(name));
-        known.then(|| types.object(name))
+        let is_object_type = (self.has_variables && name == VARIABLES) || (self.patches && is_object(name));
+        is_object_type.then(|| types.object(name))
     }
 
     fn find_field(&self, _: &mut Types, object: &str, field: &str) -> Option<Type> {
@@ -174,8 +174,8 @@ pub enum ExpressionError {
 /// [`ExpressionError`].
 pub fn compile_for(env: &Environment, text: &str, returns: Returns) -> Result<Checked, ExpressionError> {
     let checked = compile(env, text)?;
-    let found = checked.types.declared_text(checked.result());
-    let wanted: &[&str] = match returns {
+    let result_type = checked.types.declared_text(checked.result());
+    let allowed: &[&str] = match returns {
         Returns::Any => return Ok(checked),
         Returns::Bool => &["bool"],
         Returns::String => &["string"],
@@ -183,14 +183,14 @@ pub fn compile_for(env: &Environment, text: &str, returns: Returns) -> Result<Ch
         Returns::JsonPatches => &["list(JSONPatch)"],
         Returns::Object => &["Object"],
     };
-    if wanted.contains(&&*found) {
+    if allowed.contains(&&*result_type) {
         return Ok(checked);
     }
-    let wanted = match wanted {
+    let allowed = match allowed {
         [one] => (*one).to_owned(),
         several => format!("one of [{}]", several.join(" ")),
     };
-    Err(ExpressionError::Type { wanted, found: found.to_string() })
+    Err(ExpressionError::Type { wanted: allowed, found: result_type.to_string() })
 }
 
 #[cfg(test)]
@@ -229,17 +229,17 @@ mod tests {
     #[test]
     fn result_types_are_checked() {
         let none = Options::default();
-        let is = |text: &str, returns: Returns, wanted: &str| {
-            assert_eq!(detail(none, None, text, returns), wanted)
+        let is = |text: &str, returns: Returns, expected: &str| {
+            assert_eq!(detail(none, None, text, returns), expected)
         };
         is("1", Returns::Bool, "must evaluate to bool but got int");
         is("object.a", Returns::Bool, "must evaluate to bool but got dyn");
         is("null", Returns::StringOrNull, "");
         let patch = "[JSONPatch{nope: 'x'}]";
-        let found = detail(Options { patches: true, ..none }, None, patch, Returns::JsonPatches);
+        let message = detail(Options { patches: true, ..none }, None, patch, Returns::JsonPatches);
         assert!(
-            found.contains("expected type of field 'nope' is '' but provided type is 'string'"),
-            "{found}"
+            message.contains("expected type of field 'nope' is '' but provided type is 'string'"),
+            "{message}"
         );
         is(
             "duration('1s')",

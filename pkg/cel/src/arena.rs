@@ -31,7 +31,7 @@ impl std::fmt::Display for Abort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::CostLimit => f.write_str("operation cancelled: actual cost limit exceeded"),
-            Self::Internal(what) => write!(f, "internal error: {what}"),
+            Self::Internal(message) => write!(f, "internal error: {message}"),
         }
     }
 }

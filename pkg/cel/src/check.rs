@@ -161,8 +161,8 @@ impl<'a> Checker<'a> {
         let mut container = &*self.env.container;
         while !container.is_empty() {
             let candidate = format!("{container}.{name}");
-            if let Some(found) = self.find_candidate(&candidate) {
-                return Some(found);
+            if let Some(ident) = self.find_candidate(&candidate) {
+                return Some(ident);
             }
             container = container.rfind('.').map_or("", |dot| &container[..dot]);
         }
@@ -170,10 +170,10 @@ impl<'a> Checker<'a> {
     }
 
     fn find_candidate(&mut self, name: &str) -> Option<(Ident, Name)> {
-        if let Some(known) = self.syntax.find_name(name) {
-            let local = self.scopes.iter().rev().find(|(local, _)| *local == known);
+        if let Some(interned) = self.syntax.find_name(name) {
+            let local = self.scopes.iter().rev().find(|(local, _)| *local == interned);
             if let Some((_, ty)) = local {
-                return Some((Ident::Variable(*ty), known));
+                return Some((Ident::Variable(*ty), interned));
             }
         }
         let env = self.env;
@@ -207,9 +207,9 @@ impl<'a> Checker<'a> {
         Type::ERROR
     }
 
-    fn mismatch(&mut self, expr: Expr, expected: Type, found: Type) {
+    fn mismatch(&mut self, expr: Expr, expected: Type, actual: Type) {
         let message =
-            format!("expected type '{}' but found '{}'", self.types.text(expected), self.types.text(found));
+            format!("expected type '{}' but found '{}'", self.types.text(expected), self.types.text(actual));
         self.report_at(expr, message);
     }
 

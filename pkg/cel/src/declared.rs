@@ -172,8 +172,8 @@ impl Provider for Declared {
     fn find_field(&self, _: &mut Types, object: &str, field: &str) -> Option<Type> {
         let fields = &self.get(*self.objects.get(object)?).fields;
         let keyword = || (self.keywords && is_reserved(field)).then(|| format!("__{field}__"));
-        let found = fields.get(field).or_else(|| fields.get(&*keyword()?))?;
-        Some(self.get(*found).ty)
+        let index = fields.get(field).or_else(|| fields.get(&*keyword()?))?;
+        Some(self.get(*index).ty)
     }
 }
 

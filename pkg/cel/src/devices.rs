@@ -78,8 +78,8 @@ impl Selectors {
         let result = checked.result();
         let fits = matches!(result, Type::BOOL | Type::ANY) || (self.lists && result == Type::DYN);
         if !fits {
-            let found = checked.types.declared_text(result);
-            let detail = format!("must evaluate to bool or the unknown type, not {found}");
+            let result_type = checked.types.declared_text(result);
+            let detail = format!("must evaluate to bool or the unknown type, not {result_type}");
             return Err(SelectorError::Invalid(detail));
         }
         if let Some(cause) = unusable_pattern(&checked) {
@@ -127,7 +127,7 @@ mod tests {
         let selectors = Selectors::new(35, Features { multiple_allocations: true, lists: false });
         let invalid = |text: &str| match selectors.compile(text) {
             Err(SelectorError::Invalid(detail)) => detail,
-            found => panic!("{text}: {found:?}"),
+            unexpected => panic!("{text}: {unexpected:?}"),
         };
         let domain = "device.attributes['a.b']";
         for text in [

@@ -127,7 +127,9 @@ impl Environment {
     }
 
     pub(crate) fn find_field(&self, types: &mut Types, object: &str, field: &str) -> Option<Type> {
-        if let Some(ty) = self.provider.as_ref().and_then(|known| known.find_field(types, object, field)) {
+        if let Some(ty) =
+            self.provider.as_ref().and_then(|provider| provider.find_field(types, object, field))
+        {
             return Some(ty);
         }
         match self.static_object(object) {

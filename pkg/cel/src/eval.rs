@@ -266,8 +266,8 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         if a.is_error() || b.is_error() {
             return Ok(if a.is_error() { a } else { b });
         }
-        let same = equal(a, b, &self.work)?;
-        Ok(if negated { Value::Bool(!matches!(same, Value::Bool(true))) } else { same })
+        let result = equal(a, b, &self.work)?;
+        Ok(if negated { Value::Bool(!matches!(result, Value::Bool(true))) } else { result })
     }
 
     #[inline(never)]
@@ -325,7 +325,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
                 return Err(unhashable());
             }
             let is_optional = optional.is_some_and(|flags| plan.optionals[flags as usize][place]);
-            let kept = match value {
+            let included = match value {
                 Value::Optional(None) if is_optional => {
                     map.remove(key);
                     true
@@ -337,7 +337,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
                 }
                 _ => map.replace(key, value),
             };
-            if !kept {
+            if !included {
                 return Err(Abort::CostLimit);
             }
         }
@@ -348,11 +348,11 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
     }
 
-    fn not_optional(&self, what: &str, key: Option<Value<'a>>, value: Value<'a>) -> Outcome<'a> {
+    fn not_optional(&self, noun: &str, key: Option<Value<'a>>, value: Value<'a>) -> Outcome<'a> {
         let key = key.map_or(String::new(), |key| format!(" '{}'", crate::value::text(key)));
         let value = crate::value::text(value);
         self.arena
-            .error(format_args!("cannot initialize optional {what}{key} from non-optional value {value}"))
+            .error(format_args!("cannot initialize optional {noun}{key} from non-optional value {value}"))
     }
 
     /// Accounts for a list or a map.

@@ -33,8 +33,8 @@ impl StepBudget {
     #[inline]
     pub fn spend(&self, steps: u64) -> Result<(), Abort> {
         match self.steps.get().checked_sub(steps) {
-            Some(left) => {
-                self.steps.set(left);
+            Some(remaining) => {
+                self.steps.set(remaining);
                 Ok(())
             }
             None => Err(Abort::CostLimit),

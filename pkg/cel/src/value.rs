@@ -164,19 +164,19 @@ impl<'a> Value<'a> {
     }
 
     /// Returns true if the type supports an operation.
-    pub(crate) fn has(self, what: Trait) -> bool {
+    pub(crate) fn has(self, required: Trait) -> bool {
         use Trait::*;
         match self {
-            Self::Bool(_) => matches!(what, Comparer | Negator),
-            Self::Int(_) => !matches!(what, Sizer | Matcher | Receiver),
-            Self::Uint(_) => !matches!(what, Sizer | Matcher | Receiver | Negator),
-            Self::Double(_) => !matches!(what, Sizer | Matcher | Receiver | Modder),
-            Self::String(_) => matches!(what, Adder | Comparer | Matcher | Receiver | Sizer),
-            Self::Bytes(_) => matches!(what, Adder | Comparer | Sizer),
-            Self::Duration(_) => matches!(what, Adder | Comparer | Negator | Receiver | Subtractor),
-            Self::Timestamp(_) => matches!(what, Adder | Comparer | Receiver | Subtractor),
-            Self::List(_) => matches!(what, Adder | Sizer),
-            Self::Map(_) => what == Sizer,
+            Self::Bool(_) => matches!(required, Comparer | Negator),
+            Self::Int(_) => !matches!(required, Sizer | Matcher | Receiver),
+            Self::Uint(_) => !matches!(required, Sizer | Matcher | Receiver | Negator),
+            Self::Double(_) => !matches!(required, Sizer | Matcher | Receiver | Modder),
+            Self::String(_) => matches!(required, Adder | Comparer | Matcher | Receiver | Sizer),
+            Self::Bytes(_) => matches!(required, Adder | Comparer | Sizer),
+            Self::Duration(_) => matches!(required, Adder | Comparer | Negator | Receiver | Subtractor),
+            Self::Timestamp(_) => matches!(required, Adder | Comparer | Receiver | Subtractor),
+            Self::List(_) => matches!(required, Adder | Sizer),
+            Self::Map(_) => required == Sizer,
             _ => false,
         }
     }

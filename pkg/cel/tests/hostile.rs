@@ -23,8 +23,8 @@ fn doubling_types_are_rejected() {
         format!("[{{x{before}: x{before}}}].map(x{this}, {text})")
     });
     let text = doubling.replace("{x0: x0}", "{1: 1}").replace("x-1", "1");
-    let found = compile(&environment(), &text);
-    assert!(found.is_err_and(
+    let result = compile(&environment(), &text);
+    assert!(result.is_err_and(
         |errors| errors.to_string().contains("too complex") || errors.to_string().contains("recursion")
     ));
 }

@@ -41,11 +41,12 @@ impl Client {
     ) -> Result<Response<Bytes>, Error> {
         let repeatable = matches!(*request.method(), Method::GET | Method::HEAD);
         for _ in 0..=limits.redirects_max {
-            let answer = self.send_and_read(&request).await?;
-            let redirects = matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308);
-            let to = answer.headers().get(LOCATION);
-            let Some(to) = to.filter(|_| redirects && repeatable && limits.redirects_max > 0) else {
-                let (head, body) = answer.into_parts();
+            let response = self.send_and_read(&request).await?;
+            let redirects = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+            let location = response.headers().get(LOCATION);
+            let Some(location) = location.filter(|_| redirects && repeatable && limits.redirects_max > 0)
+            else {
+                let (head, body) = response.into_parts();
                 let body = if is_error_page(head.status, &head.headers) {
                     start(body).await.map_err(of_body)?
                 } else {
@@ -53,14 +54,14 @@ impl Client {
                 };
                 return Ok(Response::from_parts(head, body));
             };
-            let to = target(request.uri(), to.to_str().unwrap_or_default())?;
-            if is_cross_origin(request.uri(), &to) {
+            let location = target(request.uri(), location.to_str().unwrap_or_default())?;
+            if is_cross_origin(request.uri(), &location) {
                 // Credentials for one host must not be sent to another one, nor over plain text.
                 request.headers_mut().remove(AUTHORIZATION);
                 request.headers_mut().remove(HOST);
                 request.extensions_mut().insert(CrossOriginRedirect);
             }
-            *request.uri_mut() = to;
+            *request.uri_mut() = location;
         }
         Err(Error::redirect(format!("stopped after {} redirects", limits.redirects_max)))
     }
@@ -110,8 +111,8 @@ async fn start(mut body: Body) -> Result<Bytes, BoxError> {
         && let Some(frame) = body.frame().await
     {
         if let Ok(data) = frame?.into_data() {
-            let left = FOREIGN_TEXT_BYTES_MAX.saturating_sub(read.len());
-            read.extend_from_slice(data.get(..left).unwrap_or(&data));
+            let remaining = FOREIGN_TEXT_BYTES_MAX.saturating_sub(read.len());
+            read.extend_from_slice(data.get(..remaining).unwrap_or(&data));
         }
     }
     Ok(read.freeze())

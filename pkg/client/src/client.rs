@@ -260,8 +260,10 @@ impl Client {
         let mut pause = Duration::ZERO;
         for _ in 0..RETRIES_MAX {
             match self.send_once(request.clone().map(full)).await {
-                Err(Error::NotProcessed(why)) => tracing::debug!(%why, "server did not process request"),
-                answer => return answer,
+                Err(Error::NotProcessed(error)) => {
+                    tracing::debug!(why = %error, "server did not process request")
+                }
+                result => return result,
             }
             tokio::time::sleep(pause).await;
             pause = RETRY_DELAY.max(pause * 2);
@@ -274,8 +276,8 @@ impl Client {
         live.authorize(&mut request);
         // HTTP/2 takes the host from the URL, which is also where the pool connects to.
         let pool = if names_another_host(&request) { &live.http1 } else { &live.pool };
-        let answer = pool.request(request).await.map_err(|error| from_pool_error(&error))?;
-        if answer.status() == StatusCode::UNAUTHORIZED
+        let response = pool.request(request).await.map_err(|error| from_pool_error(&error))?;
+        if response.status() == StatusCode::UNAUTHORIZED
             && let (Some(plugin), Some(issued)) = (&self.0.options.plugin, &live.issued)
             && let Err(error) = plugin.handle_rejection(issued).await
         {
@@ -284,7 +286,7 @@ impl Client {
                 "server rejected credentials and plugin returned no new ones"
             );
         }
-        Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+        Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 
     /// Sends a request for an absolute URL on a dedicated connection, which can be upgraded
@@ -307,8 +309,8 @@ impl Client {
             }
         });
         in_origin_form(&mut request);
-        let answer = sender.send_request(request).await.map_err(|error| Error::before_response(&error))?;
-        Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+        let response = sender.send_request(request).await.map_err(|error| Error::before_response(&error))?;
+        Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 
     /// Returns the client state for the present files. If they are unusable, it warns and keeps the last good
@@ -321,7 +323,7 @@ impl Client {
             Some(plugin) => plugin.credentials().await.map(Some),
             None => Ok(None),
         };
-        let issued = issued.map_err(|why| Error::credentials(format!("getting credentials: {why}")))?;
+        let issued = issued.map_err(|cause| Error::credentials(format!("getting credentials: {cause}")))?;
         let current =
             |live: &ClientState| live.issued.as_ref().map(Arc::as_ptr) == issued.as_ref().map(Arc::as_ptr);
         let is_new = !current(&self.0.state.load());
@@ -386,14 +388,14 @@ fn in_origin_form(request: &mut Request<Body>) {
 
 fn from_pool_error(error: &legacy::Error) -> Error {
     let mut cause = error.source();
-    while let Some(found) = cause {
-        if let Some(error) = found.downcast_ref::<Error>() {
+    while let Some(current) = cause {
+        if let Some(error) = current.downcast_ref::<Error>() {
             return error.clone();
         }
-        if let Some(error) = found.downcast_ref::<hyper::Error>() {
+        if let Some(error) = current.downcast_ref::<hyper::Error>() {
             return Error::before_response(error);
         }
-        cause = found.source();
+        cause = current.source();
     }
     Error::http(error.to_string())
 }

@@ -90,8 +90,8 @@ pub type AddressCheck = fn(IpAddr) -> bool;
 /// # Errors
 /// [`Error::Connect`].
 pub async fn addresses(host: &str) -> Result<Vec<IpAddr>, Error> {
-    let found = lookup(host, 0).await?;
-    Ok(found.into_iter().map(|address| address.ip()).collect())
+    let addresses = lookup(host, 0).await?;
+    Ok(addresses.into_iter().map(|address| address.ip()).collect())
 }
 
 /// Connects directly to the first address of a host that accepts. Each attempt has a timeout of 30 s.
@@ -99,8 +99,8 @@ pub async fn addresses(host: &str) -> Result<Vec<IpAddr>, Error> {
 /// # Errors
 /// The error of the first address, in the words of Go's `net`.
 pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
-    let found = lookup_to_dial(address).await?;
-    to_first(&found, &address.host).await
+    let addresses = lookup_to_dial(address).await?;
+    to_first(&addresses, &address.host).await
 }
 
 /// As [`tcp`], if all addresses of the host are permitted. Only addresses that were checked are dialed.
@@ -108,9 +108,9 @@ pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
 /// # Errors
 /// As [`tcp`], or a forbidden address.
 pub(crate) async fn tcp_permitted(address: &Address, permits: AddressCheck) -> Result<TcpStream, Error> {
-    let found = lookup_to_dial(address).await?;
-    check_all(&found, permits)?;
-    to_first(&found, &address.host).await
+    let addresses = lookup_to_dial(address).await?;
+    check_all(&addresses, permits)?;
+    to_first(&addresses, &address.host).await
 }
 
 /// Resolves a name to an address that a dialer can use in its place, if all of its addresses are permitted.
@@ -118,14 +118,14 @@ pub(crate) async fn tcp_permitted(address: &Address, permits: AddressCheck) -> R
 /// # Errors
 /// The name does not resolve, or has a forbidden address.
 pub(crate) async fn permitted(address: &Address, permits: AddressCheck) -> Result<Address, Error> {
-    let found = lookup_to_dial(address).await?;
-    check_all(&found, permits)?;
-    let first = found.first().ok_or_else(|| Error::connect("no addresses for hostname"))?;
+    let addresses = lookup_to_dial(address).await?;
+    check_all(&addresses, permits)?;
+    let first = addresses.first().ok_or_else(|| Error::connect("no addresses for hostname"))?;
     Ok(Address { host: first.ip().to_string(), port: first.port() })
 }
 
-fn check_all(found: &[SocketAddr], permits: AddressCheck) -> Result<(), Error> {
-    if found.iter().all(|address| permits(address.ip())) {
+fn check_all(addresses: &[SocketAddr], permits: AddressCheck) -> Result<(), Error> {
+    if addresses.iter().all(|address| permits(address.ip())) {
         Ok(())
     } else {
         Err(Error::connect("address not allowed"))
@@ -136,9 +136,9 @@ async fn lookup_to_dial(Address { host, port }: &Address) -> Result<Vec<SocketAd
     lookup(host, *port).await.map_err(|error| Error::connect(format!("dial tcp: {error}")))
 }
 
-async fn to_first(found: &[SocketAddr], host: &str) -> Result<TcpStream, Error> {
+async fn to_first(addresses: &[SocketAddr], host: &str) -> Result<TcpStream, Error> {
     let mut first = None;
-    for address in found {
+    for address in addresses {
         match timeout(CONNECT_MAX, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
                 prepare(&stream);
@@ -164,9 +164,9 @@ fn prepare(stream: &TcpStream) {
 }
 
 async fn lookup(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
-    let found = timeout(CONNECT_MAX, lookup_host((host, port))).await;
-    match found {
-        Ok(Ok(found)) => Ok(found.collect()),
+    let result = timeout(CONNECT_MAX, lookup_host((host, port))).await;
+    match result {
+        Ok(Ok(addresses)) => Ok(addresses.collect()),
         Ok(Err(_)) => Err(Error::connect(format!("lookup {host}: no such host"))),
         Err(_) => Err(Error::connect(format!("lookup {host}: i/o timeout"))),
     }
@@ -215,9 +215,9 @@ mod tests {
     #[tokio::test]
     async fn dialer_gets_the_checked_address() {
         let address = Address { host: "localhost".to_owned(), port: 7 };
-        let found = permitted(&address, |address| address.is_loopback()).await.unwrap();
-        assert!(found.host.parse::<IpAddr>().unwrap().is_loopback(), "{found}");
-        assert_eq!(found.port, 7);
+        let permitted_address = permitted(&address, |address| address.is_loopback()).await.unwrap();
+        assert!(permitted_address.host.parse::<IpAddr>().unwrap().is_loopback(), "{permitted_address}");
+        assert_eq!(permitted_address.port, 7);
     }
 
     #[tokio::test]

@@ -98,8 +98,8 @@ impl Error {
 /// earlier ones stay open, and fail with their connection.
 fn was_not_processed(error: &dyn std::error::Error) -> bool {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
-    let mut found = causes.filter_map(|cause| cause.downcast_ref::<h2::Error>());
-    found.any(|error| {
+    let mut http2_errors = causes.filter_map(|cause| cause.downcast_ref::<h2::Error>());
+    http2_errors.any(|error| {
         let refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
         error.is_remote() && (error.is_go_away() || refused)
     })

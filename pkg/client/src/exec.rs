@@ -75,10 +75,10 @@ impl Exec {
     /// Returns the configuration errors for a user, in upstream's words.
     pub(crate) fn errors(&self, user: &str) -> Vec<String> {
         let must =
-            |what: &str| format!("{what} must be specified for {user} to use exec authentication plugin");
+            |member: &str| format!("{member} must be specified for {user} to use exec authentication plugin");
         let mut errors = Vec::new();
-        for (what, text) in [("command", &self.command), ("apiVersion", &self.api_version)] {
-            errors.extend(text.is_empty().then(|| must(what)));
+        for (member, text) in [("command", &self.command), ("apiVersion", &self.api_version)] {
+            errors.extend(text.is_empty().then(|| must(member)));
         }
         let unnamed = self.env.iter().flatten().filter(|variable| variable.name.is_empty());
         errors.extend(unnamed.map(|_| must("env variable name")));
@@ -199,8 +199,8 @@ impl ExecPlugin {
         let run = tokio::spawn(async move {
             let issued = Arc::new(inner.run().await?);
             let old = slot.replace(Arc::clone(&issued));
-            if let Some(counted) = inner.registration.get() {
-                counted.record_credentials(&issued, old.as_deref(), inner.clock.now());
+            if let Some(registration) = inner.registration.get() {
+                registration.record_credentials(&issued, old.as_deref(), inner.clock.now());
             }
             Ok::<_, Error>(issued)
         });
@@ -216,8 +216,8 @@ impl Inner {
     async fn run(&self) -> Result<PluginCredentials, Error> {
         let Exec { api_version, command, args, env, install_hint, .. } = &self.exec;
         let interactive = self.exec.is_interactive();
-        let interactive = interactive.map_err(|why| {
-            Error::credentials(format!("exec plugin cannot support interactive mode: {why}"))
+        let interactive = interactive.map_err(|cause| {
+            Error::credentials(format!("exec plugin cannot support interactive mode: {cause}"))
         })?;
         let info = credential::info(api_version, self.cluster.as_ref(), interactive);
         let mut program = Command::new(command);
@@ -239,8 +239,8 @@ impl Inner {
             go_exec_error_text(command, &error)
         };
         let output = timeout(RUN_MAX, output(program)).await;
-        if let Some(counted) = self.registration.get() {
-            counted.record_run(match &output {
+        if let Some(registration) = self.registration.get() {
+            registration.record_run(match &output {
                 Ok(Ok((code, _))) => RunResult::Exited(code.unwrap_or(-1)),
                 Ok(Err(_)) => RunResult::NotFound,
                 Err(_elapsed) => RunResult::Failed,

@@ -160,8 +160,9 @@ impl File {
     fn resolve(self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Kubeconfig, Error> {
         let current = self.current_context.unwrap_or_default();
         let contexts = self.contexts.unwrap_or_default();
-        let found = contexts.into_iter().rev().find(|named| named.name == current).map(|named| named.context);
-        let context = match (found, current.is_empty()) {
+        let context =
+            contexts.into_iter().rev().find(|named| named.name == current).map(|named| named.context);
+        let context = match (context, current.is_empty()) {
             (Some(context), _) => context,
             (None, true) => Context::default(),
             (None, false) => {
@@ -263,8 +264,8 @@ impl Cluster {
         let plugin = user.plugin(directory, clock)?;
         let plugin = match plugin {
             Some(plugin) => {
-                let told = self.exec_cluster_info(directory)?;
-                Some(plugin.of_cluster(|| told))
+                let cluster_info = self.exec_cluster_info(directory)?;
+                Some(plugin.of_cluster(|| cluster_info))
             }
             None => None,
         };
@@ -369,7 +370,7 @@ impl User {
 }
 
 /// Returns the error of opening a file.
-fn unreadable(what: &str, file: &str, name: &str, directory: &Path) -> Option<String> {
+fn unreadable(member: &str, file: &str, name: &str, directory: &Path) -> Option<String> {
     if file.is_empty() {
         return None;
     }
@@ -381,7 +382,7 @@ fn unreadable(what: &str, file: &str, name: &str, directory: &Path) -> Option<St
         _ => error.to_string(),
     };
     let path = path.display();
-    Some(format!("unable to read {what} {path} for {name} due to open {path}: {words}"))
+    Some(format!("unable to read {member} {path} for {name} due to open {path}: {words}"))
 }
 
 /// Returns inline data, or otherwise a file.
@@ -400,12 +401,12 @@ fn server(host: &str, secure_by_default: bool) -> Result<Uri, Error> {
         format!("host must be a URL or a host:port pair: {}: {error}", quote(host))
     };
     let host = host.split(['?', '#']).next().unwrap_or_default();
-    let whole = if host.contains("://") {
+    let url = if host.contains("://") {
         host.to_owned()
     } else {
         format!("{}://{host}", if secure_by_default { "https" } else { "http" })
     };
-    let uri: Uri = whole.parse().map_err(|error| bad(&error)).map_err(Error::credentials)?;
+    let uri: Uri = url.parse().map_err(|error| bad(&error)).map_err(Error::credentials)?;
     match (uri.scheme_str(), uri.authority(), host.contains("://"), uri.path()) {
         (Some("http" | "https"), Some(_), true, _) | (Some(_), Some(_), false, "/") => Ok(uri),
         _ => Err(Error::credentials(format!("host must be a URL or a host:port pair: {}", quote(host)))),

@@ -100,9 +100,9 @@ fn unavailable(message: String) -> Box<Status> {
 }
 
 fn port_name<'s>(service: &'s Service, name: &str, port: i32) -> Result<&'s str, Box<Status>> {
-    let found = service.ports.iter().find(|(number, _)| *number == port);
+    let entry = service.ports.iter().find(|(number, _)| *number == port);
     let missing = || unavailable(format!("no service port {port} found for service {}", quote(name)));
-    found.map(|(_, name)| name.as_str()).ok_or_else(missing)
+    entry.map(|(_, name)| name.as_str()).ok_or_else(missing)
 }
 
 fn parse_address(host: &str, port: i32) -> Result<Address, Box<Status>> {
@@ -136,9 +136,9 @@ fn endpoint(
     if !matches!(service.kind.as_str(), "ClusterIP" | "LoadBalancer" | "NodePort") {
         return Err(unsupported(&service.kind));
     }
-    let wanted = port_name(service, name, port)?;
+    let service_port = port_name(service, name, port)?;
     for slice in ordered_slices(service, slices, random) {
-        let named = slice.ports.iter().filter(|(name, _)| name.as_deref() == Some(wanted));
+        let named = slice.ports.iter().filter(|(name, _)| name.as_deref() == Some(service_port));
         for number in named.filter_map(|(_, number)| *number) {
             let count = slice.endpoints.len();
             if count == 0 {

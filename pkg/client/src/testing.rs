@@ -84,26 +84,26 @@ impl Server {
         self.accepted.load(Ordering::SeqCst)
     }
 
-    /// Starts an HTTPS server that responds with [`answer`].
+    /// Starts an HTTPS server that responds with [`respond`].
     pub(crate) async fn tls(keys: &Keys) -> Self {
-        Self::leaving(keys, 0, &[]).await
+        Self::with_raw_frames(keys, 0, &[]).await
     }
 
     /// Like [`tls`](Self::tls), but the first `connections` connections respond to the first request with
     /// `frames` and close.
-    pub(crate) async fn leaving(keys: &Keys, connections: usize, frames: &'static [u8]) -> Self {
+    pub(crate) async fn with_raw_frames(keys: &Keys, connections: usize, frames: &'static [u8]) -> Self {
         let acceptor = keys.acceptor();
-        let left = AtomicUsize::new(connections);
+        let remaining = AtomicUsize::new(connections);
         Self::start(move |stream| {
             let acceptor = acceptor.clone();
-            let less = |left: usize| left.checked_sub(1);
-            let leaves = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
+            let less = |remaining: usize| remaining.checked_sub(1);
+            let leaves = remaining.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
             tokio::spawn(async move {
                 let Ok(mut stream) = acceptor.accept(stream).await else { return };
                 if leaves {
                     return until_request(&mut stream, frames).await;
                 }
-                let service = service_fn(|request| async { Ok::<_, Infallible>(answer(request).await) });
+                let service = service_fn(|request| async { Ok::<_, Infallible>(respond(request).await) });
                 let server = auto::Builder::new(TokioExecutor::new());
                 let _ = server.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
             });
@@ -170,7 +170,7 @@ async fn until_request(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), frame
 }
 
 /// Echoes the request; `/to/URL` redirects; `/401` is rejected; an upgrade echoes one line.
-async fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn respond(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
     let header = |name: &str| {
         let value = request.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
         value.unwrap_or_default()
@@ -188,9 +188,9 @@ async fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
         response.headers_mut().insert("upgrade", header("upgrade").parse().unwrap());
         tokio::spawn(async move {
             let mut stream = TokioIo::new(hyper::upgrade::on(&mut request).await.unwrap());
-            let mut said = [0; 5];
-            stream.read_exact(&mut said).await.unwrap();
-            stream.write_all(&said).await.unwrap();
+            let mut bytes = [0; 5];
+            stream.read_exact(&mut bytes).await.unwrap();
+            stream.write_all(&bytes).await.unwrap();
             stream.shutdown().await.unwrap();
         });
         return response;
@@ -201,7 +201,7 @@ async fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
         return response;
     }
     let host = request.uri().host().map_or_else(|| header("host"), str::to_owned);
-    let told = format!(
+    let request_line = format!(
         "{:?} {} {} {host} {}",
         request.version(),
         request.method(),
@@ -209,5 +209,5 @@ async fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
         header("authorization")
     );
     let body = request.into_body().collect().await.unwrap().to_bytes();
-    Response::new(Full::from([told.as_bytes(), &body].concat()))
+    Response::new(Full::from([request_line.as_bytes(), &body].concat()))
 }

@@ -63,8 +63,8 @@ impl Tls {
                 builder.with_custom_certificate_verifier(Arc::new(new_verifier(bundle(pem)?, provider)?))
             }
             (_, None) => {
-                let found = rustls_native_certs::load_native_certs().certs;
-                builder.with_custom_certificate_verifier(Arc::new(new_verifier(found, provider)?))
+                let certificates = rustls_native_certs::load_native_certs().certs;
+                builder.with_custom_certificate_verifier(Arc::new(new_verifier(certificates, provider)?))
             }
         };
         match &material.certificate {
@@ -116,9 +116,9 @@ fn token(source: &Source) -> Result<String, Error> {
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
-    match found {
-        Ok(found) if !found.is_empty() => Ok(found),
+    let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    match certificates {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
         _ => Err(Error::credentials("tls: failed to find any PEM data in certificate input".to_owned())),
     }
 }
@@ -162,13 +162,13 @@ pub(crate) fn validity(chain: &[u8]) -> Result<Validity, Error> {
 
 /// Parses the certificates of a bundle.
 fn bundle(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let found = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
-    if found.is_empty() {
+    let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
+    if certificates.is_empty() {
         Err(Error::credentials(
             "unable to load root certificates: unable to parse bytes as PEM block".to_owned(),
         ))
     } else {
-        Ok(found)
+        Ok(certificates)
     }
 }
 

@@ -89,15 +89,15 @@ impl WebhookCallError {
 /// Cleans a path: removes empty parts, `.`, `..` and trailing slashes. Upstream's clients join paths, and
 /// some servers redirect requests for `//path`.
 fn clean_path(path: &str) -> String {
-    let mut parts = Vec::new();
-    for part in path.split('/') {
-        match part {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
             "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
+            ".." => drop(segments.pop()),
+            segment => segments.push(segment),
         }
     }
-    format!("/{}", parts.join("/"))
+    format!("/{}", segments.join("/"))
 }
 
 impl Webhook {
@@ -145,45 +145,50 @@ impl Webhook {
     ///
     /// # Errors
     /// The last attempt's [`WebhookCallError`].
-    pub async fn call(&self, body: Bytes, tell: impl Fn(Attempt) + Sync) -> Result<Bytes, WebhookCallError> {
+    pub async fn call(
+        &self,
+        body: Bytes,
+        report: impl Fn(Attempt) + Sync,
+    ) -> Result<Bytes, WebhookCallError> {
         let mut wait = self.initial_wait;
         for _ in 1..STEPS {
-            match self.attempt(&body, &[], &tell).await {
+            match self.attempt(&body, &[], &report).await {
                 Err(failure) if failure.retryable || self.retries_all_failures => {}
                 outcome => return outcome,
             }
             sleep(wait.mul_f64(1.0 + JITTER * (self.jitter)().clamp(0.0, 1.0))).await;
             wait = wait.mul_f64(FACTOR);
         }
-        self.attempt(&body, &[], &tell).await
+        self.attempt(&body, &[], &report).await
     }
 
     async fn attempt(
         &self,
         body: &Bytes,
         headers: &[(&'static str, String)],
-        tell: AttemptCallback<'_>,
+        report: AttemptCallback<'_>,
     ) -> Result<Bytes, WebhookCallError> {
-        let began = Instant::now();
+        let start = Instant::now();
         let failed = |message: String| WebhookCallError { message, code: None, retryable: false };
         let request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, */*");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
         let request = request.body(body.clone()).map_err(|error| failed(error.to_string()))?;
-        let under_way = self.metrics.as_ref().map(|host| host.begin(self.url.path(), began));
+        let in_flight = self.metrics.as_ref().map(|host| host.begin(self.url.path(), start));
         let outcome = self.client.call(request, &self.limits).await;
-        drop(under_way);
-        let code = outcome.as_ref().ok().map(|answer| answer.status().as_u16());
+        drop(in_flight);
+        let code = outcome.as_ref().ok().map(|response| response.status().as_u16());
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
-        let took = began.elapsed();
-        let answer = outcome.as_ref().ok().map(|answer| (answer.status().as_u16(), answer.body().len()));
-        self.metrics.as_ref().inspect(|host| host.record_call(body.len(), answer, took));
-        tell(Attempt { code, took, timed_out });
+        let took = start.elapsed();
+        let response =
+            outcome.as_ref().ok().map(|response| (response.status().as_u16(), response.body().len()));
+        self.metrics.as_ref().inspect(|host| host.record_call(body.len(), response, took));
+        report(Attempt { code, took, timed_out });
         match outcome {
             // The content type is ignored: upstream's clients have one decoder and use it for all types.
-            Ok(answer) if answer.status().is_success() => Ok(answer.into_body()),
-            Ok(answer) => Err(response_error(&answer)),
+            Ok(response) if response.status().is_success() => Ok(response.into_body()),
+            Ok(response) => Err(response_error(&response)),
             Err(error) => {
                 let message = error.of_request(&Method::POST, &self.url);
                 self.metrics.as_ref().inspect(|host| host.record_error(&message));
@@ -208,14 +213,14 @@ fn response_error(response: &Response<Bytes>) -> WebhookCallError {
     let of_status = serde_json::from_slice::<Status>(response.body()).ok();
     let of_status = of_status.filter(|status| status.kind == *"Status" && !status.message.is_empty());
     let text = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/"));
-    let said = if text {
+    let text_body = if text {
         ForeignText::from_bytes(response.body().trim_ascii())
     } else {
         ForeignText::new("unknown")
     };
     let message = match of_status {
         Some(status) => status.message.into(),
-        None => generic_message(code, said),
+        None => generic_message(code, text_body),
     };
     let later =
         response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
@@ -229,11 +234,11 @@ fn response_error(response: &Response<Bytes>) -> WebhookCallError {
 }
 
 /// Returns the generic text of a status code (apimachinery's `NewGenericServerResponse`).
-fn generic_message(code: StatusCode, said: ForeignText) -> String {
+fn generic_message(code: StatusCode, body: ForeignText) -> String {
     let words = match code.as_u16() {
         400 => "the server rejected our request for an unknown reason",
         401 => "the server has asked for the client to provide credentials",
-        403 => return said.into(),
+        403 => return body.into(),
         404 => "the server could not find the requested resource",
         405 => "the server does not allow this method on the requested resource",
         409 => "the server reported a conflict",
@@ -246,7 +251,7 @@ fn generic_message(code: StatusCode, said: ForeignText) -> String {
         500.. => {
             return format!(
                 "an error on the server ({}) has prevented the request from succeeding",
-                said.quoted()
+                body.quoted()
             );
         }
         code => {

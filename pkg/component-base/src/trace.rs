@@ -244,9 +244,9 @@ impl EnteredSpan {
 
 impl Drop for EnteredSpan {
     fn drop(&mut self) {
-        let ours = CURRENT.replace(std::mem::take(&mut self.before));
+        let span = CURRENT.replace(std::mem::take(&mut self.before));
         // Dropping the last clone ends the span, which may access the current span.
-        drop(ours);
+        drop(span);
     }
 }
 

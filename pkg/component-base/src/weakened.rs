@@ -140,12 +140,12 @@ struct Shared {
 #[derive(Default)]
 struct OfKind {
     count: AtomicU64,
-    kept: Mutex<Kept>,
+    retained: Mutex<RetainedSubjects>,
     lines: LineLimit,
 }
 
 #[derive(Default)]
-struct Kept {
+struct RetainedSubjects {
     subjects: Vec<Subject>,
     /// Number of decisions without a log line of names that were replaced.
     unlogged: u64,
@@ -168,14 +168,14 @@ struct Logged {
 /// Numbers of decisions without a log line since the preceding line.
 struct Unlogged {
     /// Decisions of the same name.
-    own: u64,
+    of_name: u64,
     /// Decisions of names that were replaced.
-    others: u64,
+    of_replaced_names: u64,
 }
 
 impl OfKind {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_retained(&self) -> MutexGuard<'_, RetainedSubjects> {
+        self.retained.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -199,7 +199,7 @@ impl WeakenedDecisions {
         let Some(of_kind) = self.of(kind) else { return };
         of_kind.count.fetch_add(1, Relaxed);
         let unlogged = of_kind.remember(kind, &name, &cause, self.0.clock.now());
-        if let Some(Unlogged { own: unlogged, others: unlogged_others }) = unlogged {
+        if let Some(Unlogged { of_name: unlogged, of_replaced_names: unlogged_others }) = unlogged {
             tracing::warn!(kind = kind.name(), name, cause, unlogged, unlogged_others, "{}", kind.message());
         }
     }
@@ -212,7 +212,11 @@ impl WeakenedDecisions {
         let mut recent: Vec<WeakenedDecision> = Vec::new();
         for kind in &self.0.kinds {
             recent.extend(
-                kind.kept().subjects.iter().filter(is_recent).map(|subject| subject.decision.clone()),
+                kind.lock_retained()
+                    .subjects
+                    .iter()
+                    .filter(is_recent)
+                    .map(|subject| subject.decision.clone()),
             );
         }
         recent.sort_by_key(|decision| std::cmp::Reverse((decision.last.seconds, decision.last.nanos)));
@@ -225,7 +229,7 @@ impl WeakenedDecisions {
     }
 
     fn of(&self, kind: WeakenedKind) -> Option<&OfKind> {
-        let place = WeakenedKind::ALL.iter().position(|one| *one == kind)?;
+        let place = WeakenedKind::ALL.iter().position(|entry| *entry == kind)?;
         self.0.kinds.get(place)
     }
 
@@ -242,8 +246,8 @@ impl OfKind {
     /// Keeps a decision. Returns the numbers of preceding ones without a log line; `None` if this one gets no
     /// line either.
     fn remember(&self, kind: WeakenedKind, name: &str, cause: &str, now: UnixTime) -> Option<Unlogged> {
-        let mut kept = self.kept();
-        let Kept { subjects, unlogged } = &mut *kept;
+        let mut retained = self.lock_retained();
+        let RetainedSubjects { subjects, unlogged } = &mut *retained;
         let place = subjects.iter().position(|subject| subject.decision.name == name);
         let place = place.unwrap_or_else(|| {
             if subjects.len() >= NAMES_MAX {
@@ -264,7 +268,10 @@ impl OfKind {
             return None;
         }
         subject.logged = Some(Logged { time: now, cause: cause.to_owned() });
-        Some(Unlogged { own: std::mem::take(&mut subject.unlogged), others: std::mem::take(unlogged) })
+        Some(Unlogged {
+            of_name: std::mem::take(&mut subject.unlogged),
+            of_replaced_names: std::mem::take(unlogged),
+        })
     }
 }
 

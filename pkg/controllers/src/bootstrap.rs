@@ -36,10 +36,10 @@ const SLOW_RETRY: RetryLimits = RetryLimits { pause: Duration::from_secs(1), max
 /// Creates missing cluster-scoped objects.
 async fn existing(client: &Client, objects: &[Object]) -> Result<(), Error> {
     for object in objects {
-        let kept = client
+        let reconciled = client
             .reconcile("", meta::text(object, "name"), &|current| create_if_missing(current, object))
             .await;
-        kept?;
+        reconciled?;
     }
     Ok(())
 }
@@ -84,11 +84,11 @@ pub fn priority_classes(registry: &Registry) -> Result<PostStartHook, Error> {
 pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, Error> {
     let flow_control = Arc::new(FlowControl::new(registry)?);
     let tasks = tasks.clone();
-    let what = "flow schemas and priority levels";
+    let task = "flow schemas and priority levels";
     let work = Box::pin(async move {
-        let done = until_done(what, SLOW_RETRY, || flow_control.ensure()).await;
+        let done = until_done(task, SLOW_RETRY, || flow_control.ensure()).await;
         done.map_err(|error| error.context("unable to initialize APF bootstrap configuration"))?;
-        tasks.spawn(every_minute(what), move || {
+        tasks.spawn(every_minute(task), move || {
             let flow_control = Arc::clone(&flow_control);
             async move { flow_control.maintain().await }
         });

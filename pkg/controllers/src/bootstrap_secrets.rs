@@ -24,9 +24,9 @@ impl StoredBootstrapSecrets {
 #[async_trait]
 impl BootstrapSecrets for StoredBootstrapSecrets {
     async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, authentication::Error> {
-        let found = self.0.get(NAMESPACE, name, ReadFreshness::Cached).await;
-        let found = found.map_err(|status| authentication::Error::Unavailable(status.message.into()))?;
-        let Some(secret) = found else { return Ok(None) };
+        let secret = self.0.get(NAMESPACE, name, ReadFreshness::Cached).await;
+        let secret = secret.map_err(|status| authentication::Error::Unavailable(status.message.into()))?;
+        let Some(secret) = secret else { return Ok(None) };
         let members = tree::child(&secret, "data").into_iter().flatten();
         let data = members.filter_map(|(key, value)| {
             let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).ok()?;

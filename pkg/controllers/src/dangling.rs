@@ -84,11 +84,12 @@ fn configuration(schema: &Object, level: &str, exists: bool, now: &str) -> Optio
         "This FlowSchema references the PriorityLevelConfiguration object named {} {fate}",
         quote(level)
     );
-    let said = condition(schema);
-    let says = |said: &Object| {
-        ["status", "reason", "message"].map(|member| tree::text(said, member)) == [status, reason, &message]
+    let existing = condition(schema);
+    let is_equal = |current: &Object| {
+        ["status", "reason", "message"].map(|member| tree::text(current, member))
+            == [status, reason, &message]
     };
-    if said.is_some_and(says) {
+    if existing.is_some_and(is_equal) {
         return None;
     }
     Some(json!({
@@ -113,22 +114,22 @@ mod tests {
 
     #[test]
     fn condition_is_written_only_on_change() {
-        let check = |said: Option<bool>, exists: bool, expected: Option<[&str; 2]>| {
+        let check = |before: Option<bool>, exists: bool, expected: Option<[&str; 2]>| {
             let mut schema = object(json!({"metadata": {"name": "a"}}));
-            if let Some(before) = said.and_then(|exists| configuration(&schema, "l", exists, "before")) {
-                schema.insert("status", before["status"].clone());
+            if let Some(status) = before.and_then(|exists| configuration(&schema, "l", exists, "before")) {
+                schema.insert("status", status["status"].clone());
             }
             let configuration = configuration(&schema, "l", exists, "now");
-            let condition = configuration.map(|it| it["status"]["conditions"][0].clone());
-            let found = condition.map(|it| [it["status"].clone(), it["message"].clone()]);
-            assert_eq!(found, expected.map(|texts| texts.map(Value::from)));
+            let condition = configuration.map(|object| object["status"]["conditions"][0].clone());
+            let actual = condition.map(|object| [object["status"].clone(), object["message"].clone()]);
+            assert_eq!(actual, expected.map(|texts| texts.map(Value::from)));
         };
-        let found =
+        let exists =
             "This FlowSchema references the PriorityLevelConfiguration object named \"l\" and it exists";
         let missing = "This FlowSchema references the PriorityLevelConfiguration object named \"l\" but there is no such object";
-        check(None, true, Some(["False", found]));
+        check(None, true, Some(["False", exists]));
         check(Some(true), true, None);
-        check(Some(false), true, Some(["False", found]));
+        check(Some(false), true, Some(["False", exists]));
         check(None, false, Some(["True", missing]));
         check(Some(true), false, Some(["True", missing]));
         check(Some(false), false, None);

@@ -45,22 +45,22 @@ impl EndpointLeases {
     /// # Errors
     /// Errors of the store.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<Object>, storage::Error> {
-        let found = self.storage.get(&self.key(name)).await?;
-        Ok(found.kv.and_then(|kv| self.decoded(&kv)))
+        let response = self.storage.get(&self.key(name)).await?;
+        Ok(response.kv.and_then(|kv| self.decoded(&kv)))
     }
 
     fn decoded(&self, kv: &KeyValue) -> Option<Object> {
         codec::decode(self.row, StoredRef::of(kv)).ok()
     }
 
-    /// Creates or renews a lease. `say` sets its contents.
+    /// Creates or renews a lease. `set` sets its contents.
     ///
     /// # Errors
     /// Errors of the store.
     pub(crate) async fn renew(
         &self,
         name: &str,
-        say: impl Fn(&mut Object) + Send + Sync,
+        set: impl Fn(&mut Object) + Send + Sync,
     ) -> Result<(), storage::Error> {
         let renew = |current: Option<&KeyValue>| {
             let mut lease = current.and_then(|kv| self.decoded(kv)).unwrap_or_default();
@@ -68,7 +68,7 @@ impl EndpointLeases {
             let generation = meta::generation(&lease);
             meta::set_generation(&mut lease, generation.saturating_add(1));
             codec::strip_revision(&mut lease);
-            say(&mut lease);
+            set(&mut lease);
             let value = codec::encode(self.row, &lease)
                 .map_err(|error| storage::Error::Internal(error.to_string()))?;
             Ok::<_, storage::Error>(Update::Write(value, Some(TTL)))

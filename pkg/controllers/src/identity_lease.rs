@@ -118,12 +118,12 @@ impl IdentityLease {
 
     /// Removes the Lease at shutdown.
     pub async fn remove_at_shutdown(&self) {
-        let given_up = async {
-            let mut left = self.removed.lock().await;
-            *left = true;
+        let removal = async {
+            let mut removed = self.removed.lock().await;
+            *removed = true;
             self.remove().await;
         };
-        if timeout(REMOVAL_MAX, given_up).await.is_err() {
+        if timeout(REMOVAL_MAX, removal).await.is_err() {
             tracing::warn!(lease = self.lease.name, "the identity lease was not removed in time");
         }
     }
@@ -138,14 +138,14 @@ impl IdentityLease {
     }
 
     async fn renew(&self) -> Result<(), Error> {
-        let left = self.removed.lock().await;
-        if *left {
+        let removed = self.removed.lock().await;
+        if *removed {
             return Ok(());
         }
         let now = self.client.now();
-        let renewed = |current: Option<&Object>| Some(self.lease.renewed(current, now));
-        let kept = self.client.reconcile(NAMESPACE, &self.lease.name, &renewed).await;
-        kept?;
+        let renew = |current: Option<&Object>| Some(self.lease.renewed(current, now));
+        let result = self.client.reconcile(NAMESPACE, &self.lease.name, &renew).await;
+        result?;
         Ok(())
     }
 

@@ -166,11 +166,11 @@ impl KubernetesService {
 
     /// Reconciles once. A missing Service is created. Later changes by its administrator are kept.
     async fn sync(&self) -> Result<(), Error> {
-        let kept = self
+        let result = self
             .services
             .reconcile(NAMESPACE, NAME, &|current| create_if_missing(current, &self.service))
             .await;
-        kept?;
+        result?;
         match &self.membership {
             Some(membership) => membership.renew().await,
             None => Ok(()),
@@ -182,8 +182,8 @@ impl Membership {
     /// Ensures that this server is an endpoint. Its lease is renewed even if the endpoints cannot be written,
     /// because other servers can then add it.
     async fn renew(&self) -> Result<(), Error> {
-        let left = self.removed.lock().await;
-        if *left {
+        let removed = self.removed.lock().await;
+        if *removed {
             return Ok(());
         }
         match &self.rule {
@@ -224,8 +224,8 @@ impl Membership {
     }
 
     async fn remove_endpoint(&self) -> Result<(), Error> {
-        let mut left = self.removed.lock().await;
-        *left = true;
+        let mut removed = self.removed.lock().await;
+        *removed = true;
         let leases = match &self.rule {
             EndpointSource::Leases(leases) => leases,
             EndpointSource::Count(_) => return self.remove_address().await,
@@ -249,20 +249,20 @@ impl Membership {
         if addresses.is_empty() && !leaving {
             return Err(Error::NoAddresses);
         }
-        let wanted = |current: Option<&Object>| match current {
+        let desired = |current: Option<&Object>| match current {
             None if leaving => None,
             current => endpoints::endpoints(current, &addresses, self.port, ports),
         };
-        self.write(&wanted).await
+        self.write(&desired).await
     }
 
     /// Writes the endpoints if they differ, and the matching slice.
-    async fn write(&self, wanted: &DesiredState<'_>) -> Result<(), Error> {
-        let kept = self.endpoints.reconcile(NAMESPACE, NAME, wanted).await?;
-        if kept.written {
+    async fn write(&self, desired: &DesiredState<'_>) -> Result<(), Error> {
+        let reconciled = self.endpoints.reconcile(NAMESPACE, NAME, desired).await?;
+        if reconciled.written {
             tracing::info!("the servers behind the kubernetes Service have changed");
         }
-        let Some(endpoints) = kept.object else { return Ok(()) };
+        let Some(endpoints) = reconciled.object else { return Ok(()) };
         let slice = endpoints::slice(&endpoints);
         Ok(replace_slice(&self.slices, &slice).await?)
     }
@@ -277,11 +277,11 @@ async fn replace_slice(slices: &Client, slice: &Object) -> registry::Result<()> 
     {
         slices.delete_exact(current).await?;
     }
-    let wanted = |current: Option<&Object>| match endpoints::slice_change(row, current, slice) {
+    let desired = |current: Option<&Object>| match endpoints::slice_change(row, current, slice) {
         SliceChange::Write(slice) => Some(slice),
         SliceChange::None | SliceChange::Replace => None,
     };
-    slices.reconcile(NAMESPACE, NAME, &wanted).await.map(drop)
+    slices.reconcile(NAMESPACE, NAME, &desired).await.map(drop)
 }
 
 /// Builds the Service with its reserved address.

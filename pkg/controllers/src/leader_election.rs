@@ -151,8 +151,8 @@ impl LeaderElection {
                 tracing::warn!("the lease of the leader election was not given up in time");
             }
         });
-        let known = start_event(async move { informer.ready().await });
-        let hook = hook::hook("start-kube-apiserver-coordinated-leader-election-controller", known);
+        let informer_ready = start_event(async move { informer.ready().await });
+        let hook = hook::hook("start-kube-apiserver-coordinated-leader-election-controller", informer_ready);
         Ok(Some(Election { run: Box::pin(election.run(following)), shutdown, hook }))
     }
 
@@ -207,8 +207,8 @@ impl LeaderElection {
         let mut renewed = Instant::now();
         loop {
             sleep(self.times.retry_period).await;
-            let left = self.times.renew_deadline.saturating_sub(renewed.elapsed());
-            match timeout(left, lock.try_acquire_or_renew(self.clock.now())).await {
+            let remaining = self.times.renew_deadline.saturating_sub(renewed.elapsed());
+            match timeout(remaining, lock.try_acquire_or_renew(self.clock.now())).await {
                 Ok(Ok(true)) => {
                     renewed = Instant::now();
                     continue;
@@ -226,23 +226,24 @@ impl LeaderElection {
 
     /// Processes changed leases, and periodically all leases.
     async fn decide(&self) {
-        let mut seen = 0;
+        let mut last_change = 0;
         let mut due = Instant::now();
         let mut failed = BTreeSet::new();
         loop {
-            let known = self.informer.snapshot();
+            let candidates = self.informer.snapshot();
             let all = Instant::now() >= due;
-            let wanted =
-                known.leases_with_candidates().filter(|name| all || known.has_changed_since(name, seen));
-            failed = self.process_leases(&known, wanted.collect(), &failed).await;
-            self.remove_expired(&known).await;
-            seen = known.changes();
-            drop(known);
+            let leases = candidates
+                .leases_with_candidates()
+                .filter(|name| all || candidates.has_changed_since(name, last_change));
+            failed = self.process_leases(&candidates, leases.collect(), &failed).await;
+            self.remove_expired(&candidates).await;
+            last_change = candidates.changes();
+            drop(candidates);
             if all {
                 due = Instant::now() + RECHECK_INTERVAL;
             }
             tokio::select! {
-                () = self.informer.wait_for(|known| known.changes() != seen) => {}
+                () = self.informer.wait_for(|candidates| candidates.changes() != last_change) => {}
                 () = sleep_until(due) => {}
             }
         }
@@ -259,9 +260,9 @@ impl LeaderElection {
         let mut fail = BTreeSet::new();
         for (done, name) in names.iter().enumerate() {
             self.queue.waiting(names.len() - done - 1);
-            let looked =
+            let result =
                 self.queue.observed(due, failed.contains(name), self.process_lease(projection, name)).await;
-            if let Err(error) = looked {
+            if let Err(error) = result {
                 tracing::warn!(lease = %name, %error, "no leader is elected yet");
                 fail.insert((*name).clone());
             }
@@ -280,9 +281,9 @@ impl LeaderElection {
         match step(lease.as_ref(), &candidates, now)? {
             Step::Wait => Ok(()),
             Step::Ping(names) => {
-                let asked = names.iter().map(|candidate| self.ping(&name.namespace, candidate));
-                let asked = futures::future::join_all(asked).await;
-                Ok(asked.into_iter().collect::<Result<(), RequestError>>()?)
+                let pings = names.iter().map(|candidate| self.ping(&name.namespace, candidate));
+                let results = futures::future::join_all(pings).await;
+                Ok(results.into_iter().collect::<Result<(), RequestError>>()?)
             }
             Step::Assign(elected) => Ok(self.assign(name, &elected).await?),
         }

@@ -60,14 +60,14 @@ impl LegacyTokenTracking {
 
     async fn sync(&self) -> Result<(), Error> {
         let current = self.client.get(NAMESPACE, NAME, ReadFreshness::Cached).await?;
-        let recently = |made: Instant| made.elapsed() < CREATE_INTERVAL;
-        let made = *self.created_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.is_none() && made.is_some_and(recently) {
+        let recently = |created_at: Instant| created_at.elapsed() < CREATE_INTERVAL;
+        let created_at = *self.created_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.is_none() && created_at.is_some_and(recently) {
             return Ok(());
         }
         let now = self.client.now();
-        let kept = self.client.reconcile(NAMESPACE, NAME, &|current| desired_object(current, now)).await;
-        kept?;
+        let result = self.client.reconcile(NAMESPACE, NAME, &|current| desired_object(current, now)).await;
+        result?;
         if current.is_none() {
             *self.created_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
@@ -81,14 +81,14 @@ fn desired_object(current: Option<&Object>, now: UnixTime) -> Option<Object> {
     if since.is_some_and(is_date) {
         return None;
     }
-    let mut wanted = match current {
+    let mut desired = match current {
         Some(current) => current.clone(),
         None => object(json!({"metadata": {"name": NAME, "namespace": NAMESPACE}})),
     };
-    let mut data = tree::child(&wanted, "data").cloned().unwrap_or_default();
+    let mut data = tree::child(&desired, "data").cloned().unwrap_or_default();
     data.insert(SINCE.to_owned(), json!(day(now)));
-    wanted.insert("data", json!(data));
-    Some(wanted)
+    desired.insert("data", json!(data));
+    Some(desired)
 }
 
 /// Returns the day of a time as `2006-01-02`.
@@ -110,8 +110,9 @@ mod tests {
         let now = UnixTime { seconds: 86_400, nanos: 0 };
         let check = |data: Option<jsontree::Value>, expected: Option<&str>| {
             let current = data.map(|data| object(json!({"metadata": {"name": NAME}, "data": data})));
-            let wanted = desired_object(current.as_ref(), now);
-            let since = wanted.as_ref().map(|wanted| tree::text(tree::child(wanted, "data").unwrap(), SINCE));
+            let desired = desired_object(current.as_ref(), now);
+            let since =
+                desired.as_ref().map(|desired| tree::text(tree::child(desired, "data").unwrap(), SINCE));
             assert_eq!(since, expected);
         };
         check(None, Some("1970-01-02"));

@@ -88,10 +88,10 @@ impl LoopbackClient {
         // The part before the slash is the field manager.
         let user_agent = format!("kube-apiserver/v{}", Release::THIS);
         headers.extend(HeaderValue::try_from(user_agent).ok().map(|value| (USER_AGENT, value)));
-        let answer = self.client.call(request, &LIMITS).await;
-        let answer = answer.map_err(|error| broken(error.of_request(&method, &uri)))?;
-        let code = answer.status().as_u16();
-        let decoded = schema::json::decode_untyped(answer.body()).map(|decoded| decoded.value);
+        let response = self.client.call(request, &LIMITS).await;
+        let response = response.map_err(|error| broken(error.of_request(&method, &uri)))?;
+        let code = response.status().as_u16();
+        let decoded = schema::json::decode_untyped(response.body()).map(|decoded| decoded.value);
         match decoded {
             Ok(Value::Object(object)) if (200..300).contains(&code) => Ok(object),
             Ok(value) => {

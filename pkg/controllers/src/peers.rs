@@ -92,11 +92,15 @@ impl PeerResolver for PeerDirectory {
         self.discovered.load().resources.values().any(|resources| resources.contains(&name))
     }
 
-    async fn resolve(&self, named: &ResourceName<'_>) -> Option<BackendAddress> {
-        let said = self.discovered.load_full();
-        let name = discovery::Name::of(named);
-        let mut able: Vec<&String> =
-            said.resources.iter().filter(|(_, all)| all.contains(&name)).map(|(server, _)| server).collect();
+    async fn resolve(&self, resource: &ResourceName<'_>) -> Option<BackendAddress> {
+        let discovered = self.discovered.load_full();
+        let name = discovery::Name::of(resource);
+        let mut able: Vec<&String> = discovered
+            .resources
+            .iter()
+            .filter(|(_, all)| all.contains(&name))
+            .map(|(server, _)| server)
+            .collect();
         while !able.is_empty() {
             let server = able.swap_remove(rand::random_range(0..able.len()));
             if let Some(Address { host, port }) = self.address(server).await {
@@ -178,14 +182,14 @@ impl PeerProxyParts {
             defined: HashMap::new(),
             number: 0,
         };
-        let known = start_event(async move { informer.ready().await });
+        let informer_ready = start_event(async move { informer.ready().await });
         let attempted =
             start_event(async move { _ = all_met.clone().wait_for(|attempted| *attempted).await });
         // The local catalog describes this server's own resources.
-        let here = start_event(ready(()));
+        let local_ready = start_event(ready(()));
         let hooks = vec![
-            hook::hook("mixed-version-proxy-handler", known),
-            hook::hook("local-discovery-cache-sync", here),
+            hook::hook("mixed-version-proxy-handler", informer_ready),
+            hook::hook("local-discovery-cache-sync", local_ready),
             hook::hook("peer-discovery-workers", attempted),
         ];
         Ok(PeerProxyParts {
@@ -257,39 +261,39 @@ struct Peer {
 
 impl DiscoveryClient {
     async fn run(mut self, task: InformerTask<PeerProjection>) {
-        let asking = async {
-            let mut seen = None;
+        let discovering = async {
+            let mut last_change = None;
             loop {
                 let due = self.due();
                 tokio::select! {
-                    () = self.informer.wait_for(|known| Some(known.changes()) != seen) => {}
+                    () = self.informer.wait_for(|peers| Some(peers.changes()) != last_change) => {}
                     () = sleep_until(due) => {}
                 }
-                let known = self.informer.snapshot();
-                seen = Some(known.changes());
-                self.update_servers(&known);
+                let peers = self.informer.snapshot();
+                last_change = Some(peers.changes());
+                self.update_servers(&peers);
                 self.run_due().await;
                 self.publish();
                 self.attempted.send_replace(true);
             }
         };
-        join(task.run(), asking).await;
+        join(task.run(), discovering).await;
     }
 
     /// Returns the time of the next scheduled work.
     fn due(&self) -> Instant {
-        let again = self.peers.values().filter_map(|peer| Some(peer.retry?.0));
-        let gone = self.defined.values().filter_map(|since| Some((*since)? + GRACE));
-        again.chain(gone).min().unwrap_or_else(|| Instant::now() + GRACE)
+        let retries = self.peers.values().filter_map(|peer| Some(peer.retry?.0));
+        let expiries = self.defined.values().filter_map(|since| Some((*since)? + GRACE));
+        retries.chain(expiries).min().unwrap_or_else(|| Instant::now() + GRACE)
     }
 
     /// Updates the list of servers and of versions defined by objects.
     fn update_servers(&mut self, projection: &PeerProjection) {
         let now = Instant::now();
-        let others: BTreeMap<&str, &str> =
+        let holders: BTreeMap<&str, &str> =
             projection.servers().filter(|(name, _)| *name != self.directory.own_name).collect();
-        self.peers.retain(|name, _| others.contains_key(name.as_str()));
-        for (name, holder) in others {
+        self.peers.retain(|name, _| holders.contains_key(name.as_str()));
+        for (name, holder) in holders {
             if self.peers.get(name).is_none_or(|peer| peer.holder != holder) {
                 let holder = holder.to_owned();
                 let discovery = PeerDiscovery::default();
@@ -309,13 +313,13 @@ impl DiscoveryClient {
         let now = Instant::now();
         let turns = self.peers.iter().filter(|(_, peer)| peer.retry.is_some_and(|(at, _)| at <= now));
         let names: Vec<String> = turns.map(|(name, _)| name.clone()).collect();
-        let asked = names.iter().map(|name| self.discover(name));
-        let answers = futures::future::join_all(asked).await;
-        for (name, answer) in names.into_iter().zip(answers) {
+        let calls = names.iter().map(|name| self.discover(name));
+        let results = futures::future::join_all(calls).await;
+        for (name, result) in names.into_iter().zip(results) {
             let Some(peer) = self.peers.get_mut(&name) else { continue };
-            match answer {
-                Ok(said) => {
-                    (peer.discovery, peer.retry) = (said, None);
+            match result {
+                Ok(discovery) => {
+                    (peer.discovery, peer.retry) = (discovery, None);
                     tracing::info!(server = name, "knows what another server serves");
                 }
                 Err(error) => {
@@ -332,13 +336,13 @@ impl DiscoveryClient {
             self.metrics.record_sync_error(SyncErrorReason::Endpoint);
             return Err(PeerError::NoAddress);
         };
-        let mut said = PeerDiscovery::default();
+        let mut discovery = PeerDiscovery::default();
         for path in ["/api", "/apis"] {
-            let answer = self.fetch(&address, path).await;
-            let read = answer.and_then(|document| Ok(said.add_document(&document)?));
+            let response = self.fetch(&address, path).await;
+            let read = response.and_then(|document| Ok(discovery.add_document(&document)?));
             read.inspect_err(|_| self.metrics.record_sync_error(SyncErrorReason::Fetch))?;
         }
-        Ok(said)
+        Ok(discovery)
     }
 
     async fn fetch(&self, address: &Address, path: &str) -> Result<Bytes, PeerError> {
@@ -354,14 +358,14 @@ impl DiscoveryClient {
         set_user(request.headers_mut(), &asker)?;
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(ACCEPT_DISCOVERY));
         request.headers_mut().insert(PEER_PROXIED, HeaderValue::from_static("true"));
-        let answer = self.client.call(request, &DISCOVERY).await;
-        let answer = answer.map_err(|source| {
+        let response = self.client.call(request, &DISCOVERY).await;
+        let response = response.map_err(|source| {
             let message = source.of_request(&Method::GET, &uri);
             PeerError::Request { message, source }
         })?;
-        let code = answer.status().as_u16();
+        let code = response.status().as_u16();
         self.metrics.record_proxied(code, &ResourceName { group: "", version: "", resource: "" });
-        if code == 200 { Ok(answer.into_body()) } else { Err(PeerError::Code(code)) }
+        if code == 200 { Ok(response.into_body()) } else { Err(PeerError::Code(code)) }
     }
 
     /// Publishes the resources for request proxying, if they changed.
@@ -371,9 +375,9 @@ impl DiscoveryClient {
         let mut by_server = BTreeMap::new();
         let mut resources = BTreeMap::new();
         for (name, peer) in &self.peers {
-            let said = peer.discovery.without_versions(left_out);
-            by_server.insert(name.clone(), said.groups);
-            resources.insert(name.clone(), said.resources);
+            let discovery = peer.discovery.without_versions(left_out);
+            by_server.insert(name.clone(), discovery.groups);
+            resources.insert(name.clone(), discovery.resources);
         }
         let before = self.directory.discovered.load();
         if before.groups.by_server == by_server && before.resources == resources {

@@ -88,9 +88,9 @@ impl DefaultServiceCidr {
     }
 
     async fn sync(&self) -> Result<(), Error> {
-        let wanted = |current: Option<&Object>| desired_object(current, &self.cidrs);
-        let kept = self.client.reconcile("", NAME, &wanted).await?;
-        let Some(current) = kept.object else { return Ok(()) };
+        let desired = |current: Option<&Object>| desired_object(current, &self.cidrs);
+        let reconciled = self.client.reconcile("", NAME, &desired).await?;
+        let Some(current) = reconciled.object else { return Ok(()) };
         let had = tree::child(&current, "spec").map(|spec| tree::texts(spec, "cidrs").collect::<Vec<_>>());
         match verdict(&current, &self.cidrs) {
             Verdict::UpToDate => self.reported.store(false, Relaxed),
@@ -134,8 +134,8 @@ fn verdict(current: &Object, cidrs: &[String]) -> Verdict {
     if meta::is_deleting(current) {
         return Verdict::UpToDate;
     }
-    let had = object::get_list(current, &["spec", "cidrs"]).iter().filter_map(Value::as_str);
-    if !had.eq(cidrs.iter().map(String::as_str)) {
+    let existing = object::get_list(current, &["spec", "cidrs"]).iter().filter_map(Value::as_str);
+    if !existing.eq(cidrs.iter().map(String::as_str)) {
         return Verdict::Differs;
     }
     let mut conditions =
@@ -189,8 +189,8 @@ mod tests {
     fn ranges_only_ever_grow_by_a_second_family() {
         let check = |current: Option<&[&str]>, flag: &[&str], expected: Option<&[&str]>| {
             let current = current.map(|current| cidr(current, None));
-            let wanted = desired_object(current.as_ref(), &texts(flag));
-            let cidrs = wanted.map(|wanted| object::get(&wanted, &["spec", "cidrs"]).cloned());
+            let desired = desired_object(current.as_ref(), &texts(flag));
+            let cidrs = desired.map(|desired| object::get(&desired, &["spec", "cidrs"]).cloned());
             assert_eq!(cidrs, expected.map(|expected| Some(json!(expected))), "{current:?} {flag:?}");
         };
         check(None, ONE, Some(ONE));

@@ -148,13 +148,13 @@ impl StorageVersions {
 
     async fn register_one(&self, entry: &Entry) -> Result<(), Error> {
         let empty = object(json!({"metadata": {"name": entry.name}, "spec": {}}));
-        let made =
+        let created =
             self.client.reconcile("", &entry.name, &|current| create_if_missing(current, &empty)).await;
-        made?;
+        created?;
         let now = self.status.now();
-        let wanted = |current: Option<&Object>| registered(current?, &self.server, entry, now);
+        let desired = |current: Option<&Object>| registered(current?, &self.server, entry, now);
         // Reads the store, because the cache may lag behind a recent creation.
-        self.status.reconcile_existing("", &entry.name, &wanted).await?;
+        self.status.reconcile_existing("", &entry.name, &desired).await?;
         Ok(())
     }
 }
@@ -226,7 +226,7 @@ fn entries(catalog: &Catalog, oldest: Release) -> Vec<Entry> {
     }
     let mut entries: Vec<Entry> = entries.into_values().collect();
     for entry in &mut entries {
-        let place = |version: &String| entry.decodable.iter().position(|known| known == version);
+        let place = |version: &String| entry.decodable.iter().position(|decodable| decodable == version);
         entry.served.sort_by_key(place);
     }
     entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -260,7 +260,7 @@ fn decodable(group: &str, plural: &str, served: &str) -> Vec<String> {
 
 /// Returns a StorageVersion with a server's entry; `None` if it already contains it.
 fn registered(current: &Object, server: &str, entry: &Entry, now: UnixTime) -> Option<Object> {
-    let said = json!({
+    let server_version = json!({
         "apiServerID": server,
         "encodingVersion": entry.encoding,
         "decodableVersions": entry.decodable,
@@ -269,10 +269,10 @@ fn registered(current: &Object, server: &str, entry: &Entry, now: UnixTime) -> O
     let empty = Object::new();
     let status = tree::child(current, "status").unwrap_or(&empty);
     let mut servers = tree::list(status, "storageVersions").to_vec();
-    let of_server = |said: &Value| said.get("apiServerID").and_then(Value::as_str) == Some(server);
-    match servers.iter_mut().find(|said| of_server(said)) {
-        Some(before) => *before = said,
-        None => servers.push(said),
+    let of_server = |version: &Value| version.get("apiServerID").and_then(Value::as_str) == Some(server);
+    match servers.iter_mut().find(|version| of_server(version)) {
+        Some(before) => *before = server_version,
+        None => servers.push(server_version),
     }
     let mut new = current.clone();
     let before = tree::maybe_text(status, "commonEncodingVersion");
@@ -290,7 +290,7 @@ fn registered(current: &Object, server: &str, entry: &Entry, now: UnixTime) -> O
 
 /// Returns the version in which all servers store.
 fn common_encoding_version(servers: &[Value]) -> Option<&str> {
-    let mut versions = servers.iter().map(|said| said.get("encodingVersion").and_then(Value::as_str));
+    let mut versions = servers.iter().map(|version| version.get("encodingVersion").and_then(Value::as_str));
     let first = versions.next()??;
     versions.all(|version| version == Some(first)).then_some(first)
 }
@@ -308,8 +308,9 @@ fn conditions(before: &[Value], agree: bool, moved: bool, now: UnixTime) -> Vec<
         |condition: &Value| condition.get("type").and_then(Value::as_str) == Some("AllEncodingVersionsEqual");
     let place = conditions.iter().position(is_it);
     let old = place.and_then(|place| conditions.get(place));
-    let same = old.is_some_and(|old| old.get("status").and_then(Value::as_str) == Some(status)) && !moved;
-    let since = old.filter(|_| same).and_then(|old| old.get("lastTransitionTime").cloned());
+    let unchanged =
+        old.is_some_and(|old| old.get("status").and_then(Value::as_str) == Some(status)) && !moved;
+    let since = old.filter(|_| unchanged).and_then(|old| old.get("lastTransitionTime").cloned());
     let condition = json!({
         "type": "AllEncodingVersionsEqual",
         "status": status,

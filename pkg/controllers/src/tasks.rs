@@ -53,8 +53,8 @@ impl Tasks {
     }
 
     /// Returns the metrics of a task by its name.
-    pub fn metrics(&self, what: &str) -> Arc<QueueMetrics> {
-        self.metrics.of(what)
+    pub fn metrics(&self, task: &str) -> Arc<QueueMetrics> {
+        self.metrics.of(task)
     }
 
     /// True after the start of the shutdown.
@@ -175,7 +175,7 @@ pub struct RetryLimits {
 /// # Errors
 /// The last error after `max`.
 pub async fn until_done<R>(
-    what: &'static str,
+    task: &'static str,
     limits: RetryLimits,
     mut round: impl FnMut() -> R,
 ) -> Result<(), Error>
@@ -187,7 +187,7 @@ where
     let attempts = async {
         while let Err(error) = round().await {
             if last.is_none() {
-                tracing::warn!(what, reason = %error, "failed, will be tried again");
+                tracing::warn!(what = task, reason = %error, "failed, will be tried again");
             }
             last = Some(error);
             sleep(pause).await;
@@ -211,9 +211,9 @@ mod tests {
         let registry = MetricsRegistry::default();
         let tasks = Tasks::new(CancellationToken::new(), &registry);
         let failures = failing.len();
-        let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let rounds = Arc::new(std::sync::Mutex::new(Vec::new()));
         let begin = Instant::now();
-        let times = Arc::clone(&seen);
+        let times = Arc::clone(&rounds);
         let count = AtomicU32::new(0);
         tasks.spawn(Schedule { name: "a test", period: PERIOD, jitter: 0.0, first }, move || {
             times.lock().unwrap().push(begin.elapsed().as_secs());
@@ -225,18 +225,18 @@ mod tests {
         sleep(Duration::from_secs(19)).await;
         tasks.finish(PERIOD).await;
         assert_eq!(begin.elapsed().as_secs(), 34, "nothing had to be waited for");
-        let seen = std::mem::take(&mut *seen.lock().unwrap());
-        let retries = failures.min(seen.len() - 1);
+        let rounds = std::mem::take(&mut *rounds.lock().unwrap());
+        let retries = failures.min(rounds.len() - 1);
         let page = registry.to_string();
         for line in [
-            format!("workqueue_adds_total{{name=\"a_test\"}} {}\n", seen.len()),
+            format!("workqueue_adds_total{{name=\"a_test\"}} {}\n", rounds.len()),
             format!("workqueue_retries_total{{name=\"a_test\"}} {retries}\n"),
-            format!("workqueue_work_duration_seconds_count{{name=\"a_test\"}} {}\n", seen.len()),
+            format!("workqueue_work_duration_seconds_count{{name=\"a_test\"}} {}\n", rounds.len()),
             "workqueue_unfinished_work_seconds{name=\"a_test\"} 0\n".to_owned(),
         ] {
             assert!(page.contains(&line), "{line} in {page}");
         }
-        seen
+        rounds
     }
 
     #[tokio::test(start_paused = true)]

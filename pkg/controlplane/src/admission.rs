@@ -50,7 +50,7 @@ pub(crate) struct PluginDeps<'c> {
 
 /// Builds the chain for a configuration, with its latency histograms.
 pub(crate) fn chain(config: &AdmissionConfig, deps: &PluginDeps<'_>) -> (Chain, Arc<Durations>) {
-    let plugins = enabled_plugins(config, deps.gates).filter_map(|known| build(known.name, deps)).collect();
+    let plugins = enabled_plugins(config, deps.gates).filter_map(|plugin| build(plugin.name, deps)).collect();
     Chain::new(plugins).with_durations(Arc::clone(&deps.mutating.deps.now))
 }
 

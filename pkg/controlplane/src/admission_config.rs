@@ -58,7 +58,7 @@ impl Configurations {
     /// Upstream's message about an unreadable or invalid file.
     pub(crate) fn read(config: &AdmissionConfig, gates: Gates) -> Result<Self, RunError> {
         let failed = |error: ConfigurationError| RunError::from(error).within("failed to apply admission");
-        let plugins: Vec<&str> = enabled_plugins(config, gates).map(|known| known.name).collect();
+        let plugins: Vec<&str> = enabled_plugins(config, gates).map(|plugin| plugin.name).collect();
         let file = match &config.config_file {
             Some(path) => file_at(path, &plugins).map_err(failed)?,
             None => AdmissionConfiguration::default(),
@@ -79,25 +79,25 @@ impl Configurations {
     /// Sets the configuration of a plugin. Most plugins have none and ignore it.
     fn set(&mut self, plugin: &str, text: Option<&[u8]>, gates: Gates) -> Result<(), ConfigurationError> {
         let name = quote(plugin);
-        let unmade =
+        let within_plugin =
             |error: ConfigurationError| error.within(format!("couldn't init admission plugin {name}"));
-        let unreadable = |error: ::admission::PluginConfigurationError| unmade(error.into());
+        let unreadable = |error: ::admission::PluginConfigurationError| within_plugin(error.into());
         // Only these two plugins require a configuration.
         match plugin {
             "EventRateLimit" => {
                 self.event_rate_limit = EventRateLimitConfiguration::parse(text).map_err(unreadable)?;
             }
-            "ImagePolicyWebhook" => self.image_policy = Some(ImagePolicy::read(text).map_err(unmade)?),
+            "ImagePolicyWebhook" => self.image_policy = Some(ImagePolicy::read(text).map_err(within_plugin)?),
             _ => {}
         }
         let Some(text) = text else { return Ok(()) };
         match plugin {
             "MutatingAdmissionPolicy" => {
-                self.manifests.mutating_policies = mutating_policies(text, gates).map_err(unmade)?;
+                self.manifests.mutating_policies = mutating_policies(text, gates).map_err(within_plugin)?;
             }
             "MutatingAdmissionWebhook" => {
                 (self.mutating_webhooks, self.manifests.mutating_webhooks) =
-                    webhooks(text, gates).map_err(unmade)?;
+                    webhooks(text, gates).map_err(within_plugin)?;
             }
             "PodNodeSelector" => self.pod_node_selector = PodNodeSelectorConfiguration::parse(text),
             "PodSecurity" => {
@@ -112,11 +112,12 @@ impl Configurations {
             }
             "ResourceQuota" => self.quota = QuotaConfiguration::parse(text).map_err(unreadable)?,
             "ValidatingAdmissionPolicy" => {
-                self.manifests.validating_policies = validating_policies(text, gates).map_err(unmade)?;
+                self.manifests.validating_policies =
+                    validating_policies(text, gates).map_err(within_plugin)?;
             }
             "ValidatingAdmissionWebhook" => {
                 (self.validating_webhooks, self.manifests.validating_webhooks) =
-                    webhooks(text, gates).map_err(unmade)?;
+                    webhooks(text, gates).map_err(within_plugin)?;
             }
             _ => {}
         }

@@ -68,9 +68,9 @@ impl<T: CompileManifests> Source<T> {
         let (compiled, hash) = load::<T>(directory, gates).map_err(|error| {
             let shown = directory.display().to_string();
             let plugin = quote(T::PLUGIN);
-            let what = T::NOUN;
+            let noun = T::NOUN;
             ConfigurationError::Invalid(format!(
-                "failed to initialize admission plugin {plugin}: failed to load static {what} manifests from {}: {error}",
+                "failed to initialize admission plugin {plugin}: failed to load static {noun} manifests from {}: {error}",
                 Quoted(&shown)
             ))
         })?;
@@ -88,13 +88,13 @@ impl<T: CompileManifests> Source<T> {
     /// Watches the directory for changes. Never returns.
     pub(crate) async fn run(self: Arc<Self>) {
         // The first round always reloads, because manifests may have changed since the start.
-        let mut seen = None;
-        let mut read = None::<Instant>;
+        let mut last = None;
+        let mut last_read = None::<Instant>;
         loop {
             let this = Arc::clone(&self);
-            let now = tokio::task::spawn_blocking(move || files::identify(&this.directory)).await.ok();
-            if now != seen || read.is_none_or(|read| read.elapsed() >= RELOAD_INTERVAL) {
-                (seen, read) = (now, Some(Instant::now()));
+            let identity = tokio::task::spawn_blocking(move || files::identify(&this.directory)).await.ok();
+            if identity != last || last_read.is_none_or(|last_read| last_read.elapsed() >= RELOAD_INTERVAL) {
+                (last, last_read) = (identity, Some(Instant::now()));
                 let this = Arc::clone(&self);
                 // Compiling expressions takes long.
                 if let Err(error) = tokio::task::spawn_blocking(move || this.reload_if_changed()).await {
@@ -153,15 +153,15 @@ impl<T> ConcatCache<T> {
         api: Arc<T>,
         join: impl FnOnce(&T, &T) -> T,
     ) -> Arc<T> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pair) = &*known
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pair) = &*cached
             && Arc::ptr_eq(&pair.manifests, &manifests)
             && Arc::ptr_eq(&pair.api, &api)
         {
             return Arc::clone(&pair.joined);
         }
         let joined = Arc::new(join(&manifests, &api));
-        *known = Some(CachedConcat { manifests, api, joined: Arc::clone(&joined) });
+        *cached = Some(CachedConcat { manifests, api, joined: Arc::clone(&joined) });
         joined
     }
 }
@@ -266,8 +266,8 @@ fn has_urls(_: &str, object: &Object, path: &Path) -> Result<(), ConfigurationEr
     let name = quote(get_str(object, &["metadata", "name"]).unwrap_or_default());
     for webhook in get_list(object, &["webhooks"]).iter().filter_map(|webhook| webhook.as_object()) {
         let file = quote(&path.display().to_string());
-        let own = quote(get_str(webhook, &["name"]).unwrap_or_default());
-        let place = format!("webhook {own} in {name} (file {file})");
+        let webhook_name = quote(get_str(webhook, &["name"]).unwrap_or_default());
+        let place = format!("webhook {webhook_name} in {name} (file {file})");
         if get_object(webhook, &["clientConfig", "service"]).is_some() {
             return Err(ConfigurationError::Invalid(format!(
                 "{place}: clientConfig.service is not supported for static manifests; use clientConfig.url instead"

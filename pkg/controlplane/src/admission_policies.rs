@@ -164,7 +164,7 @@ impl ConfiguredPolicies {
 }
 
 /// Builds the dependencies of the policy plugins.
-pub(crate) fn parts(
+pub(crate) fn policy_deps(
     source: ConfiguredPolicies,
     served: &Arc<ServedApi>,
     registry: &Registry,

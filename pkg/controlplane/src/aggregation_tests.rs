@@ -23,17 +23,17 @@ const CHANGE_MAX: Duration = Duration::from_secs(60);
 
 /// Repeats a request until the response satisfies `holds`.
 async fn until(client: &Client, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    let asking = async {
+    let polling = async {
         loop {
             let (code, text) = client.text("GET", path).await;
-            let answer = serde_json::from_str(&text).unwrap_or(Value::Null);
-            if code == 200 && holds(&answer) {
-                return answer;
+            let response = serde_json::from_str(&text).unwrap_or(Value::Null);
+            if code == 200 && holds(&response) {
+                return response;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(CHANGE_MAX, asking).await.expect("nothing changed in time")
+    tokio::time::timeout(CHANGE_MAX, polling).await.expect("nothing changed in time")
 }
 
 fn condition(service: &Value) -> (&str, &str) {
@@ -70,7 +70,7 @@ async fn available(client: &Client) {
     until(client, &format!("{API_SERVICES}/{NAME}"), |service| condition(service) == ("True", "Passed"))
         .await;
     // Writes take effect with a watch event.
-    until(client, THINGS, |answer| answer["uri"].is_string()).await;
+    until(client, THINGS, |response| response["uri"].is_string()).await;
 }
 
 #[tokio::test]
@@ -79,21 +79,21 @@ async fn forwarded_request_has_its_user() {
     let extension = Extension::start("ext.default.svc").await;
     register(&client, &extension).await;
     available(&client).await;
-    let told = client.get(&format!("{THINGS}?limit=5")).await;
-    assert_eq!(told["uri"], format!("{THINGS}?limit=5"));
+    let echo = client.get(&format!("{THINGS}?limit=5")).await;
+    assert_eq!(echo["uri"], format!("{THINGS}?limit=5"));
     let headers = json!({
         "x-remote-user": "admin", "x-remote-group": "system:masters", "x-forwarded-uri": THINGS,
         "host": format!("127.0.0.1:{}", extension.port),
     });
-    assert_eq!(told["headers"], headers);
+    assert_eq!(echo["headers"], headers);
     assert_eq!(client.ok("POST", THINGS, json!({"a": 1})).await, json!({"a": 1}));
     let (code, text) = client.text("GET", "/apis/ext.example.com/v1/redirects").await;
     assert_eq!(
         (code, &*text),
         (502, "the backend attempted to redirect this request, which is not permitted")
     );
-    let said = client.upgraded("POST", &format!("{THINGS}/x/exec"), "hello").await;
-    assert_eq!(said, "admin says hello");
+    let reply = client.upgraded("POST", &format!("{THINGS}/x/exec"), "hello").await;
+    assert_eq!(reply, "admin says hello");
     let nobody = Client::of(&server).with_token(server.nobody_token());
     assert_eq!(nobody.text("GET", THINGS).await.0, 403, "it is this server that authorizes");
     server.stop().await;
@@ -179,9 +179,9 @@ async fn responses_are_streamed() {
     register(&client, &extension).await;
     available(&client).await;
     assert_eq!(client.first_piece("GET", &format!("{THINGS}?watch=1"), "").await, "first\n");
-    let said = client.first_piece("POST", THINGS, "a body without an end").await;
-    let is_echo = "a body without an end".starts_with(&said) && !said.is_empty();
-    assert!(is_echo, "nobody waits for what somebody else reads: {said}");
+    let echo = client.first_piece("POST", THINGS, "a body without an end").await;
+    let is_echo = "a body without an end".starts_with(&echo) && !echo.is_empty();
+    assert!(is_echo, "nobody waits for what somebody else reads: {echo}");
     assert_eq!(client.broken("/apis/ext.example.com/v1/dies").await, "half of ");
     server.stop().await;
 }

@@ -190,9 +190,9 @@ fn replicas(
     credentials: &Credentials,
     process: &ProcessContext,
 ) -> Result<Replicas, RunError> {
-    let itself = LoopbackClient::new(credentials.clone(), loopback(config))?;
+    let client = LoopbackClient::new(credentials.clone(), loopback(config))?;
     let catalog = &served.now().catalog;
-    Replicas::new(config, registry, Arc::clone(storage), catalog, itself, &process.tasks, &process.metrics)
+    Replicas::new(config, registry, Arc::clone(storage), catalog, client, &process.tasks, &process.metrics)
 }
 
 /// Returns the health check of a store.

@@ -120,9 +120,9 @@ impl AuthenticationInfo {
                 ClusterAuthenticationInfo::read(&current)
             })
             .map_err(invalid)?;
-        let wanted = |current: Option<&Object>| desired_object(current, &own, now).ok().flatten();
-        let kept = self.client.reconcile(NAMESPACE, NAME, &wanted).await;
-        kept?;
+        let desired = |current: Option<&Object>| desired_object(current, &own, now).ok().flatten();
+        let reconciled = self.client.reconcile(NAMESPACE, NAME, &desired).await;
+        reconciled?;
         Ok(())
     }
 
@@ -207,8 +207,8 @@ impl ClusterAuthenticationInfo {
         if !header_ca.is_empty() {
             data.insert(HEADER_CA, header_ca);
             let lists = LISTS.into_iter().map(|key| (key, self.lists.get(key).cloned().unwrap_or_default()));
-            let said = lists.filter(|(key, list)| *key != UID_HEADERS || !list.is_empty());
-            data.extend(said.map(|(key, list)| (key, json!(list).to_string())));
+            let published = lists.filter(|(key, list)| *key != UID_HEADERS || !list.is_empty());
+            data.extend(published.map(|(key, list)| (key, json!(list).to_string())));
         }
         data
     }
@@ -220,17 +220,19 @@ fn desired_object(
     own: &ClusterAuthenticationInfo,
     now: i64,
 ) -> Result<Option<Object>, InformationError> {
-    let known = current.map_or(Ok(ClusterAuthenticationInfo::default()), ClusterAuthenticationInfo::read)?;
-    let data = known.merge(own).data(now);
+    let existing =
+        current.map_or(Ok(ClusterAuthenticationInfo::default()), ClusterAuthenticationInfo::read)?;
+    let data = existing.merge(own).data(now);
     let mut config_map = match current {
         Some(current) => current.clone(),
         None => object(json!({"metadata": {"name": NAME, "namespace": NAMESPACE}})),
     };
     let nothing = Object::new();
-    let had = tree::child(&config_map, "data").unwrap_or(&nothing);
-    let said = data.iter().map(|(key, text)| (*key, text.as_str()));
-    let same = had.len() == data.len() && said.into_iter().all(|(key, text)| tree::text(had, key) == text);
-    if same {
+    let existing_data = tree::child(&config_map, "data").unwrap_or(&nothing);
+    let entries = data.iter().map(|(key, text)| (*key, text.as_str()));
+    let unchanged = existing_data.len() == data.len()
+        && entries.into_iter().all(|(key, text)| tree::text(existing_data, key) == text);
+    if unchanged {
         return Ok(None);
     }
     config_map.insert("data", json!(data));

@@ -52,18 +52,18 @@ impl Authorizers {
         let nodes = Nodes::new(config, registry, &served.now().catalog, later());
         let metrics = Arc::new(AuthorizerMetrics::new(&process.metrics, &process.weakened));
         nodes.register_metrics(&process.metrics);
-        let means = authorizer_deps(config, &roles, &nodes, metrics, webhooks)?;
+        let deps = authorizer_deps(config, &roles, &nodes, metrics, webhooks)?;
         let (authorizer, reloader) = match process.authorizer.clone() {
             Some(chosen) => (chosen, None),
-            None => build_authorizer(&config.authorization, means, process.monitoring())?,
+            None => build_authorizer(&config.authorization, deps, process.monitoring())?,
         };
         let (nodes_ready, nodes_followed) = nodes.split();
-        let known = roles.clone();
+        let projected_roles = roles.clone();
         Ok(Authorizers {
             authorizer,
             roles,
             ready: Box::pin(async move {
-                tokio::join!(known.ready(), nodes_ready);
+                tokio::join!(projected_roles.ready(), nodes_ready);
             }),
             background: Box::pin(async move {
                 let file_followed = async {
@@ -113,13 +113,13 @@ fn authorizer_deps(
 /// Builds the authorizer of a configuration, and the task that reloads its file.
 fn build_authorizer(
     config: &AuthorizationConfig,
-    means: AuthorizerDeps,
+    deps: AuthorizerDeps,
     monitoring: Monitoring<'_>,
 ) -> Result<(Arc<dyn Authorizer>, Option<FileReloader>), RunError> {
     let Some(file) = config.file.clone() else {
-        return Ok((Arc::new(means.authorizer(&config.configuration)?), None));
+        return Ok((Arc::new(deps.authorizer(&config.configuration)?), None));
     };
-    let reloadable = Reloadable::new(means, config.configuration.clone(), file.text.clone())?;
+    let reloadable = Reloadable::new(deps, config.configuration.clone(), file.text.clone())?;
     let reloadable = Arc::new(reloadable);
     let reloader = FileReloader::new(file, Arc::clone(&reloadable), monitoring);
     Ok((reloadable, Some(reloader)))

@@ -311,7 +311,7 @@ impl WatchCacheConfig {
     /// True if a resource is cached; `usual` is its default.
     pub fn caches(&self, group: &str, resource: &str, usual: bool) -> bool {
         let named = self.resources.iter().rev().find(|(g, r, _)| (&**g, &**r) == (group, resource));
-        self.enabled && named.map_or(usual, |(_, _, kept)| *kept)
+        self.enabled && named.map_or(usual, |(_, _, cached)| *cached)
     }
 
     /// Parses the entries of `--watch-cache-sizes`: `resource[.group]#size`. Caches size themselves, so the
@@ -524,8 +524,9 @@ impl Config {
     /// contain many objects that are never read. Forks start with the caches of their parent, which fills
     /// them immediately.
     pub(crate) fn fills_caches_lazily(&self) -> bool {
-        let begun = matches!(&self.storage, StorageConfig::Memory(MemoryConfig { from: Some(_), .. }));
-        begun && self.role == ServerRole::Member
+        let from_snapshot =
+            matches!(&self.storage, StorageConfig::Memory(MemoryConfig { from: Some(_), .. }));
+        from_snapshot && self.role == ServerRole::Member
     }
 
     /// True if decision data is compiled on demand, so that the start does not wait for it. This requires all

@@ -98,17 +98,17 @@ fn cache(row: &ResourceStats) -> Value {
 
 /// Shows webhook calls by host, finished and in progress.
 fn webhooks(metrics: &ClientMetrics) -> Value {
-    let mut under_way = metrics.in_flight(Instant::now());
-    under_way.sort_by_key(|row| std::cmp::Reverse(row.age));
-    under_way.truncate(ROWS_MAX);
+    let mut in_flight = metrics.in_flight(Instant::now());
+    in_flight.sort_by_key(|row| std::cmp::Reverse(row.age));
+    in_flight.truncate(ROWS_MAX);
     let row = |row: &client::webhook::InFlightCalls| {
         let calls = row.calls;
         let oldest = row.age.as_secs_f64();
         json!({ "host": row.host, "calls": calls, "path": row.path, "oldestSeconds": oldest })
     };
-    let under_way: Vec<Value> = under_way.iter().map(row).collect();
+    let in_flight: Vec<Value> = in_flight.iter().map(row).collect();
     let hosts = histograms(metrics.durations(), ROWS_MAX);
-    json!({ "underWay": under_way, "hosts": hosts })
+    json!({ "underWay": in_flight, "hosts": hosts })
 }
 
 /// Shows store calls by operation.
@@ -124,17 +124,17 @@ fn calls(store: &StoreConsoleSource) -> Value {
 }
 
 /// Shows memory usage by component, and that of the process.
-fn memory(looks: &ConsoleSources, ledger: &MemoryBudget) -> Value {
-    let census = looks.delegator.resource_stats();
+fn memory(sources: &ConsoleSources, ledger: &MemoryBudget) -> Value {
+    let census = sources.delegator.resource_stats();
     let logs: usize = census.iter().filter_map(|row| Some(row.cache?.log_bytes)).sum();
     let budget =
         |name, budget: &Budget| json!({ "name": name, "bytes": budget.used(), "most": budget.limit() });
-    let (lists, lists_max) = looks.lists.bytes();
+    let (lists, lists_max) = sources.lists.bytes();
     let owners = json!([
         { "name": "objects in caches", "bytes": census.iter().map(|row| row.bytes).sum::<usize>() },
         { "name": "superseded objects in logs", "bytes": logs },
-        budget("encoded objects", looks.delegator.budget()),
-        budget("encoded events", looks.delegator.frames()),
+        budget("encoded objects", sources.delegator.budget()),
+        budget("encoded events", sources.delegator.frames()),
         { "name": "compressed lists", "bytes": lists, "most": lists_max },
     ]);
     let limit = ledger.usage().map(|[limit, _, reserved, refused]| {
@@ -190,8 +190,8 @@ mod tests {
         for kind in WeakenedKind::ALL {
             (0..100).for_each(|n| decisions.record(kind, &n.to_string(), &"x".repeat(10_000)));
         }
-        let shown = weakened(decisions.recent());
-        assert_eq!(shown["rows"].as_array().unwrap().len(), ROWS_MAX);
-        assert!(shown["total"].as_u64() > Some(50) && shown.to_string().len() < 64 << 10);
+        let document = weakened(decisions.recent());
+        assert_eq!(document["rows"].as_array().unwrap().len(), ROWS_MAX);
+        assert!(document["total"].as_u64() > Some(50) && document.to_string().len() < 64 << 10);
     }
 }

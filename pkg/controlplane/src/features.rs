@@ -57,15 +57,15 @@ mod tests {
 
     use super::*;
 
-    fn emulating(minor: u32, said: &[(&str, bool)]) -> Gates {
-        Gates::new(Effective::emulating(Release::minor_of_1(minor)), said.iter().copied()).unwrap()
+    fn emulating(minor: u32, flags: &[(&str, bool)]) -> Gates {
+        Gates::new(Effective::emulating(Release::minor_of_1(minor)), flags.iter().copied()).unwrap()
     }
 
     #[test]
     fn a_gate_that_is_read_is_never_idle() {
-        let check = |said: &[(&str, bool)], expected: &[Gate]| {
-            let gates = emulating(Release::THIS.minor, said);
-            assert_eq!(idle(&gates).collect::<Vec<_>>(), expected, "{said:?}");
+        let check = |flags: &[(&str, bool)], expected: &[Gate]| {
+            let gates = emulating(Release::THIS.minor, flags);
+            assert_eq!(idle(&gates).collect::<Vec<_>>(), expected, "{flags:?}");
         };
         check(&[], &[]);
         check(&[("CBORServingAndStorage", true)], &[]);
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn metrics_have_the_gates_of_the_emulated_release() {
-        let page = |minor: u32, said: &[(&str, bool)]| {
+        let page = |minor: u32, flags: &[(&str, bool)]| {
             let registry = MetricsRegistry::default();
-            register(emulating(minor, said), &registry);
+            register(emulating(minor, flags), &registry);
             registry.to_string()
         };
         let now = page(36, &[("MemoryQoS", true)]);

@@ -150,11 +150,11 @@ impl FlowControl {
     }
 
     async fn apply_changes(&mut self) {
-        let mut seen = None;
+        let mut last = None;
         loop {
-            self.informer.wait_for(|objects| Some(objects.changes) != seen).await;
+            self.informer.wait_for(|objects| Some(objects.changes) != last).await;
             let objects = self.informer.snapshot();
-            seen = Some(objects.changes);
+            last = Some(objects.changes);
             let configure = || self.fairness.configure(objects.configuration(self.seats));
             if catch_unwind(AssertUnwindSafe(configure)).is_err() {
                 tracing::error!(

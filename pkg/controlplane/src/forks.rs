@@ -132,7 +132,7 @@ impl Parent {
     /// # Errors
     /// The initial snapshot of the parent is unreadable.
     async fn template(&self) -> Result<Arc<Template>, RunError> {
-        let mut known = self.template.lock().await;
+        let mut cached = self.template.lock().await;
         let mut attempt = 1;
         loop {
             // Taken first, so that nothing in it is newer than the image. Otherwise a fork could assign the
@@ -140,8 +140,8 @@ impl Parent {
             let ForkState { delegator, kinds, builtin } = &self.source.forkable;
             let kinds = kinds.now();
             let revision = delegator.storage().current_revision().await.ok();
-            if let Some(known) = known.as_ref().filter(|known| Some(known.image.revision()) == revision) {
-                return Ok(Arc::clone(known));
+            if let Some(cached) = cached.as_ref().filter(|cached| Some(cached.image.revision()) == revision) {
+                return Ok(Arc::clone(cached));
             }
             let take = Arc::clone(&self.source.image);
             let image = spawn_blocking(move || take()).await;
@@ -149,7 +149,7 @@ impl Parent {
             let seed = delegator.seed(image.revision()).await.map(Arc::new);
             if seed.is_some() || attempt == ATTEMPTS {
                 let template = Arc::new(Template { image, seed, kinds, builtin: builtin.clone() });
-                *known = Some(Arc::clone(&template));
+                *cached = Some(Arc::clone(&template));
                 return Ok(template);
             }
             attempt += 1;
@@ -178,9 +178,10 @@ impl Fork {
 fn config_of_forks(parent: Config) -> Config {
     let mut config = parent;
     let dir = &config.serving.cert_dir;
-    let made = CertificateFiles { certificate: dir.join("apiserver.crt"), key: dir.join("apiserver.key") };
+    let generated =
+        CertificateFiles { certificate: dir.join("apiserver.crt"), key: dir.join("apiserver.key") };
     config.authentication.client_ca_file = Some(dir.join("mainstay-ca.crt"));
-    config.serving.certificate.get_or_insert(made);
+    config.serving.certificate.get_or_insert(generated);
     config.serving.admin_kubeconfig = None;
     let ip = config.serving.bind.address.ip();
     config.serving.bind = BindOptions { address: (ip, 0).into(), share_port: false };

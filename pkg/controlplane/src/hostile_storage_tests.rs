@@ -81,14 +81,14 @@ fn deep_thing(metadata: &str) -> String {
 
 /// Waits until an object that no JSON library reads is gone.
 async fn until_gone(client: &Client, path: &str) {
-    let asking = async { while client.text("GET", path).await.0 != 404 {} };
-    tokio::time::timeout(Duration::from_secs(30), asking).await.expect("it was not deleted in time");
+    let polling = async { while client.text("GET", path).await.0 != 404 {} };
+    tokio::time::timeout(Duration::from_secs(30), polling).await.expect("it was not deleted in time");
 }
 
 async fn store(server: &TestServer, key: &str, value: impl Into<Bytes>) {
     let storage = server.storage();
-    let found = storage.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
-    storage.put(key, value.into(), found, None).await.unwrap();
+    let revision = storage.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
+    storage.put(key, value.into(), revision, None).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,8 +162,8 @@ async fn server_starts_over_hostile_values() {
     assert_eq!(client.text("GET", "/readyz").await.0, 200);
     for (_, collection) in FOLLOWED {
         client.eventually(collection, 200).await;
-        let answer = client.answer("GET", collection).await;
-        let mut warnings = answer.headers().get_all("warning").iter().map(|text| text.to_str().unwrap());
+        let response = client.response("GET", collection).await;
+        let mut warnings = response.headers().get_all("warning").iter().map(|text| text.to_str().unwrap());
         assert!(warnings.any(|text| text.contains("4 stored object(s)")), "{collection}");
         let bad = format!("{collection}/bad-0");
         assert_eq!(client.send("GET", &bad, Value::Null).await.0, 500, "{bad}");

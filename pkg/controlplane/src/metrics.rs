@@ -38,7 +38,7 @@ pub(crate) struct ApiMetrics {
 impl ApiMetrics {
     /// Registers empty metrics, with shared ones for webhook calls.
     pub(crate) fn new(registry: &MetricsRegistry, webhooks: &Arc<ClientMetrics>) -> Self {
-        let began = Instant::now();
+        let start = Instant::now();
         let watches = Arc::<WatchMetrics>::default();
         watches.register(registry);
         ApiMetrics {
@@ -47,7 +47,7 @@ impl ApiMetrics {
             webhooks: Arc::clone(webhooks),
             logs: Arc::new(LogMetrics::new(registry)),
             definitions: Arc::new(DefinitionMetrics::new(registry)),
-            cel_times: Arc::new(CelMetrics::new(registry, move || began.elapsed())),
+            cel_times: Arc::new(CelMetrics::new(registry, move || start.elapsed())),
         }
     }
 }

@@ -40,6 +40,6 @@ impl Namespaces {
 
 impl admission::NamespaceStates for Namespaces {
     fn is_active(&self, name: &str) -> Option<bool> {
-        self.0.read(|known| known.0.get(name).copied())
+        self.0.read(|namespaces| namespaces.0.get(name).copied())
     }
 }

@@ -64,9 +64,9 @@ fn apply_object(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Refe
     let node = referrer.map(Referrer::node_name).filter(|node| !node.is_empty());
     match change.row().plural {
         "pods" => {
-            let found = referrer.map(references).unwrap_or_default();
+            let owned = referrer.map(references).unwrap_or_default();
             let mut references: Vec<(Kind, &str)> =
-                found.iter().map(|(kind, name)| (*kind, &**name)).collect();
+                owned.iter().map(|(kind, name)| (*kind, &**name)).collect();
             references.sort_unstable();
             references.dedup();
             let pod = node.map(|node| PodUse { node, references: &references });

@@ -120,13 +120,13 @@ fn locked(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
 
 impl Counts {
     fn write(&self, page: &mut Page<'_>, families: &ReloadFamilies, server: &str) {
-        let both = [("failure", self.failures), ("success", self.successes)];
-        let happened = || both.iter().filter(|(_, times)| times.count > 0);
+        let outcomes = [("failure", self.failures), ("success", self.successes)];
+        let counted = || outcomes.iter().filter(|(_, times)| times.count > 0);
         let mut samples = page.family(families.last_timestamp);
-        happened().for_each(|(status, times)| samples.add([server, status], times.last_seconds));
+        counted().for_each(|(status, times)| samples.add([server, status], times.last_seconds));
         drop(samples);
         let mut samples = page.family(families.total);
-        happened().for_each(|(status, times)| samples.add([server, status], times.count));
+        counted().for_each(|(status, times)| samples.add([server, status], times.count));
         drop(samples);
         page.family(families.last_config).add([server, &self.hash], 1);
     }

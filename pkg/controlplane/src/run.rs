@@ -483,29 +483,29 @@ impl RunningServer {
 
 /// Waits until requests and watches have ended, each with its own deadline.
 async fn finish(
-    answered: impl Future<Output = ()>,
+    requests: impl Future<Output = ()>,
     watches: impl Future<Output = ()>,
     request_max: Duration,
 ) {
-    let answered = async {
-        if timeout(request_max, answered).await.is_err() {
+    let requests = async {
+        if timeout(request_max, requests).await.is_err() {
             tracing::warn!("some requests did not finish before the deadline");
         }
     };
-    join(answered, watches).await;
+    join(requests, watches).await;
 }
 
 /// Ends watches and waits for them within the grace period.
 async fn end_watches(watches: &WatchDrain, config: &Config) {
     let grace = config.serving.watch_grace;
     watches.begin(grace);
-    let gone = async {
+    let ended = async {
         while watches.watches() > 0 {
             sleep(WATCH_POLL_INTERVAL).await;
         }
     };
     // Remaining watches end with their connections.
-    let _ = timeout(grace, gone).await;
+    let _ = timeout(grace, ended).await;
 }
 
 /// Returns the real clock and random number generator.
@@ -564,7 +564,7 @@ fn health(
     store: &Store,
     lifecycle: &Lifecycle,
     hooks: &Hooks,
-    itself: Arc<dyn Check>,
+    loopback_check: Arc<dyn Check>,
     plugins: Vec<Arc<dyn Check>>,
 ) -> Health {
     let log: Arc<dyn Check> = Arc::new(Log::default());
@@ -572,7 +572,7 @@ fn health(
     let stores_health = || stores.iter().map(|checks| Arc::clone(&checks.health));
     let stores_readiness =
         || stores.iter().flat_map(|checks| [Arc::clone(&checks.health), Arc::clone(&checks.readiness)]);
-    let own = || std::iter::once(Arc::clone(&itself));
+    let loopback_checks = || std::iter::once(Arc::clone(&loopback_check));
     let listed = || hooks.listed.iter().map(|hook| Arc::clone(hook) as Arc<dyn Check>).collect::<Vec<_>>();
     let group = |mid: Vec<Arc<dyn Check>>, hooks: Vec<Arc<dyn Check>>, end: Vec<Arc<dyn Check>>| {
         let begin: Vec<Arc<dyn Check>> = vec![Arc::new(Ping), Arc::clone(&log)];
@@ -581,9 +581,9 @@ fn health(
     let patient =
         |check| Arc::new(GracePeriodCheck::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
     Health {
-        healthz: group(own().chain(stores_health()).chain(plugins.clone()).collect(), listed(), Vec::new()),
+        healthz: group(loopback_checks().chain(stores_health()).chain(plugins.clone()).collect(), listed(), Vec::new()),
         livez: group(
-            own().chain(stores_health()).collect(),
+            loopback_checks().chain(stores_health()).collect(),
             listed().into_iter().map(patient).collect(),
             Vec::new(),
         ),

@@ -58,7 +58,11 @@ async fn crds_in_snapshot_are_served() {
         let (server, client) = begun_with(&path).await;
         client.ok("GET", first, Value::Null).await;
         let resources = client.get("/apis/example.com/v1").await;
-        let names = resources["resources"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
+        let names = resources["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|resource| resource["name"].as_str().unwrap());
         assert_eq!(names.collect::<Vec<_>>(), ["as", "bs", "cs"]);
         assert_eq!(client.text("GET", "/apis/example.com/v1/ds").await.0, 404);
         let object = json!({"apiVersion": "example.com/v1", "kind": "BS", "metadata": {"name": "two"}});
@@ -140,7 +144,7 @@ async fn snapshot_needs_path_and_all_reads() {
     // The last binding is in effect only after all others.
     let code = async |name: &str, path: &str| {
         let user = Client::of(&server).with_header("impersonate-user", name.to_owned().leak());
-        user.answer("GET", path).await.status().as_u16()
+        user.response("GET", path).await.status().as_u16()
     };
     let last = format!("user-{}", cases.len() - 1);
     let in_effect = async { while code(&last, SNAPSHOT).await != 200 {} };
@@ -148,15 +152,15 @@ async fn snapshot_needs_path_and_all_reads() {
     for (number, (rules, expected)) in cases.iter().enumerate() {
         assert_eq!(code(&format!("user-{number}"), SNAPSHOT).await, *expected, "{rules}");
     }
-    assert_eq!(admin.answer("GET", SNAPSHOT).await.status(), 200);
-    assert_eq!(admin.answer("GET", "/debug/snapshot").await.status(), 404);
+    assert_eq!(admin.response("GET", SNAPSHOT).await.status(), 200);
+    assert_eq!(admin.response("GET", "/debug/snapshot").await.status(), 404);
     server.stop().await;
 }
 
 #[tokio::test]
 async fn snapshot_is_not_served_by_default() {
     let server = TestServer::start().await.unwrap();
-    assert_eq!(Client::of(&server).answer("GET", SNAPSHOT).await.status(), 404);
+    assert_eq!(Client::of(&server).response("GET", SNAPSHOT).await.status(), 404);
     server.stop().await;
 }
 

@@ -257,8 +257,8 @@ async fn component_statuses_are_probed() {
     let names: Vec<&Value> =
         all["items"].as_array().unwrap().iter().map(|i| &i["metadata"]["name"]).collect();
     assert_eq!(names, ["controller-manager", "scheduler", "etcd-0"]);
-    let one = client.get("/api/v1/componentstatuses?fieldSelector=metadata.name%3Detcd-0").await;
-    assert_eq!(one["items"].as_array().map(Vec::len), Some(1));
+    let selected = client.get("/api/v1/componentstatuses?fieldSelector=metadata.name%3Detcd-0").await;
+    assert_eq!(selected["items"].as_array().map(Vec::len), Some(1));
     let (code, refused) = client.send("GET", "/api/v1/componentstatuses/x", Value::Null).await;
     assert_eq!((code, refused["message"].as_str()), (404, Some("componentstatus \"x\" not found")));
     server.stop().await;
@@ -268,9 +268,9 @@ async fn component_statuses_are_probed() {
 async fn any_user_can_list_own_rules() {
     let (server, client) = started().await;
     let reviews = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
-    let (code, answer) = client.send("POST", reviews, json!({"spec": {"namespace": "default"}})).await;
-    assert_eq!((code, &answer["status"]["resourceRules"][0]["verbs"]), (201, &json!(["*"])));
-    assert_eq!((&answer["spec"], &answer["kind"]), (&json!({}), &json!("SelfSubjectRulesReview")));
+    let (code, review) = client.send("POST", reviews, json!({"spec": {"namespace": "default"}})).await;
+    assert_eq!((code, &review["status"]["resourceRules"][0]["verbs"]), (201, &json!(["*"])));
+    assert_eq!((&review["spec"], &review["kind"]), (&json!({}), &json!("SelfSubjectRulesReview")));
     let (code, refused) = client.send("POST", reviews, json!({"spec": {}})).await;
     assert_eq!((code, refused["message"].as_str()), (400, Some("no namespace on request")));
     server.stop().await;

@@ -63,7 +63,7 @@ impl Client {
         Client { header: Some((name, value)), ..self }
     }
 
-    async fn ask<B>(&self, request: Request<B>) -> http::Response<Incoming>
+    async fn execute<B>(&self, request: Request<B>) -> http::Response<Incoming>
     where
         B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
@@ -91,45 +91,45 @@ impl Client {
     }
 
     /// Sends a request without a body and returns the response.
-    pub(crate) async fn answer(&self, method: &str, path: &str) -> http::Response<Incoming> {
-        self.ask(self.request(method, path).body(Full::<Bytes>::default()).unwrap()).await
+    pub(crate) async fn response(&self, method: &str, path: &str) -> http::Response<Incoming> {
+        self.execute(self.request(method, path).body(Full::<Bytes>::default()).unwrap()).await
     }
 
     /// Starts a POST whose body is sent on a signal. Returns the signal's sender and the future status code.
     pub(crate) fn held_back(&self, path: &str, object: &Value) -> (oneshot::Sender<()>, JoinHandle<u16>) {
-        let (go_on, told) = oneshot::channel();
+        let (resume, resumed) = oneshot::channel();
         let object = Bytes::from(object.to_string());
         let body = futures::stream::once(async move {
-            let _ = told.await;
+            let _ = resumed.await;
             Ok::<_, BoxError>(Frame::data(object))
         });
         let request = self.request("POST", path).header("content-type", "application/json");
         let request = request.body(BodyExt::boxed_unsync(StreamBody::new(body))).unwrap();
         let client = self.clone();
-        (go_on, tokio::spawn(async move { client.ask(request).await.status().as_u16() }))
+        (resume, tokio::spawn(async move { client.execute(request).await.status().as_u16() }))
     }
 
     /// Repeats a request until the response contains a text.
     pub(crate) async fn until_page_has(&self, path: &str, text: &str) {
-        let asking = async { while !self.text("GET", path).await.1.contains(text) {} };
-        tokio::time::timeout(CHANGE_MAX, asking).await.expect("nothing changed in time");
+        let polling = async { while !self.text("GET", path).await.1.contains(text) {} };
+        tokio::time::timeout(CHANGE_MAX, polling).await.expect("nothing changed in time");
     }
 
     /// Sends a request and returns status code and text.
     pub(crate) async fn text(&self, method: &str, path: &str) -> (u16, String) {
         let request = self.request(method, path).body(Full::<Bytes>::default()).unwrap();
-        let answer = self.ask(request).await;
-        let code = answer.status().as_u16();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = self.execute(request).await;
+        let code = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         (code, String::from_utf8(body.to_vec()).unwrap())
     }
 
     /// As [`send`](Self::send), with the text of the response.
     pub(crate) async fn text_of(&self, method: &str, path: &str, body: Value) -> (u16, String) {
         let request = self.request(method, path).header("content-type", "application/merge-patch+json");
-        let answer = self.ask(request.body(Full::from(body.to_string())).unwrap()).await;
-        let code = answer.status().as_u16();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = self.execute(request.body(Full::from(body.to_string())).unwrap()).await;
+        let code = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         (code, String::from_utf8(body.to_vec()).unwrap())
     }
 
@@ -138,7 +138,7 @@ impl Client {
         let first = futures::stream::once(async move { Ok::<_, BoxError>(Frame::data(Bytes::from(piece))) });
         let body = StreamBody::new(first.chain(futures::stream::pending()));
         let request = self.request(method, path).body(BodyExt::boxed_unsync(body)).unwrap();
-        let first = async { self.ask(request).await.into_body().frame().await };
+        let first = async { self.execute(request).await.into_body().frame().await };
         let frame = tokio::time::timeout(CHANGE_MAX, first).await.expect("nothing came in time");
         String::from_utf8(frame.unwrap().unwrap().into_data().unwrap().to_vec()).unwrap()
     }
@@ -146,12 +146,12 @@ impl Client {
     /// Returns the part of a response before it was aborted.
     pub(crate) async fn broken(&self, path: &str) -> String {
         let request = self.request("GET", path).body(Full::<Bytes>::default()).unwrap();
-        let mut body = self.ask(request).await.into_body();
-        let mut came = Vec::new();
+        let mut body = self.execute(request).await.into_body();
+        let mut received = Vec::new();
         while let Some(frame) = body.frame().await {
             match frame {
-                Ok(frame) => came.extend(frame.into_data().unwrap()),
-                Err(_) => return String::from_utf8(came).unwrap(),
+                Ok(frame) => received.extend(frame.into_data().unwrap()),
+                Err(_) => return String::from_utf8(received).unwrap(),
             }
         }
         panic!("it came to its end");
@@ -168,16 +168,16 @@ impl Client {
         };
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = self.request(method, path).header("content-type", media_type);
-        let answer = self.ask(request.body(Full::from(body)).unwrap()).await;
-        let code = answer.status().as_u16();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = self.execute(request.body(Full::from(body)).unwrap()).await;
+        let code = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         (code, serde_json::from_slice(&body).unwrap())
     }
 
     pub(crate) async fn ok(&self, method: &str, path: &str, body: Value) -> Value {
-        let (code, answer) = self.send(method, path, body).await;
-        assert!((200..300).contains(&code), "{method} {path}: {answer}");
-        answer
+        let (code, response) = self.send(method, path, body).await;
+        assert!((200..300).contains(&code), "{method} {path}: {response}");
+        response
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {
@@ -186,12 +186,12 @@ impl Client {
 
     /// Repeats a request until it returns a status code, because writes take effect only with a watch event.
     pub(crate) async fn eventually(&self, path: &str, code: u16) {
-        let asking = async {
+        let polling = async {
             while self.text("GET", path).await.0 != code {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(CHANGE_MAX, asking).await.expect("nothing changed in time");
+        tokio::time::timeout(CHANGE_MAX, polling).await.expect("nothing changed in time");
     }
 
     pub(crate) async fn make(&self, path: &str, object: Value) {
@@ -199,16 +199,16 @@ impl Client {
     }
 
     /// Sends a text on an upgraded connection and returns everything received until it ends.
-    pub(crate) async fn upgraded(&self, method: &str, path: &str, say: &str) -> String {
+    pub(crate) async fn upgraded(&self, method: &str, path: &str, line: &str) -> String {
         let request = self.request(method, path).header("connection", "Upgrade").header("upgrade", "echo");
-        let mut answer = self.ask(request.body(Full::<Bytes>::default()).unwrap()).await;
-        assert_eq!(answer.status(), 101);
-        assert_eq!(answer.headers().get("upgrade").unwrap(), "echo");
-        let mut stream = TokioIo::new(hyper::upgrade::on(&mut answer).await.unwrap());
-        stream.write_all(format!("{say}\n").as_bytes()).await.unwrap();
+        let mut response = self.execute(request.body(Full::<Bytes>::default()).unwrap()).await;
+        assert_eq!(response.status(), 101);
+        assert_eq!(response.headers().get("upgrade").unwrap(), "echo");
+        let mut stream = TokioIo::new(hyper::upgrade::on(&mut response).await.unwrap());
+        stream.write_all(format!("{line}\n").as_bytes()).await.unwrap();
         stream.flush().await.unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).await.unwrap();
-        said
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        reply
     }
 }

@@ -30,11 +30,11 @@ impl Drop for Https {
 }
 
 impl Https {
-    /// Starts a server with these names in its certificate. `answer` gets path and body of a request; with
+    /// Starts a server with these names in its certificate. `respond` gets path and body of a request; with
     /// `None` the connection is closed.
     pub(crate) async fn start(
         names: &[&str],
-        answer: impl Fn(&str, &[u8]) -> Option<String> + Send + Sync + 'static,
+        respond: impl Fn(&str, &[u8]) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -54,21 +54,21 @@ impl Https {
         let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let answer = Arc::new(answer);
+        let respond = Arc::new(respond);
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
-                let answer = Arc::clone(&answer);
+                let respond = Arc::clone(&respond);
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
                     let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                        let answer = Arc::clone(&answer);
+                        let respond = Arc::clone(&respond);
                         async move {
                             let path = request.uri().path().to_owned();
                             let body = request.into_body().collect().await.map_err(io::Error::other)?;
-                            let answer = answer(&path, &body.to_bytes());
-                            let answer = answer.ok_or_else(|| io::Error::other("no answer"))?;
-                            Ok::<_, io::Error>(http::Response::new(Full::new(Bytes::from(answer))))
+                            let response = respond(&path, &body.to_bytes());
+                            let response = response.ok_or_else(|| io::Error::other("no answer"))?;
+                            Ok::<_, io::Error>(http::Response::new(Full::new(Bytes::from(response))))
                         }
                     });
                     let server = auto::Builder::new(TokioExecutor::new());

@@ -61,7 +61,7 @@ async fn find(
         .storage
         .as_ref()
         .ok_or_else(|| Error::Unavailable(format!("{plural} are not stored").into()))?;
-    let found = match client.element(namespace, name, ReadFreshness::Cached).await {
+    let element = match client.element(namespace, name, ReadFreshness::Cached).await {
         Ok(Some(element)) => Some(element),
         Ok(None) | Err(_) => {
             client.element(namespace, name, ReadFreshness::Latest).await.map_err(unavailable)?
@@ -69,7 +69,7 @@ async fn find(
     };
     Ok((
         storage,
-        found.ok_or_else(|| Error::Credential(format!("{plural} {} not found", quote(name)).into()))?,
+        element.ok_or_else(|| Error::Credential(format!("{plural} {} not found", quote(name)).into()))?,
     ))
 }
 

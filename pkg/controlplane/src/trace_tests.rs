@@ -145,10 +145,10 @@ async fn creation_has_upstream_span_names() {
         (text(write, "type"), text(write, "resource")),
         ("*core.ConfigMap".into(), "configmaps".into())
     );
-    let answer = named(&spans, "SerializeObject");
-    assert_eq!(answer.parent_span_id, verb.span_id);
-    assert_eq!(text(answer, "mediaType"), "application/json");
-    assert_eq!(events(answer), ["About to start writing response", "Write call succeeded"]);
+    let serialization = named(&spans, "SerializeObject");
+    assert_eq!(serialization.parent_span_id, verb.span_id);
+    assert_eq!(text(serialization, "mediaType"), "application/json");
+    assert_eq!(events(serialization), ["About to start writing response", "Write call succeeded"]);
     let audited = text(root, "audit-id");
     assert!(!audited.is_empty() && spans.iter().all(|span| text(span, "audit-id") == audited));
 }
@@ -238,14 +238,16 @@ async fn cache_reads_have_spans_with_details() {
 #[tokio::test]
 async fn untrusted_trace_context_is_ignored() {
     let (server, collector) = traced(0).await;
-    let stranger = Client::of(&server).with_token(server.nobody_token()).with_header("traceparent", PARENT);
-    assert_eq!(stranger.text("GET", MAPS).await.0, 403);
+    let unprivileged =
+        Client::of(&server).with_token(server.nobody_token()).with_header("traceparent", PARENT);
+    assert_eq!(unprivileged.text("GET", MAPS).await.0, 403);
     server.stop().await;
     assert!(collector.of("").is_empty());
 
     let (server, collector) = traced(1_000_000).await;
-    let stranger = Client::of(&server).with_token(server.nobody_token()).with_header("traceparent", PARENT);
-    assert_eq!(stranger.text("GET", MAPS).await.0, 403);
+    let unprivileged =
+        Client::of(&server).with_token(server.nobody_token()).with_header("traceparent", PARENT);
+    assert_eq!(unprivileged.text("GET", MAPS).await.0, 403);
     let bad = Client::of(&server).with_token("none").with_header("traceparent", PARENT);
     assert_eq!(bad.text("GET", MAPS).await.0, 401);
     server.stop().await;

@@ -158,12 +158,12 @@ impl Connection {
             (protocol @ (HTTP_CONNECT | GRPC), None) => {
                 vec![Error::required(&transport, format!("transport must be set for {protocol}"))]
             }
-            (HTTP_CONNECT, Some(given)) => given.validate(path),
+            (HTTP_CONNECT, Some(configured)) => configured.validate(path),
             (GRPC, Some(Transport { uds: Some(uds), .. })) => uds.validate(path),
             (GRPC, Some(_)) => vec![Error::required(&path.child("uds"), "UDS must be set with GRPC")],
             (protocol, _) => {
-                let given = BadValue::json_text(protocol);
-                vec![Error::not_supported(&path.child("protocol"), given, &PROTOCOLS)]
+                let actual = BadValue::json_text(protocol);
+                vec![Error::not_supported(&path.child("protocol"), actual, &PROTOCOLS)]
             }
         }
     }
@@ -203,8 +203,8 @@ impl TcpTransport {
                 vec![Error::required(&at, "TLSConfig must be present when using HTTPS")]
             }
             (url, _) => {
-                let why = "supported connection protocols are http:// and https://";
-                vec![Error::invalid(&path.child("url"), url, why)]
+                let detail = "supported connection protocols are http:// and https://";
+                vec![Error::invalid(&path.child("url"), url, detail)]
             }
         }
     }
@@ -233,8 +233,8 @@ impl TlsConfig {
         let missing = |file: &str| !FilePath::new(file).exists();
         let mut errors = Vec::new();
         if !self.ca_bundle.is_empty() && missing(&self.ca_bundle) {
-            let why = "TLS config ca bundle does not exist";
-            errors.push(Error::invalid(&path.child("caBundle"), &self.ca_bundle, why));
+            let detail = "TLS config ca bundle does not exist";
+            errors.push(Error::invalid(&path.child("caBundle"), &self.ca_bundle, detail));
         }
         let shown = [
             (
@@ -251,11 +251,11 @@ impl TlsConfig {
                 "TLS client key does not exist",
             ),
         ];
-        for (member, file, absent, gone) in shown {
+        for (member, file, absent, missing_detail) in shown {
             if file.is_empty() {
                 errors.push(Error::invalid(&path.child(member), "nil", absent));
             } else if missing(file) {
-                errors.push(Error::invalid(&path.child(member), file, gone));
+                errors.push(Error::invalid(&path.child(member), file, missing_detail));
             }
         }
         errors

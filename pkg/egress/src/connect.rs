@@ -34,13 +34,13 @@ pub(crate) async fn connect(
     proxy: &str,
     target: &str,
 ) -> Result<Box<dyn Io>, Error> {
-    let asked = timeout(RESPONSE_TIMEOUT, send_connect(&mut stream, proxy, target)).await;
-    let asked = asked.unwrap_or_else(|_| Err(ConnectError::NoResponse("i/o timeout".to_owned())));
-    match asked {
+    let result = timeout(RESPONSE_TIMEOUT, send_connect(&mut stream, proxy, target)).await;
+    let result = result.unwrap_or_else(|_| Err(ConnectError::NoResponse("i/o timeout".to_owned())));
+    match result {
         Ok(()) => Ok(stream),
-        Err(ConnectError::Message(why)) => Err(Error::dial(why)),
-        Err(ConnectError::NoResponse(why)) => Err(Error::dial(format!(
-            "reading HTTP response from CONNECT to {target} via proxy {proxy} failed: {why}"
+        Err(ConnectError::Message(message)) => Err(Error::dial(message)),
+        Err(ConnectError::NoResponse(message)) => Err(Error::dial(format!(
+            "reading HTTP response from CONNECT to {target} via proxy {proxy} failed: {message}"
         ))),
     }
 }
@@ -68,16 +68,17 @@ async fn send_connect(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Re
     let (code, status) =
         status(&first.unwrap_or_default()).map_err(|error| ConnectError::NoResponse(error.to_string()))?;
     if code != 200 {
-        let why = format!("proxy error from {proxy} while dialing {target}, code {code}: {status}");
-        return Err(ConnectError::Message(why));
+        let message = format!("proxy error from {proxy} while dialing {target}, code {code}: {status}");
+        return Err(ConnectError::Message(message));
     }
     // The target waits for the client's first bytes. So bytes that are buffered here come from the proxy and
     // must not be mistaken for the target's.
     match reader.buffer().len() {
         0 => Ok(()),
         more => {
-            let why = format!("unexpected {more} bytes of buffered data from CONNECT proxy {}", quote(proxy));
-            Err(ConnectError::Message(why))
+            let message =
+                format!("unexpected {more} bytes of buffered data from CONNECT proxy {}", quote(proxy));
+            Err(ConnectError::Message(message))
         }
     }
 }

@@ -72,9 +72,9 @@ impl Egress {
     pub fn read(path: &Path, random: &Random) -> Result<Self, Error> {
         let text = std::fs::read(path).map_err(|error| {
             let shown = path.display().to_string();
-            let why = client::go_io_error_text(&error);
+            let cause = client::go_io_error_text(&error);
             let message = format!(
-                "failed to read egress selector config: unable to read egress selector configuration from {shown:?} [open {shown}: {why}]"
+                "failed to read egress selector config: unable to read egress selector configuration from {shown:?} [open {shown}: {cause}]"
             );
             Error::File { message, source: error }
         })?;
@@ -111,7 +111,7 @@ impl Egress {
     /// The selection for a network; `None` if the configuration has none.
     pub fn dial_path(&self, network: Network) -> Option<&DialPath> {
         let dial_paths = &self.0.as_ref()?.dial_paths;
-        dial_paths.iter().find(|(known, _)| *known == network).map(|(_, dial_path)| dial_path)
+        dial_paths.iter().find(|(configured, _)| *configured == network).map(|(_, dial_path)| dial_path)
     }
 
     /// The proxy's dialer for a network; `None` for direct connections.

@@ -89,8 +89,8 @@ impl DialMetrics {
     }
 
     /// Records a successful dial and its latency.
-    pub(crate) fn connected(&self, kind: Kind, took: Duration) {
-        self.seconds.with([kind.protocol(), kind.transport()]).observe_duration(took);
+    pub(crate) fn connected(&self, kind: Kind, duration: Duration) {
+        self.seconds.with([kind.protocol(), kind.transport()]).observe_duration(duration);
     }
 
     pub(crate) fn failed(&self, kind: Kind, stage: Stage) {

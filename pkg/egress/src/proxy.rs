@@ -89,27 +89,27 @@ impl Proxy {
             ProxyEndpoint::Grpc(name) => {
                 let channel = grpc::connect(name, ACCEPT_MAX).await.map_err(at_connect)?;
                 let stream = tunnel::dial(channel, target, (self.random)()).await;
-                return stream.map_err(|why| (Stage::Proxy, why));
+                return stream.map_err(|error| (Stage::Proxy, error));
             }
         };
-        connect::connect(stream, shown, target).await.map_err(|why| (Stage::Proxy, why))
+        connect::connect(stream, shown, target).await.map_err(|error| (Stage::Proxy, error))
     }
 
     async fn dial_counted(&self, address: &Address) -> Result<Box<dyn Io>, Error> {
         let target = target(address)?;
         let kind = self.endpoint.kind();
-        let began = Instant::now();
+        let start = Instant::now();
         self.metrics.started(kind);
         let name = format!("Proxy via {} protocol over {}", kind.protocol(), kind.transport());
         let span = Span::current().child(&name, || vec![("address", target.as_str().into())]);
         match span.instrument(pin!(self.dial_target(&target))).await {
             Ok(stream) => {
-                self.metrics.connected(kind, began.elapsed());
+                self.metrics.connected(kind, start.elapsed());
                 Ok(stream)
             }
-            Err((stage, why)) => {
+            Err((stage, error)) => {
                 self.metrics.failed(kind, stage);
-                Err(why)
+                Err(error)
             }
         }
     }
@@ -162,7 +162,7 @@ async fn unix(name: &str) -> Result<UnixStream, Error> {
 
 /// Parses the proxy's URL.
 fn parse_endpoint(tcp: &TcpTransport) -> Result<ProxyEndpoint, Error> {
-    let wrong = |why: &str| format!("invalid proxy server url {:?}: {why}", tcp.url);
+    let wrong = |cause: &str| format!("invalid proxy server url {:?}: {cause}", tcp.url);
     let uri: Uri = tcp
         .url
         .parse()

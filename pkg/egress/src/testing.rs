@@ -67,15 +67,15 @@ pub(crate) async fn echo() -> Address {
 /// Asserts that bytes travel in both directions.
 pub(crate) async fn assert_echoes(stream: &mut (impl Io + ?Sized)) {
     stream.write_all(b"hello").await.unwrap();
-    let mut said = [0; 5];
-    stream.read_exact(&mut said).await.unwrap();
-    assert_eq!(&said, b"hello");
+    let mut bytes = [0; 5];
+    stream.read_exact(&mut bytes).await.unwrap();
+    assert_eq!(&bytes, b"hello");
 }
 
-/// Reads a CONNECT request and opens the connection, or sends `answer` instead if there is one.
+/// Reads a CONNECT request and opens the connection, or sends `response` instead if there is one.
 pub(crate) async fn connect(
     mut stream: impl Io,
-    answer: Option<String>,
+    response: Option<String>,
     seen: mpsc::UnboundedSender<String>,
 ) {
     let mut reader = BufReader::new(&mut stream);
@@ -87,8 +87,8 @@ pub(crate) async fn connect(
     }
     let target = head.split(' ').nth(1).unwrap().to_owned();
     let _ = seen.send(head);
-    if let Some(answer) = answer {
-        let _ = stream.write_all(answer.as_bytes()).await;
+    if let Some(response) = response {
+        let _ = stream.write_all(response.as_bytes()).await;
         return;
     }
     let mut other = TcpStream::connect(target).await.unwrap();
@@ -104,21 +104,21 @@ pub(crate) struct Connect {
 
 impl Connect {
     /// Listens on TCP, with or without TLS.
-    pub(crate) async fn tcp(tls: Option<TlsAcceptor>, answer: Option<String>) -> Self {
+    pub(crate) async fn tcp(tls: Option<TlsAcceptor>, response: Option<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (saw, seen) = mpsc::unbounded_channel();
+        let (requests_sender, seen) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let tls = tls.clone();
-                let answer = answer.clone();
-                let saw = saw.clone();
+                let response = response.clone();
+                let requests_sender = requests_sender.clone();
                 tokio::spawn(async move {
                     match tls {
-                        None => connect(stream, answer, saw).await,
+                        None => connect(stream, response, requests_sender).await,
                         Some(tls) => {
                             let Ok(stream) = tls.accept(stream).await else { return };
-                            connect(stream, answer, saw).await;
+                            connect(stream, response, requests_sender).await;
                         }
                     }
                 });
@@ -129,10 +129,10 @@ impl Connect {
 
     pub(crate) fn unix(path: &Path) -> Self {
         let listener = UnixListener::bind(path).unwrap();
-        let (saw, seen) = mpsc::unbounded_channel();
+        let (requests_sender, seen) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(connect(stream, None, saw.clone()));
+                tokio::spawn(connect(stream, None, requests_sender.clone()));
             }
         });
         Connect { seen, port: 0 }
@@ -208,11 +208,11 @@ impl Konnectivity {
 
     /// A proxy that opens connections itself, without an agent, and records the packets that it receives.
     pub(crate) fn honest(path: &Path) -> mpsc::UnboundedReceiver<Payload> {
-        let (note, noted) = mpsc::unbounded_channel();
+        let (sender, receiver) = mpsc::unbounded_channel();
         Self::start(path, move |inbound, out| {
-            tokio::spawn(agent(inbound, out, note.clone()));
+            tokio::spawn(agent(inbound, out, sender.clone()));
         });
-        noted
+        receiver
     }
 }
 

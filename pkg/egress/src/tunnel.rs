@@ -52,29 +52,29 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// # Errors
 /// The wording of konnectivity's client.
 pub(crate) async fn dial(channel: Channel, target: &str, random: i64) -> Result<Box<dyn Io>, Error> {
-    let (tell, told) = oneshot::channel();
-    tokio::spawn(run(channel, target.to_owned(), random, tell));
-    told.await.unwrap_or_else(|_| Err(Error::dial("tunnel closed".to_owned())))
+    let (sender, receiver) = oneshot::channel();
+    tokio::spawn(run(channel, target.to_owned(), random, sender));
+    receiver.await.unwrap_or_else(|_| Err(Error::dial("tunnel closed".to_owned())))
 }
 
 type OpenResult = Result<Box<dyn Io>, Error>;
 
 /// Opens a tunnel, reports the result, and carries bytes. It is a separate task so that the proxy is notified
 /// when the caller gives up.
-async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::Sender<OpenResult>) {
+async fn run(channel: Channel, target: String, random: i64, mut sender: oneshot::Sender<OpenResult>) {
     let (packets, queue) = mpsc::channel(PACKETS_MAX);
     // The empty queue has space for the first packet.
     let _ = packets.try_send(Packet::dial(target, random));
     let mut opening = pin!(open(channel.clone(), queue, random));
     let opened = tokio::select! {
         opened = timeout(RESPONSE_TIMEOUT, &mut opening) => opened.ok(),
-        () = tell.closed() => None,
+        () = sender.closed() => None,
     };
     let (inbound, id) = match opened {
         Some(Ok(opened)) => opened,
-        Some(Err(why)) => return drop(tell.send(Err(why))),
+        Some(Err(error)) => return drop(sender.send(Err(error))),
         None => {
-            let _ = tell.send(Err(Error::dial("dial timeout, backstop".to_owned())));
+            let _ = sender.send(Err(Error::dial("dial timeout, backstop".to_owned())));
             let _ = packets.try_send(Packet::close_dial(random));
             let _ = timeout(CLOSE_MAX, opening).await;
             return;
@@ -82,7 +82,7 @@ async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::S
     };
     let (near, far) = duplex(BUFFER_BYTES);
     // If the caller has given up, `near` is dropped here, which ends the connection.
-    drop(tell.send(Ok(Box::new(near))));
+    drop(sender.send(Ok(Box::new(near))));
     relay(inbound, packets, far, id).await;
     // Dropping the last handle closes the connection to the proxy.
     drop(channel);
@@ -99,16 +99,16 @@ async fn open(
     let outbound = Request::new(poll_fn(move |context| queue.poll_recv(context)));
     let path = PathAndQuery::from_static(CONNECT_METHOD);
     let codec = ProstCodec::<Packet, Packet>::default();
-    let answer = client.streaming(outbound, path, codec).await;
-    let mut inbound = answer.map_err(|status| grpc::worded(&status)).map_err(Error::dial)?.into_inner();
+    let response = client.streaming(outbound, path, codec).await;
+    let mut inbound = response.map_err(|status| grpc::worded(&status)).map_err(Error::dial)?.into_inner();
     loop {
         let packet = inbound.message().await.map_err(|status| grpc::worded(&status)).map_err(Error::dial)?;
         match packet.map(|packet| packet.payload) {
-            Some(Some(Payload::DialResponse(answer))) if answer.random == random => {
-                return if answer.error.is_empty() {
-                    Ok((inbound, answer.connect_id))
+            Some(Some(Payload::DialResponse(dial_response))) if dial_response.random == random => {
+                return if dial_response.error.is_empty() {
+                    Ok((inbound, dial_response.connect_id))
                 } else {
-                    Err(Error::dial(answer.error))
+                    Err(Error::dial(dial_response.error))
                 };
             }
             Some(Some(Payload::CloseDial(_))) => return Err(Error::dial("dial closed".to_owned())),
@@ -166,8 +166,8 @@ async fn receive(mut from: Streaming<Packet>, mut to: WriteHalf<DuplexStream>, i
         match packet.payload {
             Some(Payload::Data(data)) if data.connect_id == id => {
                 // A write error means that the reader is gone; the connection then ends anyway.
-                let taken = timeout(STALL_MAX, to.write_all(&data.data)).await;
-                if taken.is_err() {
+                let result = timeout(STALL_MAX, to.write_all(&data.data)).await;
+                if result.is_err() {
                     tracing::warn!(connection = id, "proxied connection closed: received data was not read");
                     return;
                 }

@@ -69,7 +69,11 @@ fn open_5000(bencher: Bencher, provider: &str) {
     let stored: Vec<Bytes> =
         (0..5_000).map(|_| wait(protection.seal(vec![1; LENGTH].into(), CONTEXT)).unwrap()).collect();
     bencher.counter(BytesCount::new(5_000 * LENGTH)).bench_local(|| {
-        stored.iter().map(|one| protection.open_now(one, CONTEXT)).filter(|opened| opened.is_some()).count()
+        stored
+            .iter()
+            .map(|value| protection.open_now(value, CONTEXT))
+            .filter(|opened| opened.is_some())
+            .count()
     });
 }
 

@@ -87,18 +87,17 @@ impl EncryptionMetrics {
     /// Returns the counters of a provider for a resource. `prefix` is the provider's prefix of encrypted
     /// values.
     pub(crate) fn cell(&self, resource: &str, prefix: &str) -> Arc<ProviderCounters> {
-        let mut counted = self.lock();
-        let known = (resource.to_owned(), prefix.to_owned());
-        if let Some(cell) = counted.cells.get(&known) {
+        let mut state = self.lock();
+        let key = (resource.to_owned(), prefix.to_owned());
+        if let Some(cell) = state.cells.get(&key) {
             return Arc::clone(cell);
         }
-        let (resource, prefix) =
-            if counted.cells.len() < CELLS_MAX { known } else { (String::new(), known.1) };
+        let (resource, prefix) = if state.cells.len() < CELLS_MAX { key } else { (String::new(), key.1) };
         let took =
             DIRECTIONS.map(|direction| self.seconds.with([direction.name(), label(direction, &prefix)]));
         let cell = Arc::new(ProviderCounters { resource, prefix, done: Default::default(), took });
         let key = (cell.resource.clone(), cell.prefix.clone());
-        Arc::clone(counted.cells.entry(key).or_insert(cell))
+        Arc::clone(state.cells.entry(key).or_insert(cell))
     }
 
     /// Counts the result of one attempt of a provider.

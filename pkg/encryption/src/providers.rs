@@ -101,8 +101,8 @@ impl Protection {
             match opening.step() {
                 Step::Done(done) => return Some(done),
                 Step::CallPlugin(provider, sealed) => {
-                    let answer = provider.try_decrypt(sealed, context)?;
-                    opening.record_result(answer);
+                    let result = provider.try_decrypt(sealed, context)?;
+                    opening.record_result(result);
                 }
             }
         }
@@ -118,8 +118,8 @@ impl Protection {
             match opening.step() {
                 Step::Done(done) => return done,
                 Step::CallPlugin(provider, sealed) => {
-                    let answer = provider.open(sealed, context).await;
-                    opening.record_result(answer);
+                    let result = provider.open(sealed, context).await;
+                    opening.record_result(result);
                 }
             }
         }
@@ -131,31 +131,31 @@ impl Protection {
     /// The provider's.
     pub async fn seal(&self, plain: Bytes, context: &[u8]) -> Result<Bytes, Error> {
         let Some(part) = self.0.parts.first() else { return Ok(plain) };
-        let began = Instant::now();
+        let start = Instant::now();
         let prefix = part.member.prefix.as_bytes();
         let sealed = match &part.member.work {
             ProviderImpl::Identity => Ok(plain),
             ProviderImpl::Keys(keys) => {
                 let sealed = keys.seal(&plain, context, &*self.0.random);
                 if let Some(cell) = part.keys.first() {
-                    self.record_encryption(cell, began, &sealed);
+                    self.record_encryption(cell, start, &sealed);
                 }
                 sealed
             }
             ProviderImpl::Kms(provider) => provider.seal(&plain, context).await.map(|sealed| {
-                let mut whole = Vec::with_capacity(prefix.len() + sealed.len());
-                whole.extend_from_slice(prefix);
-                whole.extend_from_slice(&sealed);
-                whole.into()
+                let mut stored = Vec::with_capacity(prefix.len() + sealed.len());
+                stored.extend_from_slice(prefix);
+                stored.extend_from_slice(&sealed);
+                stored.into()
             }),
         };
-        self.record_encryption(&part.cell, began, &sealed);
+        self.record_encryption(&part.cell, start, &sealed);
         sealed
     }
 
-    fn record_encryption(&self, cell: &ProviderCounters, began: Instant, sealed: &Result<Bytes, Error>) {
-        let how = sealed.as_ref().map(drop);
-        self.0.metrics.record_transformation(cell, Direction::ToStorage, began.elapsed(), how);
+    fn record_encryption(&self, cell: &ProviderCounters, start: Instant, sealed: &Result<Bytes, Error>) {
+        let result = sealed.as_ref().map(drop);
+        self.0.metrics.record_transformation(cell, Direction::ToStorage, start.elapsed(), result);
     }
 }
 

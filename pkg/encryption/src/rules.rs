@@ -103,9 +103,9 @@ impl Rules {
         Some(Protection::new(name, members, &self.metrics, &self.random))
     }
 
-    /// Returns true if every pattern of `others` has a rule here.
-    pub fn cover(&self, others: &Rules) -> bool {
-        others.members.keys().all(|pattern| self.members.contains_key(pattern))
+    /// Returns true if every pattern of `other` has a rule here.
+    pub fn cover(&self, other: &Rules) -> bool {
+        other.members.keys().all(|pattern| self.members.contains_key(pattern))
     }
 
     /// Returns the number of plugins, in total for all rules.

@@ -57,8 +57,8 @@ impl Error {
 
     /// Prefixes the error text with the operation that failed.
     #[must_use]
-    pub fn context(self, what: &str) -> Self {
-        Self { text: format!("{what}: {}", self.text).into(), ..self }
+    pub fn context(self, operation: &str) -> Self {
+        Self { text: format!("{operation}: {}", self.text).into(), ..self }
     }
 
     /// Joins several errors in Go's format. There is at least one.

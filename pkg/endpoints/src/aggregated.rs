@@ -89,8 +89,8 @@ impl Aggregation {
             Err(ErrorResponse { code, message }) => return rejection(code, message),
         };
         match self.forward_to(way, request).await {
-            Ok(answer) if is_redirect(&answer) && !self.forward_redirects => not_redirected(),
-            Ok(answer) => answer,
+            Ok(response) if is_redirect(&response) && !self.forward_redirects => not_redirected(),
+            Ok(response) => response,
             Err(ProxyError { message, .. }) => rejection(503, message),
         }
     }
@@ -133,7 +133,7 @@ pub(crate) struct ProxyError {
 pub(crate) async fn pass_on(
     way: BackendAddress,
     request: ForwardedRequest<'_>,
-    more: &HeaderMap,
+    upgrade_headers: &HeaderMap,
 ) -> Result<Response, ProxyError> {
     let ForwardedRequest { mut parts, body, context, user, connection, shutdown } = request;
     let path = context.info.path.as_str();
@@ -150,10 +150,10 @@ pub(crate) async fn pass_on(
         let message = format!("error trying to reach service: {error}");
         ProxyError { was_sent: false, message }
     })?;
-    parts.headers.extend(more.clone());
+    parts.headers.extend(upgrade_headers.clone());
     let incoming = ProxyRequest { parts: &parts, path, body, connection, peer: context.peer, shutdown };
-    let answer = proxy::proxy_request(&*way.network, url, incoming).await;
-    answer.map_err(|status| ProxyError { was_sent: true, message: status.message })
+    let response = proxy::proxy_request(&*way.network, url, incoming).await;
+    response.map_err(|status| ProxyError { was_sent: true, message: status.message })
 }
 
 fn deadline_exceeded() -> ProxyError {
@@ -168,10 +168,10 @@ fn is_redirect(response: &Response) -> bool {
 /// Rejects a redirect. Otherwise a server could send clients and their credentials to any address.
 fn not_redirected() -> Response {
     let text = "the backend attempted to redirect this request, which is not permitted";
-    let mut answer = http::Response::new(response::full(text));
-    *answer.status_mut() = StatusCode::BAD_GATEWAY;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    answer
+    let mut response = http::Response::new(response::full(text));
+    *response.status_mut() = StatusCode::BAD_GATEWAY;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
 }
 
 pub(crate) fn rejection(code: u16, message: String) -> Response {

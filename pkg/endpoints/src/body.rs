@@ -150,8 +150,8 @@ impl ExpectedType<'_> {
             return Ok(Vec::new());
         };
         let unknown = definition.coerce(api_version, object, Coercion::Reported)?;
-        let told = |path| json::StrictError { kind: json::StrictKind::UnknownField, path }.to_string();
-        Ok(unknown.into_iter().map(told).collect())
+        let message = |path| json::StrictError { kind: json::StrictKind::UnknownField, path }.to_string();
+        Ok(unknown.into_iter().map(message).collect())
     }
 
     /// Returns the errors about the fields of a body. For a custom resource, upstream reports duplicate
@@ -322,8 +322,12 @@ fn decode_plain(text: &[u8], body_bytes: usize, expected: ExpectedType<'_>) -> O
     let message = expected.registered_type(api_version, kind).ok()?;
     let decoded = json::decode_within(message, text, DecodeBudget::of_body(body_bytes)).ok()?;
     let mut object = decoded.object;
-    let says = |name, wanted: &str| object.get(name).is_none_or(|said| said.as_str() == Some(wanted));
-    if !(decoded.strict.is_empty() && says("kind", kind) && says("apiVersion", api_version)) {
+    let matches_endpoint =
+        |name, required: &str| object.get(name).is_none_or(|value| value.as_str() == Some(required));
+    if !(decoded.strict.is_empty()
+        && matches_endpoint("kind", kind)
+        && matches_endpoint("apiVersion", api_version))
+    {
         return None;
     }
     if !(object.contains_key("kind") && object.contains_key("apiVersion")) {
@@ -430,7 +434,7 @@ fn envelope_version(api_version: &str) -> Option<&str> {
     match api_version.split_once('/') {
         Some((_, version)) if version.is_empty() || version.contains('/') => None,
         Some(("", version)) => Some(version),
-        _ => Some(api_version).filter(|said| !said.is_empty()),
+        _ => Some(api_version).filter(|unversioned| !unversioned.is_empty()),
     }
 }
 
@@ -456,8 +460,8 @@ fn check_convertible(
     {
         return Ok(());
     }
-    let wanted = builtin::kind(expected.api_version, expected.kind).unwrap_or(message);
-    let package = match wanted.name.rsplit('.').nth(2) {
+    let stored = builtin::kind(expected.api_version, expected.kind).unwrap_or(message);
+    let package = match stored.name.rsplit('.').nth(2) {
         None | Some("events") => "core",
         Some(package) => package,
     };
@@ -503,7 +507,7 @@ pub(crate) fn decode_options(
     message: &'static Message,
 ) -> Result<Object, Box<Status>> {
     let failed = |text: String| Box::new(Status::bad_request(text));
-    let known = |api_version: &str, kind: &str| {
+    let check_kind = |api_version: &str, kind: &str| {
         if kind.is_empty() || builtin::kind(api_version, kind) == Some(message) {
             Ok(())
         } else {
@@ -516,12 +520,12 @@ pub(crate) fn decode_options(
     let room = DecodeBudget::of_body(body.len());
     if format == Format::Protobuf {
         let envelope = Envelope::parse(body).map_err(|e| failed(e.to_string()))?;
-        known(&envelope.api_version, &envelope.kind)?;
+        check_kind(&envelope.api_version, &envelope.kind)?;
         return proto::decode_within(message, envelope.raw, room).map_err(|e| failed(e.to_string()));
     }
     if format == Format::Cbor {
         let head = cbor::type_meta(body).map_err(|e| failed(e.to_string()))?;
-        known(&head.api_version, &head.kind)?;
+        check_kind(&head.api_version, &head.kind)?;
         let decoded = cbor::decode_within(message, body, room).map_err(|e| failed(e.to_string()))?;
         return Ok(decoded.object);
     }
@@ -534,7 +538,7 @@ pub(crate) fn decode_options(
         _ => body,
     };
     let head = json::type_meta(text).map_err(|e| failed(e.to_string()))?;
-    known(&head.api_version, &head.kind)?;
+    check_kind(&head.api_version, &head.kind)?;
     Ok(json::decode_within(message, text, room).map_err(|e| failed(e.to_string()))?.object)
 }
 
@@ -559,11 +563,11 @@ mod tests {
     /// Decodes a ConfigMap and compares the warnings or the error message.
     fn check(body: &[u8], validation: FieldValidation, expected: Result<&[&str], &str>) {
         let row = api::resources::find("", "v1", "configmaps", "").unwrap();
-        let said = Warnings::default();
-        let decoded = decode(body, Format::Cbor, ExpectedType::of(row), validation, &said);
+        let collected = Warnings::default();
+        let decoded = decode(body, Format::Cbor, ExpectedType::of(row), validation, &collected);
         match decoded.map_err(|status| (status.code, status.message)) {
             Ok(_) => {
-                let warnings = said.texts();
+                let warnings = collected.texts();
                 let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
                 assert_eq!(Ok(&warnings[..]), expected, "{body:?}");
             }
@@ -579,8 +583,8 @@ mod tests {
             proto::wrap(api_version, "ConfigMap", b"", &mut body);
             let decoded =
                 decode(&body, Format::Protobuf, ExpectedType::of(row), Ignore, &Warnings::default());
-            let said = decoded.as_ref().map(|decoded| decoded.api_version.as_str());
-            assert_eq!(said.map_err(|status| status.code), expected, "{api_version}");
+            let actual = decoded.as_ref().map(|decoded| decoded.api_version.as_str());
+            assert_eq!(actual.map_err(|status| status.code), expected, "{api_version}");
         };
         for unreadable in ["", "a/b/c", "a/b/", "a/", "/"] {
             check(unreadable, Ok("v1"));
@@ -634,14 +638,14 @@ mod tests {
 
     #[test]
     fn other_known_version_is_rejected() {
-        let check = |(group, resource, kind): (&str, &str, &str), said: &str, endpoint: &str| {
+        let check = |(group, resource, kind): (&str, &str, &str), sent: &str, endpoint: &str| {
             let row = api::resources::find(group, "v1", resource, "").unwrap();
-            let body = format!("{{\"apiVersion\":\"{said}\",\"kind\":\"{kind}\",\"nope\":1}}");
+            let body = format!("{{\"apiVersion\":\"{sent}\",\"kind\":\"{kind}\",\"nope\":1}}");
             let warnings = Warnings::default();
             let refused = decode(body.as_bytes(), Format::Json, ExpectedType::of(row), Warn, &warnings).err();
             assert_eq!(warnings.texts(), ["unknown field \"nope\""]);
             let text = format!(
-                "the API version in the data ({said}) does not match the expected API version ({endpoint})"
+                "the API version in the data ({sent}) does not match the expected API version ({endpoint})"
             );
             assert_eq!(refused.map(|status| status.message), Some(text));
         };
@@ -655,14 +659,15 @@ mod tests {
     fn last_kind_wins_case_insensitively() {
         let row = api::resources::find("", "v1", "configmaps", "").unwrap();
         let check = |body: &str, expected: Result<&[&str], &str>| {
-            let said = Warnings::default();
-            let decoded = decode(body.as_bytes(), Format::Json, ExpectedType::of(row), Warn, &said);
-            let warnings = said.texts();
+            let collected = Warnings::default();
+            let decoded = decode(body.as_bytes(), Format::Json, ExpectedType::of(row), Warn, &collected);
+            let warnings = collected.texts();
             let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
             let outcome = decoded.map(|decoded| {
-                let says = |name| decoded.object.get(name).and_then(|said| said.as_str().map(str::to_owned));
+                let member =
+                    |name| decoded.object.get(name).and_then(|value| value.as_str().map(str::to_owned));
                 assert_eq!(
-                    [says("apiVersion"), says("kind")].map(Option::unwrap),
+                    [member("apiVersion"), member("kind")].map(Option::unwrap),
                     ["v1", "ConfigMap"],
                     "{body}"
                 );
@@ -670,15 +675,15 @@ mod tests {
             });
             assert_eq!(outcome.map_err(|status| status.message), expected.map_err(str::to_owned), "{body}");
         };
-        let other = "Secret in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Secret) to \
+        let conversion_error = "Secret in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Secret) to \
                      (core.ConfigMap): unknown conversion";
         check(r#"{"kind":"ConfigMap","apiVersion":"v1"}"#, Ok(&[]));
         check(r#"{"apiVersion":"v1"}"#, Ok(&[]));
         check(r#"{"kind":null,"data":{}}"#, Ok(&[]));
         check(r#"{"kind":"","apiVersion":""}"#, Ok(&[]));
         check(r#"{"kind":"Secret","kind":"ConfigMap"}"#, Ok(&["duplicate field \"kind\""]));
-        check(r#"{"kind":"ConfigMap","kind":"Secret"}"#, Err(other));
-        check(r#"{"kind":"ConfigMap","KIND":"Secret"}"#, Err(other));
+        check(r#"{"kind":"ConfigMap","kind":"Secret"}"#, Err(conversion_error));
+        check(r#"{"kind":"ConfigMap","KIND":"Secret"}"#, Err(conversion_error));
         check(r#"{"KIND":"ConfigMap"}"#, Ok(&["unknown field \"KIND\""]));
         check(
             r#"{"kind":"ConfigMap","apiVersion":"v1","apiversion":"v1"}"#,

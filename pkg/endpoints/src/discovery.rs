@@ -158,8 +158,8 @@ impl Discovery {
     /// Returns the aggregated format that a request for `/apis` accepts, if any.
     pub(crate) fn aggregated_apis_format(request: &Parts) -> Option<accept::AggregatedOptions> {
         let path = request.uri.path();
-        let asked = accept::aggregated(&accept::header(&request.headers));
-        asked.filter(|_| path.strip_suffix('/').unwrap_or(path) == "/apis")
+        let options = accept::aggregated(&accept::header(&request.headers));
+        options.filter(|_| path.strip_suffix('/').unwrap_or(path) == "/apis")
     }
 
     /// Returns the aggregated document of all named groups.
@@ -189,8 +189,8 @@ impl Discovery {
     fn api(&self, request: &Parts) -> DocumentResult {
         routed(request, |header| accept::route_objects(header, Formats::default()))?;
         let tree = || self.aggregate(self.core().into_iter());
-        if let Some(answer) = aggregated(request, &self.aggregated_api, tree) {
-            return answer;
+        if let Some(response) = aggregated(request, &self.aggregated_api, tree) {
+            return response;
         }
         let tree = || trees::api_versions(self.core(), &self.server_address);
         let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS;
@@ -198,10 +198,10 @@ impl Discovery {
     }
 
     fn apis(&self, request: &Parts) -> DocumentResult {
-        if let Some(answer) =
+        if let Some(response) =
             aggregated(request, &self.aggregated_apis, || self.aggregate(self.named_groups()))
         {
-            return answer;
+            return response;
         }
         let tree = || trees::api_group_list(self.named_groups());
         let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST;
@@ -263,15 +263,15 @@ fn plain(
     tree: impl Fn() -> Object,
 ) -> DocumentResult {
     let offer = Offer::Objects;
-    let wanted = negotiation::negotiate_output(&request.headers, query_pretty(request), offer, formats)?;
-    let body = document.encoded(message, wanted.format, wanted.pretty, tree)?;
-    Ok(response(wanted.format.media_type(), body))
+    let negotiated = negotiation::negotiate_output(&request.headers, query_pretty(request), offer, formats)?;
+    let body = document.encoded(message, negotiated.format, negotiated.pretty, tree)?;
+    Ok(response(negotiated.format.media_type(), body))
 }
 
 /// Returns the aggregated document with an entity tag, if the request accepts it.
 fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -> Option<DocumentResult> {
-    let asked = accept::aggregated(&accept::header(&request.headers))?;
-    Some(aggregated_response(request, document, asked, &tree))
+    let options = accept::aggregated(&accept::header(&request.headers))?;
+    Some(aggregated_response(request, document, options, &tree))
 }
 
 fn aggregated_response(
@@ -282,8 +282,9 @@ fn aggregated_response(
 ) -> DocumentResult {
     let message = &IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST;
     let etag = document.etag(message, tree)?;
-    let known = request.headers.get(IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
-    let mut answer = if known {
+    let unmodified =
+        request.headers.get(IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
+    let mut response = if unmodified {
         let mut unchanged = Response::new(Bytes::new());
         *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
         unchanged
@@ -292,13 +293,13 @@ fn aggregated_response(
         let body = document.encoded(message, format, pretty, tree)?;
         response(&[format.media_type(), accept::AGGREGATED].concat(), body)
     };
-    let headers = answer.headers_mut();
+    let headers = response.headers_mut();
     if let Ok(etag) = HeaderValue::from_str(etag) {
         headers.insert(ETAG, etag);
     }
     headers.insert(VARY, HeaderValue::from_static("Accept"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
-    Ok(answer)
+    Ok(response)
 }
 
 fn response(content_type: &str, body: Bytes) -> Response<Bytes> {

@@ -41,11 +41,11 @@ pub(crate) fn ensure_namespace(
     object: &mut Object,
 ) -> Result<(), Box<Status>> {
     let expected = if row.namespaced { namespace } else { "" };
-    let given = meta::text(object, "namespace");
-    if given == expected {
+    let object_namespace = meta::text(object, "namespace");
+    if object_namespace == expected {
         return Ok(());
     }
-    if given.is_empty() || expected.is_empty() {
+    if object_namespace.is_empty() || expected.is_empty() {
         meta::set_text(object, "namespace", expected);
         return Ok(());
     }
@@ -62,16 +62,16 @@ fn success_status() -> Status {
 
 /// Checks that a patch does not change the name of the object.
 pub(crate) fn ensure_name(call: &RequestScope<'_>, object: &Object) -> Result<(), Box<Status>> {
-    let given = meta::text(object, "name");
+    let object_name = meta::text(object, "name");
     let name = call.name();
-    if given == name {
+    if object_name == name {
         return Ok(());
     }
-    let message = match given {
+    let message = match object_name {
         "" => {
             format!("the name of the object ({name} based on URL) was undeterminable: name must be provided")
         }
-        _ => format!("the name of the object ({given}) does not match the name on the URL ({name})"),
+        _ => format!("the name of the object ({object_name}) does not match the name on the URL ({name})"),
     };
     Err(Status::bad_request(message).into())
 }

@@ -49,10 +49,10 @@ pub enum ContentLengthError {
 pub fn content_length(headers: &HeaderMap) -> Result<Option<u64>, ContentLengthError> {
     let mut values = headers.get_all(CONTENT_LENGTH).iter().map(|value| value.as_bytes().trim_ascii());
     let Some(first) = values.next() else { return Ok(None) };
-    if let Some(other) = values.find(|other| *other != first) {
+    if let Some(conflicting) = values.find(|conflicting| *conflicting != first) {
         return Err(ContentLengthError::Conflict(
             ForeignText::from_bytes(first),
-            ForeignText::from_bytes(other),
+            ForeignText::from_bytes(conflicting),
         ));
     }
     let digits =

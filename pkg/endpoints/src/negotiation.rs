@@ -182,15 +182,15 @@ pub fn check_accept(headers: &HeaderMap, streams: bool, formats: Formats) -> Res
     }
     let accept = header::text_or_empty(headers, ACCEPT);
     let streams = if streams { formats.stream_media_types() } else { &[] };
-    let all: Vec<&str> = formats.media_types().iter().chain(streams).copied().collect();
-    let known = |clause: &str| {
+    let media_types: Vec<&str> = formats.media_types().iter().chain(streams).copied().collect();
+    let acceptable = |clause: &str| {
         let media_type = clause.split(';').next().unwrap_or("").trim();
-        media_type == "*/*" || all.contains(&media_type)
+        media_type == "*/*" || media_types.contains(&media_type)
     };
-    if accept.is_empty() || accept.split(',').any(known) {
+    if accept.is_empty() || accept.split(',').any(acceptable) {
         return Ok(());
     }
-    let message = format!("406: Not Acceptable\n\nAvailable representations: {}", all.join(", "));
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {}", media_types.join(", "));
     Err(Status::failure(406, Reason::NotAcceptable, message).with_details(Default::default()).into())
 }
 
@@ -235,7 +235,7 @@ fn accepted(clause: &Clause<'_>, format: Format, offer: Offer) -> Option<(Repres
     let sub = format.media_type().split_once('/').map_or("", |(_, sub)| sub);
     let matches = match (clause.main, clause.subtype) {
         ("*", "*") | ("application", "*") => true,
-        ("application", wanted) => wanted == sub,
+        ("application", media_subtype) => media_subtype == sub,
         _ => false,
     };
     if !matches {
@@ -296,8 +296,8 @@ pub fn negotiate_input(headers: &HeaderMap, formats: Formats) -> Result<Format, 
     }
     let media_type = header::media_type(&header).unwrap_or_default();
     let read = |format: &&Format| !formats.custom || **format != Format::Protobuf;
-    let found = formats.all().iter().filter(read).find(|format| format.media_type() == media_type);
-    found.copied().ok_or_else(|| Box::new(Status::unsupported_media_type(formats.media_types())))
+    let matching = formats.all().iter().filter(read).find(|format| format.media_type() == media_type);
+    matching.copied().ok_or_else(|| Box::new(Status::unsupported_media_type(formats.media_types())))
 }
 
 #[cfg(test)]
@@ -319,8 +319,8 @@ mod tests {
     }
 
     fn check(accept: &str, format: Format, transform: Transform) {
-        let got = pick(accept).map(|r| (r.format, r.transform));
-        assert_eq!(got, Some((format, transform)), "{accept}");
+        let actual = pick(accept).map(|r| (r.format, r.transform));
+        assert_eq!(actual, Some((format, transform)), "{accept}");
     }
 
     #[test]
@@ -388,7 +388,7 @@ mod tests {
             )
         };
         let accept = |value: &str, cbor: bool| with("accept", value, cbor);
-        let refusal = |answer: Box<Status>| (answer.code, answer.message);
+        let refusal = |status: Box<Status>| (status.code, status.message);
         let plain = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
         let (off, _, routed, _) = accept("application/cbor", false);

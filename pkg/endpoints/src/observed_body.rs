@@ -61,11 +61,11 @@ impl<F: FnOnce(SendResult) + Unpin> http_body::Body for ObservedBody<F> {
 
 impl<F: FnOnce(SendResult)> Drop for ObservedBody<F> {
     fn drop(&mut self) {
-        let sent = SendResult { bytes: self.bytes, complete: self.ended || self.inner.is_end_stream() };
+        let result = SendResult { bytes: self.bytes, complete: self.ended || self.inner.is_end_stream() };
         // The inner body is dropped first, because its work is part of this one's.
         drop(std::mem::replace(&mut self.inner, full(Bytes::new())));
-        if let Some(done) = self.on_end.take() {
-            done(sent);
+        if let Some(report) = self.on_end.take() {
+            report(result);
         }
     }
 }
@@ -88,17 +88,17 @@ mod tests {
     #[test]
     fn nested_observers_run_from_inside_out() {
         let check = |polls: usize, expected: SendResult| {
-            let told = Arc::<Mutex<Vec<(&str, SendResult)>>>::default();
+            let reports = Arc::<Mutex<Vec<(&str, SendResult)>>>::default();
             let note = |name: &'static str| {
-                let told = Arc::clone(&told);
-                move |sent| told.lock().unwrap().push((name, sent))
+                let reports = Arc::clone(&reports);
+                move |result| reports.lock().unwrap().push((name, result))
             };
             let inner = ObservedBody::body(full("abc"), note("inner"));
             let mut body = ObservedBody::body(inner, note("outer"));
             frames(&mut body, polls);
-            assert!(told.lock().unwrap().is_empty());
+            assert!(reports.lock().unwrap().is_empty());
             drop(body);
-            assert_eq!(*told.lock().unwrap(), [("inner", expected), ("outer", expected)]);
+            assert_eq!(*reports.lock().unwrap(), [("inner", expected), ("outer", expected)]);
         };
         check(0, SendResult { bytes: 0, complete: false });
         check(1, SendResult { bytes: 3, complete: true });

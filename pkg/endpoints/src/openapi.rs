@@ -160,12 +160,12 @@ impl Entry {
     }
 
     fn protobuf(&self, json: impl FnOnce() -> Bytes) -> Bytes {
-        let mut made = None;
-        let kept = self.protobuf.get_or_init(|| {
+        let mut plain = None;
+        let gzip = self.protobuf.get_or_init(|| {
             let tree = serde_json::from_slice(&json()).unwrap_or_default();
-            Gzip::of(made.insert(gnostic::v3::document(&tree)))
+            Gzip::of(plain.insert(gnostic::v3::document(&tree)))
         });
-        made.map_or_else(|| kept.plain(), Bytes::from)
+        plain.map_or_else(|| gzip.plain(), Bytes::from)
     }
 }
 
@@ -181,16 +181,16 @@ impl OpenApi {
     /// documents.
     #[must_use]
     pub fn with_catalog(&self, catalog: Arc<Catalog>) -> Self {
-        let same = |group: &str| match (self.catalog.group(group), catalog.group(group)) {
+        let unchanged = |group: &str| match (self.catalog.group(group), catalog.group(group)) {
             // Both are alive, so equal addresses mean the same group.
-            (Some(before), Some(now)) => std::ptr::eq(before, now),
-            (before, now) => before.is_none() && now.is_none(),
+            (Some(old), Some(new)) => std::ptr::eq(old, new),
+            (old, new) => old.is_none() && new.is_none(),
         };
-        let kept = |entry: Entry| {
-            let known = self.entry(&entry.path).filter(|_| entry.group().is_none_or(same));
-            known.map_or_else(|| Arc::new(entry), Arc::clone)
+        let current_entry = |entry: Entry| {
+            let cached = self.entry(&entry.path).filter(|_| entry.group().is_none_or(unchanged));
+            cached.map_or_else(|| Arc::new(entry), Arc::clone)
         };
-        let documents = Entry::all(&catalog).map(kept).collect();
+        let documents = Entry::all(&catalog).map(current_entry).collect();
         OpenApi {
             formats: self.formats,
             ..Self::of(Arc::clone(&catalog), Arc::clone(&self.clock), documents)
@@ -211,8 +211,8 @@ impl OpenApi {
 
     /// Returns the document at a path below `/openapi/v3/`.
     fn entry(&self, path: &str) -> Option<&Arc<Entry>> {
-        let found = self.documents.binary_search_by(|entry| entry.path.as_str().cmp(path));
-        found.ok().and_then(|at| self.documents.get(at))
+        let index = self.documents.binary_search_by(|entry| entry.path.as_str().cmp(path));
+        index.ok().and_then(|index| self.documents.get(index))
     }
 
     /// Sets the formats whose media types the documents list.
@@ -256,19 +256,19 @@ impl OpenApi {
     }
 
     fn respond_accepted(&self, request: &Parts, entry: &Entry, json: bool) -> Response<Bytes> {
-        let mut written = None;
-        let tag = entry.tag.get_or_init(|| Tag::of(written.insert(self.document(entry)), &*self.clock));
-        let asked = hash_parameter(request);
-        let mut response = match asked {
+        let mut encoded = None;
+        let tag = entry.tag.get_or_init(|| Tag::of(encoded.insert(self.document(entry)), &*self.clock));
+        let requested_hash = hash_parameter(request);
+        let mut response = match requested_hash {
             Some(hash) if hash != tag.hash => redirect(&location(&entry.path, tag), tag),
             _ => conditional_response(&request.headers, tag, || {
-                let document = || self.cached_json(entry, written);
+                let document = || self.cached_json(entry, encoded);
                 Body::Plain(if json { document() } else { entry.protobuf(document) })
             }),
         };
         let protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
         content_type(&mut response, if json { "application/json" } else { protobuf });
-        if asked == Some(tag.hash.as_str()) {
+        if requested_hash == Some(tag.hash.as_str()) {
             let headers = response.headers_mut();
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
             let now = self.clock.now();
@@ -284,12 +284,12 @@ impl OpenApi {
             None => empty(StatusCode::NOT_ACCEPTABLE),
             Some(subtype) => {
                 let json = subtype == "json";
-                let ((tag, gzip), made) = self.swagger(json);
+                let ((tag, gzip), plain) = self.swagger(json);
                 let body = || {
                     if accepts_gzip(&request.headers) {
                         Body::Gzip(gzip.0.clone())
                     } else {
-                        Body::Plain(made.map_or_else(|| gzip.plain(), Bytes::from))
+                        Body::Plain(plain.map_or_else(|| gzip.plain(), Bytes::from))
                     }
                 };
                 let mut response = conditional_response(&request.headers, tag, body);
@@ -308,18 +308,18 @@ impl OpenApi {
     /// that of the JSON, even for protobuf.
     fn swagger(&self, json: bool) -> (&(Tag, Gzip), Option<Vec<u8>>) {
         let form = if json { &self.swagger } else { &self.swagger_protobuf };
-        let mut made = None;
-        let kept = form.get_or_init(|| {
-            let written = v2::document(&Content::of_everything(&self.catalog, self.formats));
-            let tag = Tag::of(&written, &*self.clock);
+        let mut plain = None;
+        let cached = form.get_or_init(|| {
+            let json_text = v2::document(&Content::of_everything(&self.catalog, self.formats));
+            let tag = Tag::of(&json_text, &*self.clock);
             let form = if json {
-                written
+                json_text
             } else {
-                gnostic::v2::document(&serde_json::from_slice(&written).unwrap_or_default())
+                gnostic::v2::document(&serde_json::from_slice(&json_text).unwrap_or_default())
             };
-            (tag, Gzip::of(made.insert(form)))
+            (tag, Gzip::of(plain.insert(form)))
         });
-        (kept, made)
+        (cached, plain)
     }
 
     fn document(&self, entry: &Entry) -> Bytes {
@@ -337,14 +337,14 @@ impl OpenApi {
 
     /// Returns the JSON of a document for a client, from the cache if possible. `written` is the JSON if it
     /// was just built.
-    fn cached_json(&self, entry: &Entry, written: Option<Bytes>) -> Bytes {
-        let write = || written.unwrap_or_else(|| self.document(entry));
+    fn cached_json(&self, entry: &Entry, json: Option<Bytes>) -> Bytes {
+        let write = || json.unwrap_or_else(|| self.document(entry));
         if !matches!(entry.source, DocumentSource::Custom { .. }) {
             return write();
         }
-        let mut made = None;
-        let kept = entry.json.get_or_init(|| Gzip::of(made.insert(write())));
-        made.unwrap_or_else(|| kept.plain())
+        let mut plain = None;
+        let gzip = entry.json.get_or_init(|| Gzip::of(plain.insert(write())));
+        plain.unwrap_or_else(|| gzip.plain())
     }
 
     /// Returns the list of documents, each with its hash.

@@ -29,12 +29,12 @@ impl Documents for OpenId {
         if path.trim_end_matches('/') != root {
             return Some(Err(Status::unknown_path()));
         }
-        let (documents, kept) = self.0.current();
+        let (documents, max_age) = self.0.current();
         let (media_type, body) = match root {
             OpenIdDocuments::KEYS_PATH => ("application/jwk-set+json", &documents.keys),
             _ => ("application/json", &documents.configuration),
         };
-        Some(document(request, media_type, body, kept).map_err(|refusal| *refusal))
+        Some(document(request, media_type, body, max_age).map_err(|refusal| *refusal))
     }
 }
 
@@ -43,7 +43,7 @@ fn document(
     request: &Parts,
     media_type: &'static str,
     body: &[u8],
-    kept: u64,
+    max_age: u64,
 ) -> Result<Response<Bytes>, Box<Status>> {
     if request.method != Method::GET {
         return Err(Status::method_not_allowed().into());
@@ -51,8 +51,8 @@ fn document(
     accept_route(&accept_header(&request.headers), &[media_type])?;
     let mut response = Response::new(Bytes::copy_from_slice(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    if let Ok(kept) = HeaderValue::try_from(format!("public, max-age={kept}")) {
-        response.headers_mut().insert(CACHE_CONTROL, kept);
+    if let Ok(max_age) = HeaderValue::try_from(format!("public, max-age={max_age}")) {
+        response.headers_mut().insert(CACHE_CONTROL, max_age);
     }
     Ok(response)
 }
@@ -70,18 +70,18 @@ mod tests {
         let metadata =
             OpenIdMetadata::new("https://issuer".to_owned(), None, "x".to_owned(), keys.into()).unwrap();
         let request = http::Request::builder().method(method).uri(path).header("accept", accept);
-        let answer = OpenId::new(metadata).respond(&request.body(()).unwrap().into_parts().0);
-        let answer = answer.map(|answer| {
-            let answer = answer.map_err(|status| status.code)?;
-            let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
+        let response = OpenId::new(metadata).respond(&request.body(()).unwrap().into_parts().0);
+        let response = response.map(|response| {
+            let response = response.map_err(|status| status.code)?;
+            let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
             assert_eq!(header("cache-control"), "public, max-age=3600");
-            let body: jsontree::Value = serde_json::from_slice(answer.body()).unwrap();
+            let body: jsontree::Value = serde_json::from_slice(response.body()).unwrap();
             let members: Vec<String> =
                 body.as_object().unwrap().keys().take(1).map(ToString::to_string).collect();
             Ok((header("content-type"), members.concat()))
         });
         let expected = expected.map(|e| e.map(|(kind, body)| (kind.to_owned(), body.to_owned())));
-        assert_eq!(answer, expected, "{method} {path} {accept}");
+        assert_eq!(response, expected, "{method} {path} {accept}");
     }
 
     #[test]

@@ -85,11 +85,11 @@ impl PeerProxy {
 
     /// True if the resource of a request is not served here but by a peer.
     pub(crate) fn is_served_by_peer(&self, catalog: &Catalog, info: &RequestInfo) -> bool {
-        let here = || {
+        let is_local = || {
             catalog.find(&info.group, &info.version, &info.resource, "").is_some()
                 || find_proxied(catalog, &info.path).is_some()
         };
-        info.is_resource && !here() && self.peers.serves(&ResourceName::of(info))
+        info.is_resource && !is_local() && self.peers.serves(&ResourceName::of(info))
     }
 
     /// True if a peer has forwarded the request to this server.
@@ -108,16 +108,16 @@ impl PeerProxy {
         let passed_on = HeaderMap::from_iter([(PEER_PROXIED, HeaderValue::from_static("true"))]);
         let context = request.context;
         let named = ResourceName::of(&context.info);
-        let answer = match pass_on(way, request, &passed_on).await {
+        let response = match pass_on(way, request, &passed_on).await {
             Err(ProxyError { was_sent: false, message }) => {
                 self.metrics.record_proxy_error(&named, ProxyErrorReason::Transport);
                 return rejection(503, message);
             }
             Err(ProxyError { message, .. }) => rejection(503, message),
-            Ok(answer) => answer,
+            Ok(response) => response,
         };
-        self.metrics.record_proxied(answer.status().as_u16(), &named);
-        answer
+        self.metrics.record_proxied(response.status().as_u16(), &named);
+        response
     }
 
     /// Returns the merged discovery document of all servers, if the request is for it.
@@ -126,26 +126,26 @@ impl PeerProxy {
         generation: &Generation,
         request: &Parts,
     ) -> Option<Result<http::Response<Bytes>, Status>> {
-        let asked = Discovery::aggregated_apis_format(request)?;
-        if asked.local_only {
+        let options = Discovery::aggregated_apis_format(request)?;
+        if options.local_only {
             self.metrics.record_nopeer();
             return None;
         }
         let merged = self.merged(generation);
-        Some(merged.respond(request, asked).map_err(|status| *status))
+        Some(merged.respond(request, options).map_err(|status| *status))
     }
 
     fn merged(&self, generation: &Generation) -> Arc<MergedDiscovery> {
         let groups = self.peers.groups();
         let numbers = (generation.number(), groups.number);
-        let known = self.merged.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((_, merged)) = known.filter(|(of, _)| *of == numbers) {
+        let cached = self.merged.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, merged)) = cached.filter(|(of, _)| *of == numbers) {
             self.metrics.record_merged(true);
             return merged;
         }
         self.metrics.record_merged(false);
-        let own = (self.peers.own_name(), generation.discovery().aggregated_groups());
-        let merged = Arc::new(MergedDiscovery::new(own, &groups.by_server));
+        let local = (self.peers.own_name(), generation.discovery().aggregated_groups());
+        let merged = Arc::new(MergedDiscovery::new(local, &groups.by_server));
         *self.merged.lock().unwrap_or_else(PoisonError::into_inner) = Some((numbers, Arc::clone(&merged)));
         merged
     }

@@ -112,8 +112,8 @@ pub(crate) async fn proxy_request(
     };
     let request =
         headers::request(&parts.method, &url, head, incoming.body).map_err(|error| unreachable(&error))?;
-    let answer = network.send(url.trust, request).await.map_err(|error| unreachable(&error))?;
-    let (mut head, body) = answer.into_parts();
+    let response = network.send(url.trust, request).await.map_err(|error| unreachable(&error))?;
+    let (mut head, body) = response.into_parts();
     head.headers = headers::forwarded(&head.headers).map_err(|error| unreachable(&error))?;
     headers::remove_cors(&mut head.headers);
     if let Some(to) = header::text(&head.headers, LOCATION)

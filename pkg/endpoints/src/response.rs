@@ -234,14 +234,16 @@ pub(crate) fn not_a_list_error(endpoint: &Resource) -> Box<Status> {
 
 /// 406 for a single object that was requested as a list, or the reverse. The text contains upstream's
 /// internal Go type.
-fn wrong_shape_error(wanted: &str, is: &str, endpoint: &Resource) -> Box<Status> {
+fn wrong_shape_error(requested: &str, is: &str, endpoint: &Resource) -> Box<Status> {
     let package = match endpoint.group.split('.').next().unwrap_or("") {
         "" => "core",
         group => group,
     };
     let list = if is == "is a list" { "List" } else { "" };
-    let message =
-        format!("you requested {wanted}, but the requested object {is} (*{package}.{}{list})", endpoint.kind);
+    let message = format!(
+        "you requested {requested}, but the requested object {is} (*{package}.{}{list})",
+        endpoint.kind
+    );
     Status::failure(406, Reason::NotAcceptable, message).into()
 }
 

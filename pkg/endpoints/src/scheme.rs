@@ -50,12 +50,12 @@ impl Scheme {
     /// # Errors
     /// The kind is not registered, in upstream's wording.
     pub(crate) fn kind(self, api_version: &str, kind: &str) -> Result<&'static Message, NotRegisteredError> {
-        let known = builtin::kind(api_version, kind).filter(|message| {
+        let registered = builtin::kind(api_version, kind).filter(|message| {
             // Kinds of all groups are also registered as `v1` in each scheme.
             let everywhere = api_version == "v1" && message.info.kinds.iter().any(|k| k.starts_with("*/"));
             Scheme::of(api_version) == self || everywhere
         });
-        known.ok_or_else(|| NotRegisteredError(errors::not_registered(kind, api_version, self.name())))
+        registered.ok_or_else(|| NotRegisteredError(errors::not_registered(kind, api_version, self.name())))
     }
 
     /// Error for a kind that is not in the internal version of its group.
@@ -71,8 +71,8 @@ mod tests {
     #[test]
     fn scheme_contains_own_and_common_kinds() {
         let check = |endpoint: &str, api_version: &str, kind: &str, expected: bool| {
-            let found = Scheme::of(endpoint).kind(api_version, kind);
-            assert_eq!(found.is_ok(), expected, "{endpoint}: {api_version} {kind}: {found:?}");
+            let kind_result = Scheme::of(endpoint).kind(api_version, kind);
+            assert_eq!(kind_result.is_ok(), expected, "{endpoint}: {api_version} {kind}: {kind_result:?}");
         };
         check("v1", "v1", "Pod", true);
         check("v1", "apps/v1", "Deployment", true);

@@ -28,7 +28,7 @@ pub(crate) fn all() -> Vec<Stored> {
 /// Returns the stored objects of one endpoint.
 pub(crate) fn of(group: &str, version: &str, plural: &str) -> Stored {
     let row = resources::find(group, version, plural, "").unwrap();
-    select(|other| std::ptr::eq(other, row)).remove(0)
+    select(|candidate| std::ptr::eq(candidate, row)).remove(0)
 }
 
 fn select(rows: impl Fn(&Resource) -> bool) -> Vec<Stored> {

@@ -68,10 +68,10 @@ impl Trace {
     pub(crate) async fn serialized_by(
         &self,
         group_version: &str,
-        made: impl Future<Output = Result<Response, Box<Status>>>,
+        response: impl Future<Output = Result<Response, Box<Status>>>,
     ) -> Result<Response, Box<Status>> {
         let span = self.begin_response();
-        let response = made.await?;
+        let response = response.await?;
         Ok(self.until_sent(span, group_version, response))
     }
 
@@ -99,9 +99,9 @@ impl Trace {
         }
         let verb = self.records_response.then(|| self.span.clone());
         response.map(|body| {
-            ObservedBody::body(body, move |sent: SendResult| {
-                let event = if sent.complete { "Write call succeeded" } else { "Write call failed" };
-                span.event_with(event, "size", sent.bytes);
+            ObservedBody::body(body, move |result: SendResult| {
+                let event = if result.complete { "Write call succeeded" } else { "Write call failed" };
+                span.event_with(event, "size", result.bytes);
                 drop(span);
                 verb.iter().for_each(|verb| verb.event("Writing http response done"));
             })
@@ -135,8 +135,8 @@ impl Trace {
 
 /// True if a watch sends its initial state and marks its end.
 fn sends_initial_state(context: &RequestContext) -> bool {
-    let asked = |name: &str| context.query.flag(name) == Some(true);
-    asked("sendInitialEvents") && asked("allowWatchBookmarks")
+    let flag = |name: &str| context.query.flag(name) == Some(true);
+    flag("sendInitialEvents") && flag("allowWatchBookmarks")
 }
 
 fn protocol(version: Version) -> String {

@@ -40,14 +40,14 @@ pub(crate) fn add(headers: &mut HeaderMap, warnings: &[String]) {
         texts.iter().for_each(|text| append(headers, text));
         return;
     }
-    let mut written = 0;
+    let mut characters = 0;
     for text in texts {
-        if written >= TOTAL_CHARACTERS_MAX {
+        if characters >= TOTAL_CHARACTERS_MAX {
             break;
         }
         let end = text.char_indices().nth(SHORTENED_CHARACTERS).map_or(text.len(), |(at, _)| at);
         let (text, _) = text.split_at(end);
-        written += text.chars().count();
+        characters += text.chars().count();
         append(headers, text);
     }
 }
@@ -61,7 +61,7 @@ pub fn prepend(headers: &mut HeaderMap, warnings: &[String]) {
     headers.remove(WARNING);
     add(headers, warnings);
     for value in rest {
-        if !headers.get_all(WARNING).iter().any(|known| *known == value) {
+        if !headers.get_all(WARNING).iter().any(|existing| *existing == value) {
             headers.append(WARNING, value);
         }
     }
@@ -81,9 +81,9 @@ mod tests {
     fn check(warnings: &[String], expected: &[String]) {
         let mut headers = HeaderMap::new();
         add(&mut headers, warnings);
-        let found: Vec<&[u8]> = headers.get_all(WARNING).iter().map(HeaderValue::as_bytes).collect();
+        let values: Vec<&[u8]> = headers.get_all(WARNING).iter().map(HeaderValue::as_bytes).collect();
         let expected: Vec<String> = expected.iter().map(|text| format!("299 - \"{text}\"")).collect();
-        assert_eq!(found, expected.iter().map(String::as_bytes).collect::<Vec<_>>());
+        assert_eq!(values, expected.iter().map(String::as_bytes).collect::<Vec<_>>());
     }
 
     #[test]
@@ -98,8 +98,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         add(&mut headers, &["late".to_owned(), "early".to_owned()]);
         prepend(&mut headers, &["early".to_owned()]);
-        let found: Vec<&[u8]> = headers.get_all(WARNING).iter().map(HeaderValue::as_bytes).collect();
-        assert_eq!(found, [&b"299 - \"early\""[..], b"299 - \"late\""]);
+        let values: Vec<&[u8]> = headers.get_all(WARNING).iter().map(HeaderValue::as_bytes).collect();
+        assert_eq!(values, [&b"299 - \"early\""[..], b"299 - \"late\""]);
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub(crate) fn check(
         // Leases of API server identity and of leader election.
         ("coordination.k8s.io", "leases") => info.namespace == "kube-system",
         ("", "namespaces") => {
-            let is_server = user.name == APISERVER_USER && user.groups.iter().any(|it| it == GROUP_MASTERS);
+            let is_server =
+                user.name == APISERVER_USER && user.groups.iter().any(|name| name == GROUP_MASTERS);
             info.verb == "create" && is_server
         }
         _ => false,

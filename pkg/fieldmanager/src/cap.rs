@@ -77,10 +77,10 @@ fn merge_into_bucket(
     let Some(mut incoming_set) = managed.sets.remove(incoming) else { return };
     let has_bucket = incoming != identifier && managed.sets.contains_key(&identifier);
     let older = if has_bucket { identifier.as_str() } else { first };
-    let parts = gathered.entry(identifier.clone()).or_default();
-    parts.push(std::mem::take(&mut incoming_set.set));
+    let sets = gathered.entry(identifier.clone()).or_default();
+    sets.push(std::mem::take(&mut incoming_set.set));
     if let Some(older) = managed.sets.remove(older) {
-        parts.push(older.set);
+        sets.push(older.set);
         incoming_set.changed = true;
     }
     managed.sets.insert(identifier.clone(), incoming_set);

@@ -22,7 +22,7 @@ fn split(live: &Object, new: &Object, levels: usize) -> (Object, Object) {
     let mut old = live.iter().peekable();
     let mut new = new.iter().peekable();
     // An equal member, preferably a small one.
-    let mut same: Option<(&jsontree::Key, &Value)> = None;
+    let mut equal_member: Option<(&jsontree::Key, &Value)> = None;
     loop {
         let order = match (old.peek(), new.peek()) {
             (Some((a, _)), Some((b, _))) => a.cmp(b),
@@ -35,8 +35,8 @@ fn split(live: &Object, new: &Object, levels: usize) -> (Object, Object) {
         match (a, b) {
             (Some((name, a)), Some((_, b))) if a == b => {
                 let is_large = |value: &Value| value.is_object() || value.is_array();
-                if same.is_none_or(|(_, same)| is_large(same) && !is_large(a)) {
-                    same = Some((name, a));
+                if equal_member.is_none_or(|(_, value)| is_large(value) && !is_large(a)) {
+                    equal_member = Some((name, a));
                 }
             }
             (Some((name, Value::Object(a))), Some((_, Value::Object(b)))) if levels > 1 => {
@@ -50,7 +50,7 @@ fn split(live: &Object, new: &Object, levels: usize) -> (Object, Object) {
             }
         }
     }
-    if let Some((name, value)) = same.filter(|_| left.is_empty() || right.is_empty()) {
+    if let Some((name, value)) = equal_member.filter(|_| left.is_empty() || right.is_empty()) {
         left.extend([copy(name, value)]);
         right.extend([copy(name, value)]);
     }

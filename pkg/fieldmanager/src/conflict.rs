@@ -30,8 +30,8 @@ pub(super) fn status(conflicts: &[Conflict], managed: &Managed) -> Box<Status> {
             }
             let field = PathText(path).to_string();
             // The message contains the field too.
-            let taken = [CAUSE_BYTES, owner.len(), field.len(), field.len()];
-            bytes = taken.into_iter().fold(bytes, usize::saturating_add);
+            let lengths = [CAUSE_BYTES, owner.len(), field.len(), field.len()];
+            bytes = lengths.into_iter().fold(bytes, usize::saturating_add);
             if bytes > LIST_BYTES_MAX && !causes.is_empty() {
                 return;
             }

@@ -73,10 +73,10 @@ impl Engine<'_> {
         now: UnixTime,
     ) -> Result<Managed, Error> {
         let ty = self.type_of()?;
-        for (value, which) in [(new, "new"), (live, "live")] {
+        for (value, label) in [(new, "new"), (live, "live")] {
             typed::validate(value, ty, Duplicates::Allow).map_err(|error| {
                 let name = self.name(value);
-                Error::Failed(format!("failed to convert {which} object ({name}) to smd typed: {error}"))
+                Error::Failed(format!("failed to convert {label} object ({name}) to smd typed: {error}"))
             })?;
         }
         let Managed { sets, mut origins } = managed;
@@ -159,9 +159,9 @@ impl Engine<'_> {
         let Managed { sets, mut origins } = managed;
         let (value, mut sets) =
             Updater(self.converter).apply(live, patch, self.api_version, sets, &identifier, options.force)?;
-        if let Some(own) = sets.get_mut(&identifier) {
-            own.changed |= own.set.subtract(self.unowned);
-            if own.set.is_empty() {
+        if let Some(new_set) = sets.get_mut(&identifier) {
+            new_set.changed |= new_set.set.subtract(self.unowned);
+            if new_set.set.is_empty() {
                 sets.remove(&identifier);
             }
         }
@@ -210,8 +210,8 @@ impl Engine<'_> {
         if (api_version, kind) == (self.api_version, self.kind) {
             return Ok(());
         }
-        let found = kind_text(api_version, kind);
-        Err(Error::Status(Box::new(Status::bad_request(format!("invalid object type: {found}")))))
+        let type_text = kind_text(api_version, kind);
+        Err(Error::Status(Box::new(Status::bad_request(format!("invalid object type: {type_text}")))))
     }
 
     fn origin(&self, manager: &str, operation: Operation, time: Option<UnixTime>) -> Origin {

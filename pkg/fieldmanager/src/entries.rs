@@ -180,19 +180,19 @@ fn encode_entry(origin: &Origin, set: &VersionedSet) -> Value {
     };
     let operation = if set.applied { Operation::Apply } else { origin.operation };
     let mut entry = Object::new();
-    let mut put = |name: &str, value: String| drop(entry.insert(name, Value::from(value)));
-    put("apiVersion", set.api_version.to_string());
-    put("fieldsType", FIELDS_V1.to_owned());
-    put("fieldsV1", fields);
-    put("operation", operation.as_str().to_owned());
+    let mut insert = |name: &str, value: String| drop(entry.insert(name, Value::from(value)));
+    insert("apiVersion", set.api_version.to_string());
+    insert("fieldsType", FIELDS_V1.to_owned());
+    insert("fieldsV1", fields);
+    insert("operation", operation.as_str().to_owned());
     if !origin.manager.is_empty() {
-        put("manager", origin.manager.clone());
+        insert("manager", origin.manager.clone());
     }
     if !origin.subresource.is_empty() {
-        put("subresource", origin.subresource.clone());
+        insert("subresource", origin.subresource.clone());
     }
     if let Some(time) = origin.time {
-        put("time", time.rfc3339().to_string());
+        insert("time", time.rfc3339().to_string());
     }
     Value::Object(entry)
 }

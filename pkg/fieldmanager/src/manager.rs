@@ -161,8 +161,8 @@ impl<V: ServedVersion> FieldManager<V> {
         entries::remove(&mut object);
         if let Some(patch) = &remembered {
             last_applied::update_annotation(&mut object, patch).map_err(|error| {
-                let what = "couldn't encode object into last applied annotation";
-                Error::Failed(format!("failed to build last-applied annotation: {what}: {error}"))
+                let context = "couldn't encode object into last applied annotation";
+                Error::Failed(format!("failed to build last-applied annotation: {context}: {error}"))
             })?;
         }
         entries::set(&mut object, managed.encode());
@@ -173,14 +173,14 @@ impl<V: ServedVersion> FieldManager<V> {
     fn managed_before(&self, live: Option<&Object>, new: &Object) -> Managed {
         let stored = live.and_then(entries::of).unwrap_or_default();
         let of_live = || Managed::decode_stored(stored).unwrap_or_default();
-        let asked = entries::of(new);
-        if !self.endpoint().subresource().is_empty() || asked == Some(stored) && !stored.is_empty() {
+        let sent = entries::of(new);
+        if !self.endpoint().subresource().is_empty() || sent == Some(stored) && !stored.is_empty() {
             return of_live();
         }
-        if entries::is_reset(asked) {
+        if entries::is_reset(sent) {
             return Managed::default();
         }
-        match Managed::decode(asked.unwrap_or_default()) {
+        match Managed::decode(sent.unwrap_or_default()) {
             Ok(managed) if !managed.sets.is_empty() => managed,
             // A client that does not send managed fields must not lose them.
             _ => of_live(),
@@ -220,10 +220,10 @@ impl<V: ServedVersion> FieldManager<V> {
         self.value("live", &live).map(Cow::Owned)
     }
 
-    fn value(&self, which: &str, object: &Object) -> Result<Value, Error> {
+    fn value(&self, label: &str, object: &Object) -> Result<Value, Error> {
         let version = self.endpoint().api_version();
         self.versions.value_of(object, version).map_err(|error| {
-            let text = format!("failed to convert {which} object to proper version ({version}): {error}");
+            let text = format!("failed to convert {label} object to proper version ({version}): {error}");
             match error {
                 ConvertError::Limit(_) => Error::Status(Box::new(Status::bad_request(text))),
                 _ => Error::Failed(text),

@@ -42,19 +42,19 @@ impl PendingConversions {
     }
 
     /// Records the result of a conversion, or its error.
-    pub fn record_result(&self, question: ConversionRequest, answer: Result<Object, ConvertError>) {
-        self.lock().results.push((question, answer));
+    pub fn record_result(&self, question: ConversionRequest, result: Result<Object, ConvertError>) {
+        self.lock().results.push((question, result));
     }
 
     /// Returns the converted object if the conversion is finished.
     pub(super) fn convert(&self, object: Object, to: &str) -> Result<Object, ConvertError> {
         let question = ConversionRequest { object, to: to.to_owned() };
-        let mut known = self.lock();
-        match known.results.iter().find(|(asked, _)| *asked == question) {
+        let mut inner = self.lock();
+        match inner.results.iter().find(|(request, _)| *request == question) {
             Some((_, Ok(converted))) => Ok(converted.clone()),
             Some((_, Err(error))) => Err(error.clone()),
             None => {
-                known.open.push(question);
+                inner.open.push(question);
                 Err(ConvertError::Failed("not converted yet".to_owned()))
             }
         }

@@ -65,7 +65,7 @@ pub fn to_parent(
         }
         let Some(mut origin) = in_scale.origins.remove(&identifier) else { continue };
         // A manager that is new in the parent has no time yet.
-        origin.time = managed.origins.get(&identifier).and_then(|known| known.time);
+        origin.time = managed.origins.get(&identifier).and_then(|existing| existing.time);
         let set = VersionedSet { set: only(&path), api_version: parent_version.into(), changed: true, ..set };
         managed.sets.insert(identifier.clone(), set);
         managed.origins.insert(identifier, origin);

@@ -14,14 +14,14 @@ pub(crate) fn time(seconds: i64) -> String {
 
 /// Returns an entry with the time of [`at`]. `who` is a manager, optionally with a subresource:
 /// `kubelet/status`.
-pub(crate) fn entry(who: &str, operation: &str, api_version: &str, seconds: i64, fields: &str) -> Value {
-    let mut entry = untimed(who, operation, api_version, fields);
+pub(crate) fn entry(owner: &str, operation: &str, api_version: &str, seconds: i64, fields: &str) -> Value {
+    let mut entry = untimed(owner, operation, api_version, fields);
     entry["time"] = json!(time(seconds));
     entry
 }
 
-pub(crate) fn untimed(who: &str, operation: &str, api_version: &str, fields: &str) -> Value {
-    let (manager, subresource) = who.split_once('/').unwrap_or((who, ""));
+pub(crate) fn untimed(owner: &str, operation: &str, api_version: &str, fields: &str) -> Value {
+    let (manager, subresource) = owner.split_once('/').unwrap_or((owner, ""));
     let mut entry = json!({
         "manager": manager,
         "operation": operation,

@@ -55,8 +55,8 @@ impl LevelDemand {
     /// Returns the guaranteed minimum: the high watermark up to the nominal seats, and at least the seats
     /// that the level does not lend. An exempt level is guaranteed its whole high watermark.
     fn floor(&self) -> u32 {
-        let wanted = if self.exempt { u32::MAX } else { self.limits.nominal };
-        self.limits.min.max(wanted.min(self.high_watermark))
+        let cap = if self.exempt { u32::MAX } else { self.limits.nominal };
+        self.limits.min.max(cap.min(self.high_watermark))
     }
 
     /// Returns the target: the seats that the level gets if there are enough.
@@ -84,14 +84,14 @@ pub(crate) fn divide(claims: &[LevelDemand]) -> (Vec<LevelAllocation>, f64) {
     let total: i64 = claims.iter().map(|claim| i64::from(claim.limits.nominal)).sum();
     let limited: Vec<&LevelDemand> = claims.iter().filter(|claim| !claim.exempt).collect();
     let exempt: i64 = claims.iter().filter(|claim| claim.exempt).map(|claim| i64::from(claim.floor())).sum();
-    let kept: i64 = limited.iter().map(|claim| i64::from(claim.limits.min)).sum();
+    let minimums: i64 = limited.iter().map(|claim| i64::from(claim.limits.min)).sum();
     let floors: i64 = limited.iter().map(|claim| i64::from(claim.floor())).sum();
-    let left = total - exempt;
+    let available = total - exempt;
     let mut fair = 0.0;
-    let limits: Vec<u32> = if left <= floors {
-        let part = ((left - kept).max(0) as f64) / ((floors - kept).max(1) as f64);
-        let above = |claim: &LevelDemand| f64::from(claim.floor() - claim.limits.min) * part;
-        limited.iter().map(|claim| claim.limits.min + above(claim).round() as u32).collect()
+    let limits: Vec<u32> = if available <= floors {
+        let share = ((available - minimums).max(0) as f64) / ((floors - minimums).max(1) as f64);
+        let extra = |claim: &LevelDemand| f64::from(claim.floor() - claim.limits.min) * share;
+        limited.iter().map(|claim| claim.limits.min + extra(claim).round() as u32).collect()
     } else {
         let bound = |claim: &&LevelDemand| Bound {
             lower: f64::from(claim.floor()),
@@ -100,19 +100,19 @@ pub(crate) fn divide(claims: &[LevelDemand]) -> (Vec<LevelAllocation>, f64) {
         };
         let bounds: Vec<Bound> = limited.iter().map(bound).collect();
         match allocate(total as f64, &bounds) {
-            Some((seats, part)) => {
-                fair = part;
+            Some((seats, share)) => {
+                fair = share;
                 seats.into_iter().map(|seats| seats.round() as u32).collect()
             }
             None => limited.iter().map(|claim| claim.current).collect(),
         }
     };
     let mut limits = limits.into_iter();
-    let grant = |claim: &LevelDemand| {
+    let allocation = |claim: &LevelDemand| {
         let limit = if claim.exempt { Some(claim.floor()) } else { limits.next() };
         LevelAllocation { limit: limit.unwrap_or(claim.current), target: claim.target() }
     };
-    (claims.iter().map(grant).collect(), fair)
+    (claims.iter().map(allocation).collect(), fair)
 }
 
 /// Bounds and target of one part.
@@ -136,36 +136,36 @@ const EPSILON: f64 = 1e-7;
 /// the sum.
 fn allocate(sum: f64, bounds: &[Bound]) -> Option<(Vec<f64>, f64)> {
     let target = |bound: &Bound| bound.target.max(TARGET_MIN);
-    let sane =
+    let is_valid =
         |bound: &Bound| 0.0 <= bound.lower && bound.lower <= bound.target && bound.lower <= bound.upper;
     let lowest: f64 = bounds.iter().map(|bound| bound.lower).sum();
     let highest: f64 = bounds.iter().map(|bound| bound.upper).sum();
-    if !bounds.iter().all(sane) || lowest - sum > EPSILON || sum - highest > EPSILON {
+    if !bounds.iter().all(is_valid) || lowest - sum > EPSILON || sum - highest > EPSILON {
         return None;
     }
-    let parts = |factor: f64| -> Vec<f64> {
+    let shares = |factor: f64| -> Vec<f64> {
         bounds.iter().map(|bound| (factor * target(bound)).clamp(bound.lower, bound.upper)).collect()
     };
     // The factors at which the slope of the sum changes, and the changes.
-    let mut bends: Vec<(f64, f64)> = bounds
+    let mut breakpoints: Vec<(f64, f64)> = bounds
         .iter()
         .flat_map(|b| [(b.lower / target(b), target(b)), (b.upper / target(b), -target(b))])
         .collect();
-    bends.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut factor = bends.first().map_or(0.0, |bend| bend.0);
+    breakpoints.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut factor = breakpoints.first().map_or(0.0, |breakpoint| breakpoint.0);
     let mut reached = lowest;
     let mut slope = 0.0;
-    for (bend, change) in bends {
-        let next = reached + slope * (bend - factor);
+    for (breakpoint, change) in breakpoints {
+        let next = reached + slope * (breakpoint - factor);
         if next >= sum - EPSILON {
             break;
         }
-        (factor, reached, slope) = (bend, next, slope + change);
+        (factor, reached, slope) = (breakpoint, next, slope + change);
     }
     if slope > EPSILON {
         factor += (sum - reached) / slope;
     }
-    Some((parts(factor), factor))
+    Some((shares(factor), factor))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::schema::Schema;
 #[derive(Debug)]
 pub enum Admission {
     /// The request can execute now.
-    Seated(Seat),
+    Seated(SeatGuard),
     /// The request is queued.
     Queued(QueuedRequest),
     /// The request is rejected.
@@ -26,36 +26,36 @@ pub enum Admission {
 
 /// The seats of an executing request. Dropping it ends the execution. The seats are released then, or after
 /// the additional latency of its work.
-#[must_use = "a seat that is dropped is given back"]
-pub struct Seat {
+#[must_use = "dropping the guard releases the seats"]
+pub struct SeatGuard {
     entry: LevelEntry,
-    waited: Duration,
+    queue_time: Duration,
 }
 
-impl Seat {
+impl SeatGuard {
     /// Returns the time that the request spent in the queue.
-    pub fn waited(&self) -> Duration {
-        self.waited
+    pub fn queue_time(&self) -> Duration {
+        self.queue_time
     }
 }
 
-/// A queued request: a future that resolves to a seat. Dropping it leaves the queue. Drop it when the wait
+/// A queued request: a future that resolves to a seat guard. Dropping it leaves the queue. Drop it when the wait
 /// times out or the client disconnects. It must not be polled after completion; it is pending forever then.
-#[must_use = "whoever drops its place leaves the queue"]
+#[must_use = "dropping the future leaves the queue"]
 pub struct QueuedRequest {
-    /// `None` after it became a seat.
+    /// `None` after it became a seat guard.
     entry: Option<LevelEntry>,
 }
 
 impl Future for QueuedRequest {
-    type Output = Seat;
+    type Output = SeatGuard;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Seat> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<SeatGuard> {
         let Some(entry) = &self.entry else { return Poll::Pending };
         // The replaced waker is dropped after the lock is released.
         let polled = entry.level.lock().poll(entry.key, context.waker());
-        let Ok(waited) = polled else { return Poll::Pending };
-        self.entry.take().map_or(Poll::Pending, |entry| Poll::Ready(Seat { entry, waited }))
+        let Ok(queue_time) = polled else { return Poll::Pending };
+        self.entry.take().map_or(Poll::Pending, |entry| Poll::Ready(SeatGuard { entry, queue_time }))
     }
 }
 
@@ -71,15 +71,20 @@ impl Drop for LevelEntry {
     }
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for SeatGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seat").field("level", &self.entry.level).field("waited", &self.waited).finish()
+        f.debug_struct("SeatGuard")
+            .field("level", &self.entry.level)
+            .field("queue_time", &self.queue_time)
+            .finish()
     }
 }
 
 impl fmt::Debug for QueuedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiting").field("level", &self.entry.as_ref().map(|place| &place.level)).finish()
+        f.debug_struct("QueuedRequest")
+            .field("level", &self.entry.as_ref().map(|entry| &entry.level))
+            .finish()
     }
 }
 
@@ -113,7 +118,7 @@ impl Lingering {
     /// Wakes the task if a release is due at `due` and the task would be late.
     fn notify_release(&self, due: Duration) {
         let mut alarm = self.lock();
-        if alarm.alarm_at.is_none_or(|set_for| due < set_for) {
+        if alarm.alarm_at.is_none_or(|alarm_at| due < alarm_at) {
             alarm.alarm_at = Some(due);
             let waker = alarm.waker.clone();
             drop(alarm);
@@ -160,13 +165,13 @@ impl Level {
     /// Applies a change at the current time, then wakes the affected tasks.
     pub(crate) fn with_queues<T>(
         &self,
-        what: impl FnOnce(&mut QueueSet, Duration, &mut DeferredWork) -> T,
+        change: impl FnOnce(&mut QueueSet, Duration, &mut DeferredWork) -> T,
     ) -> T {
         let mut after = DeferredWork::default();
         let mut set = self.lock();
         let before = set.next_due();
         // The clock is read under the lock, so that time never goes back.
-        let result = what(&mut set, self.clock.now(), &mut after);
+        let result = change(&mut set, self.clock.now(), &mut after);
         let due = set.next_due().filter(|due| before.is_none_or(|before| *due < before));
         drop(set);
         after.run_deferred();
@@ -185,7 +190,9 @@ impl Level {
         schema.metrics.seats.observe(width);
         let entry = |key| LevelEntry { level: Arc::clone(self), key };
         match self.with_queues(|set, now, after| set.request_seats(schema, hash, request, now, after)) {
-            SeatResult::Seated(key) => Admission::Seated(Seat { entry: entry(key), waited: Duration::ZERO }),
+            SeatResult::Seated(key) => {
+                Admission::Seated(SeatGuard { entry: entry(key), queue_time: Duration::ZERO })
+            }
             SeatResult::Queued(key) => Admission::Queued(QueuedRequest { entry: Some(entry(key)) }),
             SeatResult::Rejected(rejection) => Admission::Rejected(rejection),
         }

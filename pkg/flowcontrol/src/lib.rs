@@ -42,7 +42,7 @@ pub use config::{
 };
 pub use control::FlowControl;
 pub use digest::{Class, RequestDigest, Target};
-pub use level::{Admission, QueuedRequest, Seat};
+pub use level::{Admission, QueuedRequest, SeatGuard};
 pub use request::{Rejection, Request, WorkEstimate};
 pub use request_counts::{ReadWriteCounts, Watermarks};
 pub use snapshot::{LevelState, QueueState};

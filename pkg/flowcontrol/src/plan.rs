@@ -73,10 +73,10 @@ impl Plan {
 
     /// Drops unconfigured levels that are empty, and marks the others as quiescing.
     fn remove_unused_levels(&mut self, configuration: &Configuration) {
-        self.levels.retain(|name, planned| {
-            let wanted = configuration.has_level(name) || Configuration::is_mandatory(name);
-            planned.quiescing = !wanted;
-            wanted || !planned.level.lock().is_unused()
+        self.levels.retain(|name, level_plan| {
+            let is_configured = configuration.has_level(name) || Configuration::is_mandatory(name);
+            level_plan.quiescing = !is_configured;
+            is_configured || !level_plan.level.lock().is_unused()
         });
     }
 

@@ -38,11 +38,11 @@ impl Dealer {
     pub(crate) fn deal(self, mut hash: u64) -> Hand {
         let mut digits = Hand::new();
         let mut hand = Hand::new();
-        for left in (self.deck - self.hand + 1..=self.deck).rev() {
-            let digit = u32::try_from(hash % u64::from(left)).unwrap_or_default();
-            hash /= u64::from(left);
+        for remaining in (self.deck - self.hand + 1..=self.deck).rev() {
+            let digit = u32::try_from(hash % u64::from(remaining)).unwrap_or_default();
+            hash /= u64::from(remaining);
             // The digit counts remaining cards only, so step over those already dealt.
-            let card = digits.iter().rev().fold(digit, |card, &gone| card + u32::from(card >= gone));
+            let card = digits.iter().rev().fold(digit, |card, &dealt| card + u32::from(card >= dealt));
             digits.push(digit);
             hand.push(card);
         }

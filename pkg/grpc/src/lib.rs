@@ -67,16 +67,16 @@ impl Socket {
         let path = PathAndQuery::from_static(method);
         let end = Instant::now() + timeout;
         // The last connection error, while there is no connection.
-        let mut away = None;
+        let mut dial_error = None;
         loop {
             let attempt = tokio::time::timeout_at(end, self.attempt(&path, &request));
             match attempt.await {
-                Ok(Err(status)) if is_disconnected(&status) => away = Some(self.dialing(&status)),
-                Ok(answer) => return answer,
-                Err(_) => return Err(deadline_status(away)),
+                Ok(Err(status)) if is_disconnected(&status) => dial_error = Some(self.dialing(&status)),
+                Ok(result) => return result,
+                Err(_) => return Err(deadline_status(dial_error)),
             }
             if tokio::time::timeout_at(end, tokio::time::sleep(RETRY_AFTER)).await.is_err() {
-                return Err(deadline_status(away));
+                return Err(deadline_status(dial_error));
             }
         }
     }

@@ -43,13 +43,13 @@ mod tests {
             return vec!["no row".to_owned()];
         };
         let gates = Gates::default().with(Gate::ManifestBasedAdmissionControlConfig, open);
-        let given = ValidationContext {
+        let context = ValidationContext {
             settings: Settings { gates, ..Settings::default() },
             ..ValidationContext::default()
         };
         let object: Object = json!({"metadata": {"name": name}}).as_object().cloned().unwrap_or_default();
         let of = if from_disk { validate_manifest } else { validate };
-        of(row, &object, &given).iter().map(ToString::to_string).collect()
+        of(row, &object, &context).iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -40,9 +40,9 @@ impl Defaults {
     /// # Errors
     /// Values copied within the object would make it too large for any store. They are omitted.
     pub fn fill(self, object: &mut Tree, gates: &Gates) -> Result<(), BudgetExceeded> {
-        let given = DefaultingContext::of(gates);
-        self.0(&mut Object::tree(object, &given));
-        given.done()
+        let context = DefaultingContext::of(gates);
+        self.0(&mut Object::tree(object, &context));
+        context.done()
     }
 
     /// Returns true if [`fill`](Self::fill) would change an object. The object is read in place: the message
@@ -93,8 +93,8 @@ fn rule(api_version: &str, kind: &str) -> Option<Rule> {
 /// Returns the rule of a kind that is the body of a subresource.
 fn subresource_rule(api_version: &str, kind: &str) -> Option<Rule> {
     let bodies = builtin::ALL.iter().flat_map(|kind| kind.rare_properties.subresource_defaults);
-    let mut found = bodies.filter(|body| body.kind == kind && body.api_version == api_version);
-    found.next().map(|body| body.rule)
+    let mut matching = bodies.filter(|body| body.kind == kind && body.api_version == api_version);
+    matching.next().map(|body| body.rule)
 }
 
 /// Sets the time `now`, in whole seconds, on device taints without a time. Upstream's defaulting does the

@@ -17,8 +17,8 @@ const CATCH_ALL: &str = "catch-all";
 fn conditions(object: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.conditions");
     let mut seen = BTreeSet::new();
-    let found = child(object, "status").into_iter().flat_map(|status| children(status, "conditions"));
-    for (index, condition) in found.enumerate() {
+    let conditions = child(object, "status").into_iter().flat_map(|status| children(status, "conditions"));
+    for (index, condition) in conditions.enumerate() {
         let path = path.index(index);
         let kind = text(condition, "type");
         let path = path.child("type");

@@ -82,8 +82,8 @@ fn line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     (first.get(..end).unwrap_or_default(), rest)
 }
 
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len()).position(|window| window == wanted)
+fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    text.windows(needle.len()).position(|window| window == needle)
 }
 
 #[cfg(test)]
@@ -91,10 +91,10 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[(&str, &[u8])]) {
-        let found: Vec<Block> = blocks(text.as_bytes()).collect();
-        let found: Vec<(&str, &[u8])> =
-            found.iter().map(|b| (b.label.as_str(), b.bytes.as_slice())).collect();
-        assert_eq!(found, expected, "{text}");
+        let actual: Vec<Block> = blocks(text.as_bytes()).collect();
+        let actual: Vec<(&str, &[u8])> =
+            actual.iter().map(|b| (b.label.as_str(), b.bytes.as_slice())).collect();
+        assert_eq!(actual, expected, "{text}");
     }
 
     #[test]
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn headers_are_detected() {
         let check = |text: &str, expected: bool| {
-            let found: Vec<bool> = blocks(text.as_bytes()).map(|block| block.has_headers).collect();
-            assert_eq!(found, [expected], "{text}");
+            let actual: Vec<bool> = blocks(text.as_bytes()).map(|block| block.has_headers).collect();
+            assert_eq!(actual, [expected], "{text}");
         };
         check("-----BEGIN A-----\nAQ==\n-----END A-----", false);
         check("-----BEGIN A-----\nK: v\n\nAQ==\n-----END A-----", true);

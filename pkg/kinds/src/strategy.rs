@@ -35,8 +35,8 @@ fn of(row: &Resource) -> &'static dyn Strategy {
 /// contain the fields that upstream declares (`GetResetFields`); the difference is listed here.
 fn reset_paths<'a>(endpoint: &Resource<'a>) -> &'a [&'a str] {
     let resets = kind_of(endpoint).map_or(&[][..], |kind| kind.rare_properties.resets);
-    let own = resets.iter().find(|(subresource, _)| *subresource == endpoint.subresource);
-    own.map_or(endpoint.reset_fields, |(_, paths)| paths)
+    let of_subresource = resets.iter().find(|(subresource, _)| *subresource == endpoint.subresource);
+    of_subresource.map_or(endpoint.reset_fields, |(_, paths)| paths)
 }
 
 /// True if the status is kept on create: kubelets create their nodes with it, and pods use it once.
@@ -121,8 +121,8 @@ pub fn prepare_for_update(
 fn keep_all_but_status(new: &mut Object, old: &Object) {
     let of_new = |name: &str| matches!(name, "status" | "metadata");
     new.retain(|name, _| of_new(name));
-    let kept = old.iter().filter(|(name, _)| !of_new(name));
-    new.extend(kept.map(|(name, value)| (name.clone(), value.clone())));
+    let old_members = old.iter().filter(|(name, _)| !of_new(name));
+    new.extend(old_members.map(|(name, value)| (name.clone(), value.clone())));
 }
 
 /// Increments the generation if the desired state changes.
@@ -154,10 +154,10 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
     let Some(storage) = &row.storage else { return false };
     if storage.message.open {
         // A status without a subresource counts. With one, the old status has already been restored.
-        let counted = |object: &'_ Object| object.iter().filter(|(name, _)| *name != "metadata").count();
-        let same =
+        let member_count = |object: &'_ Object| object.iter().filter(|(name, _)| *name != "metadata").count();
+        let is_unchanged =
             |(name, value): (&jsontree::Key, &Value)| name == "metadata" || old.get(name) == Some(value);
-        return counted(new) != counted(old) || !new.iter().all(same);
+        return member_count(new) != member_count(old) || !new.iter().all(is_unchanged);
     }
     let observed = |name: &str| matches!(name, "metadata" | "status");
     let desired = storage.message.members.iter().filter(|member| !observed(member.name));
@@ -166,8 +166,9 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
         let of = |object| meta::metadata(object).and_then(|m| m.get(name)?.as_object()).filter(some);
         of(new) != of(old)
     };
-    let counted = kind_of(row).and_then(|kind| kind.rare_properties.counted_metadata).is_some_and(differs);
-    counted || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
+    let metadata_changed =
+        kind_of(row).and_then(|kind| kind.rare_properties.counted_metadata).is_some_and(differs);
+    metadata_changed || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
 }
 
 /// Validates an object before it replaces `old`.

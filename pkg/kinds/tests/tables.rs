@@ -61,14 +61,14 @@ fn json_of(row: &Row<'_>) -> Value {
         cell.write(&mut out);
         serde_json::from_slice::<Value>(&out).unwrap()
     });
-    let mut whole = json!({ "cells": cells.collect::<Vec<_>>() });
+    let mut json_row = json!({ "cells": cells.collect::<Vec<_>>() });
     if let Some(condition) = row.condition {
-        whole["conditions"] = json!([{
+        json_row["conditions"] = json!([{
             "type": condition.condition_type, "status": condition.status,
             "reason": condition.reason, "message": condition.message,
         }]);
     }
-    whole
+    json_row
 }
 
 /// Returns the row printed from a tree, and from bytes if they can be read in place.

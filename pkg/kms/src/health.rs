@@ -44,7 +44,7 @@ impl Health {
         Health { name: Arc::clone(name), last: Mutex::default(), check_in_flight: SingleFlight::default() }
     }
 
-    /// Checks the health of the plugin. Uses the last result while it is recent; otherwise runs `look`, which
+    /// Checks the health of the plugin. Uses the last result while it is recent; otherwise runs `probe`, which
     /// concurrent callers share. A fresh failure names the failed call and a cached one does not, like
     /// upstream's.
     ///
@@ -52,14 +52,14 @@ impl Health {
     /// The reason why the plugin is unhealthy.
     pub(crate) async fn check(
         self: &Arc<Self>,
-        look: impl Future<Output = Result<(), Unhealthy>> + Send + 'static,
+        probe: impl Future<Output = Result<(), Unhealthy>> + Send + 'static,
     ) -> Result<(), Error> {
-        if let Some(found) = self.recent() {
-            return found;
+        if let Some(result) = self.recent() {
+            return result;
         }
         let health = Arc::clone(self);
-        let look = async move { health.record(look.await) };
-        self.check_in_flight.join((), look).await
+        let probe = async move { health.record(probe.await) };
+        self.check_in_flight.join((), probe).await
     }
 
     fn last(&self) -> MutexGuard<'_, Option<(Instant, Result<(), Error>)>> {
@@ -68,15 +68,15 @@ impl Health {
 
     fn recent(&self) -> Option<Result<(), Error>> {
         let last = self.last();
-        let (at, found) = last.as_ref()?;
-        let ttl = if found.is_ok() { HEALTHY_TTL } else { UNHEALTHY_TTL };
-        (at.elapsed() < ttl).then(|| found.clone())
+        let (at, result) = last.as_ref()?;
+        let ttl = if result.is_ok() { HEALTHY_TTL } else { UNHEALTHY_TTL };
+        (at.elapsed() < ttl).then(|| result.clone())
     }
 
-    fn record(&self, found: Result<(), Unhealthy>) -> Result<(), Error> {
-        let bare = found.as_ref().map_or_else(|unwell| Err(unwell.error.clone()), |()| Ok(()));
-        *self.last() = Some((Instant::now(), bare));
-        found.map_err(|Unhealthy { error, call }| match call {
+    fn record(&self, result: Result<(), Unhealthy>) -> Result<(), Error> {
+        let cached = result.as_ref().map_or_else(|unhealthy| Err(unhealthy.error.clone()), |()| Ok(()));
+        *self.last() = Some((Instant::now(), cached));
+        result.map_err(|Unhealthy { error, call }| match call {
             None => error,
             Some(call) => error.context(&format!(
                 "failed to perform {call} section of the healthz check for KMS Provider {}, error",
@@ -95,26 +95,26 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn failed_result_expires_sooner() {
         let health = Arc::new(Health::new(&"p".into()));
-        let looks = Arc::new(AtomicUsize::new(0));
-        let check = |answer: Result<(), &'static str>| {
-            let looks = Arc::clone(&looks);
-            let look = async move {
-                looks.fetch_add(1, Relaxed);
-                answer.map_err(|text| Unhealthy::of("status", Error::new(text)))
+        let probes = Arc::new(AtomicUsize::new(0));
+        let check = |result: Result<(), &'static str>| {
+            let probes = Arc::clone(&probes);
+            let probe = async move {
+                probes.fetch_add(1, Relaxed);
+                result.map_err(|text| Unhealthy::of("status", Error::new(text)))
             };
             let health = Arc::clone(&health);
-            async move { health.check(look).await.map_err(|error| error.to_string()) }
+            async move { health.check(probe).await.map_err(|error| error.to_string()) }
         };
         assert_eq!(check(Ok(())).await, Ok(()));
         tokio::time::advance(Duration::from_secs(19)).await;
         assert_eq!(check(Err("ill")).await, Ok(()));
         tokio::time::advance(Duration::from_secs(1)).await;
-        let told = "failed to perform status section of the healthz check for KMS Provider p, error: ill";
-        assert_eq!(check(Err("ill")).await, Err(told.to_owned()));
+        let expected = "failed to perform status section of the healthz check for KMS Provider p, error: ill";
+        assert_eq!(check(Err("ill")).await, Err(expected.to_owned()));
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(check(Ok(())).await, Err("ill".to_owned()));
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(check(Ok(())).await, Ok(()));
-        assert_eq!(looks.load(Relaxed), 3);
+        assert_eq!(probes.load(Relaxed), 3);
     }
 }

@@ -79,8 +79,8 @@ mod tests {
         };
         let first = begin(1);
         let second = begin(1);
-        let other = begin(2);
-        assert_eq!((first.await, second.await, other.await), (Ok(0), Ok(0), Ok(1)));
+        let third = begin(2);
+        assert_eq!((first.await, second.await, third.await), (Ok(0), Ok(0), Ok(1)));
         assert_eq!(begin(1).await, Ok(2));
         assert!(locked(&flights.0).is_empty());
     }
@@ -88,19 +88,19 @@ mod tests {
     #[tokio::test]
     async fn remaining_waiter_drives_the_call() {
         let flights = SingleFlight::default();
-        let go = Arc::new(Notify::new());
-        let work = |answer: u8| {
-            let go = Arc::clone(&go);
+        let release = Arc::new(Notify::new());
+        let work = |result: u8| {
+            let release = Arc::clone(&release);
             async move {
-                go.notified().await;
-                Ok(answer)
+                release.notified().await;
+                Ok(result)
             }
         };
         let mut first = flights.join((), work(1));
         assert!(futures::poll!(&mut first).is_pending());
         let second = flights.join((), work(2));
         drop(first);
-        go.notify_one();
+        release.notify_one();
         assert_eq!(second.await, Ok(1));
     }
 

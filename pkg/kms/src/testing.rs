@@ -106,11 +106,11 @@ impl FakePlugin {
         if answers.away {
             return Err(away());
         }
-        let mut answer = answers.sealing.clone();
-        if answer.ciphertext.is_empty() {
-            answer.ciphertext = [SEAL, plain].concat();
+        let mut response = answers.sealing.clone();
+        if response.ciphertext.is_empty() {
+            response.ciphertext = [SEAL, plain].concat();
         }
-        Ok(answer)
+        Ok(response)
     }
 
     async fn unseal(&self, sealed: &[u8]) -> Result<Vec<u8>, Error> {
@@ -163,8 +163,8 @@ pub(crate) const CONTEXT: &[u8] = b"/registry/secrets/default/a";
 pub(crate) fn vectors(name: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     let lines = include_str!("testing/vectors.txt").lines();
     let lines = lines.map(|line| line.split('\t').collect::<Vec<_>>());
-    let found: Vec<_> =
+    let pairs: Vec<_> =
         lines.filter(|line| line[0] == name).map(|line| (unhex(line[1]), unhex(line[2]))).collect();
-    assert!(!found.is_empty(), "{name}");
-    found
+    assert!(!pairs.is_empty(), "{name}");
+    pairs
 }

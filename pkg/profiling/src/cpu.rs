@@ -47,6 +47,6 @@ fn warm_up() -> Result<(), Error> {
 fn sampling(frequency_hz: i32) -> Result<ProfilerGuard<'static>, Error> {
     ProfilerGuardBuilder::default().frequency(frequency_hz).build().map_err(|error| match error {
         pprof::Error::Running => Error::Busy,
-        other => failed(other),
+        error => failed(error),
     })
 }

@@ -49,13 +49,13 @@ pub(crate) fn names(regions: &[Region], mut addresses: Vec<u64>) -> Result<BTree
     let file = File::open("/proc/self/exe").map_err(failed)?;
     let cache = ReadCache::new(BufReader::new(file));
     let program = ElfFile64::<Endianness, _>::parse(&cache).map_err(failed)?;
-    let own = regions.first().map(|region| region.file.as_str()).unwrap_or_default();
+    let executable = regions.first().map(|region| region.file.as_str()).unwrap_or_default();
     addresses.sort_unstable();
     let mut names = BTreeMap::new();
     let functions = program.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
     for function in functions {
         let first = function.address();
-        let mapped = regions.iter().filter(|region| region.file == own);
+        let mapped = regions.iter().filter(|region| region.file == executable);
         for region in mapped {
             let Some(offset) = first.checked_sub(region.symbol_start) else { continue };
             let start = region.start.saturating_add(offset);

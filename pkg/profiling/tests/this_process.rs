@@ -55,9 +55,9 @@ async fn busy_function_is_profiled_and_profiles_are_exclusive() {
 #[tokio::test]
 async fn live_memory_is_in_the_heap_profile() {
     profiling::watch_heap().unwrap();
-    let kept = hoard();
+    let allocation = hoard();
     let heap = profiling::heap().await.unwrap();
     assert!(says(&heap.encoded().unwrap(), "hoard"));
     assert!(heap.text().unwrap().contains("hoard"));
-    drop(kept);
+    drop(allocation);
 }

@@ -287,7 +287,8 @@ impl Client {
     /// # Errors
     /// As [`Registry::delete`]: 409 for failed preconditions. A missing object is no error.
     pub async fn delete(&self, namespace: &str, name: &str, preconditions: Preconditions) -> Result<bool> {
-        let preconditions = Some(preconditions).filter(|it| *it != Preconditions::default());
+        let preconditions =
+            Some(preconditions).filter(|preconditions| *preconditions != Preconditions::default());
         let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
         let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
         match self.registry.delete(&self.target(namespace, name), &request).await {

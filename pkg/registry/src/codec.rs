@@ -284,18 +284,18 @@ fn complete_custom(
 
 /// Returns the bytes that readers see for stored bytes. Strategies omit fields that upstream's decoder fills
 /// in again, for example the phase of a new claim. Older servers wrote other versions.
-pub(crate) fn reader_form(row: &StorageSpec, written: Bytes, gates: &Gates) -> Bytes {
+pub(crate) fn reader_form(row: &StorageSpec, stored: Bytes, gates: &Gates) -> Bytes {
     let differs = |envelope: Envelope<'_>| {
         if envelope.api_version != row.group_version {
             return true;
         }
-        let written = MessageRef::new(row.message, envelope.raw);
-        Defaults::of(row.group_version, row.kind).is_some_and(|defaults| defaults.are_missing(written, gates))
+        let stored = MessageRef::new(row.message, envelope.raw);
+        Defaults::of(row.group_version, row.kind).is_some_and(|defaults| defaults.are_missing(stored, gates))
     };
-    if Envelope::parse(&written).is_ok_and(differs) {
-        decode_stored(row, &written, gates).and_then(|object| encode(row, &object)).unwrap_or(written)
+    if Envelope::parse(&stored).is_ok_and(differs) {
+        decode_stored(row, &stored, gates).and_then(|object| encode(row, &object)).unwrap_or(stored)
     } else {
-        written
+        stored
     }
 }
 
@@ -305,10 +305,10 @@ pub(crate) fn reader_form(row: &StorageSpec, written: Bytes, gates: &Gates) -> B
 /// 500 for an object that cannot be decoded.
 pub(crate) fn custom_reader_form(
     row: &StorageSpec,
-    written: &[u8],
+    stored: &[u8],
     gates: &Gates,
 ) -> Result<Bytes, Box<Status>> {
-    let read = decode_stored(row, written, gates).and_then(|object| encode(row, &object));
+    let read = decode_stored(row, stored, gates).and_then(|object| encode(row, &object));
     Ok(read?)
 }
 

@@ -39,7 +39,7 @@ impl ContinueToken {
     /// # Errors
     /// The message for the 400.
     pub(crate) fn decode(token: &str) -> Result<Self, TokenError> {
-        let invalid = |what: String| TokenError(format!("continue key is not valid: {what}"));
+        let invalid = |reason: String| TokenError(format!("continue key is not valid: {reason}"));
         let bytes = decode_base64(token).map_err(|error| invalid(error.0))?;
         let value = json::decode_untyped(&bytes).map_err(|e| invalid(e.to_string()))?.value;
         if !value.is_object() && !value.is_null() {

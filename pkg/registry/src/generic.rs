@@ -87,7 +87,7 @@ impl Target<'_> {
     pub fn group_kind(&self) -> GroupKind {
         let stored = self.resource.storage.as_ref().map(|storage| storage.group_version);
         let group =
-            stored.map_or(self.resource.group, |version| version.split_once('/').map_or("", |it| it.0));
+            stored.map_or(self.resource.group, |version| version.split_once('/').map_or("", |parts| parts.0));
         GroupKind::new(group, self.resource.kind)
     }
 
@@ -265,8 +265,8 @@ impl Registry {
     }
 
     fn add(&self, entries: &[(Arc<str>, Arc<StoredResource>)]) {
-        self.stored.rcu(|known| {
-            let mut next = StoredResources::clone(known);
+        self.stored.rcu(|current| {
+            let mut next = StoredResources::clone(current);
             next.extend(entries.iter().cloned());
             next
         });
@@ -294,8 +294,8 @@ impl Registry {
 
     /// Removes the resource with this storage prefix. Its watches end; its stored objects remain.
     pub fn retire(&self, storage_prefix: &str) {
-        self.stored.rcu(|known| {
-            let mut next = StoredResources::clone(known);
+        self.stored.rcu(|current| {
+            let mut next = StoredResources::clone(current);
             next.remove(storage_prefix);
             next
         });

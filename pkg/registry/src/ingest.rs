@@ -59,10 +59,10 @@ pub(crate) fn key_prefix_of(prefix: &str, storage_prefix: &str) -> String {
 /// Returns the first row of each storage. Several versions, and for events several groups, share one.
 pub(crate) fn stored_rows()
 -> impl Iterator<Item = (&'static Resource<'static>, &'static StorageSpec<'static>)> {
-    let mut seen = Vec::new();
+    let mut prefixes = Vec::new();
     resources::all().filter_map(move |row| {
-        let storage = row.storage.as_ref().filter(|storage| !seen.contains(&storage.prefix))?;
-        seen.push(storage.prefix);
+        let storage = row.storage.as_ref().filter(|storage| !prefixes.contains(&storage.prefix))?;
+        prefixes.push(storage.prefix);
         Some((row, storage))
     })
 }
@@ -108,7 +108,7 @@ impl Fields {
     }
 
     pub(crate) fn position(&self, path: &str) -> Option<usize> {
-        self.paths.binary_search_by(|known| (**known).cmp(path)).ok()
+        self.paths.binary_search_by(|indexed| (**indexed).cmp(path)).ok()
     }
 }
 
@@ -220,9 +220,9 @@ impl StoredForm {
         let object = codec::decode_stored(self.storage(), &value, &self.gates)?;
         index(self.storage().kind, &self.fields, &object, header);
         header.set_deep(object.values().any(Value::has_raw));
-        let written = codec::encode(self.storage(), &object)?;
+        let encoded = codec::encode(self.storage(), &object)?;
         // Nearly always equal to the stored bytes, which are then shared.
-        Ok(if written == value { value } else { written })
+        Ok(if encoded == value { value } else { encoded })
     }
 }
 
@@ -239,11 +239,11 @@ pub(crate) fn index(kind: &str, fields: &Fields, object: &Object, header: &mut H
 
 /// Adds the first non-empty value of a field.
 fn push(kind: &str, path: &str, header: &mut HeaderBuilder, read: impl Fn(&[&str]) -> String) {
-    let found = match field_paths(kind, path) {
+    let selected = match field_paths(kind, path) {
         [] => read(&path.split('.').collect::<Vec<_>>()),
         places => places.iter().map(|place| read(place)).find(|text| !text.is_empty()).unwrap_or_default(),
     };
-    header.push_field(&found);
+    header.push_field(&selected);
 }
 
 fn scalar_text(value: Option<ScalarRef<'_>>) -> String {

@@ -140,14 +140,16 @@ impl Allocator for Services {
         filled_in.map_err(|errors| invalid(meta::text(new, "name"), &errors))?;
         let mut claim = self.pools.take_addresses(new, old, dry_run).await?;
         match self.pools.take_ports(new, old, dry_run).await {
-            Ok((taken, let_go)) => (claim.allocated.ports, claim.released.ports) = (taken, let_go),
+            Ok((allocated, released)) => {
+                (claim.allocated.ports, claim.released.ports) = (allocated, released)
+            }
             Err(status) => {
                 self.pools.release(&claim.allocated).await;
                 return Err(status);
             }
         }
-        let nothing = dry_run || (claim.allocated.is_empty() && claim.released.is_empty());
-        Ok((!nothing).then(|| Box::new(claim) as _))
+        let no_effect = dry_run || (claim.allocated.is_empty() && claim.released.is_empty());
+        Ok((!no_effect).then(|| Box::new(claim) as _))
     }
 
     async fn release(&self, object: &Object, dry_run: bool) {
@@ -156,9 +158,9 @@ impl Allocator for Services {
         }
         self.delete_endpoints(object).await;
         let Some(spec) = tree::child(object, "spec") else { return };
-        let held =
+        let allocations =
             Allocations { addresses: address_plan::cluster_ips(spec), ports: ports::allocated_ports(spec) };
-        self.pools.release(&held).await;
+        self.pools.release(&allocations).await;
     }
 }
 
@@ -194,11 +196,11 @@ impl Claim for PendingAllocations {
 }
 
 impl Pools {
-    async fn release(&self, held: &Allocations) {
-        for address in &held.addresses {
+    async fn release(&self, allocations: &Allocations) {
+        for address in &allocations.addresses {
             self.addresses.release(address).await;
         }
-        self.ports.release(&held.ports).await;
+        self.ports.release(&allocations.ports).await;
     }
 
     /// Allocates the addresses that a service needs in addition to those of `old`: all of them or none.
@@ -217,15 +219,15 @@ impl Pools {
         let Some(spec) = tree::child_mut(service, "spec") else { return Ok(claim) };
         let plan = address_plan::plan(spec, old);
         claim.released.addresses = plan.to_release;
-        let mut found = Vec::new();
-        for (index, family, wanted) in plan.to_allocate {
-            match self.take_address(service, family, &wanted, dry_run).await {
+        let mut addresses = Vec::new();
+        for (index, family, requested) in plan.to_allocate {
+            match self.take_address(service, family, &requested, dry_run).await {
                 Ok(address) => {
                     if !dry_run {
                         claim.allocated.addresses.push(address.to_string());
                     }
-                    let text = if wanted.is_empty() { address.to_string() } else { wanted };
-                    found.push((index, text));
+                    let text = if requested.is_empty() { address.to_string() } else { requested };
+                    addresses.push((index, text));
                 }
                 Err(status) => {
                     self.release(&claim.allocated).await;
@@ -234,7 +236,7 @@ impl Pools {
             }
         }
         if let Some(spec) = tree::child_mut(service, "spec") {
-            found.iter().for_each(|(index, address)| address_plan::set_cluster_ip(spec, *index, address));
+            addresses.iter().for_each(|(index, address)| address_plan::set_cluster_ip(spec, *index, address));
         }
         Ok(claim)
     }
@@ -243,11 +245,11 @@ impl Pools {
         &self,
         service: &Object,
         family: Family,
-        wanted: &str,
+        requested: &str,
         dry_run: bool,
     ) -> Result<IpAddr> {
         let name = meta::text(service, "name");
-        let address = match wanted {
+        let address = match requested {
             "" => None,
             text => {
                 let unreadable = || Status::internal_error(format!("failed to parse service IP {text:?}"));
@@ -264,9 +266,9 @@ impl Pools {
             let text = format!("failed to allocate a serviceIP for Service {name:?}: {text}");
             return Err(Status::internal_error(text).into());
         }
-        let detail = match wanted {
+        let detail = match requested {
             "" => format!("failed to allocate IP: {text}"),
-            wanted => format!("failed to allocate IP {wanted}: {text}"),
+            requested => format!("failed to allocate IP {requested}: {text}"),
         };
         let listed = tree::child(service, "spec").map(|spec| fields::listed(spec, "clusterIPs"));
         let listed = listed.unwrap_or(apimachinery::field::BadValue::Omitted);
@@ -282,14 +284,14 @@ impl Pools {
         dry_run: bool,
     ) -> Result<(Vec<i64>, Vec<i64>)> {
         let Some(spec) = tree::child(service, "spec") else { return Ok((Vec::new(), Vec::new())) };
-        let before = old.and_then(|old| tree::child(old, "spec"));
-        let released = before.map_or_else(Vec::new, |before| ports::ports_to_release(spec, before));
-        let taken = if ports::needs_allocation(spec, before) {
+        let old_spec = old.and_then(|old| tree::child(old, "spec"));
+        let released = old_spec.map_or_else(Vec::new, |old_spec| ports::ports_to_release(spec, old_spec));
+        let allocated = if ports::needs_allocation(spec, old_spec) {
             self.ports.allocate(service, old, dry_run).await?
         } else {
             Vec::new()
         };
-        Ok((taken, released))
+        Ok((allocated, released))
     }
 }
 

@@ -79,8 +79,8 @@ impl Cluster {
 
     /// Stores raw bytes, whatever was there.
     pub(crate) async fn store_raw(&self, key: &str, value: &'static [u8]) {
-        let found = self.memory.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
-        self.memory.put(key, Bytes::from_static(value), found, None).await.unwrap();
+        let revision = self.memory.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
+        self.memory.put(key, Bytes::from_static(value), revision, None).await.unwrap();
     }
 }
 

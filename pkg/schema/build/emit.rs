@@ -111,10 +111,10 @@ fn by_number(ty: &Type) -> Vec<usize> {
 
 /// The JSON members by name. As in Go, a member of the outer struct hides a member of an inlined struct.
 fn members(ty: &Type, types: &Types) -> String {
-    let mut found = BTreeMap::new();
-    gather(ty, types, &mut found);
+    let mut members = BTreeMap::new();
+    gather(ty, types, &mut members);
     let mut out = String::new();
-    for (name, (owner, at)) in found {
+    for (name, (owner, at)) in members {
         let _ = write!(out, "Member::new({name:?}, &{}_FIELDS[{at}]),", ident(owner));
     }
     out
@@ -122,10 +122,10 @@ fn members(ty: &Type, types: &Types) -> String {
 
 /// A perfect hash of the member names: searches for a multiplier without collisions.
 fn names(ty: &Type, types: &Types) -> String {
-    let mut found = BTreeMap::new();
-    gather(ty, types, &mut found);
-    assert!(found.len() < usize::from(NO_MEMBER), "{}: an index fits into a byte", ty.name);
-    let mut bits = (found.len() * 2).next_power_of_two().ilog2().max(1);
+    let mut members = BTreeMap::new();
+    gather(ty, types, &mut members);
+    assert!(members.len() < usize::from(NO_MEMBER), "{}: an index fits into a byte", ty.name);
+    let mut bits = (members.len() * 2).next_power_of_two().ilog2().max(1);
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     for attempt in 1.. {
         // More slots make collisions less likely.
@@ -136,11 +136,11 @@ fn names(ty: &Type, types: &Types) -> String {
         let multiplier = random | 1;
         let shift = 64 - bits;
         let mut slots = vec![NO_MEMBER; 1 << bits];
-        let alone = found.keys().enumerate().all(|(at, name)| {
+        let unique = members.keys().enumerate().all(|(at, name)| {
             let slot = &mut slots[slot(Word::of(name.as_bytes()), multiplier, shift)];
             std::mem::replace(slot, u8::try_from(at).unwrap_or(NO_MEMBER)) == NO_MEMBER
         });
-        if alone {
+        if unique {
             return format!("Names {{ multiplier: {multiplier}, shift: {shift}, slots: &{slots:?} }}");
         }
         assert!(bits < 16, "{}: two members have one digest", ty.name);
@@ -148,16 +148,16 @@ fn names(ty: &Type, types: &Types) -> String {
     String::new()
 }
 
-fn gather<'a>(ty: &'a Type, types: &Types<'a>, found: &mut BTreeMap<&'a str, (&'a str, usize)>) {
+fn gather<'a>(ty: &'a Type, types: &Types<'a>, members: &mut BTreeMap<&'a str, (&'a str, usize)>) {
     if ty.attributes.has("shape") {
         return;
     }
     for (at, field) in ty.fields.iter().enumerate().filter(|(_, f)| f.name != "inline") {
-        found.entry(&field.name).or_insert((&ty.name, at));
+        members.entry(&field.name).or_insert((&ty.name, at));
     }
     for field in ty.fields.iter().filter(|f| f.name == "inline") {
         if let Some(inner) = types.get(field.base.as_str()) {
-            gather(inner, types, found);
+            gather(inner, types, members);
         }
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn file(path: &str, text: &str, types: &mut Vec<Type>) {
     let mut wire = String::new();
     let mut open: Option<Type> = None;
     for (number, line) in text.lines().enumerate() {
-        let fail = |what: &str| -> ! { panic!("{path}:{}: {what}: {line}", number + 1) };
+        let fail = |message: &str| -> ! { panic!("{path}:{}: {message}: {line}", number + 1) };
         let words = words(line.trim()).unwrap_or_else(|| fail("unbalanced parentheses"));
         let heads: Vec<&str> = words.iter().map(|(n, _)| n.as_str()).collect();
         match heads.as_slice() {

@@ -123,12 +123,12 @@ impl ConfigurationFile {
     /// As for [`read`](Self::read), except for unknown members.
     pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), ReadError> {
         let (json, duplicates) = as_json(text)?;
-        let known = self.kind_of(&json, text)?;
+        let kind = self.kind_of(&json, text)?;
         let mut object: Object =
             serde_json::from_slice(&json).map_err(|error| ReadError::Invalid(error.to_string()))?;
         object.retain(|name, _| name != "kind" && name != "apiVersion");
         let mut reading = FileDecoder {
-            version: known.version,
+            version: kind.version,
             path: String::new(),
             names: Vec::new(),
             unknown: Vec::new(),
@@ -136,7 +136,7 @@ impl ConfigurationFile {
         let members = reading.members(self.members, object)?;
         let strict: Vec<String> = duplicates.into_iter().chain(reading.unknown).collect();
         let strict = (!strict.is_empty()).then(|| strict_decoding_error(strict));
-        Ok((Configuration { version: known.version, members }, strict))
+        Ok((Configuration { version: kind.version, members }, strict))
     }
 
     /// The file's registered kind; `json` is the converted `text`.
@@ -144,9 +144,9 @@ impl ConfigurationFile {
         let meta = crate::json::type_meta(json).map_err(|error| ReadError::Invalid(error.to_string()))?;
         let api_version = meta.api_version.as_ref();
         let kind = meta.kind.as_ref();
-        let missing = |what: &str| {
-            let shown = String::from_utf8_lossy(text);
-            Err(ReadError::Unknown(format!("Object '{what}' is missing in '{shown}'")))
+        let missing = |member: &str| {
+            let document = String::from_utf8_lossy(text);
+            Err(ReadError::Unknown(format!("Object '{member}' is missing in '{document}'")))
         };
         if kind.is_empty() {
             return missing("Kind");
@@ -157,7 +157,7 @@ impl ConfigurationFile {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         self.kinds
             .iter()
-            .find(|known| (known.group, known.version, known.kind) == (group, version, kind))
+            .find(|candidate| (candidate.group, candidate.version, candidate.kind) == (group, version, kind))
             .ok_or_else(|| ReadError::Unknown(not_registered(kind, api_version, self.scheme)))
     }
 }
@@ -188,13 +188,14 @@ impl FileDecoder {
     fn members(&mut self, of: &'static Members, object: Object) -> Result<Object, ReadError> {
         let mut read = Object::new();
         for (name, value) in object {
-            let Some((known, shape)) = of.all.iter().find(|(known, _)| *known == name) else {
+            let Some((member_name, shape)) = of.all.iter().find(|(member_name, _)| *member_name == name)
+            else {
                 self.unknown.push(format!("unknown field {}", Quoted(&format!("{}{name}", self.path))));
                 continue;
             };
-            self.names.push(known);
+            self.names.push(member_name);
             let length = self.path.len();
-            self.path.push_str(known);
+            self.path.push_str(member_name);
             let value = self.value(of, *shape, value)?;
             self.path.truncate(length);
             self.names.pop();
@@ -240,9 +241,9 @@ impl FileDecoder {
         }
     }
 
-    fn mistyped(&self, within: &'static Members, shape: Shape, given: &str) -> ReadError {
+    fn mistyped(&self, within: &'static Members, shape: Shape, actual: &str) -> ReadError {
         ReadError::Invalid(format!(
-            "json: cannot unmarshal {given} into Go struct field {}.{} of type {}",
+            "json: cannot unmarshal {actual} into Go struct field {}.{} of type {}",
             within.name.rsplit('.').next().unwrap_or_default(),
             self.names.join("."),
             shape.go_type(self.version)

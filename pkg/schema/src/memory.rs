@@ -57,11 +57,11 @@ impl DecodeBudget {
     }
 
     /// Charges one more entry of a map with `before` entries; its vector doubles when it is full.
-    pub(crate) fn entry(&mut self, before: usize) -> Result<(), BudgetExceeded> {
-        let grown = match before {
+    pub(crate) fn entry(&mut self, count: usize) -> Result<(), BudgetExceeded> {
+        let grown = match count {
             0 => FIRST_MEMBERS * MEMBER_BYTES,
             MANY_MEMBERS.. => MANY_MEMBER_BYTES,
-            _ if before >= FIRST_MEMBERS && before.is_power_of_two() => before * MEMBER_BYTES,
+            _ if count >= FIRST_MEMBERS && count.is_power_of_two() => count * MEMBER_BYTES,
             _ => 0,
         };
         self.charge(grown + TEXTS_BYTES)

@@ -80,11 +80,11 @@ impl Dialect {
 pub fn closure(
     roots: impl IntoIterator<Item = &'static Message>,
 ) -> BTreeMap<&'static str, &'static Message> {
-    let mut found = BTreeMap::new();
+    let mut messages = BTreeMap::new();
     let mut rest: Vec<&'static Message> = roots.into_iter().collect();
     while let Some(message) = rest.pop() {
         let listed = message.shape != Shape::Wrapper && !message.info.no_openapi;
-        if listed && found.insert(message.name, message).is_some() {
+        if listed && messages.insert(message.name, message).is_some() {
             continue;
         }
         if listed && message.shape != Shape::Struct {
@@ -101,7 +101,7 @@ pub fn closure(
             }));
         }
     }
-    found
+    messages
 }
 
 /// Writes the definition of a type. `kinds` become `x-kubernetes-group-version-kind`.
@@ -308,9 +308,12 @@ mod tests {
         };
         let mut w = Writer::new();
         definition(&DETAILS, Dialect::V3, &[], describe, &mut w);
-        let got: Value = serde_json::from_slice(&w.into_bytes()).unwrap();
-        assert_eq!(got["description"], "All of it.");
-        assert_eq!(got["properties"]["kind"], json!({ "description": "What kind.", "type": "string" }));
-        assert_eq!(got["properties"]["name"], json!({ "type": "string" }));
+        let definition: Value = serde_json::from_slice(&w.into_bytes()).unwrap();
+        assert_eq!(definition["description"], "All of it.");
+        assert_eq!(
+            definition["properties"]["kind"],
+            json!({ "description": "What kind.", "type": "string" })
+        );
+        assert_eq!(definition["properties"]["name"], json!({ "type": "string" }));
     }
 }

@@ -41,13 +41,13 @@ pub fn to_json(
     resource_version: Option<&str>,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    let before = out.len();
+    let begin = out.len();
     // A pod's JSON is 1.6 times as long as its protobuf.
     out.reserve(raw.len() / 4 * 7);
     let mut writer = Writer { slots: Slots::default(), out };
     let result = writer.root(message, raw, head, resource_version.map_or(Version::Elsewhere, Version::Root));
     if result.is_err() {
-        out.truncate(before);
+        out.truncate(begin);
     }
     result
 }
@@ -222,12 +222,12 @@ impl Writer<'_> {
 
     /// Writes a list that is present. Packed numbers may be empty, and an empty list is nil.
     fn list(&mut self, field: &'static Field, region: &[u8]) -> Result<(), Error> {
-        let before = self.out.len();
+        let list_begin = self.out.len();
         member(field.key.as_bytes(), self.out);
         let begin = self.out.len();
         self.elements(field, region)?;
         if self.out.get(begin..) == Some(b"[]") {
-            self.out.truncate(before);
+            self.out.truncate(list_begin);
             return self.absent(field);
         }
         Ok(())
@@ -294,14 +294,14 @@ impl Writer<'_> {
     /// that a later one overrides must be a valid message, but need not be representable in JSON.
     fn map(&mut self, field: &'static Field, region: &[u8]) -> Result<(), Error> {
         let start = self.out.len();
-        let mut before: Option<&[u8]> = None;
+        let mut previous: Option<&[u8]> = None;
         let mut ascending = true;
         self.out.push(b'{');
         each(field, region, |reader, _| {
             let (name, value) = entry(reader.bytes()?)?;
-            ascending &= before.is_none_or(|before| before < name);
+            ascending &= previous.is_none_or(|previous| previous < name);
             if ascending {
-                if before.is_some() {
+                if previous.is_some() {
                     self.out.push(b',');
                 }
                 let mark = self.slots.mark();
@@ -310,10 +310,10 @@ impl Writer<'_> {
                         self.slots.rewind(mark);
                         ascending = false;
                     }
-                    written => written?,
+                    result => result?,
                 }
             }
-            before = Some(name);
+            previous = Some(name);
             Ok::<(), Error>(())
         })?;
         if !ascending {

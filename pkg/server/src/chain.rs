@@ -39,7 +39,7 @@ use crate::connection::peer::{ActiveRequest, Peer};
 use crate::env::Env;
 use crate::limits::flow::{self, ClassifiedRequest, FairQueuing};
 use crate::limits::inflight::{Inflight, is_long_running, is_mutating};
-use crate::limits::limiter::{Grant, RequestLimiter, ResponseGrant};
+use crate::limits::limiter::{LimitGuards, RequestLimiter, ResponseLimitGuards};
 use crate::limits::memory::Demand;
 use crate::metrics::Metrics;
 use crate::pages::Pages;
@@ -83,7 +83,7 @@ pub(crate) struct RequestResources {
     _active: ActiveRequest,
     _active_token: ActiveToken,
     /// Boxed, because most responses are complete immediately.
-    pub(crate) response_grant: Option<Box<ResponseGrant>>,
+    pub(crate) response_guards: Option<Box<ResponseLimitGuards>>,
 }
 
 /// Data of an incoming request. Boxed, because each step would hold a copy of its own.
@@ -97,13 +97,13 @@ struct IncomingRequest<'r> {
     classified: &'r ClassifiedRequest,
 }
 
-/// A response whose body is still to be sent, with the grant of its request until then.
+/// A response whose body is still to be sent, with the limit guards of its request until then.
 struct DispatchedResponse {
     response: Response,
-    grant: Grant,
+    guards: LimitGuards,
 }
 
-/// The parts of the head that are needed after the head was given away.
+/// Parts of the request head that are needed after the handler has consumed the head.
 struct RequestHead {
     method: Method,
     uri: Uri,
@@ -154,7 +154,7 @@ impl Chain {
 
     /// Serves one request. Every error and every panic becomes a response.
     ///
-    /// context (request info, deadline) → authenticate → trace → impersonate → seat → authorize → memory → dispatch
+    /// context (request info, deadline) → authenticate → trace → impersonate → concurrency → authorize → memory → dispatch
     /// → decorate
     pub(crate) async fn serve(
         self: &Arc<Self>,
@@ -174,7 +174,7 @@ impl Chain {
         }
         let long_running = is_long_running(&context.info);
         let mut observer = Observer::begin(&self.observability, &parts, &context, received, long_running);
-        let Some(under_way) = self.admit(&parts, long_running) else {
+        let Some(active_token) = self.admit(&parts, long_running) else {
             return reject_late(peer, observer, active);
         };
         observer.open_record(&self.observability, self.recorded_request(&context, long_running));
@@ -197,9 +197,9 @@ impl Chain {
                 self.run_with_deadline(Box::new(incoming)).await
             }
         };
-        let DispatchedResponse { mut response, grant } =
+        let DispatchedResponse { mut response, guards } =
             outcome.unwrap_or_else(|rejection| self.reject(rejection, head.error_headers, &observer));
-        let took = observer.record_response(&mut response, grant.permit.queue_time());
+        let took = observer.record_response(&mut response, guards.concurrency.queue_time());
         let RequestHead { method, uri, .. } = head;
         let code = response.status();
         tracing::debug!(%method, %uri, %code, ?took, audit_id = context.audit_id.as_str(), "request");
@@ -208,21 +208,22 @@ impl Chain {
             peer.close_after_response(response.headers_mut());
         }
         flow::put_headers(&classified, response.headers_mut());
-        let BodyResources { response_grant, deadline } =
-            BodyResources::of(&mut response, grant, received + timeout_max, long_running);
-        let held = RequestResources { observer, _active: active, _active_token: under_way, response_grant };
-        response.map(|body| ResponseBody::new(body, deadline, held))
+        let BodyResources { response_guards, deadline } =
+            BodyResources::of(&mut response, guards, received + timeout_max, long_running);
+        let resources =
+            RequestResources { observer, _active: active, _active_token: active_token, response_guards };
+        response.map(|body| ResponseBody::new(body, deadline, resources))
     }
 
     /// Returns the response for a request that was not dispatched. Counts it as terminated if the server
     /// rejects it for its own protection.
     fn reject(&self, rejection: Rejection, headers: ErrorHeaders, observer: &Observer) -> DispatchedResponse {
-        let saves = matches!(rejection, Rejection::TooMany { .. } | Rejection::DeadlineExceeded(_));
+        let shed = matches!(rejection, Rejection::TooMany { .. } | Rejection::DeadlineExceeded(_));
         let response = self.respond_rejected(rejection, headers, observer);
-        if saves {
+        if shed {
             observer.record_termination(response.status());
         }
-        DispatchedResponse { response, grant: Grant::default() }
+        DispatchedResponse { response, guards: LimitGuards::default() }
     }
 
     /// Response to a request that was not dispatched.
@@ -262,7 +263,7 @@ impl Chain {
             None => Ok(steps.await),
         };
         match outcome {
-            Ok(Ok(answered)) => answered,
+            Ok(Ok(result)) => result,
             Ok(Err(panic)) => Err(Rejection::panic(&*panic)),
             Err(_elapsed) => Err(self.timed_out()),
         }
@@ -300,24 +301,24 @@ impl Chain {
         let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer, impersonations);
         let actor = actor.await?;
         steps.record_impersonation(self.impersonation.filter(), &actor);
-        let permit = self.limiter.acquire(&context, actor.user(), received, classified).await;
-        let permit = permit.map_err(|retry_after| Rejection::TooMany { retry_after })?;
-        steps.record_seat(self.limiter.filter(), &permit);
+        let concurrency = self.limiter.acquire(&context, actor.user(), received, classified).await;
+        let concurrency = concurrency.map_err(|retry_after| Rejection::TooMany { retry_after })?;
+        steps.record_queueing(self.limiter.filter(), &concurrency);
         let mut authorized = authorize(authorizer, actor.into_user(), info).await;
         if self.options.pages.snapshot.is_some() && snapshots::is_snapshot(info) {
             authorized = snapshots::authorize(authorizer, authorized, &mut parts.extensions).await;
         }
         steps.record_authorization(&authorized, &context.notes);
-        let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
+        let authorized = authorized.map_err(|refusal| unauthorized(refusal, &parts.uri))?;
         if is_of_api(&info.path) {
             observer.record_dispatch(&parts);
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
             let memory = self.options.memory.reserve(demand).ok_or(Rejection::TooMany { retry_after: 1 })?;
             let request = Request { parts, body, context, authorized };
-            return self.dispatch(request, Grant { permit, memory }).await;
+            return self.dispatch(request, LimitGuards { concurrency, memory }).await;
         }
         let response = self.pages.handle(parts, body, context).await;
-        Ok(DispatchedResponse { response, grant: Grant { permit, ..Grant::default() } })
+        Ok(DispatchedResponse { response, guards: LimitGuards { concurrency, ..LimitGuards::default() } })
     }
 
     /// Authenticates the request and removes the credentials from its headers, so that no later step can log
@@ -327,7 +328,7 @@ impl Chain {
         let headers = &mut parts.headers;
         let authorization = endpoints::header::text(headers, AUTHORIZATION);
         let now = self.env.clock.now().seconds;
-        let verdict = peer.client_certificates().map(|shown| shown.verdict(now));
+        let verdict = peer.client_certificates().map(|certificates| certificates.verdict(now));
         if let Some(last) = verdict.as_ref().and_then(|verdict| verdict.last) {
             observer.certificate_expires_in(last.saturating_sub(now));
         }
@@ -340,9 +341,9 @@ impl Chain {
             now,
             notes: Some(&context.notes),
         };
-        let began = Instant::now();
+        let start = Instant::now();
         let sender = self.authenticator.authenticate(credentials).await;
-        observer.record_authentication(sender.as_ref(), began);
+        observer.record_authentication(sender.as_ref(), start);
         self.authenticator.remove_credentials(headers);
         if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
             // HTTP/2 is easy to abuse (CVE-2023-44487). Unauthenticated clients get one request per
@@ -360,40 +361,40 @@ impl Chain {
     async fn dispatch(
         self: &Arc<Self>,
         mut request: Request,
-        grant: Grant,
+        guards: LimitGuards,
     ) -> Result<DispatchedResponse, Rejection> {
         let info = &request.context.info;
-        let is_ours = is_mutating(info) && !self.dispatch.is_forwarded(info);
-        let Some(deadline) = deadline(&request.context).filter(|_| is_ours) else {
-            return Ok(DispatchedResponse { response: self.dispatch.dispatch(request).await, grant });
+        let is_local_write = is_mutating(info) && !self.dispatch.is_forwarded(info);
+        let Some(deadline) = deadline(&request.context).filter(|_| is_local_write) else {
+            return Ok(DispatchedResponse { response: self.dispatch.dispatch(request).await, guards });
         };
         let dispatch = Arc::clone(&self.dispatch);
         let span = Span::current();
-        let _waiting = request.context.client.guard();
-        request.body = grant.memory.reserve_received(request.body);
+        let _client_guard = request.context.client.guard();
+        request.body = guards.memory.reserve_received(request.body);
         let (mut request, is_expensive) = write_size::is_expensive(request, &*dispatch).await;
-        request.body = grant.memory.reserve_for_processing(request.body);
+        request.body = guards.memory.reserve_for_processing(request.body);
         let user = is_expensive.then(|| request.authorized.user().name.clone());
         let work = async move {
             let response = span.instrument(dispatch.dispatch(request)).await;
-            DispatchedResponse { response, grant }
+            DispatchedResponse { response, guards }
         };
         let work = timeout_at(deadline, work);
-        let done = match user {
+        let outcome = match user {
             Some(user) => {
                 let work = self.writes.track_future(work);
                 Ok(self.cpu_pool.run(&user, work).await.map_err(|_| Rejection::TooMany { retry_after: 1 })?)
             }
             None => self.writes.spawn(work).await,
         };
-        match done {
+        match outcome {
             // A forwarded request that used the whole timeout may have failed at the same moment.
-            Ok(Ok(answered)) if answered.response.status() == 504 && Instant::now() >= deadline => {
+            Ok(Ok(dispatched)) if dispatched.response.status() == 504 && Instant::now() >= deadline => {
                 Err(self.timed_out())
             }
-            Ok(Ok(answered)) => Ok(answered),
+            Ok(Ok(dispatched)) => Ok(dispatched),
             Ok(Err(_elapsed)) => Err(self.timed_out()),
-            Err(ended) => Err(ended
+            Err(join_error) => Err(join_error
                 .try_into_panic()
                 .map_or_else(|_| Rejection::Panicked(String::new()), |panic| Rejection::panic(&*panic))),
         }
@@ -461,21 +462,21 @@ impl RequestHead {
 
 /// Resources that a request holds while its response body is sent.
 struct BodyResources {
-    response_grant: Option<Box<ResponseGrant>>,
+    response_guards: Option<Box<ResponseLimitGuards>>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl BodyResources {
-    /// Lends the grant to a body that is still being made, and holds that body to the deadline `until`.
-    fn of(response: &mut Response, grant: Grant, until: Instant, long_running: bool) -> Self {
+    /// Holds the guards while a streamed body is sent, and cuts the body off at the deadline `until`.
+    fn of(response: &mut Response, guards: LimitGuards, until: Instant, long_running: bool) -> Self {
         let initialized = response.extensions_mut().remove::<InitializedFlag>();
         // A body of known length is already in memory. Only a streamed body can exceed the deadline.
         if response.body().size_hint().exact().is_some() {
-            return BodyResources { response_grant: None, deadline: None };
+            return BodyResources { response_guards: None, deadline: None };
         }
-        let response_grant = grant.into_response_grant(initialized, until).map(Box::new);
+        let response_guards = guards.into_response_guards(initialized, until).map(Box::new);
         let deadline = (!long_running).then(|| Box::pin(sleep_until(until)));
-        BodyResources { response_grant, deadline }
+        BodyResources { response_guards, deadline }
     }
 }
 

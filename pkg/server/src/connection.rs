@@ -48,8 +48,11 @@ use close_reason::CloseState;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Number of bytes that the HTTP/1.1 parser reads beyond the maximum head before it returns an error.
 const HEAD_MARGIN_BYTES: usize = 64 * 1024;
-/// Receive window of a stream and maximum frame size. Nearly every object fits into one frame.
+/// Receive window of a stream. Nearly every object fits into it.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// Maximum size of a received frame, the smallest that HTTP/2 permits. A connection keeps a read buffer of the size of its
+/// largest frames.
+const FRAME_BYTES_MAX: u32 = 16 * 1024;
 /// Send buffer per stream for slow clients, in addition to the current piece of the body.
 const SEND_BUFFER_BYTES: usize = 128 * 1024;
 
@@ -119,11 +122,11 @@ pub(crate) async fn serve<S>(
             // Boxed, so that the memory of the chain is freed when a response starts. The task of a stream
             // lives as long as its response, which for a watch can be hours.
             Box::pin(async move {
-                let answer = peer.activity.prepare_response(handle(&chain, &peer, request)).await;
-                if answer.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+                let response = peer.activity.prepare_response(handle(&chain, &peer, request)).await;
+                if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
                     peer.opaque.store(true, Relaxed);
                 }
-                Ok::<_, Infallible>(answer)
+                Ok::<_, Infallible>(response)
             })
         })
     };
@@ -174,13 +177,13 @@ async fn handle(chain: &Arc<Chain>, peer: &Arc<Peer>, request: http::Request<Inc
     }
     let expects = request.headers().contains_key(http::header::EXPECT);
     let (head, body) = request.into_parts();
-    let (body, rest) = RequestBody::new(body);
+    let (body, unread) = RequestBody::new(body);
     let body = body.map_err(Into::into).boxed_unsync();
-    let mut answer = chain.serve(http::Request::from_parts(head, body), peer).await;
-    if !rest.discard(expects).await && peer.protocol == Protocol::Http1 {
-        answer.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
+    let mut response = chain.serve(http::Request::from_parts(head, body), peer).await;
+    if !unread.discard(expects).await && peer.protocol == Protocol::Http1 {
+        response.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
     }
-    answer
+    response
 }
 
 fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<TokioExecutor> {
@@ -200,7 +203,7 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
         .max_concurrent_streams(streams)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(STREAM_WINDOW_BYTES.saturating_mul(streams).min((1 << 31) - 1))
-        .max_frame_size(STREAM_WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES_MAX)
         .max_send_buf_size(SEND_BUFFER_BYTES)
         .max_header_list_size(HEAD_BYTES_MAX as u32);
     match protocol {

@@ -61,7 +61,7 @@ impl<S> StrictReader<S> {
 
     /// Checks the buffered bytes for a complete head. Returns the next state if there is one.
     fn parse_head(&mut self) -> Option<ParseState> {
-        let found = head::end(&self.buffer, self.scanned).and_then(|end| {
+        let parsed = head::end(&self.buffer, self.scanned).and_then(|end| {
             self.scanned = self.buffer.len();
             match end {
                 Some(end) if end <= HEAD_BYTES_MAX => {
@@ -72,7 +72,7 @@ impl<S> StrictReader<S> {
                 _ => Err(HeadRejection::TooLarge),
             }
         });
-        match found {
+        match parsed {
             Ok(None) => None,
             Ok(Some((end, framing))) => {
                 self.request_count = self.request_count.wrapping_add(1);
@@ -104,11 +104,11 @@ impl<S: AsyncRead + Unpin> StrictReader<S> {
     fn poll_fill(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<bool>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        let come = buf.filled().get(before..).unwrap_or_default();
-        self.buffer.extend_from_slice(come);
-        let any = !come.is_empty();
+        let received = buf.filled().get(before..).unwrap_or_default();
+        self.buffer.extend_from_slice(received);
+        let nonempty = !received.is_empty();
         buf.set_filled(before);
-        Poll::Ready(Ok(any))
+        Poll::Ready(Ok(nonempty))
     }
 
     /// Reads up to a number of bytes, starting with the buffered ones.
@@ -160,21 +160,21 @@ impl<S: AsyncRead + Unpin> AsyncRead for StrictReader<S> {
                 ParseState::PassThrough(0, chunks) => {
                     this.state = chunks.take().map_or(ParseState::Head, ParseState::Chunks)
                 }
-                ParseState::PassThrough(left, _) => {
+                ParseState::PassThrough(remaining, _) => {
                     let before = buf.remaining();
-                    let bytes_max = usize::try_from(*left).unwrap_or(usize::MAX);
+                    let bytes_max = usize::try_from(*remaining).unwrap_or(usize::MAX);
                     ready!(this.poll_pass(cx, buf, bytes_max))?;
                     let passed = before.saturating_sub(buf.remaining());
-                    if let ParseState::PassThrough(left, _) = &mut this.state {
-                        *left = left.saturating_sub(u64::try_from(passed).unwrap_or(u64::MAX));
+                    if let ParseState::PassThrough(remaining, _) = &mut this.state {
+                        *remaining = remaining.saturating_sub(u64::try_from(passed).unwrap_or(u64::MAX));
                     }
                     return Poll::Ready(Ok(()));
                 }
                 ParseState::Chunks(chunks) if chunks.is_done() => this.state = ParseState::Head,
                 ParseState::Chunks(chunks) => {
-                    let room = this.buffer.len().min(buf.remaining());
-                    let known = this.buffer.get(..room).unwrap_or_default();
-                    let passed = chunks.read(known).map_err(invalid)?;
+                    let readable_bytes = this.buffer.len().min(buf.remaining());
+                    let readable = this.buffer.get(..readable_bytes).unwrap_or_default();
+                    let passed = chunks.read(readable).map_err(invalid)?;
                     if passed > 0 {
                         this.copy_buffered(buf, passed);
                         return Poll::Ready(Ok(()));

@@ -47,9 +47,9 @@ impl Pages {
     }
 
     /// Adds other pages, which must have different paths.
-    pub(crate) fn merge(mut self, others: Pages) -> Self {
-        self.listed.extend(others.listed);
-        Pages { router: self.router.merge(others.router), ..self }
+    pub(crate) fn merge(mut self, pages: Pages) -> Self {
+        self.listed.extend(pages.listed);
+        Pages { router: self.router.merge(pages.router), ..self }
     }
 
     /// Sets upstream's response for all other paths. Call it once, after all pages were added.

@@ -113,9 +113,9 @@ impl Dispatch for Script {
                     release.notified().await;
                     drop(open);
                 });
-                let mut answer = respond::text(101, "");
-                answer.extensions_mut().insert(tunnel);
-                answer
+                let mut response = respond::text(101, "");
+                response.extensions_mut().insert(tunnel);
+                response
             }
             "watched" => watched(Arc::clone(&self.release)),
             "slow-body" => streamed(futures::stream::once(std::future::pending())),
@@ -146,9 +146,9 @@ fn watched(release: Arc<Notify>) -> Response {
         done.set();
         Ok(http_body::Frame::data(Bytes::from_static(b"initial")))
     });
-    let mut answer = streamed(initial.chain(futures::stream::pending()));
-    answer.extensions_mut().insert(initialized);
-    answer
+    let mut response = streamed(initial.chain(futures::stream::pending()));
+    response.extensions_mut().insert(initialized);
+    response
 }
 
 /// Chain in front of `script`, with the tokens `master` (administrator), `ann` and `bob`.

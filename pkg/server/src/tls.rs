@@ -126,9 +126,9 @@ impl Tls {
             certified_key(&contents.files.default, &contents.default.0, &contents.default.1, &provider)?;
         let mut by_name = sni::SniResolver::new(default);
         if let Some((name, pair)) = &contents.files.loopback {
-            let nowhere = CertificateFiles::default();
+            let no_files = CertificateFiles::default();
             let (certificate, key) = pair.pems();
-            let key = certified_key(&nowhere, &certificate, &key, &provider)?;
+            let key = certified_key(&no_files, &certificate, &key, &provider)?;
             by_name.add(std::slice::from_ref(name), key);
         }
         for ((files, names), (certificate, key)) in contents.files.sni.iter().zip(&contents.sni) {
@@ -144,7 +144,7 @@ impl Tls {
         let builder = match OptionalClientCertVerifier::new(
             authorities.all().map(|authorities| Arc::clone(authorities.signature_verifier())),
         ) {
-            Some(asking) => builder.with_client_cert_verifier(Arc::new(asking)),
+            Some(verifier) => builder.with_client_cert_verifier(Arc::new(verifier)),
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_cert_resolver(Arc::new(by_name));
@@ -158,10 +158,11 @@ impl Tls {
 }
 
 /// True if two PEM bundles have a certificate in common.
-pub fn share_certificates(one: &[u8], other: &[u8]) -> bool {
-    let all = |pem: &[u8]| CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
-    let others = all(other);
-    all(one).iter().any(|certificate| others.contains(certificate))
+pub fn share_certificates(left: &[u8], right: &[u8]) -> bool {
+    let certificates =
+        |pem: &[u8]| CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
+    let right_certificates = certificates(right);
+    certificates(left).iter().any(|certificate| right_certificates.contains(certificate))
 }
 
 /// Parses all certificates in a PEM file.

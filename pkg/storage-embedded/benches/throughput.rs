@@ -69,11 +69,11 @@ async fn puts(dir: &Path, writers: usize) {
     store.close().await;
 }
 
-fn report(what: &str, elapsed: Duration, mut times: Vec<Duration>) {
+fn report(name: &str, elapsed: Duration, mut times: Vec<Duration>) {
     times.sort();
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
     let rate = times.len() as f64 / elapsed.as_secs_f64();
-    println!("{what}: {rate:.0}/s, p50 {:.1?}, p99 {:.1?}, max {:.1?}", at(0.5), at(0.99), at(1.0));
+    println!("{name}: {rate:.0}/s, p50 {:.1?}, p99 {:.1?}, max {:.1?}", at(0.5), at(0.99), at(1.0));
 }
 
 async fn reads(dir: &Path) {

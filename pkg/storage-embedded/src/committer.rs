@@ -294,14 +294,14 @@ impl Committer {
 /// but is on disk.
 fn catch_up(shared: &Shared) -> Result<(), Error> {
     shared.disk.reopen()?;
-    let known = shared.mvcc().revision();
+    let acknowledged = shared.mvcc().revision();
     let stored = shared.disk.revision()?;
-    if stored < known {
+    if stored < acknowledged {
         return Err(Error::Internal(format!(
-            "the file ends at revision {stored}, but {known} was acknowledged"
+            "the file ends at revision {stored}, but {acknowledged} was acknowledged"
         )));
     }
-    for change in shared.disk.changes(known + 1)? {
+    for change in shared.disk.changes(acknowledged + 1)? {
         shared.mvcc_mut().apply(change);
     }
     shared.feed.advance(stored);

@@ -139,8 +139,8 @@ impl Disk {
         failed(&self.path, error)
     }
 
-    fn damaged(&self, what: impl std::fmt::Display) -> Error {
-        Error::Internal(format!("{}: the file is damaged: {what}", self.path.display()))
+    fn damaged(&self, problem: impl std::fmt::Display) -> Error {
+        Error::Internal(format!("{}: the file is damaged: {problem}", self.path.display()))
     }
 
     fn with_database<T>(&self, f: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, Error> {
@@ -199,9 +199,9 @@ impl Disk {
 
     /// Fills an empty file with an image, compacted to its revision, at the time `now`.
     pub(crate) fn fill(&self, image: &Image, now: Millis) -> Result<(), Error> {
-        let left: HashMap<&str, Millis> = image.ttls().iter().map(|(key, left)| (&**key, *left)).collect();
+        let ttls: HashMap<&str, Millis> = image.ttls().iter().map(|(key, ttl)| (&**key, *ttl)).collect();
         let changes = image.changes().map(|change| {
-            let expires_at = left.get(&*change.key).map(|left| now.saturating_add(*left));
+            let expires_at = ttls.get(&*change.key).map(|ttl| now.saturating_add(*ttl));
             Change { expires_at, ..change }
         });
         let mut changes: Vec<Change> = changes.collect();
@@ -242,9 +242,9 @@ impl Disk {
         if revision <= mvcc.compacted().max(REVISION_EMPTY) {
             return Ok(());
         }
-        let wanted = mvcc.revision().max(mvcc.compacted()) + 1;
-        if revision != wanted {
-            return Err(self.damaged(format_args!("revision {wanted} is missing")));
+        let expected = mvcc.revision().max(mvcc.compacted()) + 1;
+        if revision != expected {
+            return Err(self.damaged(format_args!("revision {expected} is missing")));
         }
         let current = mvcc.current(record.key).map_or(0, |(revision, _)| revision);
         if current != record.supersedes {

@@ -170,9 +170,9 @@ impl EmbeddedStore {
         command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
     ) -> Result<T, Error> {
         let closed = || Error::Unavailable("the store is closed".into());
-        let (reply, answer) = oneshot::channel();
+        let (reply, result) = oneshot::channel();
         self.commands.send(command(reply)).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?
+        result.await.map_err(|_| closed())?
     }
 }
 
@@ -254,7 +254,7 @@ impl Storage for EmbeddedStore {
     }
 
     async fn healthy(&self) -> Result<(), Error> {
-        let answer = tokio::time::timeout(HEALTH_TIMEOUT, self.send_command(Command::Ping)).await;
-        answer.unwrap_or_else(|_| Err(Error::Unavailable("the committer is busy".into())))
+        let result = tokio::time::timeout(HEALTH_TIMEOUT, self.send_command(Command::Ping)).await;
+        result.unwrap_or_else(|_| Err(Error::Unavailable("the committer is busy".into())))
     }
 }

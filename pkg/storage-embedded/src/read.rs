@@ -36,8 +36,8 @@ async fn list_once(shared: &Arc<Shared>, prefix: &str, options: &ListOptions) ->
     let limit = if options.limit == 0 { usize::MAX } else { options.limit };
     let start = options.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
     let revision = options.revision;
-    let wanted = Scan { prefix, start, revision, limit, visit_max: VISIT_MAX, uncounted: options.uncounted };
-    let scanned = scan(shared, wanted).await?;
+    let request = Scan { prefix, start, revision, limit, visit_max: VISIT_MAX, uncounted: options.uncounted };
+    let scanned = scan(shared, request).await?;
     Ok(Listing {
         kvs: resolve(shared, scanned.keys).await?,
         count: scanned.count,
@@ -58,30 +58,30 @@ struct ScanResult {
     revision: Revision,
 }
 
-/// Scans in steps of `wanted.visit_max` keys. `wanted.at` may be 0 for the present.
-async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<ScanResult, Error> {
+/// Scans in steps of `request.visit_max` keys. `request.revision` may be 0 for the present.
+async fn scan(shared: &Shared, request: Scan<'_>) -> Result<ScanResult, Error> {
     let (revision, now) = {
         let mvcc = shared.mvcc();
-        (mvcc.readable(wanted.revision)?, mvcc.revision())
+        (mvcc.readable(request.revision)?, mvcc.revision())
     };
-    let mut whole = ScanResult { keys: Vec::new(), count: 0, revision: now };
+    let mut result = ScanResult { keys: Vec::new(), count: 0, revision: now };
     let mut last: Option<Arc<str>> = None;
     loop {
         let step = {
             let mvcc = shared.mvcc();
-            let start = last.as_deref().map_or(wanted.start, Bound::Excluded);
+            let start = last.as_deref().map_or(request.start, Bound::Excluded);
             let revision = mvcc.readable(revision)?;
-            let limit = wanted.limit.saturating_sub(whole.keys.len());
-            mvcc.scan(&Scan { start, revision, limit, ..wanted })
+            let limit = request.limit.saturating_sub(result.keys.len());
+            mvcc.scan(&Scan { start, revision, limit, ..request })
         };
-        whole.count += step.count;
-        if whole.keys.is_empty() {
-            whole.keys = step.keys
+        result.count += step.count;
+        if result.keys.is_empty() {
+            result.keys = step.keys
         } else {
-            whole.keys.extend(step.keys)
+            result.keys.extend(step.keys)
         }
         match step.resume_after {
-            None => return Ok(whole),
+            None => return Ok(result),
             resume => last = resume,
         }
         tokio::task::yield_now().await;
@@ -89,16 +89,15 @@ async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<ScanResult, Error> {
 }
 
 /// Reads values from disk that are no longer in memory.
-async fn resolve(shared: &Arc<Shared>, found: Vec<FoundKey>) -> Result<Vec<KeyValue>, Error> {
-    let missing: Vec<_> =
-        found.iter().filter(|found| found.value.is_none()).map(|found| found.mod_revision).collect();
+async fn resolve(shared: &Arc<Shared>, keys: Vec<FoundKey>) -> Result<Vec<KeyValue>, Error> {
+    let missing: Vec<_> = keys.iter().filter(|key| key.value.is_none()).map(|key| key.mod_revision).collect();
     let mut values = if missing.is_empty() {
         Vec::new()
     } else {
         on_disk(shared, move |shared| shared.disk.values(&missing)).await?
     }
     .into_iter();
-    let resolved = found.into_iter().map(|found| {
+    let resolved = keys.into_iter().map(|found| {
         // A value that is not on disk either was swept concurrently: the revision is compacted.
         let value = found.value.or_else(|| values.next().flatten());
         let key = found.key.as_ref().to_owned();

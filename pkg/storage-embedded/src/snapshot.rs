@@ -64,10 +64,10 @@ const PART_BYTES: usize = 64 << 10;
 /// # Errors
 /// [`Error::Internal`] for a change that the layout cannot represent.
 pub fn encode(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<>, Error> {
-    let left: HashMap<&str, Millis> = image.ttls().iter().map(|(key, left)| (&**key, *left)).collect();
+    let ttls: HashMap<&str, Millis> = image.ttls().iter().map(|(key, ttl)| (&**key, *ttl)).collect();
     // A key that expires right now must still expire: zero would mean never.
     let with_deadline = |change: Change| {
-        let expires_at = left.get(&*change.key).map(|left| (*left).max(1));
+        let expires_at = ttls.get(&*change.key).map(|ttl| (*ttl).max(1));
         Change { expires_at, ..change }
     };
     let changes = image.changes().filter(|change| change.value.is_some());

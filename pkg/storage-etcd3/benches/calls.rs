@@ -31,8 +31,8 @@ async fn main() {
     stream::iter(fill).buffer_unordered(256).for_each(|_| async {}).await;
 
     for at_once in [1, 32] {
-        let what = format!("current_revision, {at_once} at once");
-        repeat(&what, at_once, pid.as_deref(), || async { store.current_revision().await.unwrap() }).await;
+        let name = format!("current_revision, {at_once} at once");
+        repeat(&name, at_once, pid.as_deref(), || async { store.current_revision().await.unwrap() }).await;
     }
     let all = || async { store.list(prefix, ListOptions::default()).await.unwrap().kvs.len() };
     repeat(&format!("list of {KEYS}"), 1, pid.as_deref(), all).await;
@@ -53,14 +53,14 @@ async fn main() {
 
 /// Repeats calls for a while, and prints the rate and the CPU time per call.
 async fn repeat<T, C: Future<Output = T>>(
-    what: &str,
+    name: &str,
     at_once: usize,
     pid: Option<&str>,
     call: impl Fn() -> C,
 ) {
     let begin = Instant::now();
-    let ours = cpu("self");
-    let theirs = pid.map(cpu);
+    let client_cpu = cpu("self");
+    let etcd_cpu = pid.map(cpu);
     let mut calls = stream::repeat_with(&call).buffer_unordered(at_once);
     let mut count = 0;
     while begin.elapsed() < TIME {
@@ -68,10 +68,10 @@ async fn repeat<T, C: Future<Output = T>>(
         count += 1;
     }
     let each = |total: Duration| total / count;
-    let ours = each(cpu("self") - ours);
-    let theirs = theirs.map(|before| each(cpu(pid.unwrap()) - before));
+    let client_cpu = each(cpu("self") - client_cpu);
+    let etcd_cpu = etcd_cpu.map(|before| each(cpu(pid.unwrap()) - before));
     let rate = f64::from(count) / begin.elapsed().as_secs_f64();
-    println!("{what}: {rate:.1}/s, CPU per call {ours:.1?}, of etcd {theirs:.1?}");
+    println!("{name}: {rate:.1}/s, CPU per call {client_cpu:.1?}, of etcd {etcd_cpu:.1?}");
 }
 
 /// CPU time of a process, with a resolution of 10 ms.

@@ -125,10 +125,10 @@ impl Members {
     where
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
-        let ask =
+        let attempt =
             |member: Arc<Member>| async move { self.attempt(&member, limit, Duration::ZERO, true, op).await };
-        let mut asked = vec![self.pick()];
-        let mut attempts: FuturesUnordered<_> = asked.iter().cloned().map(&ask).collect();
+        let mut used = vec![self.pick()];
+        let mut attempts: FuturesUnordered<_> = used.iter().cloned().map(&attempt).collect();
         let mut hedges = Hedges { members: self, acquired: 0 };
         loop {
             tokio::select! {
@@ -139,10 +139,10 @@ impl Members {
                     None => return Err(CallError::unavailable("no etcd member was asked".to_owned())),
                 },
                 () = sleep(SILENT_AFTER) => {
-                    let other = self.pick_excluding(&asked).filter(|_| hedges.acquire());
-                    if let Some(other) = other {
-                        asked.push(other.clone());
-                        attempts.push(ask(other));
+                    let hedge = self.pick_excluding(&used).filter(|_| hedges.acquire());
+                    if let Some(hedge) = hedge {
+                        used.push(hedge.clone());
+                        attempts.push(attempt(hedge));
                     }
                 }
             }
@@ -161,12 +161,12 @@ impl Members {
     where
         F: Future<Output = Result<T, etcd_client::Error>>,
     {
-        let begun = Instant::now();
-        let answer = self.wait_for(member, limit, grace, op(member.clone())).await;
-        match answer.and_then(|answer| answer.map_err(CallError::from)) {
+        let start = Instant::now();
+        let result = self.wait_for(member, limit, grace, op(member.clone())).await;
+        match result.and_then(|result| result.map_err(CallError::from)) {
             Ok(value) => {
                 if small {
-                    member.record_latency(begun.elapsed());
+                    member.record_latency(start.elapsed());
                 }
                 Ok(value)
             }
@@ -186,7 +186,7 @@ impl Members {
         member: &Arc<Member>,
         limit: Duration,
         grace: Duration,
-        answer: impl Future<Output = T>,
+        response: impl Future<Output = T>,
     ) -> Result<T, CallError> {
         let mut standing = member.observe_standing();
         let limit = if member.is_suspect() { limit.min(self.suspect_wait_max()) } else { limit };
@@ -199,7 +199,7 @@ impl Members {
         };
         tokio::select! {
             biased;
-            answer = answer => Ok(answer),
+            response = response => Ok(response),
             () = self.wait_until_still_suspect(member, &mut standing, grace) => {
                 Err(CallError::unavailable(format!("{} was left out before it answered", member.url())))
             }

@@ -108,8 +108,8 @@ pub(crate) fn classify(code: Code, message: &str) -> CallError {
     // Upstream's client has the same limit as etcd and does not send such a message, so clients expect its
     // text.
     if let (Code::ResourceExhausted, Some(sizes)) = (code, message.strip_prefix(TOO_LARGE)) {
-        let said = "rpc error: code = ResourceExhausted desc = trying to send message larger than max";
-        return CallError::Rejected(format!("{said} {sizes}").into());
+        let client_text = "rpc error: code = ResourceExhausted desc = trying to send message larger than max";
+        return CallError::Rejected(format!("{client_text} {sizes}").into());
     }
     let text = ForeignText::new(message);
     match code {

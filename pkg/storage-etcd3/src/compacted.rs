@@ -86,12 +86,12 @@ async fn watch_compactions(
 ) -> Result<(), Error> {
     let read =
         async |member: Arc<Member>| member.kv().get(COMPACT_REV_KEY, None).await.map(|response| response.0);
-    let found = one_key(members.call(budget, Effect::Read, read).await)?;
-    if let Some(revision) = found.kv.and_then(|kv| revision_in(&kv.value)) {
+    let lookup = one_key(members.call(budget, Effect::Read, read).await)?;
+    if let Some(revision) = lookup.kv.and_then(|kv| revision_in(&kv.value)) {
         note(newest, revision);
     }
     let options = WatchOptions { exact: true, ..WatchOptions::default() };
-    let start = found.revision + 1;
+    let start = lookup.revision + 1;
     // This watch needs no progress.
     let (_, no_progress) = watch::channel(0);
     let watch = Watch::new(members.clone(), COMPACT_REV_KEY, start, options, budget.attempt, no_progress);

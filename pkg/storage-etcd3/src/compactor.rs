@@ -65,10 +65,10 @@ impl Compactor {
         }
     }
 
-    fn on_response(&mut self, answer: PbTxnResponse) -> Result<RoundResult, Error> {
+    fn on_response(&mut self, response: PbTxnResponse) -> Result<RoundResult, Error> {
         let malformed = || Error::Internal("etcd's answer about the compaction is incomplete".to_owned());
-        let now = answer.header.ok_or_else(malformed)?.revision;
-        if answer.succeeded {
+        let now = response.header.ok_or_else(malformed)?.revision;
+        if response.succeeded {
             self.version += 1;
             return Ok(match std::mem::replace(&mut self.previous, now) {
                 0 => RoundResult::Finished(Compacted::NotYet),
@@ -77,7 +77,7 @@ impl Compactor {
         }
         self.previous = now;
         let Some(PbTxnOpResponse::ResponseRange(range)) =
-            answer.responses.into_iter().next().and_then(|op| op.response)
+            response.responses.into_iter().next().and_then(|op| op.response)
         else {
             return Err(malformed());
         };
@@ -120,8 +120,8 @@ mod tests {
 
     fn check(rounds: Vec<(PbTxnResponse, RoundResult)>) {
         let mut compactor = Compactor::default();
-        for (answer, expected) in rounds {
-            assert_eq!(compactor.on_response(answer).ok(), Some(expected));
+        for (response, expected) in rounds {
+            assert_eq!(compactor.on_response(response).ok(), Some(expected));
         }
     }
 
@@ -156,7 +156,7 @@ mod tests {
     fn versions_follow_the_key() {
         let mut compactor = Compactor::default();
         let mut version_after =
-            |answer| compactor.on_response(answer).map(|_| compactor.version).unwrap_or(-1);
+            |response| compactor.on_response(response).map(|_| compactor.version).unwrap_or(-1);
         assert_eq!(version_after(lost(10, Some((4, "7")))), 4);
         assert_eq!(version_after(won(11)), 5);
         assert_eq!(version_after(lost(12, None)), 0);
@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn incomplete_response_is_an_error() {
-        let answer = PbTxnResponse { succeeded: false, ..won(5) };
-        assert!(Compactor::default().on_response(answer).is_err());
+        let response = PbTxnResponse { succeeded: false, ..won(5) };
+        assert!(Compactor::default().on_response(response).is_err());
         assert!(Compactor::default().on_response(PbTxnResponse::default()).is_err());
     }
 }

@@ -133,12 +133,12 @@ impl Connector {
     async fn dial(self) -> io::Result<Box<dyn Io>> {
         let host = self.address.bare_host();
         let port = self.address.port;
-        if let Some(way) = &self.dialer {
-            let stream = way.dial(host, port).await?;
+        if let Some(dialer) = &self.dialer {
+            let stream = dialer.dial(host, port).await?;
             return encrypted(stream, host, self.tls).await;
         }
-        let found: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
-        let tcp = connect_first(&found, self.dial_timeout, TcpStream::connect).await?;
+        let addresses: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
+        let tcp = connect_first(&addresses, self.dial_timeout, TcpStream::connect).await?;
         tcp.set_nodelay(true)?;
         encrypted(tcp, host, self.tls).await
     }
@@ -214,20 +214,20 @@ fn roots(ca: Option<&Path>) -> io::Result<RootCertStore> {
 }
 
 fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(path)?).collect();
-    let found = found.map_err(|e| bad_file(path, &e))?;
-    if found.is_empty() {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(path)?).collect();
+    let certificates = certificates.map_err(|e| bad_file(path, &e))?;
+    if certificates.is_empty() {
         return Err(bad_file(path, &"no certificate in it"));
     }
-    Ok(found)
+    Ok(certificates)
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| bad_file(path, &e))
 }
 
-fn bad_file(path: &Path, why: &dyn std::fmt::Display) -> io::Error {
-    io::Error::other(format!("{}: {why}", path.display()))
+fn bad_file(path: &Path, reason: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{}: {reason}", path.display()))
 }
 
 #[cfg(test)]
@@ -265,9 +265,9 @@ mod tests {
                 "192.0.2.2" => Err(io::ErrorKind::ConnectionRefused.into()),
                 _ => Ok(address),
             };
-            let found = timeout(limit, connect_first(addresses, limit, connect)).await;
-            let found = found.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-            assert_eq!(found.map_err(|error| error.kind()), expected, "{addresses:?}");
+            let connected = timeout(limit, connect_first(addresses, limit, connect)).await;
+            let connected = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            assert_eq!(connected.map_err(|error| error.kind()), expected, "{addresses:?}");
         };
         check(&[at(3)], Ok(at(3))).await;
         check(&[at(1), at(3)], Ok(at(3))).await;

@@ -61,9 +61,9 @@ impl GuardedWrite<'_> {
             .or_else([TxnOp::get(self.key, None)])
     }
 
-    /// True if the key's value `found` means that this write, or an equal one, happened.
-    fn matches_written(&self, found: &Bytes) -> bool {
-        matches!(self.op, Op::Put { value, .. } if value == found)
+    /// True if the key's value `stored` means that this write, or an equal one, happened.
+    fn matches_written(&self, stored: &Bytes) -> bool {
+        matches!(self.op, Op::Put { value, .. } if value == stored)
     }
 
     /// The outcome of the write according to `first`, the first change of the key after `expected`; `None` if
@@ -95,9 +95,10 @@ impl Etcd {
         if !failure.is_outcome_unknown() {
             return Err(failure);
         }
-        let read = async |member: Arc<Member>| member.kv().get(write.key, None).await.map(|found| found.0);
-        let found = self.members.call(Budget::repeatable(RESOLVE_TIMEOUT), Effect::Read, read).await;
-        let kv = found.ok().and_then(|found| found.kvs.into_iter().next()).map(key_value);
+        let read =
+            async |member: Arc<Member>| member.kv().get(write.key, None).await.map(|response| response.0);
+        let response = self.members.call(Budget::repeatable(RESOLVE_TIMEOUT), Effect::Read, read).await;
+        let kv = response.ok().and_then(|response| response.kvs.into_iter().next()).map(key_value);
         match kv {
             Some(Ok(kv)) if write.matches_written(&kv.value) => Ok(PutResult::Done(kv.mod_revision)),
             _ => Err(failure),
@@ -105,27 +106,27 @@ impl Etcd {
     }
 
     async fn change(&self, write: &GuardedWrite<'_>) -> Result<PutResult, CallError> {
-        let begun = Instant::now();
-        let deadline = begun + self.request_timeout();
+        let start = Instant::now();
+        let deadline = start + self.request_timeout();
         // For deletions the author cannot be determined; for values it can.
         let grace = if matches!(write.op, Op::Delete) { WRITE_GRACE } else { Duration::ZERO };
         let mut attempts = 0;
         let mut in_doubt = false;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let remaining = deadline.saturating_duration_since(Instant::now());
             let txn =
                 async |member: Arc<Member>| member.kv().txn(write.txn()).await.map(|response| response.0);
-            let failure = match self.members.guarded(left, grace, txn).await.and_then(put_result) {
+            let failure = match self.members.guarded(remaining, grace, txn).await.and_then(put_result) {
                 Ok(stale @ PutResult::Stale { .. }) if in_doubt => {
                     return self.resolve_stale(write, stale).await;
                 }
-                Ok(written) => return Ok(written),
+                Ok(result) => return Ok(result),
                 Err(failure) => failure,
             };
             in_doubt |= failure.is_outcome_unknown();
             attempts += 1;
             let pause = self.members.pause_after(attempts);
-            let unreachable = self.members.is_unreachable(&failure, attempts, begun);
+            let unreachable = self.members.is_unreachable(&failure, attempts, start);
             if !failure.may_retry(true) || unreachable || Instant::now() + pause >= deadline {
                 return Err(if in_doubt { CallError::unavailable(format!("{failure:?}")) } else { failure });
             }
@@ -189,16 +190,16 @@ mod tests {
     #[test]
     fn incomplete_response_is_an_error() {
         let header = || Some(PbResponseHeader { revision: 7, ..Default::default() });
-        let answer = |header, succeeded| PbTxnResponse { header, succeeded, responses: Vec::new() };
-        assert_eq!(put_result(answer(header(), true)), Ok(PutResult::Done(7)));
-        assert!(matches!(put_result(answer(None, true)), Err(CallError::Internal(_))));
-        assert!(matches!(put_result(answer(header(), false)), Err(CallError::Internal(_))));
+        let response = |header, succeeded| PbTxnResponse { header, succeeded, responses: Vec::new() };
+        assert_eq!(put_result(response(header(), true)), Ok(PutResult::Done(7)));
+        assert!(matches!(put_result(response(None, true)), Err(CallError::Internal(_))));
+        assert!(matches!(put_result(response(header(), false)), Err(CallError::Internal(_))));
     }
 
     #[test]
     fn first_change_after_guard_decides_the_outcome() {
-        let ours = Bytes::from_static(b"ours");
-        let theirs = Bytes::from_static(b"theirs");
+        let written = Bytes::from_static(b"ours");
+        let foreign = Bytes::from_static(b"theirs");
         let stale = || PutResult::Stale { current: None, revision: 9 };
         let check = |op, kind, value: &Bytes, expected: Option<PutResult>| {
             let kv = KeyValue::new("k", value.clone(), 6);
@@ -209,11 +210,11 @@ mod tests {
                 "{first:?}"
             );
         };
-        let put = Op::Put { value: &ours, lease: 0 };
-        check(put, EventKind::Update, &ours, Some(PutResult::Done(6)));
-        check(put, EventKind::Update, &theirs, Some(stale()));
+        let put = Op::Put { value: &written, lease: 0 };
+        check(put, EventKind::Update, &written, Some(PutResult::Done(6)));
+        check(put, EventKind::Update, &foreign, Some(stale()));
         check(put, EventKind::Delete, &Bytes::new(), Some(stale()));
-        check(Op::Delete, EventKind::Update, &theirs, Some(stale()));
+        check(Op::Delete, EventKind::Update, &foreign, Some(stale()));
         // The author of a deletion cannot be determined.
         check(Op::Delete, EventKind::Delete, &Bytes::new(), None);
     }

@@ -64,15 +64,15 @@ impl LeasePool {
         LeaseChoice::Grant { seconds: ttl + window }
     }
 
-    /// Adds the lease granted for a `ttl` and requested at `asked`.
-    pub(crate) fn granted(&mut self, ttl: Duration, id: i64, asked: Instant) {
+    /// Adds the lease granted for a `ttl` and requested at `requested_at`.
+    pub(crate) fn granted(&mut self, ttl: Duration, id: i64, requested_at: Instant) {
         let window = self.window(ttl);
         let ttl = whole_seconds(ttl);
         if self.slots.len() >= SLOTS_MAX && !self.slots.contains_key(&ttl) {
             let oldest = self.slots.iter().min_by_key(|(_, slot)| slot.expires).map(|(ttl, _)| *ttl);
             oldest.and_then(|ttl| self.slots.remove(&ttl));
         }
-        let expires = asked + Duration::from_secs((ttl + window).unsigned_abs());
+        let expires = requested_at + Duration::from_secs((ttl + window).unsigned_abs());
         // Keys that found it exhausted were counted too, and have got the new lease.
         let replaced = self.slots.insert(ttl, Slot { id, expires, uses: 1 });
         replaced.inspect(|slot| self.metrics.replaced(slot.uses.saturating_sub(1)));

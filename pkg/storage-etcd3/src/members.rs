@@ -80,10 +80,11 @@ impl Members {
         self.list[choose_member(turn, &standings)].clone()
     }
 
-    /// A member that is neither suspect nor one of `others`, with the least doubt.
-    pub(crate) fn pick_excluding(&self, others: &[Arc<Member>]) -> Option<Arc<Member>> {
-        let good = |m: &&Arc<Member>| !m.is_suspect() && !others.iter().any(|other| Arc::ptr_eq(other, m));
-        self.list.iter().filter(good).min_by_key(|m| (m.suspicion(), m.latency())).cloned()
+    /// A member that is neither suspect nor one of `excluded`, with the least doubt.
+    pub(crate) fn pick_excluding(&self, excluded: &[Arc<Member>]) -> Option<Arc<Member>> {
+        let is_eligible =
+            |m: &&Arc<Member>| !m.is_suspect() && !excluded.iter().any(|member| Arc::ptr_eq(member, m));
+        self.list.iter().filter(is_eligible).min_by_key(|m| (m.suspicion(), m.latency())).cloned()
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -129,24 +130,24 @@ impl Members {
         let rivals = self.list.iter().filter(|rival| !Arc::ptr_eq(rival, member) && !rival.is_suspect());
         let mut rivals: FuturesUnordered<_> =
             rivals.map(|rival| rival.probe(&self.probe_key, self.probe_timeout)).collect();
-        let one_answers = async {
-            while let Some(answers) = rivals.next().await {
-                if answers {
+        let rival_response = async {
+            while let Some(responded) = rivals.next().await {
+                if responded {
                     return;
                 }
             }
             std::future::pending().await
         };
-        let begun = Instant::now();
-        let mut own = pin!(member.probe(&self.probe_key, self.probe_timeout));
+        let start = Instant::now();
+        let mut own_probe = pin!(member.probe(&self.probe_key, self.probe_timeout));
         tokio::select! {
-            _ = &mut own => return false,
-            () = one_answers => {}
+            _ = &mut own_probe => return false,
+            () = rival_response => {}
         }
-        let grace = GRACE.max(begun.elapsed() * GRACE_TIMES);
+        let grace = GRACE.max(start.elapsed() * GRACE_TIMES);
         tokio::select! {
             biased;
-            answers = own => !answers,
+            responded = own_probe => !responded,
             () = sleep_while_running(grace) => true,
         }
     }
@@ -155,8 +156,8 @@ impl Members {
     /// is known.
     pub(crate) async fn progress_is_safe(self: &Arc<Self>) -> Option<bool> {
         for member in &self.list {
-            let asked = member.progress_is_safe().is_none() && !member.is_suspect();
-            if asked && !member.learn_version(self.probe_timeout).await {
+            let needs_version = member.progress_is_safe().is_none() && !member.is_suspect();
+            if needs_version && !member.learn_version(self.probe_timeout).await {
                 self.suspect(member, &CallError::unavailable("no answer about its version".to_owned()));
             }
         }

@@ -7,8 +7,8 @@ use crate::call_error::CallError;
 use crate::cursor::key_value;
 
 /// Converts the response of a read of one key.
-pub(crate) fn one_key(answer: Result<PbRangeResponse, CallError>) -> Result<Lookup, Error> {
-    let response = answer.map_err(CallError::into_error)?;
+pub(crate) fn one_key(result: Result<PbRangeResponse, CallError>) -> Result<Lookup, Error> {
+    let response = result.map_err(CallError::into_error)?;
     let revision = revision_of(response.header).map_err(CallError::into_error)?;
     Ok(Lookup { revision, kv: response.kvs.into_iter().next().map(key_value).transpose()? })
 }

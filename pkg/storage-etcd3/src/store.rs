@@ -175,12 +175,12 @@ impl Storage for Etcd {
                 Err(failure) => return Err(self.error_at(failure, options.revision).await),
             };
         let revision = revision_of(response.header).map_err(CallError::into_error)?;
-        let read = response.kvs.len();
-        let own = response.kvs.into_iter().filter(|kv| !self.members.foreign_keys.contain(kv));
-        let kvs = own.map(key_value).collect::<Result<Vec<_>, _>>()?;
-        let count = response.count.unsigned_abs().saturating_sub((read - kvs.len()) as u64);
+        let read_count = response.kvs.len();
+        let visible = response.kvs.into_iter().filter(|kv| !self.members.foreign_keys.contain(kv));
+        let kvs = visible.map(key_value).collect::<Result<Vec<_>, _>>()?;
+        let count = response.count.unsigned_abs().saturating_sub((read_count - kvs.len()) as u64);
         if kvs.is_empty() && count > 0 {
-            return Err(Error::Internal(format!("{read} keys below {prefix} in etcd are not UTF-8")));
+            return Err(Error::Internal(format!("{read_count} keys below {prefix} in etcd are not UTF-8")));
         }
         Ok(Listing { kvs, count, revision })
     }

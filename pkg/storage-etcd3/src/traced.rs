@@ -50,12 +50,12 @@ where
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let answer = ready!(Pin::new(&mut self.response).poll(cx));
+        let result = ready!(Pin::new(&mut self.response).poll(cx));
         let span = std::mem::take(&mut self.span);
         if span.is_none() {
-            return Poll::Ready(answer);
+            return Poll::Ready(result);
         }
-        match &answer {
+        match &result {
             Ok(response) => {
                 span.event_with("message", "rpc.message.type", "RECEIVED");
                 // The status of an immediately failing call is in its headers; that of others is in the
@@ -67,6 +67,6 @@ where
             }
             Err(error) => span.failed(&error.to_string()),
         }
-        Poll::Ready(answer)
+        Poll::Ready(result)
     }
 }

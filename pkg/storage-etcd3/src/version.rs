@@ -7,9 +7,9 @@
 pub(crate) fn progress_is_safe(version: &str) -> bool {
     // A pre-release counts as its release; build metadata is ignored.
     let core = version.split(['-', '+']).next().unwrap_or_default();
-    let mut parts = core.split('.').map(str::parse::<u32>);
+    let mut numbers = core.split('.').map(str::parse::<u32>);
     let (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch)), None) =
-        (parts.next(), parts.next(), parts.next(), parts.next())
+        (numbers.next(), numbers.next(), numbers.next(), numbers.next())
     else {
         return false;
     };

@@ -153,7 +153,7 @@ impl Watch {
     }
 
     async fn wait(&mut self, connection: &mut Connection) -> WaitResult {
-        let wanted = async {
+        let progress_requested = async {
             let changed = match &mut self.progress {
                 Some(progress) => progress.changed().await.is_ok(),
                 None => false,
@@ -166,7 +166,7 @@ impl Watch {
         tokio::select! {
             biased;
             response = receive(&mut connection.responses) => WaitResult::Response(response),
-            () = wanted => WaitResult::ProgressWanted,
+            () = progress_requested => WaitResult::ProgressWanted,
             () = self.members.wait_until_suspect(&connection.member, &mut connection.standing) => WaitResult::Response(Err(CallError::TryLater(
                 "another member is in better standing".into(),
             ))),

@@ -110,13 +110,13 @@ impl TipSignal {
         self.moved.notify_waiters();
     }
 
-    /// Waits until the tip differs from `seen`.
-    async fn wait_for_change(&self, seen: Tip) {
+    /// Waits until the tip differs from `previous`.
+    async fn wait_for_change(&self, previous: Tip) {
         loop {
             let mut moved = std::pin::pin!(self.moved.notified());
             // Registers before the check; otherwise a change in between would be missed.
             moved.as_mut().enable();
-            if self.now() != seen {
+            if self.now() != previous {
                 return;
             }
             moved.await;

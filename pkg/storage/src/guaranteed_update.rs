@@ -82,8 +82,8 @@ impl KeyQueues {
         mut change: impl Change<E>,
     ) -> Result<UpdateResult, E> {
         let mut turn = self.join(key).await;
-        let left = turn.as_mut().and_then(|turn| turn.take_newer_value(suggestion.as_ref()));
-        let (mut current, mut fresh) = match left.or(suggestion) {
+        let inherited = turn.as_mut().and_then(|turn| turn.take_newer_value(suggestion.as_ref()));
+        let (mut current, mut fresh) = match inherited.or(suggestion) {
             Some(kv) => (Some(kv), false),
             None => (store.get(key).await?.kv, true),
         };
@@ -127,11 +127,11 @@ impl KeyQueues {
                 (PutResult::Stale { current: now, .. }, _) => (current, fresh) = (now, true),
             }
             if turn.is_none() {
-                let mut ours = self.queue(key).await;
-                if let Some(left) = ours.take_newer_value(current.as_ref()) {
-                    (current, fresh) = (Some(left), false);
+                let mut guard = self.queue(key).await;
+                if let Some(inherited) = guard.take_newer_value(current.as_ref()) {
+                    (current, fresh) = (Some(inherited), false);
                 }
-                turn = Some(ours);
+                turn = Some(guard);
             }
         }
         Err(Error::Unavailable(format!("{key} changed on {ATTEMPTS_MAX} attempts in a row")).into())

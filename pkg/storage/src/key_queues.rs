@@ -73,10 +73,10 @@ impl<'t> QueueGuard<'t> {
         turn
     }
 
-    /// The predecessor's value, if it is newer than `known`.
-    pub(crate) fn take_newer_value(&mut self, known: Option<&KeyValue>) -> Option<KeyValue> {
-        let known = known.map_or(0, |kv| kv.mod_revision);
-        self.slot.as_deref_mut()?.take().filter(|kv| kv.mod_revision > known)
+    /// The predecessor's value, if it is newer than `current`.
+    pub(crate) fn take_newer_value(&mut self, current: Option<&KeyValue>) -> Option<KeyValue> {
+        let current_revision = current.map_or(0, |kv| kv.mod_revision);
+        self.slot.as_deref_mut()?.take().filter(|kv| kv.mod_revision > current_revision)
     }
 
     /// Passes the written value to the next writer.

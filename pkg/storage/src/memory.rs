@@ -200,10 +200,10 @@ impl Shared {
     /// Reads parts, unless a concurrent call was faster.
     fn read(&self, archive: &dyn Archive, parts: &[usize]) -> Result<(), Error> {
         for part in parts {
-            let kept = archive.read(*part).map_err(|error| Error::Internal(error.to_string()))?;
+            let keys = archive.read(*part).map_err(|error| Error::Internal(error.to_string()))?;
             let mut state = self.state();
             if state.unread.remove(*part) {
-                state.mvcc.insert_initial(kept, 0);
+                state.mvcc.insert_initial(keys, 0);
                 // Keys of a part that was unreadable at their deadline expire now.
                 self.deadline_set.notify_one();
             }
@@ -224,16 +224,16 @@ impl Shared {
                 .await?;
             let State { mvcc, unread } = &*state;
             let mut scanned = mvcc.scan(&Scan { revision: mvcc.readable(revision)?, ..scan });
-            let passed_over = unread.skipped_parts(&scan, &scanned.keys);
-            if !passed_over.is_empty() {
-                missing = Some(passed_over);
+            let skipped = unread.skipped_parts(&scan, &scanned.keys);
+            if !skipped.is_empty() {
+                missing = Some(skipped);
                 continue;
             }
-            let others = unread.unread_key_count(&scan);
+            let unread_count = unread.unread_key_count(&scan);
             scanned.count = if !scan.uncounted {
-                scanned.count + others
+                scanned.count + unread_count
             } else {
-                scanned.count.max(scanned.keys.len() as u64 + others.min(1))
+                scanned.count.max(scanned.keys.len() as u64 + unread_count.min(1))
             };
             return Ok((scanned, mvcc.revision()));
         }

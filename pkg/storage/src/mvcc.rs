@@ -325,11 +325,11 @@ impl Mvcc {
             return None;
         }
         let mut excess = self.log_bytes - bytes_max / 2;
-        let kept = self.log.iter().find(|change| {
+        let boundary = self.log.iter().find(|change| {
             excess = excess.saturating_sub(change.bytes());
             excess == 0
         });
-        kept.map(|change| change.revision)
+        boundary.map(|change| change.revision)
     }
 
     /// Trims the log in memory to `bytes_max`. Superseded values of the dropped changes are dropped too, so

@@ -29,8 +29,8 @@ impl RoutedStorage {
     }
 
     fn of(&self, key: &str) -> &Arc<dyn Storage> {
-        let found = self.routes.iter().rev().find(|(prefix, _)| key.starts_with(prefix.as_str()));
-        found.map_or(&self.main, |(_, store)| store)
+        let route = self.routes.iter().rev().find(|(prefix, _)| key.starts_with(prefix.as_str()));
+        route.map_or(&self.main, |(_, store)| store)
     }
 }
 

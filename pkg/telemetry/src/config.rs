@@ -52,7 +52,7 @@ impl TracingConfiguration {
     }
 
     fn errors(&self) -> Vec<field::Error> {
-        let mut found = Vec::new();
+        let mut errors = Vec::new();
         if let Some(rate) = self.sampling_rate_per_million {
             let why = match rate {
                 ..0 => Some("sampling rate must be positive"),
@@ -60,14 +60,14 @@ impl TracingConfiguration {
                 _ => Some("sampling rate per million must be less than or equal to one million"),
             };
             let path = Path::root("samplingRatePerMillion");
-            found.extend(why.map(|why| field::Error::invalid(&path, rate, why)));
+            errors.extend(why.map(|why| field::Error::invalid(&path, rate, why)));
         }
         if let Some(endpoint) = &self.endpoint {
             let target = target(endpoint);
             let why = endpoint_error(&target);
-            found.extend(why.map(|why| field::Error::invalid(&Path::root("endpoint"), target, why)));
+            errors.extend(why.map(|why| field::Error::invalid(&Path::root("endpoint"), target, why)));
         }
-        found
+        errors
     }
 }
 
@@ -95,12 +95,12 @@ fn decode(text: &[u8]) -> Result<TracingConfiguration, Error> {
         schema::json::type_meta(&yaml.json).map_err(|error| error.to_string()).map_err(Error::Invalid)?;
     let api_version = meta.api_version.as_ref();
     let kind = meta.kind.as_ref();
-    let shown = String::from_utf8_lossy(text);
+    let text = String::from_utf8_lossy(text);
     if kind.is_empty() {
-        return Err(Error::Invalid(format!("Object 'Kind' is missing in '{shown}'")));
+        return Err(Error::Invalid(format!("Object 'Kind' is missing in '{text}'")));
     }
     if api_version.is_empty() {
-        return Err(Error::Invalid(format!("Object 'apiVersion' is missing in '{shown}'")));
+        return Err(Error::Invalid(format!("Object 'apiVersion' is missing in '{text}'")));
     }
     let version = api_version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/'));
     if kind != KIND || !version.is_some_and(|version| VERSIONS.contains(&version)) {
@@ -123,9 +123,9 @@ fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfigura
             ("endpoint", Value::String(text)) => config.endpoint = Some(text.to_string()),
             ("samplingRatePerMillion", Value::Number(number)) => {
                 let rate = number.as_i64().and_then(|rate| i32::try_from(rate).ok());
-                let given = format!("number {number}");
+                let value = format!("number {number}");
                 config.sampling_rate_per_million =
-                    Some(rate.ok_or_else(|| mistyped(name, &given, "int32")).map_err(Error::Invalid)?);
+                    Some(rate.ok_or_else(|| mistyped(name, &value, "int32")).map_err(Error::Invalid)?);
             }
             ("endpoint", value) => {
                 return Err(Error::Invalid(mistyped(name, go_json::kind_of(value), "string")));
@@ -139,6 +139,6 @@ fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfigura
     Ok(config)
 }
 
-fn mistyped(name: &str, given: &str, wanted: &str) -> String {
-    format!("json: cannot unmarshal {given} into Go struct field {KIND}.{name} of type {wanted}")
+fn mistyped(name: &str, value: &str, expected_type: &str) -> String {
+    format!("json: cannot unmarshal {value} into Go struct field {KIND}.{name} of type {expected_type}")
 }

@@ -53,8 +53,8 @@ impl SocketSigner {
     /// # Errors
     /// The failure in gRPC's wording.
     pub async fn token_seconds_max(&self) -> Result<i64, SignerError> {
-        let answer: MetadataResponse = self.call(METADATA, MetadataRequest {}, METADATA_TIMEOUT).await?;
-        Ok(answer.max_token_expiration_seconds)
+        let response: MetadataResponse = self.call(METADATA, MetadataRequest {}, METADATA_TIMEOUT).await?;
+        Ok(response.max_token_expiration_seconds)
     }
 
     /// Calls a method. Like upstream, waits for a signer that is not running until the timeout. Retries are
@@ -64,11 +64,11 @@ impl SocketSigner {
         Q: prost::Message + Clone + 'static,
         A: prost::Message + Default + 'static,
     {
-        let began = Instant::now();
-        let answer = self.socket.call(method, request, timeout).await;
-        let code = answer.as_ref().map_or_else(|status| status.code(), |_| Code::Ok);
-        self.metrics.record_call(method, code_name(code), began.elapsed());
-        answer.map_err(|status| SignerError { code: code_name(status.code()), text: worded(&status) })
+        let start = Instant::now();
+        let response = self.socket.call(method, request, timeout).await;
+        let code = response.as_ref().map_or_else(|status| status.code(), |_| Code::Ok);
+        self.metrics.record_call(method, code_name(code), start.elapsed());
+        response.map_err(|status| SignerError { code: code_name(status.code()), text: worded(&status) })
     }
 }
 
@@ -76,24 +76,28 @@ impl SocketSigner {
 impl ExternalSigner for SocketSigner {
     async fn sign(&self, claims: &str) -> Result<ExternalSignature, SignerError> {
         let request = SignRequest { claims: claims.to_owned() };
-        let answer: SignResponse = self.call(SIGN, request, CALL_TIMEOUT).await?;
-        Ok(ExternalSignature { header: answer.header, signature: answer.signature })
+        let response: SignResponse = self.call(SIGN, request, CALL_TIMEOUT).await?;
+        Ok(ExternalSignature { header: response.header, signature: response.signature })
     }
 
     async fn keys(&self) -> Result<ExternalKeySet, SignerError> {
-        let answer: FetchKeysResponse = self.call(FETCH_KEYS, FetchKeysRequest {}, CALL_TIMEOUT).await?;
-        let keys = answer.keys.into_iter().map(|key| ExternalKey {
+        let response: FetchKeysResponse = self.call(FETCH_KEYS, FetchKeysRequest {}, CALL_TIMEOUT).await?;
+        let keys = response.keys.into_iter().map(|key| ExternalKey {
             id: key.key_id,
             spki: key.key,
             excluded_from_discovery: key.exclude_from_oidc_discovery,
         });
-        let Some(time) = &answer.data_timestamp else {
+        let Some(time) = &response.data_timestamp else {
             return Err(SignerError::local(
                 "invalid data timestamp: proto: invalid nil Timestamp".to_owned(),
             ));
         };
         let nanos = u32::try_from(time.nanos).unwrap_or(0);
         let data = UnixTime { seconds: time.seconds, nanos };
-        Ok(ExternalKeySet { keys: keys.collect(), refresh_after_seconds: answer.refresh_hint_seconds, data })
+        Ok(ExternalKeySet {
+            keys: keys.collect(),
+            refresh_after_seconds: response.refresh_hint_seconds,
+            data,
+        })
     }
 }

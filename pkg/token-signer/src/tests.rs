@@ -102,10 +102,10 @@ async fn late_signer_is_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("signer.sock");
     let signer = SocketSigner::new(path.to_str().unwrap(), Arc::default());
-    let asked = tokio::spawn(async move { signer.sign("abc").await });
+    let signing = tokio::spawn(async move { signer.sign("abc").await });
     tokio::task::yield_now().await;
     let _server = serve(UnixListener::bind(&path).unwrap());
-    assert_eq!(asked.await.unwrap().unwrap().signature, "cba");
+    assert_eq!(signing.await.unwrap().unwrap().signature, "cba");
 }
 
 #[tokio::test]

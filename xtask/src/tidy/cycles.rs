@@ -20,12 +20,12 @@ pub(crate) fn cycles(sources: &[(String, String)]) -> BTreeSet<String> {
 }
 
 /// Returns cycles that are not listed, and listed cycles that do not exist.
-pub(crate) fn findings(found: &BTreeSet<String>, list: &str) -> Vec<String> {
+pub(crate) fn findings(actual: &BTreeSet<String>, list: &str) -> Vec<String> {
     let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let listed: BTreeSet<String> = lines.map(str::to_owned).collect();
-    let new = found.difference(&listed).map(|cycle| format!("not listed: {cycle}"));
-    let gone = listed.difference(found).map(|cycle| format!("listed, but not there: {cycle}"));
-    new.chain(gone).collect()
+    let new = actual.difference(&listed).map(|cycle| format!("not listed: {cycle}"));
+    let stale = listed.difference(actual).map(|cycle| format!("listed, but not there: {cycle}"));
+    new.chain(stale).collect()
 }
 
 fn cycles_of_crate(root: &str, files: &[(&str, &str)]) -> Vec<String> {
@@ -108,31 +108,31 @@ fn is_word(c: char) -> bool {
 
 /// Returns all paths that start with `crate` or `super`; a use tree counts as its separate paths.
 fn paths(code: &str) -> Vec<Module> {
-    let mut found = Vec::new();
+    let mut modules = Vec::new();
     for start in ["crate::", "super::"] {
         for (at, _) in code.match_indices(start) {
             // Within a longer path it has been read already.
             if !code[..at].ends_with(|c| is_word(c) || c == ':') {
-                tree(&code[at..], &mut Vec::new(), &mut found);
+                tree(&code[at..], &mut Vec::new(), &mut modules);
             }
         }
     }
-    found
+    modules
 }
 
 /// Reads a path or a use tree, and returns the code after it.
-fn tree<'c>(mut code: &'c str, before: &mut Module, found: &mut Vec<Module>) -> &'c str {
-    let depth = before.len();
+fn tree<'c>(mut code: &'c str, prefix: &mut Module, modules: &mut Vec<Module>) -> &'c str {
+    let depth = prefix.len();
     loop {
         let word = code.split(|c| !is_word(c)).next().unwrap_or_default();
-        before.push(word.to_owned());
+        prefix.push(word.to_owned());
         code = &code[word.len()..];
         let Some(rest) = code.strip_prefix("::") else { break };
         code = rest;
         if let Some(rest) = code.strip_prefix('{') {
             code = rest;
             loop {
-                code = tree(code.trim_start(), before, found).trim_start();
+                code = tree(code.trim_start(), prefix, modules).trim_start();
                 match code.strip_prefix(',') {
                     Some(rest) => code = rest,
                     None => break,
@@ -141,12 +141,12 @@ fn tree<'c>(mut code: &'c str, before: &mut Module, found: &mut Vec<Module>) -> 
                     break;
                 }
             }
-            before.truncate(depth);
+            prefix.truncate(depth);
             return code.trim_start().strip_prefix('}').unwrap_or(code);
         }
     }
-    found.push(before.clone());
-    before.truncate(depth);
+    modules.push(prefix.clone());
+    prefix.truncate(depth);
     // An alias or a star.
     let alias = code.trim_start().strip_prefix("as ").map(|rest| rest.trim_start_matches(is_word));
     alias.or_else(|| code.strip_prefix('*')).unwrap_or(code)
@@ -197,16 +197,16 @@ mod tests {
     fn check(files: &[(&str, &str)], expected: &[&str]) {
         let files: Vec<(String, String)> =
             files.iter().map(|(path, text)| (format!("pkg/x/src/{path}"), (*text).to_owned())).collect();
-        let found: Vec<String> = cycles(&files).into_iter().collect();
-        assert_eq!(found, expected.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        let actual: Vec<String> = cycles(&files).into_iter().collect();
+        assert_eq!(actual, expected.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
     }
 
     #[test]
     fn mutual_imports_are_a_cycle() {
-        let both = &["pkg/x/src/a.rs pkg/x/src/b.rs"];
-        check(&[("a.rs", "use crate::b::B;"), ("b.rs", "use crate::a::A;")], both);
-        check(&[("a.rs", "use crate::{c, b::{B, C}};"), ("b.rs", "fn f() { crate::a::f() }")], both);
-        check(&[("a.rs", "use super::b::*;"), ("b.rs", "use super::a::A;")], both);
+        let cycle = &["pkg/x/src/a.rs pkg/x/src/b.rs"];
+        check(&[("a.rs", "use crate::b::B;"), ("b.rs", "use crate::a::A;")], cycle);
+        check(&[("a.rs", "use crate::{c, b::{B, C}};"), ("b.rs", "fn f() { crate::a::f() }")], cycle);
+        check(&[("a.rs", "use super::b::*;"), ("b.rs", "use super::a::A;")], cycle);
         check(&[("a.rs", "use crate::b::B;"), ("b.rs", "")], &[]);
         let long = [("a.rs", "use crate::b::B;"), ("b.rs", "use crate::c::C;"), ("c.rs", "use crate::a::A;")];
         check(&long, &["pkg/x/src/a.rs pkg/x/src/b.rs pkg/x/src/c.rs"]);
@@ -231,9 +231,9 @@ mod tests {
 
     #[test]
     fn the_list_is_exact() {
-        let found = BTreeSet::from(["a b".to_owned()]);
-        assert_eq!(findings(&found, "# Why.\na b\n"), Vec::<String>::new());
-        assert_eq!(findings(&found, ""), ["not listed: a b"]);
+        let actual = BTreeSet::from(["a b".to_owned()]);
+        assert_eq!(findings(&actual, "# Why.\na b\n"), Vec::<String>::new());
+        assert_eq!(findings(&actual, ""), ["not listed: a b"]);
         assert_eq!(findings(&BTreeSet::new(), "a b"), ["listed, but not there: a b"]);
     }
 }

@@ -239,7 +239,7 @@ fn row<'a>(table: Table<'a>, name: &str) -> Option<&'a [&'a str]> {
 
 /// Returns crates that are missing in the table, and edges that it does not allow.
 pub(crate) fn findings(members: &[Package]) -> Vec<String> {
-    let ours: Vec<&str> = members.iter().map(|package| package.name.as_str()).collect();
+    let names: Vec<&str> = members.iter().map(|package| package.name.as_str()).collect();
     let mut findings = Vec::new();
     for package in members {
         let name = package.name.as_str();
@@ -252,7 +252,7 @@ pub(crate) fn findings(members: &[Package]) -> Vec<String> {
             let to = dependency.name.as_str();
             let test = dependency.kind == Kind::Dev;
             let fine = allowed.contains(&to) || (test && (in_tests.contains(&to) || to == name));
-            if ours.contains(&to) && !fine {
+            if names.contains(&to) && !fine {
                 let kind = if test { " in its tests" } else { "" };
                 findings.push(format!("{name} must not know {to}{kind}"));
             }
@@ -292,8 +292,8 @@ pub(crate) fn owner_findings(members: &[Package]) -> Vec<String> {
 /// Returns other crypto libraries in a list of the built packages, one per line.
 pub(crate) fn crypto_findings(built: &str) -> Vec<String> {
     let named = |line: &&str| line.split(' ').next().is_some_and(|name| OTHER_CRYPTO.contains(&name));
-    let others: BTreeSet<&str> = built.lines().filter(named).collect();
-    others.into_iter().map(str::to_owned).collect()
+    let libraries: BTreeSet<&str> = built.lines().filter(named).collect();
+    libraries.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -325,9 +325,9 @@ mod tests {
     #[test]
     fn unused_edge_is_found() {
         let member = example("api", None, &[("schema", Kind::Normal)]);
-        let found = unused_findings(&[member]);
-        assert!(found.contains(&"api does not use cel".to_owned()), "{found:?}");
-        assert!(!found.contains(&"api does not use schema".to_owned()), "{found:?}");
+        let actual = unused_findings(&[member]);
+        assert!(actual.contains(&"api does not use cel".to_owned()), "{actual:?}");
+        assert!(!actual.contains(&"api does not use schema".to_owned()), "{actual:?}");
     }
 
     #[test]

@@ -48,19 +48,19 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, Error> {
 /// Returns unlisted items over the limits, and list entries that are unnecessary or too large.
 pub(crate) fn findings(long: &[Entry], listed: &[Entry]) -> Vec<String> {
     let mut findings = Vec::new();
-    for found in long {
-        match listed.iter().find(|entry| entry.excuses(found)) {
-            None => findings.push(format!("too long: {found}")),
-            Some(entry) if entry.lines < found.lines => {
-                findings.push(format!("grew from {} lines: {found}", entry.lines));
+    for item in long {
+        match listed.iter().find(|entry| entry.excuses(item)) {
+            None => findings.push(format!("too long: {item}")),
+            Some(entry) if entry.lines < item.lines => {
+                findings.push(format!("grew from {} lines: {item}", entry.lines));
             }
-            Some(entry) if entry.lines > found.lines => {
-                findings.push(format!("shrank, so write it into the list: {found}"));
+            Some(entry) if entry.lines > item.lines => {
+                findings.push(format!("shrank, so write it into the list: {item}"));
             }
             Some(_) => {}
         }
     }
-    let stale = listed.iter().filter(|entry| !long.iter().any(|found| entry.excuses(found)));
+    let stale = listed.iter().filter(|entry| !long.iter().any(|item| entry.excuses(item)));
     findings.extend(stale.map(|entry| format!("not needed any more, take it off the list: {entry}")));
     findings
 }

@@ -50,14 +50,14 @@ pub(crate) fn findings(sources: &[(String, String)]) -> Vec<String> {
 
 fn findings_with(sources: &[(String, String)], excused: &[(&str, &str)]) -> Vec<String> {
     let unbounded = |text: &str| receives(text) && !BOUNDS.iter().any(|bound| text.contains(bound));
-    let found: Vec<&str> =
+    let unbounded_files: Vec<&str> =
         sources.iter().filter(|(_, text)| unbounded(text)).map(|(path, _)| path.as_str()).collect();
     let is_excused = |path: &str| excused.iter().any(|(of, _)| *of == path);
-    let missing = found.iter().filter(|path| !is_excused(path)).map(|path| {
+    let missing = unbounded_files.iter().filter(|path| !is_excused(path)).map(|path| {
         format!("{path} receives data of another program and does not name {}", BOUNDS.join(", "))
     });
-    let needless = excused.iter().filter(|(path, _)| !found.contains(path));
-    missing.chain(needless.map(|(path, _)| format!("{path} needs no entry in tidy/foreign.rs"))).collect()
+    let unneeded = excused.iter().filter(|(path, _)| !unbounded_files.contains(path));
+    missing.chain(unneeded.map(|(path, _)| format!("{path} needs no entry in tidy/foreign.rs"))).collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(crate) struct Function {
 /// Returns all functions with a body, including nested ones.
 pub(crate) fn functions(source: &str) -> Vec<Function> {
     let code = blank(source);
-    let mut found = Vec::new();
+    let mut list = Vec::new();
     let mut from = 0;
     while let Some(at) = code[from..].find("fn ").map(|at| from + at) {
         from = at + 3;
@@ -29,10 +29,10 @@ pub(crate) fn functions(source: &str) -> Vec<Function> {
         }
         if let Some(end) = body_end(&code[from..]).map(|end| from + end) {
             let line = 1 + count(&code[..at]);
-            found.push(Function { name, line, lines: 1 + count(&code[at..end]), range: from..end });
+            list.push(Function { name, line, lines: 1 + count(&code[at..end]), range: from..end });
         }
     }
-    found
+    list
 }
 
 pub(crate) fn is_word(byte: u8) -> bool {
@@ -159,9 +159,9 @@ mod tests {
     use super::*;
 
     fn check(source: &str, expected: &[(&str, usize, usize)]) {
-        let found = functions(source);
-        let found: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.line, f.lines)).collect();
-        assert_eq!(found, expected, "{source}");
+        let actual = functions(source);
+        let actual: Vec<_> = actual.iter().map(|f| (f.name.as_str(), f.line, f.lines)).collect();
+        assert_eq!(actual, expected, "{source}");
     }
 
     #[test]

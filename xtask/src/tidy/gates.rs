@@ -19,16 +19,16 @@ pub(crate) fn sources(files: &[(String, String)]) -> Vec<(String, String)> {
 
 /// Returns the gates used outside of tests, with the files that use them, both sorted.
 pub(crate) fn read(sources: &[(String, String)]) -> BTreeMap<Gate, BTreeSet<String>> {
-    let mut found: BTreeMap<Gate, BTreeSet<String>> = BTreeMap::new();
+    let mut uses: BTreeMap<Gate, BTreeSet<String>> = BTreeMap::new();
     let is_test = |path: &str| path.contains("/tests") || path.ends_with("_tests.rs");
     let is_reader = |path: &str| !is_test(path) && !NO_READERS.iter().any(|start| path.starts_with(start));
     for (path, text) in sources.iter().filter(|(path, _)| is_reader(path)) {
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         for gate in named(code) {
-            found.entry(gate).or_default().insert(path.clone());
+            uses.entry(gate).or_default().insert(path.clone());
         }
     }
-    found
+    uses
 }
 
 /// Returns the listed gates in order.
@@ -68,11 +68,11 @@ pub(crate) fn document(read: &BTreeMap<Gate, BTreeSet<String>>, document: &str) 
 
 /// Returns missing and superfluous rows of the document.
 pub(crate) fn findings(read: &BTreeMap<Gate, BTreeSet<String>>, document: &str) -> Vec<String> {
-    let wanted: BTreeSet<String> = read.iter().map(|(gate, paths)| row(*gate, paths)).collect();
-    let there: BTreeSet<String> =
+    let expected: BTreeSet<String> = read.iter().map(|(gate, paths)| row(*gate, paths)).collect();
+    let actual: BTreeSet<String> =
         document.lines().filter(|line| line.starts_with("| `")).map(str::to_owned).collect();
-    let lacking = wanted.difference(&there).map(|row| format!("missing row: {row}"));
-    lacking.chain(there.difference(&wanted).map(|row| format!("superfluous row: {row}"))).collect()
+    let missing = expected.difference(&actual).map(|row| format!("missing row: {row}"));
+    missing.chain(actual.difference(&expected).map(|row| format!("superfluous row: {row}"))).collect()
 }
 
 /// Formats a gate with its stage in this release and its uses.

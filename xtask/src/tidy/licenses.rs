@@ -59,8 +59,8 @@ fn one(rest: &mut &[&str]) -> bool {
         let value = any(rest);
         return take(rest, ")") && value;
     }
-    let Some((name, others)) = rest.split_first() else { return false };
-    *rest = others;
+    let Some((name, tail)) = rest.split_first() else { return false };
+    *rest = tail;
     match *rest {
         ["WITH", exception, ..] => {
             let name = format!("{name} WITH {exception}");

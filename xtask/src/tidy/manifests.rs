@@ -54,10 +54,10 @@ mod tests {
 
     fn check(manifest: &str, expected: &[&str]) {
         let text = format!("[package]\nname = \"x\"\nversion.workspace = true\n{manifest}");
-        let found = findings("x/Cargo.toml", &text);
-        assert_eq!(found.len(), expected.len(), "{found:?}");
-        for (found, expected) in found.iter().zip(expected) {
-            assert!(found.contains(expected), "{found}");
+        let actual = findings("x/Cargo.toml", &text);
+        assert_eq!(actual.len(), expected.len(), "{actual:?}");
+        for (actual, expected) in actual.iter().zip(expected) {
+            assert!(actual.contains(expected), "{actual}");
         }
     }
 

@@ -117,7 +117,7 @@ fn without_comments(code: &str) -> String {
 
 /// Returns the literals passed to accessors that look like a member name, not like a map key.
 fn names(code: &str) -> Vec<&str> {
-    let mut found = Vec::new();
+    let mut members = Vec::new();
     for (open, _) in code.match_indices('(') {
         let before = code.get(..open).unwrap_or_default();
         let function = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
@@ -126,10 +126,10 @@ fn names(code: &str) -> Vec<&str> {
         if let Some(function) = function.filter(|f| ACCESSORS.contains(f) && !is_heading(f)) {
             let arguments_max = if WITH_VALUE.contains(&function) { 2 } else { usize::MAX };
             let rest = code.get(open + 1..).unwrap_or_default();
-            found.extend(literals(rest, arguments_max).into_iter().filter(|text| is_name(text)));
+            members.extend(literals(rest, arguments_max).into_iter().filter(|text| is_name(text)));
         }
     }
-    found
+    members
 }
 
 fn is_name(text: &str) -> bool {
@@ -139,7 +139,7 @@ fn is_name(text: &str) -> bool {
 /// Returns the string literals among the first arguments of a call. `code` is the text after the opening
 /// parenthesis. Includes literals in arrays, but not those of nested calls.
 fn literals(code: &str, arguments_max: usize) -> Vec<&str> {
-    let mut found = Vec::new();
+    let mut texts = Vec::new();
     let mut depth = 1_usize;
     let mut array = 0_usize;
     let mut arguments = 1_usize;
@@ -150,7 +150,7 @@ fn literals(code: &str, arguments_max: usize) -> Vec<&str> {
                 let rest = code.get(at + 1..).unwrap_or_default();
                 let length = string_length(rest);
                 if depth == 1 {
-                    found.extend(rest.get(..length));
+                    texts.extend(rest.get(..length));
                 }
                 at += length + 1;
             }
@@ -167,7 +167,7 @@ fn literals(code: &str, arguments_max: usize) -> Vec<&str> {
         }
         at += 1;
     }
-    found
+    texts
 }
 
 /// Returns the length of a literal; `text` follows its opening quote.
@@ -185,10 +185,10 @@ fn string_length(text: &str) -> usize {
 fn unknown_member_name_is_found() {
     let members = members(["type A {\n  spec 1 Spec\n  name 2 string\n}\n"].into_iter());
     let check = |code: &str, expected: &[&str]| {
-        let found = findings("f", code, &members);
+        let actual = findings("f", code, &members);
         let expected: Vec<String> =
             expected.iter().map(|name| format!("f: no type has a member {name:?}")).collect();
-        assert_eq!(found, expected, "{code}");
+        assert_eq!(actual, expected, "{code}");
     };
     check(r#"text(spec, "name")"#, &[]);
     check(r#"text(spec, "nmae")"#, &["nmae"]);

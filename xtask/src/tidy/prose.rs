@@ -70,8 +70,8 @@ impl Counts {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts of words are far below 2^52")]
-fn ratio(part: usize, whole: usize) -> f64 {
-    part as f64 / whole.max(1) as f64
+fn ratio(part: usize, total: usize) -> f64 {
+    part as f64 / total.max(1) as f64
 }
 
 fn is_one_of(list: &[&str], word: &str) -> bool {

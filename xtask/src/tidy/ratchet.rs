@@ -31,12 +31,12 @@ pub(crate) fn findings(sources: &[(String, String)], list: &str) -> Vec<String> 
         Some(expected) => **expected != counts.to_string(),
         None => **counts != Counts::default(),
     });
-    let gone = listed.keys().filter(|name| !counted.contains_key(**name));
+    let stale = listed.keys().filter(|name| !counted.contains_key(**name));
     differs
         .map(|(name, counts)| {
             format!("{name} {counts}, listed: {}", listed.get(name.as_str()).unwrap_or(&"0 0 0"))
         })
-        .chain(gone.map(|name| format!("{name}: listed, but not there")))
+        .chain(stale.map(|name| format!("{name}: listed, but not there")))
         .collect()
 }
 
@@ -103,10 +103,10 @@ mod tests {
     use super::*;
 
     fn check(line: &str, expected: &str) {
-        let found = findings(&[("pkg/a/src/b.rs".to_owned(), line.to_owned())], "");
+        let actual = findings(&[("pkg/a/src/b.rs".to_owned(), line.to_owned())], "");
         let expected: Vec<String> =
             if expected == "0 0 0" { Vec::new() } else { vec![format!("pkg/a {expected}, listed: 0 0 0")] };
-        assert_eq!(found, expected, "{line}");
+        assert_eq!(actual, expected, "{line}");
     }
 
     #[test]

@@ -60,17 +60,17 @@ pub(crate) fn recursive(sources: &[(String, String)]) -> BTreeSet<String> {
 }
 
 /// Returns groups without a bound in the table, and entries of the table without a group. An entry is `group: bound`.
-pub(crate) fn findings(found: &BTreeSet<String>, table: &str) -> Vec<String> {
+pub(crate) fn findings(actual: &BTreeSet<String>, table: &str) -> Vec<String> {
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let listed: BTreeMap<&str, &str> =
         lines.map(|line| line.split_once(": ").unwrap_or((line, ""))).collect();
     let bounded = |group: &String| listed.get(group.as_str()).is_some_and(|bound| !bound.trim().is_empty());
-    let new = found
+    let new = actual
         .iter()
         .filter(|group| !bounded(group))
         .map(|group| format!("not listed with a reason: {group}"));
-    let gone = listed.keys().filter(|group| !found.contains(**group));
-    new.chain(gone.map(|group| format!("listed, but not there: {group}"))).collect()
+    let stale = listed.keys().filter(|group| !actual.contains(**group));
+    new.chain(stale.map(|group| format!("listed, but not there: {group}"))).collect()
 }
 
 /// All functions of a name.
@@ -98,11 +98,11 @@ fn groups(text: &str) -> Vec<Vec<String>> {
     let edges: BTreeMap<_, _> = all.iter().map(|(key, bodies)| (key.clone(), calls(bodies))).collect();
     let mut groups = components(&edges);
     let direct = edges.iter().filter(|(key, calls)| calls.contains(*key));
-    let alone: Vec<_> = direct
+    let single: Vec<_> = direct
         .map(|(key, _)| BTreeSet::from([key.clone()]))
-        .filter(|one| !groups.iter().any(|group| group.is_superset(one)))
+        .filter(|candidate| !groups.iter().any(|group| group.is_superset(candidate)))
         .collect();
-    groups.extend(alone);
+    groups.extend(single);
     let walks_tree = |group: &BTreeSet<(String, bool)>| {
         group
             .iter()
@@ -172,8 +172,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<String> = groups(text).into_iter().map(|names| names.join(" ")).collect();
-        assert_eq!(found, expected, "{text}");
+        let actual: Vec<String> = groups(text).into_iter().map(|names| names.join(" ")).collect();
+        assert_eq!(actual, expected, "{text}");
     }
 
     #[test]
@@ -200,10 +200,10 @@ mod tests {
 
     #[test]
     fn table_is_exact() {
-        let found = BTreeSet::from(["f a b".to_owned()]);
-        assert_eq!(findings(&found, "# Why.\nf a b: its depth\n"), Vec::<String>::new());
-        assert_eq!(findings(&found, "f a b: \n"), ["not listed with a reason: f a b"]);
-        assert_eq!(findings(&found, ""), ["not listed with a reason: f a b"]);
+        let actual = BTreeSet::from(["f a b".to_owned()]);
+        assert_eq!(findings(&actual, "# Why.\nf a b: its depth\n"), Vec::<String>::new());
+        assert_eq!(findings(&actual, "f a b: \n"), ["not listed with a reason: f a b"]);
+        assert_eq!(findings(&actual, ""), ["not listed with a reason: f a b"]);
         assert_eq!(findings(&BTreeSet::new(), "f a: its depth"), ["listed, but not there: f a"]);
     }
 }

@@ -22,16 +22,16 @@ pub(crate) fn findings(path: &str, text: &str) -> Vec<String> {
 
 /// Returns the files and functions over the limits.
 pub(crate) fn too_long(sources: &[(String, String)]) -> Vec<Entry> {
-    let mut found = Vec::new();
+    let mut entries = Vec::new();
     for (path, text) in sources {
         let lines = text.lines().count();
         if lines > FILE_LINES_MAX {
-            found.push(Entry { lines, path: path.clone(), function: None });
+            entries.push(Entry { lines, path: path.clone(), function: None });
         }
         let long = functions(text).into_iter().filter(|function| function.lines > FUNCTION_LINES_MAX);
-        found.extend(long.map(|f| Entry { lines: f.lines, path: path.clone(), function: Some(f.name) }));
+        entries.extend(long.map(|f| Entry { lines: f.lines, path: path.clone(), function: Some(f.name) }));
     }
-    found
+    entries
 }
 
 #[cfg(test)]

@@ -6,19 +6,20 @@ const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 /// Returns packages of a lock file from other sources.
 pub(crate) fn elsewhere(lock: &str) -> Vec<String> {
     let sources = lock.lines().filter_map(|line| line.strip_prefix("source = "));
-    let others = sources.map(|source| source.trim_matches('"')).filter(|source| *source != REGISTRY);
-    others.map(str::to_owned).collect()
+    let foreign = sources.map(|source| source.trim_matches('"')).filter(|source| *source != REGISTRY);
+    foreign.map(str::to_owned).collect()
 }
 
 /// Returns missing and superfluous items of a list in `deny.toml`. The list starts with the line `NAME = [`,
 /// and has one item per line.
-pub(crate) fn differences(deny: &str, name: &str, wanted: &[&str]) -> Vec<String> {
+pub(crate) fn differences(deny: &str, name: &str, expected: &[&str]) -> Vec<String> {
     let begin = format!("{name} = [");
     let items = deny.lines().skip_while(|line| *line != begin).skip(1).take_while(|line| *line != "]");
     let items: Vec<&str> = items.map(|line| line.trim().trim_end_matches(',').trim_matches('"')).collect();
-    let lacks = wanted.iter().filter(|item| !items.contains(item)).map(|item| format!("{name} lacks {item}"));
-    let extra = items.iter().filter(|item| !wanted.contains(item)).map(|item| format!("{name} has {item}"));
-    lacks.chain(extra).collect()
+    let missing =
+        expected.iter().filter(|item| !items.contains(item)).map(|item| format!("{name} lacks {item}"));
+    let extra = items.iter().filter(|item| !expected.contains(item)).map(|item| format!("{name} has {item}"));
+    missing.chain(extra).collect()
 }
 
 #[test]

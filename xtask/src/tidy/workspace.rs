@@ -61,15 +61,15 @@ impl Workspace {
         let ids = |of: &Value, id: fn(&Value) -> &Value| -> Vec<String> {
             of.as_array().unwrap().iter().map(|value| id(value).as_str().unwrap().to_owned()).collect()
         };
-        let ours = ids(&metadata["workspace_members"], |id| id);
-        let used = ids(&metadata["resolve"]["nodes"], |node| &node["id"]);
+        let member_ids = ids(&metadata["workspace_members"], |id| id);
+        let used_ids = ids(&metadata["resolve"]["nodes"], |node| &node["id"]);
         let mut members = Vec::new();
         let mut dependencies = Vec::new();
         for value in metadata["packages"].as_array().unwrap() {
             let id = value["id"].as_str().unwrap().to_owned();
-            if ours.contains(&id) {
+            if member_ids.contains(&id) {
                 members.push(package(value));
-            } else if used.contains(&id) {
+            } else if used_ids.contains(&id) {
                 dependencies.push(package(value));
             }
         }

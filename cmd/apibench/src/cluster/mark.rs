@@ -26,21 +26,21 @@ pub(crate) struct Finder {
 }
 
 impl Finder {
-    /// Calls `found` with the time of each new mark since the start of the run.
-    pub(crate) fn push(&mut self, piece: &[u8], mut found: impl FnMut(Duration)) {
-        let kept = self.tail.len();
-        if kept > 0 {
+    /// Calls `on_mark` with the time of each new mark since the start of the run.
+    pub(crate) fn push(&mut self, piece: &[u8], mut on_mark: impl FnMut(Duration)) {
+        let tail_length = self.tail.len();
+        if tail_length > 0 {
             // A mark that started in the last chunk ends within the first bytes of this one.
             self.tail.extend_from_slice(piece.get(..LENGTH.min(piece.len())).unwrap_or_default());
             let joined = std::mem::take(&mut self.tail);
-            self.scan(&joined, kept, &mut found);
+            self.scan(&joined, tail_length, &mut on_mark);
         }
-        self.scan(piece, piece.len(), &mut found);
+        self.scan(piece, piece.len(), &mut on_mark);
         self.tail = piece.get(piece.len().saturating_sub(LENGTH - 1)..).unwrap_or_default().to_vec();
     }
 
     /// Reports the marks that start before `end`.
-    fn scan(&mut self, bytes: &[u8], end: usize, found: &mut impl FnMut(Duration)) {
+    fn scan(&mut self, bytes: &[u8], end: usize, on_mark: &mut impl FnMut(Duration)) {
         for at in memchr::memmem::find_iter(bytes, PREFIX).take_while(|at| *at < end) {
             let Some(digits) = bytes.get(at + PREFIX.len()..at + LENGTH) else { continue };
             let Ok(digits) = std::str::from_utf8(digits) else { continue };
@@ -52,7 +52,7 @@ impl Finder {
                 self.seen.pop_front();
             }
             self.seen.push_back(nanos);
-            found(Duration::from_nanos(nanos));
+            on_mark(Duration::from_nanos(nanos));
         }
     }
 }
@@ -69,11 +69,11 @@ mod tests {
         let bytes = format!("xx{}yy{}{}zz", marks[0], marks[1], marks[0]);
         for cut in 0..bytes.len() {
             let mut finder = Finder::default();
-            let mut found = Vec::new();
-            let (left, right) = bytes.as_bytes().split_at(cut);
-            finder.push(left, |at| found.push(at.as_millis()));
-            finder.push(right, |at| found.push(at.as_millis()));
-            assert_eq!(found, [5, 70_000], "cut at {cut}");
+            let mut marks_found = Vec::new();
+            let (head, tail) = bytes.as_bytes().split_at(cut);
+            finder.push(head, |at| marks_found.push(at.as_millis()));
+            finder.push(tail, |at| marks_found.push(at.as_millis()));
+            assert_eq!(marks_found, [5, 70_000], "cut at {cut}");
         }
     }
 }

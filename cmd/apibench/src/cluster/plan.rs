@@ -63,8 +63,8 @@ impl Plan {
     pub(crate) fn sizes(&self, server: &str) -> Vec<u64> {
         let growth = self.growth.clamp(1.05, 100.0);
         let mut sizes = Vec::new();
-        let own = self.nodes_of.iter().find(|(name, _)| name == server);
-        let mut nodes = own.map_or(self.nodes, |(_, nodes)| *nodes).min(self.max_nodes);
+        let override_nodes = self.nodes_of.iter().find(|(name, _)| name == server);
+        let mut nodes = override_nodes.map_or(self.nodes, |(_, nodes)| *nodes).min(self.max_nodes);
         loop {
             sizes.push(nodes);
             if nodes >= self.max_nodes {

@@ -123,9 +123,9 @@ fn cards(html: &mut String, runs: &[Run]) {
                 let _ = write!(html, "<p>{}</p>", used.join(", "));
             }
         }
-        for other in runs.iter().filter(|other| nodes(other) > 0 && nodes(other) < carried) {
-            let times = carried as f64 / nodes(other) as f64;
-            let _ = write!(html, "<p><strong>{times:.1} ×</strong> {}</p>", escape(&other.server));
+        for smaller in runs.iter().filter(|smaller| nodes(smaller) > 0 && nodes(smaller) < carried) {
+            let times = carried as f64 / nodes(smaller) as f64;
+            let _ = write!(html, "<p><strong>{times:.1} ×</strong> {}</p>", escape(&smaller.server));
         }
         let class = match run.steps.last().map(|step| &step.verdict) {
             Some(Verdict::Broken(_)) => "bad",

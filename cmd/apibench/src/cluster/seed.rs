@@ -28,8 +28,8 @@ pub(crate) async fn begin(world: &SimulatedCluster) -> Result<()> {
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     post(client, 0, definitions, JSON, bodies::definition(), true).await?;
     for _ in 0..LOOKS {
-        let answer = client.call(0, Call::get(format!("/apis/{GROUP}/v1/widgets")), 0).await?;
-        if answer.status == 200 {
+        let response = client.call(0, Call::get(format!("/apis/{GROUP}/v1/widgets")), 0).await?;
+        if response.status == 200 {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -113,13 +113,13 @@ async fn post(
     anew: bool,
 ) -> Result<Option<String>> {
     let call = Call::send(Method::POST, path, kind, body).accept(kind);
-    let answer = client.call(lane as usize, call, 4096).await?;
-    match answer.status {
+    let response = client.call(lane as usize, call, 4096).await?;
+    match response.status {
         409 if anew => Ok(None),
-        409 => Err(answer.wrong("the server needs an empty store; there is an object of another run")),
+        409 => Err(response.wrong("the server needs an empty store; there is an object of another run")),
         _ => {
-            let answer = answer.expect(201)?;
-            Ok(protobuf::resource_version(&answer.head).map(str::to_owned))
+            let response = response.expect(201)?;
+            Ok(protobuf::resource_version(&response.head).map(str::to_owned))
         }
     }
 }

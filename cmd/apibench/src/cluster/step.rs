@@ -194,8 +194,8 @@ fn determine_verdict(step: &Step, seconds: f64) -> Verdict {
             "{why}; the load generator and the store had nothing left, the server had"
         ));
     }
-    if let Some(others) = usage.others_cpu.filter(|others| !server_full && *others > NOTABLE) {
-        why.push_str(&format!("; others used {:.0} % of the server's cores", others * 100.0));
+    if let Some(other_cpu) = usage.others_cpu.filter(|other_cpu| !server_full && *other_cpu > NOTABLE) {
+        why.push_str(&format!("; others used {:.0} % of the server's cores", other_cpu * 100.0));
     }
     Verdict::Broken(why)
 }
@@ -203,8 +203,8 @@ fn determine_verdict(step: &Step, seconds: f64) -> Verdict {
 impl Step {
     /// Returns the p99 of an SLO class in milliseconds.
     pub(crate) fn p99(&self, class: Class) -> Option<f64> {
-        let found = self.classes.iter().find(|figures| figures.of == class);
-        found?.latency_ms.map(|latency| latency.p99)
+        let class_metrics = self.classes.iter().find(|figures| figures.of == class);
+        class_metrics?.latency_ms.map(|latency| latency.p99)
     }
 }
 

@@ -178,13 +178,13 @@ async fn renew(world: Arc<SimulatedCluster>, node: Arc<Node>, due: Instant) {
     let from = Sender::Node(node.number);
     if revision.is_none() {
         let call = Call::get(path.as_str()).accept(PROTOBUF);
-        let answer = world.call(from, Kind::LeaseRenewal, due, call, 4096).await;
-        *revision = answer.and_then(|answer| resource_version(&answer.head).map(str::to_owned));
+        let response = world.call(from, Kind::LeaseRenewal, due, call, 4096).await;
+        *revision = response.and_then(|response| resource_version(&response.head).map(str::to_owned));
     }
     let body = bodies::lease(&node.name, revision.as_deref(), unix_time());
     let call = Call::send(Method::PUT, path, PROTOBUF, body).accept(PROTOBUF);
-    let answer = world.call(from, Kind::LeaseRenewal, due, call, 4096).await;
-    *revision = answer.and_then(|answer| resource_version(&answer.head).map(str::to_owned));
+    let response = world.call(from, Kind::LeaseRenewal, due, call, 4096).await;
+    *revision = response.and_then(|response| resource_version(&response.head).map(str::to_owned));
 }
 
 async fn perform(world: Arc<SimulatedCluster>, node: Arc<Node>, act: TrafficKind, due: Instant, salt: u64) {

@@ -46,10 +46,10 @@ pub(crate) struct Watches {
 impl Watches {
     /// Opens the watches of the control plane and of operators.
     pub(crate) async fn open_control(&mut self, world: &Arc<SimulatedCluster>) -> Result<()> {
-        let mut wanted = Vec::new();
+        let mut requests = Vec::new();
         let mut add = |path: &str, accept, measured| {
-            let from = Sender::Control(wanted.len() as u64);
-            wanted.push(WatchRequest { from, path: format!("{path}?"), accept, measured });
+            let from = Sender::Control(requests.len() as u64);
+            requests.push(WatchRequest { from, path: format!("{path}?"), accept, measured });
         };
         // The scheduler, the controller manager and an observer.
         for _ in 0..3 {
@@ -62,7 +62,7 @@ impl Watches {
         for _ in 0..world.plan.operators {
             add(&format!("/apis/{GROUP}/v1/widgets"), JSON, true);
         }
-        self.open(world, wanted).await
+        self.open(world, requests).await
     }
 
     /// Opens the watches of a kubelet and a kube-proxy on each of `nodes`.
@@ -71,24 +71,24 @@ impl Watches {
         world: &Arc<SimulatedCluster>,
         nodes: &[Arc<Node>],
     ) -> Result<()> {
-        let wanted = nodes.iter().flat_map(|node| of_node(world, node)).collect();
-        self.open(world, wanted).await
+        let requests = nodes.iter().flat_map(|node| of_node(world, node)).collect();
+        self.open(world, requests).await
     }
 
-    async fn open(&mut self, world: &Arc<SimulatedCluster>, wanted: Vec<WatchRequest>) -> Result<()> {
+    async fn open(&mut self, world: &Arc<SimulatedCluster>, requests: Vec<WatchRequest>) -> Result<()> {
         let revision = Arc::new(now(world).await?);
-        self.count += wanted.len() as u64;
-        let opened = stream::iter(wanted).map(|wanted| {
+        self.count += requests.len() as u64;
+        let opened = stream::iter(requests).map(|request| {
             let world = Arc::clone(world);
             let revision = Arc::clone(&revision);
             async move {
-                let body = begin(&world, &wanted, &revision).await?;
-                Ok::<_, Error>((world, wanted, body))
+                let body = begin(&world, &request, &revision).await?;
+                Ok::<_, Error>((world, request, body))
             }
         });
         let mut opened = opened.buffer_unordered(LANES);
-        while let Some((world, wanted, body)) = opened.try_next().await? {
-            self.tasks.spawn(follow(world, wanted, body));
+        while let Some((world, request, body)) = opened.try_next().await? {
+            self.tasks.spawn(follow(world, request, body));
         }
         Ok(())
     }
@@ -98,21 +98,22 @@ fn of_node(world: &SimulatedCluster, node: &Node) -> Vec<WatchRequest> {
     let namespace = world.plan.namespace_of(node.number * world.plan.pods_per_node);
     let name = &node.name;
     let namespace = bodies::namespace_name(namespace);
-    let one = |resource, name| {
+    let by_name = |resource, name| {
         format!("/api/v1/namespaces/{namespace}/{resource}?fieldSelector=metadata.name%3D{name}&")
     };
-    let all = [
+    let paths = [
         (format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{name}&"), true),
         (format!("/api/v1/nodes?fieldSelector=metadata.name%3D{name}&"), true),
         ("/api/v1/services?".to_owned(), false),
-        (one("configmaps", "app"), false),
-        (one("secrets", "token"), false),
+        (by_name("configmaps", "app"), false),
+        (by_name("secrets", "token"), false),
         // The kube-proxy's.
         ("/api/v1/services?".to_owned(), false),
         ("/apis/discovery.k8s.io/v1/endpointslices?".to_owned(), true),
     ];
     let from = Sender::Node(node.number);
-    all.into_iter()
+    paths
+        .into_iter()
         .map(|(path, measured)| WatchRequest { from, path, accept: PROTOBUF_WATCH, measured })
         .collect()
 }
@@ -120,44 +121,44 @@ fn of_node(world: &SimulatedCluster, node: &Node) -> Vec<WatchRequest> {
 /// Returns the current resource version.
 async fn now(world: &SimulatedCluster) -> Result<String> {
     let call = Call::get("/api/v1/namespaces?limit=1").accept(METADATA_LIST);
-    let answer = world.control().call(0, call, MAX_BODY).await?.expect(200)?;
-    Ok(check::json_list(&answer)?.0.resource_version)
+    let response = world.control().call(0, call, MAX_BODY).await?.expect(200)?;
+    Ok(check::json_list(&response)?.0.resource_version)
 }
 
-async fn begin(world: &SimulatedCluster, wanted: &WatchRequest, revision: &str) -> Result<Incoming> {
+async fn begin(world: &SimulatedCluster, request: &WatchRequest, revision: &str) -> Result<Incoming> {
     let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds=86400&resourceVersion={revision}");
-    let call = Call::get(format!("{}{query}", wanted.path)).accept(wanted.accept);
-    let response = match wanted.from {
+    let call = Call::get(format!("{}{query}", request.path)).accept(request.accept);
+    let response = match request.from {
         Sender::Node(node) => world.client(node)?.start(0, call).await?,
         Sender::Control(lane) => world.control().start(lane as usize, call).await?,
     };
     match response.status().as_u16() {
         200 => Ok(response.into_body()),
-        status => Err(Error::Wrong(format!("watch {}: {status}", wanted.path))),
+        status => Err(Error::Wrong(format!("watch {}: {status}", request.path))),
     }
 }
 
 /// Reads a watch until the run ends, and reopens it if it closes.
-async fn follow(world: Arc<SimulatedCluster>, wanted: WatchRequest, body: Incoming) {
+async fn follow(world: Arc<SimulatedCluster>, request: WatchRequest, body: Incoming) {
     let mut body = Some(body);
     loop {
         if let Some(body) = body.take() {
-            read(&world, &wanted, body).await;
+            read(&world, &request, body).await;
             world.window().watches_lost.fetch_add(1, Relaxed);
         }
         tokio::time::sleep(PAUSE).await;
         let Ok(revision) = now(&world).await else { continue };
-        body = begin(&world, &wanted, &revision).await.ok();
+        body = begin(&world, &request, &revision).await.ok();
     }
 }
 
-async fn read(world: &SimulatedCluster, wanted: &WatchRequest, mut body: Incoming) {
+async fn read(world: &SimulatedCluster, request: &WatchRequest, mut body: Incoming) {
     let mut finder = Finder::default();
     while let Some(Ok(frame)) = body.frame().await {
         let Some(data) = frame.data_ref() else { continue };
         let window = world.window();
         window.event_bytes.fetch_add(data.len() as u64, Relaxed);
-        if !wanted.measured {
+        if !request.measured {
             continue;
         }
         finder.push(data, |at| {

@@ -119,8 +119,8 @@ impl SimulatedCluster {
 
     /// Opens connections until there are enough for `nodes`.
     pub(crate) async fn connect(&self, nodes: u64) -> Result<()> {
-        let wanted = usize::try_from(nodes.min(self.plan.node_connections)).unwrap_or(1);
-        while self.node_clients.read().unwrap_or_else(PoisonError::into_inner).len() < wanted {
+        let count = usize::try_from(nodes.min(self.plan.node_connections)).unwrap_or(1);
+        while self.node_clients.read().unwrap_or_else(PoisonError::into_inner).len() < count {
             let client = Client::connect(&self.target, 1, Windows::LARGE, TIMEOUT).await?;
             self.node_clients.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(client));
         }
@@ -158,25 +158,25 @@ impl SimulatedCluster {
         if let Some(window) = &window {
             window.of(kind).begun.fetch_add(1, Relaxed);
         }
-        let answered = match from {
+        let result = match from {
             Sender::Node(node) => match self.client(node) {
                 Ok(client) => client.call(0, call, keep).await,
                 Err(error) => Err(error),
             },
             Sender::Control(lane) => self.control.call(usize::try_from(lane).unwrap_or(0), call, keep).await,
         };
-        let answered = answered.and_then(|answer| match answer.status {
-            200..300 => Ok(answer),
-            _ => Err(answer.wrong("refused")),
+        let result = result.and_then(|response| match response.status {
+            200..300 => Ok(response),
+            _ => Err(response.wrong("refused")),
         });
-        let (answer, error) = match answered {
-            Ok(answer) => (Some(answer), None),
+        let (response, error) = match result {
+            Ok(response) => (Some(response), None),
             Err(error) => (None, Some(printable(&error.to_string()))),
         };
         if let Some(window) = window {
             window.ended(kind, due.elapsed(), error);
         }
-        answer
+        response
     }
 }
 

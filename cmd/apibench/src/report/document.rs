@@ -55,7 +55,7 @@ impl Results {
     /// Returns the first server's summary of the same workload.
     fn baseline(&self, entry: &super::Entry, servers: &[Value]) -> Option<super::Summary> {
         let first = servers.first()?.get("name")?.as_str()?;
-        let same = self.entries.iter().find(|e| e.workload == entry.workload && e.server == first)?;
-        Some(same.summary())
+        let reference = self.entries.iter().find(|e| e.workload == entry.workload && e.server == first)?;
+        Some(reference.summary())
     }
 }

@@ -28,8 +28,8 @@ pub(crate) fn plot(results: &Results, servers: &[String]) -> Option<String> {
     let mut groups = Vec::new();
     for (workload, summaries) in results.by_workload(servers) {
         let of = |name: &String| {
-            let found = summaries.iter().find(|(server, _)| server == name);
-            found.and_then(|(_, summary)| summary.cpu_ms_per_op)
+            let entry = summaries.iter().find(|(server, _)| server == name);
+            entry.and_then(|(_, summary)| summary.cpu_ms_per_op)
         };
         let ratios: Vec<_> = later.iter().map(|server| ratio(of(server), of(first))).collect();
         if ratios.iter().any(Option::is_some) {
@@ -123,10 +123,10 @@ fn axis(svg: &mut String, scale: &Scale, bottom: f64) {
 }
 
 fn bar(svg: &mut String, scale: &Scale, y: f64, server: usize, ratio: f64) {
-    let one = scale.x(1.0);
+    let origin = scale.x(1.0);
     let end = scale.x(ratio);
-    let x = one.min(end);
-    let width = (one - end).abs().max(1.0);
+    let x = origin.min(end);
+    let width = (origin - end).abs().max(1.0);
     let _ = writeln!(
         svg,
         r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{:.1}" fill="{}"/>"#,
@@ -134,7 +134,7 @@ fn bar(svg: &mut String, scale: &Scale, y: f64, server: usize, ratio: f64) {
         colour(server)
     );
     let label = format!("{ratio:.2}×");
-    let (at, anchor) = if end < one { (end - 4.0, "end") } else { (end + 4.0, "start") };
+    let (at, anchor) = if end < origin { (end - 4.0, "end") } else { (end + 4.0, "start") };
     text(svg, at, y + BAR - 5.0, anchor, "label", &label);
 }
 

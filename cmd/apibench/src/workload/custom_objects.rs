@@ -80,16 +80,16 @@ impl Operation for Get {
 
     async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
         let call = Call::get(format!("{}/{}", stable(context), name(1)));
-        let answer = client.call(0, call, MAX_BODY).await?.expect(200)?;
-        match memchr::memmem::find(&answer.head, br#""value":"value-1""#) {
-            Some(_) => Ok(answer.bytes / 2),
-            None => Err(answer.wrong("its value is missing")),
+        let response = client.call(0, call, MAX_BODY).await?.expect(200)?;
+        match memchr::memmem::find(&response.head, br#""value":"value-1""#) {
+            Some(_) => Ok(response.bytes / 2),
+            None => Err(response.wrong("its value is missing")),
         }
     }
 
     async fn run(&self, context: &Context, client: &Client, lane: usize, i: u64) -> Result<Option<u64>> {
         let path = format!("{}/{}", stable(context), name(i % context.settings.objects));
-        client.call(lane, Call::get(path), 0).await?.expect(200).map(|answer| Some(answer.bytes))
+        client.call(lane, Call::get(path), 0).await?.expect(200).map(|response| Some(response.bytes))
     }
 }
 
@@ -114,16 +114,16 @@ impl Operation for List {
     }
 
     async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
-        let answer = client.call(0, Call::get(stable(context)), MAX_BODY).await?.expect(200)?;
-        match check::items(Format::Json, &answer)? {
-            found if found == context.settings.objects => Ok(answer.bytes / 2),
+        let response = client.call(0, Call::get(stable(context)), MAX_BODY).await?.expect(200)?;
+        match check::items(Format::Json, &response)? {
+            found if found == context.settings.objects => Ok(response.bytes / 2),
             found => Err(Error::Wrong(format!("{found} items, expected {}", context.settings.objects))),
         }
     }
 
     async fn run(&self, context: &Context, client: &Client, lane: usize, _: u64) -> Result<Option<u64>> {
-        let answer = client.call(lane, Call::get(stable(context)), 0).await?;
-        answer.expect(200).map(|answer| Some(answer.bytes))
+        let response = client.call(lane, Call::get(stable(context)), 0).await?;
+        response.expect(200).map(|response| Some(response.bytes))
     }
 }
 
@@ -153,7 +153,7 @@ impl Operation for Create {
             return Ok(None);
         }
         let call = Call::send(Method::POST, churn(context), JSON, nth(i));
-        client.call(lane, call, 0).await?.expect(201).map(|answer| Some(answer.bytes))
+        client.call(lane, call, 0).await?.expect(201).map(|response| Some(response.bytes))
     }
 
     async fn verify_after(&self, context: &Context, client: &Client, attempts: u64) -> Result<()> {
@@ -189,13 +189,13 @@ impl Operation for Apply {
         let path = format!("{}/{name}?fieldManager=apibench&force=true", churn(context));
         let call =
             Call::send(Method::PATCH, path, "application/apply-patch+yaml", custom::object(&name, &value));
-        let answer = client.call(lane, call, MAX_BODY).await?;
-        if !matches!(answer.status, 200 | 201) {
-            return Err(answer.wrong("wanted 200 or 201"));
+        let response = client.call(lane, call, MAX_BODY).await?;
+        if !matches!(response.status, 200 | 201) {
+            return Err(response.wrong("wanted 200 or 201"));
         }
-        match memchr::memmem::find(&answer.head, value.as_bytes()) {
-            Some(_) => Ok(Some(answer.bytes)),
-            None => Err(answer.wrong("its value is missing")),
+        match memchr::memmem::find(&response.head, value.as_bytes()) {
+            Some(_) => Ok(Some(response.bytes)),
+            None => Err(response.wrong("its value is missing")),
         }
     }
 }

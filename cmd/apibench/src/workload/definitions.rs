@@ -51,7 +51,7 @@ impl Workload for Definitions {
         each(context, &client, total, create).await?;
         let created = begun.elapsed();
         each(context, &client, total, wait).await?;
-        let known = begun.elapsed();
+        let established = begun.elapsed();
         each(context, &client, total, list).await?;
         let served = begun.elapsed();
         described(context, &client, total).await?;
@@ -63,7 +63,7 @@ impl Workload for Definitions {
         let per_definition = |rss: Option<u64>| Some(rss?.saturating_sub(before?) as f64 / total as f64);
         let mut extra: BTreeMap<_, _> = [
             ("created_s", created.as_secs_f64()),
-            ("established_s", known.as_secs_f64()),
+            ("established_s", established.as_secs_f64()),
             ("served_s", served.as_secs_f64()),
             ("in_open_api_s", in_open_api.as_secs_f64()),
         ]
@@ -74,8 +74,8 @@ impl Workload for Definitions {
     }
 }
 
-/// Runs `what` for every CRD, `--concurrency` at a time.
-async fn each<F, W>(context: &Context, client: &Arc<Client>, total: u64, what: F) -> Result<()>
+/// Runs `action` for every CRD, `--concurrency` at a time.
+async fn each<F, W>(context: &Context, client: &Arc<Client>, total: u64, action: F) -> Result<()>
 where
     F: Fn(Context, Arc<Client>, usize, u64) -> W + Copy + Send + Sync + 'static,
     W: Future<Output = Result<()>> + Send + 'static,
@@ -92,7 +92,7 @@ where
                 if i >= total {
                     return Ok(());
                 }
-                what(context.clone(), Arc::clone(&client), lane, i).await?;
+                action(context.clone(), Arc::clone(&client), lane, i).await?;
             }
         });
     }
@@ -106,8 +106,8 @@ where
 async fn create(context: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {
     let begun = Instant::now();
     let call = Call::send(Method::POST, DEFINITIONS, JSON, ProviderCrd::nth(i).definition());
-    let answer = client.call(lane, call, 0).await?.expect(201)?;
-    context.tally.success(begun.elapsed(), answer.bytes);
+    let response = client.call(lane, call, 0).await?.expect(201)?;
+    context.tally.success(begun.elapsed(), response.bytes);
     Ok(())
 }
 
@@ -120,9 +120,9 @@ async fn list(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()
     let path = format!("/apis/{group}/v1beta1/{plural}?limit=1");
     // Upstream returns 404 for a moment after a CRD is established.
     loop {
-        let answer = client.call(lane, Call::get(path.as_str()), 0).await?;
-        if answer.status != 404 {
-            return answer.expect(200).map(|_| ());
+        let response = client.call(lane, Call::get(path.as_str()), 0).await?;
+        if response.status != 404 {
+            return response.expect(200).map(|_| ());
         }
         sleep(LOOK).await;
     }
@@ -138,9 +138,9 @@ async fn described(context: &Context, client: &Arc<Client>, total: u64) -> Resul
         let path = format!("/openapi/v3/apis/{group}/v1beta1");
         let described = async {
             loop {
-                let answer = client.call(0, Call::get(path.as_str()), MAX_BODY).await?;
-                let has = |kind: &String| memchr::memmem::find(&answer.head, kind.as_bytes()).is_some();
-                if answer.status == 200 && kinds.iter().all(has) {
+                let response = client.call(0, Call::get(path.as_str()), MAX_BODY).await?;
+                let has = |kind: &String| memchr::memmem::find(&response.head, kind.as_bytes()).is_some();
+                if response.status == 200 && kinds.iter().all(has) {
                     return Ok::<(), Error>(());
                 }
                 sleep(LOOK).await;
@@ -165,8 +165,8 @@ async fn remove_all(context: &Context, client: &Arc<Client>, total: u64) -> Resu
 
 async fn remove(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {
     let path = format!("{DEFINITIONS}/{}", ProviderCrd::nth(i).name());
-    let answer = client.call(lane, Call::delete(path), 0).await?;
-    if answer.status == 404 { Ok(()) } else { answer.expect(200).map(|_| ()) }
+    let response = client.call(lane, Call::delete(path), 0).await?;
+    if response.status == 404 { Ok(()) } else { response.expect(200).map(|_| ()) }
 }
 
 async fn gone(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {

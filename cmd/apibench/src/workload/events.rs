@@ -19,11 +19,11 @@ pub(super) async fn connect(context: &Context, watches: u64, windows: Windows) -
 
 /// Opens a watch and checks the response status. Returns the event stream.
 pub(super) async fn open(client: &Client, lane: usize, path: String) -> Result<Incoming> {
-    let what = path.clone();
+    let requested_path = path.clone();
     let response = client.start(lane, Call::get(path)).await?;
     match response.status().as_u16() {
         200 => Ok(response.into_body()),
-        status => Err(Error::Wrong(format!("GET {what}: wanted 200, got {status}"))),
+        status => Err(Error::Wrong(format!("GET {requested_path}: wanted 200, got {status}"))),
     }
 }
 
@@ -73,13 +73,13 @@ mod tests {
     #[track_caller]
     fn check(pieces: &[&str], expected: &[&str]) {
         let mut lines = Lines::default();
-        let mut found = Vec::new();
+        let mut actual = Vec::new();
         for piece in pieces {
             lines
-                .feed(piece.as_bytes(), |line| found.push(String::from_utf8_lossy(line).into_owned()))
+                .feed(piece.as_bytes(), |line| actual.push(String::from_utf8_lossy(line).into_owned()))
                 .unwrap();
         }
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]

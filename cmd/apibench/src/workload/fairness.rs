@@ -118,9 +118,9 @@ async fn greedy(context: Context, client: Arc<Client>, lane: usize) {
         let path = format!("{}?limit=100", setup::path(&context.settings, "pods"));
         let sent = Instant::now();
         match client.call(lane, of_account(&context, Call::get(path), ""), 0).await {
-            Ok(answer) if answer.status == 200 => context.tally.success(sent.elapsed(), answer.bytes),
-            Ok(answer) if answer.status == 429 => sleep(AGAIN).await,
-            Ok(answer) => context.tally.failure(1, answer.wrong("wanted 200 or 429")),
+            Ok(response) if response.status == 200 => context.tally.success(sent.elapsed(), response.bytes),
+            Ok(response) if response.status == 429 => sleep(AGAIN).await,
+            Ok(response) => context.tally.failure(1, response.wrong("wanted 200 or 429")),
             Err(error) => {
                 context.tally.failure(1, error);
                 sleep(AGAIN).await;

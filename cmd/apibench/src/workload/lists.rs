@@ -30,28 +30,36 @@ const PAGE_HEAD: usize = 8 << 10;
 const MAX_PAGES: u64 = 1_000_000 / PAGE + 1;
 
 pub(super) fn lists() -> Vec<Box<dyn Workload>> {
-    let whole = |name, about| List { name, about, ..List::WHOLE };
+    let full_list = |name, about| List { name, about, ..List::WHOLE };
     let mut all: Vec<Box<dyn Workload>> = [
-        whole("list-json", "all pods of a namespace, most recent, as JSON"),
-        List { accept: PROTOBUF, format: Format::Protobuf, ..whole("list-protobuf", "the same as protobuf") },
-        List { gzip: true, ..whole("list-json-gzip", "the same as JSON, gzipped") },
-        List { accept: TABLE, format: Format::Table, ..whole("list-table", "the same as kubectl's table") },
-        List { accept: METADATA_LIST, ..whole("list-partial-metadata", "the same, metadata only") },
-        List { query: "?resourceVersion=0", ..whole("list-rv0", "all pods, any state not older than 0") },
+        full_list("list-json", "all pods of a namespace, most recent, as JSON"),
+        List {
+            accept: PROTOBUF,
+            format: Format::Protobuf,
+            ..full_list("list-protobuf", "the same as protobuf")
+        },
+        List { gzip: true, ..full_list("list-json-gzip", "the same as JSON, gzipped") },
+        List {
+            accept: TABLE,
+            format: Format::Table,
+            ..full_list("list-table", "the same as kubectl's table")
+        },
+        List { accept: METADATA_LIST, ..full_list("list-partial-metadata", "the same, metadata only") },
+        List { query: "?resourceVersion=0", ..full_list("list-rv0", "all pods, any state not older than 0") },
         List {
             query: "?labelSelector=app%3Dapp-7",
             expected: |settings| settings.pods_of(APP),
-            ..whole("list-by-label", "the pods of one app, one in 50")
+            ..full_list("list-by-label", "the pods of one app, one in 50")
         },
         List {
             query: "?fieldSelector=spec.nodeName%3Dnode-0",
             path: |_| "/api/v1/pods".to_owned(),
             expected: |settings| settings.pods_on(NODE),
-            ..whole("list-by-node", "the 25 pods of one node, in all namespaces, as kubelets list")
+            ..full_list("list-by-node", "the 25 pods of one node, in all namespaces, as kubelets list")
         },
         List {
             lanes: |settings| settings.concurrency,
-            ..whole("list-concurrent", "all pods as JSON, --concurrency lists at a time")
+            ..full_list("list-concurrent", "all pods as JSON, --concurrency lists at a time")
         },
     ]
     .into_iter()
@@ -109,21 +117,21 @@ impl Operation for List {
 
     async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
         let settings = &context.settings;
-        let answer = client.call(0, self.call(settings), MAX_BODY).await?.expect(200)?;
-        if answer.gzipped != self.gzip {
-            return Err(Error::Wrong(format!("gzip wanted: {}, got: {}", self.gzip, answer.gzipped)));
+        let response = client.call(0, self.call(settings), MAX_BODY).await?.expect(200)?;
+        if response.gzipped != self.gzip {
+            return Err(Error::Wrong(format!("gzip wanted: {}, got: {}", self.gzip, response.gzipped)));
         }
         let expected = (self.expected)(settings);
-        let found = check::items(self.format, &answer)?;
-        if found != expected {
-            return Err(Error::Wrong(format!("{found} items, expected {expected}")));
+        let count = check::items(self.format, &response)?;
+        if count != expected {
+            return Err(Error::Wrong(format!("{count} items, expected {expected}")));
         }
-        Ok(answer.bytes / 2)
+        Ok(response.bytes / 2)
     }
 
     async fn run(&self, context: &Context, client: &Client, lane: usize, _: u64) -> Result<Option<u64>> {
-        let answer = client.call(lane, self.call(&context.settings), 0).await?;
-        answer.expect(200).map(|answer| Some(answer.bytes))
+        let response = client.call(lane, self.call(&context.settings), 0).await?;
+        response.expect(200).map(|response| Some(response.bytes))
     }
 }
 
@@ -138,12 +146,12 @@ impl Pages {
         let mut items = 0;
         let mut next = first.clone();
         for page in 1..=MAX_PAGES {
-            let answer = client.call(lane, Call::get(next), keep).await?.expect(200)?;
-            bytes += answer.bytes;
+            let response = client.call(lane, Call::get(next), keep).await?.expect(200)?;
+            bytes += response.bytes;
             if keep == MAX_BODY {
-                items += check::items(Format::Json, &answer)?;
+                items += check::items(Format::Json, &response)?;
             }
-            match check::continue_token(&answer.head) {
+            match check::continue_token(&response.head) {
                 // The token uses the base64 URL alphabet; only its padding needs escaping.
                 Some(token) => next = format!("{first}&continue={}", token.replace('=', "%3D")),
                 None => return Ok((bytes, page, items)),

@@ -121,9 +121,9 @@ impl Operation for Single {
         let maps = path(&context.settings, "configmaps");
         for i in 0..if self.prepare { MAPS } else { 0 } {
             let body = bodies::config_map(&format!("{}-{i}", self.name), "new");
-            let answer = client.call(0, Call::send(Method::POST, maps.as_str(), JSON, body), 0).await?;
-            if answer.status != 409 {
-                answer.expect(201)?;
+            let response = client.call(0, Call::send(Method::POST, maps.as_str(), JSON, body), 0).await?;
+            if response.status != 409 {
+                response.expect(201)?;
             }
         }
         Ok(())
@@ -132,25 +132,25 @@ impl Operation for Single {
     /// Sends one request with a number that the loop does not use, so that a write is not a no-op.
     async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
         let i = u64::from(u32::MAX);
-        let answer = client.call(0, (self.call)(&context.settings, i), MAX_BODY).await?;
-        if answer.status == 415 {
+        let response = client.call(0, (self.call)(&context.settings, i), MAX_BODY).await?;
+        if response.status == 415 {
             return Err(Error::Unsupported("the server answers 415 to this patch type".to_owned()));
         }
-        if !matches!(answer.status, 200 | 201) {
-            return Err(answer.wrong("wanted 200 or 201"));
+        if !matches!(response.status, 200 | 201) {
+            return Err(response.wrong("wanted 200 or 201"));
         }
         let needle = (self.needle)(&context.settings, i);
-        if memchr::memmem::find(&answer.head, needle.as_bytes()).is_none() {
-            return Err(answer.wrong(&format!("{needle} is missing")));
+        if memchr::memmem::find(&response.head, needle.as_bytes()).is_none() {
+            return Err(response.wrong(&format!("{needle} is missing")));
         }
-        Ok(answer.bytes / 2)
+        Ok(response.bytes / 2)
     }
 
     async fn run(&self, context: &Context, client: &Client, lane: usize, i: u64) -> Result<Option<u64>> {
-        let answer = client.call(lane, (self.call)(&context.settings, i), 0).await?;
-        match answer.status {
-            200 | 201 => Ok(Some(answer.bytes)),
-            _ => Err(answer.wrong("wanted 200 or 201")),
+        let response = client.call(lane, (self.call)(&context.settings, i), 0).await?;
+        match response.status {
+            200 | 201 => Ok(Some(response.bytes)),
+            _ => Err(response.wrong("wanted 200 or 201")),
         }
     }
 }

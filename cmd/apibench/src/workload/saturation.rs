@@ -83,17 +83,17 @@ impl Patches {
     }
 
     async fn verify(&self) -> Result<()> {
-        let answer = self.send(0, u64::from(u32::MAX), MAX_BODY).await?;
-        match memchr::memmem::find(&answer.head, format!(r#""seq":"x{}""#, u32::MAX).as_bytes()) {
+        let response = self.send(0, u64::from(u32::MAX), MAX_BODY).await?;
+        match memchr::memmem::find(&response.head, format!(r#""seq":"x{}""#, u32::MAX).as_bytes()) {
             Some(_) => Ok(()),
-            None => Err(answer.wrong("the label is missing")),
+            None => Err(response.wrong("the label is missing")),
         }
     }
 
     /// Sends the next patch. Counts a failure.
     async fn one(&self, lane: usize) -> Option<u64> {
         match self.send(lane, self.next.fetch_add(1, Relaxed), 0).await {
-            Ok(answer) => Some(answer.bytes),
+            Ok(response) => Some(response.bytes),
             Err(error) => {
                 self.context.tally.failure(1, error);
                 None
@@ -131,16 +131,16 @@ async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
     let settings = &patches.context.settings;
     let pid = patches.context.target.pid;
     let time = Duration::from_secs(settings.saturation_seconds);
-    let parts = settings.saturation_seconds.div_ceil(WINDOW.as_secs());
-    let histograms: Arc<Vec<Histogram>> = Arc::new((0..parts).map(|_| Histogram::default()).collect());
-    let begun = Instant::now();
+    let window_count = settings.saturation_seconds.div_ceil(WINDOW.as_secs());
+    let histograms: Arc<Vec<Histogram>> = Arc::new((0..window_count).map(|_| Histogram::default()).collect());
+    let start = Instant::now();
     let mut writers = JoinSet::new();
     for lane in 0..usize::try_from(settings.writers).unwrap_or(1) {
         let patches = Arc::clone(patches);
         let histograms = Arc::clone(&histograms);
         writers.spawn(async move {
             let mut failures = 0;
-            while failures < MAX_FAILURES && begun.elapsed() < time {
+            while failures < MAX_FAILURES && start.elapsed() < time {
                 let sent = Instant::now();
                 let Some(bytes) = patches.one(lane).await else {
                     failures += 1;
@@ -149,8 +149,8 @@ async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
                 failures = 0;
                 patches.context.tally.success(sent.elapsed(), bytes);
                 // Responses after the end belong to no window.
-                let part = (begun.elapsed().as_secs() / WINDOW.as_secs()) as usize;
-                if let Some(histogram) = histograms.get(part).filter(|_| begun.elapsed() < time) {
+                let part = (start.elapsed().as_secs() / WINDOW.as_secs()) as usize;
+                if let Some(histogram) = histograms.get(part).filter(|_| start.elapsed() < time) {
                     histogram.add(sent.elapsed());
                 }
             }
@@ -159,7 +159,7 @@ async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
     let mut windows = Vec::new();
     for (part, histogram) in (0..).zip(histograms.iter()) {
         let end = time.min(WINDOW * (part + 1));
-        tokio::time::sleep_until((begun + end).into()).await;
+        tokio::time::sleep_until((start + end).into()).await;
         let rss_kib = pid.and_then(rss_kib);
         windows.push(Window::new(WINDOW * part, end, histogram, rss_kib));
     }
@@ -176,12 +176,12 @@ async fn recover(patches: &Arc<Patches>, before: f64) -> BTreeMap<&'static str, 
     let mut extra = BTreeMap::from([("p99_before_ms", before)]);
     loop {
         let passed = begun.elapsed();
-        let found = patches.run_low_load(LOOK).await;
-        if found.is_none_or(|p99| p99 > bound) && passed <= RECOVERY_MAX {
+        let p99_after = patches.run_low_load(LOOK).await;
+        if p99_after.is_none_or(|p99| p99 > bound) && passed <= RECOVERY_MAX {
             continue;
         }
-        extra.extend(found.map(|p99| ("p99_after_ms", p99)));
-        if found.is_some_and(|p99| p99 <= bound) {
+        extra.extend(p99_after.map(|p99| ("p99_after_ms", p99)));
+        if p99_after.is_some_and(|p99| p99 <= bound) {
             extra.insert("recovery_s", passed.as_secs_f64());
         } else {
             let why = format!("the p99 is not below {bound:.1} ms again {RECOVERY_MAX:?} after the load");

@@ -31,8 +31,8 @@ fn store(lost: u64) -> Arc<Handler> {
     let requests = AtomicU64::new(1);
     Arc::new(move |request| match request.split(' ').next() {
         Some("POST") => {
-            let kept = u64::from(!requests.fetch_add(1, Relaxed).is_multiple_of(lost));
-            pods.fetch_add(kept, Relaxed);
+            let accepted = u64::from(!requests.fetch_add(1, Relaxed).is_multiple_of(lost));
+            pods.fetch_add(accepted, Relaxed);
             (201, "x".repeat(3000))
         }
         Some("DELETE") if request.contains("/pods/") => {
@@ -72,8 +72,8 @@ async fn incomplete_list_is_not_measured() {
 #[tokio::test]
 async fn short_or_failed_lists_are_errors() {
     for (status, body) in [(200, list(3)), (429, "slow down".to_owned())] {
-        let seen = AtomicU64::new(0);
-        let handler = move |_: &str| match seen.fetch_add(1, Relaxed) {
+        let requests = AtomicU64::new(0);
+        let handler = move |_: &str| match requests.fetch_add(1, Relaxed) {
             0 => (200, list(25)),
             _ => (status, body.clone()),
         };
@@ -161,7 +161,7 @@ fn definitions(describes: &'static [&'static str]) -> Arc<Handler> {
 async fn definitions_complete_when_all_are_published() {
     let run = async |describes: &'static [&'static str], timeout: &str| {
         let line = ["--objects", "25", "--seconds", "1", "--definitions", "2", "--timeout", timeout];
-        let context = serve(&line, gone_at_first(definitions(describes))).await;
+        let context = serve(&line, without_definitions_at_first(definitions(describes))).await;
         chosen(&["definitions".to_owned()]).unwrap().pop().unwrap().run(&context).await
     };
     let measured = run(&["Thing0", "Thing1"], "20").await.unwrap();
@@ -173,14 +173,14 @@ async fn definitions_complete_when_all_are_published() {
 }
 
 /// Wraps a server so that CRDs do not exist before their creation.
-fn gone_at_first(handler: Arc<Handler>) -> Arc<Handler> {
-    let made = AtomicU64::new(0);
+fn without_definitions_at_first(handler: Arc<Handler>) -> Arc<Handler> {
+    let created = AtomicU64::new(0);
     Arc::new(move |request| match request.split_once(' ') {
-        Some(("GET", path)) if path.contains("/customresourcedefinitions/") && made.load(Relaxed) == 0 => {
+        Some(("GET", path)) if path.contains("/customresourcedefinitions/") && created.load(Relaxed) == 0 => {
             (404, "{}".to_owned())
         }
         Some((method, _)) => {
-            made.fetch_add(u64::from(method == "POST"), Relaxed);
+            created.fetch_add(u64::from(method == "POST"), Relaxed);
             handler(request)
         }
         None => handler(request),

@@ -23,8 +23,8 @@ fn pod(i: u64) -> String {
 }
 
 async fn expect_count(context: &Context, client: &Client, expected: u64) -> Result<()> {
-    let found = setup::count(client, &churn_path(&context.settings, "pods")).await?;
-    if found == expected { Ok(()) } else { Err(Error::Wrong(format!("{found} pods, expected {expected}"))) }
+    let count = setup::count(client, &churn_path(&context.settings, "pods")).await?;
+    if count == expected { Ok(()) } else { Err(Error::Wrong(format!("{count} pods, expected {expected}"))) }
 }
 
 /// Returns the number of effective operations: attempts beyond the last object do nothing.

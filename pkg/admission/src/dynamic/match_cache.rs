@@ -50,17 +50,17 @@ impl<T> MatchCache<T> {
         _ = write!(key, "{}/{}", endpoint.group_version, endpoint.plural);
         _ = write!(key, "/{}/{}", endpoint.subresource, a.operation.name());
         let generation = versions.generation();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = known.candidates.len() >= ENTRIES_MAX || known.weight >= WEIGHT_MAX;
-        if known.generation != generation || full {
-            *known = CacheState::of(generation);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = state.candidates.len() >= ENTRIES_MAX || state.weight >= WEIGHT_MAX;
+        if state.generation != generation || full {
+            *state = CacheState::of(generation);
         }
-        if let Some(candidates) = known.candidates.get(&key) {
+        if let Some(candidates) = state.candidates.get(&key) {
             return Arc::clone(candidates);
         }
-        let found: Arc<[T]> = select().into();
-        known.weight = known.weight.saturating_add(found.iter().map(weight).sum());
-        known.candidates.insert(key, Arc::clone(&found));
-        found
+        let selected: Arc<[T]> = select().into();
+        state.weight = state.weight.saturating_add(selected.iter().map(weight).sum());
+        state.candidates.insert(key, Arc::clone(&selected));
+        selected
     }
 }

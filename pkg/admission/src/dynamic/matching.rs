@@ -41,10 +41,10 @@ impl Criteria {
     /// [`has_rules`](Self::has_rules).
     pub fn read(object: &Object) -> Self {
         let rules = |name| children(object, name).map(Rule::read).collect::<Vec<_>>();
-        let mut own = rules("rules");
-        own.append(&mut rules("resourceRules"));
+        let mut all_rules = rules("rules");
+        all_rules.append(&mut rules("resourceRules"));
         Criteria {
-            rules: own,
+            rules: all_rules,
             excluded: rules("excludeResourceRules"),
             // Stored objects have their defaults: Equivalent, but Exact in v1beta1 webhooks.
             equivalent: text(object, "matchPolicy") != "Exact",
@@ -79,15 +79,15 @@ impl Criteria {
         versions: &dyn VersionConverter,
     ) -> Option<Invocation> {
         let others = if self.equivalent { versions.equivalents(endpoint) } else { Vec::new() };
-        let here = RuleTarget::of(operation, endpoint);
+        let target = RuleTarget::of(operation, endpoint);
         let hits = |rule: &Rule, place: &RuleTarget<'_>| rule.matches(place) && rule.names(name);
         let there = |rule: &Rule| {
             others.iter().find(|equivalent| hits(rule, &RuleTarget::of(operation, equivalent.row())))
         };
-        if self.excluded.iter().any(|rule| hits(rule, &here) || there(rule).is_some()) {
+        if self.excluded.iter().any(|rule| hits(rule, &target) || there(rule).is_some()) {
             return None;
         }
-        if self.rules.iter().any(|rule| hits(rule, &here)) {
+        if self.rules.iter().any(|rule| hits(rule, &target)) {
             return Some(Invocation::default());
         }
         // Earlier rules take precedence.
@@ -142,8 +142,8 @@ impl Criteria {
     ) -> Result<bool, Box<Status>> {
         let failed = |error: &LabelSelectorError| Status::internal_error(error.to_string());
         let objects = self.objects.as_ref().map_err(failed)?;
-        let takes = |object: Option<&Object>| object.is_some_and(|object| matches(objects, object));
-        if !objects.is_empty() && !takes(object) && !takes(a.old) {
+        let selects = |object: Option<&Object>| object.is_some_and(|object| matches(objects, object));
+        if !objects.is_empty() && !selects(object) && !selects(a.old) {
             return Ok(false);
         }
         let namespaces = self.namespaces.as_ref().map_err(failed)?;
@@ -191,13 +191,13 @@ impl<'o> NamespaceLookup<'o> {
     /// # Errors
     /// 404 if it does not exist; errors of storage.
     pub async fn stored(&self, a: &Attributes<'_>) -> Result<Arc<Object>, Box<Status>> {
-        if let Some(found) = self.namespace.get() {
-            return Ok(Arc::clone(found));
+        if let Some(namespace) = self.namespace.get() {
+            return Ok(Arc::clone(namespace));
         }
         let row = resources::find("", "v1", "namespaces", "");
         let row = row.ok_or_else(|| Status::internal_error("nothing serves namespaces"))?;
         let name = if a.namespace.is_empty() { a.name } else { a.namespace };
-        let found = self.objects.find(row, "", name).await?.ok_or_else(|| not_found(row, name))?;
-        Ok(Arc::clone(self.namespace.get_or_init(|| found)))
+        let namespace = self.objects.find(row, "", name).await?.ok_or_else(|| not_found(row, name))?;
+        Ok(Arc::clone(self.namespace.get_or_init(|| namespace)))
     }
 }

@@ -62,8 +62,8 @@ impl ConditionMetrics {
     }
 
     /// Records an evaluation with its number of failed conditions.
-    pub(crate) fn evaluated(&self, owner: &ConditionOwner<'_>, errors: usize, took: Duration) {
-        self.seconds.with(owner.labels()).observe_duration(took);
+    pub(crate) fn evaluated(&self, owner: &ConditionOwner<'_>, errors: usize, duration: Duration) {
+        self.seconds.with(owner.labels()).observe_duration(duration);
         if errors > 0 {
             self.errors.with(owner.labels()).add(u64::try_from(errors).unwrap_or(u64::MAX));
         }

@@ -55,8 +55,8 @@ fn to_boxed_texts(object: &Object, name: &str) -> Vec<Box<str>> {
     texts(object, name).map(Box::from).collect()
 }
 
-fn has(items: &[Box<str>], wanted: &str) -> bool {
-    items.iter().any(|item| &**item == "*" || &**item == wanted)
+fn has(items: &[Box<str>], value: &str) -> bool {
+    items.iter().any(|item| &**item == "*" || &**item == value)
 }
 
 impl Rule {
@@ -103,7 +103,7 @@ impl Rule {
 
     /// True if the rule applies to objects with this name.
     pub fn names(&self, name: &str) -> bool {
-        self.names.is_empty() || self.names.iter().any(|known| &**known == name)
+        self.names.is_empty() || self.names.iter().any(|listed| &**listed == name)
     }
 
     /// True if the rule is limited to certain names.

@@ -32,9 +32,9 @@ impl Buckets {
             return bucket.take(self.rate, self.burst, now);
         }
         let mut bucket = Bucket { tokens: self.burst, last: now };
-        let taken = bucket.take(self.rate, self.burst, now);
+        let is_taken = bucket.take(self.rate, self.burst, now);
         self.buckets.put(key, bucket);
-        taken
+        is_taken
     }
 }
 
@@ -68,12 +68,12 @@ mod tests {
     #[test]
     fn bucket_allows_burst_and_refills_over_time() {
         let mut buckets = Buckets::new(2, 3, 10);
-        let mut taken =
+        let mut take_at =
             |millis: &[u32]| millis.iter().map(|now| buckets.take(1, at(*now))).collect::<Vec<_>>();
-        assert_eq!(taken(&[0, 0, 0, 0]), [true, true, true, false]);
-        assert_eq!(taken(&[499, 500, 500]), [false, true, false]);
-        assert_eq!(taken(&[100, 1000, 1000]), [false, true, false]);
-        assert_eq!(taken(&[9000, 9000, 9000, 9000]), [true, true, true, false]);
+        assert_eq!(take_at(&[0, 0, 0, 0]), [true, true, true, false]);
+        assert_eq!(take_at(&[499, 500, 500]), [false, true, false]);
+        assert_eq!(take_at(&[100, 1000, 1000]), [false, true, false]);
+        assert_eq!(take_at(&[9000, 9000, 9000, 9000]), [true, true, true, false]);
     }
 
     #[test]

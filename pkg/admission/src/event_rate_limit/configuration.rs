@@ -82,12 +82,12 @@ impl EventRateLimitConfiguration {
         let path = Path::root("limits");
         let mut errors = Vec::new();
         if children(&members, "limits").next().is_none() {
-            let given = members.get("limits").unwrap_or(&jsontree::Value::Null);
-            errors.push(Error::invalid(&path, given, "must not be empty"));
+            let limits = members.get("limits").unwrap_or(&jsontree::Value::Null);
+            errors.push(Error::invalid(&path, limits, "must not be empty"));
         }
         let mut limits = Vec::new();
-        for (index, given) in children(&members, "limits").enumerate() {
-            limits.extend(limit(&path.index(index), given, &mut errors));
+        for (index, limit_object) in children(&members, "limits").enumerate() {
+            limits.extend(limit(&path.index(index), limit_object, &mut errors));
         }
         match field::aggregate(&errors) {
             None => Ok(EventRateLimitConfiguration { limits }),
@@ -96,13 +96,13 @@ impl EventRateLimitConfiguration {
     }
 }
 
-fn limit(path: &Path<'_>, given: &Object, errors: &mut Vec<Error>) -> Option<Limit> {
-    let name = text(given, "type");
+fn limit(path: &Path<'_>, object: &Object, errors: &mut Vec<Error>) -> Option<Limit> {
+    let name = text(object, "type");
     let limit_type = LimitType::ALL.into_iter().find(|limit_type| limit_type.name() == name);
     if limit_type.is_none() {
         errors.push(Error::not_supported(&path.child("type"), name, &LimitType::ALL.map(LimitType::name)));
     }
-    let [rate, burst, buckets_max] = ["qps", "burst", "cacheSize"].map(|member| integer(given, member));
+    let [rate, burst, buckets_max] = ["qps", "burst", "cacheSize"].map(|member| integer(object, member));
     for (member, number) in [("burst", burst), ("qps", rate)] {
         if number <= 0 {
             errors.push(Error::invalid(&path.child(member), number, "must be positive"));

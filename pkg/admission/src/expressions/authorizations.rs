@@ -57,31 +57,31 @@ impl<'a> Authorizations<'a> {
 
     /// Resolves the pending check.
     pub(crate) async fn resolve_pending(&self) {
-        let Some(question) = self.results().pending.take() else { return };
-        let verdict = self.run_check(&question).await;
-        self.results().completed.push((question, verdict));
+        let Some(check) = self.results().pending.take() else { return };
+        let verdict = self.run_check(&check).await;
+        self.results().completed.push((check, verdict));
     }
 
-    async fn run_check(&self, question: &AuthorizationCheck) -> AuthorizerDecision {
-        let account = question.service_account.as_ref().map(|(namespace, name)| account(namespace, name));
+    async fn run_check(&self, check: &AuthorizationCheck) -> AuthorizerDecision {
+        let account = check.service_account.as_ref().map(|(namespace, name)| account(namespace, name));
         let selectors = Selectors {
-            fields: FieldRequirements::parse(&question.field_selector),
-            labels: LabelRequirements::parse(&question.label_selector),
+            fields: FieldRequirements::parse(&check.field_selector),
+            labels: LabelRequirements::parse(&check.label_selector),
         };
-        let asked = authorization::Attributes {
-            verb: &question.verb,
-            resource_request: question.path.is_empty(),
-            namespace: &question.namespace,
-            group: &question.group,
-            version: if question.path.is_empty() { "*" } else { "" },
-            resource: &question.resource,
-            subresource: &question.subresource,
-            name: &question.name,
-            path: &question.path,
+        let attributes = authorization::Attributes {
+            verb: &check.verb,
+            resource_request: check.path.is_empty(),
+            namespace: &check.namespace,
+            group: &check.group,
+            version: if check.path.is_empty() { "*" } else { "" },
+            resource: &check.resource,
+            subresource: &check.subresource,
+            name: &check.name,
+            path: &check.path,
             selectors: &selectors,
             ..authorization::Attributes::of_user(account.as_ref().unwrap_or(self.user))
         };
-        match self.authorizer.decide(asked).await.outcome() {
+        match self.authorizer.decide(attributes).await.outcome() {
             Ok(reason) => AuthorizerDecision { allowed: true, reason: reason.to_string(), error: None },
             Err(refused) => {
                 AuthorizerDecision { allowed: false, reason: refused.reason, error: refused.error }
@@ -102,33 +102,35 @@ fn account(namespace: &str, name: &str) -> UserInfo {
 
 impl cel::authorizer::Authorizer for Authorizations<'_> {
     fn authorize(&self, check: &Check<'_>, verb: &str) -> AuthorizerDecision {
-        let own = |text: &str| text.to_owned();
-        let question = AuthorizationCheck {
-            service_account: check.service_account.map(|(namespace, name)| (own(namespace), own(name))),
-            path: own(check.path),
-            group: own(check.group),
-            resource: own(check.resource),
-            subresource: own(check.subresource),
-            namespace: own(check.namespace),
-            name: own(check.name),
-            field_selector: own(check.field_selector),
-            label_selector: own(check.label_selector),
-            verb: own(verb),
+        let owned = |text: &str| text.to_owned();
+        let owned_check = AuthorizationCheck {
+            service_account: check.service_account.map(|(namespace, name)| (owned(namespace), owned(name))),
+            path: owned(check.path),
+            group: owned(check.group),
+            resource: owned(check.resource),
+            subresource: owned(check.subresource),
+            namespace: owned(check.namespace),
+            name: owned(check.name),
+            field_selector: owned(check.field_selector),
+            label_selector: owned(check.label_selector),
+            verb: owned(verb),
         };
-        let mut answers = self.results();
-        if let Some((_, verdict)) = answers.completed.iter().find(|(known, _)| *known == question) {
+        let mut results = self.results();
+        if let Some((_, verdict)) =
+            results.completed.iter().find(|(completed_check, _)| *completed_check == owned_check)
+        {
             return verdict.clone();
         }
-        if answers.pending.is_some() {
+        if results.pending.is_some() {
             return AuthorizerDecision::default();
         }
-        match self.run_check(&question).now_or_never() {
+        match self.run_check(&owned_check).now_or_never() {
             Some(verdict) => {
-                answers.completed.push((question, verdict.clone()));
+                results.completed.push((owned_check, verdict.clone()));
                 verdict
             }
             None => {
-                answers.pending = Some(question);
+                results.pending = Some(owned_check);
                 AuthorizerDecision::default()
             }
         }

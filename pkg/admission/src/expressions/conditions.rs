@@ -66,16 +66,16 @@ impl Conditions {
         owner: &ConditionOwner<'_>,
         around: &DynamicAdmissionDeps,
     ) -> MatchOutcome {
-        let began = (around.now)();
+        let start = (around.now)();
         let mut request = admission_request(versioned);
         // Conditions see the resource of the original request, regardless of the converted version.
-        if let Some(own) = request.get("requestResource").cloned() {
-            request.insert("resource", own);
+        if let Some(request_resource) = request.get("requestResource").cloned() {
+            request.insert("resource", request_resource);
         }
         let request = Json::Object(request);
         let authorizations = Authorizations::new(around.authorizer.as_ref(), versioned.attributes.user);
         loop {
-            let judged = {
+            let evaluated = {
                 let arena = Arena::new();
                 let message = versioned.endpoint.message;
                 let mut inputs = Inputs {
@@ -89,9 +89,9 @@ impl Conditions {
                 self.evaluate(&inputs, &arena)
             };
             if !authorizations.is_pending() {
-                let took = (around.now)().saturating_duration_since(began);
-                around.conditions.evaluated(owner, judged.errors, took);
-                return judged.matched;
+                let duration = (around.now)().saturating_duration_since(start);
+                around.conditions.evaluated(owner, evaluated.errors, duration);
+                return evaluated.matched;
             }
             authorizations.resolve_pending().await;
         }

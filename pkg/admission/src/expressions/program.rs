@@ -117,7 +117,7 @@ impl<'a> Inputs<'a> {
         arena: &'a Arena,
     ) {
         let all = Check::of(authorizations);
-        let own = Check {
+        let resource_check = Check {
             group: a.resource.group,
             resource: a.resource.plural,
             subresource: a.endpoint.subresource,
@@ -125,9 +125,10 @@ impl<'a> Inputs<'a> {
             name: a.name,
             ..all
         };
-        let values = (arena.opaque(Opaque::Authorizer(all)), arena.opaque(Opaque::ResourceCheck(own)));
-        if let (Ok(all), Ok(own)) = values {
-            self.authorizer = Some((all, own));
+        let values =
+            (arena.opaque(Opaque::Authorizer(all)), arena.opaque(Opaque::ResourceCheck(resource_check)));
+        if let (Ok(all), Ok(resource_check)) = values {
+            self.authorizer = Some((all, resource_check));
         }
     }
 
@@ -141,7 +142,7 @@ impl<'a> Inputs<'a> {
             or_null(self.params),
             self.variables,
             self.authorizer.map(|(all, _)| all),
-            self.authorizer.map(|(_, own)| own),
+            self.authorizer.map(|(_, resource_check)| resource_check),
         ]
     }
 }
@@ -187,8 +188,9 @@ impl Program {
         };
         let evaluation = inputs.run(plan, arena);
         let of_variables = inputs.variable_cost.map_or(0, Cell::take);
-        let left = budget.checked_sub(of_variables).and_then(|left| left.checked_sub(evaluation.cost));
-        *budget = left.ok_or_else(|| EvaluationError::Budget(OUT_OF_BUDGET.to_owned()))?;
+        let remaining =
+            budget.checked_sub(of_variables).and_then(|remaining| remaining.checked_sub(evaluation.cost));
+        *budget = remaining.ok_or_else(|| EvaluationError::Budget(OUT_OF_BUDGET.to_owned()))?;
         let failed = |error| {
             EvaluationError::Expression(format!("expression '{}' resulted in error: {error}", self.text))
         };
@@ -212,9 +214,9 @@ mod tests {
         let object = json!({"list": (0..200).collect::<Vec<u32>>()});
         let check = |expression: &str, times: usize| {
             let (program, _) = Program::compile(&env, expression, Returns::Bool);
-            let asked = AtomicUsize::new(0);
+            let calls = AtomicUsize::new(0);
             let run_blocking = |work: &mut dyn FnMut()| {
-                asked.fetch_add(1, Relaxed);
+                calls.fetch_add(1, Relaxed);
                 work();
             };
             let evaluated = |run_blocking: Option<&RunBlocking<'_>>| {
@@ -224,9 +226,9 @@ mod tests {
                 let value = program.evaluate(&inputs, &arena, &mut budget);
                 (value.map(|value| matches!(value, Value::Bool(true))), budget)
             };
-            let here = evaluated(None);
-            assert_eq!(evaluated(Some(&run_blocking)), here, "{expression}");
-            assert_eq!((here.0.is_ok(), asked.load(Relaxed)), (true, times), "{expression}");
+            let inline = evaluated(None);
+            assert_eq!(evaluated(Some(&run_blocking)), inline, "{expression}");
+            assert_eq!((inline.0.is_ok(), calls.load(Relaxed)), (true, times), "{expression}");
         };
         check("object.list.all(x, x >= 0)", 0);
         check("object.list.all(x, object.list.all(y, x + y >= 0))", 1);

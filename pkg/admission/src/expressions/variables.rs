@@ -74,21 +74,22 @@ impl<'a> LazyVariables<'a> {
 
     fn compute(&'a self, name: &str, program: &'a Program) -> Value<'a> {
         let Some(inputs) = self.inputs.get() else { return Value::Null };
-        let failed = |what: &str, why: &dyn fmt::Display| {
-            let text = format_args!("composited variable {} fails to {what}: {why}", quote(name)).to_string();
+        let failed = |action: &str, error: &dyn fmt::Display| {
+            let text =
+                format_args!("composited variable {} fails to {action}: {error}", quote(name)).to_string();
             self.arena.error(text).unwrap_or(Value::Error("operation cancelled: actual cost limit exceeded"))
         };
         if self.depth.get() >= DEPTH_MAX {
-            let why = format!("variables refer to each other over more than {DEPTH_MAX} steps");
-            return failed("evaluate", &why);
+            let error = format!("variables refer to each other over more than {DEPTH_MAX} steps");
+            return failed("evaluate", &error);
         }
         self.depth.set(self.depth.get() + 1);
         let value = match program.plan() {
-            Err(why) => failed("compile", why),
+            Err(error) => failed("compile", error),
             Ok(plan) => {
                 let evaluation = inputs.run(plan, self.arena);
                 self.cost.set(self.cost.get().saturating_add(evaluation.cost));
-                evaluation.result().unwrap_or_else(|why| failed("evaluate", &why))
+                evaluation.result().unwrap_or_else(|error| failed("evaluate", &error))
             }
         };
         self.depth.set(self.depth.get() - 1);

@@ -67,17 +67,17 @@ impl ImagePolicyConfiguration {
             Value::Null => &empty,
             Value::Object(members) => members,
             other => {
-                let given = go_json::kind_of(other);
-                return Err(mistyped(given, "", "", "imagepolicy.AdmissionConfig"));
+                let actual = go_json::kind_of(other);
+                return Err(mistyped(actual, "", "", "imagepolicy.AdmissionConfig"));
             }
         };
         let policy = match member(members, "imagePolicy") {
             None | Some(Value::Null) => &empty,
             Some(Value::Object(policy)) => policy,
             Some(other) => {
-                let given = go_json::kind_of(other);
-                let wanted = "imagepolicy.imagePolicyWebhookConfig";
-                return Err(mistyped(given, "AdmissionConfig", "imagePolicy", wanted));
+                let actual = go_json::kind_of(other);
+                let expected = "imagepolicy.imagePolicyWebhookConfig";
+                return Err(mistyped(actual, "AdmissionConfig", "imagePolicy", expected));
             }
         };
         let default_allow = match member(policy, "defaultAllow") {
@@ -126,8 +126,8 @@ impl DurationBounds {
 
 /// Returns a member. Go compares names case-insensitively.
 fn member<'v>(members: &'v Object, name: &str) -> Option<&'v Value> {
-    let alike = || members.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value);
-    members.get(name).or_else(alike)
+    let any_case = || members.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+    members.get(name).or_else(any_case)
 }
 
 fn number(policy: &Object, name: &str) -> Result<i64, PluginConfigurationError> {

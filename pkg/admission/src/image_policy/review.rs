@@ -68,14 +68,14 @@ pub(super) fn build_review(spec: Object) -> String {
 /// The body is not a review.
 pub(super) fn parse_review(body: &[u8]) -> Result<ReviewStatus, ImageReviewError> {
     let meta = schema::json::type_meta(body)?;
-    let known = |found: &str, expected: &str| found.is_empty() || found == expected;
-    if !known(&meta.kind, KIND) || !known(&meta.api_version, API_VERSION) {
+    let is_expected = |actual: &str, expected: &str| actual.is_empty() || actual == expected;
+    if !is_expected(&meta.kind, KIND) || !is_expected(&meta.api_version, API_VERSION) {
         let kind = ForeignText::new(&meta.kind).quoted();
         let version = ForeignText::new(&meta.api_version).quoted();
         return Err(ImageReviewError::Kind(format!("no kind {kind} is registered for version {version}")));
     }
-    let answer = schema::json::decode(&IMAGE_REVIEW, body)?.object;
-    let Some(status) = child(&answer, "status") else { return Ok(ReviewStatus::default()) };
+    let review = schema::json::decode(&IMAGE_REVIEW, body)?.object;
+    let Some(status) = child(&review, "status") else { return Ok(ReviewStatus::default()) };
     Ok(ReviewStatus {
         allowed: flag(status, "allowed"),
         reason: text(status, "reason").into(),

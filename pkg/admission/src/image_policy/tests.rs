@@ -10,21 +10,21 @@ use crate::{Operation, Options};
 
 /// Fake webhook that returns a fixed response and records its requests.
 struct Reviewer {
-    answer: Mutex<Result<Value, ImageReviewError>>,
-    asked: Mutex<Vec<Value>>,
+    response: Mutex<Result<Value, ImageReviewError>>,
+    reviews: Mutex<Vec<Value>>,
 }
 
 #[async_trait]
 impl ImageReviewer for Reviewer {
     async fn post_review(&self, review: Vec<u8>) -> Result<Vec<u8>, ImageReviewError> {
-        self.asked.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
-        self.answer.lock().unwrap().clone().map(|answer| answer.to_string().into_bytes())
+        self.reviews.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
+        self.response.lock().unwrap().clone().map(|answer| answer.to_string().into_bytes())
     }
 }
 
-fn reviewer(answer: Result<Value, &str>) -> Arc<Reviewer> {
-    let answer = Mutex::new(answer.map_err(|text| ImageReviewError::Call(text.to_owned())));
-    Arc::new(Reviewer { answer, asked: Mutex::default() })
+fn reviewer(response: Result<Value, &str>) -> Arc<Reviewer> {
+    let response = Mutex::new(response.map_err(|text| ImageReviewError::Call(text.to_owned())));
+    Arc::new(Reviewer { response, reviews: Mutex::default() })
 }
 
 fn plugin(reviewer: &Arc<Reviewer>, clock: &Arc<TestClock>, more: &str) -> ImagePolicyWebhook {
@@ -44,21 +44,21 @@ fn pod() -> Value {
     json!({"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
 }
 
-fn said(status: &Value) -> Result<Value, &'static str> {
+fn review_with(status: &Value) -> Result<Value, &'static str> {
     Ok(json!({"kind": "ImageReview", "apiVersion": "imagepolicy.k8s.io/v1alpha1", "status": status}))
 }
 
 #[test]
 fn review_contains_images_and_matching_annotations() {
     let check = |subresource: &'static str, containers: Value| {
-        let reviewer = reviewer(said(&json!({"allowed": true})));
+        let reviewer = reviewer(review_with(&json!({"allowed": true})));
         let plugin = plugin(&reviewer, &Arc::default(), "");
-        assert!(Write::default().over(pod()).through(subresource).judged(&plugin, pod()).is_ok());
+        assert!(Write::default().over(pod()).through(subresource).validated(&plugin, pod()).is_ok());
         let spec = json!({
             "containers": containers, "annotations": {"a.image-policy.k8s.io/b": "1"}, "namespace": "ns"});
-        let question = json!({"kind": "ImageReview", "apiVersion": "imagepolicy.k8s.io/v1alpha1",
+        let review = json!({"kind": "ImageReview", "apiVersion": "imagepolicy.k8s.io/v1alpha1",
             "metadata": {}, "spec": spec, "status": {"allowed": false}});
-        assert_eq!(*reviewer.asked.lock().unwrap(), [question]);
+        assert_eq!(*reviewer.reviews.lock().unwrap(), [review]);
     };
     check("", json!([{"image": "c"}, {}, {"image": "i"}]));
     check("ephemeralcontainers", json!([{"image": "e"}]));
@@ -70,16 +70,16 @@ fn review_contains_images_and_matching_annotations() {
 
 #[test]
 fn webhook_response_decides() {
-    let check = |answer: Result<Value, &str>, more: &str, expected: Result<(), &str>| {
-        let plugin = plugin(&reviewer(answer), &Arc::default(), more);
-        let got = Write::default().judged(&plugin, pod()).map(|_| ());
+    let check = |response: Result<Value, &str>, more: &str, expected: Result<(), &str>| {
+        let plugin = plugin(&reviewer(response), &Arc::default(), more);
+        let got = Write::default().validated(&plugin, pod()).map(|_| ());
         assert_eq!(got, expected.map_err(|cause| format!("pods \"p\" is forbidden: {cause}")));
     };
-    check(said(&json!({"allowed": true})), "", Ok(()));
-    check(said(&json!({})), "", Err("one or more images rejected by webhook backend"));
+    check(review_with(&json!({"allowed": true})), "", Ok(()));
+    check(review_with(&json!({})), "", Err("one or more images rejected by webhook backend"));
     check(Ok(json!({})), "", Err("one or more images rejected by webhook backend"));
     check(
-        said(&json!({"reason": "old"})),
+        review_with(&json!({"reason": "old"})),
         "",
         Err("image policy webhook backend denied one or more images: old"),
     );
@@ -96,7 +96,7 @@ fn webhook_response_decides() {
 fn images_allowed_by_default_are_weakened_decisions() {
     let check = |more: &str, expected: &[&str]| {
         let plugin = plugin(&reviewer(Err("down")), &Arc::default(), more);
-        let _ = Write::default().judged(&plugin, pod());
+        let _ = Write::default().validated(&plugin, pod());
         let recent = plugin.weakened.recent();
         assert!(recent.iter().all(|one| one.kind == WeakenedKind::WebhookFailOpen));
         assert_eq!(recent.iter().map(|one| &*one.cause).collect::<Vec<_>>(), expected);
@@ -107,14 +107,14 @@ fn images_allowed_by_default_are_weakened_decisions() {
 
 #[test]
 fn response_is_cached_until_ttl() {
-    let check = |status: &Value, seconds: u32, asked: usize| {
-        let reviewer = reviewer(said(status));
+    let check = |status: &Value, seconds: u32, calls: usize| {
+        let reviewer = reviewer(review_with(status));
         let clock = Arc::new(TestClock::default());
         let plugin = plugin(&reviewer, &clock, "");
-        let _ = Write::default().judged(&plugin, pod());
+        let _ = Write::default().validated(&plugin, pod());
         clock.advance_seconds(seconds);
-        let _ = Write::default().judged(&plugin, pod());
-        assert_eq!(reviewer.asked.lock().unwrap().len(), asked, "{status} {seconds}");
+        let _ = Write::default().validated(&plugin, pod());
+        assert_eq!(reviewer.reviews.lock().unwrap().len(), calls, "{status} {seconds}");
     };
     check(&json!({"allowed": true}), 60, 1);
     check(&json!({"allowed": true}), 61, 2);
@@ -124,8 +124,8 @@ fn response_is_cached_until_ttl() {
 
 #[test]
 fn audit_events_contain_webhook_annotations() {
-    let check = |answer: Result<Value, &str>, expected: &[(&str, &str)]| {
-        let plugin = plugin(&reviewer(answer), &Arc::default(), ", defaultAllow: true");
+    let check = |response: Result<Value, &str>, expected: &[(&str, &str)]| {
+        let plugin = plugin(&reviewer(response), &Arc::default(), ", defaultAllow: true");
         let write = Write::default();
         let mut notes = AdmissionNotes::default();
         let pod = object(pod());
@@ -135,15 +135,18 @@ fn audit_events_contain_webhook_annotations() {
             request: &REQUEST,
             ..write.attributes("p")
         };
-        let judged = plugin.validate(&attributes, Some(&pod), &mut notes);
-        futures::FutureExt::now_or_never(judged).unwrap().unwrap();
-        let told: Vec<(&str, &str)> =
-            notes.annotations().iter().map(|told| (told.key.as_str(), told.value.as_str())).collect();
-        assert_eq!(told, expected);
+        let verdict = plugin.validate(&attributes, Some(&pod), &mut notes);
+        futures::FutureExt::now_or_never(verdict).unwrap().unwrap();
+        let annotations: Vec<(&str, &str)> = notes
+            .annotations()
+            .iter()
+            .map(|annotation| (annotation.key.as_str(), annotation.value.as_str()))
+            .collect();
+        assert_eq!(annotations, expected);
     };
     check(Err("down"), &[("imagepolicywebhook.image-policy.k8s.io/failed-open", "true")]);
     check(
-        said(&json!({"allowed": true, "auditAnnotations": {"a": "b"}})),
+        review_with(&json!({"allowed": true, "auditAnnotations": {"a": "b"}})),
         &[("imagepolicywebhook.image-policy.k8s.io/a", "b")],
     );
 }

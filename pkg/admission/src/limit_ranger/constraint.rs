@@ -42,8 +42,8 @@ impl<'l> Constraints<'l> {
         }
     }
 
-    pub(super) fn check(&self, asked: &RequestedResources, errors: &mut Vec<String>) {
-        let RequestedResources { requests, limits } = asked;
+    pub(super) fn check(&self, requested: &RequestedResources, errors: &mut Vec<String>) {
+        let RequestedResources { requests, limits } = requested;
         let lists = |name: &String| (requests.get(name), limits.get(name));
         errors.extend(self.min.iter().filter_map(|(name, least)| self.min(name, least, lists(name))));
         errors.extend(self.max.iter().filter_map(|(name, most)| self.max(name, most, lists(name))));
@@ -61,43 +61,43 @@ impl<'l> Constraints<'l> {
     }
 
     fn min(&self, name: &str, least: &Quantity, (request, limit): Pair<'_>) -> Option<String> {
-        let said = format!("minimum {name} usage per {} is {least}", self.kind);
-        let Some(request) = request else { return Some(format!("{said}.  No request is specified")) };
+        let prefix = format!("minimum {name} usage per {} is {least}", self.kind);
+        let Some(request) = request else { return Some(format!("{prefix}.  No request is specified")) };
         let [asked, top, bound] = comparable([Some(request), limit, Some(least)]);
         match limit {
-            _ if asked < bound => Some(format!("{said}, but request is {request}")),
-            Some(limit) if top < bound => Some(format!("{said}, but limit is {limit}")),
+            _ if asked < bound => Some(format!("{prefix}, but request is {request}")),
+            Some(limit) if top < bound => Some(format!("{prefix}, but limit is {limit}")),
             _ => None,
         }
     }
 
     fn max(&self, name: &str, most: &Quantity, (request, limit): Pair<'_>) -> Option<String> {
-        let said = format!("maximum {name} usage per {} is {most}", self.kind);
-        let Some(limit) = limit else { return Some(format!("{said}.  No limit is specified")) };
+        let prefix = format!("maximum {name} usage per {} is {most}", self.kind);
+        let Some(limit) = limit else { return Some(format!("{prefix}.  No limit is specified")) };
         let [asked, top, bound] = comparable([request, Some(limit), Some(most)]);
         match request {
-            _ if top > bound => Some(format!("{said}, but limit is {limit}")),
-            Some(request) if asked > bound => Some(format!("{said}, but request is {request}")),
+            _ if top > bound => Some(format!("{prefix}, but limit is {limit}")),
+            Some(request) if asked > bound => Some(format!("{prefix}, but request is {request}")),
             _ => None,
         }
     }
 
     fn max_request(&self, name: &str, most: &Quantity, request: Option<&Quantity>) -> Option<String> {
-        let said = format!("maximum {name} usage per {} is {most}", self.kind);
-        let Some(request) = request else { return Some(format!("{said}.  No request is specified")) };
+        let prefix = format!("maximum {name} usage per {} is {most}", self.kind);
+        let Some(request) = request else { return Some(format!("{prefix}.  No request is specified")) };
         let [asked, _, bound] = comparable([Some(request), None, Some(most)]);
-        (asked > bound).then(|| format!("{said}, but request is {request}"))
+        (asked > bound).then(|| format!("{prefix}, but request is {request}"))
     }
 
     #[allow(clippy::cast_precision_loss, reason = "upstream compares ratios as floating-point numbers")]
     fn ratio(&self, name: &str, most: &Quantity, (request, limit): Pair<'_>) -> Option<String> {
-        let said = format!("{name} max limit to request ratio per {} is {most}", self.kind);
+        let prefix = format!("{name} max limit to request ratio per {} is {most}", self.kind);
         let [asked, top, _] = comparable([request, limit, Some(most)]);
         if request.is_none() || asked == 0 {
-            return Some(format!("{said}, but no request is specified or request is 0"));
+            return Some(format!("{prefix}, but no request is specified or request is 0"));
         }
         if limit.is_none() || top == 0 {
-            return Some(format!("{said}, but no limit is specified or limit is 0"));
+            return Some(format!("{prefix}, but no limit is specified or limit is 0"));
         }
         let ratio = top as f64 / asked as f64;
         let exceeded = if most.value() <= MILLI_VALUE_MAX {
@@ -105,7 +105,7 @@ impl<'l> Constraints<'l> {
         } else {
             ratio > most.value() as f64
         };
-        exceeded.then(|| format!("{said}, but provided ratio is {ratio:.6}"))
+        exceeded.then(|| format!("{prefix}, but provided ratio is {ratio:.6}"))
     }
 }
 

@@ -25,9 +25,9 @@ pub(super) fn apply(range: &Object, pod: &mut Object) {
         for container in children_mut(spec, list) {
             let limited = fill(container, "limits", &most);
             let requested = fill(container, "requests", &requests);
-            for (names, what) in [(requested, "request"), (limited, "limit")] {
+            for (names, noun) in [(requested, "request"), (limited, "limit")] {
                 if !names.is_empty() {
-                    notes.push(format!("{} {what} for {word} {}", names.join(", "), text(container, "name")));
+                    notes.push(format!("{} {noun} for {word} {}", names.join(", "), text(container, "name")));
                 }
             }
         }
@@ -40,9 +40,10 @@ pub(super) fn apply(range: &Object, pod: &mut Object) {
 /// Adds missing entries to one list of a container. Returns the names of the added entries, sorted.
 fn fill<'d>(container: &mut Object, member: &str, defaults: &'d Object) -> Vec<&'d str> {
     let resources = child(container, "resources");
-    let has =
+    let is_set =
         |name: &str| resources.and_then(|r| child(r, member)).is_some_and(|list| list.contains_key(name));
-    let missing: Vec<&str> = defaults.keys().map(jsontree::Key::as_str).filter(|name| !has(name)).collect();
+    let missing: Vec<&str> =
+        defaults.keys().map(jsontree::Key::as_str).filter(|name| !is_set(name)).collect();
     for name in &missing {
         if let Some(quantity) = defaults.get(*name) {
             object::set(container, &["resources", member, name], quantity.clone());

@@ -22,8 +22,9 @@ fn containers_get_defaults_and_pod_gets_annotation() {
     let check = |spec: Value, resources: Value, note: &str| {
         let got = Write::default().mutated(&plugin, pod(spec)).unwrap();
         assert_eq!(got["spec"]["containers"][0]["resources"], resources);
-        let said = got["metadata"]["annotations"]["kubernetes.io/limit-ranger"].as_str().unwrap_or_default();
-        assert_eq!(said, note);
+        let annotation =
+            got["metadata"]["annotations"]["kubernetes.io/limit-ranger"].as_str().unwrap_or_default();
+        assert_eq!(annotation, note);
     };
     let full = json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "100m"}});
     check(
@@ -45,7 +46,7 @@ fn containers_stay_within_bounds() {
         "maxLimitRequestRatio": {"cpu": "8"}}]));
     let check = |requests: Value, limits: Value, expected: &str| {
         let resources = json!({"requests": requests, "limits": limits});
-        let got = Write::default().judged(&plugin, pod(json!({"containers": [{"resources": resources}]})));
+        let got = Write::default().validated(&plugin, pod(json!({"containers": [{"resources": resources}]})));
         let message = got.err().unwrap_or_default();
         assert_eq!(message.strip_prefix("pods \"p\" is forbidden: ").unwrap_or_default(), expected);
     };
@@ -72,12 +73,12 @@ fn containers_stay_within_bounds() {
 fn pod_totals_stay_within_bounds() {
     let plugin = plugin(json!([{"type": "Pod", "max": {"cpu": "1"}}]));
     let container = json!({"resources": {"requests": {"cpu": "600m"}, "limits": {"cpu": "600m"}}});
-    let got = Write::default().judged(&plugin, pod(json!({"containers": [container, container]})));
+    let got = Write::default().validated(&plugin, pod(json!({"containers": [container, container]})));
     assert_eq!(
         got.unwrap_err(),
         "pods \"p\" is forbidden: maximum cpu usage per Pod is 1, but limit is 1200m"
     );
-    assert!(Write::default().judged(&plugin, pod(json!({"containers": [container]}))).is_ok());
+    assert!(Write::default().validated(&plugin, pod(json!({"containers": [container]}))).is_ok());
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn claims_stay_within_bounds() {
     let plugin = plugin(bounds);
     let claim = |size: &str| json!({"metadata": {"name": "c"}, "spec": {"resources": {"requests": {"storage": size}}}});
     let check = |write: Write, size: &str, expected: &str| {
-        let message = write.judged(&plugin, claim(size)).err().unwrap_or_default();
+        let message = write.validated(&plugin, claim(size)).err().unwrap_or_default();
         let cause = message.strip_prefix("persistentvolumeclaims \"c\" is forbidden: ").unwrap_or_default();
         assert_eq!(cause, expected);
     };

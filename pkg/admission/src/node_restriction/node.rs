@@ -52,7 +52,7 @@ pub(super) fn check(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
 
 /// Checks an update. Scheduling relies on taints and labels, so a node cannot choose its own.
 fn update(a: &Attributes<'_>, by: &str, new: &Object, old: &Object) -> Verdict {
-    let refused = |what: &str| Err(a.forbidden(format!("node {by} is not allowed to {what}")));
+    let refused = |action: &str| Err(a.forbidden(format!("node {by} is not allowed to {action}")));
     if config_source(new).is_some() && config_source(new) != config_source(old) {
         return refused("update configSource to a new non-nil configSource");
     }
@@ -89,6 +89,6 @@ fn is_forbidden(label: &str) -> bool {
     let under =
         |domain: &str| prefix.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     let of_kubernetes = under("kubernetes.io") || under("k8s.io");
-    let own = OWN_LABELS.contains(&label) || OWN_PREFIXES.into_iter().any(under);
-    under(RESTRICTION_PREFIX) || of_kubernetes && !own
+    let is_allowed = OWN_LABELS.contains(&label) || OWN_PREFIXES.into_iter().any(under);
+    under(RESTRICTION_PREFIX) || of_kubernetes && !is_allowed
 }

@@ -127,8 +127,8 @@ impl NodeRestriction {
         self.owner(a, node, pod).await?;
         match refers_to(pod) {
             Ok(None) => Ok(()),
-            Ok(Some(what)) => {
-                Err(a.forbidden(format!("node {by} can not create pods that reference {what}")))
+            Ok(Some(source)) => {
+                Err(a.forbidden(format!("node {by} can not create pods that reference {source}")))
             }
             Err(cause) => Err(a.forbidden(format!("error checking mirror pod for API references: {cause}"))),
         }
@@ -218,19 +218,19 @@ fn refers_to(pod: &Object) -> Result<Option<&'static str>, RejectionReason> {
     }
     let referrer = Referrer::tree(pod);
     let references = referrer.of_pod();
-    let has = |wanted: Kind| references.iter().any(|(kind, _)| *kind == wanted);
-    if has(Kind::Secret) {
+    let has_kind = |expected: Kind| references.iter().any(|(kind, _)| *kind == expected);
+    if has_kind(Kind::Secret) {
         return Ok(Some("secrets"));
     }
-    if has(Kind::ConfigMap) {
+    if has_kind(Kind::ConfigMap) {
         return Ok(Some("configmaps"));
     }
     if !list(spec, "resourceClaims").is_empty() {
         return Ok(Some("resourceclaims"));
     }
     for volume in children(spec, "volumes") {
-        if let Some(what) = volume_refers_to(volume)? {
-            return Ok(Some(what));
+        if let Some(source) = volume_refers_to(volume)? {
+            return Ok(Some(source));
         }
     }
     Ok(None)
@@ -241,14 +241,14 @@ fn volume_refers_to(volume: &Object) -> Result<Option<&'static str>, RejectionRe
     if LOCAL_SOURCES.iter().any(|source| volume.contains_key(*source)) {
         return Ok(None);
     }
-    if let Some((_, what)) = REFERRING_SOURCES.iter().find(|(source, _)| volume.contains_key(*source)) {
-        return Ok(Some(*what));
+    if let Some((_, noun)) = REFERRING_SOURCES.iter().find(|(source, _)| volume.contains_key(*source)) {
+        return Ok(Some(*noun));
     }
     let unknown = || RejectionReason(format!("unknown volume type for volume  {}", name()));
     let projected = child(volume, "projected").ok_or_else(unknown)?;
     for source in children(projected, "sources") {
         match REFERRING_PROJECTIONS.iter().find(|(member, _)| source.contains_key(*member)) {
-            Some((_, what)) => return Ok(Some(*what)),
+            Some((_, noun)) => return Ok(Some(*noun)),
             None if source.contains_key("downwardAPI") => {}
             None => return Err(RejectionReason(format!("unknown source for projected volume {}", name()))),
         }

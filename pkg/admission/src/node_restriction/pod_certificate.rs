@@ -29,12 +29,12 @@ impl NodeRestriction {
         let named = quote(&format!("{}/{}", a.namespace, text(spec, "podName")));
         let looked_up = self.look_up(self.rows.pods, a.namespace, text(spec, "podName")).await;
         let pod = looked_up.map_err(|status| stale(&format!("retrieving pod {named}"), &status))?;
-        let wanted = text(spec, "podUID");
+        let requested = text(spec, "podUID");
         let uid = meta::text(&pod, "uid");
-        if wanted != uid {
+        if requested != uid {
             return Err(inconsistent(&format!(
                 "PodCertificateRequest for pod {named} contains pod UID ({}) which differs from running pod {}",
-                quote(wanted),
+                quote(requested),
                 quote(uid)
             )));
         }
@@ -60,15 +60,15 @@ impl NodeRestriction {
         }
         let looked_up = self.look_up(self.rows.nodes, "", node).await;
         let stored = looked_up.map_err(|status| stale(&format!("retrieving node {named}"), &status))?;
-        let wanted = text(spec, "nodeUID");
+        let requested = text(spec, "nodeUID");
         let uid = meta::text(&stored, "uid");
-        if wanted == uid {
+        if requested == uid {
             Ok(())
         } else {
             Err(inconsistent(&format!(
                 "PodCertificateRequest for pod {} names node UID {}, inconsistent with the running node ({})",
                 quote(&format!("{}/{}", a.namespace, text(spec, "podName"))),
-                quote(wanted),
+                quote(requested),
                 quote(uid)
             )))
         }
@@ -76,25 +76,25 @@ impl NodeRestriction {
 
     async fn named_account(&self, a: &Attributes<'_>, named: &str, spec: &Object, pod: &Object) -> Verdict {
         let account = text(spec, "serviceAccountName");
-        let own = child(pod, "spec").map_or("", |spec| text(spec, "serviceAccountName"));
-        if account != own {
+        let pod_account = child(pod, "spec").map_or("", |spec| text(spec, "serviceAccountName"));
+        if account != pod_account {
             return Err(a.forbidden(format!(
                 "PodCertificateRequest for pod {named} contains serviceAccountName ({}) that differs from running pod ({})",
                 quote(account),
-                quote(own)
+                quote(pod_account)
             )));
         }
         let looked_up = self.look_up(self.rows.accounts, a.namespace, account).await;
-        let what = format!("retrieving service account {}", quote(&format!("{}/{account}", a.namespace)));
-        let stored = looked_up.map_err(|status| stale(&what, &status))?;
-        let wanted = text(spec, "serviceAccountUID");
+        let action = format!("retrieving service account {}", quote(&format!("{}/{account}", a.namespace)));
+        let stored = looked_up.map_err(|status| stale(&action, &status))?;
+        let requested = text(spec, "serviceAccountUID");
         let uid = meta::text(&stored, "uid");
-        if wanted == uid {
+        if requested == uid {
             Ok(())
         } else {
             Err(inconsistent(&format!(
                 "PodCertificateRequest for pod {named} names service account UID {}, which differs from the running service account ({})",
-                quote(wanted),
+                quote(requested),
                 quote(uid)
             )))
         }
@@ -102,8 +102,8 @@ impl NodeRestriction {
 }
 
 /// Builds the error for a missing object. It is not a rejection, because the object may still appear.
-fn stale(what: &str, status: &Status) -> Box<Status> {
-    inconsistent(&format!("while {what} named in the PodCertificateRequest: {}", status.message))
+fn stale(action: &str, status: &Status) -> Box<Status> {
+    inconsistent(&format!("while {action} named in the PodCertificateRequest: {}", status.message))
 }
 
 fn inconsistent(text: &str) -> Box<Status> {

@@ -58,9 +58,9 @@ fn by(user: &str, write: Write) -> Write {
 }
 
 /// Returns the rejection of a write by node `n1`, without the object's name.
-fn said(write: Write, object: Value) -> Option<String> {
-    let answer = by("system:node:n1", write).mutated(&plugin(&[]), object).err()?;
-    Some(answer.split_once(" is forbidden: ").map_or(answer.clone(), |(_, cause)| cause.to_owned()))
+fn rejection_cause(write: Write, object: Value) -> Option<String> {
+    let message = by("system:node:n1", write).mutated(&plugin(&[]), object).err()?;
+    Some(message.split_once(" is forbidden: ").map_or(message.clone(), |(_, cause)| cause.to_owned()))
 }
 
 fn pods() -> Write {
@@ -70,10 +70,10 @@ fn pods() -> Write {
 #[test]
 fn only_nodes_are_restricted() {
     let pod = json!({"metadata": {"name": "p"}});
-    let asked = |user: &str| by(user, pods()).mutated(&plugin(&[]), pod.clone());
-    assert!(asked("ann").is_ok());
+    let create_pod = |user: &str| by(user, pods()).mutated(&plugin(&[]), pod.clone());
+    assert!(create_pod("ann").is_ok());
     let refusal = "pods \"p\" is forbidden: could not determine node from user \"system:node:\"";
-    assert_eq!(asked("system:node:"), Err(refusal.to_owned()));
+    assert_eq!(create_pod("system:node:"), Err(refusal.to_owned()));
     let other =
         Write { user: UserInfo { name: "system:node:n1".to_owned(), ..UserInfo::default() }, ..pods() };
     assert!(other.mutated(&plugin(&[]), pod.clone()).is_ok(), "who is not in the group is no node");
@@ -90,9 +90,9 @@ fn node_creates_only_its_own_mirror_pods() {
     let check = |change: &dyn Fn(&mut Value), expected: &str| {
         let mut pod = pod.clone();
         change(&mut pod);
-        assert_eq!(said(pods(), pod).as_deref(), Some(expected));
+        assert_eq!(rejection_cause(pods(), pod).as_deref(), Some(expected));
     };
-    assert_eq!(said(pods(), pod.clone()), None);
+    assert_eq!(rejection_cause(pods(), pod.clone()), None);
     check(
         &|pod| pod["metadata"]["annotations"] = json!({}),
         "pod does not have \"kubernetes.io/config.mirror\" annotation, node \"n1\" can only create mirror pods",
@@ -132,10 +132,10 @@ fn a_mirror_pod_refers_to_nothing() {
             "spec": spec,
         });
         pod["spec"]["nodeName"] = "n1".into();
-        assert_eq!(said(pods(), pod), Some(expected.to_owned()));
+        assert_eq!(rejection_cause(pods(), pod), Some(expected.to_owned()));
     };
-    let reference = |what: &str| format!("node \"n1\" can not create pods that reference {what}");
-    let volume = |source: Value, what: &str| check(json!({"volumes": [source]}), &reference(what));
+    let reference = |noun: &str| format!("node \"n1\" can not create pods that reference {noun}");
+    let volume = |source: Value, noun: &str| check(json!({"volumes": [source]}), &reference(noun));
     check(json!({"serviceAccountName": "a"}), &reference("serviceaccounts"));
     check(json!({"imagePullSecrets": [{"name": "s"}]}), &reference("secrets"));
     check(json!({"resourceClaims": [{"name": "s"}]}), &reference("resourceclaims"));
@@ -151,7 +151,7 @@ fn a_mirror_pod_refers_to_nothing() {
 fn node_deletes_and_updates_only_its_pods() {
     let pod =
         |node: &str| json!({"metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {"nodeName": node}});
-    let status = |old: Value, new: Value| said(pods().over(old).through("status"), new);
+    let status = |old: Value, new: Value| rejection_cause(pods().over(old).through("status"), new);
     assert_eq!(status(pod("n1"), pod("n1")), None);
     let other = "node \"n1\" can only update pod status for pods with spec.nodeName set to itself";
     assert_eq!(status(pod("n2"), pod("n2")).as_deref(), Some(other));
@@ -164,16 +164,18 @@ fn node_deletes_and_updates_only_its_pods() {
     let claims = "node \"n1\" cannot update resource claim statues";
     assert_eq!(status(pod("n1"), changed).as_deref(), Some(claims));
     let update = "unexpected operation \"UPDATE\", node \"n1\" can only create and delete mirror pods";
-    assert_eq!(said(pods().over(pod("n1")), pod("n1")).as_deref(), Some(update));
+    assert_eq!(rejection_cause(pods().over(pod("n1")), pod("n1")).as_deref(), Some(update));
     let binding = "unexpected pod subresource \"binding\", only 'status' and 'eviction' are allowed";
-    assert_eq!(said(pods().through("binding"), pod("n1")).as_deref(), Some(binding));
+    assert_eq!(rejection_cause(pods().through("binding"), pod("n1")).as_deref(), Some(binding));
 
-    let deleted =
-        |name: &str| by("system:node:n1", pods().doing(Operation::Delete)).deleted(&plugin(&[]), name);
+    let deleted = |name: &str| {
+        by("system:node:n1", pods().with_operation(Operation::Delete)).deleted(&plugin(&[]), name)
+    };
     assert_eq!(deleted("p"), Ok(()));
     let other = "node \"n1\" can only delete pods with spec.nodeName set to itself";
     assert_eq!(deleted("q"), Err(format!("pods \"q\" is forbidden: {other}")));
-    let evicted = |name: &str| said(pods().through("eviction"), json!({"metadata": {"name": name}}));
+    let evicted =
+        |name: &str| rejection_cause(pods().through("eviction"), json!({"metadata": {"name": name}}));
     assert_eq!(evicted("p"), None);
     let other = "node n1 can only evict pods with spec.nodeName set to itself";
     assert_eq!(evicted("q").as_deref(), Some(other));
@@ -184,23 +186,27 @@ fn node_deletes_and_updates_only_its_pods() {
 fn node_cannot_change_taints_or_restricted_labels() {
     let nodes = || Write::of("", "v1", "nodes");
     let node = |labels: Value| json!({"metadata": {"name": "n1", "labels": labels}});
-    let updated = |labels: Value| said(nodes().over(node(json!({"old.k8s.io/a": "b"}))), node(labels));
+    let updated =
+        |labels: Value| rejection_cause(nodes().over(node(json!({"old.k8s.io/a": "b"}))), node(labels));
     assert_eq!(
-        said(nodes(), node(json!({"kubernetes.io/hostname": "h", "mine": "", "x.node.kubernetes.io/y": ""}))),
+        rejection_cause(
+            nodes(),
+            node(json!({"kubernetes.io/hostname": "h", "mine": "", "x.node.kubernetes.io/y": ""}))
+        ),
         None
     );
     let refusal = "node \"n1\" is not allowed to set the following labels: a.node-restriction.kubernetes.io/x, kubernetes.io/role";
     let labels = json!({"kubernetes.io/role": "", "a.node-restriction.kubernetes.io/x": ""});
-    assert_eq!(said(nodes(), node(labels)).as_deref(), Some(refusal));
+    assert_eq!(rejection_cause(nodes(), node(labels)).as_deref(), Some(refusal));
     assert_eq!(updated(json!({"old.k8s.io/a": "b", "mine": ""})), None);
     assert_eq!(updated(json!({})).as_deref(), Some("is not allowed to modify labels: old.k8s.io/a"));
     let other = "node \"n1\" is not allowed to modify node \"n2\"";
-    assert_eq!(said(nodes(), json!({"metadata": {"name": "n2"}})).as_deref(), Some(other));
+    assert_eq!(rejection_cause(nodes(), json!({"metadata": {"name": "n2"}})).as_deref(), Some(other));
     let changed = |member: &str, value: Value| {
         let mut new = node(json!({}));
         new[member] = value;
         new["metadata"]["name"] = "n1".into();
-        said(nodes().over(node(json!({}))), new)
+        rejection_cause(nodes().over(node(json!({}))), new)
     };
     let taints = changed("spec", json!({"taints": [{"key": "a", "effect": "NoSchedule"}]}));
     assert_eq!(taints.as_deref(), Some("node \"n1\" is not allowed to modify taints"));
@@ -213,7 +219,7 @@ fn tokens_need_pod_on_node_and_audience() {
     let check = |bound: Value, audiences: &[&str], expected: Option<&str>| {
         let request = json!({"metadata": {"name": "account"}, "spec": {"boundObjectRef": bound, "audiences": audiences}});
         let write = Write::of("", "v1", "serviceaccounts").through("token");
-        assert_eq!(said(write, request).as_deref(), expected);
+        assert_eq!(rejection_cause(write, request).as_deref(), expected);
     };
     let pod =
         |name: &str| json!({"apiVersion": "v1", "kind": "Pod", "name": name, "uid": format!("{name}-uid")});
@@ -235,18 +241,19 @@ fn tokens_need_pod_on_node_and_audience() {
 #[test]
 fn node_writes_leases_and_csi_nodes_by_name() {
     let lease = |name: &str| {
-        said(Write::of("coordination.k8s.io", "v1", "leases"), json!({"metadata": {"name": name}}))
+        rejection_cause(Write::of("coordination.k8s.io", "v1", "leases"), json!({"metadata": {"name": name}}))
     };
     let namespace = "can only access leases in the \"kube-node-lease\" system namespace";
     assert_eq!(lease("n1").as_deref(), Some(namespace));
-    let csi =
-        |name: &str| said(Write::of("storage.k8s.io", "v1", "csinodes"), json!({"metadata": {"name": name}}));
+    let csi = |name: &str| {
+        rejection_cause(Write::of("storage.k8s.io", "v1", "csinodes"), json!({"metadata": {"name": name}}))
+    };
     assert_eq!(csi("n1"), None);
     let other = "can only access CSINode with the same name as the requesting node";
     assert_eq!(csi("n2").as_deref(), Some(other));
     let slice = |node: Value| {
         let object = json!({"metadata": {"name": "s"}, "spec": {"nodeName": node}});
-        said(Write::of("resource.k8s.io", "v1", "resourceslices"), object)
+        rejection_cause(Write::of("resource.k8s.io", "v1", "resourceslices"), object)
     };
     assert_eq!(slice(json!("n1")), None);
     let other = "can only create ResourceSlice with the same NodeName as the requesting node";
@@ -258,13 +265,13 @@ fn node_writes_leases_and_csi_nodes_by_name() {
 fn node_updates_only_claim_size() {
     let claim = |status: Value| json!({"metadata": {"name": "c", "resourceVersion": "1"}, "status": status});
     let claims = || Write::of("", "v1", "persistentvolumeclaims");
-    let status = |new: Value| said(claims().over(claim(json!({}))).through("status"), new);
+    let status = |new: Value| rejection_cause(claims().over(claim(json!({}))).through("status"), new);
     assert_eq!(status(claim(json!({"capacity": {"storage": "1Gi"}}))), None);
     let refusal =
         "node \"n1\" is not allowed to update fields other than status.quantity and status.conditions";
     assert_eq!(status(claim(json!({"phase": "Bound"}))).as_deref(), Some(refusal));
-    let whole = said(claims(), claim(json!({})));
-    assert_eq!(whole.as_deref(), Some("may only update PVC status"));
+    let full_update = rejection_cause(claims(), claim(json!({})));
+    assert_eq!(full_update.as_deref(), Some("may only update PVC status"));
 }
 
 #[test]
@@ -276,17 +283,17 @@ fn kubelet_certificates_need_own_node_name() {
         let signed = params.serialize_request(&KeyPair::generate().unwrap()).unwrap();
         STANDARD.encode(signed.pem().unwrap())
     };
-    let asked = |signer: &str, request: String| {
+    let rejection = |signer: &str, request: String| {
         let object = json!({"metadata": {"name": "r"}, "spec": {"signerName": signer, "request": request}});
-        said(Write::of("certificates.k8s.io", "v1", "certificatesigningrequests"), object)
+        rejection_cause(Write::of("certificates.k8s.io", "v1", "certificatesigningrequests"), object)
     };
     let [serving, client] = KUBELET_SIGNERS;
-    assert_eq!(asked(serving, request("system:node:n1")), None);
+    assert_eq!(rejection(serving, request("system:node:n1")), None);
     let other = "can only create a node CSR with CN=system:node:n1";
-    assert_eq!(asked(client, request("system:node:n2")).as_deref(), Some(other));
-    assert_eq!(asked("example.com/s", request("system:node:n2")), None);
+    assert_eq!(rejection(client, request("system:node:n2")).as_deref(), Some(other));
+    assert_eq!(rejection("example.com/s", request("system:node:n2")), None);
     let broken = "unable to parse csr: PEM block type must be CERTIFICATE REQUEST";
-    assert_eq!(asked(client, STANDARD.encode("x")).as_deref(), Some(broken));
+    assert_eq!(rejection(client, STANDARD.encode("x")).as_deref(), Some(broken));
 }
 
 #[test]
@@ -301,9 +308,9 @@ fn pod_certificates_need_pod_on_node() {
         let object = json!({"metadata": {"name": "r"}, "spec": spec});
         let write =
             by("system:node:n1", Write::of("certificates.k8s.io", "v1beta1", "podcertificaterequests"));
-        let answer = write.mutated(&plugin(&[("PodCertificateRequest", true)]), object);
-        let said = answer.err().unwrap_or_default();
-        assert!(said.ends_with(expected) && said.is_empty() == expected.is_empty(), "{said}");
+        let result = write.mutated(&plugin(&[("PodCertificateRequest", true)]), object);
+        let message = result.err().unwrap_or_default();
+        assert!(message.ends_with(expected) && message.is_empty() == expected.is_empty(), "{message}");
     };
     check("podName", "p", "");
     check(

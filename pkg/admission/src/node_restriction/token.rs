@@ -67,7 +67,7 @@ impl NodeRestriction {
         if self.requests_audience(a.namespace, pod, audience).await.map_err(failed)? {
             return Ok(());
         }
-        let wanted = authorization::Attributes {
+        let attributes = authorization::Attributes {
             verb: "request-serviceaccounts-token-audience",
             namespace: a.namespace,
             version: "v1",
@@ -76,7 +76,7 @@ impl NodeRestriction {
             resource_request: true,
             ..authorization::Attributes::of_user(a.user)
         };
-        let Err(refused) = self.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
+        let Err(refused) = self.authorizer.decide(attributes).await.outcome() else { return Ok(()) };
         let audience = quote(audience);
         let user = &a.user.name;
         Err(RejectionReason(match refused.error {

@@ -22,8 +22,8 @@ impl PodNodeSelectorConfiguration {
         for document in documents(text) {
             let json = schema::yaml::to_json(document).map(|yaml| yaml.json).unwrap_or_default();
             let Ok(Value::Object(members)) = serde_json::from_slice(&json) else { continue };
-            let mine = members.iter().filter(|(name, _)| name.eq_ignore_ascii_case(MEMBER));
-            for (namespace, selector) in mine.filter_map(|(_, value)| value.as_object()).flatten() {
+            let entries = members.iter().filter(|(name, _)| name.eq_ignore_ascii_case(MEMBER));
+            for (namespace, selector) in entries.filter_map(|(_, value)| value.as_object()).flatten() {
                 match selector {
                     Value::String(selector) => selectors.insert(namespace.to_string(), selector.to_string()),
                     _ => selectors.insert(namespace.to_string(), String::new()),
@@ -42,15 +42,15 @@ impl PodNodeSelectorConfiguration {
 /// Splits a text into its documents.
 fn documents(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     const BETWEEN: &[u8] = b"\n---";
-    let mut left = Some(text);
+    let mut remaining = Some(text);
     std::iter::from_fn(move || {
-        let text = left?;
+        let text = remaining?;
         match text.windows(BETWEEN.len()).position(|window| window == BETWEEN) {
             Some(end) => {
-                left = text.get(end + BETWEEN.len()..);
+                remaining = text.get(end + BETWEEN.len()..);
                 text.get(..end)
             }
-            None => left.take(),
+            None => remaining.take(),
         }
     })
 }

@@ -56,10 +56,10 @@ pub(super) fn app_armor(Subject { template, spec, .. }: Subject<'_>) -> CheckRes
 }
 
 pub(super) fn capabilities_baseline(Subject { spec, .. }: Subject<'_>) -> CheckResult {
-    let mut found: BTreeSet<&str> = BTreeSet::new();
+    let mut forbidden: BTreeSet<&str> = BTreeSet::new();
     let names = containers_that(spec, |container| {
         let bad: Vec<&str> = added(container).filter(|name| !DEFAULT_CAPABILITIES.contains(name)).collect();
-        found.extend(&bad);
+        forbidden.extend(&bad);
         !bad.is_empty()
     });
     if names.is_empty() {
@@ -68,7 +68,7 @@ pub(super) fn capabilities_baseline(Subject { spec, .. }: Subject<'_>) -> CheckR
     let detail = format!(
         "{} must not include {} in securityContext.capabilities.add",
         noun_with_names("container", &names),
-        quoted(found)
+        quoted(forbidden)
     );
     violation("non-default capabilities", detail)
 }
@@ -95,20 +95,20 @@ pub(super) fn host_path_volumes(Subject { spec, .. }: Subject<'_>) -> CheckResul
 
 pub(super) fn host_ports(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     // Upstream sorts the numbers as texts.
-    let mut found = BTreeSet::new();
+    let mut forbidden_ports = BTreeSet::new();
     let names = containers_that(spec, |container| {
         let ports = children(container, "ports").map(|port| integer(port, "hostPort"));
         let ports: Vec<String> = ports.filter(|port| *port != 0).map(|port| port.to_string()).collect();
         let bad = !ports.is_empty();
-        found.extend(ports);
+        forbidden_ports.extend(ports);
         bad
     });
     if names.is_empty() {
         return None;
     }
     let uses = plural("uses", "use", names.len());
-    let ports = plural("hostPort", "hostPorts", found.len());
-    let list = found.into_iter().collect::<Vec<_>>().join(", ");
+    let ports = plural("hostPort", "hostPorts", forbidden_ports.len());
+    let list = forbidden_ports.into_iter().collect::<Vec<_>>().join(", ");
     violation("hostPort", format!("{} {uses} {ports} {list}", noun_with_names("container", &names)))
 }
 
@@ -132,8 +132,8 @@ pub(super) fn probe_hosts(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     }
     let names: Vec<&str> = names.into_iter().collect();
     let uses = plural("uses", "use", names.len());
-    let what = plural("probe or lifecycle host", "probe or lifecycle hosts", hosts.len());
-    let detail = format!("{} {uses} {what} {}", noun_with_names("container", &names), quoted(hosts));
+    let noun = plural("probe or lifecycle host", "probe or lifecycle hosts", hosts.len());
+    let detail = format!("{} {uses} {noun} {}", noun_with_names("container", &names), quoted(hosts));
     violation("probe or lifecycle host", detail)
 }
 
@@ -153,18 +153,18 @@ pub(super) fn proc_mount_baseline(subject: Subject<'_>) -> CheckResult {
 }
 
 pub(super) fn proc_mount(Subject { spec, .. }: Subject<'_>) -> CheckResult {
-    let mut found = BTreeSet::new();
+    let mut forbidden = BTreeSet::new();
     let names = containers_that(spec, |container| {
         let mount = context(container).and_then(|context| maybe_text(context, "procMount"));
         let bad = mount.filter(|mount| *mount != "Default");
-        found.extend(bad);
+        forbidden.extend(bad);
         bad.is_some()
     });
     if names.is_empty() {
         return None;
     }
     let names = noun_with_names("container", &names);
-    let mounts = quoted(found);
+    let mounts = quoted(forbidden);
     violation("procMount", format!("{names} must not set securityContext.procMount to {mounts}"))
 }
 
@@ -216,10 +216,10 @@ fn seccomp_annotations(Subject { template, spec, .. }: Subject<'_>) -> CheckResu
     if bad.is_empty() {
         return None;
     }
-    let what = plural("annotation", "annotations", bad.len());
+    let noun = plural("annotation", "annotations", bad.len());
     violation(
         "seccompProfile",
-        format!("forbidden {what} {}", bad.into_iter().collect::<Vec<_>>().join(", ")),
+        format!("forbidden {noun} {}", bad.into_iter().collect::<Vec<_>>().join(", ")),
     )
 }
 
@@ -233,13 +233,14 @@ fn is_safe(kind: &str) -> bool {
 }
 
 fn seccomp_profile_invalid(spec: &Object) -> CheckResult {
-    let mut found = BTreeSet::new();
+    let mut forbidden = BTreeSet::new();
     let setters = setters(spec, |context| {
         let bad = seccomp_type(context).filter(|kind| !is_safe(kind));
-        found.extend(bad);
+        forbidden.extend(bad);
         bad.is_some()
     })?;
-    let detail = format!("{setters} must not set securityContext.seccompProfile.type to {}", quoted(found));
+    let detail =
+        format!("{setters} must not set securityContext.seccompProfile.type to {}", quoted(forbidden));
     violation("seccompProfile", detail)
 }
 
@@ -258,8 +259,8 @@ pub(super) fn seccomp_restricted(Subject { spec, minor, .. }: Subject<'_>) -> Ch
         return None;
     }
     let names = noun_with_names("container", &names);
-    let wanted = r#"securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost""#;
-    violation("seccompProfile", format!("pod or {names} must set {wanted}"))
+    let requirement = r#"securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost""#;
+    violation("seccompProfile", format!("pod or {names} must set {requirement}"))
 }
 
 pub(super) fn sysctls(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult {
@@ -301,10 +302,10 @@ pub(super) fn capabilities_restricted(Subject { spec, minor, .. }: Subject<'_>) 
     }
     let drops_all = |capabilities| texts(capabilities, "drop").any(|name| name == "ALL");
     let keeping = containers_that(spec, |container| !capabilities(container).is_some_and(drops_all));
-    let mut found: BTreeSet<&str> = BTreeSet::new();
+    let mut forbidden: BTreeSet<&str> = BTreeSet::new();
     let adding = containers_that(spec, |container| {
         let bad: Vec<&str> = added(container).filter(|name| *name != "NET_BIND_SERVICE").collect();
-        found.extend(&bad);
+        forbidden.extend(&bad);
         !bad.is_empty()
     });
     let mut details = Vec::new();
@@ -314,8 +315,10 @@ pub(super) fn capabilities_restricted(Subject { spec, minor, .. }: Subject<'_>) 
     }
     if !adding.is_empty() {
         let names = noun_with_names("container", &adding);
-        details
-            .push(format!("{names} must not include {} in securityContext.capabilities.add", quoted(found)));
+        details.push(format!(
+            "{names} must not include {} in securityContext.capabilities.add",
+            quoted(forbidden)
+        ));
     }
     if details.is_empty() { None } else { violation("unrestricted capabilities", details.join("; ")) }
 }
@@ -335,8 +338,8 @@ pub(super) fn volume_types(Subject { spec, .. }: Subject<'_>) -> CheckResult {
         return None;
     }
     let uses = plural("uses", "use", names.len());
-    let what = plural("restricted volume type", "restricted volume types", types.len());
-    let detail = format!("{} {uses} {what} {}", noun_with_names("volume", &names), quoted(types));
+    let noun = plural("restricted volume type", "restricted volume types", types.len());
+    let detail = format!("{} {uses} {noun} {}", noun_with_names("volume", &names), quoted(types));
     violation("restricted volume types", detail)
 }
 
@@ -345,14 +348,14 @@ pub(super) fn run_as_non_root(Subject { spec, minor, .. }: Subject<'_>) -> Check
         return None;
     }
     let reason = "runAsNonRoot != true";
-    let says = |context| maybe_flag(context, "runAsNonRoot");
-    if let Some(setters) = setters(spec, |context| says(context) == Some(false)) {
+    let flag = |context| maybe_flag(context, "runAsNonRoot");
+    if let Some(setters) = setters(spec, |context| flag(context) == Some(false)) {
         return violation(reason, format!("{setters} must not set securityContext.runAsNonRoot=false"));
     }
-    if context(spec).and_then(says) == Some(true) {
+    if context(spec).and_then(flag) == Some(true) {
         return None;
     }
-    let names = containers_that(spec, |container| context(container).and_then(says).is_none());
+    let names = containers_that(spec, |container| context(container).and_then(flag).is_none());
     if names.is_empty() {
         return None;
     }

@@ -104,22 +104,22 @@ impl PodSecurityConfiguration {
 fn policy(defaults: Option<&Object>) -> Result<Policy, PluginConfigurationError> {
     let mut errors: Vec<String> = Vec::new();
     let mut read = |mode: &str| {
-        let given = |name: &str| defaults.map_or("", |defaults| text(defaults, name)).to_owned();
-        let mut found = LevelVersion { level: Level::Privileged, version: None };
-        let level = given(mode);
+        let default = |name: &str| defaults.map_or("", |defaults| text(defaults, name)).to_owned();
+        let mut level_version = LevelVersion { level: Level::Privileged, version: None };
+        let level = default(mode);
         match Level::parse(&level) {
-            Some(level) => found.level = level,
+            Some(level) => level_version.level = level,
             None if level.is_empty() => {}
             None => errors.push(format!("{mode}: {NO_LEVEL}")),
         }
         let name = format!("{mode}-version");
-        let version = given(&name);
+        let version = default(&name);
         match parse_version(&version) {
-            Some(version) => found.version = version,
+            Some(version) => level_version.version = version,
             None if version.is_empty() => {}
             None => errors.push(format!("{name}: {NO_VERSION}")),
         }
-        found
+        level_version
     };
     let policy = Policy { enforce: read("enforce"), audit: read("audit"), warn: read("warn") };
     match errors.as_slice() {
@@ -139,8 +139,8 @@ fn exempt(
     let root = Path::root("exemptions");
     let mut names = BTreeSet::new();
     let list = root.child(member);
-    let given = exemptions.into_iter().flat_map(|exemptions| texts(exemptions, member));
-    for (index, name) in given.enumerate() {
+    let exempted = exemptions.into_iter().flat_map(|exemptions| texts(exemptions, member));
+    for (index, name) in exempted.enumerate() {
         let path = list.index(index);
         let wrong = wrong(name);
         if !wrong.is_empty() {

@@ -90,14 +90,14 @@ impl Policy {
     pub(super) fn of(namespace: &Object, otherwise: &Policy) -> (Self, ErrorList) {
         let mut errors = ErrorList::new();
         let enforce = read(namespace, "enforce", otherwise.enforce, Level::Restricted, &mut errors);
-        let told = meta::label(namespace, ENFORCE).and_then(Level::parse).is_some();
+        let enforce_is_set = meta::label(namespace, ENFORCE).and_then(Level::parse).is_some();
         let audit = read(namespace, "audit", otherwise.audit, Level::Privileged, &mut errors);
         let mut warn = read(namespace, "warn", otherwise.warn, Level::Privileged, &mut errors);
         // If only `enforce` is set, warnings use the same level.
-        let has = |key: &str| meta::label(namespace, key).is_some();
-        if told && !has(WARN) && enforce.level > warn.level {
+        let has_label = |key: &str| meta::label(namespace, key).is_some();
+        if enforce_is_set && !has_label(WARN) && enforce.level > warn.level {
             warn.level = enforce.level;
-            if !has(WARN_VERSION) {
+            if !has_label(WARN_VERSION) {
                 warn.version = enforce.version;
             }
         }
@@ -114,22 +114,22 @@ fn read(
 ) -> LevelVersion {
     let metadata = Path::root("metadata");
     let labels = metadata.child("labels");
-    let mut found = otherwise;
+    let mut policy = otherwise;
     let key = format!("pod-security.kubernetes.io/{mode}");
     if let Some(text) = meta::label(namespace, &key) {
-        found.level = Level::parse(text).unwrap_or_else(|| {
+        policy.level = Level::parse(text).unwrap_or_else(|| {
             errors.push(Error::invalid(&labels.key(&key), text, NO_LEVEL));
             fallback
         });
     }
     let key = format!("{key}-version");
     if let Some(text) = meta::label(namespace, &key) {
-        found.version = parse_version(text).unwrap_or_else(|| {
+        policy.version = parse_version(text).unwrap_or_else(|| {
             errors.push(Error::invalid(&labels.key(&key), text, NO_VERSION));
             None
         });
     }
-    found
+    policy
 }
 
 /// Parses `latest` or a version such as `v1.36`.

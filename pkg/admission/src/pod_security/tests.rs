@@ -141,7 +141,7 @@ fn namespace_labels_enforce_and_warn() {
         let plugin =
             PodSecurity::new(Store::of([("namespaces", namespace(labels))]), Arc::default()).unwrap();
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
-        let got = Write::default().judged(&plugin, pod).map(|warnings| warnings.len());
+        let got = Write::default().validated(&plugin, pod).map(|warnings| warnings.len());
         let refusal = |start: &str| format!("pods \"p\" is forbidden: violates PodSecurity {start}");
         match expected {
             Ok(warnings) => assert_eq!(got, Ok(warnings), "{labels:?}"),
@@ -167,12 +167,12 @@ fn an_update_without_new_images_passes() {
         PodSecurity::new(Store::of([("namespaces", namespace(&[("enforce", "baseline")]))]), Arc::default())
             .unwrap();
     let pod = |image: &str| json!({"metadata": {"name": "p"}, "spec": {"hostPID": true, "containers": [{"image": image}]}});
-    assert!(Write::default().over(pod("a")).judged(&plugin, pod("a")).is_ok());
-    assert!(Write::default().over(pod("a")).judged(&plugin, pod("b")).is_err());
+    assert!(Write::default().over(pod("a")).validated(&plugin, pod("a")).is_ok());
+    assert!(Write::default().over(pod("a")).validated(&plugin, pod("b")).is_err());
     let ephemeral = json!({"metadata": {"name": "p"}, "spec": {"hostPID": true, "containers": [{"image": "a"}],
         "ephemeralContainers": [{"name": "e", "image": "a"}]}});
     assert!(
-        Write::default().through("ephemeralcontainers").over(pod("a")).judged(&plugin, ephemeral).is_err()
+        Write::default().through("ephemeralcontainers").over(pod("a")).validated(&plugin, ephemeral).is_err()
     );
 }
 
@@ -183,11 +183,11 @@ fn templates_only_cause_warnings() {
             .unwrap();
     let template = json!({"spec": {"hostPID": true}});
     let deployment = json!({"metadata": {"name": "d"}, "spec": {"template": template}});
-    let got = Write::of("apps", "v1", "deployments").judged(&plugin, deployment);
+    let got = Write::of("apps", "v1", "deployments").validated(&plugin, deployment);
     let warning = "would violate PodSecurity \"baseline:latest\": host namespaces (hostPID=true)".to_owned();
     assert_eq!(got, Ok(vec![warning.clone()]));
     let cron = json!({"metadata": {"name": "c"}, "spec": {"jobTemplate": {"spec": {"template": template}}}});
-    assert_eq!(Write::of("batch", "v1", "cronjobs").judged(&plugin, cron), Ok(vec![warning]));
+    assert_eq!(Write::of("batch", "v1", "cronjobs").validated(&plugin, cron), Ok(vec![warning]));
 }
 
 #[test]
@@ -197,13 +197,14 @@ fn stricter_namespace_warns_about_existing_pods() {
     };
     let plugin = PodSecurity::new(Store::of([pod("a"), pod("b")]), Arc::default()).unwrap();
     let namespaces = || Write::of("", "v1", "namespaces");
-    let stricter = namespaces().over(namespace(&[])).judged(&plugin, namespace(&[("enforce", "baseline")]));
+    let stricter =
+        namespaces().over(namespace(&[])).validated(&plugin, namespace(&[("enforce", "baseline")]));
     let expected = [
         "existing pods in namespace \"ns\" violate the new PodSecurity enforce level \"baseline:latest\"",
         "a (and 1 other pod): host namespaces",
     ];
     assert_eq!(stricter.unwrap(), expected);
-    let looser = namespaces().over(namespace(&[("enforce", "baseline")])).judged(&plugin, namespace(&[]));
+    let looser = namespaces().over(namespace(&[("enforce", "baseline")])).validated(&plugin, namespace(&[]));
     assert_eq!(looser, Ok(vec![]));
 }
 
@@ -211,14 +212,14 @@ fn stricter_namespace_warns_about_existing_pods() {
 fn new_invalid_labels_are_rejected() {
     let plugin = PodSecurity::new(Store::of([]), Arc::default()).unwrap();
     let bad = || namespace(&[("enforce", "x"), ("warn-version", "1.2")]);
-    let got = Write::of("", "v1", "namespaces").judged(&plugin, bad()).unwrap_err();
+    let got = Write::of("", "v1", "namespaces").validated(&plugin, bad()).unwrap_err();
     assert_eq!(
         got,
         "Namespace \"ns\" is invalid: [metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: \"x\": \
          must be one of privileged, baseline, restricted, \
          metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: \"1.2\": must be \"latest\" or \"v1.x\"]"
     );
-    assert!(Write::of("", "v1", "namespaces").over(bad()).judged(&plugin, bad()).is_ok());
+    assert!(Write::of("", "v1", "namespaces").over(bad()).validated(&plugin, bad()).is_ok());
 }
 
 #[test]
@@ -229,15 +230,15 @@ fn evaluations_and_errors_are_counted() {
         let plugin =
             PodSecurity::new(Store::of([("namespaces", namespace(labels))]), Arc::clone(&metrics)).unwrap();
         let pod = json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}});
-        let _ = Write::default().judged(&plugin, pod);
+        let _ = Write::default().validated(&plugin, pod);
         let page = registry.to_string();
-        let counted = page
+        let evaluations = page
             .lines()
             .filter(|line| line.ends_with(" 1"))
             .filter_map(|line| line.strip_prefix("pod_security_"));
         let tail = ",request_operation=\"create\",resource=\"pod\",subresource=\"\"} 1";
         assert_eq!(
-            counted.filter_map(|line| line.strip_suffix(tail)).collect::<Vec<_>>(),
+            evaluations.filter_map(|line| line.strip_suffix(tail)).collect::<Vec<_>>(),
             expected,
             "{page}"
         );
@@ -252,12 +253,12 @@ fn evaluations_and_errors_are_counted() {
         &[("enforce", "baseline"), ("enforce-version", "v1.30")],
         &[&evaluation("deny", "enforce", "baseline", "v1.30")],
     );
-    let both = [
+    let errors_and_evaluations = [
         evaluation("allow", "enforce", "privileged", "latest"),
         evaluation("deny", "audit", "restricted", "future"),
     ];
-    let both: Vec<&str> = both.iter().map(String::as_str).collect();
-    check(&[("audit", "restricted"), ("audit-version", "v1.99")], &both);
+    let errors_and_evaluations: Vec<&str> = errors_and_evaluations.iter().map(String::as_str).collect();
+    check(&[("audit", "restricted"), ("audit-version", "v1.99")], &errors_and_evaluations);
     check(
         &[("warn", "nonsense")],
         &["errors_total{fatal=\"false\"", &evaluation("allow", "enforce", "privileged", "latest")],
@@ -265,7 +266,11 @@ fn evaluations_and_errors_are_counted() {
 }
 
 /// Plugin with a configuration, in a namespace with these labels.
-fn told(labels: &[(&str, &str)], text: &str, metrics: &Arc<PodSecurityMetrics>) -> PodSecurity {
+fn plugin_with_metrics(
+    labels: &[(&str, &str)],
+    text: &str,
+    metrics: &Arc<PodSecurityMetrics>,
+) -> PodSecurity {
     let head = "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n";
     let configuration = PodSecurityConfiguration::parse(format!("{head}{text}").as_bytes()).unwrap();
     let store = Store::of([("namespaces", namespace(labels))]);
@@ -275,9 +280,9 @@ fn told(labels: &[(&str, &str)], text: &str, metrics: &Arc<PodSecurityMetrics>) 
 #[test]
 fn configuration_applies_without_labels() {
     let check = |labels: &[(&str, &str)], expected: bool| {
-        let plugin = told(labels, "defaults: {enforce: baseline}", &Arc::default());
+        let plugin = plugin_with_metrics(labels, "defaults: {enforce: baseline}", &Arc::default());
         let pod = json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}});
-        assert_eq!(Write::default().judged(&plugin, pod).is_ok(), expected);
+        assert_eq!(Write::default().validated(&plugin, pod).is_ok(), expected);
     };
     check(&[], false);
     check(&[("enforce", "privileged")], true);
@@ -289,16 +294,17 @@ fn exemptions_are_counted_and_not_checked() {
     let check = |exemptions: &str, expected: bool| {
         let registry = MetricsRegistry::default();
         let metrics = Arc::new(PodSecurityMetrics::new(&registry));
-        let plugin = told(&[("enforce", "baseline")], &format!("exemptions: {exemptions}"), &metrics);
+        let plugin =
+            plugin_with_metrics(&[("enforce", "baseline")], &format!("exemptions: {exemptions}"), &metrics);
         let mut write = Write::default();
         write.user.name = "me".to_owned();
         let spec = json!({"hostPID": true, "runtimeClassName": "r"});
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
-        assert_eq!(write.judged(&plugin, pod).is_ok(), expected, "{exemptions}");
+        assert_eq!(write.validated(&plugin, pod).is_ok(), expected, "{exemptions}");
         let page = registry.to_string();
-        let counted =
+        let exempt_line =
             "pod_security_exemptions_total{request_operation=\"create\",resource=\"pod\",subresource=\"\"} 1";
-        assert_eq!(page.contains(counted), expected, "{page}");
+        assert_eq!(page.contains(exempt_line), expected, "{page}");
     };
     check("{}", false);
     check("{usernames: [me]}", true);
@@ -310,13 +316,13 @@ fn exemptions_are_counted_and_not_checked() {
 #[test]
 fn audit_event_contains_decision() {
     let check = |labels: &[(&str, &str)], exemptions: &str, expected: &[(&str, &str)]| {
-        let plugin = told(labels, &format!("exemptions: {exemptions}"), &Arc::default());
+        let plugin = plugin_with_metrics(labels, &format!("exemptions: {exemptions}"), &Arc::default());
         let write = Write::default();
         let mut notes = AdmissionNotes::default();
         let pod = object(json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}}));
         let attributes = write.attributes("p");
-        let judged = plugin.validate(&attributes, Some(&pod), &mut notes);
-        let _ = futures::FutureExt::now_or_never(judged).unwrap();
+        let verdict = plugin.validate(&attributes, Some(&pod), &mut notes);
+        let _ = futures::FutureExt::now_or_never(verdict).unwrap();
         let annotations = notes.annotations().iter();
         let got: Vec<(&str, &str)> = annotations
             .map(|note| (note.key.strip_prefix("pod-security.kubernetes.io/").unwrap(), note.value.as_str()))

@@ -16,9 +16,9 @@ pub(super) fn plural<'w>(one: &'w str, many: &'w str, count: usize) -> &'w str {
 }
 
 /// `container "a"` or `containers "a", "b"`.
-pub(super) fn noun_with_names(what: &str, names: &[&str]) -> String {
+pub(super) fn noun_with_names(noun: &str, names: &[&str]) -> String {
     let s = plural("", "s", names.len());
-    format!("{what}{s} {}", quoted(names))
+    format!("{noun}{s} {}", quoted(names))
 }
 
 pub(super) fn context(of: &Object) -> Option<&Object> {

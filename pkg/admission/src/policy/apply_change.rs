@@ -51,11 +51,11 @@ pub(super) fn apply(
 
 fn apply_json_patch(patch: &Json, text: &[u8]) -> Result<Vec<u8>, ApplyError> {
     let failed = |error: schema::patch::Error| {
-        let why = error.to_string();
-        if why.ends_with(": test failed") {
+        let message = error.to_string();
+        if message.ends_with(": test failed") {
             ApplyError::TestFailed
         } else {
-            ApplyError::Invalid(format!("JSON Patch: {why}"))
+            ApplyError::Invalid(format!("JSON Patch: {message}"))
         }
     };
     let patch = patch.to_string();
@@ -96,7 +96,7 @@ fn apply_configuration(
     object: &Object,
     endpoint: &Resource<'_>,
 ) -> Result<Vec<u8>, ApplyError> {
-    let failed = |why: String| ApplyError::Invalid(format!("error applying patch: {why}"));
+    let failed = |message: String| ApplyError::Invalid(format!("error applying patch: {message}"));
     let ty = type_of(endpoint);
     let mut configuration = configuration.clone();
     configuration.insert("kind", endpoint.kind.into());
@@ -126,19 +126,19 @@ fn apply_configuration(
 
 /// Collects the paths of atomic lists, maps and structs in a value. Setting a part of one would drop the
 /// rest. An undeclared field is read with the type of its parent, as in upstream.
-fn find_atomics(path: &mut String, ty: TypeRef<'_>, value: &Json, found: &mut Vec<String>) {
+fn find_atomics(path: &mut String, ty: TypeRef<'_>, value: &Json, atomics: &mut Vec<String>) {
     let length = path.len();
     match value {
         Json::Object(members) => {
             let Some(map) = ty.map() else { return };
             if map.atomic {
-                found.push(path.clone());
+                atomics.push(path.clone());
             }
             for (name, member) in members {
                 if let Some(ty) = map.field(name) {
                     path.push('.');
                     path.push_str(name);
-                    find_atomics(path, ty, member, found);
+                    find_atomics(path, ty, member, atomics);
                     path.truncate(length);
                 }
             }
@@ -146,12 +146,12 @@ fn find_atomics(path: &mut String, ty: TypeRef<'_>, value: &Json, found: &mut Ve
         Json::Array(items) => {
             let Some(list) = ty.list() else { return };
             if matches!(list.items, Items::Atomic) {
-                found.push(path.clone());
+                atomics.push(path.clone());
             }
             for (place, item) in items.iter().enumerate() {
                 // Writing to a string cannot fail.
                 _ = write!(path, "[{place}]");
-                find_atomics(path, list.element, item, found);
+                find_atomics(path, list.element, item, atomics);
                 path.truncate(length);
             }
         }

@@ -68,21 +68,21 @@ impl Index {
 
     /// Returns the positions of candidate bindings, in order. `objects` are the new and the old object.
     pub(super) fn find(&self, namespace: &Labels<'_>, objects: [Option<&Object>; 2]) -> Vec<usize> {
-        let mut found = self.unindexed.clone();
+        let mut positions = self.unindexed.clone();
         match namespace {
-            Labels::Any => found.extend(self.by_namespace.values().flat_map(HashMap::values).flatten()),
-            Labels::Of(namespace) => look_up(&self.by_namespace, namespace, &mut found),
+            Labels::Any => positions.extend(self.by_namespace.values().flat_map(HashMap::values).flatten()),
+            Labels::Of(namespace) => look_up(&self.by_namespace, namespace, &mut positions),
         }
         for object in objects.into_iter().flatten() {
-            look_up(&self.by_object, object, &mut found);
+            look_up(&self.by_object, object, &mut positions);
         }
-        found.sort_unstable();
-        found.dedup();
-        found
+        positions.sort_unstable();
+        positions.dedup();
+        positions
     }
 }
 
-fn look_up(by: &ByLabel, object: &Object, found: &mut Vec<usize>) {
+fn look_up(by: &ByLabel, object: &Object, positions: &mut Vec<usize>) {
     if by.is_empty() {
         return;
     }
@@ -91,7 +91,7 @@ fn look_up(by: &ByLabel, object: &Object, found: &mut Vec<usize>) {
     };
     for (label, by_value) in by {
         if labels.contains_key(&**label) {
-            found.extend(by_value.get(text(labels, label)).into_iter().flatten());
+            positions.extend(by_value.get(text(labels, label)).into_iter().flatten());
         }
     }
 }

@@ -77,7 +77,7 @@ impl JsonConverter {
                 Json::Object(object)
             }
             Value::Preserved(json) => self.value(Value::tree(json), depth)?,
-            Value::Error(why) => return Err(JsonError::Value(why.to_owned())),
+            Value::Error(message) => return Err(JsonError::Value(message.to_owned())),
             Value::Duration(_) | Value::Timestamp(_) | Value::Type(_) | Value::Opaque(_) => {
                 text(value).into()
             }
@@ -128,15 +128,15 @@ pub(super) struct TypeMismatch(String);
 pub(super) fn check_types(value: Value<'_>) -> Result<(), TypeMismatch> {
     let Value::Opaque(Opaque::Object { type_name, .. }) = value else { return Ok(()) };
     let mut mismatches = String::new();
-    let mut left = VALUES_MAX;
-    check(value, &mut (*type_name).to_owned(), &mut mismatches, &mut left, 1);
+    let mut remaining = VALUES_MAX;
+    check(value, &mut (*type_name).to_owned(), &mut mismatches, &mut remaining, 1);
     if mismatches.is_empty() { Ok(()) } else { Err(TypeMismatch(mismatches)) }
 }
 
 /// Returns without a result for values that the converter rejects.
-fn check(value: Value<'_>, path: &mut String, mismatches: &mut String, left: &mut usize, depth: usize) {
-    *left = left.saturating_sub(1);
-    if *left == 0 || depth > DEPTH_MAX || path.len() > 64 * 1024 {
+fn check(value: Value<'_>, path: &mut String, mismatches: &mut String, remaining: &mut usize, depth: usize) {
+    *remaining = remaining.saturating_sub(1);
+    if *remaining == 0 || depth > DEPTH_MAX || path.len() > 64 * 1024 {
         return;
     }
     match value {
@@ -155,16 +155,16 @@ fn check(value: Value<'_>, path: &mut String, mismatches: &mut String, left: &mu
                 let length = path.len();
                 path.push('.');
                 path.push_str(name);
-                check(*field, path, mismatches, left, depth + 1);
+                check(*field, path, mismatches, remaining, depth + 1);
                 path.truncate(length);
             }
         }
         // Values from the host contain no objects constructed by expressions.
         Value::List(list @ (List::Values(_) | List::Growing(_) | List::Concat(_))) => {
-            list.iter().for_each(|item| check(item, path, mismatches, left, depth + 1));
+            list.iter().for_each(|item| check(item, path, mismatches, remaining, depth + 1));
         }
         Value::Map(map @ Map::Growing(_)) => {
-            map.iter().for_each(|(_, item)| check(item, path, mismatches, left, depth + 1));
+            map.iter().for_each(|(_, item)| check(item, path, mismatches, remaining, depth + 1));
         }
         _ => {}
     }

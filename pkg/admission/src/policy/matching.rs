@@ -16,7 +16,7 @@ use crate::dynamic::{Invocation, NamespaceLookup};
 
 /// A request that is matched with one policy after the other.
 pub(super) struct RequestMatcher<'r> {
-    parts: &'r PolicyDeps,
+    policy_deps: &'r PolicyDeps,
     attributes: &'r Attributes<'r>,
     namespace: NamespaceLookup<'r>,
 }
@@ -24,7 +24,7 @@ pub(super) struct RequestMatcher<'r> {
 impl<'r> RequestMatcher<'r> {
     pub(super) fn new(deps: &'r PolicyDeps, attributes: &'r Attributes<'r>) -> Self {
         RequestMatcher {
-            parts: deps,
+            policy_deps: deps,
             attributes,
             namespace: NamespaceLookup::new(deps.deps.objects.as_ref()),
         }
@@ -41,18 +41,18 @@ impl<'r> RequestMatcher<'r> {
     ) -> Result<Option<Invocation>, PolicyError> {
         let a = self.attributes;
         let policy = &candidate.policy;
-        let versions = self.parts.deps.versions.as_ref();
+        let versions = self.policy_deps.deps.versions.as_ref();
         let selected = match &candidate.invocation {
             Some(invocation) => Some(invocation.clone()),
             None => policy.criteria.select_or_all(a.operation, a.endpoint, a.name, versions),
         };
         let Some(invocation) = selected else { return Ok(None) };
-        let takes = policy.criteria.selected(a, object, &self.namespace).await;
-        if !takes.map_err(PolicyError::LookUp)? {
+        let selects = policy.criteria.selected(a, object, &self.namespace).await;
+        if !selects.map_err(PolicyError::LookUp)? {
             return Ok(None);
         }
         match &policy.param_kind {
-            Some(kind) if self.parts.params.is_namespaced(kind).is_none() => {
+            Some(kind) if self.policy_deps.params.is_namespaced(kind).is_none() => {
                 let kind = kind.as_group_version_kind();
                 let text = format!("failed to find resource referenced by paramKind: '{kind}'");
                 Err(PolicyError::Configuration(text))
@@ -94,7 +94,7 @@ impl<'r> RequestMatcher<'r> {
     ) -> Result<bool, PolicyError> {
         let Some(criteria) = &binding.criteria else { return Ok(true) };
         let a = self.attributes;
-        let versions = self.parts.deps.versions.as_ref();
+        let versions = self.policy_deps.deps.versions.as_ref();
         let by_name = criteria.has_names();
         if by_name && criteria.select_or_all(a.operation, a.endpoint, a.name, versions).is_none() {
             return Ok(false);
@@ -112,7 +112,7 @@ impl<'r> RequestMatcher<'r> {
         binding: &Binding,
     ) -> Result<Vec<Option<Param>>, PolicyError> {
         let kind = policy.param_kind.as_ref();
-        params::collect(self.parts.params.as_ref(), kind, binding, self.attributes.namespace).await
+        params::collect(self.policy_deps.params.as_ref(), kind, binding, self.attributes.namespace).await
     }
 
     /// Returns the namespace for expressions. `None` for cluster-scoped objects and for namespaces.

@@ -76,7 +76,7 @@ impl PolicyMetrics {
         binding: &str,
         error_type: &str,
         enforced: EnforcementAction,
-        took: Duration,
+        duration: Duration,
     ) {
         let action = match enforced {
             EnforcementAction::Allow => "allow",
@@ -84,12 +84,12 @@ impl PolicyMetrics {
             EnforcementAction::Audit => "audit",
             EnforcementAction::Warn => "warn",
         };
-        self.validating.with([action, error_type, policy, binding]).observe_duration(took);
+        self.validating.with([action, error_type, policy, binding]).observe_duration(duration);
     }
 
     /// Records a mutation; `error_type` is `no_error` on success.
-    pub(super) fn mutated(&self, policy: &str, binding: &str, error_type: &str, took: Duration) {
-        self.mutating.with([error_type, policy, binding]).observe_duration(took);
+    pub(super) fn mutated(&self, policy: &str, binding: &str, error_type: &str, duration: Duration) {
+        self.mutating.with([error_type, policy, binding]).observe_duration(duration);
     }
 }
 

@@ -62,7 +62,7 @@ impl Plugin for MutatingAdmissionPolicy {
             return Ok(());
         }
         let mut dispatch = Dispatch {
-            parts: &self.0,
+            policy_deps: &self.0,
             attributes,
             matching: RequestMatcher::new(&self.0, attributes),
             authorizations: Authorizations::new(self.0.deps.authorizer.as_ref(), attributes.user),
@@ -119,7 +119,7 @@ struct PolicyRejection {
 
 /// State for one request.
 struct Dispatch<'r> {
-    parts: &'r PolicyDeps,
+    policy_deps: &'r PolicyDeps,
     attributes: &'r Attributes<'r>,
     matching: RequestMatcher<'r>,
     authorizations: Authorizations<'r>,
@@ -131,25 +131,25 @@ impl<'r> Dispatch<'r> {
         &mut self,
         policy: &Policy<E>,
         binding: Option<&Binding>,
-        why: impl Display,
+        reason: impl Display,
         invalid: bool,
     ) {
         if policy.ignores_failures {
-            self.parts.deps.weakened.record(WeakenedKind::PolicyFailOpen, &policy.name, &why);
+            self.policy_deps.deps.weakened.record(WeakenedKind::PolicyFailOpen, &policy.name, &reason);
             return;
         }
         let message = match binding {
             Some(binding) => {
-                format!("policy '{}' with binding '{}' denied request: {why}", policy.name, binding.name)
+                format!("policy '{}' with binding '{}' denied request: {reason}", policy.name, binding.name)
             }
-            None => format!("policy {} denied request: {why}", quote(&policy.name)),
+            None => format!("policy {} denied request: {reason}", quote(&policy.name)),
         };
         self.rejections.push(PolicyRejection { message, invalid });
     }
 
-    fn misconfigured<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: impl Display) {
-        let what = if binding.is_some() { "binding" } else { "policy" };
-        self.record_failure(policy, binding, format_args!("failed to configure {what}: {why}"), false);
+    fn misconfigured<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, reason: impl Display) {
+        let noun = if binding.is_some() { "binding" } else { "policy" };
+        self.record_failure(policy, binding, format_args!("failed to configure {noun}: {reason}"), false);
     }
 
     /// Selects policies, bindings and params for the request as it was before any mutation.
@@ -164,8 +164,8 @@ impl<'r> Dispatch<'r> {
             let invocation = match self.matching.policy(candidate, object).await {
                 Ok(Some(invocation)) => invocation,
                 Ok(None) => continue,
-                Err(why) => {
-                    self.misconfigured(policy, None, why);
+                Err(error) => {
+                    self.misconfigured(policy, None, error);
                     continue;
                 }
             };
@@ -176,14 +176,14 @@ impl<'r> Dispatch<'r> {
                 match self.matching.binding(binding, object).await {
                     Ok(true) => {}
                     Ok(false) => continue,
-                    Err(why) => {
-                        self.misconfigured(policy, Some(binding), why);
+                    Err(error) => {
+                        self.misconfigured(policy, Some(binding), error);
                         continue;
                     }
                 }
                 if convertible.is_none() {
                     let endpoint = invocation.endpoint(self.attributes);
-                    let versions = self.parts.deps.versions.as_ref();
+                    let versions = self.policy_deps.deps.versions.as_ref();
                     convertible = Some(
                         VersionedAttributes::new(versions, self.attributes, endpoint, object).await.map(drop),
                     );
@@ -197,7 +197,7 @@ impl<'r> Dispatch<'r> {
                         let invocation = invocation.clone();
                         SelectedMutation { policy, binding, invocation, param }
                     })),
-                    Err(why) => self.misconfigured(policy, Some(binding), why),
+                    Err(error) => self.misconfigured(policy, Some(binding), error),
                 }
             }
         }
@@ -256,11 +256,15 @@ impl<'r> Dispatch<'r> {
             return Ok(true);
         }
         let endpoint = one.invocation.endpoint(self.attributes);
-        let seen =
-            VersionedAttributes::new(self.parts.deps.versions.as_ref(), self.attributes, endpoint, object)
-                .await?;
-        let requests = Requests::new(&seen);
-        let about = self.policy_request(one, &seen, &requests, namespace);
+        let versioned = VersionedAttributes::new(
+            self.policy_deps.deps.versions.as_ref(),
+            self.attributes,
+            endpoint,
+            object,
+        )
+        .await?;
+        let requests = Requests::new(&versioned);
+        let about = self.policy_request(one, &versioned, &requests, namespace);
         let met = loop {
             let met = about.matches_conditions(one.policy);
             if !self.authorizations.is_pending() {
@@ -268,8 +272,8 @@ impl<'r> Dispatch<'r> {
             }
             self.authorizations.resolve_pending().await;
         };
-        met.or_else(|why| {
-            self.record_failure(one.policy, Some(one.binding), why, true);
+        met.or_else(|error| {
+            self.record_failure(one.policy, Some(one.binding), error, true);
             Ok(false)
         })
     }
@@ -287,7 +291,7 @@ impl<'r> Dispatch<'r> {
             param: one.param.as_ref(),
             namespace,
             authorizations: &self.authorizations,
-            deps: &self.parts.deps,
+            deps: &self.policy_deps.deps,
         }
     }
 
@@ -299,23 +303,23 @@ impl<'r> Dispatch<'r> {
         namespace: Option<&Object>,
         notes: &mut AdmissionNotes,
     ) -> Result<bool, Box<Status>> {
-        let mut made = false;
+        let mut changed = false;
         for mutation in &one.policy.rules.mutations {
-            let began = (self.parts.deps.now)();
+            let start = (self.policy_deps.deps.now)();
             let outcome = self.mutated(one, mutation, object, namespace).await;
             let kind = match &outcome {
                 Ok(_) => "no_error",
                 Err(error) => error_type(&error.to_string()),
             };
-            self.parts.metrics.mutated(
+            self.policy_deps.metrics.mutated(
                 &one.policy.name,
                 &one.binding.name,
                 kind,
-                (self.parts.deps.now)().saturating_duration_since(began),
+                (self.policy_deps.deps.now)().saturating_duration_since(start),
             );
             match outcome {
                 Ok(new) => {
-                    made = true;
+                    changed = true;
                     if let Some(new) = new {
                         notes.replace(object, new);
                     }
@@ -324,7 +328,7 @@ impl<'r> Dispatch<'r> {
                 Err(error) => self.record_failure(one.policy, Some(one.binding), error, true),
             }
         }
-        Ok(made)
+        Ok(changed)
     }
 
     /// Returns the mutated object; `None` if nothing changes.
@@ -336,13 +340,13 @@ impl<'r> Dispatch<'r> {
         namespace: Option<&Object>,
     ) -> Result<Option<EditedObject>, MutateError> {
         let a = self.attributes;
-        let versions = self.parts.deps.versions.as_ref();
+        let versions = self.policy_deps.deps.versions.as_ref();
         let endpoint = one.invocation.endpoint(a);
-        let seen = VersionedAttributes::new(versions, a, endpoint, Some(object))
+        let versioned = VersionedAttributes::new(versions, a, endpoint, Some(object))
             .await
             .map_err(MutateError::Request)?;
-        let requests = Requests::new(&seen);
-        let about = self.policy_request(one, &seen, &requests, namespace);
+        let requests = Requests::new(&versioned);
+        let about = self.policy_request(one, &versioned, &requests, namespace);
         let change = loop {
             let change = one.policy.change(mutation, &about);
             if !self.authorizations.is_pending() {
@@ -351,10 +355,10 @@ impl<'r> Dispatch<'r> {
             self.authorizations.resolve_pending().await;
         };
         let internal =
-            |why: &dyn Display| MutateError::Request(Status::internal_error(why.to_string()).into());
-        let Some(seen) = seen.object.as_deref() else { return Ok(None) };
-        let text = versions.to_json(seen, endpoint)?;
-        let text = match apply(&change, seen, &text, endpoint) {
+            |error: &dyn Display| MutateError::Request(Status::internal_error(error.to_string()).into());
+        let Some(object) = versioned.object.as_deref() else { return Ok(None) };
+        let text = versions.to_json(object, endpoint)?;
+        let text = match apply(&change, object, &text, endpoint) {
             Ok(text) => text,
             Err(ApplyError::TestFailed) => return Ok(None),
             Err(error @ ApplyError::Invalid(_)) => return Err(MutateError::Apply(error)),
@@ -376,8 +380,10 @@ impl<'r> Dispatch<'r> {
             status.reason = Reason::Invalid;
         }
         let details = status.details.get_or_insert_default();
-        let causes =
-            self.rejections.into_iter().map(|told| Cause { message: told.message, ..Cause::default() });
+        let causes = self
+            .rejections
+            .into_iter()
+            .map(|rejection| Cause { message: rejection.message, ..Cause::default() });
         details.causes.extend(causes);
         Err(status)
     }

@@ -114,8 +114,8 @@ fn patch(value: Value<'_>) -> Result<Json, MutationError> {
     let mut operations = Vec::new();
     for operation in list.iter() {
         let Value::Opaque(Opaque::Object { fields, .. }) = operation else {
-            let why = "JSONPatchType.expression should evaluate to array of JSONPatch";
-            return Err(MutationError::Type(why));
+            let message = "JSONPatchType.expression should evaluate to array of JSONPatch";
+            return Err(MutationError::Type(message));
         };
         operations.push(Json::Object(patch_operation(fields, &mut native)?));
     }

@@ -63,13 +63,13 @@ pub(super) async fn collect(
             ));
         }
         (true, "", of_request) => of_request,
-        (true, own, _) => own,
+        (true, given_namespace, _) => given_namespace,
     };
-    let found = find(params, kind, reference, namespace).await?;
-    if found.is_empty() && reference.denies_absence {
+    let objects = find(params, kind, reference, namespace).await?;
+    if objects.is_empty() && reference.denies_absence {
         return Err(misconfigured("no params found for policy binding with `Deny` parameterNotFoundAction"));
     }
-    Ok(found.into_iter().map(Some).collect())
+    Ok(objects.into_iter().map(Some).collect())
 }
 
 async fn find(
@@ -87,8 +87,8 @@ async fn find(
         }
         (_, Some(_)) => Err(misconfigured("paramRef.name and paramRef.selector are mutually exclusive")),
         (name, None) => {
-            let found = params.get(kind, namespace, name).await?;
-            Ok(found.into_iter().collect())
+            let object = params.get(kind, namespace, name).await?;
+            Ok(object.into_iter().collect())
         }
     }
 }

@@ -36,8 +36,8 @@ impl Requests {
         let is_other = request.get("resource") != request.get("requestResource");
         let conditions = is_other.then(|| {
             let mut request = request.clone();
-            let own = request.get("requestResource").cloned().unwrap_or_default();
-            request.insert("resource", own);
+            let resource = request.get("requestResource").cloned().unwrap_or_default();
+            request.insert("resource", resource);
             Json::Object(request)
         });
         Requests { rules: Json::Object(request), conditions }
@@ -48,10 +48,10 @@ impl PolicyRequest<'_> {
     /// Returns the variables of rules, except the policy's own `variables`.
     pub(super) fn inputs<'a>(&'a self, arena: &'a Arena) -> Inputs<'a> {
         let message = self.versioned.endpoint.message;
-        let own = |object: &'a Object| Inputs::object(message, object, arena);
+        let input = |object: &'a Object| Inputs::object(message, object, arena);
         let mut inputs = Inputs {
-            object: self.versioned.object.as_deref().map(own),
-            old: self.versioned.old.as_deref().map(own),
+            object: self.versioned.object.as_deref().map(input),
+            old: self.versioned.old.as_deref().map(input),
             namespace: self.namespace.map(|object| Inputs::object(&NAMESPACE, object, arena)),
             params: self.param.map(|param| Inputs::object(param.message, &param.object, arena)),
             run_blocking: Some(self.deps.run_blocking.as_ref()),
@@ -77,25 +77,25 @@ impl PolicyRequest<'_> {
             inputs.request(request);
         }
         let inputs = LazyVariables::begin(&policy.variables, &inputs, &arena);
-        let began = (self.deps.now)();
+        let start = (self.deps.now)();
         let MatchResult { matched, errors } = policy.conditions.evaluate(&inputs, &arena);
         if !self.authorizations.is_pending() {
             let operation = self.versioned.attributes.operation;
-            let whose = ConditionOwner { kind: "policy", name: &policy.name, step: "validate", operation };
-            let took = (self.deps.now)().saturating_duration_since(began);
-            self.deps.conditions.evaluated(&whose, errors, took);
+            let owner = ConditionOwner { kind: "policy", name: &policy.name, step: "validate", operation };
+            let duration = (self.deps.now)().saturating_duration_since(start);
+            self.deps.conditions.evaluated(&owner, errors, duration);
         }
         match matched {
             MatchOutcome::Match => Ok(true),
             MatchOutcome::Mismatch(_) => Ok(false),
-            MatchOutcome::Error(why) if policy.ignores_failures => {
+            MatchOutcome::Error(error) if policy.ignores_failures => {
                 if !self.authorizations.is_pending() {
                     let weakened = &self.deps.weakened;
-                    weakened.record(WeakenedKind::MatchConditionFailOpen, &policy.name, &why);
+                    weakened.record(WeakenedKind::MatchConditionFailOpen, &policy.name, &error);
                 }
                 Ok(false)
             }
-            MatchOutcome::Error(why) => Err(EvaluationError::Expression(why)),
+            MatchOutcome::Error(error) => Err(EvaluationError::Expression(error)),
         }
     }
 }

@@ -109,7 +109,7 @@ impl PolicySource for Fixed {
 }
 
 /// Host with these policies and bindings.
-fn parts(source: Fixed) -> PolicyDeps {
+fn policy_deps(source: Fixed) -> PolicyDeps {
     let map = |name: &str, most: &str| {
         json!({"kind": "ConfigMap", "apiVersion": "v1",
                "metadata": {"name": name, "namespace": "ns", "labels": {"is": "param"}}, "data": {"most": most}})
@@ -139,11 +139,11 @@ fn read<E: Rules>(policies: &[Value], bindings: &[Value]) -> Option<Arc<Policies
 }
 
 fn validating(policies: &[Value], bindings: &[Value]) -> PolicyDeps {
-    parts(Fixed { validating: read(policies, bindings), ..Fixed::default() })
+    policy_deps(Fixed { validating: read(policies, bindings), ..Fixed::default() })
 }
 
 fn mutating(policies: &[Value], bindings: &[Value]) -> PolicyDeps {
-    parts(Fixed { mutating: read(policies, bindings), ..Fixed::default() })
+    policy_deps(Fixed { mutating: read(policies, bindings), ..Fixed::default() })
 }
 
 /// Returns the weakened decisions as kind, name and cause.

@@ -64,7 +64,7 @@ impl Plugin for ValidatingAdmissionPolicy {
             return Ok(());
         }
         let mut dispatch = Dispatch {
-            parts: &self.0,
+            policy_deps: &self.0,
             attributes,
             object,
             matching: RequestMatcher::new(&self.0, attributes),
@@ -94,7 +94,7 @@ struct PolicyView<'r> {
 
 /// State for one request.
 struct Dispatch<'r> {
-    parts: &'r PolicyDeps,
+    policy_deps: &'r PolicyDeps,
     attributes: &'r Attributes<'r>,
     object: Option<&'r Object>,
     matching: RequestMatcher<'r>,
@@ -139,9 +139,14 @@ type AnnotationValues = Vec<(Box<str>, Vec<String>)>;
 
 impl<'r> Dispatch<'r> {
     /// Records a configuration error of a policy or binding.
-    fn misconfigured(&mut self, policy: &Policy<Validations>, binding: Option<&Binding>, why: impl Display) {
-        let what = if binding.is_some() { "binding" } else { "policy" };
-        let message = format!("failed to configure {what}: {why}");
+    fn misconfigured(
+        &mut self,
+        policy: &Policy<Validations>,
+        binding: Option<&Binding>,
+        reason: impl Display,
+    ) {
+        let noun = if binding.is_some() { "binding" } else { "policy" };
+        let message = format!("failed to configure {noun}: {reason}");
         if policy.ignores_failures {
             self.failed_open(policy, &message);
         } else {
@@ -150,8 +155,8 @@ impl<'r> Dispatch<'r> {
     }
 
     /// Records that a policy did not decide because of an error.
-    fn failed_open(&self, policy: &Policy<Validations>, why: &str) {
-        self.parts.deps.weakened.record(WeakenedKind::PolicyFailOpen, &policy.name, &why);
+    fn failed_open(&self, policy: &Policy<Validations>, reason: &str) {
+        self.policy_deps.deps.weakened.record(WeakenedKind::PolicyFailOpen, &policy.name, &reason);
     }
 
     fn deny(&mut self, denied: Rejection) {
@@ -167,8 +172,8 @@ impl<'r> Dispatch<'r> {
         let invocation = match self.matching.policy(candidate, self.object).await {
             Ok(Some(invocation)) => invocation,
             Ok(None) => return Ok(()),
-            Err(why) => {
-                self.misconfigured(policy, None, why);
+            Err(error) => {
+                self.misconfigured(policy, None, error);
                 return Ok(());
             }
         };
@@ -182,7 +187,7 @@ impl<'r> Dispatch<'r> {
                     self.binding(bound, &invocation, &mut converted, &mut collected, notes).await?;
                 }
                 Ok(false) => {}
-                Err(why) => self.misconfigured(policy, Some(binding), why),
+                Err(error) => self.misconfigured(policy, Some(binding), error),
             }
         }
         for (key, values) in collected {
@@ -207,8 +212,8 @@ impl<'r> Dispatch<'r> {
         let BoundPolicy { policy, binding } = bound;
         let params = match self.matching.params(policy, binding).await {
             Ok(params) => params,
-            Err(why) => {
-                self.misconfigured(policy, Some(binding), why);
+            Err(error) => {
+                self.misconfigured(policy, Some(binding), error);
                 return Ok(());
             }
         };
@@ -217,9 +222,9 @@ impl<'r> Dispatch<'r> {
         }
         let view = match self.view(invocation, converted).await {
             Ok(view) => view,
-            Err(why) => {
-                let why = format!("failed to convert object version: {why}");
-                self.misconfigured(policy, Some(binding), why);
+            Err(error) => {
+                let message = format!("failed to convert object version: {error}");
+                self.misconfigured(policy, Some(binding), message);
                 return Ok(());
             }
         };
@@ -232,7 +237,7 @@ impl<'r> Dispatch<'r> {
                 param: param.as_ref(),
                 namespace: namespace.as_deref(),
                 authorizations: &self.authorizations,
-                deps: &self.parts.deps,
+                deps: &self.policy_deps.deps,
             };
             judgements.push(evaluate(policy, &about).await);
         }
@@ -255,20 +260,21 @@ impl<'r> Dispatch<'r> {
         if let Some(view) = &*converted {
             return Ok(Arc::clone(view));
         }
-        let view = Arc::new(build_view(self.parts, self.attributes, other.row(), self.object).await?);
+        let view = Arc::new(build_view(self.policy_deps, self.attributes, other.row(), self.object).await?);
         *converted = Some(Arc::clone(&view));
         Ok(view)
     }
 
     /// Returns the request in its own version. Built once.
     async fn request_view(&mut self) -> Result<Arc<PolicyView<'r>>, PolicyError> {
-        if let Some(own) = &self.request_view {
-            return Ok(Arc::clone(own));
+        if let Some(view) = &self.request_view {
+            return Ok(Arc::clone(view));
         }
-        let own =
-            Arc::new(build_view(self.parts, self.attributes, self.attributes.endpoint, self.object).await?);
-        self.request_view = Some(Arc::clone(&own));
-        Ok(own)
+        let view = Arc::new(
+            build_view(self.policy_deps, self.attributes, self.attributes.endpoint, self.object).await?,
+        );
+        self.request_view = Some(Arc::clone(&view));
+        Ok(view)
     }
 
     /// Carries out a binding's actions for a result.
@@ -279,7 +285,7 @@ impl<'r> Dispatch<'r> {
         collected: &mut AnnotationValues,
         notes: &mut AdmissionNotes,
     ) {
-        let metrics = &self.parts.metrics;
+        let metrics = &self.policy_deps.metrics;
         for decision in judgement.decisions {
             let kind = error_type(&decision.message);
             let count =
@@ -311,14 +317,14 @@ impl<'r> Dispatch<'r> {
                 }
             }
         }
-        for AnnotationResult { key, value, took } in judgement.annotations {
+        for AnnotationResult { key, value, took: duration } in judgement.annotations {
             match value {
                 Ok(value) => collect(collected, key, value),
                 Err(error) => {
-                    let why = error.to_string();
-                    let kind = error_type(&why);
-                    metrics.checked(&policy.name, &binding.name, kind, EnforcementAction::Deny, took);
-                    self.deny(Rejection::new(policy, Some(binding), &why, ""));
+                    let message = error.to_string();
+                    let kind = error_type(&message);
+                    metrics.checked(&policy.name, &binding.name, kind, EnforcementAction::Deny, duration);
+                    self.deny(Rejection::new(policy, Some(binding), &message, ""));
                 }
             }
         }
@@ -353,7 +359,7 @@ fn collect(collected: &mut AnnotationValues, key: Box<str>, value: String) {
         Some(bytes) if value.len() > ANNOTATION_BYTES_MAX => String::from_utf8_lossy(bytes).into_owned(),
         _ => value,
     };
-    match collected.iter_mut().find(|(known, _)| *known == key) {
+    match collected.iter_mut().find(|(existing_key, _)| *existing_key == key) {
         Some((_, values)) if values.contains(&value) => {}
         Some((_, values)) => values.push(value),
         None => collected.push((key, vec![value])),

@@ -104,11 +104,11 @@ impl Policy<Validations> {
         let arena = Arena::new();
         let inputs = about.inputs(&arena);
         let now = about.deps.now.as_ref();
-        let judged = self.validated(&inputs, &arena, now).and_then(|decisions| {
+        let result = self.validated(&inputs, &arena, now).and_then(|decisions| {
             let annotations = self.evaluate_annotations(&inputs, &arena, now)?;
             Ok(ValidationResult { decisions, annotations })
         });
-        judged.unwrap_or_else(|error| self.failed(&error))
+        result.unwrap_or_else(|error| self.failed(&error))
     }
 
     /// Builds the result if the evaluation failed as a whole.
@@ -135,13 +135,13 @@ impl Policy<Validations> {
         let mut budget = BUDGET;
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.rules.validations.len());
         for validation in &self.rules.validations {
-            let began = now();
+            let start = now();
             let result = match validation.program.evaluate(&inputs, arena, &mut budget) {
                 Ok(value) => Ok(matches!(value, Value::Bool(true))),
                 Err(error @ EvaluationError::Expression(_)) => Err(error),
                 Err(error @ EvaluationError::Budget(_)) => return Err(error),
             };
-            outcomes.push(Outcome { result, took: now().saturating_duration_since(began) });
+            outcomes.push(Outcome { result, took: now().saturating_duration_since(start) });
         }
         Ok(self.build_decisions(outcomes, &inputs, arena, budget))
     }
@@ -162,7 +162,9 @@ impl Policy<Validations> {
             let duration = outcome.took;
             let decision = match (outcome.result, &messages) {
                 (Err(error), _) => self.failure(index, error.to_string(), duration),
-                (_, Err(why)) => self.failure(index, format!("failed messageExpression: {why}"), duration),
+                (_, Err(failed_message)) => {
+                    self.failure(index, format!("failed messageExpression: {failed_message}"), duration)
+                }
                 (Ok(true), _) => continue,
                 (Ok(false), Ok(messages)) => {
                     let message = messages.get(index).and_then(Option::as_deref);
@@ -221,7 +223,7 @@ impl Policy<Validations> {
         let mut budget = BUDGET;
         let mut annotated = Vec::new();
         for Annotation { key, program } in &self.rules.annotations {
-            let began = now();
+            let start = now();
             let value = match program.evaluate(&inputs, arena, &mut budget) {
                 Ok(Value::String(value)) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
                 Ok(_) => continue,
@@ -232,7 +234,7 @@ impl Policy<Validations> {
             annotated.push(AnnotationResult {
                 key: key.clone(),
                 value,
-                took: now().saturating_duration_since(began),
+                took: now().saturating_duration_since(start),
             });
         }
         Ok(annotated)
@@ -248,8 +250,8 @@ struct Outcome {
 
 impl Validation {
     /// Returns the rejection message. `made` is the result of the message expression, or empty.
-    fn message(&self, made: &str) -> String {
-        match (made, &*self.message) {
+    fn message(&self, computed: &str) -> String {
+        match (computed, &*self.message) {
             ("", "") => format!("failed expression: {}", self.program.text().trim()),
             ("", message) | (message, _) => message.to_owned(),
         }

@@ -126,8 +126,8 @@ fn uncovered_resources(
     limited: &[LimitedResource],
     a: &Attributes<'_>,
 ) -> Option<String> {
-    let mine = limited.iter().filter(|limited| limited.applies_to(a.resource));
-    let names: BTreeSet<&str> = mine
+    let applicable = limited.iter().filter(|limited| limited.applies_to(a.resource));
+    let names: BTreeSet<&str> = applicable
         .flat_map(|limited| {
             let used = usage.iter().filter(|(_, quantity)| quantity.sign().is_gt());
             used.map(|(name, _)| name.as_str()).filter(|name| limited.names(name))

@@ -132,16 +132,19 @@ impl<'a> Evaluator<'a> {
             }
             Evaluator::Services => SERVICE_RESOURCES.contains(&name),
             Evaluator::VolumeClaims => {
-                let counted = |name: &str| matches!(name, "persistentvolumeclaims" | "requests.storage");
+                let is_claim_usage =
+                    |name: &str| matches!(name, "persistentvolumeclaims" | "requests.storage");
                 name == "count/persistentvolumeclaims"
-                    || counted(name)
-                    || name.split_once(OF_STORAGE_CLASS).is_some_and(|(_, name)| counted(name))
+                    || is_claim_usage(name)
+                    || name.split_once(OF_STORAGE_CLASS).is_some_and(|(_, name)| is_claim_usage(name))
             }
             Evaluator::DeviceClaims => {
                 name == "count/resourceclaims.resource.k8s.io" || name.ends_with(OF_DEVICE_CLASS)
             }
             Evaluator::Objects(row) => match name.strip_prefix("count/") {
-                Some(counted) => counted.split_once('.').unwrap_or((counted, "")) == (row.plural, row.group),
+                Some(resource) => {
+                    resource.split_once('.').unwrap_or((resource, "")) == (row.plural, row.group)
+                }
                 None => legacy_name(row) == Some(name),
             },
         }
@@ -157,17 +160,17 @@ impl<'a> Evaluator<'a> {
         }
         let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for container in ["containers", "initContainers"].iter().flat_map(|list| children(spec, list)) {
-            let says = child(container, "resources").map(|resources| {
+            let container_resources = child(container, "resources").map(|resources| {
                 let list = |side| ResourceList::of(resources, side);
                 of_resources(&list("requests"), &list("limits"))
             });
-            let says = says.unwrap_or_default();
+            let container_resources = container_resources.unwrap_or_default();
             let needed = limited.iter().filter(|name| REQUIRED_RESOURCES.contains(&name.as_str()));
-            for name in needed.filter(|name| !says.contains_key(name.as_str())) {
+            for name in needed.filter(|name| !container_resources.contains_key(name.as_str())) {
                 missing.entry(name.as_str()).or_default().push(text(container, "name"));
             }
         }
-        let said: Vec<String> = missing
+        let texts: Vec<String> = missing
             .into_iter()
             .map(|(name, mut containers)| {
                 containers.sort_unstable();
@@ -175,10 +178,10 @@ impl<'a> Evaluator<'a> {
                 format!("{name} for: {}", containers.join(","))
             })
             .collect();
-        if said.is_empty() {
+        if texts.is_empty() {
             return Ok(());
         }
-        Err(RejectionReason(format!("must specify {}", said.join("; "))))
+        Err(RejectionReason(format!("must specify {}", texts.join("; "))))
     }
 
     pub(super) fn usage(&self, object: &Object) -> ResourceList {

@@ -33,7 +33,7 @@ fn usage_is_counted_up_to_limit() {
     let hard = json!({"pods": "2", "requests.cpu": "1"});
     let store = Store::of([quota("q", json!({}), hard, json!({"pods": "0", "requests.cpu": "0"}))]);
     let plugin = plugin(&store);
-    let create = |spec: Value| Write::default().judged(&plugin, pod(spec)).err();
+    let create = |spec: Value| Write::default().validated(&plugin, pod(spec)).err();
     assert_eq!(create(json!({"containers": [container("400m")]})), None);
     assert_eq!(used(&store, "q"), json!({"pods": "1", "requests.cpu": "400m"}));
     let refused = create(json!({"containers": [container("700m")]})).unwrap();
@@ -49,14 +49,14 @@ fn usage_is_counted_up_to_limit() {
 fn a_dry_run_is_not_counted() {
     let store = Store::of([quota("q", json!({}), json!({"pods": "1"}), json!({"pods": "0"}))]);
     let write = Write { dry_run: true, ..Write::default() };
-    assert!(write.judged(&plugin(&store), pod(json!({}))).is_ok());
+    assert!(write.validated(&plugin(&store), pod(json!({}))).is_ok());
     assert_eq!(used(&store, "q"), json!({"pods": "0"}));
 }
 
 #[test]
 fn quota_without_status_rejects() {
     let store = Store::of([quota("q", json!({}), json!({"pods": "1"}), json!({}))]);
-    let got = Write::default().judged(&plugin(&store), pod(json!({}))).unwrap_err();
+    let got = Write::default().validated(&plugin(&store), pod(json!({}))).unwrap_err();
     assert_eq!(got, "pods \"p\" is forbidden: status unknown for quota: q, resources: pods");
 }
 
@@ -65,10 +65,10 @@ fn conflicting_status_write_is_retried() {
     let check = |conflicts: u32, expected: Option<u16>| {
         let store = Store::of([quota("q", json!({}), json!({"pods": "9"}), json!({"pods": "0"}))]);
         *store.conflicts.lock().unwrap() = conflicts;
-        let got = Write::default().judged(&plugin(&store), pod(json!({})));
+        let got = Write::default().validated(&plugin(&store), pod(json!({})));
         assert_eq!(got.is_err(), expected.is_some(), "{got:?}");
-        let counted = if expected.is_none() { "1" } else { "0" };
-        assert_eq!(used(&store, "q"), json!({"pods": counted}));
+        let usage = if expected.is_none() { "1" } else { "0" };
+        assert_eq!(used(&store, "q"), json!({"pods": usage}));
     };
     check(0, None);
     check(3, None);
@@ -79,7 +79,7 @@ fn conflicting_status_write_is_retried() {
 fn a_scope_decides_which_pods_count() {
     let check = |spec: Value, of_pod: Value, expected: bool| {
         let store = Store::of([quota("q", spec.clone(), json!({"pods": "0"}), json!({"pods": "0"}))]);
-        let got = Write::default().judged(&plugin(&store), pod(of_pod.clone()));
+        let got = Write::default().validated(&plugin(&store), pod(of_pod.clone()));
         assert_eq!(got.is_err(), expected, "{spec} {of_pod}");
     };
     let best_effort = json!({"containers": [{}]});
@@ -113,7 +113,7 @@ fn each_kind_has_its_usage() {
         let zeros = hard.as_object().unwrap().keys().map(|name| (name.clone(), json!("0")));
         let zeros: jsontree::Object = zeros.collect();
         let store = Store::of([quota("q", json!({}), hard, Value::Object(zeros))]);
-        write.judged(&plugin(&store), object).unwrap();
+        write.validated(&plugin(&store), object).unwrap();
         assert_eq!(used(&store, "q"), expected);
     };
     let named = |spec: Value| json!({"metadata": {"name": "a", "namespace": "ns"}, "spec": spec});
@@ -162,11 +162,11 @@ fn update_counts_only_growth() {
     )]);
     let claim = |size: &str| json!({"metadata": {"name": "c", "namespace": "ns"}, "spec": {"resources": {"requests": {"storage": size}}}});
     let write = |old: &str| Write::of("", "v1", "persistentvolumeclaims").over(claim(old));
-    write("2Gi").judged(&plugin(&store), claim("5Gi")).unwrap();
+    write("2Gi").validated(&plugin(&store), claim("5Gi")).unwrap();
     assert_eq!(used(&store, "q"), json!({"requests.storage": "5Gi", "persistentvolumeclaims": "1"}));
-    write("5Gi").judged(&plugin(&store), claim("1Gi")).unwrap();
+    write("5Gi").validated(&plugin(&store), claim("1Gi")).unwrap();
     assert_eq!(used(&store, "q")["requests.storage"], "5Gi");
-    assert!(write("5Gi").judged(&plugin(&store), claim("10Gi")).is_err());
+    assert!(write("5Gi").validated(&plugin(&store), claim("10Gi")).is_err());
 }
 
 fn limited(store: &Arc<Store>, resources: &str) -> ResourceQuota {
@@ -180,17 +180,17 @@ fn limited_resource_needs_covering_quota() {
     let rule = r#"[{resource: pods, matchContains: [".cpu"]}]"#;
     let plain = || pod(json!({"containers": [container("1")]}));
     let none = Store::of([]);
-    let refused = Write::default().judged(&limited(&none, rule), plain()).unwrap_err();
+    let refused = Write::default().validated(&limited(&none, rule), plain()).unwrap_err();
     assert_eq!(refused, "pods \"p\" is forbidden: insufficient quota to consume: requests.cpu");
     let other = Store::of([quota("q", json!({}), json!({"pods": "2"}), json!({"pods": "0"}))]);
-    assert!(Write::default().judged(&limited(&other, rule), plain()).is_err());
+    assert!(Write::default().validated(&limited(&other, rule), plain()).is_err());
     let hard = json!({"requests.cpu": "2"});
     let counts = Store::of([quota("q", json!({}), hard, json!({"requests.cpu": "0"}))]);
-    assert_eq!(Write::default().judged(&limited(&counts, rule), plain()), Ok(Vec::new()));
+    assert_eq!(Write::default().validated(&limited(&counts, rule), plain()), Ok(Vec::new()));
     assert_eq!(used(&counts, "q"), json!({"requests.cpu": "1"}));
-    assert!(Write::default().judged(&limited(&none, rule), pod(json!({}))).is_ok());
+    assert!(Write::default().validated(&limited(&none, rule), pod(json!({}))).is_ok());
     let claims = r#"[{resource: services, matchContains: ["cpu"]}]"#;
-    assert!(Write::default().judged(&limited(&none, claims), plain()).is_ok());
+    assert!(Write::default().validated(&limited(&none, claims), plain()).is_ok());
 }
 
 #[test]
@@ -198,16 +198,16 @@ fn limited_scope_needs_matching_quota() {
     let rule = r#"[{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In, values: [top, other]}]}]"#;
     let of_class = |class: &str| pod(json!({"priorityClassName": class}));
     let none = Store::of([]);
-    let refused = Write::default().judged(&limited(&none, rule), of_class("top")).unwrap_err();
+    let refused = Write::default().validated(&limited(&none, rule), of_class("top")).unwrap_err();
     assert_eq!(refused, "insufficient quota to match these scopes: [{PriorityClass In [top other]}]");
-    assert!(Write::default().judged(&limited(&none, rule), of_class("low")).is_ok());
+    assert!(Write::default().validated(&limited(&none, rule), of_class("low")).is_ok());
     let selector =
         json!({"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["top"]}]});
     let spec = json!({"scopeSelector": selector});
     let store = Store::of([quota("q", spec, json!({"pods": "1"}), json!({"pods": "0"}))]);
-    assert!(Write::default().judged(&limited(&store, rule), of_class("top")).is_ok());
-    assert!(Write::default().judged(&limited(&store, rule), of_class("other")).is_err());
+    assert!(Write::default().validated(&limited(&store, rule), of_class("top")).is_ok());
+    assert!(Write::default().validated(&limited(&store, rule), of_class("other")).is_err());
     let unsound =
         r#"[{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: Is, values: [top]}]}]"#;
-    assert!(Write::default().judged(&limited(&none, unsound), of_class("top")).is_ok());
+    assert!(Write::default().validated(&limited(&none, unsound), of_class("top")).is_ok());
 }

@@ -69,11 +69,11 @@ fn pod_then_account_can_disable_token_mount() {
 #[test]
 fn existing_mount_at_token_path_is_kept() {
     let store = Store::of([account("default", json!({}))]);
-    let own = json!({"name": "mine", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"});
-    let spec = json!({"containers": [{"name": "c", "volumeMounts": [own]}], "initContainers": [{"name": "i"}],
+    let mount = json!({"name": "mine", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"});
+    let spec = json!({"containers": [{"name": "c", "volumeMounts": [mount]}], "initContainers": [{"name": "i"}],
         "volumes": [{"name": "kube-api-access-own"}]});
     let got = Write::default().mutated(&plugin(&store), pod(spec)).unwrap();
-    assert_eq!(got["spec"]["containers"][0]["volumeMounts"], json!([own]));
+    assert_eq!(got["spec"]["containers"][0]["volumeMounts"], json!([mount]));
     assert_eq!(got["spec"]["initContainers"][0]["volumeMounts"][0]["name"], "kube-api-access-own");
     assert_eq!(got["spec"]["volumes"].as_array().unwrap().len(), 1);
 }
@@ -109,7 +109,7 @@ fn account_can_restrict_secrets() {
     let check = |member: &str, value: Value, expected: Option<&str>| {
         let mut spec = json!({"serviceAccountName": "sa"});
         spec[member] = value;
-        let got = Write::default().judged(&plugin(&store), pod(spec)).err();
+        let got = Write::default().validated(&plugin(&store), pod(spec)).err();
         let expected = expected.map(|cause| {
             format!("pods \"p\" is forbidden: {cause} because service account sa does not reference that")
         });
@@ -122,12 +122,12 @@ fn account_can_restrict_secrets() {
     check("imagePullSecrets", json!([{"name": "pull"}]), None);
     check("imagePullSecrets", json!([{"name": "q"}]), Some("imagePullSecrets[0].name=\"q\" is not allowed"));
     let env = json!([{"name": "c", "env": [{"name": "E", "valueFrom": {"secretKeyRef": {"name": "u"}}}]}]);
-    let said = "c with envVar E referencing secret.secretName=\"u\" is not allowed";
-    check("containers", env.clone(), Some(&format!("container {said}")));
-    check("initContainers", env, Some(&format!("init container {said}")));
+    let env_message = "c with envVar E referencing secret.secretName=\"u\" is not allowed";
+    check("containers", env.clone(), Some(&format!("container {env_message}")));
+    check("initContainers", env, Some(&format!("init container {env_message}")));
     let env_from = json!([{"name": "c", "envFrom": [{"secretRef": {"name": "u"}}]}]);
-    let said = "container c with envFrom referencing secret.secretName=\"u\" is not allowed";
-    check("containers", env_from, Some(said));
+    let env_from_message = "container c with envFrom referencing secret.secretName=\"u\" is not allowed";
+    check("containers", env_from, Some(env_from_message));
 }
 
 #[test]

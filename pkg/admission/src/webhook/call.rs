@@ -94,8 +94,8 @@ impl EncodedRequest {
             self.head
         );
         let between = b",\"oldObject\":";
-        let parts: [&[u8]; 5] = [open.as_bytes(), &objects.new, between, &objects.old, b"}}"];
-        Ok(parts.concat())
+        let segments: [&[u8]; 5] = [open.as_bytes(), &objects.new, between, &objects.old, b"}}"];
+        Ok(segments.concat())
     }
 }
 
@@ -121,8 +121,8 @@ impl Webhooks {
                 invocation
             }
         };
-        let takes = hook.criteria.selected(a, object, namespace).await?;
-        Ok(takes.then_some(invocation))
+        let selects = hook.criteria.selected(a, object, namespace).await?;
+        Ok(selects.then_some(invocation))
     }
 
     /// True if the match conditions of `hook` hold.
@@ -139,18 +139,20 @@ impl Webhooks {
         if hook.conditions.is_empty() {
             return Ok(true);
         }
-        let whose = ConditionOwner { kind: "webhook", name: &hook.name, step, operation: a.operation };
-        let why = match hook.conditions.matches(versioned, &whose, &self.deps).await {
+        let owner = ConditionOwner { kind: "webhook", name: &hook.name, step, operation: a.operation };
+        let error = match hook.conditions.matches(versioned, &owner, &self.deps).await {
             MatchOutcome::Match => return Ok(true),
             MatchOutcome::Mismatch(_) => None,
-            MatchOutcome::Error(why) => Some(why),
+            MatchOutcome::Error(error) => Some(error),
         };
-        match why {
-            Some(why) if !hook.ignores_failures => return Err(a.forbidden(&why)),
-            Some(why) => self.deps.weakened.record(WeakenedKind::MatchConditionFailOpen, &hook.name, &why),
+        match error {
+            Some(error) if !hook.ignores_failures => return Err(a.forbidden(&error)),
+            Some(error) => {
+                self.deps.weakened.record(WeakenedKind::MatchConditionFailOpen, &hook.name, &error)
+            }
             None => {}
         }
-        self.deps.conditions.excluded(&whose);
+        self.deps.conditions.excluded(&owner);
         Ok(false)
     }
 
@@ -179,8 +181,8 @@ impl Webhooks {
                 ("UID", uid.as_str().into()),
             ]
         });
-        let asked = pin!(self.call_with_uid(&uid, hook, a, request, mutating));
-        span.instrument(asked).await
+        let call = pin!(self.call_with_uid(&uid, hook, a, request, mutating));
+        span.instrument(call).await
     }
 
     async fn call_with_uid(
@@ -227,12 +229,12 @@ impl Webhooks {
         a: &Attributes<'_>,
         invocation: &Invocation,
         request: &EncodedRequest,
-        answer: &ReviewResponse,
+        response: &ReviewResponse,
     ) -> Result<Option<EditedObject>, WebhookError> {
-        if answer.patch.is_empty() {
+        if response.patch.is_empty() {
             return Ok(None);
         }
-        let (patch, _) = JsonPatch::parse(&answer.patch, false).map_err(|error| WebhookError::Call {
+        let (patch, _) = JsonPatch::parse(&response.patch, false).map_err(|error| WebhookError::Call {
             message: format!(
                 "received undecodable patch in webhook response: {}",
                 ForeignText::displayed(error)
@@ -250,8 +252,8 @@ impl Webhooks {
                 quote(&hook.name)
             ).into()));
         }
-        if answer.patch_type != *"JSONPatch" {
-            let message = format!("unsupported patch type {}", answer.patch_type.quoted());
+        if response.patch_type != *"JSONPatch" {
+            let message = format!("unsupported patch type {}", response.patch_type.quoted());
             return Err(WebhookError::Call { message, code: 400 });
         }
         let text = patch.apply(object).map_err(|error| internal(ForeignText::displayed(error)))?;
@@ -309,20 +311,20 @@ pub(super) fn deadline_exceeded() -> Box<Status> {
 }
 
 /// Collects warnings and audit annotations of a response, whether or not it allows the request.
-pub(super) fn record_response(hook: &Hook, answer: &mut ReviewResponse, notes: &mut AdmissionNotes) {
-    for (key, value) in answer.annotations.drain(..) {
+pub(super) fn record_response(hook: &Hook, response: &mut ReviewResponse, notes: &mut AdmissionNotes) {
+    for (key, value) in response.annotations.drain(..) {
         notes.annotate(format!("{}/{key}", hook.name), value, Level::Metadata);
     }
-    for warning in answer.warnings.drain(..) {
+    for warning in response.warnings.drain(..) {
         notes.warn(warning);
     }
 }
 
 /// Returns the response if it allows the request.
-pub(super) fn require_allowed(hook: &Hook, answer: ReviewResponse) -> Result<ReviewResponse, WebhookError> {
-    if answer.allowed {
-        Ok(answer)
+pub(super) fn require_allowed(hook: &Hook, response: ReviewResponse) -> Result<ReviewResponse, WebhookError> {
+    if response.allowed {
+        Ok(response)
     } else {
-        Err(WebhookError::Rejection(response::rejection(&hook.name, answer.result.as_ref())))
+        Err(WebhookError::Rejection(response::rejection(&hook.name, response.result.as_ref())))
     }
 }

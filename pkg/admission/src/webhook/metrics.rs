@@ -78,7 +78,7 @@ impl WebhookMetrics {
     }
 
     pub(super) fn record(&self, call: &FinishedCall<'_>, ended: &CallResult) {
-        let FinishedCall { hook, attributes, kind, took } = call;
+        let FinishedCall { hook, attributes, kind, took: duration } = call;
         let name: &str = &hook.name;
         let operation = attributes.operation.name();
         let (code, rejection) = match *ended {
@@ -89,7 +89,7 @@ impl WebhookMetrics {
             CallResult::InternalError => (0, Some(("apiserver_internal_error", 0))),
         };
         let rejected = if rejection.is_some() { "true" } else { "false" };
-        self.seconds.with([name, operation, rejected, kind]).observe_duration(*took);
+        self.seconds.with([name, operation, rejected, kind]).observe_duration(*duration);
         // Upstream caps codes at 600 in its labels.
         let text = |code: u16| code.min(600).to_string();
         self.requests.with([&text(code), name, operation, rejected, kind]).increment();

@@ -94,8 +94,8 @@ impl WebhookRound<'_> {
                 .select_invocation(hook, candidate, self.attributes, object.as_deref(), &namespace)
                 .await?;
             let Some(invocation) = concerned else { continue };
-            let asks = MatchedHook { hook, invocation, index: candidate.index };
-            let changed = self.call_and_settle(&asks, object.as_deref(), &mut encoded, notes).await?;
+            let matched = MatchedHook { hook, invocation, index: candidate.index };
+            let changed = self.call_and_settle(&matched, object.as_deref(), &mut encoded, notes).await?;
             if let (Some(new), Some(object)) = (changed, object.as_deref_mut()) {
                 if !self.is_same(object, &new.object) {
                     notes.webhooks.require_reinvocation();
@@ -128,15 +128,15 @@ impl WebhookRound<'_> {
     /// Calls a webhook. Returns the changed object, if any.
     async fn call_and_settle(
         &self,
-        ask: &MatchedHook<'_>,
+        matched: &MatchedHook<'_>,
         object: Option<&Object>,
         encoded: &mut Option<EncodedRequest>,
         notes: &mut AdmissionNotes,
     ) -> Result<Option<EditedObject>, Box<Status>> {
         let webhooks = self.webhooks;
         let a = self.attributes;
-        let hook = ask.hook;
-        let endpoint = ask.invocation.endpoint(a);
+        let hook = matched.hook;
+        let endpoint = matched.invocation.endpoint(a);
         let seen = VersionedAttributes::new(webhooks.deps.versions.as_ref(), a, endpoint, object).await;
         // Upstream wraps this error twice.
         let seen = seen.map_err(|why| Status::internal_error(Status::internal_error(why.message).message))?;
@@ -151,26 +151,26 @@ impl WebhookRound<'_> {
             None => EncodedRequest::new(webhooks, &seen),
         };
         let request = encoded.insert(request);
-        let began = (webhooks.deps.now)();
-        let outcome = self.call_and_patch(ask, request, notes).await;
+        let start = (webhooks.deps.now)();
+        let outcome = self.call_and_patch(matched, request, notes).await;
         let object_changed =
             matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, &new.object)));
-        let said = MutationAnnotation {
+        let annotation = MutationAnnotation {
             configuration: &hook.configuration,
             webhook: &hook.name,
             mutated: Some(object_changed),
             ..MutationAnnotation::default()
         };
         notes.annotate(
-            format!("{ANNOTATION}{}", ask.annotation_key(self.round_index)),
-            said.text(),
+            format!("{ANNOTATION}{}", matched.annotation_key(self.round_index)),
+            annotation.text(),
             Level::Metadata,
         );
-        let took = (webhooks.deps.now)().saturating_duration_since(began);
-        Span::record_step(Step::MutatingWebhook, took);
-        let counted = FinishedCall { hook, attributes: a, kind: "admit", took };
+        let duration = (webhooks.deps.now)().saturating_duration_since(start);
+        Span::record_step(Step::MutatingWebhook, duration);
+        let counted = FinishedCall { hook, attributes: a, kind: "admit", took: duration };
         let failed_open = |notes: &mut AdmissionNotes| {
-            let key = format!("failed-open.{ANNOTATION}{}", ask.annotation_key(self.round_index));
+            let key = format!("failed-open.{ANNOTATION}{}", matched.annotation_key(self.round_index));
             notes.annotate(key, hook.name.as_ref(), Level::Metadata);
         };
         webhooks.finish_call(counted, outcome, failed_open, notes).map(Option::flatten)
@@ -178,28 +178,28 @@ impl WebhookRound<'_> {
 
     async fn call_and_patch(
         &self,
-        ask: &MatchedHook<'_>,
+        matched: &MatchedHook<'_>,
         request: &EncodedRequest,
         notes: &mut AdmissionNotes,
     ) -> Result<Option<EditedObject>, WebhookError> {
         let webhooks = self.webhooks;
         let a = self.attributes;
-        let hook = ask.hook;
-        let mut answer = webhooks.call_hook(hook, a, request, true).await?;
-        call::record_response(hook, &mut answer, notes);
-        let answer = call::require_allowed(hook, answer)?;
-        let patched = webhooks.apply_patch(hook, a, &ask.invocation, request, &answer).await?;
+        let hook = matched.hook;
+        let mut response = webhooks.call_hook(hook, a, request, true).await?;
+        call::record_response(hook, &mut response, notes);
+        let response = call::require_allowed(hook, response)?;
+        let patched = webhooks.apply_patch(hook, a, &matched.invocation, request, &response).await?;
         if patched.is_some() {
-            let said = MutationAnnotation {
+            let annotation = MutationAnnotation {
                 configuration: &hook.configuration,
                 webhook: &hook.name,
-                patch: serde_json::from_slice(&answer.patch).ok(),
+                patch: serde_json::from_slice(&response.patch).ok(),
                 patch_type: "JSONPatch",
                 ..MutationAnnotation::default()
             };
             notes.annotate(
-                format!("{PATCH_ANNOTATION}{}", ask.annotation_key(self.round_index)),
-                said.text(),
+                format!("{PATCH_ANNOTATION}{}", matched.annotation_key(self.round_index)),
+                annotation.text(),
                 Level::Request,
             );
         }

@@ -179,8 +179,8 @@ pub(super) fn rejection(name: &str, result: Option<&Object>) -> Box<Status> {
 /// Reads the warnings as long as the budget of foreign text lasts.
 fn warnings(response: &Object) -> Vec<ForeignText> {
     let mut budget = ForeignTextBudget::default();
-    let kept = texts(response, "warnings").take(WARNINGS_MAX).map(|text| budget.take(text));
-    kept.filter(|text| !text.is_empty()).collect()
+    let taken = texts(response, "warnings").take(WARNINGS_MAX).map(|text| budget.take(text));
+    taken.filter(|text| !text.is_empty()).collect()
 }
 
 /// Reads the details without causes.
@@ -242,9 +242,9 @@ mod tests {
     #[test]
     fn warnings_share_one_budget() {
         let check = |texts: Vec<String>, count: usize, bytes: usize| {
-            let kept = warnings(&response(json!({"warnings": texts})));
-            let total: usize = kept.iter().map(|text| text.as_str().len()).sum();
-            assert_eq!((kept.len(), total), (count, bytes));
+            let retained = warnings(&response(json!({"warnings": texts})));
+            let total: usize = retained.iter().map(|text| text.as_str().len()).sum();
+            assert_eq!((retained.len(), total), (count, bytes));
         };
         check(vec!["a".to_owned(), "bc".to_owned()], 2, 3);
         check(vec!["a".to_owned(), page(), "b".to_owned()], 2, 2048);

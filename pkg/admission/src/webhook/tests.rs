@@ -25,9 +25,9 @@ use crate::{AdmissionNotes, Attributes, Chain, ObjectError, Plugin};
 /// of the review.
 #[derive(Default)]
 pub(super) struct World {
-    answers: Mutex<BTreeMap<String, VecDeque<Result<Value, ReviewCallError>>>>,
+    responses: Mutex<BTreeMap<String, VecDeque<Result<Value, ReviewCallError>>>>,
     /// URLs and reviews, in order.
-    pub(super) asked: Mutex<Vec<(String, Value)>>,
+    pub(super) calls: Mutex<Vec<(String, Value)>>,
     timeouts: Mutex<Vec<Duration>>,
     hooks: Mutex<Option<Arc<Hooks>>>,
     /// Number of encoded objects.
@@ -38,12 +38,12 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn answers(
+    pub(super) fn set_responses(
         &self,
         url: &str,
-        answers: impl IntoIterator<Item = Result<Value, ReviewCallError>>,
+        responses: impl IntoIterator<Item = Result<Value, ReviewCallError>>,
     ) {
-        self.answers.lock().unwrap().insert(url.to_owned(), answers.into_iter().collect());
+        self.responses.lock().unwrap().insert(url.to_owned(), responses.into_iter().collect());
     }
 
     /// Configures webhooks. Each has its name as URL, and defaults for missing fields.
@@ -63,8 +63,8 @@ impl World {
         *self.hooks.lock().unwrap() = Some(Arc::new(Hooks::new(hooks)));
     }
 
-    pub(super) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().iter().map(|(url, _)| url.clone()).collect()
+    pub(super) fn called_urls(&self) -> Vec<String> {
+        self.calls.lock().unwrap().iter().map(|(url, _)| url.clone()).collect()
     }
 
     /// Returns the weakened decisions as kind, name and cause.
@@ -72,7 +72,7 @@ impl World {
         self.weakened.recent().into_iter().map(|one| (one.kind, one.name, one.cause)).collect()
     }
 
-    pub(super) fn parts(self: &Arc<Self>) -> Webhooks {
+    pub(super) fn webhooks(self: &Arc<Self>) -> Webhooks {
         Webhooks {
             source: Arc::clone(self) as Arc<dyn WebhookSource>,
             caller: Arc::clone(self) as Arc<dyn Caller>,
@@ -104,30 +104,30 @@ impl World {
         let attributes = write.attributes(&name);
         let mut notes = AdmissionNotes::default();
         let chain = Chain::new(plugins);
-        let asked = async {
+        let run = async {
             chain.mutate(&attributes, Some(&mut object), &mut notes).await?;
             chain.validate(&attributes, Some(&object), &mut notes).await
         };
-        let done = asked.now_or_never().unwrap();
+        let done = run.now_or_never().unwrap();
         done.map(|()| (Value::Object(object), notes))
     }
 }
 
 /// Response that allows, with further fields.
-pub(super) fn yes(more: Value) -> Result<Value, ReviewCallError> {
+pub(super) fn allowed(more: Value) -> Result<Value, ReviewCallError> {
     let mut response = object(json!({"allowed": true}));
     response.extend(object(more));
     Ok(Value::Object(response))
 }
 
 /// Response that rejects, with a Status.
-pub(super) fn no(status: Value) -> Result<Value, ReviewCallError> {
+pub(super) fn denied(status: Value) -> Result<Value, ReviewCallError> {
     Ok(json!({"allowed": false, "status": status}))
 }
 
 /// Response that allows with a patch.
 pub(super) fn patch(operations: Value) -> Result<Value, ReviewCallError> {
-    yes(json!({"patchType": "JSONPatch", "patch": STANDARD.encode(operations.to_string())}))
+    allowed(json!({"patchType": "JSONPatch", "patch": STANDARD.encode(operations.to_string())}))
 }
 
 pub(super) fn broken() -> Result<Value, ReviewCallError> {
@@ -155,11 +155,11 @@ impl Caller for World {
         let question: Value = serde_json::from_slice(&body).unwrap();
         let uid = question["request"]["uid"].clone();
         self.timeouts.lock().unwrap().push(timeout);
-        self.asked.lock().unwrap().push((target.url.to_string(), question));
-        let mut answers = self.answers.lock().unwrap();
-        let answers = answers.get_mut(&*target.url).unwrap();
-        let answer = if answers.len() > 1 { answers.pop_front().unwrap() } else { answers[0].clone() };
-        let mut response = object(answer?);
+        self.calls.lock().unwrap().push((target.url.to_string(), question));
+        let mut responses = self.responses.lock().unwrap();
+        let queue = responses.get_mut(&*target.url).unwrap();
+        let result = if queue.len() > 1 { queue.pop_front().unwrap() } else { queue[0].clone() };
+        let mut response = object(result?);
         response.entry("uid").or_insert(uid);
         let review =
             json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response});

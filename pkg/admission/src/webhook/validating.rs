@@ -50,14 +50,14 @@ impl ValidatingAdmissionWebhook {
         call: HookCall<'_>,
         questions: &[EncodedRequest],
     ) -> (Result<ReviewResponse, WebhookError>, std::time::Duration) {
-        let began = (self.0.deps.now)();
-        let answer = match questions.get(call.index) {
+        let start = (self.0.deps.now)();
+        let result = match questions.get(call.index) {
             Some(question) => self.0.call_hook(call.hook, a, question, false).await,
             None => Ok(ReviewResponse::default()),
         };
-        let took = (self.0.deps.now)().saturating_duration_since(began);
-        Span::record_step(Step::ValidatingWebhook, took);
-        (answer, took)
+        let duration = (self.0.deps.now)().saturating_duration_since(start);
+        Span::record_step(Step::ValidatingWebhook, duration);
+        (result, duration)
     }
 }
 
@@ -90,7 +90,7 @@ impl Plugin for ValidatingAdmissionWebhook {
             concerned.extend(invocation.map(|invocation| (&**hook, invocation)));
         }
         let mut questions: Vec<EncodedRequest> = Vec::new();
-        let mut asked: Vec<HookCall<'_>> = Vec::new();
+        let mut calls: Vec<HookCall<'_>> = Vec::new();
         for (hook, invocation) in &concerned {
             let endpoint = invocation.endpoint(a);
             let seen = VersionedAttributes::new(webhooks.deps.versions.as_ref(), a, endpoint, object).await;
@@ -105,23 +105,23 @@ impl Plugin for ValidatingAdmissionWebhook {
                     questions.len() - 1
                 }
             };
-            asked.push(HookCall { hook, index: at });
+            calls.push(HookCall { hook, index: at });
         }
-        if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && (webhooks.deps.now)() >= deadline) {
+        if a.request.deadline.is_some_and(|deadline| !calls.is_empty() && (webhooks.deps.now)() >= deadline) {
             return Err(call::deadline_exceeded());
         }
-        let answers = join_all(asked.iter().map(|asked| self.call_timed(a, *asked, &questions))).await;
+        let results = join_all(calls.iter().map(|calls| self.call_timed(a, *calls, &questions))).await;
         let mut verdict = Ok(());
-        for (index, (HookCall { hook, .. }, (answer, took))) in asked.iter().zip(answers).enumerate() {
-            let outcome = answer.and_then(|mut answer| {
-                call::record_response(hook, &mut answer, notes);
-                call::require_allowed(hook, answer)
+        for (index, (HookCall { hook, .. }, (result, duration))) in calls.iter().zip(results).enumerate() {
+            let outcome = result.and_then(|mut result| {
+                call::record_response(hook, &mut result, notes);
+                call::require_allowed(hook, result)
             });
-            let told = FinishedCall { hook, attributes: a, kind: "validating", took };
+            let finished = FinishedCall { hook, attributes: a, kind: "validating", took: duration };
             let failed_open = |notes: &mut AdmissionNotes| {
                 notes.annotate(format!("{FAILED_OPEN}{index}"), hook.name.as_ref(), Level::Metadata);
             };
-            let settled = webhooks.finish_call(told, outcome, failed_open, notes);
+            let settled = webhooks.finish_call(finished, outcome, failed_open, notes);
             verdict = verdict.and(settled.map(drop));
         }
         verdict

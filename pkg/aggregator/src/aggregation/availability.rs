@@ -70,9 +70,9 @@ impl Verdict {
             object::set(&mut new, &["status", "conditions"], Vec::<Value>::new());
         }
         let status = api::tree::child_mut(&mut new, "status")?;
-        let known =
+        let existing =
             children_mut(status, "conditions").find(|condition| text(condition, "type") == "Available");
-        match known {
+        match existing {
             Some(condition) => {
                 if text(condition, "status") != self.status() {
                     condition.insert("status", self.status().into());
@@ -104,10 +104,10 @@ fn has_conditions(object: &Object) -> bool {
 }
 
 /// Returns the problem of a Service that is visible without a check, if any.
-fn problem_of_service(address: &ServerAddress, found: &ResolvedService) -> Option<Verdict> {
+fn problem_of_service(address: &ServerAddress, resolved: &ResolvedService) -> Option<Verdict> {
     let ServerAddress { namespace, name, port, .. } = address;
     let at = format!("service/{name} in {}", quote(namespace));
-    let Some(service) = &found.service else {
+    let Some(service) = &resolved.service else {
         return Some(Verdict::failed("ServiceNotFound", format!("{at} is not present")));
     };
     if service.kind != "ClusterIP" {
@@ -116,11 +116,11 @@ fn problem_of_service(address: &ServerAddress, found: &ResolvedService) -> Optio
     let Some((_, port_name)) = service.ports.iter().find(|(number, _)| number == port) else {
         return Some(Verdict::failed("ServicePortError", format!("{at} is not listening on port {port}")));
     };
-    if found.slices.is_empty() {
+    if resolved.slices.is_empty() {
         let message = format!("cannot find endpointslices for {at}");
         return Some(Verdict::failed("EndpointsNotFound", message));
     }
-    let has_endpoint = found.slices.iter().any(|slice| {
+    let has_endpoint = resolved.slices.iter().any(|slice| {
         let ready = slice.endpoints.iter().any(|(_, ready)| ready.unwrap_or(true));
         let mut ports = slice.ports.iter();
         ready && ports.any(|(name, number)| name.as_ref() == Some(port_name) && number.is_some())
@@ -145,8 +145,8 @@ impl Watcher {
         let mut pause = RETRY_INTERVAL_MIN;
         let mut was_available = false;
         loop {
-            let found = self.remote.resolved_service();
-            let verdict = match problem_of_service(&self.remote.address, &found) {
+            let resolved = self.remote.resolved_service();
+            let verdict = match problem_of_service(&self.remote.address, &resolved) {
                 Some(verdict) => verdict,
                 None => self.check_server().await,
             };
@@ -162,16 +162,16 @@ impl Watcher {
             };
             pause = if verdict.available { RETRY_INTERVAL_MIN } else { (pause * 2).min(PROBE_INTERVAL) };
             // Ends after the timeout or when the Service changes.
-            _ = timeout(again, self.remote.wait_for_change(&found)).await;
+            _ = timeout(again, self.remote.wait_for_change(&resolved)).await;
         }
     }
 
     /// Checks the server once. If that fails, runs several checks concurrently, and one success suffices.
     async fn check_server(&self) -> Verdict {
         let Err(first) = self.probe_server().await else { return Verdict::available() };
-        let mut others: FuturesUnordered<_> = (1..PROBES).map(|_| self.probe_server()).collect();
+        let mut probes: FuturesUnordered<_> = (1..PROBES).map(|_| self.probe_server()).collect();
         let mut last = first;
-        while let Some(outcome) = others.next().await {
+        while let Some(outcome) = probes.next().await {
             match outcome {
                 Ok(()) => return Verdict::available(),
                 Err(error) => last = error,
@@ -202,15 +202,15 @@ impl Watcher {
         self.metrics.set_available(&service.name, verdict.available);
         let lost = std::sync::atomic::AtomicBool::new(false);
         let now = self.status.now();
-        let wanted = |current: Option<&Object>| {
+        let desired = |current: Option<&Object>| {
             let current = current.filter(|current| meta::text(current, "uid") == service.uid)?;
             let was = super::registered::ApiService::of(current).available;
             lost.store(was && !verdict.available, std::sync::atomic::Ordering::Relaxed);
             verdict.apply_condition(current, now)
         };
-        match self.status.reconcile("", &service.name, &wanted).await {
-            Ok(kept) => {
-                if kept.written && lost.into_inner() {
+        match self.status.reconcile("", &service.name, &desired).await {
+            Ok(reconciled) => {
+                if reconciled.written && lost.into_inner() {
                     self.metrics.record_unavailable(&service.name, verdict.reason);
                 }
                 true
@@ -252,10 +252,10 @@ mod tests {
             port: 443,
             ..ServerAddress::default()
         };
-        let check = |found: ResolvedService, expected: Option<(&str, &str)>| {
-            let verdict = problem_of_service(&place, &found);
-            let said = verdict.as_ref().map(|verdict| (verdict.reason, &*verdict.message));
-            assert_eq!(said, expected);
+        let check = |resolved: ResolvedService, expected: Option<(&str, &str)>| {
+            let verdict = problem_of_service(&place, &resolved);
+            let actual = verdict.as_ref().map(|verdict| (verdict.reason, &*verdict.message));
+            assert_eq!(actual, expected);
         };
         check(ResolvedService::default(), Some(("ServiceNotFound", "service/s in \"ns\" is not present")));
         let message = "service/s in \"ns\" is not listening on port 443";
@@ -266,17 +266,17 @@ mod tests {
         check(found(&[(443, "web")], &[("web", &[Some(false)])]), Some(("MissingEndpoints", message)));
         check(found(&[(443, "web")], &[("other", &[None])]), Some(("MissingEndpoints", message)));
         check(found(&[(443, "web")], &[("web", &[Some(false), None])]), None);
-        let elsewhere = Service { kind: "ExternalName".to_owned(), ..Service::default() };
-        check(ResolvedService { service: Some(Arc::new(elsewhere)), ..ResolvedService::default() }, None);
+        let external = Service { kind: "ExternalName".to_owned(), ..Service::default() };
+        check(ResolvedService { service: Some(Arc::new(external)), ..ResolvedService::default() }, None);
     }
 
     #[test]
     fn unchanged_condition_is_not_written() {
         let now = UnixTime::from_seconds(1_761_031_680);
-        let said = Verdict::local().apply_condition(&Object::new(), now).unwrap();
+        let service = Verdict::local().apply_condition(&Object::new(), now).unwrap();
         let later = UnixTime::from_seconds(now.seconds + 60);
-        assert_eq!(Verdict::local().apply_condition(&said, later), None);
-        let changed = Verdict::available().apply_condition(&said, later).unwrap();
+        assert_eq!(Verdict::local().apply_condition(&service, later), None);
+        let changed = Verdict::available().apply_condition(&service, later).unwrap();
         let condition = &changed["status"]["conditions"][0];
         assert_eq!(condition["reason"], "Passed");
         assert_eq!(condition["lastTransitionTime"], "2025-10-21T07:28:00Z", "it is true as before");

@@ -14,10 +14,10 @@ use schema::table::Message;
 /// True if a media type is that of an aggregated document.
 pub(super) fn is_aggregated(media_type: &str) -> bool {
     let mut parameters = media_type.split(';').map(str::trim).skip(1);
-    let says = |wanted: &str| media_type.split(';').any(|part| part.trim() == wanted);
+    let has_parameter = |parameter: &str| media_type.split(';').any(|part| part.trim() == parameter);
     parameters.any(|part| part == "as=APIGroupDiscoveryList")
-        && says("g=apidiscovery.k8s.io")
-        && (says("v=v2") || says("v=v2beta1"))
+        && has_parameter("g=apidiscovery.k8s.io")
+        && (has_parameter("v=v2") || has_parameter("v=v2beta1"))
 }
 
 /// Returns a version of an aggregated document; empty if the version is missing.
@@ -29,15 +29,15 @@ pub(super) fn version_of(document: &[u8], group: &str, version: &str) -> Result<
     let mut groups = children(&list, "items");
     let name =
         |group: &Object| child(group, "metadata").map_or("", |metadata| text(metadata, "name")).to_owned();
-    let found = groups.find(|entry| name(entry) == group);
-    let found =
-        found.and_then(|group| children(group, "versions").find(|entry| text(entry, "version") == version));
-    let mut found = found.cloned().unwrap_or_default();
-    for resource in children_mut(&mut found, "resources") {
+    let entry = groups.find(|entry| name(entry) == group);
+    let entry =
+        entry.and_then(|group| children(group, "versions").find(|entry| text(entry, "version") == version));
+    let mut version_entry = entry.cloned().unwrap_or_default();
+    for resource in children_mut(&mut version_entry, "resources") {
         fill_kind(resource);
         children_mut(resource, "subresources").for_each(fill_kind);
     }
-    Ok(found)
+    Ok(version_entry)
 }
 
 /// Older clients fail if `responseKind` is missing.
@@ -133,12 +133,12 @@ mod tests {
                 {"version": "v1", "resources": [{"resource": "things", "subresources": [{"subresource": "status"}]}]},
             ]},
         ]});
-        let found = version_of(document.to_string().as_bytes(), "example.com", "v1").unwrap();
-        let found = Value::Object(found);
-        assert_eq!(found.pointer("/resources/0/resource"), Some(&json!("things")));
+        let converted = version_of(document.to_string().as_bytes(), "example.com", "v1").unwrap();
+        let converted = Value::Object(converted);
+        assert_eq!(converted.pointer("/resources/0/resource"), Some(&json!("things")));
         let none = json!({"group": "", "version": "", "kind": ""});
-        assert_eq!(found.pointer("/resources/0/responseKind"), Some(&none));
-        assert_eq!(found.pointer("/resources/0/subresources/0/responseKind"), Some(&none));
+        assert_eq!(converted.pointer("/resources/0/responseKind"), Some(&none));
+        assert_eq!(converted.pointer("/resources/0/subresources/0/responseKind"), Some(&none));
         assert!(version_of(document.to_string().as_bytes(), "example.com", "v2").unwrap().is_empty());
         assert!(version_of(b"[]", "example.com", "v1").is_err());
     }
@@ -150,10 +150,10 @@ mod tests {
             {"name": "things", "singularName": "thing", "namespaced": true, "kind": "Thing", "verbs": ["list"]},
             {"name": "orphans/scale", "singularName": "", "namespaced": false, "kind": "Scale", "verbs": ["get"]},
         ]});
-        let found = Value::Object(version_of_list(document.to_string().as_bytes()).unwrap());
-        assert_eq!(found.pointer("/resources/0/scope"), Some(&json!("Namespaced")));
-        assert_eq!(found.pointer("/resources/0/subresources/0/subresource"), Some(&json!("status")));
-        assert_eq!(found.pointer("/resources/1/resource"), Some(&json!("orphans")));
-        assert_eq!(found.pointer("/resources/1/subresources/0/verbs/0"), Some(&json!("get")));
+        let converted = Value::Object(version_of_list(document.to_string().as_bytes()).unwrap());
+        assert_eq!(converted.pointer("/resources/0/scope"), Some(&json!("Namespaced")));
+        assert_eq!(converted.pointer("/resources/0/subresources/0/subresource"), Some(&json!("status")));
+        assert_eq!(converted.pointer("/resources/1/resource"), Some(&json!("orphans")));
+        assert_eq!(converted.pointer("/resources/1/subresources/0/verbs/0"), Some(&json!("get")));
     }
 }

@@ -124,9 +124,9 @@ impl DiscoveryTask {
 
     /// Fetches discovery.
     async fn fetch_discovery(&mut self) -> Result<(), Error> {
-        let asked = self.aggregated().await;
-        self.cache.proxied.stale = asked.is_err();
-        if let Some(described) = asked? {
+        let fetched = self.aggregated().await;
+        self.cache.proxied.stale = fetched.is_err();
+        if let Some(described) = fetched? {
             self.cache.proxied.discovery = Some(Arc::new(described));
         }
         Ok(())
@@ -136,15 +136,15 @@ impl DiscoveryTask {
     async fn aggregated(&mut self) -> Result<Option<Object>, Error> {
         let asker = user("system:kube-aggregator", &[GROUP_MASTERS]);
         let headers = headers(ACCEPT_AGGREGATED, self.cache.discovery_tag.as_ref());
-        let answer = self.remote.get("/apis", &asker, &headers, &DISCOVERY).await?;
-        let media_type = endpoints::header::text_or_empty(answer.headers(), CONTENT_TYPE);
+        let response = self.remote.get("/apis", &asker, &headers, &DISCOVERY).await?;
+        let media_type = endpoints::header::text_or_empty(response.headers(), CONTENT_TYPE);
         let service = &self.remote.service;
-        match answer.status().as_u16() {
+        match response.status().as_u16() {
             304 if self.cache.discovery_tag.is_some() => Ok(None),
             503 => Err(Error::Unavailable),
             200 if discovery::is_aggregated(&media_type) => {
-                let described = discovery::version_of(answer.body(), &service.group, &service.version)?;
-                self.cache.discovery_tag = answer.headers().get(ETAG).cloned();
+                let described = discovery::version_of(response.body(), &service.group, &service.version)?;
+                self.cache.discovery_tag = response.headers().get(ETAG).cloned();
                 Ok(Some(described))
             }
             _ => self.fetch_legacy_discovery().await.map(Some),
@@ -155,9 +155,9 @@ impl DiscoveryTask {
         let asker = user("system:kube-aggregator", &[]);
         let headers = headers("application/json", None);
         let path = self.remote.path();
-        let answer = self.remote.get(&path, &asker, &headers, &DISCOVERY).await?;
-        match answer.status() {
-            StatusCode::OK => Ok(discovery::version_of_list(answer.body())?),
+        let response = self.remote.get(&path, &asker, &headers, &DISCOVERY).await?;
+        match response.status() {
+            StatusCode::OK => Ok(discovery::version_of_list(response.body())?),
             status => Err(Error::Status { from: path, status }),
         }
     }
@@ -178,9 +178,9 @@ impl DiscoveryTask {
     }
 
     async fn fetch_json(&self, path: &str) -> Result<Bytes, Error> {
-        let answer = self.fetch(path, &headers("application/json", None)).await?;
-        match answer.status() {
-            StatusCode::OK => Ok(answer.into_body()),
+        let response = self.fetch(path, &headers("application/json", None)).await?;
+        match response.status() {
+            StatusCode::OK => Ok(response.into_body()),
             status => Err(Error::Status { from: path.to_owned(), status }),
         }
     }
@@ -188,10 +188,10 @@ impl DiscoveryTask {
     async fn documents(&mut self) -> Result<(), Error> {
         let index = self.fetch_json("/openapi/v3").await?;
         let index = schema::json::decode_untyped(&index)?.value;
-        let own = [self.remote.path(), format!("/apis/{}", self.remote.service.group)];
-        let own: Vec<&str> =
-            own.iter().take(DOCUMENTS_MAX).filter_map(|path| path.strip_prefix('/')).collect();
-        for path in &own {
+        let paths = [self.remote.path(), format!("/apis/{}", self.remote.service.group)];
+        let paths: Vec<&str> =
+            paths.iter().take(DOCUMENTS_MAX).filter_map(|path| path.strip_prefix('/')).collect();
+        for path in &paths {
             let location = index.get("paths").and_then(|paths| paths.get(*path)?.get("serverRelativeURL"));
             let at = location.and_then(Value::as_str).filter(|at| at.starts_with("/openapi/v3/"));
             let Some(at) = at else {
@@ -199,7 +199,7 @@ impl DiscoveryTask {
                 self.cache.proxied.documents.retain(|document| document.path != *path);
                 continue;
             };
-            if self.cache.locations.get(*path).is_some_and(|known| known == at) {
+            if self.cache.locations.get(*path).is_some_and(|location| location == at) {
                 continue;
             }
             let json = self.fetch_json(at).await?;
@@ -214,13 +214,13 @@ impl DiscoveryTask {
     async fn swagger(&mut self) -> Result<(), Error> {
         let headers = headers("application/json", self.cache.swagger_tag.as_ref());
         let path = "/openapi/v2";
-        let answer = self.fetch(path, &headers).await?;
-        match answer.status() {
+        let response = self.fetch(path, &headers).await?;
+        match response.status() {
             StatusCode::OK => {
-                let tag = answer.headers().get(ETAG).cloned();
+                let tag = response.headers().get(ETAG).cloned();
                 let group = self.remote.service.group.clone();
                 let version = self.remote.service.version.clone();
-                let reading = move || part_of_version(answer.body(), &group, &version);
+                let reading = move || part_of_version(response.body(), &group, &version);
                 let part = tokio::task::spawn_blocking(reading).await?;
                 self.cache.proxied.swagger = Some(part?);
                 self.cache.swagger_tag = tag;

@@ -117,12 +117,12 @@ impl Remote {
         let uri = address.uri(&self.path())?;
         let request = request(&uri, user)?.map(client::full);
         match timeout(max, client.send(request)).await {
-            Ok(Ok(answer)) => Ok(answer.status()),
+            Ok(Ok(response)) => Ok(response.status()),
             Ok(Err(error)) => Err(failed(error, &uri)),
             Err(_) => {
                 let source = client::Error::Timeout;
-                let told = source.of_request(&Method::GET, &uri);
-                let message = format!("{told} (Client.Timeout exceeded while awaiting headers)");
+                let text = source.of_request(&Method::GET, &uri);
+                let message = format!("{text} (Client.Timeout exceeded while awaiting headers)");
                 Err(Error::Request { message, source })
             }
         }

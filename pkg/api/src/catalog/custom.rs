@@ -33,7 +33,7 @@ impl CustomResource {
     fn create_endpoints(&self) -> impl Iterator<Item = Arc<Endpoint>> {
         self.served.iter().map(|handle| {
             let row = handle.row();
-            let others = self.served.iter().filter(|other| {
+            let other_versions = self.served.iter().filter(|other| {
                 let other = other.row();
                 (other.kind, other.subresource) == (row.kind, row.subresource) && other.version != row.version
             });
@@ -45,7 +45,7 @@ impl CustomResource {
             } else {
                 row.kind_group_version
             };
-            let fields = FieldManager::new(handle.clone(), others.cloned(), stored);
+            let fields = FieldManager::new(handle.clone(), other_versions.cloned(), stored);
             Arc::new(Endpoint { row: handle.clone(), fields })
         })
     }
@@ -57,8 +57,8 @@ impl Group {
     pub fn custom(name: &str, versions: &[&str], resources: &[CustomResource]) -> Self {
         let endpoints: Vec<_> = resources.iter().flat_map(CustomResource::endpoints).collect();
         let version = |name: &&str| {
-            let own = endpoints.iter().filter(|endpoint| endpoint.row.row().version == *name);
-            let endpoints: Endpoints = own.map(|endpoint| Arc::clone(endpoint)).collect();
+            let of_version = endpoints.iter().filter(|endpoint| endpoint.row.row().version == *name);
+            let endpoints: Endpoints = of_version.map(|endpoint| Arc::clone(endpoint)).collect();
             let served = !endpoints.is_empty();
             served.then(|| Version {
                 name: (*name).to_owned(),

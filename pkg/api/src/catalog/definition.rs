@@ -37,8 +37,8 @@ impl Definition<'_> {
                 served.push(self.row(stored, number, version, "scale"));
             }
         }
-        let own = versions.get(stored).map(|version| self.row(stored, stored, version, ""))?;
-        Some(CustomResource::new(own, served))
+        let row = versions.get(stored).map(|version| self.row(stored, stored, version, ""))?;
+        Some(CustomResource::new(row, served))
     }
 
     fn row(&self, stored: usize, number: usize, version: &CustomVersion, subresource: &str) -> Handle {

@@ -19,9 +19,9 @@ pub struct Endpoints {
 impl Endpoints {
     /// Finds a resource (`subresource` empty) or subresource.
     pub fn find(&self, plural: &str, subresource: &str) -> Option<&Arc<Endpoint>> {
-        let own = self.sorted.get(*self.first_by_plural.get(plural)?..)?;
-        let own = own.iter().take_while(|endpoint| endpoint.row.row().plural == plural);
-        own.into_iter().find(|endpoint| is_equal(endpoint.row.row().subresource, subresource))
+        let matches = self.sorted.get(*self.first_by_plural.get(plural)?..)?;
+        let matches = matches.iter().take_while(|endpoint| endpoint.row.row().plural == plural);
+        matches.into_iter().find(|endpoint| is_equal(endpoint.row.row().subresource, subresource))
     }
 }
 

@@ -63,21 +63,22 @@ impl Catalog {
 
     /// Recomputes a served group from the own and the proxied versions.
     pub(super) fn rebuild_group(&mut self, name: &str) {
-        let own = find(&self.local, name).cloned();
+        let local = find(&self.local, name).cloned();
         let group = match self.proxied.get(name) {
-            None => own,
-            Some(proxied) => Some(Arc::new(merge_proxied(name, own.as_deref(), proxied))),
+            None => local,
+            Some(proxied) => Some(Arc::new(merge_proxied(name, local.as_deref(), proxied))),
         };
         replace(&mut self.groups, name, group);
     }
 }
 
-fn merge_proxied(name: &str, own: Option<&Group>, proxied: &[ProxiedVersion]) -> Group {
-    let hidden = |version: &&Version| proxied.iter().any(|other| other.name == version.name);
-    let own_versions = own.into_iter().flat_map(|group| &group.versions).filter(|version| !hidden(version));
-    let mut versions: Vec<Version> = own_versions.cloned().collect();
-    let own_priority = own.filter(|_| !versions.is_empty()).map_or(0, |group| group.priority);
-    let priority = proxied.iter().map(|version| version.group_priority).fold(own_priority, u32::max);
+fn merge_proxied(name: &str, local: Option<&Group>, proxied: &[ProxiedVersion]) -> Group {
+    let is_hidden = |version: &&Version| proxied.iter().any(|other| other.name == version.name);
+    let local_versions =
+        local.into_iter().flat_map(|group| &group.versions).filter(|version| !is_hidden(version));
+    let mut versions: Vec<Version> = local_versions.cloned().collect();
+    let local_priority = local.filter(|_| !versions.is_empty()).map_or(0, |group| group.priority);
+    let priority = proxied.iter().map(|version| version.group_priority).fold(local_priority, u32::max);
     versions.extend(proxied.iter().map(|version| Version {
         name: version.name.clone(),
         owner: Owner::Proxied(Arc::clone(&version.proxied)),

@@ -128,8 +128,8 @@ impl ServedSelection {
             return Ok(false);
         }
         let named = self.runtime_config.names_resource(row);
-        let wanted = named || self.runtime_config.names_version(row.group_version);
-        if self.forward_compatible && older_is_served || self.runtime_config_forward_compatible && wanted {
+        let requested = named || self.runtime_config.names_version(row.group_version);
+        if self.forward_compatible && older_is_served || self.runtime_config_forward_compatible && requested {
             return Ok(true);
         }
         if named { Err(ServingError::Resource { row, introduced, emulated }) } else { Ok(false) }

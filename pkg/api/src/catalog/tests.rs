@@ -26,8 +26,8 @@ fn widgets() -> Group {
 fn served_resources_are_found() {
     let catalog = usual();
     for row in resources::all() {
-        let found = catalog.find(row.group, row.version, row.plural, row.subresource);
-        assert_eq!(found.is_some(), !row.off_by_default, "{} {}", row.group_version, row.path());
+        let endpoint = catalog.find(row.group, row.version, row.plural, row.subresource);
+        assert_eq!(endpoint.is_some(), !row.off_by_default, "{} {}", row.group_version, row.path());
         assert_eq!(catalog.serves(row), !row.off_by_default);
     }
     assert!(catalog.find("apps", "v1", "pods", "").is_none());
@@ -49,7 +49,7 @@ fn unchanged_groups_are_shared() {
 #[test]
 fn removed_groups_leave_nothing() {
     let mut catalog = usual();
-    let kept: Vec<_> = (0..1000)
+    let endpoints: Vec<_> = (0..1000)
         .map(|_| {
             catalog = catalog.with_group(widgets());
             let alive = Arc::downgrade(catalog.find("example.com", "v1", "widgets", "").unwrap());
@@ -57,7 +57,7 @@ fn removed_groups_leave_nothing() {
             alive
         })
         .collect();
-    assert!(kept.iter().all(|endpoint| endpoint.upgrade().is_none()));
+    assert!(endpoints.iter().all(|endpoint| endpoint.upgrade().is_none()));
 }
 
 fn proxied(name: &str, priority: i32) -> ProxiedVersion {
@@ -72,21 +72,24 @@ fn versions(catalog: &Catalog) -> Vec<(&str, bool)> {
 
 #[test]
 fn proxied_versions_hide_own_ones() {
-    let own = usual().with_group(widgets());
-    let hidden = own.with_proxied("example.com", vec![proxied("v1", 10)]);
+    let catalog = usual().with_group(widgets());
+    let hidden = catalog.with_proxied("example.com", vec![proxied("v1", 10)]);
     assert_eq!(versions(&hidden), [("v1", true)]);
     assert_eq!(hidden.group("example.com").unwrap().priority, 2000);
     assert!(!hidden.with_proxied("example.com", Vec::new()).has_proxied());
     assert_eq!(versions(&hidden.with_proxied("example.com", Vec::new())), [("v1", false)]);
-    let gone = hidden.with_group(Group { versions: Vec::new(), ..widgets() });
-    assert_eq!(versions(&gone), [("v1", true)]);
-    assert_eq!(versions(&gone.with_proxied("example.com", Vec::new())), []);
+    let removed = hidden.with_group(Group { versions: Vec::new(), ..widgets() });
+    assert_eq!(versions(&removed), [("v1", true)]);
+    assert_eq!(versions(&removed.with_proxied("example.com", Vec::new())), []);
 }
 
 #[test]
 fn versions_are_sorted_by_priority_and_name() {
-    let check = |others: Vec<ProxiedVersion>, expected: &[(&str, bool)]| {
-        assert_eq!(versions(&usual().with_group(widgets()).with_proxied("example.com", others)), expected);
+    let check = |versions_of_peers: Vec<ProxiedVersion>, expected: &[(&str, bool)]| {
+        assert_eq!(
+            versions(&usual().with_group(widgets()).with_proxied("example.com", versions_of_peers)),
+            expected
+        );
     };
     check(vec![proxied("v2", 200)], &[("v2", true), ("v1", false)]);
     check(vec![proxied("v2", 1)], &[("v1", false), ("v2", true)]);

@@ -38,10 +38,10 @@ pub(super) fn fold_names(message: &Message, value: &mut Value) {
     }
     for (name, mut value) in std::mem::take(object) {
         let in_any_case = || message.members.iter().find(|member| member.name.eq_ignore_ascii_case(&name));
-        let known = message.members.iter().find(|member| member.name == name).or_else(in_any_case);
-        let Some(known) = known else { continue };
-        if let Type::Message(message) = known.field.ty {
-            match (known.field.cardinality, &mut value) {
+        let member = message.members.iter().find(|member| member.name == name).or_else(in_any_case);
+        let Some(member) = member else { continue };
+        if let Type::Message(message) = member.field.ty {
+            match (member.field.cardinality, &mut value) {
                 (Cardinality::One, value) => fold_names(message, value),
                 (Cardinality::List, Value::Array(items)) => {
                     items.iter_mut().for_each(|item| fold_names(message, item));
@@ -52,7 +52,7 @@ pub(super) fn fold_names(message: &Message, value: &mut Value) {
                 _ => {}
             }
         }
-        object.insert(known.field.member.clone(), value);
+        object.insert(member.field.member.clone(), value);
     }
 }
 

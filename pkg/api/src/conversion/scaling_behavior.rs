@@ -61,8 +61,8 @@ fn write_text_or_null(value: Option<&Value>, out: &mut String) {
 /// Parses the behavior in an annotation. Returns `None` if the text is malformed or sets nothing.
 pub(super) fn from_text(text: &str) -> Option<Object> {
     let value: Value = serde_json::from_str(text).ok()?;
-    let found = members(&value, &RULES, rules)?;
-    (!found.is_empty()).then_some(found)
+    let rules = members(&value, &RULES, rules)?;
+    (!rules.is_empty()).then_some(rules)
 }
 
 fn rules(_: &str, value: &Value) -> Option<Value> {
@@ -103,13 +103,13 @@ fn members(
     names: &[(&str, &str)],
     convert: impl Fn(&str, &Value) -> Option<Value>,
 ) -> Option<Object> {
-    let mut found = Object::new();
+    let mut converted = Object::new();
     for (key, value) in value.as_object()?.iter().filter(|(_, value)| !value.is_null()) {
         if let Some((_, name)) = names.iter().find(|(go_name, _)| go_name.eq_ignore_ascii_case(key)) {
-            found.insert((*name).to_owned(), convert(name, value)?);
+            converted.insert((*name).to_owned(), convert(name, value)?);
         }
     }
-    Some(found)
+    Some(converted)
 }
 
 fn int32(value: &Value) -> Option<Value> {

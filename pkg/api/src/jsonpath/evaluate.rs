@@ -23,8 +23,8 @@ impl Default for EvaluationBudget {
 impl EvaluationBudget {
     fn spend(&mut self, values: usize) -> Result<(), Failure> {
         match self.0.checked_sub(values) {
-            Some(left) => {
-                self.0 = left;
+            Some(remaining) => {
+                self.0 = remaining;
                 Ok(())
             }
             None => {
@@ -161,12 +161,12 @@ fn elements<'a>(
             return Ok(out);
         }
         let within = usize::try_from(first).ok().zip(usize::try_from(end).ok());
-        let wanted = within.filter(|(first, _)| *first < items.len());
-        let wanted = wanted.and_then(|(first, end)| items.get(first..end)).ok_or(WITH_INPUT)?;
+        let selected = within.filter(|(first, _)| *first < items.len());
+        let selected = selected.and_then(|(first, end)| items.get(first..end)).ok_or(WITH_INPUT)?;
         let step = usize::try_from(range.step.unwrap_or(1)).ok().filter(|step| *step > 0);
         let step = step.ok_or(WITH_INPUT)?;
-        work.spend(wanted.len().div_ceil(step))?;
-        out.extend(wanted.iter().step_by(step).map(SelectedValue::of));
+        work.spend(selected.len().div_ceil(step))?;
+        out.extend(selected.iter().step_by(step).map(SelectedValue::of));
     }
     Ok(out)
 }
@@ -178,7 +178,7 @@ fn bounds(range: Slice, len: usize) -> (i64, i64) {
     let first = if first < 0 { first.wrapping_add(len) } else { first };
     let end = range.end.unwrap_or(len);
     // For a single index of -1, the end is 0 and means the end of the list.
-    let end = if end < 0 || (end == 0 && range.one) { end.wrapping_add(len) } else { end };
+    let end = if end < 0 || (end == 0 && range.single) { end.wrapping_add(len) } else { end };
     (first, end)
 }
 

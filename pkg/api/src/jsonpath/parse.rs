@@ -159,9 +159,9 @@ impl<'t> Reader<'t> {
     /// Consumes the text before the first character that matches `ends`.
     fn until(&mut self, ends: impl Fn(char) -> bool) -> &'t str {
         let at = self.rest.find(ends).unwrap_or(self.rest.len());
-        let (taken, rest) = self.rest.split_at_checked(at).unwrap_or((self.rest, ""));
+        let (text, rest) = self.rest.split_at_checked(at).unwrap_or((self.rest, ""));
         self.rest = rest;
-        taken
+        text
     }
 
     fn word(&mut self, nodes: &mut Vec<Node>) -> Result<(), ParseError> {
@@ -238,7 +238,8 @@ impl<'t> Reader<'t> {
         let (inside, rest) = inside.ok_or(ParseError::UnterminatedArray)?;
         self.rest = rest;
         if inside.contains(',') {
-            let paths = inside.split(',').map(|one| self.inner(&["[", one.trim_matches(' '), "]"].concat()));
+            let paths =
+                inside.split(',').map(|path| self.inner(&["[", path.trim_matches(' '), "]"].concat()));
             let paths = paths.collect::<Result<_, _>>()?;
             return self.add(nodes, Node::Union(paths));
         }
@@ -315,10 +316,10 @@ fn slice(text: &str) -> Result<Slice, ParseError> {
     match end {
         None => {
             let end = first.unwrap_or_default().wrapping_add(1);
-            Ok(Slice { first, end: Some(end), one: true, step: None })
+            Ok(Slice { first, end: Some(end), single: true, step: None })
         }
         Some(end) => {
-            Ok(Slice { first, end: integer(end)?, one: false, step: integer(step.unwrap_or_default())? })
+            Ok(Slice { first, end: integer(end)?, single: false, step: integer(step.unwrap_or_default())? })
         }
     }
 }

@@ -21,9 +21,9 @@ fn outcome(path: &str, object: &Object) -> Value {
         Ok(path) => path,
         Err(error) => return error.to_string().into(),
     };
-    let found = path.find(object, &mut EvaluationBudget::default());
+    let values = path.find(object, &mut EvaluationBudget::default());
     let texts = |part: Vec<SelectedValue<'_>>| part.into_iter().map(SelectedValue::text).collect::<Value>();
-    found.map_or(Value::Null, |parts| parts.into_iter().map(texts).collect())
+    values.map_or(Value::Null, |parts| parts.into_iter().map(texts).collect())
 }
 
 /// Go iterates over objects in random order, this code by name.
@@ -62,7 +62,7 @@ fn loops_are_read_and_select_nothing() {
 fn printers_show_first_value_of_first_part() {
     let first = |path: &str| {
         let path = JsonPath::of(path).unwrap();
-        path.first(&object(), &mut EvaluationBudget::default()).map(|found| found.map(SelectedValue::text))
+        path.first(&object(), &mut EvaluationBudget::default()).map(|value| value.map(SelectedValue::text))
     };
     assert_eq!(first(".spec.list[*]"), Ok(Some("1".to_owned())));
     assert_eq!(first(".spec.n} and {.spec.t"), Ok(Some("3".to_owned())));

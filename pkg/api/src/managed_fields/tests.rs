@@ -25,16 +25,16 @@ fn time(seconds: i64) -> String {
     at(seconds).rfc3339().to_string()
 }
 
-/// Returns an entry with the time of [`at`]. `who` is a manager, optionally with a subresource:
+/// Returns an entry with the time of [`at`]. `owner` is a manager, optionally with a subresource:
 /// `kubelet/status`.
-fn entry(who: &str, operation: &str, api_version: &str, seconds: i64, fields: &str) -> Value {
-    let mut entry = untimed(who, operation, api_version, fields);
+fn entry(owner: &str, operation: &str, api_version: &str, seconds: i64, fields: &str) -> Value {
+    let mut entry = untimed(owner, operation, api_version, fields);
     entry["time"] = json!(time(seconds));
     entry
 }
 
-fn untimed(who: &str, operation: &str, api_version: &str, fields: &str) -> Value {
-    let (manager, subresource) = who.split_once('/').unwrap_or((who, ""));
+fn untimed(owner: &str, operation: &str, api_version: &str, fields: &str) -> Value {
+    let (manager, subresource) = owner.split_once('/').unwrap_or((owner, ""));
     let mut entry = json!({
         "manager": manager,
         "operation": operation,

@@ -10,7 +10,7 @@ use super::*;
 fn check<T: PartialEq + std::fmt::Debug>(
     kind: &str,
     value: Value,
-    look: impl Fn(&Referrer<'_>) -> T,
+    read: impl Fn(&Referrer<'_>) -> T,
     expected: T,
 ) {
     let tree = value.as_object().unwrap();
@@ -18,16 +18,16 @@ fn check<T: PartialEq + std::fmt::Debug>(
     let mut raw = Vec::new();
     schema::proto::encode(message, tree, &mut raw).unwrap();
     for referrer in [Referrer::tree(tree), Referrer::message(message, &raw)] {
-        assert_eq!(look(&referrer), expected, "{referrer:?}");
+        assert_eq!(read(&referrer), expected, "{referrer:?}");
         assert!(referrer.is_certain());
     }
 }
 
 fn of_pod(referrer: &Referrer<'_>) -> Vec<String> {
-    let mut found: Vec<String> =
+    let mut references: Vec<String> =
         referrer.of_pod().iter().map(|(kind, name)| format!("{kind:?} {name}")).collect();
-    found.sort();
-    found
+    references.sort();
+    references
 }
 
 fn pod(spec: Value, status: Value, expected: &[&str]) {
@@ -120,13 +120,13 @@ fn volume_secrets_use_own_or_claim_namespace() {
         let mut spec = json!({"claimRef": {"namespace": "ns", "name": "c"}});
         spec.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
         let value = json!({"metadata": {"name": "v"}, "spec": spec});
-        let look = |referrer: &Referrer<'_>| {
+        let secrets_of = |referrer: &Referrer<'_>| {
             let secrets = referrer.secrets_of_persistent_volume();
             assert_eq!(referrer.claim(), Some(("ns", "c")));
             secrets.iter().map(|(ns, name)| ((*ns).to_owned(), (*name).to_owned())).collect::<Vec<_>>()
         };
         let expected = expected.iter().map(|(ns, name)| ((*ns).to_owned(), (*name).to_owned())).collect();
-        check("PersistentVolume", value, look, expected);
+        check("PersistentVolume", value, secrets_of, expected);
     };
     let secret = |name: &str| json!({"namespace": "s", "name": name});
     volume(

@@ -113,12 +113,12 @@ pub struct Custom<'a> {
 
 impl CustomKind {
     /// Parses the spec of a stored definition, which has settings common to all versions at the top. A schema
-    /// can be a number instead, which [`json::decode_outline`] inserts in place of the [bulk](BULK); `left`
+    /// can be a number instead, which [`json::decode_outline`] inserts in place of the [bulk](BULK); `skipped`
     /// returns the text for that number. `names` are the accepted names. `minor` is the minor version of the
     /// release whose expressions the rules may use.
     pub fn of_stored(
         spec: &Object,
-        left: &dyn Fn(usize) -> Option<SchemaText>,
+        skipped: &dyn Fn(usize) -> Option<SchemaText>,
         names: &Names,
         terminating: bool,
         minor: u32,
@@ -129,14 +129,14 @@ impl CustomKind {
             minor,
             preserve_unknown_fields,
             deprecated: deprecation(spec, names, version),
-            ..CustomVersion::read(group, spec, version, left)
+            ..CustomVersion::read(group, spec, version, skipped)
         });
         CustomKind {
             list_kind: names.list_kind.clone(),
             preserve_unknown_fields,
             terminating,
             converts_by_webhook: child(spec, "conversion")
-                .is_some_and(|it| text(it, "strategy") == "Webhook"),
+                .is_some_and(|conversion| text(conversion, "strategy") == "Webhook"),
             versions: versions.collect(),
         }
     }
@@ -216,14 +216,15 @@ fn deprecation(spec: &Object, names: &Names, version: &Object) -> Option<String>
     }
     let group = text(spec, "group");
     let kind = &names.kind;
-    let own = text(version, "name");
-    let others =
+    let own_name = text(version, "name");
+    let alternatives =
         children(spec, "versions").filter(|other| flag(other, "served") && !flag(other, "deprecated"));
-    let better =
-        others.map(|other| text(other, "name")).filter(|name| kube_version::compare(own, name).is_lt());
+    let better = alternatives
+        .map(|other| text(other, "name"))
+        .filter(|name| kube_version::compare(own_name, name).is_lt());
     let better = better.max_by(|a, b| kube_version::compare(a, b));
     let instead = better.map(|better| format!("; use {group}/{better} {kind}")).unwrap_or_default();
-    Some(format!("{group}/{own} {kind} is deprecated{instead}"))
+    Some(format!("{group}/{own_name} {kind} is deprecated{instead}"))
 }
 
 impl CustomVersion {
@@ -231,13 +232,13 @@ impl CustomVersion {
         group: &str,
         spec: &Object,
         version: &Object,
-        left: &dyn Fn(usize) -> Option<SchemaText>,
+        skipped: &dyn Fn(usize) -> Option<SchemaText>,
     ) -> Self {
         let name = text(version, "name").to_owned();
         let holder = child(version, "schema").or_else(|| child(spec, "validation"));
         let schema_text = match holder.and_then(|holder| holder.get(SCHEMA)) {
             Some(Value::Number(number)) => {
-                number.as_u64().and_then(|number| left(usize::try_from(number).ok()?))
+                number.as_u64().and_then(|number| skipped(usize::try_from(number).ok()?))
             }
             Some(schema @ Value::Object(_)) => Some(SchemaText::packed(schema.to_string().as_bytes())),
             _ => None,
@@ -440,12 +441,12 @@ fn value_at<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>
 
 fn not_a(path: &[String], value: &Value, expected_type: &'static str) -> ScaleFieldError {
     let actual_type = go_type(value);
-    let shown = match value {
+    let text = match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.to_string(),
         other => other.to_string(),
     };
-    ScaleFieldError { path: path.join("."), value: shown, actual_type, expected_type }
+    ScaleFieldError { path: path.join("."), value: text, actual_type, expected_type }
 }
 
 impl PrinterColumn {

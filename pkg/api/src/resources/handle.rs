@@ -170,11 +170,11 @@ mod tests {
         let handle = Handle::custom(texts, |row, _| Resource { namespaced: false, ..row });
         let Handle::Custom(row) = &handle else { panic!("a row of the tables") };
         let alive = Arc::downgrade(row);
-        let kept = handle.clone();
+        let retained = handle.clone();
         drop(handle);
-        let Resource { plural, namespaced, short_names, .. } = kept.row();
+        let Resource { plural, namespaced, short_names, .. } = retained.row();
         assert_eq!((*plural, *namespaced, *short_names), ("widgets", false, &["wd"][..]));
-        drop(kept);
+        drop(retained);
         assert!(alive.upgrade().is_none());
     }
 }

@@ -43,8 +43,8 @@ impl Lifecycle {
 
     /// True if a release has it: from the introducing release up to, but not including, the removing one.
     pub fn is_of(&self, release: Release) -> bool {
-        let came = self.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= release);
-        came && self.removed.is_none_or(|minor| release < Release::minor_of_1(minor))
+        let introduced = self.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= release);
+        introduced && self.removed.is_none_or(|minor| release < Release::minor_of_1(minor))
     }
 
     /// Returns the deprecation warning for a kind, or `None` if it is not deprecated yet.
@@ -70,13 +70,13 @@ pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&
     };
     let rows = || group.versions.iter().filter_map(|of| version(of.version));
     let usual = rows().find_map(|row| row.storage)?.group_version;
-    let known = |row: &&Resource<'_>| {
+    let is_supported = |row: &&Resource<'_>| {
         row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= oldest)
     };
     if rows().any(|row| row.pinned_storage) {
         Some(usual)
     } else {
-        Some(rows().find(known).map_or(usual, |row| row.group_version))
+        Some(rows().find(is_supported).map_or(usual, |row| row.group_version))
     }
 }
 

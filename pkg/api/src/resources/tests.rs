@@ -151,9 +151,9 @@ fn skipped_schema_is_parsed_on_demand() {
     let outline = json::decode_outline(spec.as_bytes(), custom::BULK).unwrap();
     let bytes = Bytes::from(spec.clone());
     for text in [SchemaText::shared as fn(Bytes) -> SchemaText, |bytes| SchemaText::packed(&bytes)] {
-        let left = |number: usize| Some(text(bytes.slice(outline.skipped.get(number)?.clone())));
+        let skipped = |number: usize| Some(text(bytes.slice(outline.skipped.get(number)?.clone())));
         let spec = outline.value.as_object().unwrap();
-        let kind = CustomKind::of_stored(spec, &left, &Names::default(), false, 36);
+        let kind = CustomKind::of_stored(spec, &skipped, &Names::default(), false, 36);
         let [v1, v2] = &*kind.versions else { panic!("two versions") };
         assert_eq!(v1.schema(), Some(json::decode_untyped(schema.as_bytes()).unwrap().value));
         assert!(v1.rules().is_some());

@@ -138,7 +138,7 @@ impl Checker<'_> {
         match value {
             Subject::Other(Value::String(text)) => self.string(name, limits, text, &mut outcome),
             Subject::Other(Value::Number(number)) => {
-                let errors = number::faults(name, limits, number).into_iter().map(|found| match found {
+                let errors = number::faults(name, limits, number).into_iter().map(|fault| match fault {
                     number::NumberError::Bound(words) => Error::invalid(self.path, "", words),
                     number::NumberError::Value(words) => {
                         self.invalid(name, &Value::Number(number.clone()), &words)
@@ -187,8 +187,8 @@ impl Checker<'_> {
             }
             Subject::Other(Value::Bool(_)) => ("boolean", "", *kind == Kind::Boolean),
             Subject::Other(Value::Number(number)) if number.is_f64() => {
-                let whole = kind.accepts_integers() && number::is_integer(number);
-                ("number", "float64", *kind == Kind::Number || whole)
+                let is_integer = kind.accepts_integers() && number::is_integer(number);
+                ("number", "float64", *kind == Kind::Number || is_integer)
             }
             Subject::Other(_) => ("integer", "int64", kind.accepts_integers() || *kind == Kind::Number),
         };
@@ -203,8 +203,8 @@ impl Checker<'_> {
         }
     }
 
-    fn wrong_type(&self, name: &str, wanted: &str, found: &str) -> Error {
-        let detail = format!("{name} in body must be of type {wanted}: {}", quote(found));
+    fn wrong_type(&self, name: &str, expected: &str, found: &str) -> Error {
+        let detail = format!("{name} in body must be of type {expected}: {}", quote(found));
         self.error(name, |path| Error::type_invalid(path, found, detail))
     }
 
@@ -222,11 +222,11 @@ impl Checker<'_> {
         let complaint = |words: String| Error::invalid(self.path, "", format!("{} {words}", quote(name)));
         if !more.any_of.is_empty() {
             let mut failed = Vec::new();
-            let valid = more.any_of.iter().map(check).find_map(|found| {
-                if found.is_valid() {
-                    Some(found)
+            let valid = more.any_of.iter().map(check).find_map(|alternative| {
+                if alternative.is_valid() {
+                    Some(alternative)
                 } else {
-                    failed.push(found);
+                    failed.push(alternative);
                     None
                 }
             });
@@ -252,9 +252,9 @@ impl Checker<'_> {
                 }
             }
         }
-        let valid = more.all_of.iter().map(check).map(|found| {
-            let valid = found.is_valid();
-            outcome.merge(found);
+        let valid = more.all_of.iter().map(check).map(|alternative| {
+            let valid = alternative.is_valid();
+            outcome.merge(alternative);
             valid
         });
         let valid = valid.filter(|valid| *valid).count();
@@ -289,12 +289,12 @@ impl Checker<'_> {
             }
         }
         let pattern = limits.rare.as_deref()?.pattern.as_ref()?;
-        let shown = match &pattern.regex {
+        let text = match &pattern.regex {
             Ok(regex) if regex.is_match(value) => return None,
             Ok(_) => pattern.text.clone().into_string(),
             Err(error) => format!("{}, but pattern is invalid: {error}", pattern.text),
         };
-        Some(self.invalid(name, value, &format!("should match '{shown}'")))
+        Some(self.invalid(name, value, &format!("should match '{text}'")))
     }
 
     fn items(
@@ -316,9 +316,9 @@ impl Checker<'_> {
         outcome.matches += 1;
     }
 
-    fn count(&self, name: &str, range: Range, count: usize, what: &str, outcome: &mut CheckOutcome) {
+    fn count(&self, name: &str, range: Range, count: usize, unit: &str, outcome: &mut CheckOutcome) {
         if let Some(min) = range.min.filter(|min| count < *min) {
-            outcome.errors.push(self.invalid(name, count, &format!("should have at least {min} {what}")));
+            outcome.errors.push(self.invalid(name, count, &format!("should have at least {min} {unit}")));
         }
         if let Some(max) = range.max.filter(|max| count > *max) {
             outcome.errors.push(self.error(name, |path| Error::too_many(path, Some(count), Some(max))));

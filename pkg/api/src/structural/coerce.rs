@@ -59,7 +59,7 @@ pub(super) fn coerce_metadata_default(metadata: &mut Node, default: Option<Value
     for (name, member) in &mut metadata.properties {
         let is_metadata = |default: &Value| {
             let only = Object::from_iter([(name.to_string(), default.clone())]);
-            well_formed_members(&Value::Object(only)).is_some_and(|left| left.get(&**name).is_some())
+            well_formed_members(&Value::Object(only)).is_some_and(|members| members.get(&**name).is_some())
         };
         member.default = member.default.take().filter(is_metadata);
     }

@@ -238,14 +238,14 @@ fn is_duration(text: &str) -> bool {
             .any(|names| names.contains(&&*unit) || names.last().is_some_and(|last| unit.starts_with(last)))
     };
     let Ok(regex) = Regex::compile(r"\d+\s*[A-Za-zµ]+") else { return false };
-    let mut found = false;
+    let mut has_unit = false;
     for part in regex.all(text) {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
         let (number, unit) = part.split_at(digits);
         if number.parse::<i64>().is_err() {
             return false;
         }
-        found |= is_unit(unit.trim());
+        has_unit |= is_unit(unit.trim());
     }
-    found
+    has_unit
 }

@@ -60,8 +60,8 @@ fn list_map(path: &Path<'_>, keys: &[Box<str>], items: &[Value], errors: &mut Er
         return;
     }
     let key = |item: &Value| -> Value {
-        let given = |name: &str| Some((name.to_owned(), item.get(name)?.clone()));
-        Value::Object(keys.iter().filter_map(|name| given(name)).collect())
+        let key_member = |name: &str| Some((name.to_owned(), item.get(name)?.clone()));
+        Value::Object(keys.iter().filter_map(|name| key_member(name)).collect())
     };
     let keys: Vec<Value> = items.iter().map(key).collect();
     for at in repeated(keys.iter().map(Value::to_string)) {

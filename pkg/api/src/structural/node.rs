@@ -111,7 +111,7 @@ impl Node {
     }
 
     pub fn property(&self, name: &str) -> Option<&Node> {
-        let at = self.properties.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
+        let at = self.properties.binary_search_by(|(property, _)| (**property).cmp(name)).ok()?;
         self.properties.get(at).map(|(_, node)| node)
     }
 

@@ -94,14 +94,14 @@ fn out_of_bounds(
     let integers = value.as_i64().filter(|_| !as_given).zip(truncated(bound));
     let value = value.as_f64()?;
     let limit = bound.as_f64()?;
-    let shown = || integers.map_or_else(|| go_float(limit), |(_, limit)| limit.to_string());
+    let limit_text = || integers.map_or_else(|| go_float(limit), |(_, limit)| limit.to_string());
     if side == Side::MultipleOf {
         let multiple = match integers {
             Some((value, factor)) => factor > 0 && value % factor == 0,
             None if limit < 1.0 => (1.0 / limit * value).fract() == 0.0,
             None => (value / limit).fract() == 0.0,
         };
-        return (!multiple).then(|| format!("should be a multiple of {}", shown()));
+        return (!multiple).then(|| format!("should be a multiple of {}", limit_text()));
     }
     let order = match integers {
         Some((value, limit)) => value.cmp(&limit),
@@ -112,7 +112,7 @@ fn out_of_bounds(
         _ => (order.is_gt(), "less than"),
     };
     let or_equal = if exclusive { "" } else { " or equal to" };
-    (beyond || exclusive && order.is_eq()).then(|| format!("should be {words}{or_equal} {}", shown()))
+    (beyond || exclusive && order.is_eq()).then(|| format!("should be {words}{or_equal} {}", limit_text()))
 }
 
 #[allow(clippy::cast_possible_truncation)]

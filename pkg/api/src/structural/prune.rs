@@ -21,9 +21,9 @@ pub(super) struct PrunedPaths {
 }
 
 impl PrunedPaths {
-    /// Records paths if `wanted`.
-    pub(super) fn new(wanted: bool) -> Self {
-        PrunedPaths { paths: wanted.then(Vec::new), current_path: String::new() }
+    /// Records paths if `record` is true.
+    pub(super) fn new(record: bool) -> Self {
+        PrunedPaths { paths: record.then(Vec::new), current_path: String::new() }
     }
 
     pub(super) fn into_paths(self) -> Vec<String> {

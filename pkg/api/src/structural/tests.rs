@@ -7,8 +7,8 @@ use super::*;
 
 fn check(schema: Value, value: Value, expected: &[&str]) {
     let object = schema.as_object().cloned().unwrap_or_default();
-    let found = faults(&Path::root("d"), &Node::compile(&object, Literals::Texts), &value);
-    assert_eq!(found.iter().map(Error::to_string).collect::<Vec<_>>(), expected, "{schema} {value}");
+    let errors = faults(&Path::root("d"), &Node::compile(&object, Literals::Texts), &value);
+    assert_eq!(errors.iter().map(Error::to_string).collect::<Vec<_>>(), expected, "{schema} {value}");
 }
 
 #[test]
@@ -174,13 +174,13 @@ fn unknown_fields_are_pruned_and_reported() {
         "a": 1, "b": 2, "list": [{"x": "y", "z": 1}], "map": {"m": {"q": 1}}, "any": {"n": {"o": 1}, "p": 1},
         "open": {"anything": {"goes": 1}, "known": {"but": 1}},
     }, "other": {}});
-    let left = json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "n"}, "spec": {
+    let expected = json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "n"}, "spec": {
         "a": 1, "list": [{"x": "y"}], "map": {"m": {}}, "any": {"n": {}, "p": 1},
         "open": {"anything": {"goes": 1}, "known": {}},
     }});
     let unknown =
         ["other", "spec.any.n.o", "spec.b", "spec.list[0].z", "spec.map.m.q", "spec.open.known.but"];
-    assert_eq!(coerced(schema, value), (left, unknown.map(str::to_owned).to_vec()));
+    assert_eq!(coerced(schema, value), (expected, unknown.map(str::to_owned).to_vec()));
 }
 
 #[test]
@@ -191,10 +191,10 @@ fn disallowed_nulls_without_default_are_dropped() {
         "map": {"type": "object", "additionalProperties": {"type": "string", "default": "e"}},
     }});
     let value = json!({"plain": null, "nullable": null, "defaulted": null, "map": {"a": null}});
-    let (mut left, _) = coerced(schema.clone(), value);
-    assert_eq!(left, json!({"nullable": null, "defaulted": null, "map": {"a": null}}));
-    structural(schema).default(left.as_object_mut().unwrap()).unwrap();
-    assert_eq!(left, json!({"nullable": null, "defaulted": "d", "map": {"a": "e"}}));
+    let (mut value_after, _) = coerced(schema.clone(), value);
+    assert_eq!(value_after, json!({"nullable": null, "defaulted": null, "map": {"a": null}}));
+    structural(schema).default(value_after.as_object_mut().unwrap()).unwrap();
+    assert_eq!(value_after, json!({"nullable": null, "defaulted": "d", "map": {"a": "e"}}));
 }
 
 #[test]
@@ -234,10 +234,10 @@ fn embedded_objects_have_valid_metadata() {
     }}});
     let template =
         json!({"kind": "Pod", "metadata": {"name": "n", "nope": 1, "creationTimestamp": null}, "x": 1});
-    let (left, unknown) = coerced(schema.clone(), json!({"template": template}));
-    assert_eq!(left, json!({"template": {"kind": "Pod", "metadata": {"name": "n"}, "x": 1}}));
+    let (coerced_value, unknown) = coerced(schema.clone(), json!({"template": template}));
+    assert_eq!(coerced_value, json!({"template": {"kind": "Pod", "metadata": {"name": "n"}, "x": 1}}));
     assert_eq!(unknown, ["template.metadata.nope"]);
-    let errors = structural(schema.clone()).validate_embedded(left.as_object().unwrap());
+    let errors = structural(schema.clone()).validate_embedded(coerced_value.as_object().unwrap());
     assert_eq!(
         errors.iter().map(Error::to_string).collect::<Vec<_>>(),
         ["template.apiVersion: Required value"]

@@ -67,14 +67,14 @@ impl CustomPrinter {
             description: of_metadata("name"),
             priority: 0,
         };
-        let own = self.columns.iter().map(|(column, _)| ColumnDefinition {
+        let columns = self.columns.iter().map(|(column, _)| ColumnDefinition {
             name: &column.name,
             kind: &column.kind,
             format: &column.format,
             description: &column.description,
             priority: column.priority,
         });
-        std::iter::once(name).chain(own)
+        std::iter::once(name).chain(columns)
     }
 
     /// Returns the cells of an object; ages count up to `now`. Columns are empty after earlier ones have
@@ -83,9 +83,9 @@ impl CustomPrinter {
         let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
         let mut work = EvaluationBudget::default();
         let mut room = TEXT_BYTES_MAX;
-        let own = self.columns.iter().map(|(column, path)| match path.first(object, &mut work) {
-            Ok(Some(found)) if room > 0 => {
-                let cell = cell(&column.kind, found, now);
+        let cells = self.columns.iter().map(|(column, path)| match path.first(object, &mut work) {
+            Ok(Some(value)) if room > 0 => {
+                let cell = cell(&column.kind, value, now);
                 if let Cell::Text(text) = &cell {
                     room = room.saturating_sub(text.len());
                 }
@@ -93,7 +93,7 @@ impl CustomPrinter {
             }
             _ => Cell::Null,
         });
-        std::iter::once(name.unwrap_or_default().into()).chain(own).collect()
+        std::iter::once(name.unwrap_or_default().into()).chain(cells).collect()
     }
 }
 
@@ -125,10 +125,10 @@ fn age() -> PrinterColumn {
 
 /// Converts a selected value to a cell of the column's type. In columns other than text, values of another
 /// type give an empty cell.
-fn cell<'a>(kind: &str, found: SelectedValue<'a>, now: UnixTime) -> Cell<'a> {
-    match (kind, found) {
+fn cell<'a>(kind: &str, value: SelectedValue<'a>, now: UnixTime) -> Cell<'a> {
+    match (kind, value) {
         ("string", SelectedValue::Text(text)) => text.into(),
-        ("string", found) => found.text().into(),
+        ("string", value) => value.text().into(),
         ("integer", SelectedValue::Int(number)) => number.into(),
         ("integer", SelectedValue::Float(number)) => go_int64(number).into(),
         ("number", SelectedValue::Int(number)) => Cell::Number(number as f64),

@@ -77,8 +77,8 @@ impl Cleanup {
         loop {
             let options = ListOptions { limit: 1, ..ListOptions::default() };
             // An object that cannot be decoded is not deleted. Its key would stay in the store.
-            let left = self.registry.list(&target, &options).await.and_then(ListPage::complete);
-            match left.map(|page| page.items.iter().next().is_none()) {
+            let remaining = self.registry.list(&target, &options).await.and_then(ListPage::complete);
+            match remaining.map(|page| page.items.iter().next().is_none()) {
                 Ok(true) => return Ok(()),
                 Ok(false) if Instant::now() < deadline => {}
                 Ok(false) => {
@@ -99,7 +99,7 @@ impl Cleanup {
     /// Writes a condition, and removes the finalizer if `done`. Returns true if the finalizer is gone.
     async fn write_condition(&self, definition: &Definition, verdict: &Verdict, done: bool) -> bool {
         let now = self.status.now();
-        let wanted = |current: Option<&Object>| {
+        let desired = |current: Option<&Object>| {
             let current = current.filter(|current| meta::text(current, "uid") == definition.uid)?;
             let mut new = current.clone();
             let (status, reason, message) = verdict.clone();
@@ -109,8 +109,8 @@ impl Cleanup {
             }
             (&new != current).then_some(new)
         };
-        match self.status.reconcile("", &definition.name, &wanted).await {
-            Ok(kept) => kept.object.is_some(),
+        match self.status.reconcile("", &definition.name, &desired).await {
+            Ok(reconciled) => reconciled.object.is_some(),
             Err(status) => {
                 if status.reason != Reason::NotFound {
                     let name = &definition.name;

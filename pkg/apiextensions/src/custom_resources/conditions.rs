@@ -71,14 +71,14 @@ impl<T: Fn() -> NamesInUse> StatusInputs<'_, T> {
                 .map(Names::read)
                 .unwrap_or_default()
         };
-        let wanted = names("spec", "names");
+        let requested = names("spec", "names");
         let before = names("status", "acceptedNames");
-        if wanted == before {
+        if requested == before {
             return;
         }
-        let mut taken = (self.other_names)();
-        taken.add(&before);
-        let (accepted, conflict) = accept_free_names(wanted, before, &taken);
+        let mut in_use = (self.other_names)();
+        in_use.add(&before);
+        let (accepted, conflict) = accept_free_names(requested, before, &in_use);
         set(definition, &["status", "acceptedNames"], tree_of(&accepted));
         let is_established = is_true(definition, "Established");
         let accepted = match conflict {
@@ -138,25 +138,26 @@ impl<T: Fn() -> NamesInUse> StatusInputs<'_, T> {
 
 /// Returns the accepted names, and the conflict about the others.
 fn accept_free_names(
-    wanted: Names,
+    requested: Names,
     before: Names,
-    taken: &NamesInUse,
+    names_in_use: &NamesInUse,
 ) -> (Names, Option<(&'static str, String)>) {
     let mut conflict = None;
-    let mut accepted = Names { categories: wanted.categories, ..before.clone() };
+    let mut accepted = Names { categories: requested.categories, ..before.clone() };
     let in_use = |name: &str| format!("{name:?} is already in use");
     let mut take = |slot: &mut String, name: String, used: bool, reason: &'static str| {
         if used && *slot != name { conflict = Some((reason, in_use(&name))) } else { *slot = name }
     };
-    let used = |name: &str| taken.resources.contains(name);
-    take(&mut accepted.plural, wanted.plural.clone(), used(&wanted.plural), "PluralConflict");
-    take(&mut accepted.singular, wanted.singular.clone(), used(&wanted.singular), "SingularConflict");
-    let taken_short = |name: &&String| !before.short_names.contains(name) && used(name);
-    let short: Vec<String> = wanted.short_names.iter().filter(taken_short).map(|name| in_use(name)).collect();
+    let used = |name: &str| names_in_use.resources.contains(name);
+    take(&mut accepted.plural, requested.plural.clone(), used(&requested.plural), "PluralConflict");
+    take(&mut accepted.singular, requested.singular.clone(), used(&requested.singular), "SingularConflict");
+    let is_conflict = |name: &&String| !before.short_names.contains(name) && used(name);
+    let short: Vec<String> =
+        requested.short_names.iter().filter(is_conflict).map(|name| in_use(name)).collect();
     if short.is_empty() {
-        accepted.short_names = wanted.short_names;
+        accepted.short_names = requested.short_names;
     }
-    let used = |name: &str| taken.kinds.contains(name);
+    let used = |name: &str| names_in_use.kinds.contains(name);
     let of_short = (!short.is_empty()).then(|| ("ShortNamesConflict", aggregate(short)));
     if of_short.is_some() {
         conflict = of_short;
@@ -164,8 +165,13 @@ fn accept_free_names(
     let mut take = |slot: &mut String, name: String, used: bool, reason: &'static str| {
         if used && *slot != name { conflict = Some((reason, in_use(&name))) } else { *slot = name }
     };
-    take(&mut accepted.kind, wanted.kind.clone(), used(&wanted.kind), "KindConflict");
-    take(&mut accepted.list_kind, wanted.list_kind.clone(), used(&wanted.list_kind), "ListKindConflict");
+    take(&mut accepted.kind, requested.kind.clone(), used(&requested.kind), "KindConflict");
+    take(
+        &mut accepted.list_kind,
+        requested.list_kind.clone(),
+        used(&requested.list_kind),
+        "ListKindConflict",
+    );
     (accepted, conflict)
 }
 
@@ -209,13 +215,15 @@ fn set_condition(definition: &mut Object, condition: Condition, now: UnixTime) {
     let Condition { kind, status, reason, message } = condition;
     let time = Value::from(UnixTime { nanos: 0, ..now }.rfc3339().to_string());
     if let Some(holder) = ::api::tree::child_mut(definition, "status")
-        && let Some(known) = children_mut(holder, "conditions").find(|known| text(known, "type") == kind)
+        && let Some(existing) =
+            children_mut(holder, "conditions").find(|existing| text(existing, "type") == kind)
     {
-        if text(known, "status") != status || known.get("lastTransitionTime").is_none_or(Value::is_null) {
-            known.insert("lastTransitionTime", time);
+        if text(existing, "status") != status || existing.get("lastTransitionTime").is_none_or(Value::is_null)
+        {
+            existing.insert("lastTransitionTime", time);
         }
         for (name, value) in [("status", status), ("reason", reason), ("message", &message)] {
-            known.insert(name.to_owned(), value.into());
+            existing.insert(name.to_owned(), value.into());
         }
         return;
     }
@@ -224,8 +232,8 @@ fn set_condition(definition: &mut Object, condition: Condition, now: UnixTime) {
     });
     match schema::object::get_list(definition, &["status", "conditions"]) {
         [] => set(definition, &["status", "conditions"], vec![condition]),
-        known => {
-            let mut all = known.to_vec();
+        conditions => {
+            let mut all = conditions.to_vec();
             all.push(condition);
             set(definition, &["status", "conditions"], all);
         }

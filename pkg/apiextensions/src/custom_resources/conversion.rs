@@ -96,7 +96,8 @@ impl ConversionCallError {
 impl WebhookConversion {
     /// Reads the conversion webhook of a stored CRD, if it has one.
     pub(super) fn read(definition: &str, spec: &Object, deps: &ConversionDeps) -> Option<Arc<dyn Convert>> {
-        let conversion = child(spec, "conversion").filter(|it| text(it, "strategy") == "Webhook")?;
+        let conversion =
+            child(spec, "conversion").filter(|conversion| text(conversion, "strategy") == "Webhook")?;
         // CRDs are stored in v1beta1.
         let config = child(conversion, "webhookClientConfig")?;
         let service = child(config, "service").map(|service| {
@@ -120,24 +121,24 @@ impl WebhookConversion {
     }
 
     async fn webhook(&self) -> Result<&Webhook, WebhookError> {
-        let made = self.webhook.get_or_init(|| async {
+        let webhook = self.webhook.get_or_init(|| async {
             let address = self.address.clone();
             let authorities = self.authorities.clone();
             let credentials = self.deps.credentials.for_webhook(&address)?;
             let dialers = self.deps.dialers.clone();
-            let made = tokio::task::spawn_blocking(move || {
+            let webhook = tokio::task::spawn_blocking(move || {
                 Webhook::for_webhook(&address, &authorities, credentials, &dialers, RESPONSE_BYTES_MAX)
             });
-            let made = made.await.map_err(|error| WebhookError::Task(Arc::new(error)))??;
-            Ok(made.with_metrics(&self.deps.calls))
+            let webhook = webhook.await.map_err(|error| WebhookError::Task(Arc::new(error)))??;
+            Ok(webhook.with_metrics(&self.deps.calls))
         });
-        made.await.as_ref().map_err(Clone::clone)
+        webhook.await.as_ref().map_err(Clone::clone)
     }
 
     async fn call_webhook(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, ConversionCallError> {
         let review = self.review.ok_or(ConversionCallError::Unsupported)?;
-        let what = || review::kind_of(objects);
-        let failed = |source| ConversionCallError::Webhook { what: what(), source };
+        let kind = || review::kind_of(objects);
+        let failed = |source| ConversionCallError::Webhook { what: kind(), source };
         let uid = self.deps.entropy.uid();
         let span = Span::current().child("Call conversion webhook", || {
             vec![
@@ -147,33 +148,33 @@ impl WebhookConversion {
                 ("UID", uid.as_str().into()),
             ]
         });
-        let question = review.build_review(&uid, objects, to);
+        let request = review.build_review(&uid, objects, to);
         let webhook = self.webhook().await.map_err(failed)?;
-        let answer = span.instrument(pin!(webhook.call_once(question.into(), &|_| {}))).await;
-        let answer = answer.map_err(|error| failed(error.into()))?;
+        let response = span.instrument(pin!(webhook.call_once(request.into(), &|_| {}))).await;
+        let response = response.map_err(|error| failed(error.into()))?;
         let converted = review
-            .parse_review(&answer, &uid)
-            .map_err(|source| ConversionCallError::Response { what: what(), source })?;
+            .parse_review(&response, &uid)
+            .map_err(|source| ConversionCallError::Response { what: kind(), source })?;
         if converted.len() != objects.len() {
             let got = converted.len();
             let expected = objects.len();
-            return Err(ConversionCallError::Count { what: what(), got, expected });
+            return Err(ConversionCallError::Count { what: kind(), got, expected });
         }
         let checked = objects.iter().zip(converted).map(|(from, into)| review::checked(from, into, to));
         checked
             .collect::<Result<_, _>>()
-            .map_err(|source| ConversionCallError::Object { what: what(), source })
+            .map_err(|source| ConversionCallError::Object { what: kind(), source })
     }
 }
 
 #[async_trait]
 impl Convert for WebhookConversion {
     async fn convert(&self, objects: Vec<Object>, to: &str) -> Result<Vec<Object>, ConversionError> {
-        let began = Instant::now();
-        let asked = self.call_webhook(&objects, to).await;
-        let ended = asked.as_ref().map_or_else(ConversionCallError::result, |_| CallResult::Success);
+        let start = Instant::now();
+        let converted = self.call_webhook(&objects, to).await;
+        let result = converted.as_ref().map_or_else(ConversionCallError::result, |_| CallResult::Success);
         let from = objects.first().map_or("", |object| text(object, "apiVersion"));
-        self.deps.metrics.record_call(ended, &self.definition, from, to, began.elapsed());
-        asked.map_err(ConversionError::new)
+        self.deps.metrics.record_call(result, &self.definition, from, to, start.elapsed());
+        converted.map_err(ConversionError::new)
     }
 }

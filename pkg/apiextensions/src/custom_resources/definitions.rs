@@ -27,7 +27,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Creates an empty view. CRDs with the same bytes as in `known` are not parsed again.
+    /// Creates an empty view. CRDs with the same bytes as in `shared` are not parsed again.
     pub(super) fn sharing(shared: Arc<Definitions>) -> Self {
         Definitions { shared: Some(shared), ..Definitions::default() }
     }
@@ -44,9 +44,9 @@ impl Definitions {
 
     /// Returns the CRD that was parsed from these bytes (at the same address), if any.
     fn find_shared(&self, name: &str, bytes: &Bytes) -> Option<Arc<Definition>> {
-        let known = self.shared.as_ref()?.by_name.get(name)?;
-        let is_same = (known.bytes.as_ptr(), known.bytes.len()) == (bytes.as_ptr(), bytes.len());
-        is_same.then(|| Arc::clone(known))
+        let shared = self.shared.as_ref()?.by_name.get(name)?;
+        let is_same = (shared.bytes.as_ptr(), shared.bytes.len()) == (bytes.as_ptr(), bytes.len());
+        is_same.then(|| Arc::clone(shared))
     }
 
     /// Returns all readable CRDs, ordered by name.
@@ -124,7 +124,9 @@ impl Definition {
             names: names(spec, "names"),
             is_of_builtin: stores_builtin(group, &accepted_names.plural),
             accepted_names,
-            conditions: conditions.map(|it| (text(it, "type").into(), text(it, "status").into())).collect(),
+            conditions: conditions
+                .map(|condition| (text(condition, "type").into(), text(condition, "status").into()))
+                .collect(),
             waits_for_cleanup: meta::is_deleting(object)
                 && texts(metadata, "finalizers").any(|name| name == CLEANUP_FINALIZER),
             bytes,
@@ -138,8 +140,8 @@ impl Definition {
     /// # Errors
     /// The bytes are not JSON.
     pub(super) fn outline(&self) -> Result<Outline, schema::json::Error> {
-        let known = self.outline.lock().unwrap_or_else(PoisonError::into_inner).take();
-        known.map_or_else(|| decode_outline(&self.bytes, BULK), Ok)
+        let cached = self.outline.lock().unwrap_or_else(PoisonError::into_inner).take();
+        cached.map_or_else(|| decode_outline(&self.bytes, BULK), Ok)
     }
 
     /// Drops the outline, because the resource is already installed.
@@ -149,7 +151,7 @@ impl Definition {
 
     /// Returns the status of a condition, if it is set.
     pub(super) fn condition(&self, kind: &str) -> Option<&str> {
-        self.conditions.iter().find(|(known, _)| known == kind).map(|(_, status)| status.as_str())
+        self.conditions.iter().find(|(name, _)| name == kind).map(|(_, status)| status.as_str())
     }
 
     /// True if the status of a condition is `True`.

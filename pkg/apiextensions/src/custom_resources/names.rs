@@ -47,8 +47,8 @@ struct Entry {
 
 impl PendingNames {
     /// Reserves the names of a CRD before its write.
-    pub(super) fn reserve(&mut self, definition: &Definition, wanted: &Object) {
-        let names = child(wanted, "status").and_then(|status| child(status, "acceptedNames"));
+    pub(super) fn reserve(&mut self, definition: &Definition, desired: &Object) {
+        let names = child(desired, "status").and_then(|status| child(status, "acceptedNames"));
         let entry = Entry { revision: None, names: names.map(Names::read).unwrap_or_default() };
         self.0.insert(definition.name.clone(), entry);
     }
@@ -63,11 +63,12 @@ impl PendingNames {
 
     /// Removes entries that the informer has received, and those of deleted CRDs.
     pub(super) fn remove_received(&mut self, definitions: &[Arc<Definition>]) {
-        let known = |name: &String| {
+        let received_at = |name: &String| {
             let at = definitions.binary_search_by(|definition| definition.name.cmp(name)).ok()?;
             definitions.get(at).map(|definition| definition.revision)
         };
-        self.0.retain(|name, entry| known(name).is_some_and(|known| Some(known) < entry.revision));
+        self.0
+            .retain(|name, entry| received_at(name).is_some_and(|revision| Some(revision) < entry.revision));
     }
 
     /// Returns the CRDs with predicted names: new CRDs whose names are free have them accepted. They are
@@ -85,10 +86,10 @@ impl PendingNames {
             if let Some(entry) = self.0.get(&definition.name) {
                 return entry.names == definition.names;
             }
-            let Some(taken) = groups.get_mut(definition.group.as_str()) else { return false };
-            let are_free = !taken.has_any(&definition.names);
+            let Some(in_use) = groups.get_mut(definition.group.as_str()) else { return false };
+            let are_free = !in_use.has_any(&definition.names);
             if are_free {
-                taken.add(&definition.names);
+                in_use.add(&definition.names);
             }
             are_free
         };
@@ -104,13 +105,13 @@ impl PendingNames {
 
     /// Returns the names of other CRDs in the group of a CRD.
     pub(super) fn other_names(&self, definition: &Definition, definitions: &[Arc<Definition>]) -> NamesInUse {
-        let mut taken = NamesInUse::default();
+        let mut in_use = NamesInUse::default();
         let is_another =
             |other: &&Arc<Definition>| other.group == definition.group && other.name != definition.name;
         for other in definitions.iter().filter(is_another) {
-            taken.add(self.0.get(&other.name).map_or(&other.accepted_names, |entry| &entry.names));
+            in_use.add(self.0.get(&other.name).map_or(&other.accepted_names, |entry| &entry.names));
         }
-        taken
+        in_use
     }
 }
 

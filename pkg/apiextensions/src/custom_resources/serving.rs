@@ -52,8 +52,8 @@ impl SharedKinds {
 impl KindsSnapshot {
     /// Returns the resource of an unchanged CRD, unless a webhook converts it.
     fn of(&self, definition: &Definition) -> Option<&Arc<ServedResource>> {
-        let known = self.0.get(&definition.name)?;
-        (!known.converted && known.inputs.is_of(definition)).then_some(known)
+        let cached = self.0.get(&definition.name)?;
+        (!cached.converted && cached.inputs.is_of(definition)).then_some(cached)
     }
 }
 
@@ -149,10 +149,11 @@ impl Serving {
             groups.insert(definition.group.clone());
             all.insert(definition.name.clone(), served);
         }
-        let gone: Vec<String> = all.keys().filter(|name| !stays.contains(name.as_str())).cloned().collect();
-        let gone = gone.into_iter().filter_map(|name| all.remove_entry(&name));
-        let gone: Vec<(String, Arc<ServedResource>)> = gone.collect();
-        for (name, served) in &gone {
+        let removed: Vec<String> =
+            all.keys().filter(|name| !stays.contains(name.as_str())).cloned().collect();
+        let removed = removed.into_iter().filter_map(|name| all.remove_entry(&name));
+        let removed: Vec<(String, Arc<ServedResource>)> = removed.collect();
+        for (name, served) in &removed {
             self.metrics.changed(name, &served.group, Reason::Remove, versions(&served.resource));
             groups.insert(served.group.clone());
         }
@@ -161,7 +162,7 @@ impl Serving {
         }
         self.publish(&all, &groups);
         // Requests no longer find it at this point.
-        gone.iter().for_each(|(_, served)| self.kinds.retire(&served.resource));
+        removed.iter().for_each(|(_, served)| self.kinds.retire(&served.resource));
         Outcome { complete, changed: !groups.is_empty() }
     }
 
@@ -171,8 +172,8 @@ impl Serving {
     }
 
     fn installed_resource(&self, definition: &Definition) -> Option<InstalledResource> {
-        if let Some(known) = self.parent_kinds.of(definition) {
-            return Some((Arc::clone(known), None));
+        if let Some(existing) = self.parent_kinds.of(definition) {
+            return Some((Arc::clone(existing), None));
         }
         let inputs = ResourceInputs::of(definition);
         let rows = rows(definition, &inputs, self.minor, &self.webhooks, &self.kinds.cel_times);

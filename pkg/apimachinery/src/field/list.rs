@@ -48,9 +48,9 @@ impl ErrorList {
 
     /// Adds an error `times` times, like [`push_with`](Self::push_with).
     pub fn push_times(&mut self, times: usize, error: impl Fn() -> Error) {
-        for left in (1..=times).rev() {
+        for remaining in (1..=times).rev() {
             if self.is_full() {
-                self.omitted += left;
+                self.omitted += remaining;
                 return;
             }
             self.push(error());
@@ -103,8 +103,8 @@ impl ErrorList {
     }
 
     /// Keeps only the kept errors that `wanted` accepts.
-    pub fn retain(&mut self, wanted: impl FnMut(&Error) -> bool) {
-        self.errors.retain(wanted);
+    pub fn retain(&mut self, predicate: impl FnMut(&Error) -> bool) {
+        self.errors.retain(predicate);
     }
 
     /// Sorts the kept errors by their texts.

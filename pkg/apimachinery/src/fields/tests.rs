@@ -4,9 +4,9 @@
 use super::*;
 
 fn check(text: &str, expected: Result<&str, &str>) {
-    let got = parse(text).map(|selector| selector.to_string()).map_err(|e| e.to_string());
-    assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
-    if let Ok(canonical) = got {
+    let actual = parse(text).map(|selector| selector.to_string()).map_err(|e| e.to_string());
+    assert_eq!(actual, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
+    if let Ok(canonical) = actual {
         assert_eq!(parse(&canonical).unwrap().to_string(), canonical);
     }
 }

@@ -60,8 +60,9 @@ mod tests {
     use jsontree::json;
 
     fn check(selector: &Value, expected: Result<&str, &str>) {
-        let got = from_label_selector(selector.as_object()).map(|s| s.to_string()).map_err(|e| e.to_string());
-        assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned));
+        let actual =
+            from_label_selector(selector.as_object()).map(|s| s.to_string()).map_err(|e| e.to_string());
+        assert_eq!(actual, expected.map(str::to_owned).map_err(str::to_owned));
     }
 
     #[test]

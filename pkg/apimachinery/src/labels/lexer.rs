@@ -24,12 +24,12 @@ pub(super) fn tokens(text: &str) -> Vec<(Token, &str)> {
     let mut tokens = Vec::new();
     let mut rest = text;
     loop {
-        let (token, literal, after) = next(rest);
+        let (token, literal, remaining) = next(rest);
         tokens.push((token, literal));
         if token == Token::End {
             return tokens;
         }
-        rest = after;
+        rest = remaining;
     }
 }
 

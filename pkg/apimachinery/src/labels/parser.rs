@@ -51,9 +51,9 @@ impl<'a> Parser<'a> {
             match self.peek() {
                 (Token::Identifier | Token::Not, _) => {}
                 (Token::End, _) => return Ok(requirements),
-                (_, found) => {
+                (_, literal) => {
                     return Err(LabelSelectorError(format!(
-                        "found '{found}', expected: !, identifier, or 'end of string'"
+                        "found '{literal}', expected: !, identifier, or 'end of string'"
                     )));
                 }
             }
@@ -64,15 +64,15 @@ impl<'a> Parser<'a> {
             match self.consume() {
                 (Token::End, _) => return Ok(requirements),
                 (Token::Comma, _) => {}
-                (_, found) => {
+                (_, literal) => {
                     return Err(LabelSelectorError(format!(
-                        "found '{found}', expected: ',' or 'end of string'"
+                        "found '{literal}', expected: ',' or 'end of string'"
                     )));
                 }
             }
-            let (token, found) = self.peek();
+            let (token, literal) = self.peek();
             if !matches!(token, Token::Identifier | Token::Not) {
-                return Err(LabelSelectorError(format!("found '{found}', expected: identifier after ','")));
+                return Err(LabelSelectorError(format!("found '{literal}', expected: identifier after ','")));
             }
         }
     }
@@ -110,7 +110,7 @@ impl<'a> Parser<'a> {
     }
 
     fn operator_and_values(&mut self) -> Result<(Operator, Values<'a>), LabelSelectorError> {
-        let (token, found) = self.peek_operator();
+        let (token, literal) = self.peek_operator();
         self.position = self.position.saturating_add(1);
         let operator = match token {
             Token::In => return Ok((Operator::In, self.value_set()?)),
@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
             Token::LessThan => Operator::LessThan,
             _ => {
                 return Err(LabelSelectorError(format!(
-                    "found '{found}', expected: in, notin, =, ==, !=, gt, lt"
+                    "found '{literal}', expected: in, notin, =, ==, !=, gt, lt"
                 )));
             }
         };
@@ -135,14 +135,14 @@ impl<'a> Parser<'a> {
         }
         match self.consume() {
             (Token::Identifier, value) => Ok(value),
-            (_, found) => Err(LabelSelectorError(format!("found '{found}', expected: identifier"))),
+            (_, literal) => Err(LabelSelectorError(format!("found '{literal}', expected: identifier"))),
         }
     }
 
     fn value_set(&mut self) -> Result<Values<'a>, LabelSelectorError> {
-        let (token, found) = self.consume();
+        let (token, literal) = self.consume();
         if token != Token::OpenParen {
-            return Err(LabelSelectorError(format!("found '{found}' expected: '('")));
+            return Err(LabelSelectorError(format!("found '{literal}' expected: '('")));
         }
         match self.peek() {
             (Token::Identifier | Token::Comma, _) => {
@@ -154,8 +154,8 @@ impl<'a> Parser<'a> {
                 self.position = self.position.saturating_add(1);
                 Ok(Values::from([""]))
             }
-            (_, found) => {
-                Err(LabelSelectorError(format!("found '{found}', expected: ',', ')' or identifier")))
+            (_, literal) => {
+                Err(LabelSelectorError(format!("found '{literal}', expected: ',', ')' or identifier")))
             }
         }
     }
@@ -171,8 +171,10 @@ impl<'a> Parser<'a> {
                     match self.peek() {
                         (Token::Comma, _) => {}
                         (Token::CloseParen, _) => return Ok(values),
-                        (_, found) => {
-                            return Err(LabelSelectorError(format!("found '{found}', expected: ',' or ')'")));
+                        (_, literal) => {
+                            return Err(LabelSelectorError(format!(
+                                "found '{literal}', expected: ',' or ')'"
+                            )));
                         }
                     }
                 }
@@ -185,8 +187,10 @@ impl<'a> Parser<'a> {
                         return Ok(values);
                     }
                 }
-                (_, found) => {
-                    return Err(LabelSelectorError(format!("found '{found}', expected: ',', or identifier")));
+                (_, literal) => {
+                    return Err(LabelSelectorError(format!(
+                        "found '{literal}', expected: ',', or identifier"
+                    )));
                 }
             }
         }

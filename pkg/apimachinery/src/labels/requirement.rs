@@ -120,13 +120,13 @@ impl Requirement {
 
     fn has(&self, value: &str) -> bool {
         if self.values.len() <= LINEAR_MAX {
-            return self.values.iter().any(|wanted| wanted == value);
+            return self.values.iter().any(|required| required == value);
         }
         if self.order.is_empty() {
-            return self.values.binary_search_by(|wanted| wanted.as_str().cmp(value)).is_ok();
+            return self.values.binary_search_by(|required| required.as_str().cmp(value)).is_ok();
         }
-        let wanted = |at: u32| usize::try_from(at).ok().and_then(|at| self.values.get(at));
-        self.order.binary_search_by(|&at| wanted(at).map(String::as_str).cmp(&Some(value))).is_ok()
+        let value_at = |at: u32| usize::try_from(at).ok().and_then(|at| self.values.get(at));
+        self.order.binary_search_by(|&at| value_at(at).map(String::as_str).cmp(&Some(value))).is_ok()
     }
 
     fn numbers(&self, value: Option<&str>) -> Option<(i64, i64)> {

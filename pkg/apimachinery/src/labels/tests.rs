@@ -5,9 +5,9 @@ use super::*;
 use crate::field::Path;
 
 fn check(text: &str, expected: Result<&str, &str>) {
-    let got = parse(text).map(|selector| selector.to_string()).map_err(|e| e.to_string());
-    assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
-    if let Ok(canonical) = got {
+    let actual = parse(text).map(|selector| selector.to_string()).map_err(|e| e.to_string());
+    assert_eq!(actual, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
+    if let Ok(canonical) = actual {
         assert_eq!(parse(&canonical).unwrap().to_string(), canonical);
     }
 }
@@ -94,8 +94,8 @@ fn a_requirement_checks_the_number_of_its_values() {
     let check = |operator, values: &[&str], expected: &str| {
         let values = values.iter().map(|v| (*v).to_owned()).collect();
         let path = Path::root("matchExpressions");
-        let got = Requirement::new("k".to_owned(), operator, values, &path.index(0));
-        assert_eq!(got.unwrap_err().to_string(), expected);
+        let actual = Requirement::new("k".to_owned(), operator, values, &path.index(0));
+        assert_eq!(actual.unwrap_err().to_string(), expected);
     };
     check(
         Operator::In,

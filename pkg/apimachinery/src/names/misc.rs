@@ -31,8 +31,8 @@ pub fn is_port_name(name: &str) -> Vec<String> {
     if name.len() > PORT_NAME_BYTES_MAX {
         errors.push(max_len_error(PORT_NAME_BYTES_MAX));
     }
-    let known = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    if name.is_empty() || !name.bytes().all(known) {
+    let is_allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    if name.is_empty() || !name.bytes().all(is_allowed) {
         errors.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
     }
     if !name.bytes().any(|b| b.is_ascii_lowercase()) {

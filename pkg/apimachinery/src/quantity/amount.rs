@@ -138,11 +138,11 @@ impl Amount {
     }
 
     fn canonical_1024(&self) -> (String, i32) {
-        let whole = match self {
+        let integer = match self {
             Self::Int { value, scale } if *scale < 0 => Some(divided_up(*value, scale.unsigned_abs()).0),
             _ => self.as_int64(),
         };
-        let Some(mut mantissa) = whole else { return self.to_decimal().canonical_1024() };
+        let Some(mut mantissa) = integer else { return self.to_decimal().canonical_1024() };
         let mut power = 0;
         while mantissa != 0 && mantissa % 1024 == 0 {
             mantissa /= 1024;

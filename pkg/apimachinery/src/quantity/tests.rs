@@ -4,8 +4,8 @@
 use super::*;
 
 fn check(input: &str, expected: &str) {
-    let got = canonicalize(input).map_err(|e| e.to_string());
-    assert_eq!(got.as_deref(), Ok(expected), "{input:?}");
+    let actual = canonicalize(input).map_err(|e| e.to_string());
+    assert_eq!(actual.as_deref(), Ok(expected), "{input:?}");
     assert_eq!(input.parse::<Quantity>().unwrap().to_string(), expected);
 }
 

@@ -42,9 +42,9 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     }
     let mut total = 0_u64;
     while !rest.is_empty() {
-        let (nanos, after) = term(text, rest)?;
+        let (nanos, remaining) = term(text, rest)?;
         total = total.checked_add(nanos).filter(|t| *t <= MAGNITUDE_MAX).ok_or_else(invalid)?;
-        rest = after;
+        rest = remaining;
     }
     if negative {
         Ok(total.wrapping_neg().cast_signed())
@@ -56,15 +56,15 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
 /// Parses one number with its unit. Returns nanoseconds and the rest of the text.
 fn term<'a>(text: &str, rest: &'a str) -> Result<(u64, &'a str), DurationError> {
     let invalid = || DurationError::Invalid(text.to_owned());
-    let (whole, rest) = split_digits(rest);
+    let (integer, rest) = split_digits(rest);
     let (fraction, rest) = match rest.strip_prefix('.') {
         Some(after) => split_digits(after),
         None => ("", rest),
     };
-    if whole.is_empty() && fraction.is_empty() {
+    if integer.is_empty() && fraction.is_empty() {
         return Err(invalid());
     }
-    let whole = leading_int(whole).ok_or_else(invalid)?;
+    let integer = leading_int(integer).ok_or_else(invalid)?;
     let end = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
     let (unit, rest) = rest.split_at(end);
     if unit.is_empty() {
@@ -72,7 +72,7 @@ fn term<'a>(text: &str, rest: &'a str) -> Result<(u64, &'a str), DurationError> 
     }
     let unit = unit_nanos(unit)
         .ok_or_else(|| DurationError::UnknownUnit { unit: unit.to_owned(), text: text.to_owned() })?;
-    let nanos = whole.checked_mul(unit).filter(|n| *n <= MAGNITUDE_MAX).ok_or_else(invalid)?;
+    let nanos = integer.checked_mul(unit).filter(|n| *n <= MAGNITUDE_MAX).ok_or_else(invalid)?;
     let nanos = nanos + fraction_nanos(fraction, unit);
     if nanos > MAGNITUDE_MAX { Err(invalid()) } else { Ok((nanos, rest)) }
 }
@@ -149,12 +149,12 @@ pub fn format_duration(nanos: i64) -> String {
 
 /// `value / unit` as a decimal without trailing zeros.
 fn with_fraction(value: u64, unit: u64) -> String {
-    let whole = value / unit;
+    let integer = value / unit;
     let fraction = value % unit;
     if fraction == 0 {
-        return whole.to_string();
+        return integer.to_string();
     }
     let width = unit.ilog10() as usize;
     let digits = format!("{fraction:0width$}");
-    format!("{whole}.{}", digits.trim_end_matches('0'))
+    format!("{integer}.{}", digits.trim_end_matches('0'))
 }

@@ -245,11 +245,11 @@ impl<'a> Scanner<'a> {
     }
 }
 
-fn in_range<'a>(range: std::ops::RangeInclusive<i64>, value: i64, what: &str) -> Result<(), Stop<'a>> {
+fn in_range<'a>(range: std::ops::RangeInclusive<i64>, value: i64, element: &str) -> Result<(), Stop<'a>> {
     if range.contains(&value) {
         return Ok(());
     }
-    Err(Stop::Message(format!(": {what} out of range")))
+    Err(Stop::Message(format!(": {element} out of range")))
 }
 
 fn decimal(digits: &[u8]) -> i64 {
@@ -274,12 +274,12 @@ mod tests {
             for byte in (b' '..=b'~').map(char::from) {
                 let mut text = good.to_owned();
                 text.replace_range(at..=at, &byte.to_string());
-                let whole = parse(&text, RFC3339, false);
+                let expected = parse(&text, RFC3339, false);
                 if let Some(time) = parse_canonical(text.as_bytes()) {
-                    assert_eq!(Ok(time), whole, "{text}");
+                    assert_eq!(Ok(time), expected, "{text}");
                     shown_ones += 1;
                 }
-                assert_eq!(parse_time(&text), whole, "{text}");
+                assert_eq!(parse_time(&text), expected, "{text}");
             }
         }
         assert!(shown_ones > 60, "{shown_ones}");

@@ -4,15 +4,15 @@
 use super::*;
 
 fn check_time(text: &str, expected: Result<&str, &str>) {
-    let got = parse_time(text).map(|t| t.rfc3339().to_string()).map_err(|e| e.to_string());
-    assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
-    assert_eq!(is_shown(text), got.as_deref() == Ok(text) && text.len() == 20, "{text:?}");
+    let actual = parse_time(text).map(|t| t.rfc3339().to_string()).map_err(|e| e.to_string());
+    assert_eq!(actual, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
+    assert_eq!(is_shown(text), actual.as_deref() == Ok(text) && text.len() == 20, "{text:?}");
 }
 
 fn check_micro(text: &str, expected: Result<&str, &str>) {
-    let got = parse_micro_time(text).map(|t| t.rfc3339_micro().to_string());
-    let got = got.map_err(|e| e.to_string());
-    assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
+    let actual = parse_micro_time(text).map(|t| t.rfc3339_micro().to_string());
+    let actual = actual.map_err(|e| e.to_string());
+    assert_eq!(actual, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
 }
 
 #[test]

@@ -11,9 +11,9 @@ use apimachinery::{fields, labels, names, resource_version, strconv};
 pub(crate) fn target(text: &str) {
     let (path, query) = text.split_once('?').unwrap_or((text, ""));
     let query = Query::parse(query);
-    let written: Vec<String> =
+    let encoded: Vec<String> =
         query.pairs().map(|(name, value)| format!("{}={}", escaped(name), escaped(value))).collect();
-    let again = Query::parse(&written.join("&"));
+    let again = Query::parse(&encoded.join("&"));
     assert!(again.error().is_none() && again.pairs().eq(query.pairs()), "{text:?}");
     let _ = (query.integer("limit"), query.integer("timeoutSeconds"), query.flag("watch"));
     let Some(path) = decode_path(path) else { return };
@@ -56,11 +56,11 @@ fn sorted(selector: fields::Selector) -> Vec<fields::Requirement> {
 /// parses to the same value.
 pub(crate) fn numbers(text: &str) {
     if let Ok(read) = text.parse::<Quantity>() {
-        let written = read.to_string();
+        let canonical_text = read.to_string();
         // A value with a binary suffix may be printed without one, and then has a shorter decimal form. A
         // value that is too large for a suffix is printed without its zeros. Both are required, because the
         // bytes must equal upstream's.
-        let canonical = quantity::canonicalize(&written);
+        let canonical = quantity::canonicalize(&canonical_text);
         let again = canonical.as_deref().map(quantity::canonicalize);
         assert_eq!(again, Ok(canonical.clone()), "{text:?}");
         let mut sum = read.clone();
@@ -75,8 +75,8 @@ pub(crate) fn numbers(text: &str) {
         assert_eq!(parse_duration(&format_duration(nanos)), Ok(nanos), "{text:?}");
     }
     for time in [parse_time(text), parse_micro_time(text)].into_iter().flatten() {
-        let written = time.rfc3339().to_string();
-        assert_eq!(parse_time(&written).map(|time| time.seconds), Ok(time.seconds), "{text:?}");
+        let text_form = time.rfc3339().to_string();
+        assert_eq!(parse_time(&text_form).map(|time| time.seconds), Ok(time.seconds), "{text:?}");
         let _ = (time.nanos_since(apimachinery::time::UnixTime::default()), time.rfc3339_micro().to_string());
     }
     let _ = (strconv::parse_int(text), strconv::parse_uint(text), strconv::atoi(text));

@@ -78,20 +78,20 @@ impl RequestRecord {
             return false;
         }
         let json = [b"{", self.json.as_slice(), b"}"].concat();
-        let whole: Value = serde_json::from_slice(&json).unwrap_or_default();
-        let text = |name: &str| whole.get(name).and_then(Value::as_str).unwrap_or_default();
-        let list = whole.get("sourceIPs").and_then(Value::as_array);
+        let full: Value = serde_json::from_slice(&json).unwrap_or_default();
+        let text = |name: &str| full.get(name).and_then(Value::as_str).unwrap_or_default();
+        let list = full.get("sourceIPs").and_then(Value::as_array);
         let addresses =
             list.map_or(&[][..], |list| list.get(list.len().saturating_sub(ADDRESSES)..).unwrap_or_default());
         let mut short = RequestRecord::new(
             fitting(text("requestURI"), URI_BYTES),
             text("verb"),
-            whole.get("user").map(shortened_user).as_ref(),
+            full.get("user").map(shortened_user).as_ref(),
             addresses.iter().filter_map(|address| address.as_str()?.parse().ok()),
             fitting(text("userAgent"), USER_AGENT_BYTES),
         );
-        if let Some(user) = whole.get("impersonatedUser") {
-            let constraint = whole.pointer("/authenticationMetadata/impersonationConstraint");
+        if let Some(user) = full.get("impersonatedUser") {
+            let constraint = full.pointer("/authenticationMetadata/impersonationConstraint");
             short.impersonated(&shortened_user(user), constraint.and_then(Value::as_str).unwrap_or_default());
         }
         short.json.shrink_to_fit();
@@ -106,10 +106,10 @@ impl RequestRecord {
     /// The legacy format's text before and after the namespace.
     pub(super) fn legacy(&self) -> (String, String) {
         let json = [b"{", self.json.as_slice(), b"}"].concat();
-        let asked: Value = serde_json::from_slice(&json).unwrap_or_default();
-        let text = |pointer: &str| asked.pointer(pointer).and_then(Value::as_str);
+        let record: Value = serde_json::from_slice(&json).unwrap_or_default();
+        let text = |pointer: &str| record.pointer(pointer).and_then(Value::as_str);
         let groups = |pointer: &str| {
-            let groups = asked.pointer(pointer).and_then(Value::as_array)?;
+            let groups = record.pointer(pointer).and_then(Value::as_array)?;
             let quoted = groups.iter().filter_map(Value::as_str).map(|group| Quoted(group).to_string());
             Some(quoted.collect::<Vec<_>>().join(","))
         };
@@ -131,7 +131,7 @@ impl RequestRecord {
 
 /// Returns the start of a text whose encoding has at most `bytes_max` bytes.
 fn fitting(text: &str, bytes_max: usize) -> &str {
-    let mut left = bytes_max;
+    let mut remaining = bytes_max;
     let end = text.char_indices().find_map(|(at, c)| {
         // Go escapes some characters as `\u0000`.
         let bytes = if c.is_control() || matches!(c, '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}') {
@@ -139,9 +139,9 @@ fn fitting(text: &str, bytes_max: usize) -> &str {
         } else {
             c.len_utf8()
         };
-        match left.checked_sub(bytes) {
+        match remaining.checked_sub(bytes) {
             Some(rest) => {
-                left = rest;
+                remaining = rest;
                 None
             }
             None => Some(at),
@@ -151,19 +151,19 @@ fn fitting(text: &str, bytes_max: usize) -> &str {
 }
 
 /// Returns the first texts that fit, with two bytes of quotes and a comma each.
-fn fitting_texts(list: &Value, left: &mut usize) -> Vec<String> {
+fn fitting_texts(list: &Value, remaining: &mut usize) -> Vec<String> {
     let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
-    let mut kept = Vec::new();
+    let mut fitting_list = Vec::new();
     for text in texts {
-        if *left < 3 {
+        if *remaining < 3 {
             break;
         }
-        *left = left.saturating_sub(3);
-        let head = fitting(text, *left);
-        *left = left.saturating_sub(head.len());
-        kept.push(head.to_owned());
+        *remaining = remaining.saturating_sub(3);
+        let head = fitting(text, *remaining);
+        *remaining = remaining.saturating_sub(head.len());
+        fitting_list.push(head.to_owned());
     }
-    kept
+    fitting_list
 }
 
 fn shortened_user(user: &Value) -> UserInfo {
@@ -171,8 +171,8 @@ fn shortened_user(user: &Value) -> UserInfo {
     let mut extra_left = EXTRA_BYTES;
     let mut extra = BTreeMap::new();
     for (key, values) in user.get("extra").and_then(Value::as_object).into_iter().flatten() {
-        let Some(left) = extra_left.checked_sub(key.len().saturating_add(6)) else { break };
-        extra_left = left;
+        let Some(remaining) = extra_left.checked_sub(key.len().saturating_add(6)) else { break };
+        extra_left = remaining;
         extra.insert(fitting(key, EXTRA_BYTES).to_owned(), fitting_texts(values, &mut extra_left));
     }
     UserInfo {

@@ -96,9 +96,9 @@ fn backups_are_deleted_by_number_and_age() {
             world.put(name);
         }
         clean_up(&options, NOW).unwrap();
-        let kept: Vec<String> =
+        let remaining: Vec<String> =
             world.names().into_iter().filter(|name| name.starts_with("audit-2")).collect();
-        assert_eq!(kept, expected);
+        assert_eq!(remaining, expected);
         assert!(world.names().iter().any(|name| name == "audit-of-mine.log"));
     };
     check(options.clone(), &[old, middle, new]);

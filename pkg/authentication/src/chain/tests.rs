@@ -138,7 +138,7 @@ async fn review_returns_user_and_audiences() {
         let audiences: Vec<String> = audiences.iter().map(|&audience| audience.to_owned()).collect();
         let got =
             authenticator(true).review(&UserInfo::default(), token, &audiences, &Notes::default()).await;
-        let got = got.map(Option::unwrap).map(|found| (found.user.name, found.audiences));
+        let got = got.map(Option::unwrap).map(|token_user| (token_user.user.name, token_user.audiences));
         let owned = |list: &[&str]| list.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
         let expected = expected.map(|(name, list)| (name.to_owned(), owned(list))).map_err(str::to_owned);
         assert_eq!(got.map_err(|error| error.to_string()), expected, "{token:?} {audiences:?}");

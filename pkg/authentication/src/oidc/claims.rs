@@ -143,16 +143,16 @@ impl ClaimMapper {
     fn check_required(&self, claims: &Claims) -> Result<(), Error> {
         for rule in self.config.claim_validation_rules.iter().filter(|rule| !rule.claim.is_empty()) {
             let claim = &rule.claim;
-            let wanted = &rule.required_value;
+            let expected = &rule.required_value;
             if !claims.contains_key(claim) {
                 return Err(Error::credential(format!(
                     "oidc: required claim {claim} not present in ID token"
                 )));
             }
-            let given = text(claims, claim).map_err(|error| error.context("oidc: parse claim {claim}"))?;
-            if given != wanted {
+            let actual = text(claims, claim).map_err(|error| error.context("oidc: parse claim {claim}"))?;
+            if actual != expected {
                 return Err(Error::credential(format!(
-                    "oidc: required claim {claim} value does not match. Got = {given}, want = {wanted}"
+                    "oidc: required claim {claim} value does not match. Got = {actual}, want = {expected}"
                 )));
             }
         }
@@ -258,9 +258,9 @@ pub(super) fn one_or_many(value: &Json) -> Result<Vec<String>, Error> {
     }
 }
 
-fn mistyped(value: &Json, wanted: &str) -> Error {
-    let found = kind_of(value);
-    Error::credential(format!("json: cannot unmarshal {found} into Go value of type {wanted}"))
+fn mistyped(value: &Json, go_type: &str) -> Error {
+    let json_kind = kind_of(value);
+    Error::credential(format!("json: cannot unmarshal {json_kind} into Go value of type {go_type}"))
 }
 
 fn quoted(text: &str) -> String {

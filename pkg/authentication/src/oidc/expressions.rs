@@ -92,10 +92,10 @@ impl Compiler {
         let environment = || Environment::of_release(MINOR);
         let types = Arc::new(types);
         let nobody = Arc::new(UserType(HashMap::new()));
-        let known = Arc::new(UserType(fields.into_iter().collect()));
+        let user_type = Arc::new(UserType(fields.into_iter().collect()));
         Compiler {
             claims: environment().declare(Arc::clone(&types), nobody).variable("claims", claims),
-            user: environment().declare(types, known).variable("user", user),
+            user: environment().declare(types, user_type).variable("user", user),
         }
     }
 
@@ -129,13 +129,13 @@ impl Compiler {
 }
 
 fn nodes(checked: &Checked) -> Vec<Expr> {
-    let mut found: Vec<Expr> = checked.syntax.root().into_iter().collect();
+    let mut nodes: Vec<Expr> = checked.syntax.root().into_iter().collect();
     let mut next = 0;
-    while let Some(expr) = found.get(next).copied() {
-        checked.syntax.for_each_child(expr, |child| found.push(child));
+    while let Some(expr) = nodes.get(next).copied() {
+        checked.syntax.for_each_child(expr, |child| nodes.push(child));
         next += 1;
     }
-    found
+    nodes
 }
 
 /// True if an expression selects this field of this variable.

@@ -69,9 +69,9 @@ impl Metrics {
     }
 
     /// Records the verification of a token.
-    pub(super) fn record_verification(&self, issuer: &str, accepted: bool, took: Duration) {
+    pub(super) fn record_verification(&self, issuer: &str, accepted: bool, duration: Duration) {
         let result = if accepted { "success" } else { "failure" };
-        self.seconds.with([&label_hash(issuer.as_bytes()), result]).observe_duration(took);
+        self.seconds.with([&label_hash(issuer.as_bytes()), result]).observe_duration(duration);
     }
 
     /// Records a fetch of keys; `None` for a failure.

@@ -79,20 +79,20 @@ impl Provider {
     /// The request failed, or the document belongs to another issuer.
     pub(super) async fn discover(&self, metrics: Arc<Metrics>) -> Result<RemoteKeys, Error> {
         let body = self.get(&self.discovery, None).await?;
-        let found: DiscoveryDocument = serde_json::from_slice(&body).map_err(|error| {
+        let document: DiscoveryDocument = serde_json::from_slice(&body).map_err(|error| {
             Error::unavailable(format!("oidc: failed to decode provider discovery object: {error}"))
         })?;
-        if found.issuer != self.issuer {
+        if document.issuer != self.issuer {
             let expected = &self.issuer;
-            let got = &found.issuer;
+            let got = &document.issuer;
             return Err(Error::unavailable(format!(
                 "oidc: issuer did not match the issuer returned by provider, expected {expected:?} got {got:?}"
             )));
         }
-        if found.jwks_uri.is_empty() {
+        if document.jwks_uri.is_empty() {
             return Err(Error::unavailable("provider did not return JWKS URL".to_owned()));
         }
-        let keys_uri = Uri::try_from(found.jwks_uri)
+        let keys_uri = Uri::try_from(document.jwks_uri)
             .map_err(|error| Error::unavailable(format!("oidc: invalid JWKS URL: {error}")))?;
         Ok(RemoteKeys {
             provider: self.clone(),
@@ -111,11 +111,11 @@ impl Provider {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let request = request.body(Bytes::new()).map_err(|error| Error::unavailable(error.to_string()))?;
-        let answer = self.client.call(request, &LIMITS).await;
-        let answer = answer.map_err(|error| Error::unavailable(error.of_request(&Method::GET, uri)))?;
-        match answer.status() {
-            StatusCode::OK => Ok(answer.into_body()),
-            code => Err(Error::unavailable(format!("{code}: {}", ForeignText::from_bytes(answer.body())))),
+        let response = self.client.call(request, &LIMITS).await;
+        let response = response.map_err(|error| Error::unavailable(error.of_request(&Method::GET, uri)))?;
+        match response.status() {
+            StatusCode::OK => Ok(response.into_body()),
+            code => Err(Error::unavailable(format!("{code}: {}", ForeignText::from_bytes(response.body())))),
         }
     }
 }
@@ -155,16 +155,16 @@ impl RemoteKeys {
             return Err(Error::unavailable("too many tokens wait for keys".to_owned()));
         };
         let mut fetches = self.fetches.lock().await;
-        if let Some((_, outcome)) = fetches.last.as_ref().filter(|(began, _)| *began >= called) {
+        if let Some((_, outcome)) = fetches.last.as_ref().filter(|(start, _)| *start >= called) {
             return outcome.clone().map(|()| self.current_keys());
         }
-        if let Some(asked) = fetches.last_attempt {
-            sleep_until(asked + FETCH_PAUSE).await;
+        if let Some(last_attempt) = fetches.last_attempt {
+            sleep_until(last_attempt + FETCH_PAUSE).await;
         }
-        let began = Instant::now();
-        fetches.last_attempt = Some(began);
+        let start = Instant::now();
+        fetches.last_attempt = Some(start);
         let outcome = self.fetch().await;
-        fetches.last = Some((began, outcome.clone()));
+        fetches.last = Some((start, outcome.clone()));
         outcome.map(|()| self.current_keys())
     }
 

@@ -57,8 +57,9 @@ impl Header {
 
 /// Returns the `iss` claim of a token. The signature is not verified yet.
 pub(super) fn untrusted_issuer(token: &str) -> Option<String> {
-    let mut parts = token.split('.');
-    let (Some(_), Some(payload), Some(_), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    let mut segments = token.split('.');
+    let (Some(_), Some(payload), Some(_), None) =
+        (segments.next(), segments.next(), segments.next(), segments.next())
     else {
         return None;
     };
@@ -76,7 +77,8 @@ pub(super) fn untrusted_issuer(token: &str) -> Option<String> {
 /// # Errors
 /// Upstream's message.
 pub(super) fn check(claims: &Claims, issuer: &str, audiences: &[String], now: UnixTime) -> Result<(), Error> {
-    let unreadable = |what: &str| Error::credential(format!("oidc: failed to unmarshal claims: {what}"));
+    let unreadable =
+        |message: &str| Error::credential(format!("oidc: failed to unmarshal claims: {message}"));
     let issued = match claims.get("iss") {
         None | Some(Value::Null) => "",
         Some(Value::String(issued)) => issued,
@@ -89,16 +91,17 @@ pub(super) fn check(claims: &Claims, issuer: &str, audiences: &[String], now: Un
             quote(issued)
         )));
     }
-    let given = claims.get("aud").map_or(Ok(Vec::new()), one_or_many);
-    let given = given.map_err(|error| error.context("oidc: failed to unmarshal claims"))?;
-    if !audiences.iter().any(|audience| given.contains(audience)) {
+    let token_audiences = claims.get("aud").map_or(Ok(Vec::new()), one_or_many);
+    let token_audiences =
+        token_audiences.map_err(|error| error.context("oidc: failed to unmarshal claims"))?;
+    if !audiences.iter().any(|audience| token_audiences.contains(audience)) {
         let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
         return Err(Error::credential(match audiences {
-            [one] => format!("oidc: expected audience {} got [{}]", quote(one), list(&given)),
+            [one] => format!("oidc: expected audience {} got [{}]", quote(one), list(&token_audiences)),
             several => {
                 let mut sorted = several.to_vec();
                 sorted.sort_unstable();
-                format!("oidc: expected audience in [{}] got [{}]", list(&sorted), list(&given))
+                format!("oidc: expected audience in [{}] got [{}]", list(&sorted), list(&token_audiences))
             }
         }));
     }

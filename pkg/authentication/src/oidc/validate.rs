@@ -63,12 +63,12 @@ pub(super) fn authenticator(
     path: &Path<'_>,
     limits: &Limits,
 ) -> (Expressions, Vec<Error>) {
-    let mut found = Validation::new(compiler);
-    issuer(&jwt.issuer, &path.child("issuer"), limits, &mut found.errors);
-    found.claim_rules(jwt, &path.child("claimValidationRules"));
-    found.mappings(jwt, &path.child("claimMappings"));
-    found.user_rules(jwt, &path.child("userValidationRules"));
-    (found.expressions, found.errors)
+    let mut validation = Validation::new(compiler);
+    issuer(&jwt.issuer, &path.child("issuer"), limits, &mut validation.errors);
+    validation.claim_rules(jwt, &path.child("claimValidationRules"));
+    validation.mappings(jwt, &path.child("claimMappings"));
+    validation.user_rules(jwt, &path.child("userValidationRules"));
+    (validation.expressions, validation.errors)
 }
 
 fn issuer(issuer: &Issuer, path: &Path<'_>, limits: &Limits, errors: &mut Vec<Error>) {
@@ -349,8 +349,8 @@ impl<'c> Validation<'c> {
 
 /// Validates the key of an extra attribute.
 fn extra_key(key: &str, path: &Path<'_>, errors: &mut Vec<Error>) {
-    let parts = key.split_once('/').filter(|(host, rest)| !host.is_empty() && !rest.is_empty());
-    match parts {
+    let host_and_rest = key.split_once('/').filter(|(host, rest)| !host.is_empty() && !rest.is_empty());
+    match host_and_rest {
         _ if key.is_empty() => errors.push(Error::required(path, "")),
         None => {
             let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";

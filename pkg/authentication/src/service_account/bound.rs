@@ -52,14 +52,14 @@ impl BoundTokens {
         let binding = &claims.binding;
         let namespace = &*binding.namespace;
         let account = &binding.account;
-        let found = self.objects.state(ObjectKind::ServiceAccount, namespace, &account.name).await?;
-        if found.uid != account.uid {
+        let stored = self.objects.state(ObjectKind::ServiceAccount, namespace, &account.name).await?;
+        if stored.uid != account.uid {
             return Err(Error::credential(format!(
                 "service account UID ({}) does not match claim ({})",
-                found.uid, account.uid
+                stored.uid, account.uid
             )));
         }
-        if found.deleted_before(deleted_before) {
+        if stored.deleted_before(deleted_before) {
             return Err(Error::credential(format!(
                 "service account {namespace}/{} has been deleted",
                 account.name
@@ -74,8 +74,8 @@ impl BoundTokens {
         ] {
             if let Some(object) = object {
                 let namespace = if kind == ObjectKind::Node { "" } else { namespace };
-                let found = self.objects.state(kind, namespace, &object.name).await;
-                check_bound(kind, object, found, deleted_before)?;
+                let stored = self.objects.state(kind, namespace, &object.name).await;
+                check_bound(kind, object, stored, deleted_before)?;
             }
         }
         if let Some(warn_after) = binding.warn_after.filter(|seconds| *seconds != 0) {
@@ -140,18 +140,18 @@ fn check_times(claims: &Claims, now: UnixTime) -> Result<(), Error> {
 fn check_bound(
     kind: ObjectKind,
     claim: &Reference,
-    found: Result<ObjectState, Error>,
+    stored: Result<ObjectState, Error>,
     deleted_before: UnixTime,
 ) -> Result<(), Error> {
-    let found = found.map_err(|_| Error::credential(INVALIDATED.to_owned()))?;
-    if found.uid != claim.uid {
+    let stored = stored.map_err(|_| Error::credential(INVALIDATED.to_owned()))?;
+    if stored.uid != claim.uid {
         let name = kind.name();
         return Err(Error::credential(format!(
             "{name} UID ({}) does not match service account {name} ref claim ({})",
-            found.uid, claim.uid
+            stored.uid, claim.uid
         )));
     }
-    if found.deleted_before(deleted_before) {
+    if stored.deleted_before(deleted_before) {
         return Err(Error::credential(INVALIDATED.to_owned()));
     }
     Ok(())

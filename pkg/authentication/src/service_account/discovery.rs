@@ -57,16 +57,16 @@ impl OpenIdDocuments {
         address: &str,
         keys: &PublicKeys,
     ) -> Result<Self, DiscoveryError> {
-        let own = || issuer.to_owned();
+        let owned_issuer = || issuer.to_owned();
         let (url, fragment) = issuer.split_once('#').unwrap_or((issuer, ""));
         match url.split_once('?').map_or("", |(_, query)| query) {
             _ if issuer.is_empty() => return Err(DiscoveryError::NoIssuer),
-            _ if !is_https(issuer) => return Err(DiscoveryError::IssuerScheme(own())),
+            _ if !is_https(issuer) => return Err(DiscoveryError::IssuerScheme(owned_issuer())),
             "" => {}
-            _ => return Err(DiscoveryError::IssuerQuery(own())),
+            _ => return Err(DiscoveryError::IssuerQuery(owned_issuer())),
         }
         if !fragment.is_empty() {
-            return Err(DiscoveryError::IssuerFragment(own()));
+            return Err(DiscoveryError::IssuerFragment(owned_issuer()));
         }
         let keys_uri = match keys_uri {
             Some(uri) if !is_https(uri) => return Err(DiscoveryError::KeysScheme(uri.to_owned())),
@@ -117,10 +117,10 @@ impl OpenIdMetadata {
     /// Returns the current documents and their cache lifetime in seconds. If no documents can be built for
     /// the current keys, the previous ones remain.
     pub fn current(&self) -> (Arc<OpenIdDocuments>, u64) {
-        let made = self.documents.load();
+        let cached = self.documents.load();
         let keys = self.keys.current();
-        let mut documents = Arc::clone(&made.1);
-        if !Arc::ptr_eq(&made.0, &keys) {
+        let mut documents = Arc::clone(&cached.1);
+        if !Arc::ptr_eq(&cached.0, &keys) {
             match OpenIdDocuments::new(&self.issuer, self.keys_uri.as_deref(), &self.address, &keys) {
                 Ok(anew) => documents = Arc::new(anew),
                 Err(error) => {

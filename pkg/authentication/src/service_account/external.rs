@@ -70,8 +70,8 @@ impl SignerError {
         SignerError { code: "unknown-non-grpc", text }
     }
 
-    fn context(self, what: &str) -> Self {
-        SignerError { text: format!("{what}: {}", self.text), ..self }
+    fn context(self, action: &str) -> Self {
+        SignerError { text: format!("{action}: {}", self.text), ..self }
     }
 }
 
@@ -165,9 +165,9 @@ impl ExternalKeys {
 
     /// Returns the keys. Fetches them again if none has `id`. Empty if that fails.
     pub(super) async fn keys_with_id(&self, id: &str) -> Arc<PublicKeys> {
-        let known = self.current();
-        if known.with_id(id).next().is_some() {
-            return known;
+        let current = self.current();
+        if current.with_id(id).next().is_some() {
+            return current;
         }
         match self.refresh().await {
             Ok(()) => self.current(),
@@ -181,9 +181,9 @@ impl ExternalKeys {
     /// Fetches the keys. Concurrent callers share the result, so that tokens with invented key ids cause at
     /// most one call at a time.
     async fn refresh(&self) -> Result<(), SignerError> {
-        let asked = Instant::now();
+        let start = Instant::now();
         let mut last = self.last_fetch.lock().await;
-        if let Some(fetch) = last.as_ref().filter(|fetch| fetch.ended_at >= asked) {
+        if let Some(fetch) = last.as_ref().filter(|fetch| fetch.ended_at >= start) {
             return fetch.outcome.clone();
         }
         let fetched = fetch(&*self.signer, &self.metrics, &*self.clock).await;

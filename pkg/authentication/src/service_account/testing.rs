@@ -110,8 +110,8 @@ impl Objects {
 impl TokenObjects for Objects {
     async fn state(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectState, Error> {
         assert_eq!(namespace, if kind == ObjectKind::Node { "" } else { "ns" });
-        let found = self.states.lock().unwrap().get(&(kind, name.to_owned())).cloned();
-        found.ok_or_else(|| Error::unavailable(format!("{} \"{name}\" not found", kind.name())))
+        let state = self.states.lock().unwrap().get(&(kind, name.to_owned())).cloned();
+        state.ok_or_else(|| Error::unavailable(format!("{} \"{name}\" not found", kind.name())))
     }
 
     async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, Error> {

@@ -98,21 +98,21 @@ impl Verifier {
     pub(super) async fn verify<C: DeserializeOwned>(
         &self,
         token: &str,
-        asked: &[String],
+        requested: &[String],
     ) -> Result<Option<VerifiedToken<C>>, Error> {
         let Ok(claimed) = insecure_decode_claims::<UnverifiedIssuer>(token) else { return Ok(None) };
         if !self.issuers.contains(&claimed.issuer) {
             return Ok(None);
         }
         let remembered = key(token, []);
-        let began = Instant::now();
+        let start = Instant::now();
         let payload = match self.verified_payloads.get(&remembered) {
             Some(payload) => {
-                self.metrics.hit(began);
+                self.metrics.hit(start);
                 payload
             }
             None => {
-                let _missing = self.metrics.miss(began);
+                let _missing = self.metrics.miss(start);
                 let judging = self.metrics.begin_authentication();
                 let payload = self.payload(token).await;
                 judging.finish(payload.is_ok());
@@ -128,7 +128,7 @@ impl Verifier {
         if !self.issuers.contains(&public.issuer) {
             return Err(Error::credential(format!("token issuer {} is invalid", quote(&public.issuer))));
         }
-        let audiences = self.matching_audiences(public.audiences, asked)?;
+        let audiences = self.matching_audiences(public.audiences, requested)?;
         let claims = C::deserialize(&*payload).map_err(|error| Error::credential(error.to_string()))?;
         Ok(Some(VerifiedToken { claims, audiences }))
     }
@@ -157,18 +157,18 @@ impl Verifier {
     }
 
     /// Returns the requested audiences that a token is valid for.
-    fn matching_audiences(&self, audiences: Vec<String>, asked: &[String]) -> Result<Vec<String>, Error> {
+    fn matching_audiences(&self, audiences: Vec<String>, requested: &[String]) -> Result<Vec<String>, Error> {
         let audiences = if audiences.is_empty() { self.implicit_audiences.clone() } else { audiences };
-        let found: Vec<String> = asked.iter().filter(|one| audiences.contains(one)).cloned().collect();
-        if found.is_empty() && !self.implicit_audiences.is_empty() {
+        let matching: Vec<String> = requested.iter().filter(|one| audiences.contains(one)).cloned().collect();
+        if matching.is_empty() && !self.implicit_audiences.is_empty() {
             let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
-            let given = list(&audiences);
-            let wanted = list(asked);
+            let token_audiences = list(&audiences);
+            let target_audiences = list(requested);
             return Err(Error::credential(format!(
-                "token audiences [{given}] is invalid for the target audiences [{wanted}]"
+                "token audiences [{token_audiences}] is invalid for the target audiences [{target_audiences}]"
             )));
         }
-        Ok(found)
+        Ok(matching)
     }
 }
 

@@ -74,8 +74,8 @@ async fn refused(authorizer: &dyn Authorizer, user: UserInfo, info: &RequestInfo
 
 #[tokio::test]
 async fn denials_have_upstream_messages() {
-    async fn check(who: &str, method: &str, path: &str, expected: &str) {
-        let user = user(who, &[]);
+    async fn check(user_name: &str, method: &str, path: &str, expected: &str) {
+        let user = user(user_name, &[]);
         let info = info(method, path);
         let status = refused(&MastersOnly, user, &info).await;
         assert_eq!(
@@ -193,7 +193,8 @@ async fn reload_is_all_or_nothing() {
     let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";
     let text = |authorizers: &str| format!("{head}{authorizers}").into_bytes();
     let deny = text("- {type: AlwaysDeny, name: alwaysdeny}\n");
-    let both = text("- {type: AlwaysAllow, name: alwaysallow}\n- {type: AlwaysDeny, name: alwaysdeny}\n");
+    let allow_and_deny =
+        text("- {type: AlwaysAllow, name: alwaysallow}\n- {type: AlwaysDeny, name: alwaysdeny}\n");
     let config = Configuration::parse(&deny, &Default::default()).unwrap();
     let means = AuthorizerDeps { roles: None, ..nothing() };
     let reloadable = Reloadable::new(means, config, deny.clone()).unwrap();
@@ -201,13 +202,13 @@ async fn reload_is_all_or_nothing() {
     let info = info("GET", "/api");
     let allowed = async || authorize(&reloadable, user.clone(), &info).await.is_ok();
     assert_eq!((reloadable.reload(deny.clone()), allowed().await), (Reload::Unchanged, false));
-    assert_eq!((reloadable.reload(both.clone()), allowed().await), (Reload::Replaced, true));
-    let kept = |error: &str| Reload::Invalid(error.to_owned());
+    assert_eq!((reloadable.reload(allow_and_deny.clone()), allowed().await), (Reload::Replaced, true));
+    let invalid = |error: &str| Reload::Invalid(error.to_owned());
     let without = text("- {type: AlwaysAllow, name: alwaysallow}\n");
-    assert_eq!(reloadable.reload(without), kept("missing required types: [AlwaysDeny]"));
+    assert_eq!(reloadable.reload(without), invalid("missing required types: [AlwaysDeny]"));
     let late = text("- {type: AlwaysDeny, name: alwaysdeny}\n- {type: RBAC, name: rbac}\n");
     let error = "authorizer type RBAC is not allowed if it was not enabled at initial server startup";
-    assert_eq!(reloadable.reload(late), kept(error));
+    assert_eq!(reloadable.reload(late), invalid(error));
     assert!(allowed().await);
     assert_eq!((reloadable.reload(deny), allowed().await), (Reload::Replaced, false));
 }

@@ -110,9 +110,9 @@ struct FieldPath<'p> {
 }
 
 impl FieldPath<'_> {
-    fn mistyped(&self, name: &str, value: &Value, wanted: &str) -> String {
+    fn mistyped(&self, name: &str, value: &Value, go_type: &str) -> String {
         format!(
-            "json: cannot unmarshal {} into Go struct field {}.{} of type {wanted}",
+            "json: cannot unmarshal {} into Go struct field {}.{} of type {go_type}",
             go_json::kind_of(value),
             self.structure,
             joined(self.dotted, name)
@@ -137,19 +137,19 @@ impl FieldPath<'_> {
         Ok(())
     }
 
-    fn object<'v>(&self, name: &str, value: &'v Value, wanted: &str) -> Result<Option<&'v Object>, Error> {
+    fn object<'v>(&self, name: &str, value: &'v Value, go_type: &str) -> Result<Option<&'v Object>, Error> {
         match value {
             Value::Null => Ok(None),
             Value::Object(object) => Ok(Some(object)),
-            _ => Err(Error::Invalid(self.mistyped(name, value, wanted))),
+            _ => Err(Error::Invalid(self.mistyped(name, value, go_type))),
         }
     }
 
-    fn list<'v>(&self, name: &str, value: &'v Value, wanted: &str) -> Result<&'v [Value], Error> {
+    fn list<'v>(&self, name: &str, value: &'v Value, go_type: &str) -> Result<&'v [Value], Error> {
         match value {
             Value::Null => Ok(&[]),
             Value::Array(items) => Ok(items),
-            _ => Err(Error::Invalid(self.mistyped(name, value, wanted))),
+            _ => Err(Error::Invalid(self.mistyped(name, value, go_type))),
         }
     }
 }
@@ -164,9 +164,9 @@ fn duration(value: &Value, into: &mut i64) -> Result<(), Error> {
         Value::Null => "",
         Value::String(text) => text,
         _ => {
-            let given = go_json::kind_of(value);
+            let actual = go_json::kind_of(value);
             return Err(Error::Invalid(format!(
-                "json: cannot unmarshal {given} into Go value of type string"
+                "json: cannot unmarshal {actual} into Go value of type string"
             )));
         }
     };
@@ -199,8 +199,8 @@ impl Reader<'_> {
             match name.as_str() {
                 "kind" | "apiVersion" => {}
                 "authorizers" => {
-                    let wanted = self.of_version("[]", "AuthorizerConfiguration");
-                    for (index, item) in place.list(name, value, &wanted)?.iter().enumerate() {
+                    let go_type = self.of_version("[]", "AuthorizerConfiguration");
+                    for (index, item) in place.list(name, value, &go_type)?.iter().enumerate() {
                         file.authorizers.push(self.authorizer(index, item)?);
                     }
                 }
@@ -213,17 +213,17 @@ impl Reader<'_> {
     fn authorizer(&mut self, index: usize, item: &Value) -> Result<Authorizer, Error> {
         let path = format!("authorizers[{index}]");
         let above = FieldPath { structure: KIND, dotted: "", path: "" };
-        let wanted = self.of_version("", "AuthorizerConfiguration");
+        let go_type = self.of_version("", "AuthorizerConfiguration");
         let mut authorizer = Authorizer::default();
-        let Some(object) = above.object("authorizers", item, &wanted)? else { return Ok(authorizer) };
+        let Some(object) = above.object("authorizers", item, &go_type)? else { return Ok(authorizer) };
         let place = FieldPath { structure: "AuthorizerConfiguration", dotted: "authorizers", path: &path };
         for (name, value) in object {
             match name.as_str() {
                 "type" => place.text(name, value, &mut authorizer.mode)?,
                 "name" => place.text(name, value, &mut authorizer.name)?,
                 "webhook" => {
-                    let wanted = self.of_version("", "WebhookConfiguration");
-                    if let Some(object) = place.object(name, value, &wanted)? {
+                    let go_type = self.of_version("", "WebhookConfiguration");
+                    if let Some(object) = place.object(name, value, &go_type)? {
                         authorizer.webhook = Some(self.webhook(&path, object)?);
                     }
                 }
@@ -253,14 +253,14 @@ impl Reader<'_> {
                 }
                 "failurePolicy" => place.text(name, value, &mut webhook.failure_policy)?,
                 "connectionInfo" => {
-                    let wanted = self.of_version("", "WebhookConnectionInfo");
-                    if let Some(object) = place.object(name, value, &wanted)? {
+                    let go_type = self.of_version("", "WebhookConnectionInfo");
+                    if let Some(object) = place.object(name, value, &go_type)? {
                         self.connection(&path, object, &mut webhook)?;
                     }
                 }
                 "matchConditions" => {
-                    let wanted = self.of_version("[]", "WebhookMatchCondition");
-                    for (index, item) in place.list(name, value, &wanted)?.iter().enumerate() {
+                    let go_type = self.of_version("[]", "WebhookMatchCondition");
+                    for (index, item) in place.list(name, value, &go_type)?.iter().enumerate() {
                         webhook.conditions.push(self.condition(
                             &format!("{path}.{name}[{index}]"),
                             &place,
@@ -292,9 +292,9 @@ impl Reader<'_> {
     }
 
     fn condition(&mut self, path: &str, above: &FieldPath<'_>, item: &Value) -> Result<String, Error> {
-        let wanted = self.of_version("", "WebhookMatchCondition");
+        let go_type = self.of_version("", "WebhookMatchCondition");
         let mut expression = String::new();
-        let Some(object) = above.object("matchConditions", item, &wanted)? else { return Ok(expression) };
+        let Some(object) = above.object("matchConditions", item, &go_type)? else { return Ok(expression) };
         let dotted = "authorizers.webhook.matchConditions";
         let place = FieldPath { structure: "WebhookMatchCondition", dotted, path };
         for (name, value) in object {

@@ -29,11 +29,11 @@ pub(super) fn checked(file: &File) -> Result<Configuration, Vec<Error>> {
         errors.push(Error::required(&list, "at least one authorization mode must be defined"));
     }
     let mut authorizers: Vec<AuthorizerConfig> = Vec::new();
-    for (index, given) in file.authorizers.iter().enumerate() {
+    for (index, authorizer) in file.authorizers.iter().enumerate() {
         let path = list.index(index);
-        let Some(mode) = mode(given, &authorizers, &path, &mut errors) else { continue };
-        errors.extend(name_error(&given.name, &authorizers, &path.child("name")));
-        let webhook = match (mode, &given.webhook) {
+        let Some(mode) = mode(authorizer, &authorizers, &path, &mut errors) else { continue };
+        errors.extend(name_error(&authorizer.name, &authorizers, &path.child("name")));
+        let webhook = match (mode, &authorizer.webhook) {
             (Mode::Webhook, Some(webhook)) => of_webhook(webhook, &path, &mut errors),
             (Mode::Webhook, None) => {
                 errors.push(Error::required(&path.child("webhook"), "required when type=Webhook"));
@@ -46,27 +46,27 @@ pub(super) fn checked(file: &File) -> Result<Configuration, Vec<Error>> {
             }
             (_, None) => None,
         };
-        authorizers.push(AuthorizerConfig { mode, name: given.name.clone(), webhook });
+        authorizers.push(AuthorizerConfig { mode, name: authorizer.name.clone(), webhook });
     }
     if errors.is_empty() { Ok(Configuration { authorizers }) } else { Err(errors) }
 }
 
 fn mode(
-    given: &Authorizer,
+    authorizer: &Authorizer,
     before: &[AuthorizerConfig],
     path: &Path<'_>,
     errors: &mut Vec<Error>,
 ) -> Option<Mode> {
     let at = path.child("type");
-    let name = given.mode.as_str();
+    let name = authorizer.mode.as_str();
     if name.is_empty() {
         errors.push(Error::required(&at, ""));
         return None;
     }
     let Some(mode) = Mode::parse(name) else {
-        let mut known = Mode::ALL.map(Mode::name);
-        known.sort_unstable();
-        errors.push(Error::not_supported(&at, name, &known));
+        let mut supported = Mode::ALL.map(Mode::name);
+        supported.sort_unstable();
+        errors.push(Error::not_supported(&at, name, &supported));
         return None;
     };
     if mode != Mode::Webhook && before.iter().any(|other| other.mode == mode) {
@@ -89,31 +89,31 @@ fn name_error(name: &str, before: &[AuthorizerConfig], at: &Path<'_>) -> Option<
 }
 
 /// Builds a webhook's configuration; `None` if it contains an error.
-fn of_webhook(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<WebhookConfiguration> {
+fn of_webhook(webhook: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<WebhookConfiguration> {
     let before = errors.len();
-    times(given, path, errors);
-    let version = version(given, path, errors);
-    match given.failure_policy.as_str() {
+    times(webhook, path, errors);
+    let version = version(webhook, path, errors);
+    match webhook.failure_policy.as_str() {
         "NoOpinion" | "Deny" => {}
         "" => errors.push(Error::required(&path.child("failurePolicy"), "")),
         other => {
             errors.push(Error::not_supported(&path.child("failurePolicy"), other, &["NoOpinion", "Deny"]));
         }
     }
-    let kubeconfig = kubeconfig(given, &path.child("connectionInfo"), errors);
-    let conditions = Conditions::compile(&given.conditions, &path.child("matchConditions"), errors);
+    let kubeconfig = kubeconfig(webhook, &path.child("connectionInfo"), errors);
+    let conditions = Conditions::compile(&webhook.conditions, &path.child("matchConditions"), errors);
     if errors.len() > before {
         return None;
     }
     let cached = |nanos: i64, cached: bool| if cached { nanos_of(nanos) } else { Duration::ZERO };
     Some(WebhookConfiguration {
         kubeconfig: kubeconfig?,
-        timeout: nanos_of(given.timeout),
+        timeout: nanos_of(webhook.timeout),
         options: Options {
             version: version?,
-            authorized_ttl: cached(given.authorized_ttl, given.cache_authorized),
-            unauthorized_ttl: cached(given.unauthorized_ttl, given.cache_unauthorized),
-            deny_on_error: given.failure_policy == "Deny",
+            authorized_ttl: cached(webhook.authorized_ttl, webhook.cache_authorized),
+            unauthorized_ttl: cached(webhook.unauthorized_ttl, webhook.cache_unauthorized),
+            deny_on_error: webhook.failure_policy == "Deny",
             conditions,
         },
     })
@@ -123,15 +123,15 @@ fn nanos_of(nanos: i64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
 
-fn times(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn times(webhook: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) {
     let at = path.child("timeout");
-    if given.timeout == 0 {
+    if webhook.timeout == 0 {
         errors.push(Error::required(&at, ""));
-    } else if !(1..=TIMEOUT_MAX_NANOS).contains(&given.timeout) {
+    } else if !(1..=TIMEOUT_MAX_NANOS).contains(&webhook.timeout) {
         let detail = "must be > 0s and <= 30s";
-        errors.push(Error::invalid(&at, format_duration(given.timeout), detail));
+        errors.push(Error::invalid(&at, format_duration(webhook.timeout), detail));
     }
-    let ttls = [("authorizedTTL", given.authorized_ttl), ("unauthorizedTTL", given.unauthorized_ttl)];
+    let ttls = [("authorizedTTL", webhook.authorized_ttl), ("unauthorizedTTL", webhook.unauthorized_ttl)];
     for (name, nanos) in ttls {
         if nanos < 0 {
             errors.push(Error::invalid(&path.child(name), format_duration(nanos), "must be > 0s"));
@@ -139,18 +139,18 @@ fn times(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) {
     }
 }
 
-fn version(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<Version> {
+fn version(webhook: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<Version> {
     let at = path.child("subjectAccessReviewVersion");
-    let version = Version::parse(&given.version);
-    match given.version.as_str() {
+    let version = Version::parse(&webhook.version);
+    match webhook.version.as_str() {
         "" => errors.push(Error::required(&at, "")),
         other if version.is_none() => errors.push(Error::not_supported(&at, other, &["v1", "v1beta1"])),
         _ => {}
     }
     let at = path.child("matchConditionSubjectAccessReviewVersion");
-    match given.condition_version.as_str() {
+    match webhook.condition_version.as_str() {
         "v1" => {}
-        "" if given.conditions.is_empty() => {}
+        "" if webhook.conditions.is_empty() => {}
         "" => errors.push(Error::required(&at, "required if match conditions are specified")),
         other => errors.push(Error::not_supported(&at, other, &["v1"])),
     }
@@ -159,11 +159,11 @@ fn version(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<
 
 /// Returns the kubeconfig file of a webhook. Upstream also accepts `InClusterConfig`, but its server cannot
 /// start with it.
-fn kubeconfig(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<PathBuf> {
+fn kubeconfig(webhook: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<PathBuf> {
     let at = path.child("kubeConfigFile");
     let at_type = path.child("type");
-    let file = given.kubeconfig.as_deref();
-    match given.connection.as_str() {
+    let file = webhook.kubeconfig.as_deref();
+    match webhook.connection.as_str() {
         "" => errors.push(Error::required(&at_type, "")),
         "InClusterConfig" => {
             if let Some(file) = file {
@@ -196,12 +196,12 @@ fn unusable(file: &FilePath) -> Option<String> {
         Ok(metadata) if metadata.is_file() => None,
         Ok(_) => Some("must be a regular file".to_owned()),
         Err(error) => {
-            let why = match error.kind() {
+            let reason = match error.kind() {
                 ErrorKind::NotFound => "no such file or directory".to_owned(),
                 ErrorKind::PermissionDenied => "permission denied".to_owned(),
                 _ => error.to_string(),
             };
-            Some(format!("error loading file: stat {}: {why}", file.display()))
+            Some(format!("error loading file: stat {}: {reason}", file.display()))
         }
     }
 }

@@ -20,8 +20,8 @@ pub fn decide(graph: &Graph, policy: &Policy, attributes: &Attributes<'_>) -> De
     if node.is_empty() {
         return no_opinion(&format!("unknown node for user {}", quote(&attributes.user.name)));
     }
-    let asked = NodeRequest { graph, policy, node, attributes };
-    match attributes.resource_request.then(|| asked.by_resource()).flatten() {
+    let request = NodeRequest { graph, policy, node, attributes };
+    match attributes.resource_request.then(|| request.by_resource()).flatten() {
         Some(Ok(())) => Decision::Allow(Arc::default()),
         Some(Err(Error::Rejected(reason))) => Decision::NoOpinion(reason),
         Some(Err(error)) => no_opinion(&error.to_string()),

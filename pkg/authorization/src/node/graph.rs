@@ -146,9 +146,9 @@ impl Graph {
     /// True if nothing relevant has changed, as in most status updates.
     fn is_known(&self, namespace: &str, name: &str, pod: PodUse<'_>) -> bool {
         let key = self.texts.find(namespace).zip(self.texts.find(name));
-        let Some(known) = key.and_then(|key| self.pods.get(&key)) else { return false };
-        let known_references = known.references.iter().map(|&(kind, id)| (kind, self.texts.text(id)));
-        self.texts.text(known.node) == pod.node && known_references.eq(pod.references.iter().copied())
+        let Some(cached) = key.and_then(|key| self.pods.get(&key)) else { return false };
+        let cached_references = cached.references.iter().map(|&(kind, id)| (kind, self.texts.text(id)));
+        self.texts.text(cached.node) == pod.node && cached_references.eq(pod.references.iter().copied())
     }
 
     fn uses(&mut self, kind: Kind, key: Key, node: Id) {
@@ -291,5 +291,5 @@ impl Graph {
 }
 
 fn position(nodes: &[(Id, u32)], node: Id) -> Result<usize, usize> {
-    nodes.binary_search_by_key(&node, |&(known, _)| known)
+    nodes.binary_search_by_key(&node, |&(entry_node, _)| entry_node)
 }

@@ -38,14 +38,14 @@ const ALL: Features = Features { service_accounts: true, pod_certificates: true,
 const NONE: Features = Features { service_accounts: false, pod_certificates: false, volume_health: false };
 
 /// Decides about `verb group/resource[/subresource] namespace/name [field selector]` for node `n1`.
-fn answer(asked: &str, features: Features) -> Result<(), String> {
-    let mut words = asked.split(' ');
+fn decide_request(request: &str, features: Features) -> Result<(), String> {
+    let mut words = request.split(' ');
     let mut word = || words.next().unwrap_or("");
     let verb = word();
-    let what = word();
+    let group_and_resource = word();
     let object = word();
     let fields = word();
-    let (group, resource) = what.split_once('/').unwrap();
+    let (group, resource) = group_and_resource.split_once('/').unwrap();
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let (namespace, name) = object.split_once('/').unwrap_or(("", object));
     let user = user("system:node:n1", &["system:nodes"]);
@@ -75,12 +75,12 @@ fn answer(asked: &str, features: Features) -> Result<(), String> {
     }
 }
 
-fn allowed(asked: &str) {
-    assert_eq!(answer(asked, ALL), Ok(()), "{asked}");
+fn allowed(request: &str) {
+    assert_eq!(decide_request(request, ALL), Ok(()), "{request}");
 }
 
-fn refused(asked: &str, reason: &str) {
-    assert_eq!(answer(asked, ALL), Err(reason.to_owned()), "{asked}");
+fn refused(request: &str, reason: &str) {
+    assert_eq!(decide_request(request, ALL), Err(reason.to_owned()), "{request}");
 }
 
 const UNRELATED: &str = "no relationship found between node 'n1' and this object";
@@ -99,10 +99,10 @@ fn other_users_get_no_opinion() {
 
 #[test]
 fn node_reads_objects_of_its_pods() {
-    for what in ["/secrets", "/configmaps", "/serviceaccounts", "resource.k8s.io/resourceclaims"] {
-        allowed(&format!("get {what} ns/used"));
-        refused(&format!("get {what} ns/other"), UNRELATED);
-        refused(&format!("get {what} other/used"), UNRELATED);
+    for resource in ["/secrets", "/configmaps", "/serviceaccounts", "resource.k8s.io/resourceclaims"] {
+        allowed(&format!("get {resource} ns/used"));
+        refused(&format!("get {resource} ns/other"), UNRELATED);
+        refused(&format!("get {resource} other/used"), UNRELATED);
     }
     allowed("list /secrets ns/used");
     allowed("watch /configmaps ns/used");
@@ -129,7 +129,7 @@ fn node_creates_tokens_for_its_pods_accounts() {
     refused("create /serviceaccounts ns/used", "can only create token subresource of serviceaccount");
     refused("create /serviceaccounts/token ns/", "can only create tokens for individual service accounts");
     refused("list /serviceaccounts ns/", "can only create tokens for individual service accounts");
-    let none = answer("get /serviceaccounts ns/used", NONE);
+    let none = decide_request("get /serviceaccounts ns/used", NONE);
     assert_eq!(none, Err("not allowed to get service accounts".to_owned()));
 }
 
@@ -204,7 +204,10 @@ fn node_reads_certificate_requests_of_its_pods() {
         "get certificates.k8s.io/podcertificaterequests/status ns/o",
         "nodes may not access the status subresource of PodCertificateRequests",
     );
-    assert_eq!(answer("get certificates.k8s.io/podcertificaterequests ns/o", NONE), Err(String::new()));
+    assert_eq!(
+        decide_request("get certificates.k8s.io/podcertificaterequests ns/o", NONE),
+        Err(String::new())
+    );
 }
 
 #[test]

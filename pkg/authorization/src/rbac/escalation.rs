@@ -57,9 +57,9 @@ async fn check_role(
     authorizer: &dyn Authorizer,
     roles: &dyn IndexSource,
 ) -> Result<(), Box<Status>> {
-    let wanted =
+    let attributes =
         Attributes { resource: grant.resource, name: grant.path_name, ..check_attributes(grant, "escalate") };
-    if allowed(authorizer, wanted).await {
+    if allowed(authorizer, attributes).await {
         return Ok(());
     }
     let rules = Rule::all_of(grant.new);
@@ -84,14 +84,14 @@ async fn check_binding(
         None => return Err(Status::unmapped(role.not_found()).into()),
     };
     let group = grant.new.get("roleRef").and_then(|role| role.get("apiGroup")?.as_str()).unwrap_or("");
-    let wanted = Attributes { group, resource, name: &role.name, ..check_attributes(grant, "bind") };
-    if allowed(authorizer, wanted).await {
+    let attributes = Attributes { group, resource, name: &role.name, ..check_attributes(grant, "bind") };
+    if allowed(authorizer, attributes).await {
         return Ok(());
     }
-    let found = read(roles, |index| index.rules(&role).map(<[Rule]>::to_vec)).flatten();
+    let role_rules = read(roles, |index| index.rules(&role).map(<[Rule]>::to_vec)).flatten();
     // Upstream uses the resource of the request in this error.
     let not_found = || Status::not_found(&GroupResource::new(GROUP, grant.resource), &role.name);
-    let rules = found.ok_or_else(not_found)?;
+    let rules = role_rules.ok_or_else(not_found)?;
     check_rules(grant, roles, &rules).map_err(|text| forbidden(grant, &text.to_string()))
 }
 
@@ -107,8 +107,8 @@ fn check_attributes<'a>(grant: Grant<'a>, verb: &'a str) -> Attributes<'a> {
     }
 }
 
-async fn allowed(authorizer: &dyn Authorizer, wanted: Attributes<'_>) -> bool {
-    matches!(authorizer.decide(wanted).await, Decision::Allow(_))
+async fn allowed(authorizer: &dyn Authorizer, attributes: Attributes<'_>) -> bool {
+    matches!(authorizer.decide(attributes).await, Decision::Allow(_))
 }
 
 fn forbidden(grant: Grant<'_>, text: &str) -> Box<Status> {
@@ -150,7 +150,7 @@ fn merge_verbs(rules: Vec<Rule>) -> Vec<Rule> {
             ([group], [resource]) => {
                 let key = (group.clone(), resource.clone(), rule.names.clone());
                 match simple.get_mut(&key) {
-                    Some(known) => known.verbs.extend(rule.verbs),
+                    Some(merged_rule) => merged_rule.verbs.extend(rule.verbs),
                     None => drop(simple.insert(key, rule)),
                 }
             }
@@ -171,8 +171,8 @@ fn format_rule(rule: &Rule) -> String {
         ("Verbs", &rule.verbs),
     ];
     let present = lists.iter().filter(|(_, list)| !list.is_empty());
-    let parts: Vec<String> = present.map(|(name, list)| format!("{name}:{}", quoted(list))).collect();
-    format!("{{{}}}", parts.join(", "))
+    let fields: Vec<String> = present.map(|(name, list)| format!("{name}:{}", quoted(list))).collect();
+    format!("{{{}}}", fields.join(", "))
 }
 
 fn quoted(list: &[String]) -> String {

@@ -170,9 +170,9 @@ impl Index {
     pub fn grants<'i>(&'i self, user: &'i UserInfo, namespace: &'i str) -> impl Iterator<Item = &'i Grant> {
         let scopes = ["", namespace].into_iter().take(if namespace.is_empty() { 1 } else { 2 });
         scopes.flat_map(move |scope| {
-            let own = self.users.get(user.name.as_str());
+            let of_user = self.users.get(user.name.as_str());
             let groups = user.groups.iter().filter_map(|group| self.groups.get(group.as_str()));
-            own.into_iter().chain(groups).filter_map(move |grants| grants.get(scope)).flatten()
+            of_user.into_iter().chain(groups).filter_map(move |grants| grants.get(scope)).flatten()
         })
     }
 

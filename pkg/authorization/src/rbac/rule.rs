@@ -70,21 +70,24 @@ impl Rule {
     }
 
     /// True if the rule allows a request. Selectors are ignored, because roles cannot contain them.
-    pub fn allows(&self, wanted: &Attributes<'_>) -> bool {
-        if !has_or_all(&self.verbs, wanted.verb) {
+    pub fn allows(&self, attributes: &Attributes<'_>) -> bool {
+        if !has_or_all(&self.verbs, attributes.verb) {
             return false;
         }
-        if !wanted.resource_request {
-            return self.paths.iter().any(|pattern| path_matches(pattern, wanted.path));
+        if !attributes.resource_request {
+            return self.paths.iter().any(|pattern| path_matches(pattern, attributes.path));
         }
-        has_or_all(&self.groups, wanted.group)
-            && self.resources.iter().any(|rule| resource_matches(rule, wanted.resource, wanted.subresource))
-            && (self.names.is_empty() || self.names.iter().any(|name| name == wanted.name))
+        has_or_all(&self.groups, attributes.group)
+            && self
+                .resources
+                .iter()
+                .any(|rule| resource_matches(rule, attributes.resource, attributes.subresource))
+            && (self.names.is_empty() || self.names.iter().any(|name| name == attributes.name))
     }
 }
 
-pub(super) fn has_or_all(list: &[String], wanted: &str) -> bool {
-    list.iter().any(|text| text == "*" || is_equal(text, wanted))
+pub(super) fn has_or_all(list: &[String], value: &str) -> bool {
+    list.iter().any(|text| text == "*" || is_equal(text, value))
 }
 
 fn resource_matches(rule: &str, resource: &str, subresource: &str) -> bool {

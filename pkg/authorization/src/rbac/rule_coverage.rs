@@ -34,18 +34,18 @@ impl Atom<'_> {
     }
 }
 
-/// Returns the permissions in `wanted` that `present` does not cover, as rules with one permission each.
+/// Returns the permissions in `required` that `present` does not cover, as rules with one permission each.
 ///
 /// # Errors
 /// [`TooMany`].
-pub fn missing(present: &[&Rule], wanted: &[Rule]) -> Result<Vec<Rule>, TooMany> {
+pub fn missing(present: &[&Rule], required: &[Rule]) -> Result<Vec<Rule>, TooMany> {
     let size = |rule: &&Rule| {
         1 + rule.verbs.len() + rule.groups.len() + rule.resources.len() + rule.names.len() + rule.paths.len()
     };
     let per_atom = present.iter().map(size).fold(1, usize::saturating_add);
     let mut budget = Budget(COMPARISONS_MAX);
     let doubtful: Vec<&Rule> =
-        wanted.iter().filter(|rule| !budget.is_covered_by_one(present, rule)).collect();
+        required.iter().filter(|rule| !budget.is_covered_by_one(present, rule)).collect();
     let count = doubtful.iter().map(|rule| permissions(rule)).fold(0, usize::saturating_add);
     if count.saturating_mul(per_atom) > COMPARISONS_MAX {
         return Err(TooMany);
@@ -59,33 +59,33 @@ pub fn missing(present: &[&Rule], wanted: &[Rule]) -> Result<Vec<Rule>, TooMany>
 struct Budget(usize);
 
 impl Budget {
-    /// True if a single rule covers `wanted`. This applies to most rules and avoids splitting them.
-    fn is_covered_by_one(&mut self, present: &[&Rule], wanted: &Rule) -> bool {
-        present.iter().any(|rule| self.covers(rule, wanted))
+    /// True if a single rule covers `required`. This applies to most rules and avoids splitting them.
+    fn is_covered_by_one(&mut self, present: &[&Rule], required: &Rule) -> bool {
+        present.iter().any(|rule| self.covers(rule, required))
     }
 
-    fn covers(&mut self, rule: &Rule, wanted: &Rule) -> bool {
-        let of_every = |own: &[String], text: &str| has_or_all(own, text) || of_every_resource(own, text);
-        let of_path = |own: &[String], path: &str| own.iter().any(|pattern| path_matches(pattern, path));
-        self.covers_all(&rule.verbs, &wanted.verbs, has_or_all)
-            && self.covers_all(&rule.groups, &wanted.groups, has_or_all)
-            && self.covers_all(&rule.resources, &wanted.resources, of_every)
-            && self.covers_all(&rule.paths, &wanted.paths, of_path)
+    fn covers(&mut self, rule: &Rule, required: &Rule) -> bool {
+        let of_every = |list: &[String], text: &str| has_or_all(list, text) || of_every_resource(list, text);
+        let of_path = |list: &[String], path: &str| list.iter().any(|pattern| path_matches(pattern, path));
+        self.covers_all(&rule.verbs, &required.verbs, has_or_all)
+            && self.covers_all(&rule.groups, &required.groups, has_or_all)
+            && self.covers_all(&rule.resources, &required.resources, of_every)
+            && self.covers_all(&rule.paths, &required.paths, of_path)
             && (rule.names.is_empty()
-                || !wanted.names.is_empty() && self.covers_all(&rule.names, &wanted.names, has))
+                || !required.names.is_empty() && self.covers_all(&rule.names, &required.names, has))
     }
 
     /// True if `holds` is true for every wanted string.
     fn covers_all(
         &mut self,
-        own: &[String],
-        wanted: &[String],
+        list: &[String],
+        required: &[String],
         holds: impl Fn(&[String], &str) -> bool,
     ) -> bool {
-        let cost = wanted.len().saturating_mul(own.len()).saturating_add(1);
-        let Some(left) = self.0.checked_sub(cost) else { return false };
-        self.0 = left;
-        wanted.iter().all(|text| holds(own, text))
+        let cost = required.len().saturating_mul(list.len()).saturating_add(1);
+        let Some(remaining) = self.0.checked_sub(cost) else { return false };
+        self.0 = remaining;
+        required.iter().all(|text| holds(list, text))
     }
 }
 
@@ -131,14 +131,14 @@ fn covers(rule: &Rule, atom: Atom<'_>) -> bool {
     }
 }
 
-fn has(list: &[String], wanted: &str) -> bool {
-    list.iter().any(|text| text == wanted)
+fn has(list: &[String], value: &str) -> bool {
+    list.iter().any(|text| text == value)
 }
 
 /// True if the rule's resources contain this subresource of every resource (`*/subresource`).
 fn of_every_resource(resources: &[String], resource: &str) -> bool {
     let Some((_, subresource)) = resource.split_once('/') else { return false };
-    resources.iter().any(|own| own.strip_prefix("*/") == Some(subresource))
+    resources.iter().any(|pattern| pattern.strip_prefix("*/") == Some(subresource))
 }
 
 #[cfg(test)]
@@ -164,16 +164,16 @@ mod tests {
         let many: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
         let all = || vec!["*".to_owned()];
         let held = Rule { verbs: all(), groups: all(), resources: all(), ..Rule::default() };
-        let wanted = Rule { verbs: many.clone(), groups: many.clone(), resources: many, ..Rule::default() };
-        assert_eq!(missing(&[&held], &[wanted]), Ok(Vec::new()));
+        let required = Rule { verbs: many.clone(), groups: many.clone(), resources: many, ..Rule::default() };
+        assert_eq!(missing(&[&held], &[required]), Ok(Vec::new()));
     }
 
     #[test]
     fn uncovered_permissions_are_reported_individually() {
-        let check = |present: Value, wanted: Value, expected: Value| {
+        let check = |present: Value, required: Value, expected: Value| {
             let held = rules(&present);
-            let found = missing(&held.iter().collect::<Vec<_>>(), &rules(&wanted));
-            assert_eq!(found, Ok(rules(&expected)), "{present} {wanted}");
+            let uncovered = missing(&held.iter().collect::<Vec<_>>(), &rules(&required));
+            assert_eq!(uncovered, Ok(rules(&expected)), "{present} {required}");
         };
         let pods = |verbs: &[&str]| json!({"apiGroups": [""], "resources": ["pods"], "verbs": verbs});
         let named = |name: &str| json!({"apiGroups": [""], "resourceNames": [name], "resources": ["pods"], "verbs": ["get"]});

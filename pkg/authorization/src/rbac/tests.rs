@@ -46,8 +46,8 @@ fn readers() -> Index {
     let mut index = Index::default();
     define(&mut index, "", "reader", &[rule(&["get"], &[""], &["pods", "*/scale"], &[])]);
     define(&mut index, "ns", "one", &[rule(&["*"], &["*"], &["secrets"], &["s"])]);
-    let both = [subject("Group", "readers", ""), subject("User", "alice", "")];
-    bind(&mut index, "", "everywhere", ("ClusterRole", "reader"), &both);
+    let group_and_user = [subject("Group", "readers", ""), subject("User", "alice", "")];
+    bind(&mut index, "", "everywhere", ("ClusterRole", "reader"), &group_and_user);
     bind(&mut index, "ns", "here", ("ClusterRole", "reader"), &[subject("ServiceAccount", "bot", "")]);
     bind(&mut index, "ns", "named", ("Role", "one"), &[subject("User", "alice", "")]);
     index
@@ -89,20 +89,20 @@ fn decisions_wait_for_loaded_roles() {
 #[test]
 fn first_matching_binding_is_the_reason() {
     let index = readers();
-    let check = |who: &UserInfo, namespace: &str, expected: &str| {
-        let decision = decide(&index, &wants(who, "get", namespace, "pods"));
+    let check = |user: &UserInfo, namespace: &str, expected: &str| {
+        let decision = decide(&index, &wants(user, "get", namespace, "pods"));
         let expected = match expected {
             "" => Decision::NoOpinion(String::new()),
             reason => Decision::Allow(format!("RBAC: allowed by {reason}").into()),
         };
-        assert_eq!(decision, expected, "{} {namespace}", who.name);
+        assert_eq!(decision, expected, "{} {namespace}", user.name);
     };
     let everywhere = "ClusterRoleBinding \"everywhere\" of ClusterRole \"reader\" to";
     check(&user("alice", &[]), "", &format!("{everywhere} User \"alice\""));
     check(&user("x", &["readers"]), "any", &format!("{everywhere} Group \"readers\""));
     let bot = user("system:serviceaccount:ns:bot", &[]);
-    let here = "RoleBinding \"here/ns\" of ClusterRole \"reader\" to ServiceAccount \"bot/ns\"";
-    check(&bot, "ns", here);
+    let here_binding = "RoleBinding \"here/ns\" of ClusterRole \"reader\" to ServiceAccount \"bot/ns\"";
+    check(&bot, "ns", here_binding);
     check(&bot, "other", "");
     check(&bot, "", "");
     check(&user("nobody", &[]), "ns", "");
@@ -112,9 +112,9 @@ fn first_matching_binding_is_the_reason() {
 fn all_parts_of_rule_must_match() {
     let index = readers();
     let alice = user("alice", &[]);
-    let check = |wanted: Attributes<'_>, expected: bool| {
-        let allowed = matches!(decide(&index, &wanted), Decision::Allow(_));
-        assert_eq!(allowed, expected, "{wanted:?}");
+    let check = |attributes: Attributes<'_>, expected: bool| {
+        let allowed = matches!(decide(&index, &attributes), Decision::Allow(_));
+        assert_eq!(allowed, expected, "{attributes:?}");
     };
     check(wants(&alice, "list", "", "pods"), false);
     check(wants(&alice, "get", "", "pods/log"), false);
@@ -133,8 +133,8 @@ fn paths_match_exactly_or_by_prefix() {
         define(&mut index, "", "r", &[json!({"verbs": ["get"], "nonResourceURLs": [pattern]})]);
         bind(&mut index, "", "b", ("ClusterRole", "r"), &[subject("User", "u", "")]);
         let user = user("u", &[]);
-        let wanted = Attributes { verb: "get", path, ..Attributes::of_user(&user) };
-        assert_eq!(matches!(decide(&index, &wanted), Decision::Allow(_)), expected, "{pattern} {path}");
+        let attributes = Attributes { verb: "get", path, ..Attributes::of_user(&user) };
+        assert_eq!(matches!(decide(&index, &attributes), Decision::Allow(_)), expected, "{pattern} {path}");
     };
     check("/healthz", "/healthz", true);
     check("/healthz", "/healthz/etcd", false);
@@ -218,9 +218,9 @@ async fn grants_require_own_permissions() {
     written(&[], "roles", role(&[rule(&["get"], &[""], &["pods"], &["p"])]), None).await.unwrap();
 
     written(&[], "rolebindings", binding("ClusterRole", "reader"), None).await.unwrap();
-    let gone = written(&[], "rolebindings", binding("Role", "gone"), None).await.unwrap_err();
+    let not_found = written(&[], "rolebindings", binding("Role", "gone"), None).await.unwrap_err();
     assert_eq!(
-        (gone.code, &*gone.message),
+        (not_found.code, &*not_found.message),
         (404, "rolebindings.rbac.authorization.k8s.io \"gone\" not found")
     );
 }
@@ -264,10 +264,10 @@ async fn long_decisions_yield_to_other_tasks() {
     let index = of_many_rules("alice", YIELD_AFTER_STRINGS);
     let alice = user("alice", &[]);
     for resource in ["pods", "secrets"] {
-        let wanted = wants(&alice, "get", "ns", resource);
-        let at_once = decide(&index, &wanted);
+        let attributes = wants(&alice, "get", "ns", resource);
+        let at_once = decide(&index, &attributes);
         let rbac = Rbac(Arc::new(index.clone()));
-        let mut deciding = std::pin::pin!(rbac.decide(wanted));
+        let mut deciding = std::pin::pin!(rbac.decide(attributes));
         assert!(deciding.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         assert_eq!(deciding.await, at_once, "{resource}");
     }

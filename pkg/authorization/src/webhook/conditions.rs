@@ -179,13 +179,13 @@ mod tests {
     fn false_condition_outweighs_errors() {
         let request = json!({"user": "ann", "nonResourceAttributes": {"path": "/", "verb": "get"}});
         let check = |texts: &[&str], expected: Result<bool, &str>, errors: usize| {
-            let judged = conditions(texts).0.evaluate(&request);
+            let result = conditions(texts).0.evaluate(&request);
             assert_eq!(
-                judged.outcome.as_ref().map_err(|error| error.to_string()),
+                result.outcome.as_ref().map_err(|error| error.to_string()),
                 expected.as_ref().map_err(|text| (*text).to_owned()),
                 "{texts:?}"
             );
-            assert_eq!(judged.errors, errors, "{texts:?}");
+            assert_eq!(result.errors, errors, "{texts:?}");
         };
         let wrong = "request.resourceAttributes.name == 'x'";
         let text = "cel evaluation error: expression 'request.resourceAttributes.name == 'x'' resulted in error: no such key: resourceAttributes";
@@ -199,9 +199,9 @@ mod tests {
     fn condition_cost_is_limited() {
         let numbers = format!("[{}]", vec!["1"; 200].join(","));
         let text = format!("{numbers}.all(a, {numbers}.all(b, {numbers}.all(c, a + b + c > 0)))");
-        let judged = conditions(&[&text]).0.evaluate(&json!({}));
+        let result = conditions(&[&text]).0.evaluate(&json!({}));
         assert!(
-            judged
+            result
                 .outcome
                 .unwrap_err()
                 .to_string()

@@ -28,20 +28,20 @@ pub(super) struct ResponseCache {
 
 impl ResponseCache {
     /// Returns an unexpired response.
-    pub(super) fn get(&mut self, question: &str, now: UnixTime) -> Option<ReviewStatus> {
-        if let Some((until, verdict)) = self.young.get(question) {
+    pub(super) fn get(&mut self, key: &str, now: UnixTime) -> Option<ReviewStatus> {
+        if let Some((until, verdict)) = self.young.get(key) {
             return (now < *until).then(|| verdict.clone());
         }
-        let (question, (until, verdict)) = self.old.remove_entry(question)?;
+        let (key, (until, verdict)) = self.old.remove_entry(key)?;
         if now >= until {
             return None;
         }
-        self.insert(question, (until, verdict.clone()));
+        self.insert(key, (until, verdict.clone()));
         Some(verdict)
     }
 
     /// Caches a response from `now` on.
-    pub(super) fn put(&mut self, question: String, verdict: ReviewStatus, now: UnixTime, ttl: Duration) {
+    pub(super) fn put(&mut self, key: String, verdict: ReviewStatus, now: UnixTime, ttl: Duration) {
         if ttl.is_zero() {
             return;
         }
@@ -51,11 +51,11 @@ impl ResponseCache {
             seconds: seconds.saturating_add(i64::from(nanos / 1_000_000_000)),
             nanos: nanos % 1_000_000_000,
         };
-        self.insert(question.into(), (until, verdict));
+        self.insert(key.into(), (until, verdict));
     }
 
-    fn insert(&mut self, question: Box<str>, entry: Entry) {
-        let bytes = question.len().saturating_add(entry.1.reason.len());
+    fn insert(&mut self, key: Box<str>, entry: Entry) {
+        let bytes = key.len().saturating_add(entry.1.reason.len());
         if bytes > GENERATION_BYTES_MAX {
             return;
         }
@@ -64,7 +64,7 @@ impl ResponseCache {
             self.young_bytes = 0;
         }
         self.young_bytes += bytes;
-        self.young.insert(question, entry);
+        self.young.insert(key, entry);
     }
 
     #[cfg(test)]
@@ -80,8 +80,8 @@ mod tests {
     const NOW: UnixTime = UnixTime::from_seconds(1_000);
     const LATER: UnixTime = UnixTime::from_seconds(1_010);
 
-    fn put(remembered: &mut ResponseCache, question: &str) {
-        remembered.put(question.to_owned(), ReviewStatus::default(), NOW, Duration::from_secs(10));
+    fn put(remembered: &mut ResponseCache, key: &str) {
+        remembered.put(key.to_owned(), ReviewStatus::default(), NOW, Duration::from_secs(10));
     }
 
     #[test]
@@ -112,9 +112,9 @@ mod tests {
         let long = "x".repeat(GENERATION_BYTES_MAX / 2);
         for number in 0..10 {
             let reason = if number % 2 == 0 { long.as_str() } else { "" };
-            let question = if number % 2 == 0 { number.to_string() } else { format!("{number}{long}") };
+            let key = if number % 2 == 0 { number.to_string() } else { format!("{number}{long}") };
             let verdict = ReviewStatus { reason: reason.into(), ..ReviewStatus::default() };
-            remembered.put(question, verdict, NOW, Duration::from_secs(10));
+            remembered.put(key, verdict, NOW, Duration::from_secs(10));
         }
         assert!(remembered.len() <= 4);
     }

@@ -56,17 +56,19 @@ impl Version {
     pub(super) fn verdict(self, body: &[u8]) -> Result<ReviewStatus, Error> {
         let meta =
             schema::json::type_meta(body).map_err(|error| error.to_string()).map_err(Error::Evaluation)?;
-        let known = |found: &str, expected: &str| found.is_empty() || found == expected;
-        if !known(&meta.kind, "SubjectAccessReview") || !known(&meta.api_version, self.group_version()) {
+        let is_expected = |actual: &str, expected: &str| actual.is_empty() || actual == expected;
+        if !is_expected(&meta.kind, "SubjectAccessReview")
+            || !is_expected(&meta.api_version, self.group_version())
+        {
             return Err(Error::Evaluation(format!(
                 "no kind {} is registered for version {}",
                 ForeignText::new(&meta.kind).quoted(),
                 ForeignText::new(&meta.api_version).quoted()
             )));
         }
-        let answer: Value = serde_json::from_slice(body)
+        let review: Value = serde_json::from_slice(body)
             .map_err(|error| Error::Evaluation(ForeignText::displayed(error).into()))?;
-        let status = match answer.get("status") {
+        let status = match review.get("status") {
             None | Some(Value::Null) => return Ok(ReviewStatus::default()),
             Some(status) => status
                 .as_object()
@@ -161,8 +163,9 @@ fn resource<'a>(a: &Attributes<'a>) -> [(&'static str, &'a str); 7] {
 fn selectors(a: &Attributes<'_>) -> impl Iterator<Item = (String, Value)> {
     let fields: Vec<Value> = a.selectors.fields.read.iter().map(field_requirement).collect();
     let labels: Vec<Value> = a.selectors.labels.read.iter().filter_map(label_requirement).collect();
-    let both = [("fieldSelector", fields), ("labelSelector", labels)].into_iter();
-    both.filter(|(_, requirements)| !requirements.is_empty())
+    let selectors = [("fieldSelector", fields), ("labelSelector", labels)].into_iter();
+    selectors
+        .filter(|(_, requirements)| !requirements.is_empty())
         .map(|(name, requirements)| (name.to_owned(), json!({"requirements": requirements})))
 }
 
@@ -184,17 +187,17 @@ fn label_requirement(requirement: &labels::Requirement) -> Option<Value> {
         Operator::DoesNotExist => "DoesNotExist",
         Operator::GreaterThan | Operator::LessThan => return None,
     };
-    let mut said = Object::new();
-    said.insert("key", requirement.key().into());
-    said.insert("operator", operator.into());
+    let mut object = Object::new();
+    object.insert("key", requirement.key().into());
+    object.insert("operator", operator.into());
     if !requirement.values().is_empty() {
-        said.insert("values", json!(requirement.values()));
+        object.insert("values", json!(requirement.values()));
     }
-    Some(Value::Object(said))
+    Some(Value::Object(object))
 }
 
 /// Builds string fields; `all` includes empty ones.
 fn texts(members: &[(&str, &str)], all: bool) -> Object {
-    let given = members.iter().filter(|(_, text)| all || !text.is_empty());
-    given.map(|(name, text)| ((*name).to_owned(), Value::from(*text))).collect()
+    let selected = members.iter().filter(|(_, text)| all || !text.is_empty());
+    selected.map(|(name, text)| ((*name).to_owned(), Value::from(*text))).collect()
 }

@@ -13,8 +13,8 @@ use crate::metrics::AuthorizerMetrics;
 
 /// Fake service with fixed responses. Records its requests.
 struct Service {
-    answers: Mutex<Vec<Result<Value, Attempt>>>,
-    asked: Mutex<Vec<Value>>,
+    responses: Mutex<Vec<Result<Value, Attempt>>>,
+    reviews: Mutex<Vec<Value>>,
 }
 
 #[async_trait]
@@ -24,11 +24,11 @@ impl Caller for Service {
         review: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
     ) -> Result<CallResponse, crate::Error> {
-        self.asked.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
-        let answer = self.answers.lock().unwrap().pop().unwrap();
+        self.reviews.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
+        let response = self.responses.lock().unwrap().pop().unwrap();
         let took = Duration::ZERO;
-        match answer {
-            Ok(answer) => Ok(CallResponse { body: answer.to_string().into_bytes(), took }),
+        match response {
+            Ok(response) => Ok(CallResponse { body: response.to_string().into_bytes(), took }),
             Err(attempt) => {
                 failed(attempt);
                 Err(crate::Error::Evaluation("down".to_owned()))
@@ -39,7 +39,7 @@ impl Caller for Service {
 
 const DOWN: Attempt = Attempt { took: Duration::ZERO, timed_out: false };
 
-struct Asked {
+struct Fixture {
     service: Arc<Service>,
     clock: Arc<TestClock>,
     registry: MetricsRegistry,
@@ -47,9 +47,9 @@ struct Asked {
     webhook: Webhook,
 }
 
-impl Asked {
+impl Fixture {
     fn count(&self) -> usize {
-        self.service.asked.lock().unwrap().len()
+        self.service.reviews.lock().unwrap().len()
     }
 
     fn page(&self) -> String {
@@ -68,15 +68,15 @@ fn options(version: Version, deny_on_error: bool) -> Options {
 }
 
 /// Webhook whose service returns these responses, the last one first.
-fn webhook(options: Options, answers: Vec<Result<Value, Attempt>>) -> Asked {
-    let service = Arc::new(Service { answers: Mutex::new(answers), asked: Mutex::default() });
+fn webhook(options: Options, responses: Vec<Result<Value, Attempt>>) -> Fixture {
+    let service = Arc::new(Service { responses: Mutex::new(responses), reviews: Mutex::default() });
     let clock = Arc::new(TestClock::at(UnixTime::from_seconds(1_000)));
     let caller: Arc<dyn Caller> = Arc::<Service>::clone(&service);
     let registry = MetricsRegistry::default();
     let weakened = WeakenedDecisions::default();
     let series = AuthorizerMetrics::new(&registry, &weakened).series("Webhook", "w");
     let webhook = Webhook::new(caller, options, Arc::<TestClock>::clone(&clock), series);
-    Asked { service, clock, registry, weakened, webhook }
+    Fixture { service, clock, registry, weakened, webhook }
 }
 
 fn ann() -> UserInfo {
@@ -91,7 +91,7 @@ async fn review_omits_empty_fields() {
         fields: FieldRequirements::parse("a=b,c!=d"),
         labels: LabelRequirements::parse("e in (f,g),h,i>5"),
     };
-    let wanted = Attributes {
+    let attributes = Attributes {
         verb: "list",
         resource: "pods",
         version: "v1",
@@ -101,9 +101,9 @@ async fn review_omits_empty_fields() {
         ..Attributes::of_user(&user)
     };
     for (version, groups) in [(Version::V1, "groups"), (Version::V1Beta1, "group")] {
-        let asked = webhook(options(version, false), vec![Ok(json!({}))]);
-        asked.webhook.decide(wanted).await;
-        let questions = asked.service.asked.lock().unwrap();
+        let fixture = webhook(options(version, false), vec![Ok(json!({}))]);
+        fixture.webhook.decide(attributes).await;
+        let reviews = fixture.service.reviews.lock().unwrap();
         let expected = json!({
             "resourceAttributes": {
                 "namespace": "ns", "verb": "list", "version": "v1", "resource": "pods",
@@ -118,21 +118,21 @@ async fn review_omits_empty_fields() {
             },
             "user": "ann", "uid": "1", groups: ["devs"], "extra": {"k": ["v"]},
         });
-        assert_eq!(questions[0]["spec"], expected);
+        assert_eq!(reviews[0]["spec"], expected);
         assert_eq!(
-            questions[0]["apiVersion"],
+            reviews[0]["apiVersion"],
             if version == Version::V1 { "authorization.k8s.io/v1" } else { "authorization.k8s.io/v1beta1" }
         );
-        assert_eq!(questions[0]["kind"], "SubjectAccessReview");
+        assert_eq!(reviews[0]["kind"], "SubjectAccessReview");
     }
 }
 
 #[tokio::test]
 async fn responses_become_decisions() {
-    let check = async |deny_on_error: bool, answer: Result<Value, Attempt>, expected: Decision| {
-        let asked = webhook(options(Version::V1, deny_on_error), vec![answer.clone()]);
-        let decision = asked.webhook.decide(Attributes::of_user(&ann())).await;
-        assert_eq!(decision, expected, "{answer:?}");
+    let check = async |deny_on_error: bool, response: Result<Value, Attempt>, expected: Decision| {
+        let fixture = webhook(options(Version::V1, deny_on_error), vec![response.clone()]);
+        let decision = fixture.webhook.decide(Attributes::of_user(&ann())).await;
+        assert_eq!(decision, expected, "{response:?}");
     };
     let status = |status: Value| Ok(json!({"status": status}));
     let failed = |denied: bool, reason: &str, error: &str| {
@@ -141,8 +141,8 @@ async fn responses_become_decisions() {
     check(false, status(json!({"allowed": true, "reason": "r"})), Decision::Allow("r".into())).await;
     check(false, status(json!({"denied": true, "reason": "r"})), Decision::Deny("r".to_owned())).await;
     check(false, status(json!({"reason": "r"})), Decision::NoOpinion("r".to_owned())).await;
-    let both = "webhook subject access review returned both allow and deny response";
-    check(false, status(json!({"allowed": true, "denied": true})), failed(true, "", both)).await;
+    let contradiction = "webhook subject access review returned both allow and deny response";
+    check(false, status(json!({"allowed": true, "denied": true})), failed(true, "", contradiction)).await;
     check(false, Err(DOWN), failed(false, "", "down")).await;
     check(true, Err(DOWN), failed(true, "", "down")).await;
     let text = "status.allowed of the review is neither true nor false";
@@ -153,29 +153,29 @@ async fn responses_become_decisions() {
 
 #[tokio::test]
 async fn responses_are_cached_for_their_ttl() {
-    let answers = |status: Value| vec![Ok(json!({"status": status})); 2];
+    let responses = |status: Value| vec![Ok(json!({"status": status})); 2];
     for (status, lifetime) in [(json!({"allowed": true}), 300), (json!({"allowed": false}), 30)] {
-        let asked = webhook(options(Version::V1, false), answers(status));
+        let fixture = webhook(options(Version::V1, false), responses(status));
         let user = ann();
-        asked.webhook.decide(Attributes::of_user(&user)).await;
-        asked.clock.advance_seconds(lifetime - 1);
-        asked.webhook.decide(Attributes::of_user(&user)).await;
-        assert_eq!(asked.count(), 1);
-        asked.clock.advance_seconds(1);
-        asked.webhook.decide(Attributes::of_user(&user)).await;
-        assert_eq!(asked.count(), 2);
+        fixture.webhook.decide(Attributes::of_user(&user)).await;
+        fixture.clock.advance_seconds(lifetime - 1);
+        fixture.webhook.decide(Attributes::of_user(&user)).await;
+        assert_eq!(fixture.count(), 1);
+        fixture.clock.advance_seconds(1);
+        fixture.webhook.decide(Attributes::of_user(&user)).await;
+        assert_eq!(fixture.count(), 2);
     }
 }
 
 #[tokio::test]
 async fn large_reviews_and_failures_are_not_cached() {
-    let check = async |path: &str, answer: Result<Value, Attempt>| {
-        let asked = webhook(options(Version::V1, false), vec![answer.clone(), answer]);
+    let check = async |path: &str, response: Result<Value, Attempt>| {
+        let fixture = webhook(options(Version::V1, false), vec![response.clone(), response]);
         let user = ann();
         for _ in 0..2 {
-            asked.webhook.decide(Attributes { path, ..Attributes::of_user(&user) }).await;
+            fixture.webhook.decide(Attributes { path, ..Attributes::of_user(&user) }).await;
         }
-        assert_eq!(asked.count(), 2);
+        assert_eq!(fixture.count(), 2);
     };
     check(&"x".repeat(10_000), Ok(json!({"status": {"allowed": true}}))).await;
     check("/", Err(DOWN)).await;
@@ -183,13 +183,13 @@ async fn large_reviews_and_failures_are_not_cached() {
 
 #[tokio::test]
 async fn attempts_and_fail_open_requests_are_counted() {
-    let check = async |deny_on_error: bool, answer: Result<Value, Attempt>, expected: &[&str]| {
-        let asked = webhook(options(Version::V1, deny_on_error), vec![answer]);
-        asked.webhook.decide(Attributes::of_user(&ann())).await;
-        let page = asked.page();
-        let counted =
+    let check = async |deny_on_error: bool, response: Result<Value, Attempt>, expected: &[&str]| {
+        let fixture = webhook(options(Version::V1, deny_on_error), vec![response]);
+        fixture.webhook.decide(Attributes::of_user(&ann())).await;
+        let page = fixture.page();
+        let metric_lines =
             page.lines().filter_map(|line| line.strip_prefix("apiserver_authorization_webhook_evaluations_"));
-        assert_eq!(counted.collect::<Vec<_>>(), expected, "{page}");
+        assert_eq!(metric_lines.collect::<Vec<_>>(), expected, "{page}");
     };
     let late = Attempt { timed_out: true, ..DOWN };
     check(true, Ok(json!({})), &["total{name=\"w\",result=\"success\"} 1"]).await;
@@ -203,13 +203,13 @@ async fn attempts_and_fail_open_requests_are_counted() {
 async fn only_skipped_webhooks_are_weakened_decisions() {
     let check = async |deny_on_error: bool,
                        condition: &str,
-                       answer: Result<Value, Attempt>,
+                       response: Result<Value, Attempt>,
                        expected: &[WeakenedKind]| {
         let conditions = [condition.to_owned()];
         let conditions = Conditions::compile(&conditions, &apimachinery::field::Path::NIL, &mut Vec::new());
-        let asked = webhook(Options { conditions, ..options(Version::V1, deny_on_error) }, vec![answer]);
-        asked.webhook.decide(Attributes::of_user(&ann())).await;
-        let recent = asked.weakened.recent();
+        let fixture = webhook(Options { conditions, ..options(Version::V1, deny_on_error) }, vec![response]);
+        fixture.webhook.decide(Attributes::of_user(&ann())).await;
+        let recent = fixture.weakened.recent();
         assert!(recent.iter().all(|one| one.name == "w" && !one.cause.is_empty()), "{recent:?}");
         assert_eq!(recent.iter().map(|one| one.kind).collect::<Vec<_>>(), expected, "{condition}");
     };
@@ -244,8 +244,8 @@ async fn dropped_call_is_counted_as_canceled() {
     let clock = Arc::new(TestClock::default());
     let webhook = Webhook::new(Arc::new(Silent), options(Version::V1, true), clock, series);
     let user = ann();
-    let question = webhook.decide(Attributes::of_user(&user));
-    assert!(futures_are_pending(question).await);
+    let decision = webhook.decide(Attributes::of_user(&user));
+    assert!(futures_are_pending(decision).await);
     let page = registry.to_string();
     assert!(page.contains("webhook_evaluations_total{name=\"w\",result=\"canceled\"} 1"), "{page}");
 }
@@ -264,11 +264,11 @@ async fn conditions_select_requests_for_service() {
         let conditions =
             Conditions::compile(&[text.to_owned()], &apimachinery::field::Path::NIL, &mut Vec::new());
         let options = Options { conditions, ..options(Version::V1, deny_on_error) };
-        let asked = webhook(options, vec![Ok(json!({"status": {"allowed": true}}))]);
+        let fixture = webhook(options, vec![Ok(json!({"status": {"allowed": true}}))]);
         let user = ann();
-        let decision = asked.webhook.decide(Attributes { path: "/x", ..Attributes::of_user(&user) }).await;
+        let decision = fixture.webhook.decide(Attributes { path: "/x", ..Attributes::of_user(&user) }).await;
         assert_eq!(decision, expected, "{text}");
-        let page = asked.page();
+        let page = fixture.page();
         assert_eq!(
             ["exclusions_total{", "evaluation_errors_total{"].map(|text| page.contains(text)),
             counts,

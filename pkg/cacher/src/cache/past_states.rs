@@ -22,19 +22,19 @@ struct PastState {
 impl PastStates {
     /// The state at a position, or the nearest later one, from which changes can be undone.
     pub(crate) fn nearest(&mut self, position: u64) -> Option<Arc<Snapshot>> {
-        let behind = self.states.iter().enumerate().filter(|(_, kept)| kept.snapshot.next() >= position);
-        let (at, _) = behind.min_by_key(|(_, kept)| kept.snapshot.next())?;
+        let behind = self.states.iter().enumerate().filter(|(_, state)| state.snapshot.next() >= position);
+        let (at, _) = behind.min_by_key(|(_, state)| state.snapshot.next())?;
         let snapshot = Arc::clone(&self.states.get(at)?.snapshot);
         if snapshot.next() == position {
-            let kept = self.states.remove(at);
-            self.states.push(PastState { used: true, ..kept });
+            let nearest = self.states.remove(at);
+            self.states.push(PastState { used: true, ..nearest });
         }
         Some(snapshot)
     }
 
     /// Keeps a state and evicts the least recently used one.
     pub(crate) fn insert(&mut self, snapshot: Arc<Snapshot>) {
-        self.states.retain(|kept| kept.snapshot.next() != snapshot.next());
+        self.states.retain(|state| state.snapshot.next() != snapshot.next());
         if self.states.len() >= STATES_MAX {
             self.states.remove(0);
         }
@@ -43,7 +43,7 @@ impl PastStates {
 
     /// Drops the states that were not used since the last sweep.
     pub(crate) fn sweep(&mut self) {
-        self.states.retain_mut(|kept| std::mem::take(&mut kept.used));
+        self.states.retain_mut(|state| std::mem::take(&mut state.used));
     }
 
     pub(crate) fn clear(&mut self) {

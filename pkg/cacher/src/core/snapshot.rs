@@ -221,8 +221,8 @@ impl Snapshot {
         let last = items.last().filter(|_| more).map(|element| element.key());
         let left_out = self.left_out(&query.scope, start, last)?;
         let next = last.map(|key| format!("{key}\0"));
-        let counted = next.is_some() && query.predicate.has_no_selectors();
-        let remaining = counted.then(|| all.saturating_sub(query.limit) as u64);
+        let has_count = next.is_some() && query.predicate.has_no_selectors();
+        let remaining = has_count.then(|| all.saturating_sub(query.limit) as u64);
         let items = Items::listed(items).with_version(self.revision);
         Ok(Page { items, revision, next, remaining, left_out })
     }
@@ -339,15 +339,15 @@ pub(crate) fn rewind<'a>(
     changes: impl Iterator<Item = &'a Change>,
     revision: Revision,
 ) -> Snapshot {
-    let mut before = state.clone();
-    before.revision = revision;
+    let mut previous = state.clone();
+    previous.revision = revision;
     for change in changes {
         match &change.prev {
-            Some(prev) => drop(before.put(Arc::clone(prev))),
-            None => drop(before.remove(change.key())),
+            Some(prev) => drop(previous.put(Arc::clone(prev))),
+            None => drop(previous.remove(change.key())),
         }
     }
-    before
+    previous
 }
 
 /// A walk over the elements of a range. Holds the snapshot and no lock.

@@ -226,7 +226,7 @@ impl State {
         selection: &Selection,
         position: &mut Position,
         waker: &Waker,
-        taken: &mut ChangeBatch,
+        batch: &mut ChangeBatch,
     ) -> ReadOutcome {
         if self.log.is_before_opening(position.next) {
             return ReadOutcome::Closed;
@@ -238,16 +238,16 @@ impl State {
             position.subscription = self.subscribe(selection, position.next);
         }
         let Some(subscription) = position.subscription else {
-            self.catch_up(selection, position, taken);
+            self.catch_up(selection, position, batch);
             return ReadOutcome::More;
         };
         let next = match subscription.topic() {
-            None => self.read_all_topics(position.next, taken),
-            Some(topic) => self.read_topic(topic, position.next, taken),
+            None => self.read_all_topics(position.next, batch),
+            Some(topic) => self.read_topic(topic, position.next, batch),
         };
         let Some(next) = next else { return ReadOutcome::Overrun };
         position.next = next;
-        if !taken.is_empty() {
+        if !batch.is_empty() {
             return ReadOutcome::More;
         }
         self.topics.arm(subscription, waker);
@@ -255,15 +255,15 @@ impl State {
     }
 
     /// Scans a part of the log for a watch that is far behind.
-    fn catch_up(&self, selection: &Selection, position: &mut Position, taken: &mut ChangeBatch) {
+    fn catch_up(&self, selection: &Selection, position: &mut Position, batch: &mut ChangeBatch) {
         let until = position.next + self.limits.scan_max as u64;
         let layout = self.topics.layout();
         let interest = layout.interest(selection);
         for (at, change) in self.log.range(position.next..until) {
             position.next = at + 1;
             if layout.matches(change, interest) {
-                taken.push(Arc::clone(change));
-                if taken.len() == BATCH_MAX {
+                batch.push(Arc::clone(change));
+                if batch.len() == BATCH_MAX {
                     return;
                 }
             }
@@ -271,24 +271,24 @@ impl State {
     }
 
     /// Takes the next changes of any topic. Returns the next position, or `None` after an overrun.
-    fn read_all_topics(&self, from: u64, taken: &mut ChangeBatch) -> Option<u64> {
+    fn read_all_topics(&self, from: u64, batch: &mut ChangeBatch) -> Option<u64> {
         if from < self.log.first() {
             return None;
         }
         let changes = self.log.range(from..from + BATCH_MAX as u64);
-        taken.extend(changes.map(|(_, change)| Arc::clone(change)));
-        Some(from + taken.len() as u64)
+        batch.extend(changes.map(|(_, change)| Arc::clone(change)));
+        Some(from + batch.len() as u64)
     }
 
     /// Takes the next changes of a topic. Returns the next position, or `None` after an overrun.
-    fn read_topic(&self, topic: u32, from: u64, taken: &mut ChangeBatch) -> Option<u64> {
+    fn read_topic(&self, topic: u32, from: u64, batch: &mut ChangeBatch) -> Option<u64> {
         let mut next = self.log.end();
         for at in self.topics.queue(topic, from)? {
-            if taken.len() == BATCH_MAX {
+            if batch.len() == BATCH_MAX {
                 next = at;
                 break;
             }
-            taken.push(Arc::clone(self.log.get(at)?));
+            batch.push(Arc::clone(self.log.get(at)?));
         }
         Some(next)
     }

@@ -112,8 +112,8 @@ impl History {
 
     /// The expected list at a revision.
     pub(crate) fn list(&self, selection: &Selection, revision: Revision) -> Vec<Seen> {
-        let wanted = |element: &Arc<Element>| wants(selection, element);
-        let objects = self.at(revision).into_values().filter(wanted);
+        let matches = |element: &Arc<Element>| wants(selection, element);
+        let objects = self.at(revision).into_values().filter(matches);
         objects.map(|element| seen(EventType::Added, &element, element.revision())).collect()
     }
 
@@ -121,13 +121,13 @@ impl History {
     pub(crate) fn events(&self, selection: &Selection, after: Revision) -> Vec<Seen> {
         let steps = self.steps.iter().filter(|step| step.revision > after);
         let event = |step: &Step| {
-            let before = step.prev.as_ref().filter(|element| wants(selection, element));
-            let now = step.element.as_ref().filter(|element| wants(selection, element));
-            let (kind, element) = match (before, now) {
+            let old = step.prev.as_ref().filter(|element| wants(selection, element));
+            let new = step.element.as_ref().filter(|element| wants(selection, element));
+            let (kind, element) = match (old, new) {
                 (None, None) => return None,
-                (None, Some(now)) => (EventType::Added, now),
-                (Some(_), Some(now)) => (EventType::Modified, now),
-                (Some(before), None) => (EventType::Deleted, before),
+                (None, Some(new)) => (EventType::Added, new),
+                (Some(_), Some(new)) => (EventType::Modified, new),
+                (Some(old), None) => (EventType::Deleted, old),
             };
             Some(seen(kind, element, step.revision))
         };
@@ -172,8 +172,8 @@ impl History {
             let begin = batch.len();
             if !self.objects.is_empty() && dice.roll(4) == 0 {
                 let first = dice.roll(self.objects.len());
-                let gone = self.objects.keys().skip(first).take(1 + dice.roll(3));
-                batch.extend(gone.map(|key| delete(key, self.revision)));
+                let deleted = self.objects.keys().skip(first).take(1 + dice.roll(3));
+                batch.extend(deleted.map(|key| delete(key, self.revision)));
             } else {
                 let words = (dice.roll(4), ["x", "y"][dice.roll(2)], self.revision);
                 let value = format!("n{} {} {}", words.0, words.1, words.2);

@@ -68,10 +68,10 @@ impl Reader {
     }
 
     fn read(&mut self, state: &mut State) -> ReadOutcome {
-        let mut taken = ChangeBatch::new();
-        let read = state.read(&self.selection, &mut self.position, &self.wakes.waker(), &mut taken);
-        assert!(taken.is_empty() || read == ReadOutcome::More);
-        self.got.extend(taken.iter().filter_map(|change| event_for(change, &self.selection)));
+        let mut batch = ChangeBatch::new();
+        let read = state.read(&self.selection, &mut self.position, &self.wakes.waker(), &mut batch);
+        assert!(batch.is_empty() || read == ReadOutcome::More);
+        self.got.extend(batch.iter().filter_map(|change| event_for(change, &self.selection)));
         read
     }
 

@@ -162,8 +162,8 @@ impl Topics {
         let Some((kind, name)) = name(interest) else {
             return Subscription { topic: None, number: self.all.wakers.insert(None) };
         };
-        let found = self.names.get(kind).and_then(|names| names.get(name)).copied();
-        let number = found.unwrap_or_else(|| self.create(kind, name));
+        let existing = self.names.get(kind).and_then(|names| names.get(name)).copied();
+        let number = existing.unwrap_or_else(|| self.create(kind, name));
         let Topics { layout, topics, .. } = self;
         let mut subscription = Subscription { topic: Some(number), number: 0 };
         if let Some(topic) = topics.get_mut(number) {

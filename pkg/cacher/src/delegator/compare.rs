@@ -60,9 +60,9 @@ impl Delegator {
                 while let Some(surplus) = cached.next_if(|element| element.key() < stored.key()) {
                     differences.push(difference(Some(surplus), None));
                 }
-                let same = cached.next_if(|element| element.key() == stored.key());
-                if !same.is_some_and(|element| equal(element, &stored)) {
-                    differences.push(difference(same, Some(&stored)));
+                let counterpart = cached.next_if(|element| element.key() == stored.key());
+                if !counterpart.is_some_and(|element| equal(element, &stored)) {
+                    differences.push(difference(counterpart, Some(&stored)));
                 }
             }
             if !more {

@@ -53,9 +53,9 @@ impl Delegator {
         freshness: Freshness,
         span: &Span,
     ) -> Result<GetResult, Error> {
-        let found = self.get_cached(resource, key, freshness, span).await;
-        match found {
-            Some(found) => found,
+        let cached = self.get_cached(resource, key, freshness, span).await;
+        match cached {
+            Some(cached) => cached,
             None => {
                 span.event("About to Get from underlying storage");
                 uncached::get(&*self.inner.store, resource, key, freshness).await
@@ -306,9 +306,9 @@ impl Delegator {
     }
 
     async fn wait_for_latest(&self) -> Result<(), NotFresh> {
-        let asked = timeout(WAIT_MAX, self.inner.read_index.read()).await;
+        let result = timeout(WAIT_MAX, self.inner.read_index.read()).await;
         let silent = || storage::Error::Unavailable("no revision in time".to_owned());
-        let revision = asked.map_err(|_| NotFresh::Unknown(silent()))?.map_err(NotFresh::Unknown)?;
+        let revision = result.map_err(|_| NotFresh::Unknown(silent()))?.map_err(NotFresh::Unknown)?;
         if self.inner.frontier.wait_for_existing(revision).await {
             Ok(())
         } else {

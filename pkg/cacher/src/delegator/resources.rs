@@ -57,12 +57,12 @@ impl Resources {
         loop {
             let mut next = Set::clone(&current);
             let changed = change(&mut next);
-            let before = self.set.compare_and_swap(&*current, Arc::new(next));
-            if Arc::ptr_eq(&before, &current) {
+            let witnessed = self.set.compare_and_swap(&*current, Arc::new(next));
+            if Arc::ptr_eq(&witnessed, &current) {
                 self.changed.notify_one();
                 return changed;
             }
-            current = before;
+            current = witnessed;
         }
     }
 }
@@ -92,8 +92,8 @@ impl Inner {
             };
             Arc::new(Cache::new(config, Instant::now()))
         });
-        let asked = self.options.fill_on_demand.then(|| Arc::clone(&self.resources.changed));
-        Arc::new(Resource::new(config, cache, founding, asked, self.options.weakened.clone()))
+        let change_notify = self.options.fill_on_demand.then(|| Arc::clone(&self.resources.changed));
+        Arc::new(Resource::new(config, cache, founding, change_notify, self.options.weakened.clone()))
     }
 }
 

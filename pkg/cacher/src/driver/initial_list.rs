@@ -113,7 +113,7 @@ async fn elements(kvs: Vec<KeyValue>, ingest: &Arc<dyn Ingest>) -> Result<Vec<Ar
     let read = |share: Vec<KeyValue>, ingest: &dyn Ingest| -> Vec<_> {
         share.into_iter().map(|kv| Element::new(kv, ingest)).collect()
     };
-    let others: Vec<_> = shares
+    let tasks: Vec<_> = shares
         .into_iter()
         .map(|share| {
             let ingest = Arc::clone(ingest);
@@ -122,8 +122,8 @@ async fn elements(kvs: Vec<KeyValue>, ingest: &Arc<dyn Ingest>) -> Result<Vec<Ar
         .collect();
     let last = read(last, &**ingest);
     let mut elements = Vec::new();
-    for other in others {
-        elements.append(&mut other.await.map_err(|error| Error::Internal(error.to_string()))?);
+    for task in tasks {
+        elements.append(&mut task.await.map_err(|error| Error::Internal(error.to_string()))?);
     }
     elements.extend(last);
     Ok(elements)

@@ -67,8 +67,8 @@ impl UndecryptableKeys {
 /// True if one of these values can be decrypted now.
 pub(super) async fn can_decrypt_any(store: &dyn Storage, keys: &[String]) -> bool {
     for key in keys {
-        let found = store.get(key).await.ok().and_then(|lookup| lookup.kv);
-        if found.is_some_and(|kv| !matches!(kv.form, Form::Unreadable(_))) {
+        let kv = store.get(key).await.ok().and_then(|lookup| lookup.kv);
+        if kv.is_some_and(|kv| !matches!(kv.form, Form::Unreadable(_))) {
             return true;
         }
     }

@@ -202,18 +202,18 @@ impl Slots {
             of_set.is_some_and(|resource| Arc::ptr_eq(resource, &slot.resource))
         };
         let slots = &mut self.slots;
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         self.numbers.retain(|_, number| {
             let stays = slots.get(*number).is_some_and(is_of_set);
             if !stays {
-                gone.push(*number);
+                removed.push(*number);
             }
             stays
         });
         // The fixed order makes simulations deterministic.
-        gone.sort_unstable();
-        let dropped = gone.len();
-        for list in gone.into_iter().filter_map(|number| slots.remove(number)?.list) {
+        removed.sort_unstable();
+        let dropped = removed.len();
+        for list in removed.into_iter().filter_map(|number| slots.remove(number)?.list) {
             list.abort();
         }
         let mut new = Vec::new();

@@ -104,22 +104,22 @@ async fn prompt_store_gets_no_progress_requests() {
 #[tokio::test(start_paused = true)]
 async fn progress_requests_repeat_while_readers_wait() {
     let scene = scene();
-    for known in [true, false] {
-        let before = scene.asked();
-        let waiting = if known { scene.wait_for_known(5) } else { scene.wait_for_named(FAR) };
-        let asked = || scene.asked() - before;
+    for existing in [true, false] {
+        let initial_requests = scene.asked();
+        let waiting = if existing { scene.wait_for_known(5) } else { scene.wait_for_named(FAR) };
+        let requests = || scene.asked() - initial_requests;
         pass(4).await;
-        assert_eq!(asked(), 0);
+        assert_eq!(requests(), 0);
         pass(7).await;
-        assert_eq!(asked(), 1);
+        assert_eq!(requests(), 1);
         pass(1000).await;
-        assert!((10..=20).contains(&asked()), "{}", asked());
+        assert!((10..=20).contains(&requests()), "{}", requests());
         waiting.abort();
         scene.frontier.publish(5);
         pass(100).await;
-        let last = asked();
+        let last = requests();
         pass(10_000).await;
-        assert_eq!(asked(), last, "nobody waits any more");
+        assert_eq!(requests(), last, "nobody waits any more");
     }
 }
 
@@ -128,10 +128,10 @@ async fn far_future_waits_do_not_delay_others() {
     let scene = scene();
     let far = scene.wait_for_named(FAR);
     pass(30).await;
-    let before = scene.asked();
+    let initial_requests = scene.asked();
     let near = scene.wait_for_known(5);
     pass(12).await;
-    assert_eq!(scene.asked(), before + 1);
+    assert_eq!(scene.asked(), initial_requests + 1);
     scene.frontier.publish(5);
     assert!(near.await.unwrap());
     assert!(!far.await.unwrap());

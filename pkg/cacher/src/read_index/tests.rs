@@ -28,8 +28,8 @@ fn reads(store: &FaultyStorage<Memory>) -> u64 {
 #[tokio::test(start_paused = true)]
 async fn early_readers_share_a_read() {
     let (index, store) = scene(&[]);
-    let answers = join_all((0..100).map(|_| index.join()).collect::<Vec<_>>()).await;
-    assert!(answers.iter().all(Result::is_ok));
+    let results = join_all((0..100).map(|_| index.join()).collect::<Vec<_>>()).await;
+    assert!(results.iter().all(Result::is_ok));
     assert_eq!(reads(&store), 1);
 }
 
@@ -42,7 +42,7 @@ async fn readers_during_a_read_share_the_next() {
     };
     let first = read();
     sleep(READ / 2).await;
-    let written = match store.put("/r/a", Bytes::new(), 0, None).await.unwrap() {
+    let stored_revision = match store.put("/r/a", Bytes::new(), 0, None).await.unwrap() {
         storage::PutResult::Done(revision) => revision,
         stale => panic!("{stale:?}"),
     };
@@ -50,8 +50,8 @@ async fn readers_during_a_read_share_the_next() {
     sleep(READ / 4).await;
     assert_eq!(reads(&store), 1, "never two at a time");
     first.await.unwrap().unwrap();
-    for answer in join_all(late).await {
-        assert!(answer.unwrap().unwrap() >= written);
+    for result in join_all(late).await {
+        assert!(result.unwrap().unwrap() >= stored_revision);
     }
     assert_eq!(reads(&store), 2);
 }
@@ -72,8 +72,8 @@ async fn dropped_reader_does_not_cancel_the_read() {
 #[tokio::test(start_paused = true)]
 async fn errors_reach_only_their_waiters() {
     let (index, store) = scene(&[Fault::FailBefore]);
-    let answers = join_all((0..3).map(|_| index.join()).collect::<Vec<_>>()).await;
-    assert!(answers.iter().all(Result::is_err));
+    let results = join_all((0..3).map(|_| index.join()).collect::<Vec<_>>()).await;
+    assert!(results.iter().all(Result::is_err));
     index.read().await.unwrap();
     assert_eq!(reads(&store), 2);
 }

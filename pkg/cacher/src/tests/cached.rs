@@ -11,8 +11,10 @@ const ANY: Freshness = Freshness::NotOlderThan(0);
 
 /// A store whose watch breaks after its first item and cannot be reopened.
 fn deaf() -> Arc<FaultyStorage<Memory>> {
-    let lost = (Operation::Watch, 0, Fault::BreakWatch { after: 0 });
-    faulty(std::iter::once(lost).chain((1..1000).map(|nth| (Operation::Watch, nth, Fault::FailBefore))))
+    let broken_watch = (Operation::Watch, 0, Fault::BreakWatch { after: 0 });
+    faulty(
+        std::iter::once(broken_watch).chain((1..1000).map(|nth| (Operation::Watch, nth, Fault::FailBefore))),
+    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -30,9 +32,9 @@ async fn a_consistent_read_sees_every_acknowledged_write() {
         let page = reader.list(&all(LATEST)).await.unwrap();
         assert!(page.revision >= written);
         assert_eq!(names(&page).contains(&name), value.is_some());
-        let found = reader.get(&format!("{PREFIX}{name}"), LATEST).await.unwrap();
-        assert!(found.revision >= written);
-        assert_eq!(found.element.map(|element| element.revision()), value.map(|_| written));
+        let response = reader.get(&format!("{PREFIX}{name}"), LATEST).await.unwrap();
+        assert!(response.revision >= written);
+        assert_eq!(response.element.map(|element| element.revision()), value.map(|_| written));
     }
 }
 
@@ -46,8 +48,8 @@ async fn concurrent_writers_read_their_writes() {
         tokio::spawn(async move {
             for n in 0..200 {
                 let written = set(&*store, &format!("w{writer}"), Some(&format!("yes {n}"))).await;
-                let found = reader.get(&format!("{PREFIX}w{writer}"), LATEST).await.unwrap();
-                assert_eq!(found.element.map(|element| element.revision()), Some(written));
+                let response = reader.get(&format!("{PREFIX}w{writer}"), LATEST).await.unwrap();
+                assert_eq!(response.element.map(|element| element.revision()), Some(written));
                 let page = reader.list(&ListQuery { predicate: yes(), ..all(LATEST) }).await.unwrap();
                 assert!(page.items.iter().any(|element| element.revision() == written));
                 assert!(page.items.iter().all(|element| element.revision() <= page.revision));
@@ -92,11 +94,11 @@ async fn read_after_unrelated_write_needs_only_progress() {
 #[tokio::test(start_paused = true)]
 async fn lists_within_the_log_need_no_storage() {
     let store = Recorded::with(&[("a", "yes")]).await;
-    let before = set(&store.memory, "b", Some("no")).await;
+    let second_revision = set(&store.memory, "b", Some("no")).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
     let filled = store.reads().len();
-    let then = set(&store.memory, "c", Some("yes")).await;
+    let third_revision = set(&store.memory, "c", Some("yes")).await;
     set(&store.memory, "a", None).await;
     let now = set(&store.memory, "d", Some("yes")).await;
 
@@ -109,11 +111,11 @@ async fn lists_within_the_log_need_no_storage() {
     };
     check(LATEST, &["b", "c", "d"], now).await;
     check(ANY, &["b", "c", "d"], now).await;
-    check(Freshness::NotOlderThan(then), &["b", "c", "d"], now).await;
-    check(Freshness::Exact(then), &["a", "b", "c"], then).await;
+    check(Freshness::NotOlderThan(third_revision), &["b", "c", "d"], now).await;
+    check(Freshness::Exact(third_revision), &["a", "b", "c"], third_revision).await;
     check(Freshness::Exact(now), &["b", "c", "d"], now).await;
     assert_eq!(store.reads().len(), filled);
-    check(Freshness::Exact(before - 1), &["a"], before - 1).await;
+    check(Freshness::Exact(second_revision - 1), &["a"], second_revision - 1).await;
     assert_eq!(store.reads().len(), filled + 1);
 }
 
@@ -121,9 +123,9 @@ async fn lists_within_the_log_need_no_storage() {
 async fn compacted_revisions_are_not_served() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
-    let then = set(&*store, "a", Some("1")).await;
+    let old_revision = set(&*store, "a", Some("1")).await;
     let now = set(&*store, "a", Some("2")).await;
-    let exact = all(Freshness::Exact(then));
+    let exact = all(Freshness::Exact(old_revision));
     driven.reader().list(&exact).await.unwrap();
     store.compact(now).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1)).await;
@@ -136,7 +138,7 @@ async fn past_of_one_object_comes_from_storage() {
     let store = Recorded::with(&[("a", "1")]).await;
     let driven = Driven::ready(store.clone()).await;
     let filled = store.reads().len();
-    let then = set(&store.memory, "a", Some("2")).await;
+    let old_revision = set(&store.memory, "a", Some("2")).await;
     let now = set(&store.memory, "a", Some("3")).await;
     let check = async |freshness, expected: Revision, reads| {
         let page = driven.reader().list(&ListQuery { scope: only("a"), ..all(freshness) }).await.unwrap();
@@ -145,8 +147,8 @@ async fn past_of_one_object_comes_from_storage() {
         assert_eq!(store.reads().len() - filled, reads);
     };
     check(LATEST, now, 0).await;
-    check(Freshness::NotOlderThan(then), now, 0).await;
-    check(Freshness::Exact(then), then, 1).await;
+    check(Freshness::NotOlderThan(old_revision), now, 0).await;
+    check(Freshness::Exact(old_revision), old_revision, 1).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,8 +174,8 @@ async fn concurrent_reads_share_one_store_call() {
     let key = format!("{PREFIX}a");
     let calls = |operation| store.calls(operation);
     let before = (calls(Operation::CurrentRevision), calls(Operation::Get), calls(Operation::List));
-    let found = join_all((0..100).map(|_| reader.get(&key, LATEST))).await;
-    assert!(found.iter().all(|found| found.as_ref().unwrap().element.is_some()));
+    let responses = join_all((0..100).map(|_| reader.get(&key, LATEST))).await;
+    assert!(responses.iter().all(|responses| responses.as_ref().unwrap().element.is_some()));
     let after = (calls(Operation::CurrentRevision), calls(Operation::Get), calls(Operation::List));
     assert_eq!(after, (before.0 + 2, before.1, before.2), "one for the first, one for all others");
 }
@@ -188,8 +190,8 @@ async fn consistent_reads_fall_back_when_watch_is_broken() {
     let page = reader.list(&all(LATEST)).await.unwrap();
     assert_eq!((names(&page), page.revision), (vec!["a".to_owned()], written));
     assert_eq!(begun.elapsed().as_secs(), 3);
-    let found = reader.get(&format!("{PREFIX}a"), LATEST).await.unwrap();
-    assert_eq!((found.element.is_some(), found.revision), (true, written));
+    let response = reader.get(&format!("{PREFIX}a"), LATEST).await.unwrap();
+    assert_eq!((response.element.is_some(), response.revision), (true, written));
     assert_eq!(begun.elapsed().as_secs(), 6);
     assert_eq!(reader.resource.metrics.consistent.fallback.get(), 1);
     assert_eq!(names(&reader.list(&all(ANY)).await.unwrap()).len(), 0, "any state is at hand");
@@ -202,19 +204,19 @@ async fn unreached_revision_fails_with_retry_delay() {
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
     let now = set(&*store, "a", Some("1")).await;
-    let wanted = now + 1;
+    let future_revision = now + 1;
     let begun = Instant::now();
     let check = |error: Error, seconds| {
         assert!(
             matches!(error, Error::FutureRevision { requested, current, retry_after_seconds: 1 }
-                if (requested, current) == (wanted, now)),
+                if (requested, current) == (future_revision, now)),
             "{error:?}"
         );
         assert_eq!(begun.elapsed().as_secs(), seconds);
     };
-    let newer = Freshness::NotOlderThan(wanted);
+    let newer = Freshness::NotOlderThan(future_revision);
     check(reader.list(&all(newer)).await.unwrap_err(), 3);
-    check(reader.list(&all(Freshness::Exact(wanted))).await.unwrap_err(), 6);
+    check(reader.list(&all(Freshness::Exact(future_revision))).await.unwrap_err(), 6);
     check(reader.get(&format!("{PREFIX}a"), newer).await.unwrap_err(), 9);
     check(reader.watch(watching(WatchStart::State(newer))).await.err().unwrap(), 12);
 }
@@ -354,8 +356,8 @@ async fn refill_misses_no_changes() {
         for n in 0..40 {
             tokio::time::sleep(Duration::from_millis(500)).await;
             let written = store.set("a", Some(&format!("{round} {n}"))).await;
-            let found = reader.get("/r/p/a", Freshness::NotOlderThan(written)).await.unwrap();
-            assert_eq!(found.element.unwrap().revision(), written);
+            let response = reader.get("/r/p/a", Freshness::NotOlderThan(written)).await.unwrap();
+            assert_eq!(response.element.unwrap().revision(), written);
         }
         assert_eq!(names(&reader.list(&all(LATEST)).await.unwrap()), ["a", "b"]);
     }
@@ -372,7 +374,7 @@ async fn doubtful_values_are_read_from_storage() {
     let b = store.set("b", Some("new")).await;
     let resource = &reader.resource;
     let gets = || store.gets.load(Relaxed);
-    for (key, freshness, asked) in [
+    for (key, freshness, expected_gets) in [
         ("/r/p/a", LATEST, 1),
         ("/r/p/a", ANY, 0),
         ("/r/p/b", Freshness::NotOlderThan(b), 0),
@@ -380,7 +382,7 @@ async fn doubtful_values_are_read_from_storage() {
     ] {
         let before = gets();
         assert!(reader.get(key, freshness).await.unwrap().element.is_some());
-        assert_eq!(gets() - before, asked, "{key} {freshness:?}");
+        assert_eq!(gets() - before, expected_gets, "{key} {freshness:?}");
     }
     assert!(driven.delegator.peek(resource, "/r/p/a").is_none());
     assert!(driven.delegator.peek(resource, "/r/p/b").is_some());

@@ -45,8 +45,8 @@ async fn gap_ends_watches_and_refills_caches() {
     let reader = driven.reader();
     let mut events = reader.watch(watching(WatchStart::After(0))).await.unwrap();
     // The last change that the watch delivers, with its progress.
-    let seen = set(&*store, "a", Some("1")).await;
-    assert_eq!(next(&mut events).await.revision, seen);
+    let last_revision = set(&*store, "a", Some("1")).await;
+    assert_eq!(next(&mut events).await.revision, last_revision);
     set(&*store, "a", Some("2")).await;
     let now = set(&*store, "b", Some("1")).await;
     store.compact(now).await.unwrap();
@@ -56,8 +56,8 @@ async fn gap_ends_watches_and_refills_caches() {
     assert_eq!(driven.delegator.differences().await.unwrap(), []);
     let page = reader.list(&all(Freshness::NotOlderThan(now))).await.unwrap();
     assert_eq!((names(&page), page.revision), (vec!["a".to_owned(), "b".to_owned()], now));
-    let resumed = reader.watch(watching(WatchStart::After(seen))).await;
-    assert!(matches!(resumed, Err(crate::Error::TooOld { requested, .. }) if requested == seen));
+    let resumed = reader.watch(watching(WatchStart::After(last_revision))).await;
+    assert!(matches!(resumed, Err(crate::Error::TooOld { requested, .. }) if requested == last_revision));
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,12 +65,14 @@ async fn broken_feed_still_serves_any_state() {
     let down = (1..1000).map(|nth| (Operation::Watch, nth, Fault::FailBefore));
     let store = faulty(std::iter::once(broken_after(2)).chain(down));
     let driven = Driven::ready(store.clone()).await;
-    let seen = set(&*store, "a", Some("1")).await;
-    driven.reader().list(&all(Freshness::NotOlderThan(seen))).await.unwrap();
+    let last_revision = set(&*store, "a", Some("1")).await;
+    driven.reader().list(&all(Freshness::NotOlderThan(last_revision))).await.unwrap();
     set(&*store, "b", Some("1")).await;
     tokio::time::sleep(Duration::from_secs(120)).await;
-    for freshness in [Freshness::NotOlderThan(0), Freshness::NotOlderThan(seen), Freshness::Exact(seen)] {
+    for freshness in
+        [Freshness::NotOlderThan(0), Freshness::NotOlderThan(last_revision), Freshness::Exact(last_revision)]
+    {
         let page = driven.reader().list(&all(freshness)).await.unwrap();
-        assert_eq!((names(&page), page.revision), (vec!["a".to_owned()], seen));
+        assert_eq!((names(&page), page.revision), (vec!["a".to_owned()], last_revision));
     }
 }

@@ -39,17 +39,17 @@ async fn pagination_visits_every_key_once() {
         {
             let reader = uncached(&five().await);
             let mut query = query(limit, ALL, predicate);
-            let mut seen = Vec::new();
+            let mut listed = Vec::new();
             loop {
                 let page = reader.list(&query).await.unwrap();
-                seen.extend(names(&page));
+                listed.extend(names(&page));
                 query.freshness = Freshness::Exact(page.revision);
                 query.start = page.next;
                 if query.start.is_none() {
                     break;
                 }
             }
-            assert_eq!(seen, expected, "limit {limit}");
+            assert_eq!(listed, expected, "limit {limit}");
         }
     }
 }
@@ -92,19 +92,19 @@ async fn longer_sibling_prefixes_are_not_listed() {
 #[tokio::test]
 async fn exact_lists_return_past_state_and_revision() {
     let store = Recorded::with(&[("a", "yes")]).await;
-    let then = store.memory.current_revision().await.unwrap();
+    let old_revision = store.memory.current_revision().await.unwrap();
     store.set("b", Some("yes")).await;
-    let page = uncached(&store).list(&query(0, Freshness::Exact(then), any())).await.unwrap();
+    let page = uncached(&store).list(&query(0, Freshness::Exact(old_revision), any())).await.unwrap();
     assert_eq!(names(&page), ["a"]);
-    assert_eq!(page.revision, then);
+    assert_eq!(page.revision, old_revision);
 }
 
 #[tokio::test]
 async fn not_older_than_lists_return_the_present() {
     let store = Recorded::with(&[("a", "yes")]).await;
-    let then = store.memory.current_revision().await.unwrap();
+    let old_revision = store.memory.current_revision().await.unwrap();
     let now = store.set("b", Some("yes")).await;
-    let page = uncached(&store).list(&query(0, Freshness::NotOlderThan(then), any())).await.unwrap();
+    let page = uncached(&store).list(&query(0, Freshness::NotOlderThan(old_revision), any())).await.unwrap();
     assert_eq!(names(&page), ["a", "b"]);
     assert_eq!(page.revision, now);
 }
@@ -127,10 +127,10 @@ async fn future_revisions_are_rejected() {
 #[tokio::test]
 async fn compacted_revisions_are_rejected() {
     let store = Recorded::with(&[("a", "yes"), ("b", "yes")]).await;
-    let then = store.memory.current_revision().await.unwrap();
+    let old_revision = store.memory.current_revision().await.unwrap();
     let now = store.set("c", Some("yes")).await;
     store.memory.compact(now).await.unwrap();
-    let error = uncached(&store).list(&query(0, Freshness::Exact(then), any())).await.unwrap_err();
+    let error = uncached(&store).list(&query(0, Freshness::Exact(old_revision), any())).await.unwrap_err();
     assert!(matches!(error, Error::Storage(storage::Error::Compacted { .. })), "{error:?}");
 }
 

@@ -13,13 +13,13 @@ pub(super) fn metrics_page(delegator: &Delegator) -> String {
 #[tokio::test(start_paused = true)]
 async fn metrics_have_upstream_names() {
     let store = Recorded::with(&[("a", "yes"), ("b", "no")]).await;
-    let then = set(&store.memory, "b", Some("yes")).await;
+    let old_revision = set(&store.memory, "b", Some("yes")).await;
     let driven = Driven::ready(store.clone()).await;
     let reader = driven.reader();
-    let written = set(&store.memory, "c", Some("yes")).await;
+    let last_revision = set(&store.memory, "c", Some("yes")).await;
     reader.list(&all(Freshness::Consistent)).await.unwrap();
     reader.list(&ListQuery { predicate: yes(), ..all(Freshness::NotOlderThan(0)) }).await.unwrap();
-    reader.list(&all(Freshness::Exact(then - 1))).await.unwrap();
+    reader.list(&all(Freshness::Exact(old_revision - 1))).await.unwrap();
     let page = metrics_page(&driven.delegator);
     let labels = "group=\"test\",resource=\"p\"";
     for line in [
@@ -27,7 +27,7 @@ async fn metrics_have_upstream_names() {
         format!("apiserver_watch_cache_events_dispatched_total{{{labels}}} 1"),
         format!("apiserver_watch_cache_initializations_total{{{labels}}} 1"),
         format!("apiserver_watch_cache_initialization_duration_seconds_count{{{labels}}} 1"),
-        format!("apiserver_watch_cache_resource_version{{{labels}}} {written}"),
+        format!("apiserver_watch_cache_resource_version{{{labels}}} {last_revision}"),
         format!("apiserver_storage_events_received_total{{{labels}}} 1"),
         "apiserver_cache_list_total{group=\"test\",index=\"\",resource=\"p\"} 1".to_string(),
         "apiserver_cache_list_fetched_objects_total{group=\"test\",index=\"\",resource=\"p\"} 3".to_string(),
@@ -48,7 +48,7 @@ async fn metrics_have_upstream_names() {
         format!("apiserver_watch_cache_read_wait_seconds_bucket{{{labels},le=\"3\"}} 2"),
         format!("apiserver_watch_cache_read_wait_seconds_count{{{labels}}} 2"),
     ] {
-        assert!(page.lines().any(|written| written == line), "no {line:?} in\n{page}");
+        assert!(page.lines().any(|present| present == line), "no {line:?} in\n{page}");
     }
 }
 

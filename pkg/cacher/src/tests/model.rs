@@ -124,11 +124,12 @@ impl Pair {
 
     async fn compare_gets(&mut self) {
         let key = format!("{PREFIX}{}", self.random.name());
-        let found = self.driven.reader().get(&key, Freshness::Consistent).await.unwrap();
+        let actual = self.driven.reader().get(&key, Freshness::Consistent).await.unwrap();
         let expected = self.oracle.get(&key, Freshness::Consistent).await.unwrap();
-        assert_eq!(found.revision, expected.revision);
-        let shown = |found: GetResult| found.element.map(|e| (e.revision(), e.value().cloned().unwrap()));
-        assert_eq!(shown(found), shown(expected), "{key}");
+        assert_eq!(actual.revision, expected.revision);
+        let version =
+            |response: GetResult| response.element.map(|e| (e.revision(), e.value().cloned().unwrap()));
+        assert_eq!(version(actual), version(expected), "{key}");
     }
 
     /// Starts the same watch on both.
@@ -154,21 +155,21 @@ impl Pair {
 
 /// All events up to the deletion of the key `end`. Bookmarks in between are omitted because their times may
 /// differ.
-async fn heard(watch: &mut Watch, end: &str) -> Vec<(EventType, String, Bytes, Revision, bool)> {
-    let mut heard = Vec::new();
+async fn next_events(watch: &mut Watch, end: &str) -> Vec<(EventType, String, Bytes, Revision, bool)> {
+    let mut events = Vec::new();
     loop {
         let event = watch.next().await.unwrap().unwrap();
         let Some(element) = event.element else {
             if event.initial_events_end {
-                heard.push((event.kind, String::new(), Bytes::new(), event.revision, true));
+                events.push((event.kind, String::new(), Bytes::new(), event.revision, true));
             }
             continue;
         };
         let ended = event.kind == EventType::Deleted && element.key() == end;
         let value = element.value().unwrap().clone();
-        heard.push((event.kind, element.key().to_owned(), value, event.revision, false));
+        events.push((event.kind, element.key().to_owned(), value, event.revision, false));
         if ended {
-            return heard;
+            return events;
         }
     }
 }
@@ -208,14 +209,17 @@ async fn cached_watches_equal_storage_watches() {
             put(&*pair.store, &end, Some("yes")).await;
             // The previous key's deletion may be visible, too, so each round deletes its own key at the end.
             let last = put(&*pair.store, &end, None).await;
-            let mut left = Vec::new();
-            let mut right = Vec::new();
-            for (watch, all) in [(&mut cached, &mut left), (&mut stored, &mut right)] {
-                while all.last().is_none_or(|(.., revision, _): &(_, _, _, Revision, _)| *revision < last) {
-                    all.extend(heard(watch, &end).await);
+            let mut cached_events = Vec::new();
+            let mut stored_events = Vec::new();
+            for (watch, received) in [(&mut cached, &mut cached_events), (&mut stored, &mut stored_events)] {
+                while received
+                    .last()
+                    .is_none_or(|(.., revision, _): &(_, _, _, Revision, _)| *revision < last)
+                {
+                    received.extend(next_events(watch, &end).await);
                 }
             }
-            assert_eq!(left, right, "seed {seed}: {query:?}");
+            assert_eq!(cached_events, stored_events, "seed {seed}: {query:?}");
         }
     }
 }

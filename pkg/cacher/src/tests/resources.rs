@@ -61,7 +61,7 @@ async fn installing_affects_no_other_resource() {
     let store = faulty([]);
     put(&*store, &format!("{LATE}a"), Some("yes")).await;
     let driven = Driven::ready(store.clone()).await;
-    let mut others = driven.reader().watch(watching(WatchStart::After(0))).await.unwrap();
+    let mut other_watch = driven.reader().watch(watching(WatchStart::After(0))).await.unwrap();
     let reader = driven.late().await;
     assert_eq!((store.calls(Operation::List), driven.fills()), (FOUNDING_LISTS + 1, 1));
     let written = put(&*store, &format!("{LATE}b"), Some("yes")).await;
@@ -69,7 +69,7 @@ async fn installing_affects_no_other_resource() {
     assert_eq!((late_names(&page), page.revision), (vec!["a".to_owned(), "b".to_owned()], written));
     assert_eq!(store.calls(Operation::List), FOUNDING_LISTS + 1, "its cache answers");
     let written = set(&*store, "x", Some("yes")).await;
-    assert_eq!(others.next().await.unwrap().unwrap().revision, written);
+    assert_eq!(other_watch.next().await.unwrap().unwrap().revision, written);
     assert_eq!(store.calls(Operation::Watch), 1);
     assert_eq!(driven.delegator.differences().await.unwrap(), []);
 }
@@ -124,7 +124,7 @@ async fn retiring_ends_watches_without_error() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;
     let cached = driven.late().await;
-    let others = driven.reader().watch(watching(WatchStart::After(0))).await;
+    let other_watch = driven.reader().watch(watching(WatchStart::After(0))).await;
     let (uncached, _driver) =
         Delegator::new(store, ROOT, vec![], Options { enabled: false, ..Options::default() });
     uncached.install(config(LATE));
@@ -138,7 +138,7 @@ async fn retiring_ends_watches_without_error() {
         assert!(waiting.await.unwrap(), "it is woken");
         assert!(asleep.next().await.is_none());
     }
-    assert!(timeout(SLOW, others.unwrap().next()).await.is_err(), "others go on");
+    assert!(timeout(SLOW, other_watch.unwrap().next()).await.is_err(), "others go on");
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,8 +187,8 @@ async fn resource_retired_during_list_is_not_filled() {
     assert_eq!(resource.metrics.initializations.get(), 0);
     assert_eq!(Arc::strong_count(&resource), 1, "the list that was under way is gone");
     // A reader that still holds the resource is served by the store or gets an error.
-    let found = driven.delegator.get(&resource, &format!("{LATE}a"), LATEST).await.unwrap();
-    assert!(found.element.is_some());
+    let response = driven.delegator.get(&resource, &format!("{LATE}a"), LATEST).await.unwrap();
+    assert!(response.element.is_some());
     let refused = driven.delegator.list(&resource, late(LATEST)).await;
     assert!(matches!(refused, Err(crate::Error::NotReady { .. })));
 }
@@ -199,7 +199,7 @@ async fn reinstalled_prefix_starts_fresh() {
     let driven = Driven::ready(store.clone()).await;
     let first = driven.late().await;
     let key = format!("{LATE}a");
-    let seen = put(&*store, &key, Some("1")).await;
+    let first_revision = put(&*store, &key, Some("1")).await;
     assert_eq!(late_names(&first.list(&late(LATEST)).await.unwrap()), ["a"]);
     driven.delegator.retire(LATE);
     put(&*store, &key, None).await;
@@ -208,8 +208,8 @@ async fn reinstalled_prefix_starts_fresh() {
     let second = driven.late().await;
     assert_eq!(late_names(&second.list(&late(LATEST)).await.unwrap()), ["b"]);
     assert_eq!(second.resource.metrics.events.get(), 0);
-    let resumed = second.watch(late_watch(WatchStart::After(seen))).await;
-    assert!(matches!(resumed, Err(crate::Error::TooOld { requested, .. }) if requested == seen));
+    let resumed = second.watch(late_watch(WatchStart::After(first_revision))).await;
+    assert!(matches!(resumed, Err(crate::Error::TooOld { requested, .. }) if requested == first_revision));
     // Installing over an existing resource retires it first.
     let mut watch = second.watch(late_watch(WatchStart::After(0))).await.unwrap();
     let third = driven.late().await;
@@ -224,8 +224,8 @@ async fn install_and_retire_while_feed_is_down() {
     let broken = (Operation::Watch, 0, Fault::BreakWatch { after: 2 });
     let store = faulty(std::iter::once(broken).chain(down));
     let driven = Driven::ready(store.clone()).await;
-    let gone = driven.late().await;
-    let mut watch = gone.watch(late_watch(WatchStart::After(0))).await.unwrap();
+    let retired = driven.late().await;
+    let mut watch = retired.watch(late_watch(WatchStart::After(0))).await.unwrap();
     set(&*store, "a", Some("1")).await;
     let now = set(&*store, "a", Some("2")).await;
     store.compact(now).await.unwrap();
@@ -233,15 +233,15 @@ async fn install_and_retire_while_feed_is_down() {
     assert_eq!(driven.reader().resource.cached_objects(), None, "there was a gap");
     driven.delegator.retire(LATE);
     assert!(watch.next().await.is_none());
-    let other = driven.delegator.install(config("/r/example.com/other/"));
+    let installed = driven.delegator.install(config("/r/example.com/other/"));
     put(&*store, "/r/example.com/other/x", Some("1")).await;
-    assert!(other.ready().await);
+    assert!(installed.ready().await);
     driven.delegator.ready().await;
-    assert_eq!(other.cached_objects(), Some(1));
+    assert_eq!(installed.cached_objects(), Some(1));
     assert_eq!(driven.delegator.differences().await.unwrap(), []);
     drop(watch);
     settle().await;
-    assert_eq!((gone.resource.cached_objects(), Arc::strong_count(&gone.resource)), (None, 1));
+    assert_eq!((retired.resource.cached_objects(), Arc::strong_count(&retired.resource)), (None, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -253,12 +253,12 @@ async fn retired_resources_leak_nothing() {
     let founding = delegator.resources().len();
     let counts = || (Arc::strong_count(&ingest), Arc::strong_count(&delegator.inner.frames));
     let before = counts();
-    let mut left: Vec<Weak<Resource>> = Vec::new();
+    let mut references: Vec<Weak<Resource>> = Vec::new();
     for wave in 0..10 {
         let prefixes: Vec<String> = (0..100).map(|n| format!("/r/example.com/r{n}/")).collect();
         for prefix in &prefixes {
             let config = ResourceConfig { ingest: Arc::clone(&ingest), ..config(prefix) };
-            left.push(Arc::downgrade(&delegator.install(config)));
+            references.push(Arc::downgrade(&delegator.install(config)));
             put(&*store, &format!("{prefix}a"), Some("yes")).await;
         }
         assert_eq!(delegator.resources().len(), founding + 100);
@@ -277,7 +277,10 @@ async fn retired_resources_leak_nothing() {
         }
     }
     settle().await;
-    assert_eq!((left.len(), left.iter().filter(|resource| resource.strong_count() > 0).count()), (1000, 0));
+    assert_eq!(
+        (references.len(), references.iter().filter(|resource| resource.strong_count() > 0).count()),
+        (1000, 0)
+    );
     assert_eq!((counts(), delegator.resources().len()), (before, founding));
     assert_eq!(driven.fills(), 1);
     assert_eq!(delegator.differences().await.unwrap(), []);

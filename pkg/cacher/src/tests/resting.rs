@@ -47,9 +47,9 @@ async fn concurrent_first_lists_share_one_fill() {
     let reader = driven.reader();
     let query = all(Freshness::NotOlderThan(0));
     let watch = reader.watch(watching(WatchStart::State(LATEST)));
-    let (one, other, watch) = join3(reader.list(&query), reader.list(&query), watch).await;
+    let (first, second, watch) = join3(reader.list(&query), reader.list(&query), watch).await;
     assert_eq!(
-        (names(&one.unwrap()), names(&other.unwrap()).len()),
+        (names(&first.unwrap()), names(&second.unwrap()).len()),
         (vec!["a".to_owned(), "b".to_owned()], 2)
     );
     assert!(watch.unwrap().next().await.unwrap().is_ok());
@@ -63,8 +63,8 @@ async fn gets_do_not_fill_the_cache() {
     let key = format!("{PREFIX}a");
     let before = store.calls(Operation::Get);
     for freshness in [LATEST, Freshness::NotOlderThan(0)] {
-        let found = driven.reader().get(&key, freshness).await.unwrap();
-        assert!(found.element.is_some());
+        let response = driven.reader().get(&key, freshness).await.unwrap();
+        assert!(response.element.is_some());
         settle().await;
     }
     assert_eq!((store.calls(Operation::Get) - before, store.calls(Operation::List)), (2, 0));

@@ -56,10 +56,16 @@ async fn fork_lists_nothing_and_shares_unchanged_objects() {
     let fork = fork(&store, &parent.delegator, async |_: &dyn Storage| ()).await;
     assert!(fork.delegator.install(config(LATE)).ready().await);
     for prefix in [PREFIX, LATE] {
-        let here = keys(&fork.delegator, prefix).await;
-        let there = keys(&parent.delegator, prefix).await;
-        assert!(!here.is_empty() && here.len() == there.len());
-        assert!(here.iter().zip(&there).all(|(here, there)| Arc::ptr_eq(here, there)), "{prefix}");
+        let fork_keys = keys(&fork.delegator, prefix).await;
+        let parent_keys = keys(&parent.delegator, prefix).await;
+        assert!(!fork_keys.is_empty() && fork_keys.len() == parent_keys.len());
+        assert!(
+            fork_keys
+                .iter()
+                .zip(&parent_keys)
+                .all(|(fork_keys, parent_keys)| Arc::ptr_eq(fork_keys, parent_keys)),
+            "{prefix}"
+        );
     }
     assert_eq!(fork.store.calls(Operation::List), 0);
     set(&*fork.store, "a", None).await;

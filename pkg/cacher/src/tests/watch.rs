@@ -30,24 +30,24 @@ fn owned(kind: EventType, name: &str, value: &str) -> (EventType, String, String
 
 #[tokio::test]
 async fn changes_are_filtered() {
-    let check = async |before: Option<&str>, after: Option<&str>, expected: Option<(EventType, &str)>| {
+    let check = async |old: Option<&str>, new: Option<&str>, expected: Option<(EventType, &str)>| {
         let store = Recorded::with(&[("0", "no")]).await;
         let mut from = store.memory.current_revision().await.unwrap();
-        if let Some(before) = before {
-            from = store.set("x", Some(before)).await;
+        if let Some(old) = old {
+            from = store.set("x", Some(old)).await;
         }
         let query = query(WatchStart::After(from), yes(), false);
         let mut events = uncached(&store).watch(query).await.unwrap();
-        let changed = store.set("x", after).await;
+        let changed = store.set("x", new).await;
         // The event of the change, if any, comes before this.
         store.set("y", Some("yes - the end")).await;
         let first = next(&mut events).await;
         match expected {
             Some((kind, value)) => {
-                assert_eq!(seen(&first), owned(kind, "x", value), "{before:?} -> {after:?}");
-                assert_eq!(first.revision, changed, "{before:?} -> {after:?}");
+                assert_eq!(seen(&first), owned(kind, "x", value), "{old:?} -> {new:?}");
+                assert_eq!(first.revision, changed, "{old:?} -> {new:?}");
             }
-            None => assert_eq!(seen(&first).1, "y", "{before:?} -> {after:?}"),
+            None => assert_eq!(seen(&first).1, "y", "{old:?} -> {new:?}"),
         }
     };
     check(None, Some("yes"), Some((EventType::Added, "yes"))).await;

@@ -136,28 +136,28 @@ fn transform(
     lenient: bool,
 ) -> Result<Option<Event>, Error> {
     let revision = event.kv.mod_revision;
-    let wanted = |kv| {
+    let matching = |kv| {
         select_element(resource, kv, predicate, lenient).map(|selected| match selected {
             Selected::Match(element) => Some(element),
             Selected::NoMatch | Selected::LeftOut => None,
         })
     };
-    let now = match event.kind {
+    let new = match event.kind {
         EventKind::Delete => None,
-        _ => wanted(event.kv)?,
+        _ => matching(event.kv)?,
     };
-    let before = match (event.prev, event.kind) {
+    let old = match (event.prev, event.kind) {
         (_, EventKind::Create) => None,
-        (Some(prev), _) => wanted(prev)?,
+        (Some(prev), _) => matching(prev)?,
         (None, _) => {
             let message = format!("no previous value for a change at {revision}");
             return Err(Error::Storage(storage::Error::Internal(message)));
         }
     };
-    Ok(match (before, now) {
+    Ok(match (old, new) {
         (None, None) => None,
-        (None, Some(now)) => Some(Event::object(EventType::Added, now, revision)),
-        (Some(_), Some(now)) => Some(Event::object(EventType::Modified, now, revision)),
-        (Some(before), None) => Some(Event::object(EventType::Deleted, before, revision)),
+        (None, Some(new)) => Some(Event::object(EventType::Added, new, revision)),
+        (Some(_), Some(new)) => Some(Event::object(EventType::Modified, new, revision)),
+        (Some(old), None) => Some(Event::object(EventType::Deleted, old, revision)),
     })
 }

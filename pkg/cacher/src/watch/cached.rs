@@ -203,9 +203,9 @@ impl CachedWatch {
 
     /// Takes the next changes from the log.
     fn read(&mut self, cx: &Context<'_>) -> ReadOutcome {
-        let mut taken = ChangeBatch::new();
-        let read = self.cache.read(&self.selection, &mut self.position, cx.waker(), &mut taken);
-        self.pending = taken.into_iter();
+        let mut batch = ChangeBatch::new();
+        let read = self.cache.read(&self.selection, &mut self.position, cx.waker(), &mut batch);
+        self.pending = batch.into_iter();
         self.shared_mark.as_ref().inspect(|reached| reached.set(self.position.mark()));
         read
     }

@@ -27,13 +27,13 @@ impl Journal {
     }
 
     /// Adds a line to the trace.
-    pub fn note(&self, who: &str, what: &str) {
-        let line = format!("{:>9.3} {who:<12} {what}", self.begun.elapsed().as_secs_f64());
+    pub fn note(&self, client: &str, event: &str) {
+        let line = format!("{:>9.3} {client:<12} {event}", self.begun.elapsed().as_secs_f64());
         self.pages.lock().unwrap().lines.push(line);
     }
 
-    pub fn count(&self, what: &'static str) {
-        *self.pages.lock().unwrap().tally.entry(what).or_default() += 1;
+    pub fn count(&self, event: &'static str) {
+        *self.pages.lock().unwrap().tally.entry(event).or_default() += 1;
     }
 
     pub fn lines(&self) -> Vec<String> {

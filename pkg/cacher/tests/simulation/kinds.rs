@@ -180,8 +180,8 @@ impl View {
 
     /// The view's event for a change: type, object and revision.
     pub fn event<'a>(&self, change: &'a Change) -> Option<(EventType, &'a Object, Revision)> {
-        let shown = |object: &'a Option<Object>| object.as_ref().filter(|object| self.shows(object));
-        let (kind, object) = match (shown(&change.prev), shown(&change.new)) {
+        let visible = |object: &'a Option<Object>| object.as_ref().filter(|object| self.shows(object));
+        let (kind, object) = match (visible(&change.prev), visible(&change.new)) {
             (None, None) => return None,
             (None, Some(new)) => (EventType::Added, new),
             (Some(_), Some(new)) => (EventType::Modified, new),

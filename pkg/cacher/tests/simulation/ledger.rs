@@ -75,8 +75,8 @@ impl Ledger {
         expired.len()
     }
 
-    fn record(&self, written: &PutResult, key: &str, value: Option<Bytes>) {
-        if let PutResult::Done(revision) = written {
+    fn record(&self, result: &PutResult, key: &str, value: Option<Bytes>) {
+        if let PutResult::Done(revision) = result {
             self.history.lock().unwrap().record(*revision, key, value, Instant::now());
         }
     }
@@ -135,30 +135,30 @@ impl Storage for Ledger {
         expected: Revision,
         ttl: Option<Duration>,
     ) -> Result<PutResult, Error> {
-        let written = self.memory.put(key, value.clone(), expected, ttl).await?;
-        self.record(&written, key, Some(value));
-        Ok(written)
+        let result = self.memory.put(key, value.clone(), expected, ttl).await?;
+        self.record(&result, key, Some(value));
+        Ok(result)
     }
 
     async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {
-        let written = self.memory.delete(key, expected).await?;
-        self.record(&written, key, None);
-        Ok(written)
+        let result = self.memory.delete(key, expected).await?;
+        self.record(&result, key, None);
+        Ok(result)
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
         // The start must include the whole of a transaction, also of a future one.
-        let wanted = options.start;
-        let start = match bundle(&self.bundles, wanted) {
+        let requested = options.start;
+        let start = match bundle(&self.bundles, requested) {
             Some((first, _)) => first,
-            None => wanted.min(self.memory.current_revision().await? + 1),
+            None => requested.min(self.memory.current_revision().await? + 1),
         };
         let items = self.memory.watch(prefix, WatchOptions { start, ..options }).await?;
         let bundles = Arc::clone(&self.bundles);
-        let shown = items.filter_map(move |item| {
-            future::ready(item.map(|item| shown(item, wanted, &bundles)).transpose())
+        let visible = items.filter_map(move |item| {
+            future::ready(item.map(|item| shown(item, requested, &bundles)).transpose())
         });
-        Ok(shown.boxed())
+        Ok(visible.boxed())
     }
 
     async fn request_progress(&self) -> Result<(), Error> {

@@ -347,9 +347,9 @@ impl Storage for Link {
         expected: Revision,
         ttl: Option<Duration>,
     ) -> Result<PutResult, Error> {
-        let written = self.store.put(key, value, expected, ttl).await;
+        let result = self.store.put(key, value, expected, ttl).await;
         self.conditions.dawdle().await;
-        written
+        result
     }
 
     async fn delete(&self, key: &str, expected: Revision) -> Result<DeleteResult, Error> {

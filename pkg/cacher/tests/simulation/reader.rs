@@ -42,7 +42,7 @@ impl Reader {
 
     /// A random freshness near the present, so that the cache can sometimes rebuild the state.
     fn freshness(&mut self, exact: bool) -> Freshness {
-        let newest = self.world.ask().observed.max(1);
+        let newest = self.world.request_state().observed.max(1);
         let near = self.random.within((newest - 60).max(1)..newest + 1);
         match self.random.below(if exact { 6 } else { 4 }) {
             0 | 1 => Freshness::Consistent,
@@ -57,27 +57,34 @@ impl Reader {
         let key = kind.random_key(&mut self.random);
         let freshness = self.freshness(false);
         let world = Arc::clone(&self.world);
-        let asked = world.ask();
+        let request_state = world.request_state();
         let reads = world.link.reads();
         let Some(resource) = world.resource(kind) else { return Ok(()) };
         let request = world.delegator.get(&resource, &key, freshness);
-        let what = format!("get {key} {freshness:?}");
-        let found = match world.answer(&what, request).await? {
-            Ok(found) => found,
+        let label = format!("get {key} {freshness:?}");
+        let response = match world.within_deadline(&label, request).await? {
+            Ok(response) => response,
             Err(error) => {
-                return self.excuse(&what, world.excuse(&asked, kind, asked.revision, &error), &error);
+                return self.excuse(
+                    &label,
+                    world.excuse(&request_state, kind, request_state.revision, &error),
+                    &error,
+                );
             }
         };
-        world.journal.note(&self.name, &format!("{what} gives {}", found.revision));
-        world.check_revision(&asked, freshness, found.revision)?;
-        world.observe(found.revision);
+        world.journal.note(&self.name, &format!("{label} gives {}", response.revision));
+        world.check_revision(&request_state, freshness, response.revision)?;
+        world.observe(response.revision);
         let right =
-            world.history(|history| match (history.object_at(found.revision, &key), &found.element) {
+            world.history(|history| match (history.object_at(response.revision, &key), &response.element) {
                 (Some(object), Some(element)) => is(element, object),
                 (object, element) => object.is_none() && element.is_none(),
             });
         if !right {
-            return violation(format!("{what}: not the object at {}: {:?}", found.revision, found.element));
+            return violation(format!(
+                "{label}: not the object at {}: {:?}",
+                response.revision, response.element
+            ));
         }
         if kind.cached && freshness == Freshness::Consistent {
             let cached = world.link.reads() == reads;
@@ -90,9 +97,9 @@ impl Reader {
         Ok(())
     }
 
-    fn excuse(&self, what: &str, excused: Result<(), Violation>, error: &Error) -> Result<(), Violation> {
-        self.world.journal.note(&self.name, &format!("{what} fails: {error:?}"));
-        excused.map_err(|problem| Violation(format!("{what}: {problem}")))
+    fn excuse(&self, label: &str, excused: Result<(), Violation>, error: &Error) -> Result<(), Violation> {
+        self.world.journal.note(&self.name, &format!("{label} fails: {error:?}"));
+        excused.map_err(|problem| Violation(format!("{label}: {problem}")))
     }
 
     /// Lists all pages of a view.
@@ -146,20 +153,21 @@ impl Reader {
 
     async fn page(&mut self, view: &View, query: &ListQuery) -> Result<Option<Page>, Violation> {
         let world = Arc::clone(&self.world);
-        let asked = world.ask();
+        let request_state = world.request_state();
         let reads = world.link.reads();
         let Some(resource) = world.resource(view.kind) else { return Ok(None) };
         let request = world.delegator.list(&resource, query.clone());
-        let what = format!("list {} {:?} from {:?}", view.scope.prefix, query.freshness, query.start);
+        let label = format!("list {} {:?} from {:?}", view.scope.prefix, query.freshness, query.start);
         let forgotten = world.link.ledger.compacted_before(COMPACTED_WITHIN);
-        let needed = if let Freshness::Exact(revision) = query.freshness { revision } else { asked.revision };
-        match world.answer(&what, request).await? {
+        let needed =
+            if let Freshness::Exact(revision) = query.freshness { revision } else { request_state.revision };
+        match world.within_deadline(&label, request).await? {
             Ok(page) => {
-                world.journal.note(&self.name, &format!("{what} gives {}", page.revision));
-                world.check_revision(&asked, query.freshness, page.revision)?;
+                world.journal.note(&self.name, &format!("{label} gives {}", page.revision));
+                world.check_revision(&request_state, query.freshness, page.revision)?;
                 world.observe(page.revision);
                 if matches!(query.freshness, Freshness::Exact(at) if at < forgotten) {
-                    return violation(format!("{what} is answered, though {forgotten} is the oldest state"));
+                    return violation(format!("{label} is answered, though {forgotten} is the oldest state"));
                 }
                 let cached = view.kind.cached && world.link.reads() == reads;
                 match query.freshness {
@@ -172,9 +180,9 @@ impl Reader {
                 }
                 Ok(Some(page))
             }
-            Err(error) => {
-                self.excuse(&what, world.excuse(&asked, view.kind, needed, &error), &error).map(|()| None)
-            }
+            Err(error) => self
+                .excuse(&label, world.excuse(&request_state, view.kind, needed, &error), &error)
+                .map(|()| None),
         }
     }
 
@@ -196,8 +204,9 @@ impl Reader {
         self.world.history(|history| {
             let state = history.state_at(version, view);
             let mut again = state.into_iter().filter(|object| &*object.key >= start);
-            let same = page.items.iter().all(|item| again.next().is_some_and(|object| is(&item, object)));
-            if same { Ok(()) } else { Err(format!("not the items of version {version}")) }
+            let unchanged =
+                page.items.iter().all(|item| again.next().is_some_and(|object| is(&item, object)));
+            if unchanged { Ok(()) } else { Err(format!("not the items of version {version}")) }
         })
     }
 
@@ -205,9 +214,9 @@ impl Reader {
     fn check(&self, view: &View, page: &Page, listed: &[Arc<cacher::Element>]) -> Checked {
         self.world.history(|history| {
             let state = history.state_at(page.revision, view);
-            let same = listed.iter().zip(&state).all(|(element, object)| is(element, object));
+            let equal = listed.iter().zip(&state).all(|(element, object)| is(element, object));
             let rest = state.len().checked_sub(listed.len());
-            let Some(rest) = rest.filter(|rest| same && (*rest == 0 || page.next.is_some())) else {
+            let Some(rest) = rest.filter(|rest| equal && (*rest == 0 || page.next.is_some())) else {
                 let listed: Vec<_> = listed.iter().map(|e| (e.key(), e.revision())).collect();
                 let state: Vec<_> = state.iter().map(|object| (&*object.key, object.revision)).collect();
                 return Err(format!(

@@ -81,7 +81,7 @@ async fn simulate(seed: u64, bug: Option<Bug>, journal: &Arc<Journal>) -> Result
     let options = options(&mut random);
     journal.note("run", &format!("{storm:?} {options:?}"));
     if options.fill_on_demand {
-        journal.count("caches that are filled when asked");
+        journal.count("caches that are filled on demand");
     }
     let link = Arc::new(Link::new(storm, random.fork(), Arc::clone(journal), bug));
     let resources = KINDS.iter().filter(|kind| !kind.comes_and_goes).map(Kind::config).collect();
@@ -171,16 +171,16 @@ async fn rage(clients: &mut Tasks, watchers: &mut Tasks, until: Instant) -> Resu
 }
 
 /// Waits until all tasks have ended.
-async fn join(what: &str, tasks: &mut Tasks) -> Result<(), Violation> {
-    let all = async {
+async fn join(label: &str, tasks: &mut Tasks) -> Result<(), Violation> {
+    let joined = async {
         while let Some(end) = tasks.join_next().await {
             ended(end)?;
         }
         Ok(())
     };
-    timeout(2 * RECOVERS_WITHIN, all)
+    timeout(2 * RECOVERS_WITHIN, joined)
         .await
-        .unwrap_or_else(|_| violation(format!("{what} do not come to an end")))
+        .unwrap_or_else(|_| violation(format!("{label} do not come to an end")))
 }
 
 fn ended(end: Result<Result<(), Violation>, JoinError>) -> Result<(), Violation> {
@@ -237,7 +237,7 @@ async fn check_present(world: &World, kind: &'static Kind) -> Result<(), Violati
         freshness: Freshness::Consistent,
         predicate: view.predicate(),
     };
-    let asked = world.ask();
+    let request_state = world.request_state();
     let reads = world.link.reads();
     let Some(resource) = world.resource(kind) else {
         return violation(format!("{} is not there", kind.prefix));
@@ -248,7 +248,7 @@ async fn check_present(world: &World, kind: &'static Kind) -> Result<(), Violati
         Ok(Err(error)) => return violation(format!("list {} fails in calm weather: {error:?}", kind.prefix)),
         Err(_) => return violation(format!("list {} takes long in calm weather", kind.prefix)),
     };
-    world.check_revision(&asked, Freshness::Consistent, page.revision)?;
+    world.check_revision(&request_state, Freshness::Consistent, page.revision)?;
     if kind.cached && world.link.reads() > reads {
         return violation(format!("list {} is answered by storage in calm weather", kind.prefix));
     }

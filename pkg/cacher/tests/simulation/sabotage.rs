@@ -77,9 +77,9 @@ impl Tampered {
             }
             Some(Bug::SwappedEvents) if strikes => match self.held.take() {
                 None => self.held = Some(event),
-                Some(held) => {
+                Some(delayed) => {
                     self.bug = None;
-                    self.queue.extend([event, held]);
+                    self.queue.extend([event, delayed]);
                 }
             },
             Some(Bug::RevisionOfDeleted) if event.kind == EventType::Deleted => {

@@ -30,7 +30,7 @@ pub struct Session {
     view: View,
     bookmarks: bool,
     /// True if the client has received the end of the initial state.
-    told: bool,
+    initialized: bool,
     /// The last revision delivered since then.
     last: Revision,
     candidates: Vec<Candidate>,
@@ -104,8 +104,8 @@ impl Session {
         let to = to.max(from);
         let mut candidates = Vec::new();
         let changes = history.changes().get(history.after(from)..).unwrap_or_default();
-        let seen = changes.iter().filter(|change| view.event(change).is_some());
-        let ends = seen.map(|change| change.revision - 1).filter(|end| *end < to);
+        let visible = changes.iter().filter(|change| view.event(change).is_some());
+        let ends = visible.map(|change| change.revision - 1).filter(|end| *end < to);
         for end in ends.chain([to]) {
             // A watch cannot start between changes of one revision.
             if end >= from {
@@ -115,9 +115,9 @@ impl Session {
                 from = end + 1;
             }
         }
-        let told = begin == Begin::Changes;
+        let initialized = begin == Begin::Changes;
         let last = candidates.first().map_or(0, |first| *first.at.start());
-        Session { view: view.clone(), bookmarks, told, last, candidates }
+        Session { view: view.clone(), bookmarks, initialized, last, candidates }
     }
 
     /// Checks the next event.
@@ -136,36 +136,40 @@ impl Session {
     fn accept_bookmark(&mut self, event: &Event, history: &History) -> Result<(), &'static str> {
         let revision = event.revision;
         if !self.bookmarks {
-            return Err("a bookmark that nobody asked for");
+            return Err("an unrequested bookmark");
         }
-        if event.initial_events_end == self.told {
-            return Err(if self.told { "a second end of the state" } else { "a bookmark within the state" });
+        if event.initial_events_end == self.initialized {
+            return Err(if self.initialized {
+                "a second end of the state"
+            } else {
+                "a bookmark within the state"
+            });
         }
         if revision > history.revision() {
             return Err("a bookmark from the future");
         }
-        if self.told && revision < self.last {
+        if self.initialized && revision < self.last {
             return Err("a bookmark that goes back");
         }
         let view = &self.view;
-        let told = self.told;
+        let initialized = self.initialized;
         self.candidates.retain_mut(|candidate| {
-            let fits = told || candidate.at.contains(&revision);
+            let fits = initialized || candidate.at.contains(&revision);
             fits && candidate.is_complete(revision, view, history)
         });
-        (self.told, self.last) = (true, revision);
+        (self.initialized, self.last) = (true, revision);
         if self.candidates.is_empty() { Err("a bookmark ahead of its events") } else { Ok(()) }
     }
 
     fn accept_object(&mut self, event: &Event, history: &History) -> Result<(), &'static str> {
         let view = &self.view;
         // With bookmarks, only initial events come before the end of the state.
-        let state_only = self.bookmarks && !self.told;
+        let state_only = self.bookmarks && !self.initialized;
         self.candidates.retain_mut(|candidate| {
             let due = !(state_only && candidate.initial.is_empty());
             due && candidate.accepts(event, view, history)
         });
-        if self.told {
+        if self.initialized {
             self.last = event.revision;
         }
         if self.candidates.is_empty() { Err("not the next event") } else { Ok(()) }
@@ -174,13 +178,14 @@ impl Session {
     /// The revision from which the client can resume: that of its last event. `None` before the end of the
     /// initial state.
     pub fn resumable(&self) -> Option<Revision> {
-        self.told.then_some(self.last)
+        self.initialized.then_some(self.last)
     }
 
     /// True if everything up to the revision has been delivered.
     pub fn is_complete(&self, upto: Revision, history: &History) -> bool {
-        let told = self.told || !self.bookmarks;
-        told && self.candidates.iter().any(|candidate| candidate.is_complete(upto, &self.view, history))
+        let initialized = self.initialized || !self.bookmarks;
+        initialized
+            && self.candidates.iter().any(|candidate| candidate.is_complete(upto, &self.view, history))
     }
 
     /// The undelivered changes that concern a view.
@@ -204,8 +209,8 @@ impl Session {
             }
             None => format!("nothing (from {:?})", candidate.at),
         };
-        let shown: Vec<String> = self.candidates.iter().take(3).map(next).collect();
-        format!("{}, {} possible beginnings", shown.join(" or "), self.candidates.len())
+        let descriptions: Vec<String> = self.candidates.iter().take(3).map(next).collect();
+        format!("{}, {} possible beginnings", descriptions.join(" or "), self.candidates.len())
     }
 }
 

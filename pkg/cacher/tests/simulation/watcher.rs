@@ -14,7 +14,7 @@ use super::kinds::View;
 use super::random::Random;
 use super::sabotage::Tampered;
 use super::session::{Begin, Session, show};
-use super::world::{Asked, Violation, World, violation};
+use super::world::{RequestState, Violation, World, violation};
 
 /// Interval at which a watch checks if it is complete.
 const LOOKS_EVERY: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ struct Running {
     resource: Arc<Resource>,
     watch: Tampered,
     session: Session,
-    asked: Asked,
+    request_state: RequestState,
     /// Time at which it started: a watch that waits for a revision starts with later changes.
     granted: Instant,
     /// The start, if the cache had not reached it.
@@ -69,12 +69,16 @@ enum End {
 impl Watcher {
     /// Watches until everything has been delivered.
     pub async fn run(mut self) -> Result<(), Violation> {
-        let mut seen = None;
+        let mut last_revision = None;
         loop {
-            match self.one(&mut seen).await.map_err(|why| Violation(format!("{}: {why}", self.name)))? {
+            match self
+                .one(&mut last_revision)
+                .await
+                .map_err(|why| Violation(format!("{}: {why}", self.name)))?
+            {
                 End::Done => return Ok(()),
                 End::Resume => self.world.journal.count("watch resumed"),
-                End::Restart => seen = None,
+                End::Restart => last_revision = None,
                 End::Absent => {}
             }
             let time = self.random.millis(1..1500);
@@ -83,8 +87,8 @@ impl Watcher {
     }
 
     /// Runs one watch, from `seen` if set.
-    async fn one(&mut self, seen: &mut Option<Revision>) -> Result<End, Violation> {
-        let start = match *seen {
+    async fn one(&mut self, last_revision: &mut Option<Revision>) -> Result<End, Violation> {
+        let start = match *last_revision {
             Some(revision) => WatchStart::After(revision),
             None => match self.start().await? {
                 Some(start) => start,
@@ -100,30 +104,39 @@ impl Watcher {
             bookmarks: self.bookmarks,
             deadline,
         };
-        let asked = self.world.ask();
+        let request_state = self.world.request_state();
         let world = Arc::clone(&self.world);
-        let what = format!("watch {} {start:?}", self.view.scope.prefix);
+        let label = format!("watch {} {start:?}", self.view.scope.prefix);
         let Some(resource) = world.resource(self.view.kind) else { return Ok(End::Absent) };
         let request = world.delegator.watch(&resource, query);
-        match world.answer(&what, request).await? {
+        match world.within_deadline(&label, request).await? {
             Ok(watch) => {
                 world.journal.count(kind_of_start(start));
                 world.journal.count(self.view.label());
-                world.journal.note(&self.name, &format!("{what} begins"));
-                let session = self.session(start, &asked).await;
+                world.journal.note(&self.name, &format!("{label} begins"));
+                let session = self.session(start, &request_state).await;
                 let watch = Tampered::new(watch, world.bug, &mut self.random);
                 let granted = Instant::now();
                 let ahead = self.ahead(start).await;
                 let last_bookmark = None;
-                let running =
-                    Running { resource, watch, session, asked, granted, ahead, deadline, last_bookmark };
+                let running = Running {
+                    resource,
+                    watch,
+                    session,
+                    request_state,
+                    granted,
+                    ahead,
+                    deadline,
+                    last_bookmark,
+                };
                 let (end, last) = self.follow(running).await?;
-                *seen = last;
+                *last_revision = last;
                 Ok(end)
             }
             Err(error) => {
-                world.journal.note(&self.name, &format!("{what} fails: {error:?}"));
-                self.refused(&asked, start, &error).map_err(|why| Violation(format!("{what}: {why}")))
+                world.journal.note(&self.name, &format!("{label} fails: {error:?}"));
+                self.refused(&request_state, start, &error)
+                    .map_err(|why| Violation(format!("{label}: {why}")))
             }
         }
     }
@@ -135,7 +148,7 @@ impl Watcher {
     }
 
     /// The check of a watch that starts now.
-    async fn session(&self, start: WatchStart, asked: &Asked) -> Session {
+    async fn session(&self, start: WatchStart, request_state: &RequestState) -> Session {
         let read = match start {
             WatchStart::State(_) => Revision::MAX,
             WatchStart::After(_) => self.world.cached_to(self.view.kind).await,
@@ -144,9 +157,9 @@ impl Watcher {
         self.world.history(|history| {
             let now = history.revision();
             let (begin, at) = match start {
-                WatchStart::State(Freshness::Consistent) => (Begin::State, asked.observed..=now),
-                WatchStart::State(Freshness::NotOlderThan(wanted) | Freshness::Exact(wanted)) => {
-                    (Begin::State, wanted.max(filled)..=now)
+                WatchStart::State(Freshness::Consistent) => (Begin::State, request_state.observed..=now),
+                WatchStart::State(Freshness::NotOlderThan(minimum) | Freshness::Exact(minimum)) => {
+                    (Begin::State, minimum.max(filled)..=now)
                 }
                 WatchStart::After(0) => (Begin::Changes, filled..=now),
                 WatchStart::After(revision) => (Begin::Changes, revision..=revision),
@@ -157,13 +170,13 @@ impl Watcher {
 
     /// Chooses a random start; `None` if that failed.
     async fn start(&mut self) -> Result<Option<WatchStart>, Violation> {
-        let observed = self.world.ask().observed.max(1);
+        let observed = self.world.request_state().observed.max(1);
         Ok(Some(match self.random.below(8) {
             0..3 => WatchStart::State(Freshness::Consistent),
             3 => WatchStart::State(Freshness::NotOlderThan(0)),
             4 => {
-                let wanted = observed + self.random.pick(&[-9, 0, 2]);
-                WatchStart::State(Freshness::NotOlderThan(wanted.max(1)))
+                let minimum = observed + self.random.pick(&[-9, 0, 2]);
+                WatchStart::State(Freshness::NotOlderThan(minimum.max(1)))
             }
             5 => WatchStart::After(0),
             6 => WatchStart::After(observed + self.random.pick(&[0, 1, 5])),
@@ -178,21 +191,29 @@ impl Watcher {
         let predicate = self.view.predicate();
         let query = ListQuery { scope, start: None, limit: 0, freshness, predicate };
         let world = &self.world;
-        let asked = world.ask();
+        let request_state = world.request_state();
         let Some(resource) = world.resource(self.view.kind) else { return Ok(None) };
         let request = world.delegator.list(&resource, query);
-        match world.answer("list", request).await? {
+        match world.within_deadline("list", request).await? {
             Ok(page) => {
-                world.check_revision(&asked, freshness, page.revision)?;
+                world.check_revision(&request_state, freshness, page.revision)?;
                 Ok(Some(WatchStart::After(page.revision)))
             }
-            Err(error) => world.excuse(&asked, self.view.kind, asked.revision, &error).map(|()| None),
+            Err(error) => {
+                world.excuse(&request_state, self.view.kind, request_state.revision, &error).map(|()| None)
+            }
         }
     }
 
-    fn refused(&self, asked: &Asked, start: WatchStart, error: &Error) -> Result<End, Violation> {
-        let needed = if let WatchStart::After(revision @ 1..) = start { revision } else { asked.revision };
-        self.world.excuse(asked, self.view.kind, needed, error)?;
+    fn refused(
+        &self,
+        request_state: &RequestState,
+        start: WatchStart,
+        error: &Error,
+    ) -> Result<End, Violation> {
+        let needed =
+            if let WatchStart::After(revision @ 1..) = start { revision } else { request_state.revision };
+        self.world.excuse(request_state, self.view.kind, needed, error)?;
         Ok(match (start, error) {
             (_, Error::TooOld { .. } | Error::Storage(storage::Error::Compacted { .. })) => End::Restart,
             (WatchStart::After(_), _) => End::Resume,
@@ -224,9 +245,11 @@ impl Watcher {
                     // revision.
                     let needed = match running.session.resumable() {
                         Some(revision) if begun != Some(revision) => revision,
-                        _ => begun.map_or(running.asked.revision, |begun| begun.min(running.asked.revision)),
+                        _ => begun.map_or(running.request_state.revision, |begun| {
+                            begun.min(running.request_state.revision)
+                        }),
                     };
-                    world.excuse(&running.asked, self.view.kind, needed, &error)?;
+                    world.excuse(&running.request_state, self.view.kind, needed, &error)?;
                     let compacted = matches!(error, Error::Storage(storage::Error::Compacted { .. }));
                     return Ok(if compacted { (End::Restart, None) } else { self.left(&running) });
                 }
@@ -311,7 +334,7 @@ impl Watcher {
     /// Checks that a watch that ended without an error had a reason.
     fn ended(&self, running: &Running) -> Result<(), Violation> {
         let world = &self.world;
-        if world.link.gaps() > running.asked.gaps {
+        if world.link.gaps() > running.request_state.gaps {
             world.journal.count("watch ended by a gap");
             return Ok(());
         }
@@ -322,8 +345,8 @@ impl Watcher {
         // A watch that is far behind reads all changes until it is near the end.
         let searches = world.limits.scan_max < world.limits.events_max;
         let overrun = world.history(|history| {
-            let everything = View::everything(self.view.kind);
-            let view = if searches { &everything } else { &self.view };
+            let unfiltered = View::everything(self.view.kind);
+            let view = if searches { &unfiltered } else { &self.view };
             let oldest = running.session.unread(view, history).next();
             oldest.is_some_and(|(at, change)| world.may_be_forgotten(self.view.kind, history, at, change))
         });

@@ -36,14 +36,14 @@ pub async fn write_one(world: &World, random: &mut Random, name: &str, key: &str
     let current = world.link.ledger.get(key).await.ok().and_then(|lookup| lookup.kv);
     let expected = current.map_or(0, |kv| kv.mod_revision);
     let deletes = expected > 0 && random.chance(300);
-    let written = if deletes {
+    let result = if deletes {
         world.link.delete(key, expected).await
     } else {
         world.link.put(key, random_value(random), expected, None).await
     };
-    let what = if deletes { "delete" } else { "put" };
-    world.journal.note(name, &format!("{what} {key} after {expected}: {written:?}"));
-    match written {
+    let operation = if deletes { "delete" } else { "put" };
+    world.journal.note(name, &format!("{operation} {key} after {expected}: {result:?}"));
+    match result {
         Ok(PutResult::Done(revision)) => {
             world.observe(revision);
             true

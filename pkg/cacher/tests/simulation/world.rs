@@ -32,8 +32,8 @@ impl fmt::Display for Violation {
     }
 }
 
-pub fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
-    Err(Violation(what.into()))
+pub fn violation<T>(problem: impl Into<String>) -> Result<T, Violation> {
+    Err(Violation(problem.into()))
 }
 
 /// The system and its environment.
@@ -54,7 +54,7 @@ pub struct World {
 }
 
 /// The circumstances at the time of a request.
-pub struct Asked {
+pub struct RequestState {
     at: Instant,
     failures: u64,
     pub gaps: u64,
@@ -74,25 +74,25 @@ impl World {
     /// Installs or replaces the resource of a kind.
     pub fn install(&self, kind: &'static Kind) {
         let replaces = self.resource(kind).is_some();
-        let what = if replaces { "resource replaced" } else { "resource installed" };
-        self.journal.count(what);
-        self.journal.note("installer", &format!("{what}: {}", kind.prefix));
+        let event = if replaces { "resource replaced" } else { "resource installed" };
+        self.journal.count(event);
+        self.journal.note("installer", &format!("{event}: {}", kind.prefix));
         self.link.turn_over(kind.prefix);
         self.delegator.install(kind.config());
     }
 
     pub fn retire(&self, kind: &'static Kind) {
         let listed = kind.cached && self.link.may_be_unready(kind);
-        let what = if listed { "resource retired while it was listed" } else { "resource retired" };
-        self.journal.count(what);
-        self.journal.note("installer", &format!("{what}: {}", kind.prefix));
+        let event = if listed { "resource retired while it was listed" } else { "resource retired" };
+        self.journal.count(event);
+        self.journal.note("installer", &format!("{event}: {}", kind.prefix));
         self.link.turn_over(kind.prefix);
         self.delegator.retire(kind.prefix);
     }
 
     /// True if a resource of this kind may have been retired since the request.
-    pub fn may_be_retired_since(&self, asked: &Asked, kind: &Kind) -> bool {
-        kind.comes_and_goes && self.link.turnover() > asked.turnover
+    pub fn may_be_retired_since(&self, request_state: &RequestState, kind: &Kind) -> bool {
+        kind.comes_and_goes && self.link.turnover() > request_state.turnover
     }
 
     pub fn history<T>(&self, look: impl FnOnce(&History) -> T) -> T {
@@ -112,13 +112,13 @@ impl World {
     /// The revision of the cache, without waiting.
     pub async fn cached_to(&self, kind: &Kind) -> Revision {
         let Some(resource) = self.resource(kind).filter(|_| kind.cached) else { return 0 };
-        let anything = self.delegator.get(&resource, "", Freshness::NotOlderThan(0));
-        anything.await.map_or(0, |found| found.revision)
+        let response = self.delegator.get(&resource, "", Freshness::NotOlderThan(0));
+        response.await.map_or(0, |response| response.revision)
     }
 
     /// Records the circumstances before a request.
-    pub fn ask(&self) -> Asked {
-        Asked {
+    pub fn request_state(&self) -> RequestState {
+        RequestState {
             at: Instant::now(),
             failures: self.link.failures(),
             gaps: self.link.gaps(),
@@ -129,21 +129,25 @@ impl World {
     }
 
     /// The result of a request; fails if it hangs.
-    pub async fn answer<T>(&self, what: &str, request: impl Future<Output = T>) -> Result<T, Violation> {
-        timeout(HANGS_AFTER, request).await.or_else(|_| violation(format!("{what} hangs")))
+    pub async fn within_deadline<T>(
+        &self,
+        label: &str,
+        request: impl Future<Output = T>,
+    ) -> Result<T, Violation> {
+        timeout(HANGS_AFTER, request).await.or_else(|_| violation(format!("{label} hangs")))
     }
 
     /// Checks the revision of a read's result.
     pub fn check_revision(
         &self,
-        asked: &Asked,
+        request_state: &RequestState,
         freshness: Freshness,
         revision: Revision,
     ) -> Result<(), Violation> {
         let (low, high) = match freshness {
-            Freshness::Consistent => (asked.observed, self.history(History::revision)),
-            Freshness::NotOlderThan(wanted) => (wanted, self.history(History::revision)),
-            Freshness::Exact(wanted) => (wanted, wanted),
+            Freshness::Consistent => (request_state.observed, self.history(History::revision)),
+            Freshness::NotOlderThan(requested) => (requested, self.history(History::revision)),
+            Freshness::Exact(requested) => (requested, requested),
         };
         if (low..=high).contains(&revision) {
             return Ok(());
@@ -154,25 +158,25 @@ impl World {
     /// Checks that the circumstances excuse an error. `needed` is the oldest revision that had to be read.
     pub fn excuse(
         &self,
-        asked: &Asked,
+        request_state: &RequestState,
         kind: &Kind,
         needed: Revision,
         error: &Error,
     ) -> Result<(), Violation> {
-        let waited = asked.at.elapsed() >= WAIT_MAX;
+        let waited = request_state.at.elapsed() >= WAIT_MAX;
         let (name, excused) = match error {
             Error::Storage(storage::Error::Unavailable(_)) => {
-                ("unavailable", waited || self.link.failures() > asked.failures)
+                ("unavailable", waited || self.link.failures() > request_state.failures)
             }
             Error::Storage(storage::Error::Compacted { .. }) => {
                 ("compacted", needed < self.link.ledger.compacted_to())
             }
             Error::FutureRevision { requested, retry_after_seconds: 0, .. } => {
-                ("future revision, from storage", *requested > asked.revision)
+                ("future revision, from storage", *requested > request_state.revision)
             }
             Error::FutureRevision { .. } => ("future revision, from the cache", waited && kind.cached),
             Error::NotReady { .. } => {
-                let retired = self.may_be_retired_since(asked, kind);
+                let retired = self.may_be_retired_since(request_state, kind);
                 ("not ready", kind.cached && (retired || self.link.may_be_unready(kind)))
             }
             Error::TooOld { requested, oldest } => {

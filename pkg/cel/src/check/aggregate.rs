@@ -92,16 +92,16 @@ impl Checker<'_> {
         let Key::Field(name) = entry.key else { return };
         let name = self.syntax.name(name).to_owned();
         self.check(entry.value);
-        let wanted = self.find_field(entry.offset, object, &name).unwrap_or(Type::ERROR);
-        let mut given = self.type_of(entry.value);
+        let expected = self.find_field(entry.offset, object, &name).unwrap_or(Type::ERROR);
+        let mut actual = self.type_of(entry.value);
         if entry.optional {
-            given = self.unwrap_entry(entry.value, given);
+            actual = self.unwrap_entry(entry.value, actual);
         }
-        if !self.assignable(wanted, given) {
+        if !self.assignable(expected, actual) {
             let message = format!(
                 "expected type of field '{name}' is '{}' but provided type is '{}'",
-                self.types.text(wanted),
-                self.types.text(given)
+                self.types.text(expected),
+                self.types.text(actual)
             );
             self.report(entry.offset, message);
         }
@@ -113,8 +113,8 @@ impl Checker<'_> {
             return inner;
         }
         if !is_dyn(self.types.shape(ty)) {
-            let wanted = self.types.optional(ty);
-            self.mismatch(value, wanted, ty);
+            let expected = self.types.optional(ty);
+            self.mismatch(value, expected, ty);
         }
         ty
     }

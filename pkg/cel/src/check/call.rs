@@ -29,10 +29,10 @@ impl Checker<'_> {
         }
         let Some(target) = target else {
             return match self.find_function(&name) {
-                Some((resolved, found)) => {
+                Some((resolved, signatures)) => {
                     let function = self.syntax.intern(&resolved);
                     self.syntax.replace(expr, Kind::Call { function, target: None, args });
-                    self.resolve(expr, &resolved, found, None, args)
+                    self.resolve(expr, &resolved, signatures, None, args)
                 }
                 None => self.undeclared(expr, &name),
             };
@@ -40,65 +40,65 @@ impl Checker<'_> {
         if let Some(mut qualified) = self.qualified_name(target) {
             qualified.push('.');
             qualified.push_str(&name);
-            let found = self.find_function(&qualified);
+            let function = self.find_function(&qualified);
             self.qualified = qualified;
-            if let Some((resolved, found)) = found {
+            if let Some((resolved, signatures)) = function {
                 let function = self.syntax.intern(&resolved);
                 self.syntax.replace(expr, Kind::Call { function, target: None, args });
-                return self.resolve(expr, &resolved, found, None, args);
+                return self.resolve(expr, &resolved, signatures, None, args);
             }
         }
         self.check(target);
         match self.find_function(&name) {
-            Some((resolved, found)) => self.resolve(expr, &resolved, found, Some(target), args),
+            Some((resolved, signatures)) => self.resolve(expr, &resolved, signatures, Some(target), args),
             None => self.undeclared(expr, &name),
         }
     }
 
     /// Resolves a function name, from the container outwards unless it starts with a dot.
     fn find_function(&self, name: &str) -> Option<(String, &'static [Signature])> {
-        let known = |name: &str| {
-            let found = signatures(name);
-            let has = |signature: &Signature| self.env.libraries.any_of(signature.libraries);
-            found.iter().any(has).then_some((name.to_owned(), found))
+        let declared = |name: &str| {
+            let signatures = signatures(name);
+            let is_enabled = |signature: &Signature| self.env.libraries.any_of(signature.libraries);
+            signatures.iter().any(is_enabled).then_some((name.to_owned(), signatures))
         };
         if let Some(absolute) = name.strip_prefix('.') {
-            return known(absolute);
+            return declared(absolute);
         }
         let mut container = &*self.env.container;
         while !container.is_empty() {
-            if let Some(found) = known(&format!("{container}.{name}")) {
-                return Some(found);
+            if let Some(function) = declared(&format!("{container}.{name}")) {
+                return Some(function);
             }
             container = container.rfind('.').map_or("", |dot| &container[..dot]);
         }
-        known(name)
+        declared(name)
     }
 
     fn resolve(
         &mut self,
         expr: Expr,
         name: &str,
-        found: &'static [Signature],
+        signatures: &'static [Signature],
         target: Option<Expr>,
         args: Span,
     ) -> Type {
         let args = self.syntax.exprs(args);
-        let mut given: Vec<Type> = target.iter().chain(args).map(|arg| self.type_of(*arg)).collect();
+        let mut arg_types: Vec<Type> = target.iter().chain(args).map(|arg| self.type_of(*arg)).collect();
         if let "_&&_" | "_||_" = name {
-            return self.resolve_logical(expr, found, target, &given);
+            return self.resolve_logical(expr, signatures, target, &arg_types);
         }
         let start = self.overloads.len() as u32;
         let mut result: Option<Type> = None;
-        for signature in found {
+        for signature in signatures {
             if !self.is_enabled(signature) || signature.member != target.is_some() {
                 continue;
             }
             let mut fresh = [None; FIRST_VARIABLE as usize];
-            let wanted: Vec<Type> =
+            let parameters: Vec<Type> =
                 signature.args.iter().map(|ty| self.instantiate(&mut fresh, *ty)).collect();
             let gives = self.instantiate(&mut fresh, signature.result);
-            if !self.bindings.all_assignable(&self.types, &given, &wanted) {
+            if !self.bindings.all_assignable(&self.types, &arg_types, &parameters) {
                 continue;
             }
             self.overloads.push(signature.overload);
@@ -110,10 +110,10 @@ impl Checker<'_> {
             });
         }
         let Some(result) = result else {
-            for ty in &mut given {
+            for ty in &mut arg_types {
                 *ty = self.bindings.substitute(&mut self.types, *ty, true);
             }
-            return self.no_overload(expr, name, target.is_some(), &given);
+            return self.no_overload(expr, name, target.is_some(), &arg_types);
         };
         let len = self.overloads.len() as u32 - start;
         self.references[expr.index()] = Reference::Overloads { start, len };
@@ -124,16 +124,16 @@ impl Checker<'_> {
     fn resolve_logical(
         &mut self,
         expr: Expr,
-        found: &[Signature],
+        signatures: &[Signature],
         target: Option<Expr>,
-        given: &[Type],
+        arg_types: &[Type],
     ) -> Type {
-        let Some(signature) = found.first().filter(|_| target.is_none()) else {
-            return self.no_overload(expr, "_&&_", true, given);
+        let Some(signature) = signatures.first().filter(|_| target.is_none()) else {
+            return self.no_overload(expr, "_&&_", true, arg_types);
         };
         let Kind::Call { args, .. } = self.syntax.kind(expr) else { return Type::ERROR };
         let mut result = Type::BOOL;
-        for (place, ty) in given.iter().enumerate() {
+        for (place, ty) in arg_types.iter().enumerate() {
             if !self.assignable(*ty, Type::BOOL) {
                 let arg = self.syntax.exprs(args)[place];
                 self.mismatch(arg, Type::BOOL, *ty);
@@ -186,8 +186,8 @@ impl Checker<'_> {
         }
     }
 
-    fn no_overload(&mut self, expr: Expr, name: &str, member: bool, given: &[Type]) -> Type {
-        let texts: Vec<String> = given.iter().map(|ty| self.types.text(*ty)).collect();
+    fn no_overload(&mut self, expr: Expr, name: &str, member: bool, arg_types: &[Type]) -> Type {
+        let texts: Vec<String> = arg_types.iter().map(|ty| self.types.text(*ty)).collect();
         let applied = match texts.split_first() {
             Some((target, args)) if member => format!("{target}.({})", args.join(", ")),
             _ => format!("({})", texts.join(", ")),

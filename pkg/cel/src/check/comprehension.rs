@@ -58,9 +58,9 @@ impl Checker<'_> {
     }
 
     fn expect(&mut self, expr: Expr, ty: Type) {
-        let found = self.type_of(expr);
-        if !self.assignable(ty, found) {
-            self.mismatch(expr, ty, found);
+        let actual = self.type_of(expr);
+        if !self.assignable(ty, actual) {
+            self.mismatch(expr, ty, actual);
         }
     }
 }

@@ -144,7 +144,7 @@ impl ClauseChecker<'_> {
     }
 
     fn fault(&self, arg: Expr, expects: &str) -> (Expr, String) {
-        let given = self.types.runtime_name(self.type_of[arg.index()]);
-        (arg, format!("{expects}, was given {given}"))
+        let actual = self.types.runtime_name(self.type_of[arg.index()]);
+        (arg, format!("{expects}, was given {actual}"))
     }
 }

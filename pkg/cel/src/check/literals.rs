@@ -67,8 +67,8 @@ impl Checker<'_> {
                 if let (true, Kind::Literal(Literal::String(text)), Kind::List { elements, .. }) =
                     (is_format, self.syntax.kind(target), self.syntax.kind(list))
                 {
-                    let found = format::check(&self.syntax, &self.types, &self.type_of, text, elements);
-                    if let Err((place, message)) = found {
+                    let result = format::check(&self.syntax, &self.types, &self.type_of, text, elements);
+                    if let Err((place, message)) = result {
                         self.report_at(place.unwrap_or(expr), message);
                     }
                 }

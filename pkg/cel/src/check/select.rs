@@ -10,9 +10,9 @@ use crate::types::{Shape, Type};
 impl Checker<'_> {
     pub(super) fn check_select(&mut self, expr: Expr, operand: Expr, field: Name, test: bool) -> Type {
         if let Some(name) = self.qualified_name(expr) {
-            let found = self.find_ident(&name);
+            let candidate = self.find_ident(&name);
             self.qualified = name;
-            if let Some((ident, name)) = found {
+            if let Some((ident, name)) = candidate {
                 return self.refer(expr, ident, name);
             }
         }

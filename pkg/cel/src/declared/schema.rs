@@ -146,7 +146,7 @@ fn has_meta<S: Schema>(properties: &[(String, S)]) -> bool {
     let find = |properties: &[(String, S)], name: &str, ty: &str| {
         properties
             .iter()
-            .find(|(known, _)| known == name)
+            .find(|(property, _)| property == name)
             .filter(|(_, schema)| schema.type_name() == ty)
             .map(|p| p.1)
     };

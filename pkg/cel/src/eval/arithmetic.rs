@@ -74,8 +74,14 @@ impl<'a> Context<'a, '_> {
     }
 
     /// Runs an operator if the first operand's type supports it.
-    fn needs(self, a: Value<'a>, what: Trait, name: &str, run: impl FnOnce() -> Outcome<'a>) -> Outcome<'a> {
-        if a.has(what) {
+    fn needs(
+        self,
+        a: Value<'a>,
+        needed: Trait,
+        name: &str,
+        run: impl FnOnce() -> Outcome<'a>,
+    ) -> Outcome<'a> {
+        if a.has(needed) {
             return run();
         }
         if a.has(Trait::Receiver) {
@@ -124,8 +130,8 @@ impl<'a> Context<'a, '_> {
         if b.is_empty() {
             return Ok(Value::List(a));
         }
-        let both = Concat::new(a, b).ok_or(Abort::CostLimit)?;
-        Ok(Value::List(List::Concat(self.arena.alloc(both)?)))
+        let concat = Concat::new(a, b).ok_or(Abort::CostLimit)?;
+        Ok(Value::List(List::Concat(self.arena.alloc(concat)?)))
     }
 
     fn contains(self, value: Value<'a>, container: Value<'a>) -> Outcome<'a> {
@@ -136,7 +142,7 @@ impl<'a> Context<'a, '_> {
             }
             Value::Map(map) => Ok(match map.find(value) {
                 Some(error @ Value::Error(_)) => error,
-                found => Value::Bool(found.is_some()),
+                entry => Value::Bool(entry.is_some()),
             }),
             container => Ok(container.or_no_such_overload()),
         }

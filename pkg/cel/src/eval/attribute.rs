@@ -168,16 +168,16 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
                 }
             }
         };
-        let mut found = self.find(value, key, optional || qualifier.test)?;
+        let mut result = self.find(value, key, optional || qualifier.test)?;
         if qualifier.test {
-            found = match found {
+            result = match result {
                 // Through an optional value, a non-absent result counts as present.
                 QualifierResult::Absent if !optional => QualifierResult::Value(Value::Bool(false)),
                 QualifierResult::Value(_) => QualifierResult::Value(Value::Bool(true)),
-                found => found,
+                result => result,
             };
         }
-        self.step_done(qualifier, found, optional)
+        self.step_done(qualifier, result, optional)
     }
 
     /// Returns true if the attribute leads from a host variable directly into the host's data.
@@ -192,14 +192,14 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     fn step_done(
         &mut self,
         qualifier: &Qualifier,
-        found: QualifierResult<'a>,
+        result: QualifierResult<'a>,
         optional: bool,
     ) -> Result<QualifierResult<'a>, Abort> {
-        let value = match found {
+        let value = match result {
             QualifierResult::Value(value) => value,
             // Optional qualifiers that find nothing are not tracked.
-            QualifierResult::Absent => return Ok(found),
-            QualifierResult::Error(_) if optional => return Ok(found),
+            QualifierResult::Absent => return Ok(result),
+            QualifierResult::Error(_) if optional => return Ok(result),
             QualifierResult::Error(error) => error,
         };
         if matches!(qualifier.key, Key::Computed(_)) {
@@ -207,16 +207,16 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         }
         self.costs.charge(1)?;
         self.costs.trace.push(qualifier.id, value);
-        Ok(found)
+        Ok(result)
     }
 
     /// Returns the member or element for a key.
     fn find(&self, value: Value<'a>, key: Value<'a>, quiet: bool) -> Result<QualifierResult<'a>, Abort> {
-        let missing = |what: &str| -> Result<QualifierResult<'a>, Abort> {
+        let missing = |message: &str| -> Result<QualifierResult<'a>, Abort> {
             if quiet {
                 return Ok(QualifierResult::Absent);
             }
-            Ok(QualifierResult::Error(self.arena.error(format_args!("{what}: {}", text(key)))?))
+            Ok(QualifierResult::Error(self.arena.error(format_args!("{message}: {}", text(key)))?))
         };
         match value {
             Value::Error(_) => Ok(QualifierResult::Error(value)),

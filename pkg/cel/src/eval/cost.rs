@@ -168,9 +168,9 @@ impl<'a> Trace<'a> for NoTrace {
 
     fn take_args(&mut self, ids: impl Ids, args: &[Value<'a>]) -> Option<Args<'a>> {
         (args.len() == ids.len()).then(|| {
-            let mut taken = Args { values: [Value::Null; ARGS_MAX], len: args.len().min(ARGS_MAX) };
-            taken.values.iter_mut().zip(args).for_each(|(value, arg)| *value = *arg);
-            taken
+            let mut copied = Args { values: [Value::Null; ARGS_MAX], len: args.len().min(ARGS_MAX) };
+            copied.values.iter_mut().zip(args).for_each(|(value, arg)| *value = *arg);
+            copied
         })
     }
 
@@ -229,11 +229,11 @@ impl<'a> Trace<'a> for ValueStack<'a> {
     fn take_args(&mut self, ids: impl Ids, _: &[Value<'a>]) -> Option<Args<'a>> {
         let mut args = Args { values: [Value::Null; ARGS_MAX], len: ids.len().min(ARGS_MAX) };
         for (place, id) in ids.enumerate().rev() {
-            let found = self.position(id)?;
-            if let (Some(arg), Some(value)) = (args.values.get_mut(place), self.values.get(found)) {
+            let position = self.position(id)?;
+            if let (Some(arg), Some(value)) = (args.values.get_mut(place), self.values.get(position)) {
                 *arg = *value;
             }
-            self.truncate(found);
+            self.truncate(position);
         }
         Some(args)
     }

@@ -68,7 +68,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         for (first, second) in elements {
             self.bind(fold, first, second);
             self.costs.charge_units(condition)?;
-            if matches!(result, Value::Bool(found) if found == decisive) {
+            if matches!(result, Value::Bool(outcome) if outcome == decisive) {
                 break;
             }
             self.costs.charge(1)?;

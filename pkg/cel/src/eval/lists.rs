@@ -25,7 +25,7 @@ impl<'a> Context<'a, '_> {
     pub(super) fn merge(self, a: List<'a>, b: List<'a>) -> Outcome<'a> {
         let Some(schema) = a.schema() else { return Ok(Value::NO_SUCH_OVERLOAD) };
         let mut elements = self.arena.values(a.len())?;
-        let mut known = match schema.schema.list {
+        let mut places = match schema.schema.list {
             ListKind::Atomic => HashMap::new(),
             _ => schema.schema.index(a, self.work)?,
         };
@@ -38,13 +38,13 @@ impl<'a> Context<'a, '_> {
             let adopted = schema.convert_item(element);
             if !matches!(schema.schema.list, ListKind::Atomic) {
                 let key = schema.schema.key(element);
-                match (known.get(&key), &schema.schema.list) {
+                match (places.get(&key), &schema.schema.list) {
                     (Some(_), ListKind::Set) => continue,
                     (Some(place), _) => {
                         elements[*place] = adopted;
                         continue;
                     }
-                    (None, ListKind::Set) => drop(known.insert(key, elements.len())),
+                    (None, ListKind::Set) => drop(places.insert(key, elements.len())),
                     (None, _) => {}
                 }
             }
@@ -210,9 +210,9 @@ impl<'a> Context<'a, '_> {
 
     pub(super) fn set_contains(self, list: List<'a>, part: List<'a>) -> Outcome<'a> {
         for value in part.iter() {
-            let found = self.list_contains(list, value)?;
-            if !matches!(found, Value::Bool(true)) {
-                return Ok(found);
+            let result = self.list_contains(list, value)?;
+            if !matches!(result, Value::Bool(true)) {
+                return Ok(result);
             }
         }
         Ok(Value::Bool(true))

@@ -54,10 +54,10 @@ impl<'a> Context<'a, '_> {
             }
         }
         fields.sort_by_key(|(name, _)| *name);
-        let mut kept = bumpalo::collections::Vec::new_in(self.arena.bump());
-        kept.try_reserve_exact(fields.len()).map_err(|_| crate::arena::Abort::CostLimit)?;
-        kept.extend(fields);
-        self.arena.opaque(Opaque::Object { type_name, fields: kept.into_bump_slice() })
+        let mut copied = bumpalo::collections::Vec::new_in(self.arena.bump());
+        copied.try_reserve_exact(fields.len()).map_err(|_| crate::arena::Abort::CostLimit)?;
+        copied.extend(fields);
+        self.arena.opaque(Opaque::Object { type_name, fields: copied.into_bump_slice() })
     }
 
     /// Returns a field. For a presence test, an unset field is `None`. Otherwise it is null in objects and

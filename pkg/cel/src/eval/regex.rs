@@ -45,8 +45,8 @@ impl<'a> Context<'a, '_> {
     ) -> Outcome<'a> {
         self.search_work(text)?;
         let all = |regex: &Regex| {
-            let found = regex.find_all(text, max, self.work)?;
-            self.new_list(found.into_iter().map(|found| Ok(Value::String(found))))
+            let matches = regex.find_all(text, max, self.work)?;
+            self.new_list(matches.into_iter().map(|part| Ok(Value::String(part))))
         };
         match regex {
             Some(regex) => all(regex),

@@ -110,8 +110,8 @@ impl<'a> Context<'a, '_> {
             return self.out_of_range(from);
         }
         let Some(start) = position(text, from) else { return Ok(Value::Int(-1)) };
-        let found = text[start..].find(part);
-        Ok(Value::Int(found.map_or(-1, |at| from + code_points(&text[start..start + at]) as i64)))
+        let offset = text[start..].find(part);
+        Ok(Value::Int(offset.map_or(-1, |at| from + code_points(&text[start..start + at]) as i64)))
     }
 
     fn find_last(self, text: &str, part: &str, from: Option<i64>) -> Outcome<'a> {
@@ -131,8 +131,8 @@ impl<'a> Context<'a, '_> {
         }
         // A match may begin at `from`, so the searched part ends one match length later.
         let end = position(text, from.saturating_add(code_points(part) as i64)).unwrap_or(text.len());
-        let found = text[..end].rfind(part);
-        Ok(Value::Int(found.map_or(-1, |at| code_points(&text[..at]) as i64)))
+        let offset = text[..end].rfind(part);
+        Ok(Value::Int(offset.map_or(-1, |at| code_points(&text[..at]) as i64)))
     }
 
     fn split(self, text: &'a str, separator: &'a str, max: i64) -> Outcome<'a> {
@@ -143,12 +143,12 @@ impl<'a> Context<'a, '_> {
         if separator.is_empty() {
             // Go splits between code points, without an empty part at the start.
             let mut rest = text;
-            let mut left = max;
+            let mut remaining = max;
             return self.new_list(std::iter::from_fn(|| {
                 let first = rest.chars().next()?;
-                let end = if left == 1 { rest.len() } else { first.len_utf8() };
+                let end = if remaining == 1 { rest.len() } else { first.len_utf8() };
                 let (part, after) = rest.split_at(end);
-                (rest, left) = (after, left.saturating_sub(1));
+                (rest, remaining) = (after, remaining.saturating_sub(1));
                 Some(Ok(Value::String(part)))
             }));
         }

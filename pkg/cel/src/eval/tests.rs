@@ -49,8 +49,8 @@ fn untraced_cost_equals_traced_cost() {
         let plan = plan(expression);
         let arena = Arena::new();
         assert!(!plan.traced, "{expression}");
-        let whole = answer::<NoTrace>(&plan, &object, &arena, PER_CALL_LIMIT);
-        for limit in (0..=whole.1).chain([PER_CALL_LIMIT]) {
+        let unlimited = answer::<NoTrace>(&plan, &object, &arena, PER_CALL_LIMIT);
+        for limit in (0..=unlimited.1).chain([PER_CALL_LIMIT]) {
             assert_eq!(
                 answer::<NoTrace>(&plan, &object, &arena, limit),
                 answer::<ValueStack<'_>>(&plan, &object, &arena, limit),

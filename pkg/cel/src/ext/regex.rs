@@ -133,10 +133,10 @@ impl Regex {
     ) -> Result<Vec<&'t str>, Abort> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut searcher = self.searcher(steps)?;
-        let mut found = Vec::new();
+        let mut matches = Vec::new();
         let mut last_end = None;
         let mut from = 0;
-        while found.len() < limit
+        while matches.len() < limit
             && let Some(range) = searcher.find_at(text, from)?
         {
             from = range.end;
@@ -146,9 +146,9 @@ impl Regex {
                 continue;
             }
             last_end = Some(range.end);
-            found.extend(text.get(range));
+            matches.extend(text.get(range));
         }
-        Ok(found)
+        Ok(matches)
     }
 
     /// Returns all non-overlapping matches.
@@ -174,7 +174,9 @@ impl Searcher<'_> {
     /// Returns the first match at or after the byte offset `from`.
     fn find_at(&mut self, text: &str, from: usize) -> Result<Option<Range<usize>>, Abort> {
         match self {
-            Searcher::Automaton(automaton) => Ok(automaton.find_at(text, from).map(|found| found.range())),
+            Searcher::Automaton(automaton) => {
+                Ok(automaton.find_at(text, from).map(|matched| matched.range()))
+            }
             Searcher::Program(search) => search.find_at(text, from),
         }
     }
@@ -289,8 +291,8 @@ mod tests {
         ];
         for (pattern, text, limit, expected) in cases {
             for regex in both(pattern) {
-                let found = regex.unwrap().find_all(text, limit, &StepBudget::unlimited()).unwrap();
-                assert_eq!(found, expected, "{pattern}");
+                let actual = regex.unwrap().find_all(text, limit, &StepBudget::unlimited()).unwrap();
+                assert_eq!(actual, expected, "{pattern}");
             }
         }
     }
@@ -308,8 +310,8 @@ mod tests {
                 for pattern in [format!("{first}{second}"), format!("({first}|{second})+b")] {
                     let [automaton, program] = both(&pattern).map(Result::unwrap);
                     for text in ["", "ab", "aabb ba", "bébab\nA"] {
-                        let found = program.find_all(text, -1, &steps);
-                        assert_eq!(automaton.find_all(text, -1, &steps), found, "{pattern} {text:?}");
+                        let matches = program.find_all(text, -1, &steps);
+                        assert_eq!(automaton.find_all(text, -1, &steps), matches, "{pattern} {text:?}");
                     }
                 }
             }
@@ -394,7 +396,7 @@ mod tests {
         let searches = (0..10).try_for_each(|_| regex.is_match_within("b", &steps).map(drop));
         assert_eq!(searches, Err(Abort::CostLimit));
         let once = StepBudget::default();
-        assert_eq!(regex.find_all(&"b".repeat(10_000), -1, &once).map(|found| found.len()), Ok(10_000));
+        assert_eq!(regex.find_all(&"b".repeat(10_000), -1, &once).map(|matches| matches.len()), Ok(10_000));
     }
 
     #[test]

@@ -85,9 +85,9 @@ fn without_leading_zeros(part: &str) -> String {
     }
 }
 
-fn number(text: &str, what: &str, title: &str) -> Result<u64, ParseError> {
+fn number(text: &str, part: &str, title: &str) -> Result<u64, ParseError> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(ParseError::new(format!("Invalid character(s) found in {what} number {}", Quoted(text))));
+        return Err(ParseError::new(format!("Invalid character(s) found in {part} number {}", Quoted(text))));
     }
     if text.len() > 1 && text.starts_with('0') {
         return Err(ParseError::new(format!(
@@ -100,8 +100,8 @@ fn number(text: &str, what: &str, title: &str) -> Result<u64, ParseError> {
 
 fn parse_uint(text: &str) -> Result<u64, ParseError> {
     text.parse().map_err(|_| {
-        let why = if text.is_empty() { "invalid syntax" } else { "value out of range" };
-        ParseError::new(format!("strconv.ParseUint: parsing {}: {why}", Quoted(text)))
+        let reason = if text.is_empty() { "invalid syntax" } else { "value out of range" };
+        ParseError::new(format!("strconv.ParseUint: parsing {}: {reason}", Quoted(text)))
     })
 }
 

@@ -30,29 +30,29 @@ pub fn char_at(text: &str, index: i64) -> Result<&str> {
 }
 
 /// Returns the index of the first occurrence from an index on, or -1.
-pub fn index_of(text: &str, wanted: &str, from: i64) -> Result<i64> {
-    if wanted.is_empty() {
+pub fn index_of(text: &str, part: &str, from: i64) -> Result<i64> {
+    if part.is_empty() {
         return Ok(from);
     }
     if from < 0 {
         return out_of_range(from);
     }
     let Some(start) = byte_at(text, from) else { return Ok(-1) };
-    Ok(text[start..].find(wanted).map_or(-1, |at| from + count(&text[start..start + at])))
+    Ok(text[start..].find(part).map_or(-1, |at| from + count(&text[start..start + at])))
 }
 
 /// Returns the index of the last occurrence, or -1.
-pub fn last_index_of(text: &str, wanted: &str) -> i64 {
-    if wanted.is_empty() {
+pub fn last_index_of(text: &str, part: &str) -> i64 {
+    if part.is_empty() {
         return count(text);
     }
-    text.rfind(wanted).map_or(-1, |at| count(&text[..at]))
+    text.rfind(part).map_or(-1, |at| count(&text[..at]))
 }
 
 /// Returns the index of the last occurrence at or before an index, or -1. Also -1 if that index is after the
 /// end.
-pub fn last_index_of_before(text: &str, wanted: &str, from: i64) -> Result<i64> {
-    if wanted.is_empty() {
+pub fn last_index_of_before(text: &str, part: &str, from: i64) -> Result<i64> {
+    if part.is_empty() {
         return Ok(from);
     }
     if from < 0 {
@@ -62,11 +62,11 @@ pub fn last_index_of_before(text: &str, wanted: &str, from: i64) -> Result<i64> 
         None => Ok(-1),
         Some(start) if start == text.len() => Ok(-1),
         Some(start) => {
-            let mut end = (start + wanted.len()).min(text.len());
+            let mut end = (start + part.len()).min(text.len());
             while !text.is_char_boundary(end) {
                 end -= 1;
             }
-            Ok(last_index_of(&text[..end], wanted))
+            Ok(last_index_of(&text[..end], part))
         }
     }
 }

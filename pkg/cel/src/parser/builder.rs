@@ -158,8 +158,8 @@ impl<'a> Builder<'a> {
         target: Option<Expr>,
         args: &[Expr],
     ) -> Expr {
-        if let Some(found) = self.options.macros.find(function, args.len(), target.is_some()) {
-            match macros::expand(self, found, offset, target, args) {
+        if let Some(expansion) = self.options.macros.find(function, args.len(), target.is_some()) {
+            match macros::expand(self, expansion, offset, target, args) {
                 Ok(Some(_)) if self.is_full() => {
                     return self.fail(offset, format!("macro expansion exceeds limit: {MAX_NODES} nodes"));
                 }

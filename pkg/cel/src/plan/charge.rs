@@ -255,44 +255,44 @@ fn self_compare(list: Value<'_>) -> u64 {
 /// than their sources. A traversal that would take too long costs more than any limit.
 fn walk(value: Value<'_>) -> u64 {
     let mut cost = 0;
-    let mut left = WALK_MAX;
-    walk_into(value, 0, &mut cost, &mut left);
-    if left == 0 { u64::MAX / 2 } else { cost }
+    let mut remaining = WALK_MAX;
+    walk_into(value, 0, &mut cost, &mut remaining);
+    if remaining == 0 { u64::MAX / 2 } else { cost }
 }
 
 /// Maximum number of traversed elements: more exceed the limit of a call, unless they are empty.
 const WALK_MAX: u64 = 10_000_000;
 const DEPTH_MAX: u32 = 1000;
 
-fn walk_into(value: Value<'_>, depth: u32, cost: &mut u64, left: &mut u64) {
-    if *left == 0 || depth > DEPTH_MAX {
-        *left = 0;
+fn walk_into(value: Value<'_>, depth: u32, cost: &mut u64, remaining: &mut u64) {
+    if *remaining == 0 || depth > DEPTH_MAX {
+        *remaining = 0;
         return;
     }
-    *left -= 1;
+    *remaining -= 1;
     match value {
         Value::String(text) => *cost += (text.len() as f64 * 0.1) as u64,
         Value::Bytes(bytes) => *cost += (bytes.len() as f64 * 0.1) as u64,
-        Value::List(list) => walk_list(list, depth, cost, left),
-        Value::Map(map) => walk_map(map, depth, cost, left),
+        Value::List(list) => walk_list(list, depth, cost, remaining),
+        Value::Map(map) => walk_map(map, depth, cost, remaining),
         _ => *cost += 1,
     }
 }
 
-fn walk_list(list: List<'_>, depth: u32, cost: &mut u64, left: &mut u64) {
+fn walk_list(list: List<'_>, depth: u32, cost: &mut u64, remaining: &mut u64) {
     for value in list.iter() {
-        walk_into(value, depth + 1, cost, left);
-        if *left == 0 {
+        walk_into(value, depth + 1, cost, remaining);
+        if *remaining == 0 {
             return;
         }
     }
 }
 
-fn walk_map(map: Map<'_>, depth: u32, cost: &mut u64, left: &mut u64) {
+fn walk_map(map: Map<'_>, depth: u32, cost: &mut u64, remaining: &mut u64) {
     for (key, value) in map.iter() {
-        walk_into(key, depth + 1, cost, left);
-        walk_into(value, depth + 1, cost, left);
-        if *left == 0 {
+        walk_into(key, depth + 1, cost, remaining);
+        walk_into(value, depth + 1, cost, remaining);
+        if *remaining == 0 {
             return;
         }
     }

@@ -42,15 +42,15 @@ impl ValidatorBuilder<'_> {
         let child = |validation: &Json, node: &Json, typed: Option<&Arc<TypedSchema>>| {
             self.node(validation, node, typed?, is_embedded(node)).map(Box::new)
         };
-        let both = |name: &str| {
+        let in_both = |name: &str| {
             let schemas = (validation.get(name)?, node.get(name)?);
             (schemas.0.is_object() && schemas.1.is_object()).then_some(schemas)
         };
-        let items = both("items").and_then(|(a, b)| match typed.items() {
+        let items = in_both("items").and_then(|(a, b)| match typed.items() {
             Some(typed) => child(a, b, Some(typed)),
             None => undeclared(a, b).map(Box::new),
         });
-        let values = both("additionalProperties").and_then(|(a, b)| child(a, b, typed.member("")));
+        let values = in_both("additionalProperties").and_then(|(a, b)| child(a, b, typed.member("")));
         let all_of = validation.get("allOf").and_then(Json::as_array).into_iter().flatten();
         let validator = Validator {
             schema: typed.clone(),

@@ -61,7 +61,7 @@ pub fn resolve<'s>(path: &str, schema: &'s Object, brackets: Brackets) -> Result
             }
             "[" => {
                 let quoted = next(&mut rest).ok_or_else(end)?;
-                let inner = quoted.strip_prefix('\'').and_then(|it| it.strip_suffix('\''));
+                let inner = quoted.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
                 let inner = inner.ok_or_else(|| {
                     PathError::new(format!("expected single quoted string but got {quoted}"))
                 })?;

@@ -80,18 +80,18 @@ fn lists<'a>(a: List<'a>, b: List<'a>, work: &StepBudget) -> Result<Value<'a>, A
     match &schema.list {
         ListKind::Atomic => {
             for (a, b) in a.iter().zip(b.iter()) {
-                let same = equal(a, b, work)?;
-                if !matches!(same, Value::Bool(true)) {
-                    return Ok(same);
+                let result = equal(a, b, work)?;
+                if !matches!(result, Value::Bool(true)) {
+                    return Ok(result);
                 }
             }
             Ok(Value::Bool(true))
         }
         ListKind::Set => {
-            let known = schema.index(a, work)?;
+            let index = schema.index(a, work)?;
             for b in b.iter() {
                 work.spend(1)?;
-                if !known.contains_key(&schema.key(b)) {
+                if !index.contains_key(&schema.key(b)) {
                     return Ok(Value::Bool(false));
                 }
             }
@@ -123,14 +123,14 @@ fn map_lists<'a>(
     b: List<'a>,
     work: &StepBudget,
 ) -> Result<Value<'a>, Abort> {
-    let known = schema.index(a, work)?;
+    let index = schema.index(a, work)?;
     for b in b.iter() {
-        let Some(a) = known.get(&schema.key(b)).and_then(|place| a.get(*place)) else {
+        let Some(a) = index.get(&schema.key(b)).and_then(|place| a.get(*place)) else {
             return Ok(Value::Bool(false));
         };
-        let same = equal(a, b, work)?;
-        if !matches!(same, Value::Bool(true)) {
-            return Ok(same);
+        let result = equal(a, b, work)?;
+        if !matches!(result, Value::Bool(true)) {
+            return Ok(result);
         }
     }
     Ok(Value::Bool(true))
@@ -167,9 +167,9 @@ fn typed_objects<'a>(map: &TypedMap<'a>, other: Map<'a>, work: &StepBudget) -> R
         match (typed.field(fields, key), other.field(key)) {
             (None, None) => {}
             (Some(value), Some(other)) => {
-                let same = equal(value, other, work)?;
-                if !matches!(same, Value::Bool(true)) {
-                    return Ok(same);
+                let result = equal(value, other, work)?;
+                if !matches!(result, Value::Bool(true)) {
+                    return Ok(result);
                 }
             }
             _ => return Ok(Value::Bool(false)),

@@ -130,11 +130,11 @@ impl<'a> List<'a> {
                 Self::Message(list) => list.get(index),
                 Self::Growing(growing) => growing.0.borrow().get(index).copied(),
                 Self::Concat(concat) => {
-                    let left = concat.left.len();
-                    if index < left {
+                    let left_len = concat.left.len();
+                    if index < left_len {
                         self = concat.left;
                     } else {
-                        index -= left;
+                        index -= left_len;
                         self = concat.right;
                     }
                     continue;

@@ -172,7 +172,7 @@ impl<'a> StoredMap<'a> {
     pub fn iter(&self) -> Box<dyn Iterator<Item = (Value<'a>, Value<'a>)> + 'a> {
         let Self { stored, members } = *self;
         let entry = move |name: &'a str, member| (Value::String(name), stored.member(member));
-        let whole = |message: MessageRef<'a>| {
+        let entries_of = |message: MessageRef<'a>| {
             message.json_members().filter_map(move |member| {
                 stored.record_irregular(member).map(|(name, member)| entry(name, member))
             })
@@ -181,12 +181,12 @@ impl<'a> StoredMap<'a> {
             Members::Entries(map) => Box::new(map.iter().filter_map(move |member| {
                 stored.record_irregular(member).map(|(name, member)| entry(name, member))
             })),
-            Members::Struct(message) => Box::new(whole(message)),
+            Members::Struct(message) => Box::new(entries_of(message)),
             Members::Object(message) => {
                 let heads = [("apiVersion", stored.api_version), ("kind", stored.kind)];
                 let heads =
                     heads.into_iter().filter_map(|(name, text)| Some((Value::String(name), head(text)?)));
-                let mut all: Vec<_> = heads.chain(whole(message)).collect();
+                let mut all: Vec<_> = heads.chain(entries_of(message)).collect();
                 all.sort_by(|(a, _), (b, _)| key_order(*a, *b));
                 Box::new(all.into_iter())
             }

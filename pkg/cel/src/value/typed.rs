@@ -190,7 +190,7 @@ impl<'a> Typed<'a> {
 
     fn formatted(self, format: Format, text: &'a str) -> Value<'a> {
         let invalid =
-            |what: &str, problem: &dyn Display| self.error(format_args!("Invalid {what} {text}: {problem}"));
+            |noun: &str, problem: &dyn Display| self.error(format_args!("Invalid {noun} {text}: {problem}"));
         match format {
             Format::Duration => match times::duration(text) {
                 Ok(nanos) => Value::Duration(nanos),
@@ -216,7 +216,7 @@ impl<'a> Typed<'a> {
     }
 
     /// Returns the error for data of another type than the schema's.
-    fn expected(self, wanted: &str, data: &Json) -> Value<'a> {
+    fn expected(self, expected: &str, data: &Json) -> Value<'a> {
         let got = match data {
             Json::Null => "<nil>",
             Json::Bool(_) => "bool",
@@ -226,7 +226,7 @@ impl<'a> Typed<'a> {
             Json::Array(_) => "[]interface {}",
             Json::Object(_) | Json::Raw(_) => "map[string]interface {}",
         };
-        self.error(format_args!("invalid data, expected {wanted}, got {got}"))
+        self.error(format_args!("invalid data, expected {expected}, got {got}"))
     }
 
     fn with_schema(self, schema: &'a TypedSchema) -> Self {

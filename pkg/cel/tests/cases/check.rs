@@ -72,19 +72,20 @@ fn expressions_compile_as_recorded() {
             let env = &envs[field("env")];
             environments::environment(env, field("use"), &environments::functions(env, &sets))
         });
-        let found = compile(env, options, field("expr"));
-        let want = (case.get("issues").and_then(Value::as_str), case.get("checked").and_then(Value::as_str));
-        let matches = match (&found, want) {
+        let actual = compile(env, options, field("expr"));
+        let expected =
+            (case.get("issues").and_then(Value::as_str), case.get("checked").and_then(Value::as_str));
+        let matches = match (&actual, expected) {
             (Ok(tree), (None, checked)) => checked.is_none_or(|checked| checked == tree),
             (Err(errors), (Some(issues), _)) => errors == issues,
             _ => false,
         };
         if !matches {
-            let want = want.0.or(want.1).unwrap_or("");
-            let found = found.unwrap_or_else(|errors| errors);
+            let expected = expected.0.or(expected.1).unwrap_or("");
+            let actual = actual.unwrap_or_else(|errors| errors);
             report.miss(
                 &format!("{} {}", field("env"), field("expr")),
-                &format!("{}\nwant: {want}\nfound: {found}", field("use")),
+                &format!("{}\nwant: {expected}\nfound: {actual}", field("use")),
             );
         }
         report.count();
@@ -100,18 +101,18 @@ fn types_are_checked_as_recorded() {
         let field = |name: &str| case[name].as_str();
         let (env, options) = environments::of_checker(&case);
         let text = field("expr").unwrap();
-        let found = compile(&env, &options, text);
-        let matches = match (&found, field("errors"), field("checked")) {
+        let actual = compile(&env, &options, text);
+        let matches = match (&actual, field("errors"), field("checked")) {
             (Ok(tree), None, Some(checked)) => checked == tree,
-            (Err(errors), Some(wanted), _) => errors == wanted,
+            (Err(errors), Some(expected_errors), _) => errors == expected_errors,
             _ => false,
         };
         if !matches {
-            let want = field("errors").or(field("checked")).unwrap_or("");
+            let expected = field("errors").or(field("checked")).unwrap_or("");
             let variadic = if case["variadicASTs"] == true { " (variadic)" } else { "" };
             report.miss(
                 &format!("{text}{variadic}"),
-                &format!("want: {want}\nfound: {}", found.unwrap_or_else(|errors| errors)),
+                &format!("want: {expected}\nfound: {}", actual.unwrap_or_else(|errors| errors)),
             );
         }
         report.count();

@@ -164,9 +164,9 @@ fn run(case: &Json) -> Option<Outcome<()>> {
         (Ok(value), Some(expected)) => {
             let nan =
                 matches!((value, expected), (Value::Double(a), Value::Double(b)) if a.is_nan() && b.is_nan());
-            let same = value.type_name() == expected.type_name()
+            let equal = value.type_name() == expected.type_name()
                 && matches!(equal(value, expected, &work), Ok(Value::Bool(true)));
-            if same || nan { Ok(()) } else { Err(format!("{}, expected {}", text(value), text(expected))) }
+            if equal || nan { Ok(()) } else { Err(format!("{}, expected {}", text(value), text(expected))) }
         }
     })
 }

@@ -30,15 +30,15 @@ impl Recorded<'_> {
         let text = ty.as_str().unwrap();
         let max = max.as_i64().unwrap() as u64;
         let min = min.as_u64().unwrap();
-        let known = self
+        let recorded_type = self
             .types
             .get(path)
-            .or_else(|| self.types.get(text).filter(|known| known.get("fields").is_some()));
-        let Some(known) = known else {
+            .or_else(|| self.types.get(text).filter(|recorded_type| recorded_type.get("fields").is_some()));
+        let Some(recorded_type) = recorded_type else {
             let ty = environments::parse_type(self.builder.types(), text);
             return self.builder.simple(ty, max, min);
         };
-        if let Some(fields) = known.get("fields").and_then(Value::as_object) {
+        if let Some(fields) = recorded_type.get("fields").and_then(Value::as_object) {
             let fields: Vec<(String, DataPosition)> = fields
                 .iter()
                 .map(|(name, row)| {
@@ -49,9 +49,9 @@ impl Recorded<'_> {
                 .collect();
             return self.builder.object(text, fields, min);
         }
-        let max = known["max"].as_i64().unwrap() as u64;
-        let element = known["elem"].as_array().unwrap();
-        match known.get("key").and_then(Value::as_array) {
+        let max = recorded_type["max"].as_i64().unwrap() as u64;
+        let element = recorded_type["elem"].as_array().unwrap();
+        match recorded_type.get("key").and_then(Value::as_array) {
             Some(key) => {
                 let key = self.place("", key);
                 let value = self.place(&format!("{path}.@elem"), element);
@@ -76,8 +76,10 @@ fn declared(env: &Value, variable: &str) -> Option<(Declared, DataPosition)> {
     let nothing = Object::new();
     let types = env.get("types").and_then(Value::as_object).unwrap_or(&nothing);
     let mut recorded = Recorded { types, builder: Builder::new() };
-    let root = match types.iter().find(|(_, known)| known["type"] == ty) {
-        Some((path, known)) => recorded.place(path, &[ty.into(), known["max"].clone(), known["min"].clone()]),
+    let root = match types.iter().find(|(_, recorded_type)| recorded_type["type"] == ty) {
+        Some((path, recorded_type)) => {
+            recorded.place(path, &[ty.into(), recorded_type["max"].clone(), recorded_type["min"].clone()])
+        }
         None => {
             let parsed = environments::parse_type(recorded.builder.types(), ty);
             let max =
@@ -95,12 +97,12 @@ fn costs_are_estimated_as_recorded() {
     let mut report = Report::new("estimate");
     for case in fixtures::lines("estimate") {
         let field = |name: &str| case[name].as_str().unwrap();
-        let want = Range { min: field("min").parse().unwrap(), max: field("max").parse().unwrap() };
-        let found = estimate_case(&envs[field("env")], &sets, &case);
-        if found.as_ref().ok() != Some(&want) {
+        let expected = Range { min: field("min").parse().unwrap(), max: field("max").parse().unwrap() };
+        let actual = estimate_case(&envs[field("env")], &sets, &case);
+        if actual.as_ref().ok() != Some(&expected) {
             report.miss(
                 &format!("{} {}", field("env"), field("expr")),
-                &format!("want {want:?}, found {found:?}"),
+                &format!("want {expected:?}, found {actual:?}"),
             );
         }
         report.count();
@@ -172,15 +174,16 @@ fn plain_costs_are_estimated_as_recorded() {
         let field = |name: &str| case[name].as_str().unwrap();
         let (env, options) = environments::of_checker(&case);
         let source = Source::new(field("expr"));
-        let want = Range { min: field("min").parse().unwrap(), max: field("max").parse().unwrap() };
-        let found = parse(&source, &options).and_then(|syntax| check(&env, syntax, &source)).map(|checked| {
-            let mut hints = Hints { hints: case["hints"].as_object().unwrap(), paths: Vec::new() };
-            let presence = Range::fixed(case["presenceTestCost"].as_u64().unwrap());
-            estimate_with(&checked, &mut hints, presence, false)
-        });
-        if found.as_ref().ok() != Some(&want) {
-            let found = found.map_err(|errors| errors.display(&source));
-            report.miss(field("expr"), &format!("want {want:?}, found {found:?}"));
+        let expected = Range { min: field("min").parse().unwrap(), max: field("max").parse().unwrap() };
+        let actual =
+            parse(&source, &options).and_then(|syntax| check(&env, syntax, &source)).map(|checked| {
+                let mut hints = Hints { hints: case["hints"].as_object().unwrap(), paths: Vec::new() };
+                let presence = Range::fixed(case["presenceTestCost"].as_u64().unwrap());
+                estimate_with(&checked, &mut hints, presence, false)
+            });
+        if actual.as_ref().ok() != Some(&expected) {
+            let actual = actual.map_err(|errors| errors.display(&source));
+            report.miss(field("expr"), &format!("want {expected:?}, found {actual:?}"));
         }
         report.count();
     }

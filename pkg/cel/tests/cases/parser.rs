@@ -69,16 +69,16 @@ fn recorded_expressions_parse_the_same() {
     for case in fixtures::lines("parse") {
         let text = case["expr"].as_str().unwrap();
         let source = Source::new(text);
-        let (what, expected, found) = match parse(&source, &options(&case)) {
+        let (output_kind, expected, actual) = match parse(&source, &options(&case)) {
             Ok(syntax) if case["ast"] == with_ids(&syntax).as_str() => {
                 ("locations", &case["locations"], with_locations(&syntax, &source))
             }
             Ok(syntax) => ("ast", &case["ast"], with_ids(&syntax)),
             Err(errors) => ("errors", &case["errors"], errors.display(&source)),
         };
-        if *expected != found.as_str() {
+        if *expected != actual.as_str() {
             let expected = expected.as_str().unwrap_or("something else");
-            wrong.push(format!("{text}\n--- recorded {what}\n{expected}\n--- found\n{found}\n"));
+            wrong.push(format!("{text}\n--- recorded {output_kind}\n{expected}\n--- found\n{actual}\n"));
         }
     }
     assert!(wrong.is_empty(), "{} cases\n{}", wrong.len(), wrong.join("\n"));

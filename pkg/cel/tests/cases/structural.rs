@@ -59,23 +59,24 @@ fn compile(schema: &Value, unrecorded: Unrecorded) -> Option<(u64, Vec<CompiledR
     Some((declared.min_serialized(place), rules.collect()))
 }
 
-fn difference(case: &Value, found: &(u64, Vec<CompiledRule>)) -> Option<String> {
+fn difference(case: &Value, actual: &(u64, Vec<CompiledRule>)) -> Option<String> {
     let results = case["results"].as_array().unwrap();
     let min = case["minSerializedSize"].as_u64().unwrap();
-    if found.0 != min || found.1.len() != results.len() {
-        return Some(format!("{} bytes, {} rules", found.0, found.1.len()));
+    if actual.0 != min || actual.1.len() != results.len() {
+        return Some(format!("{} bytes, {} rules", actual.0, actual.1.len()));
     }
-    for (want, found) in results.iter().zip(&found.1) {
-        let number =
-            |name: &str| want.get(name).map_or(0, |value| value.as_str().unwrap().parse::<u64>().unwrap());
-        let text = |name: &str| want.get(name).and_then(Value::as_str);
-        let same = text("error") == found.error.as_deref()
-            && text("messageError") == found.message_error.as_deref()
-            && number("maxCost") == found.max_cost
-            && number("maxCardinality") == found.max_cardinality
-            && number("messageMaxCost") == found.message_max_cost
-            && want["usesOldSelf"] == found.uses_old_self;
-        if !same {
+    for (expected, actual) in results.iter().zip(&actual.1) {
+        let number = |name: &str| {
+            expected.get(name).map_or(0, |value| value.as_str().unwrap().parse::<u64>().unwrap())
+        };
+        let text = |name: &str| expected.get(name).and_then(Value::as_str);
+        let equal = text("error") == actual.error.as_deref()
+            && text("messageError") == actual.message_error.as_deref()
+            && number("maxCost") == actual.max_cost
+            && number("maxCardinality") == actual.max_cardinality
+            && number("messageMaxCost") == actual.message_max_cost
+            && expected["usesOldSelf"] == actual.uses_old_self;
+        if !equal {
             let CompiledRule {
                 error,
                 max_cost,
@@ -84,9 +85,9 @@ fn difference(case: &Value, found: &(u64, Vec<CompiledRule>)) -> Option<String> 
                 message_max_cost,
                 uses_old_self,
                 ..
-            } = found;
+            } = actual;
             return Some(format!(
-                "want {want}\nfound {error:?} {max_cost} x {max_cardinality}, {message_error:?} {message_max_cost} \
+                "want {expected}\nfound {error:?} {max_cost} x {max_cardinality}, {message_error:?} {message_max_cost} \
                  {uses_old_self}"
             ));
         }
@@ -101,8 +102,8 @@ fn rules_compile_as_recorded() {
     for case in fixtures::lines("crdcompile") {
         let name = case["schema"].as_str().unwrap();
         let mut differences = possible().into_iter().map(|unrecorded| {
-            let found = compile(&schemas[name], unrecorded);
-            found.map_or(Some("not exposed".to_owned()), |found| difference(&case, &found))
+            let actual = compile(&schemas[name], unrecorded);
+            actual.map_or(Some("not exposed".to_owned()), |actual| difference(&case, &actual))
         });
         if let Some(first) = differences.next().unwrap()
             && differences.all(|difference| difference.is_some())

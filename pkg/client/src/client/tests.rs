@@ -22,8 +22,8 @@ fn get(url: &str) -> Request<Bytes> {
 }
 
 async fn call(client: &Client, url: &str) -> Result<String, String> {
-    let answer = client.call(get(url), &LIMITS).await;
-    answer.map(|a| String::from_utf8(a.into_body().to_vec()).unwrap()).map_err(|error| error.to_string())
+    let response = client.call(get(url), &LIMITS).await;
+    response.map(|a| String::from_utf8(a.into_body().to_vec()).unwrap()).map_err(|error| error.to_string())
 }
 
 #[tokio::test]
@@ -33,8 +33,8 @@ async fn connections_are_reused() {
         let server = Server::tls(&keys).await;
         let client = client(Tls { http1_only, ..trusting(&keys.authority) });
         for _ in 0..3 {
-            let told = call(&client, &format!("https://127.0.0.1:{}/a", server.port)).await.unwrap();
-            assert!(told.starts_with(&format!("{version} GET /a 127.0.0.1")), "{told}");
+            let body = call(&client, &format!("https://127.0.0.1:{}/a", server.port)).await.unwrap();
+            assert!(body.starts_with(&format!("{version} GET /a 127.0.0.1")), "{body}");
         }
         assert_eq!(server.accepted(), 1, "{version}");
     }
@@ -46,8 +46,8 @@ async fn explicit_host_header_is_sent() {
     let server = Server::tls(&keys).await;
     let mut request = get(&format!("https://127.0.0.1:{}/", server.port));
     request.headers_mut().insert(HOST, HeaderValue::from_static("api:6443"));
-    let answer = client(trusting(&keys.authority)).call(request, &LIMITS).await.unwrap();
-    assert_eq!(answer.into_body(), "HTTP/1.1 GET / api:6443 ");
+    let response = client(trusting(&keys.authority)).call(request, &LIMITS).await.unwrap();
+    assert_eq!(response.into_body(), "HTTP/1.1 GET / api:6443 ");
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn ca_bundle_determines_trust() {
     let check = async |tls: Tls, expected: Result<(), &str>| {
         assert_eq!(call(&client(tls), &url).await.map(drop), expected.map_err(str::to_owned));
     };
-    let verify = |why: &str| format!("tls: failed to verify certificate: x509: {why}");
+    let verify = |cause: &str| format!("tls: failed to verify certificate: x509: {cause}");
     check(trusting(&keys.authority), Ok(())).await;
     // A certificate in the bundle needs no valid signature.
     check(trusting(&keys.certificate), Ok(())).await;
@@ -84,14 +84,14 @@ async fn service_is_routed_and_verified_by_name() {
     let keys = Keys::new(&["hook.ns.svc"]);
     let server = Server::tls(&keys).await;
     let port = server.port;
-    let route: Route = Arc::new(move |host, asked| match (host, asked) {
+    let route: Route = Arc::new(move |host, requested_port| match (host, requested_port) {
         ("hook.ns.svc", 443) => Ok(Address { host: "127.0.0.1".to_owned(), port }),
         _ => Err(crate::Error::credentials("services \"other\" not found".to_owned())),
     });
     let tls = trusting(&keys.authority);
     let client = Client::new(Options { tls, route: Some(route), ..Options::default() }).unwrap();
-    let told = call(&client, "https://hook.ns.svc/x").await.unwrap();
-    assert!(told.starts_with("HTTP/2.0 GET /x hook.ns.svc"), "{told}");
+    let body = call(&client, "https://hook.ns.svc/x").await.unwrap();
+    assert!(body.starts_with("HTTP/2.0 GET /x hook.ns.svc"), "{body}");
     let lost = call(&client, "https://other.ns.svc/x").await;
     assert_eq!(lost.unwrap_err(), "services \"other\" not found");
 }
@@ -177,8 +177,8 @@ async fn redirects_need_permission_and_drop_token() {
     let url = format!("https://127.0.0.1:{}/to/https://127.0.0.1:{}/x", first.port, second.port);
     assert_eq!(client.call(get(&url), &LIMITS).await.unwrap().status(), StatusCode::FOUND);
     let following = Limits { redirects_max: 1, ..LIMITS };
-    let answer = client.call(get(&url), &following).await.unwrap();
-    assert_eq!(answer.into_body(), "HTTP/2.0 GET /x 127.0.0.1 ");
+    let response = client.call(get(&url), &following).await.unwrap();
+    assert_eq!(response.into_body(), "HTTP/2.0 GET /x 127.0.0.1 ");
     let round = format!("https://127.0.0.1:{}/to//to/x", first.port);
     let error = client.call(get(&round), &following).await.unwrap_err();
     assert_eq!(error, Error::redirect("stopped after 1 redirects".to_owned()));
@@ -193,13 +193,13 @@ async fn dedicated_connection_can_be_upgraded() {
     let request = Request::get(format!("https://127.0.0.1:{}/", server.port));
     let request = request.header("connection", "Upgrade").header("upgrade", "echo");
     let client = client(trusting(&keys.authority));
-    let mut answer = client.send_dedicated(request.body(full("")).unwrap()).await.unwrap();
-    assert_eq!(answer.status(), StatusCode::SWITCHING_PROTOCOLS);
-    let mut stream = hyper_util::rt::TokioIo::new(hyper::upgrade::on(&mut answer).await.unwrap());
+    let mut response = client.send_dedicated(request.body(full("")).unwrap()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
+    let mut stream = hyper_util::rt::TokioIo::new(hyper::upgrade::on(&mut response).await.unwrap());
     stream.write_all(b"hello").await.unwrap();
-    let mut said = String::new();
-    stream.read_to_string(&mut said).await.unwrap();
-    assert_eq!(said, "hello");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    assert_eq!(text, "hello");
 }
 
 #[tokio::test]
@@ -207,8 +207,8 @@ async fn misbehaving_servers_hit_limits() {
     let check = async |server: Server, expected: Error| {
         let limits = Limits { total: Duration::from_secs(2), ..LIMITS };
         let url = format!("http://127.0.0.1:{}/", server.port);
-        let answer = client(Tls::default()).call(get(&url), &limits).await;
-        assert_eq!(answer.map(drop), Err(expected));
+        let result = client(Tls::default()).call(get(&url), &limits).await;
+        assert_eq!(result.map(drop), Err(expected));
     };
     let too_large = Error::TooLarge(LIMITS.response_bytes_max);
     let endless = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -244,14 +244,14 @@ const FAILED: &[u8] = &[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 2];
 async fn only_unprocessed_requests_are_retried() {
     let keys = Keys::new(&["127.0.0.1"]);
     let check = async |frames: &'static [u8], again: bool| {
-        let server = Server::leaving(&keys, 1, frames).await;
+        let server = Server::with_raw_frames(&keys, 1, frames).await;
         let url = format!("https://127.0.0.1:{}/", server.port);
         let request = Request::post(&url).body(Bytes::from_static(b"a body")).unwrap();
-        let answer = client(trusting(&keys.authority)).call(request, &LIMITS).await;
-        assert_eq!(answer.is_ok(), again, "{frames:?}: {answer:?}");
+        let result = client(trusting(&keys.authority)).call(request, &LIMITS).await;
+        assert_eq!(result.is_ok(), again, "{frames:?}: {result:?}");
         assert_eq!(server.accepted(), 1 + usize::from(again), "{frames:?}");
-        if let Ok(answer) = answer {
-            assert!(answer.body().ends_with(b"a body"), "{answer:?}");
+        if let Ok(response) = result {
+            assert!(response.body().ends_with(b"a body"), "{response:?}");
         }
     };
     check(GOAWAY_BEFORE, true).await;
@@ -265,12 +265,12 @@ async fn only_unprocessed_requests_are_retried() {
 async fn streaming_bodies_are_not_retried() {
     let keys = Keys::new(&["127.0.0.1"]);
     let check = async |body: Body, again: bool| {
-        let server = Server::leaving(&keys, 1, GOAWAY_BEFORE).await;
+        let server = Server::with_raw_frames(&keys, 1, GOAWAY_BEFORE).await;
         let url = format!("https://127.0.0.1:{}/", server.port);
         let request = Request::get(&url).body(body).unwrap();
-        let answer = client(trusting(&keys.authority)).send(request).await;
+        let result = client(trusting(&keys.authority)).send(request).await;
         assert_eq!(
-            answer.map(drop).map_err(|error| matches!(error, Error::NotProcessed(_))),
+            result.map(drop).map_err(|error| matches!(error, Error::NotProcessed(_))),
             if again { Ok(()) } else { Err(true) }
         );
     };
@@ -281,10 +281,10 @@ async fn streaming_bodies_are_not_retried() {
 #[tokio::test(start_paused = true)]
 async fn retries_are_bounded() {
     let keys = Keys::new(&["127.0.0.1"]);
-    let server = Server::leaving(&keys, usize::MAX, GOAWAY_BEFORE).await;
+    let server = Server::with_raw_frames(&keys, usize::MAX, GOAWAY_BEFORE).await;
     let url = format!("https://127.0.0.1:{}/", server.port);
     let limits = Limits { total: Duration::from_secs(600), ..LIMITS };
-    let answer = client(trusting(&keys.authority)).call(get(&url), &limits).await;
-    assert!(matches!(answer, Err(Error::NotProcessed(_))), "{answer:?}");
+    let result = client(trusting(&keys.authority)).call(get(&url), &limits).await;
+    assert!(matches!(result, Err(Error::NotProcessed(_))), "{result:?}");
     assert_eq!(server.accepted(), 1 + RETRIES_MAX);
 }

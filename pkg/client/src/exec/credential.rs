@@ -35,20 +35,20 @@ pub(crate) struct Cluster {
 pub(super) fn info(version: &str, cluster: Option<&Cluster>, interactive: bool) -> String {
     let mut spec = Object::new();
     if let Some(cluster) = cluster {
-        let mut told = Object::new();
-        told.insert("server", cluster.server.as_str().into());
+        let mut object = Object::new();
+        object.insert("server", cluster.server.as_str().into());
         if !cluster.tls_server_name.is_empty() {
-            told.insert("tls-server-name", cluster.tls_server_name.as_str().into());
+            object.insert("tls-server-name", cluster.tls_server_name.as_str().into());
         }
         if cluster.insecure_skip_tls_verify {
-            told.insert("insecure-skip-tls-verify", true.into());
+            object.insert("insecure-skip-tls-verify", true.into());
         }
         if !cluster.authorities.is_empty() {
             let data = STANDARD.encode(&cluster.authorities);
-            told.insert("certificate-authority-data", data.into());
+            object.insert("certificate-authority-data", data.into());
         }
-        told.insert("config", cluster.config.clone());
-        spec.insert("cluster", told.into());
+        object.insert("config", cluster.config.clone());
+        spec.insert("cluster", object.into());
     }
     spec.insert("interactive", interactive.into());
     json!({"kind": "ExecCredential", "apiVersion": version, "spec": spec}).to_string()
@@ -76,50 +76,51 @@ struct CredentialStatus {
 /// # Errors
 /// In upstream's words.
 pub(super) fn read(output: &[u8], version: &str) -> Result<PluginCredentials, Error> {
-    let decoding = |why: String| format!("decoding stdout: {why}");
+    let decoding = |message: String| format!("decoding stdout: {message}");
     let text = schema::yaml::to_json(output)
         .map_err(|error| decoding(error.to_string()))
         .map_err(Error::credentials)?;
-    let said: Credential = serde_json::from_slice(&text.json)
+    let credential: Credential = serde_json::from_slice(&text.json)
         .map_err(|error| decoding(error.to_string()))
         .map_err(Error::credentials)?;
-    if said.kind != "ExecCredential" {
+    if credential.kind != "ExecCredential" {
         return Err(Error::credentials(decoding(format!(
             "no kind \"{}\" is registered for version \"{}\"",
-            said.kind, said.api_version
+            credential.kind, credential.api_version
         ))));
     }
-    if said.api_version != version {
-        let returned = said.api_version;
+    if credential.api_version != version {
+        let returned = credential.api_version;
         return Err(Error::credentials(format!(
             "exec plugin is configured to use API version {version}, plugin returned version {returned}"
         )));
     }
-    let said = said
+    let credential = credential
         .status
         .ok_or_else(|| Error::credentials("exec plugin didn't return a status field".to_owned()))?;
-    let chain = said.client_certificate_data;
-    let key = said.client_key_data;
-    if said.token.is_empty() && chain.is_empty() && key.is_empty() {
+    let chain = credential.client_certificate_data;
+    let key = credential.client_key_data;
+    if credential.token.is_empty() && chain.is_empty() && key.is_empty() {
         return Err(Error::credentials("exec plugin didn't return a token or cert/key pair".to_owned()));
     }
     if chain.is_empty() != key.is_empty() {
         return Err(Error::credentials("exec plugin returned only certificate or key, not both".to_owned()));
     }
-    let until =
-        said.expiration_timestamp.map(|text| parse_time(&text).map_err(|error| decoding(error.to_string())));
+    let until = credential
+        .expiration_timestamp
+        .map(|text| parse_time(&text).map_err(|error| decoding(error.to_string())));
     let certificate = (!chain.is_empty()).then(|| (chain.into_bytes(), key.into_bytes()));
     let mut validity = None;
     if let Some((chain, key)) = &certificate {
-        tls::check_pair(chain, key)
-            .map_err(|why| Error::credentials(format!("failed parsing client key/certificate: {why}")))?;
+        tls::check_pair(chain, key).map_err(|message| {
+            Error::credentials(format!("failed parsing client key/certificate: {message}"))
+        })?;
         let leaf = tls::validity(chain);
-        validity =
-            Some(leaf.map_err(|why| {
-                Error::credentials(format!("failed parsing client leaf certificate: {why}"))
-            })?);
+        validity = Some(leaf.map_err(|message| {
+            Error::credentials(format!("failed parsing client leaf certificate: {message}"))
+        })?);
     }
-    let token = (!said.token.is_empty()).then_some(said.token);
+    let token = (!credential.token.is_empty()).then_some(credential.token);
     Ok(PluginCredentials {
         token,
         certificate,

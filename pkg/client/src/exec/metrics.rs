@@ -180,12 +180,20 @@ mod tests {
     #[test]
     fn replaced_certificate_age_is_recorded() {
         let (metrics, registry, _) = world();
-        let counted = PluginRegistration::new(&metrics);
-        counted.record_credentials(&issued(100, 500), None, UnixTime::from_seconds(100));
-        counted.record_credentials(&issued(100, 500), Some(&issued(100, 500)), UnixTime::from_seconds(200));
-        counted.record_credentials(&issued(900, 999), Some(&issued(100, 500)), UnixTime::from_seconds(1000));
+        let registration = PluginRegistration::new(&metrics);
+        registration.record_credentials(&issued(100, 500), None, UnixTime::from_seconds(100));
+        registration.record_credentials(
+            &issued(100, 500),
+            Some(&issued(100, 500)),
+            UnixTime::from_seconds(200),
+        );
+        registration.record_credentials(
+            &issued(900, 999),
+            Some(&issued(100, 500)),
+            UnixTime::from_seconds(1000),
+        );
         let page = registry.to_string();
-        let of = |what: &str| format!("rest_client_exec_plugin_certificate_rotation_age_{what}\n");
+        let of = |suffix: &str| format!("rest_client_exec_plugin_certificate_rotation_age_{suffix}\n");
         for line in ["bucket{le=\"600\"} 0", "bucket{le=\"1800\"} 1", "sum 900", "count 1"] {
             assert!(page.contains(&of(line)), "{line}: {page}");
         }

@@ -39,7 +39,7 @@ impl World {
 }
 
 /// A script that prints `status`, where `$n` is the number of runs.
-fn saying(status: &str) -> World {
+fn plugin_with_status(status: &str) -> World {
     World::new(&format!(
         "echo x >> n\nn=$(wc -l < n)\necho '{{\"kind\":\"ExecCredential\",\"apiVersion\":\"{}\",\"status\":'\"{}\"'}}'",
         credential::V1,
@@ -49,7 +49,7 @@ fn saying(status: &str) -> World {
 
 #[tokio::test]
 async fn token_is_cached_until_expiry_or_rejection() {
-    let world = saying(r#"{"token":"t$n","expirationTimestamp":"1970-01-01T00:01:00Z"}"#);
+    let world = plugin_with_status(r#"{"token":"t$n","expirationTimestamp":"1970-01-01T00:01:00Z"}"#);
     let plugin = world.plugin(&json!({}));
     assert_eq!(world.token(&plugin).await.unwrap(), "t1");
     world.clock.advance_seconds(60);
@@ -64,7 +64,7 @@ async fn token_is_cached_until_expiry_or_rejection() {
 
 #[tokio::test]
 async fn concurrent_requests_share_one_run() {
-    let world = saying(r#"{"token":"t$n"}"#);
+    let world = plugin_with_status(r#"{"token":"t$n"}"#);
     let plugin = world.plugin(&json!({}));
     let (one, other) = tokio::join!(plugin.credentials(), plugin.credentials());
     assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
@@ -76,14 +76,14 @@ async fn plugin_receives_cluster_info() {
         "printf %s \"$KUBERNETES_EXEC_INFO\" > info\necho \"kind: ExecCredential\napiVersion: {}\nstatus: {{token: $1$MORE}}\"",
         credential::V1
     ));
-    let told = json!({"provideClusterInfo": true, "env": [{"name": "MORE", "value": "b"}]});
+    let configuration = json!({"provideClusterInfo": true, "env": [{"name": "MORE", "value": "b"}]});
     let cluster = Cluster {
         server: "https://h:1".to_owned(),
         authorities: b"pem".to_vec(),
         config: json!({"x": 1}),
         ..Cluster::default()
     };
-    let plugin = world.plugin(&told).of_cluster(|| cluster);
+    let plugin = world.plugin(&configuration).of_cluster(|| cluster);
     assert_eq!(world.token(&plugin).await.unwrap(), "ab", "which it may say in YAML");
     let info = std::fs::read(world.directory.path().join("info")).unwrap();
     let expected = json!({
@@ -94,10 +94,10 @@ async fn plugin_receives_cluster_info() {
         },
     });
     assert_eq!(serde_json::from_slice::<Value>(&info).unwrap(), expected);
-    let same = world.plugin(&json!({}));
+    let shared = world.plugin(&json!({}));
     assert_eq!(
-        same.clone().of_cluster(Cluster::default),
-        same,
+        shared.clone().of_cluster(Cluster::default),
+        shared,
         "who does not want to know is asked once for all"
     );
 }
@@ -110,13 +110,13 @@ async fn errors_equal_upstreams() {
     };
     check(World::new("exit 3"), "exec: executable sh failed with exit code 3").await;
     check(World::new("kill $$"), "exec: executable sh failed with exit code -1").await;
-    check(saying("null"), "exec plugin didn't return a status field").await;
-    check(saying("{}"), "exec plugin didn't return a token or cert/key pair").await;
-    let half = saying(r#"{"clientKeyData":"k"}"#);
+    check(plugin_with_status("null"), "exec plugin didn't return a status field").await;
+    check(plugin_with_status("{}"), "exec plugin didn't return a token or cert/key pair").await;
+    let half = plugin_with_status(r#"{"clientKeyData":"k"}"#);
     check(half, "exec plugin returned only certificate or key, not both").await;
-    let both = saying(r#"{"clientKeyData":"k","clientCertificateData":"c"}"#);
+    let invalid_pair = plugin_with_status(r#"{"clientKeyData":"k","clientCertificateData":"c"}"#);
     check(
-        both,
+        invalid_pair,
         "failed parsing client key/certificate: tls: failed to find any PEM data in certificate input",
     )
     .await;
@@ -141,7 +141,7 @@ async fn errors_equal_upstreams() {
 
 #[tokio::test]
 async fn interactive_plugin_without_terminal_does_not_run() {
-    let world = saying(r#"{"token":"t"}"#);
+    let world = plugin_with_status(r#"{"token":"t"}"#);
     if std::io::stdin().is_terminal() {
         return;
     }
@@ -155,7 +155,7 @@ async fn runs_are_counted_by_result() {
     let registry = MetricsRegistry::default();
     let clock: Arc<dyn Clock> = Arc::<TestClock>::default();
     let metrics = Arc::new(ExecMetrics::new(&registry, &clock));
-    let worlds = [saying(r#"{"token":"t"}"#), World::new("exit 3"), World::new("kill $$")];
+    let worlds = [plugin_with_status(r#"{"token":"t"}"#), World::new("exit 3"), World::new("kill $$")];
     for world in &worlds {
         let plugin = world.plugin(&json!({}));
         plugin.count(&metrics);

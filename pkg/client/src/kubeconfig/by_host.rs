@@ -88,10 +88,10 @@ impl WebhookCredentials {
         let mut contexts = file.contexts.unwrap_or_default().into_iter().rev();
         let context = contexts.find(|named| named.name == current && !current.is_empty());
         let user = context.map(|named| named.context.user).filter(|user| !user.is_empty());
-        let known = |user: User| NamedCredentials { plugin: user.plugin(directory, clock), user };
+        let credentials_of = |user: User| NamedCredentials { plugin: user.plugin(directory, clock), user };
         let users = file.users.unwrap_or_default().into_iter();
         WebhookCredentials {
-            users: users.map(|named| (named.name, known(named.user.unwrap_or_default()))).collect(),
+            users: users.map(|named| (named.name, credentials_of(named.user.unwrap_or_default()))).collect(),
             current_user: user,
             directory: directory.to_owned(),
             own_server: None,
@@ -138,13 +138,13 @@ impl WebhookCredentials {
         let without_port =
             host.rsplit_once(':').filter(|(_, port)| *port == HTTPS_PORT).map(|(host, _)| host);
         let brackets: &[char] = &['[', ']'];
-        let found = self
+        let entry = self
             .named_after(host)
             .or_else(|| self.named_after(without_port?.trim_matches(brackets)))
             .or_else(|| self.users.get_key_value("*"))
             .or_else(|| self.users.get_key_value(self.current_user.as_ref()?));
-        match found {
-            Some((_, known)) => known.credentials(&self.directory),
+        match entry {
+            Some((_, named)) => named.credentials(&self.directory),
             None => Ok(Credentials::default()),
         }
     }
@@ -204,8 +204,8 @@ impl User {
     }
 
     pub(super) fn basic(&self) -> Option<Basic> {
-        let given = !self.username.is_empty() || !self.password.is_empty();
-        given.then(|| Basic::new(&self.username, &self.password))
+        let is_set = !self.username.is_empty() || !self.password.is_empty();
+        is_set.then(|| Basic::new(&self.username, &self.password))
     }
 }
 
@@ -264,10 +264,11 @@ mod tests {
     #[test]
     fn credentials_are_inline_or_in_files() {
         let user = |user: &str| of(&format!("users: [{{name: '*', user: {{{user}}}}}]")).of("h:1");
-        let found = user("client-certificate: c.pem, client-key-data: aw==, token: t, tokenFile: f").unwrap();
+        let credentials =
+            user("client-certificate: c.pem, client-key-data: aw==, token: t, tokenFile: f").unwrap();
         let key = Source::Inline(b"k".as_slice().into());
-        assert_eq!(found.certificate, Some((Source::File("/d/c.pem".into()), key)));
-        assert_eq!(found.bearer, Some(Source::File("/d/f".into())));
+        assert_eq!(credentials.certificate, Some((Source::File("/d/c.pem".into()), key)));
+        assert_eq!(credentials.bearer, Some(Source::File("/d/f".into())));
         assert_eq!(user("username: a, password: b").unwrap().basic, Some(Basic::new("a", "b")));
         assert_eq!(user("client-certificate: c.pem").unwrap(), Credentials::default());
         let wrong = |text: &str, expected: &str| {
@@ -292,9 +293,9 @@ mod tests {
 
     #[test]
     fn user_can_impersonate() {
-        let found =
+        let credentials =
             of("users: [{name: '*', user: {token: t, as: a, as-groups: [g], as-user-extra: {k: [v]}}}]");
-        let impersonate = found.of("h:1").unwrap().impersonate.unwrap();
+        let impersonate = credentials.of("h:1").unwrap().impersonate.unwrap();
         let extra = [("k".to_owned(), vec!["v".to_owned()])].into();
         let groups = vec!["g".to_owned()];
         assert_eq!(impersonate, Impersonate { user: "a".to_owned(), uid: String::new(), groups, extra });

@@ -29,30 +29,30 @@ fn of(cluster: &str, user: &str) -> Result<Kubeconfig, String> {
 
 #[test]
 fn current_context_selects_server_and_user() {
-    let found = of(
+    let kubeconfig = of(
         "server: 'https://h:1/x', certificate-authority: ca.pem, tls-server-name: s",
         "client-certificate: c.pem, client-key: k.pem, token: t",
     )
     .unwrap();
-    assert_eq!(found.server, "https://h:1/x");
-    let tls = found.options.tls;
+    assert_eq!(kubeconfig.server, "https://h:1/x");
+    let tls = kubeconfig.options.tls;
     assert!(matches!(tls.trust, Trust::Bundle(Source::File(path)) if path.ends_with("ca.pem")));
     assert_eq!(tls.server_name.as_deref(), Some("s"));
     assert!(tls.certificate.is_some());
-    assert_eq!(found.options.bearer, Some(Source::Inline(Arc::from(&b"t"[..]))));
+    assert_eq!(kubeconfig.options.bearer, Some(Source::Inline(Arc::from(&b"t"[..]))));
 }
 
 #[test]
 fn inline_data_works_like_files() {
-    let found = of("server: 'https://h', certificate-authority-data: Q0E=", "tokenFile: /t").unwrap();
-    assert_eq!(found.options.tls.trust, Trust::Bundle(Source::Inline(Arc::from(&b"CA"[..]))));
-    assert_eq!(found.options.bearer, Some(Source::File("/t".into())));
+    let kubeconfig = of("server: 'https://h', certificate-authority-data: Q0E=", "tokenFile: /t").unwrap();
+    assert_eq!(kubeconfig.options.tls.trust, Trust::Bundle(Source::Inline(Arc::from(&b"CA"[..]))));
+    assert_eq!(kubeconfig.options.bearer, Some(Source::File("/t".into())));
 }
 
 #[test]
 fn credentials_are_not_sent_without_tls() {
-    let found = of("server: 'http://h'", "token: t").unwrap();
-    assert_eq!((found.server.to_string().as_str(), found.options.bearer), ("http://h/", None));
+    let kubeconfig = of("server: 'http://h'", "token: t").unwrap();
+    assert_eq!((kubeconfig.server.to_string().as_str(), kubeconfig.options.bearer), ("http://h/", None));
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn server_can_be_host_and_port() {
 
 #[test]
 fn errors_equal_upstreams() {
-    let check = |found: Result<Kubeconfig, String>, expected: &str| {
-        assert_eq!(found.unwrap_err(), expected);
+    let check = |result: Result<Kubeconfig, String>, expected: &str| {
+        assert_eq!(result.unwrap_err(), expected);
     };
     let missing =
         Kubeconfig::read(Path::new("/nonexistent/config"), &clock()).map_err(|error| error.to_string());
@@ -105,13 +105,13 @@ fn errors_equal_upstreams() {
 
 #[test]
 fn v1beta1_plugin_defaults_interactive_mode() {
-    let found =
+    let result =
         of("server: 'https://h'", "exec: {command: x, apiVersion: client.authentication.k8s.io/v1beta1}");
-    assert!(found.unwrap().options.plugin.is_some());
+    assert!(result.unwrap().options.plugin.is_some());
 }
 
 #[test]
 fn secrets_are_not_shown() {
-    let found = of("server: 'https://h'", "username: ann, password: hidden").unwrap();
-    assert!(!format!("{found:?} {:?}", found.options.basic).contains("hidden"));
+    let kubeconfig = of("server: 'https://h'", "username: ann, password: hidden").unwrap();
+    assert!(!format!("{kubeconfig:?} {:?}", kubeconfig.options.basic).contains("hidden"));
 }

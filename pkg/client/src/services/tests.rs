@@ -47,8 +47,8 @@ fn resolve(
 ) -> Result<String, (u16, String)> {
     let lister = Known { service, slices: slices.to_vec() };
     let loopback = Address { host: "::1".to_owned(), port: 6443 };
-    let found = Resolver { lister, routing, loopback }.resolve("ns", "s", port, &mut |n| number % n);
-    found
+    let resolved = Resolver { lister, routing, loopback }.resolve("ns", "s", port, &mut |n| number % n);
+    resolved
         .map(|address| format!("{} {}", address.host, address.port))
         .map_err(|status| (status.code, status.message.clone()))
 }

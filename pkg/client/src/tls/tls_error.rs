@@ -109,11 +109,11 @@ mod tests {
             let presented: Vec<String> = presented.iter().map(|&name| name.to_owned()).collect();
             assert_eq!(names(&ServerName::try_from(expected).unwrap(), &presented), words);
         };
-        let both = ["DnsName(\"a.example\")", "DnsName(\"b.example\")", "IpAddress(10.0.0.1)"];
-        check("c.example", &both, "certificate is valid for a.example, b.example, not c.example");
-        check("10.0.0.2", &both, "certificate is valid for 10.0.0.1, not 10.0.0.2");
+        let names = ["DnsName(\"a.example\")", "DnsName(\"b.example\")", "IpAddress(10.0.0.1)"];
+        check("c.example", &names, "certificate is valid for a.example, b.example, not c.example");
+        check("10.0.0.2", &names, "certificate is valid for 10.0.0.1, not 10.0.0.2");
         let none = "cannot validate certificate for ::1 because it doesn't contain any IP SANs";
-        check("::1", &both[..2], none);
+        check("::1", &names[..2], none);
         check("a.example", &[], "certificate is not valid for any names, but wanted to match a.example");
     }
 

@@ -48,7 +48,7 @@ impl ServerCertVerifier for BundleVerifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.certificates.iter().any(|known| known.as_ref() == leaf.as_ref()) {
+        if self.certificates.iter().any(|trusted| trusted.as_ref() == leaf.as_ref()) {
             return verify_bundled(leaf, name, now);
         }
         match &self.chains {

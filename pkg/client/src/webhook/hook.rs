@@ -133,12 +133,12 @@ impl Webhook {
     pub async fn call_once(
         &self,
         body: bytes::Bytes,
-        tell: AttemptCallback<'_>,
+        report: AttemptCallback<'_>,
     ) -> Result<bytes::Bytes, WebhookCallError> {
         let span = Span::current().call("HTTP POST", || vec![("http.request.method", "POST".into())]);
         let headers = span.headers();
-        let asked = pin!(self.attempt(&body, &headers, tell));
-        span.instrument(asked).await
+        let call = pin!(self.attempt(&body, &headers, report));
+        span.instrument(call).await
     }
 }
 

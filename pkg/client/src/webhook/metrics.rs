@@ -148,16 +148,16 @@ impl HostMetrics {
         InFlightGuard { host: self, key }
     }
 
-    /// Counts a call with its body size in bytes. `answer` is the status code and body size of the response,
+    /// Counts a call with its body size in bytes. `response` is the status code and body size of the response,
     /// if any.
-    pub(super) fn record_call(&self, sent: usize, answer: Option<(u16, usize)>, took: Duration) {
-        self.seconds.observe_duration(took);
+    pub(super) fn record_call(&self, sent: usize, response: Option<(u16, usize)>, duration: Duration) {
+        self.seconds.observe_duration(duration);
         self.request_bytes.observe(sent as u64);
-        let place = match answer {
+        let place = match response {
             None => Some(CODES.len()),
             Some((code, received)) => {
                 self.response_bytes.observe(received as u64);
-                let place = |wanted: u16| CODES.iter().position(|(code, _)| *code == wanted);
+                let place = |expected: u16| CODES.iter().position(|(code, _)| *code == expected);
                 place(code).or_else(|| place(code / 100 * 100))
             }
         };
@@ -222,8 +222,8 @@ impl ClientMetrics {
     /// Returns the metrics of a host; `None` if there are too many others.
     pub(super) fn host(&self, authority: &str) -> Option<Arc<HostMetrics>> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = hosts.get(authority) {
-            return Some(Arc::clone(known));
+        if let Some(metrics) = hosts.get(authority) {
+            return Some(Arc::clone(metrics));
         }
         if hosts.len() >= HOSTS_MAX {
             return None;
@@ -295,18 +295,18 @@ mod tests {
         let registry = MetricsRegistry::default();
         let metrics = metrics(&registry);
         let host = metrics.host("a.b.svc:443").unwrap();
-        let began = Instant::now();
-        let first = host.begin("/judge", began);
-        let second = host.begin("/other", began + Duration::from_secs(1));
+        let start = Instant::now();
+        let first = host.begin("/judge", start);
+        let second = host.begin("/other", start + Duration::from_secs(1));
         let age = Duration::from_secs(9);
         let row = |calls, path: &str, age| {
             vec![InFlightCalls { host: "a.b.svc:443".to_owned(), calls, path: path.to_owned(), age }]
         };
-        assert_eq!(metrics.in_flight(began + age), row(2, "/judge", age));
+        assert_eq!(metrics.in_flight(start + age), row(2, "/judge", age));
         drop(first);
-        assert_eq!(metrics.in_flight(began + age), row(1, "/other", Duration::from_secs(8)));
+        assert_eq!(metrics.in_flight(start + age), row(1, "/other", Duration::from_secs(8)));
         drop(second);
-        assert!(metrics.in_flight(began + age).is_empty());
+        assert!(metrics.in_flight(start + age).is_empty());
     }
 
     #[test]
@@ -336,8 +336,8 @@ mod tests {
     fn hosts_are_bounded() {
         let registry = MetricsRegistry::default();
         let metrics = metrics(&registry);
-        let counted = (0..=HOSTS_MAX).filter_map(|n| metrics.host(&format!("h{n}:1"))).count();
-        assert_eq!(counted, HOSTS_MAX);
+        let host_count = (0..=HOSTS_MAX).filter_map(|n| metrics.host(&format!("h{n}:1"))).count();
+        assert_eq!(host_count, HOSTS_MAX);
         assert!(metrics.host("h0:1").is_some());
     }
 }

@@ -18,11 +18,11 @@ fn webhook(port: u16) -> Webhook {
 async fn outcome(head: &'static str) -> (Result<String, String>, Vec<Option<u16>>) {
     let server = Server::start_misbehaving(head, None).await;
     let codes = Mutex::new(Vec::new());
-    let answer = webhook(server.port)
+    let result = webhook(server.port)
         .call(Bytes::from_static(b"{}"), |attempt| codes.lock().unwrap().push(attempt.code))
         .await;
-    let answer = answer.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).map_err(|f| f.message);
-    (answer, codes.into_inner().unwrap())
+    let result = result.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).map_err(|f| f.message);
+    (result, codes.into_inner().unwrap())
 }
 
 #[test]
@@ -41,8 +41,8 @@ fn paths_are_cleaned() {
 
 #[tokio::test]
 async fn success_needs_one_attempt() {
-    let (answer, codes) = outcome("HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}").await;
-    assert_eq!((answer.as_deref(), codes.as_slice()), (Ok("{}"), &[Some(201)][..]));
+    let (result, codes) = outcome("HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}").await;
+    assert_eq!((result.as_deref(), codes.as_slice()), (Ok("{}"), &[Some(201)][..]));
 }
 
 #[tokio::test]
@@ -53,17 +53,17 @@ async fn content_type_of_response_is_ignored() {
 
 #[tokio::test]
 async fn internal_error_is_tried_five_times() {
-    let (answer, codes) =
+    let (result, codes) =
         outcome("HTTP/1.1 500 X\r\ncontent-type: text/plain\r\ncontent-length: 3\r\n\r\nbad").await;
     let expected = "an error on the server (\"bad\") has prevented the request from succeeding";
-    assert_eq!((answer.unwrap_err().as_str(), codes), (expected, vec![Some(500); 5]));
+    assert_eq!((result.unwrap_err().as_str(), codes), (expected, vec![Some(500); 5]));
 }
 
 #[tokio::test]
 async fn client_error_is_not_retried() {
-    let (answer, codes) = outcome("HTTP/1.1 401 X\r\ncontent-length: 0\r\n\r\n").await;
+    let (result, codes) = outcome("HTTP/1.1 401 X\r\ncontent-length: 0\r\n\r\n").await;
     let expected = "the server has asked for the client to provide credentials";
-    assert_eq!((answer.unwrap_err().as_str(), codes), (expected, vec![Some(401)]));
+    assert_eq!((result.unwrap_err().as_str(), codes), (expected, vec![Some(401)]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -71,8 +71,8 @@ async fn lossless_webhook_retries_any_failure() {
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let attempts = Mutex::new(0);
     let webhook = webhook(port).retrying_all_failures();
-    let answer = webhook.call(Bytes::new(), |_| *attempts.lock().unwrap() += 1).await;
-    assert!(answer.is_err());
+    let result = webhook.call(Bytes::new(), |_| *attempts.lock().unwrap() += 1).await;
+    assert!(result.is_err());
     assert_eq!(attempts.into_inner().unwrap(), 5);
 }
 
@@ -90,9 +90,9 @@ async fn endless_error_page_is_not_read() {
     let check = async |head, piece, expected: &str| {
         let server = Server::start_misbehaving(head, Some(piece)).await;
         let url = WebhookAddress::Url(format!("http://127.0.0.1:{}/", server.port));
-        let ways = Dialers::direct(Arc::new(|_: &str, _: &str, _| Err(Error::Closed)));
-        let made = Webhook::for_webhook(&url, b"", Credentials::default(), &ways, 16 << 20).unwrap();
-        let error = made.call_once(Bytes::new(), &|_| {}).await.unwrap_err();
+        let dialers = Dialers::direct(Arc::new(|_: &str, _: &str, _| Err(Error::Closed)));
+        let webhook = Webhook::for_webhook(&url, b"", Credentials::default(), &dialers, 16 << 20).unwrap();
+        let error = webhook.call_once(Bytes::new(), &|_| {}).await.unwrap_err();
         assert_eq!(error.into_message(), expected);
     };
     let page = "HTTP/1.1 403 X\r\ncontent-type: text/html; charset=utf-8\r\n\r\n";
@@ -150,17 +150,17 @@ impl crate::Dial for Nowhere {
 
 #[tokio::test]
 async fn dialer_depends_on_target() {
-    let found =
+    let service_resolver =
         Arc::new(|_: &str, _: &str, _| Ok(crate::Address { host: "10.0.0.1".to_owned(), port: 8443 }));
-    let ways = Dialers {
-        services: found,
+    let dialers = Dialers {
+        services: service_resolver,
         to_services: Some(Arc::new(Nowhere("cluster"))),
         to_urls: Some(Arc::new(Nowhere("controlplane"))),
     };
     let check = async |place: WebhookAddress, credentials: Credentials, expected: &str| {
-        let webhook = Webhook::for_webhook(&place, b"", credentials, &ways, 1024).unwrap();
-        let told = webhook.call_once(Bytes::new(), &|_| {}).await.unwrap_err().message;
-        assert!(told.contains(expected), "{told}");
+        let webhook = Webhook::for_webhook(&place, b"", credentials, &dialers, 1024).unwrap();
+        let message = webhook.call_once(Bytes::new(), &|_| {}).await.unwrap_err().message;
+        assert!(message.contains(expected), "{message}");
     };
     let nobody = Credentials::default;
     let service = |name: &str| {

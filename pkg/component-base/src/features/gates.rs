@@ -94,26 +94,27 @@ impl Gates {
     /// All errors, in order of gate names. Requirements between gates are checked only without other errors.
     pub fn new<'a>(
         effective: Effective,
-        said: impl IntoIterator<Item = (&'a str, bool)>,
+        flags: impl IntoIterator<Item = (&'a str, bool)>,
     ) -> Result<Self, Vec<GateError>> {
         let mut errors = Vec::new();
-        let mut wanted: Vec<(Gate, bool)> = Vec::new();
-        for (name, open) in said {
+        let mut settings: Vec<(Gate, bool)> = Vec::new();
+        for (name, open) in flags {
             match Gate::find(name) {
                 Some(gate) => {
-                    wanted.retain(|(other, _)| *other != gate);
-                    wanted.push((gate, open));
+                    settings.retain(|(other, _)| *other != gate);
+                    settings.push((gate, open));
                 }
                 None => errors.push(GateError::Unknown(name.to_owned())),
             }
         }
-        wanted.sort_unstable_by_key(|(gate, _)| *gate);
+        settings.sort_unstable_by_key(|(gate, _)| *gate);
         let mut gates = Gates::defaults(effective);
-        for (stage, open) in wanted.iter().filter_map(|(gate, open)| Some((gate.controlled_stage()?, *open)))
+        for (stage, open) in
+            settings.iter().filter_map(|(gate, open)| Some((gate.controlled_stage()?, *open)))
         {
             gates.set_stage(stage, open);
         }
-        for (gate, open) in wanted {
+        for (gate, open) in settings {
             match gate.spec_in(effective) {
                 Some(spec) if spec.locked && spec.default != open => {
                     errors.push(GateError::Locked { gate, to: spec.default });

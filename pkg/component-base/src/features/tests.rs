@@ -2,19 +2,19 @@
 
 use super::*;
 
-fn gates(minor: u32, said: &[(&str, bool)]) -> Result<Gates, Vec<String>> {
-    Gates::new(Effective::emulating(Release::minor_of_1(minor)), said.iter().copied())
+fn gates(minor: u32, flags: &[(&str, bool)]) -> Result<Gates, Vec<String>> {
+    Gates::new(Effective::emulating(Release::minor_of_1(minor)), flags.iter().copied())
         .map_err(|errors| errors.iter().map(GateError::to_string).collect())
 }
 
 #[track_caller]
-fn open(minor: u32, said: &[(&str, bool)], gate: Gate) -> bool {
-    gates(minor, said).map(|gates| gates.enabled(gate)).unwrap()
+fn open(minor: u32, flags: &[(&str, bool)], gate: Gate) -> bool {
+    gates(minor, flags).map(|gates| gates.enabled(gate)).unwrap()
 }
 
 #[track_caller]
-fn error(minor: u32, said: &[(&str, bool)], expected: &str) {
-    assert_eq!(gates(minor, said).map(drop), Err(vec![expected.to_owned()]));
+fn error(minor: u32, flags: &[(&str, bool)], expected: &str) {
+    assert_eq!(gates(minor, flags).map(drop), Err(vec![expected.to_owned()]));
 }
 
 #[test]
@@ -88,10 +88,10 @@ fn last_value_of_gate_wins() {
 
 #[test]
 fn all_alpha_sets_other_alpha_gates() {
-    let said = [("AllAlpha", true), ("ShardedListAndWatch", false), ("AllBeta", true)];
-    assert!(open(36, &said, Gate::CBORServingAndStorage));
-    assert!(!open(36, &said, Gate::ShardedListAndWatch));
-    assert!(open(36, &said, Gate::AllAlpha));
+    let flags = [("AllAlpha", true), ("ShardedListAndWatch", false), ("AllBeta", true)];
+    assert!(open(36, &flags, Gate::CBORServingAndStorage));
+    assert!(!open(36, &flags, Gate::ShardedListAndWatch));
+    assert!(open(36, &flags, Gate::AllAlpha));
     assert!(open(36, &[("AllBeta", true)], Gate::ClusterTrustBundle));
     assert!(!open(36, &[("AllBeta", true)], Gate::CBORServingAndStorage));
     assert!(!open(36, &[("AllAlpha", true), ("AllBeta", true)], Gate::AllowDNSOnlyNodeCSR));
@@ -157,8 +157,8 @@ fn removed_gate_is_unknown() {
 
 #[test]
 fn errors_are_in_gate_order() {
-    let said = [("WatchListFoo", true), ("WinDSR", false), ("HostnameOverride", false)];
-    let errors = gates(37, &said).unwrap_err();
+    let flags = [("WatchListFoo", true), ("WinDSR", false), ("HostnameOverride", false)];
+    let errors = gates(37, &flags).unwrap_err();
     let [unknown, host, win] = errors.as_slice() else { panic!("{errors:?}") };
     assert!(unknown.contains("WatchListFoo") && host.contains("HostnameOverride") && win.contains("WinDSR"));
 }

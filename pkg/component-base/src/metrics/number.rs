@@ -36,7 +36,7 @@ impl Number {
     )]
     fn float_value(self) -> f64 {
         match self {
-            Number::Integer(whole) => whole as f64,
+            Number::Integer(integer) => integer as f64,
             Number::Float(real) => real,
         }
     }
@@ -45,7 +45,7 @@ impl Number {
 impl Display for Number {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Number::Integer(whole) => Display::fmt(whole, f),
+            Number::Integer(integer) => Display::fmt(integer, f),
             Number::Float(real) if real.is_infinite() => {
                 f.write_str(if *real > 0.0 { "+Inf" } else { "-Inf" })
             }

@@ -62,11 +62,11 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
         let mut all = self.lock();
         match all.binary_search_by(|series| series.labels().cmp(&labels)) {
             Ok(at) => {
-                let known = all.get_mut(at).map(|series| {
+                let existing = all.get_mut(at).map(|series| {
                     series.exported_at_zero |= exported_at_zero;
                     series.metric.clone()
                 });
-                known.unwrap_or_else(|| M::new(self.0.family.options))
+                existing.unwrap_or_else(|| M::new(self.0.family.options))
             }
             Err(at) => {
                 let metric = M::new(self.0.family.options);

@@ -50,7 +50,7 @@ impl Latencies {
     /// Records the duration of a step, which may occur several times.
     pub fn took(&self, step: Step, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let Some((_, so_far)) = Step::ALL.iter().zip(&self.0).find(|(known, _)| **known == step) else {
+        let Some((_, so_far)) = Step::ALL.iter().zip(&self.0).find(|(entry, _)| **entry == step) else {
             return;
         };
         if step.is_at_once() {

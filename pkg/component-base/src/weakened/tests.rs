@@ -115,8 +115,9 @@ fn decisions_are_shown_for_ten_minutes() {
     clock.advance_seconds(1);
     weakened.record(KIND, "a", &"second");
     let recent = weakened.recent();
-    let shown: Vec<_> = recent.iter().map(|one| (&*one.name, &*one.cause, one.count)).collect();
-    assert_eq!(shown, [("a", "second", 2), ("--b", "other", 1)]);
+    let actual: Vec<_> =
+        recent.iter().map(|decision| (&*decision.name, &*decision.cause, decision.count)).collect();
+    assert_eq!(actual, [("a", "second", 2), ("--b", "other", 1)]);
     clock.advance_seconds(599);
     assert_eq!(weakened.recent().len(), 1);
     clock.advance_seconds(1);
@@ -171,7 +172,10 @@ fn many_names_of_one_kind_are_bounded() {
     }
     let recent = weakened.recent();
     assert_eq!(recent.len(), NAMES_MAX + 1);
-    assert!(recent.iter().any(|one| one.name == "999") && recent.iter().any(|one| one.name == "p"));
+    assert!(
+        recent.iter().any(|decision| decision.name == "999")
+            && recent.iter().any(|decision| decision.name == "p")
+    );
 }
 
 #[test]

@@ -10,8 +10,8 @@ struct Truncating {
 
 impl Write for Truncating {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        let left = self.bytes_max.saturating_sub(self.text.len());
-        let end = part.floor_char_boundary(left);
+        let remaining = self.bytes_max.saturating_sub(self.text.len());
+        let end = part.floor_char_boundary(remaining);
         self.text.push_str(part.get(..end).unwrap_or_default());
         if end < part.len() { Err(fmt::Error) } else { Ok(()) }
     }

@@ -58,12 +58,12 @@ impl FlowControl {
     pub async fn ensure(&self) -> Result<(), Error> {
         // Levels first, because schemas refer to them.
         for (client, objects) in [&self.levels, &self.schemas] {
-            for wanted in objects {
-                let name = meta::text(wanted, "name");
-                let kept =
-                    client.reconcile("", name, &|current| revised(client.row(), current, wanted)).await;
-                let kept = ignore_conflict(kept)?.and_then(|kept| kept.object);
-                if let Some(schema) = kept.filter(|object| tree::text(object, "kind") == "FlowSchema") {
+            for expected in objects {
+                let name = meta::text(expected, "name");
+                let reconciled =
+                    client.reconcile("", name, &|current| revised(client.row(), current, expected)).await;
+                let reconciled = ignore_conflict(reconciled)?.and_then(|reconciled| reconciled.object);
+                if let Some(schema) = reconciled.filter(|object| tree::text(object, "kind") == "FlowSchema") {
                     ignore_conflict(self.dangling.report(&schema).await)?;
                 }
             }
@@ -115,12 +115,12 @@ fn annotated(object: &Object) -> Option<bool> {
 }
 
 /// Returns the desired object; `None` if it is up to date.
-fn revised(row: &Resource, current: Option<&Object>, wanted: &Object) -> Option<Object> {
-    let Some(current) = current else { return Some(wanted.clone()) };
+fn revised(row: &Resource, current: Option<&Object>, bootstrap: &Object) -> Option<Object> {
+    let Some(current) = current else { return Some(bootstrap.clone()) };
     let annotated = annotated(current);
     // Without the annotation, an unchanged spec belongs to the server.
-    let auto = is_mandatory(wanted) || annotated.unwrap_or_else(|| meta::generation(current) == 1);
-    let spec = expected_spec(row, current, wanted).filter(|_| auto);
+    let auto = is_mandatory(bootstrap) || annotated.unwrap_or_else(|| meta::generation(current) == 1);
+    let spec = expected_spec(row, current, bootstrap).filter(|_| auto);
     if annotated == Some(auto) && spec.is_none() {
         return None;
     }
@@ -135,33 +135,34 @@ fn revised(row: &Resource, current: Option<&Object>, wanted: &Object) -> Option<
 }
 
 /// Returns the desired spec; `None` if it is equivalent.
-fn expected_spec(row: &Resource, current: &Object, wanted: &Object) -> Option<Object> {
-    let mut expected = wanted.clone();
+fn expected_spec(row: &Resource, current: &Object, bootstrap: &Object) -> Option<Object> {
+    let mut expected = bootstrap.clone();
     // These defaults do not depend on feature gates.
     kinds::defaults::apply(row.group_version, row.kind, &mut expected, &Gates::default());
-    if meta::text(wanted, "name") == EXEMPT
-        && let (Some(exempt), Some(had)) = (
+    if meta::text(bootstrap, "name") == EXEMPT
+        && let (Some(exempt), Some(current_exempt)) = (
             expected.get_mut("spec").and_then(|spec| spec.get_mut("exempt")?.as_object_mut()),
             object::get_object(current, &["spec", "exempt"]),
         )
     {
         for operators in ["nominalConcurrencyShares", "lendablePercent"] {
-            match had.get(operators) {
+            match current_exempt.get(operators) {
                 Some(value) => exempt.insert(operators.to_owned(), value.clone()),
                 None => exempt.remove(operators),
             };
         }
     }
     let spec = row.message.member("spec")?;
-    let same = semantic::equal_members(spec, expected.get("spec"), current.get("spec"));
+    let unchanged = semantic::equal_members(spec, expected.get("spec"), current.get("spec"));
     // The original spec is written, without defaults, as in upstream.
-    if same { None } else { tree::child(wanted, "spec").cloned() }
+    if unchanged { None } else { tree::child(bootstrap, "spec").cloned() }
 }
 
 /// True if the server created the object in an earlier release and no longer needs it.
-fn is_obsolete(object: &Object, wanted: &[Object]) -> bool {
+fn is_obsolete(object: &Object, bootstrap: &[Object]) -> bool {
     let name = meta::text(object, "name");
-    annotated(object) == Some(true) && !wanted.iter().any(|wanted| meta::text(wanted, "name") == name)
+    annotated(object) == Some(true)
+        && !bootstrap.iter().any(|bootstrap| meta::text(bootstrap, "name") == name)
 }
 
 #[cfg(test)]
@@ -196,13 +197,13 @@ mod tests {
     /// Checks the revised object: its annotation, and true if its spec is the server's.
     fn check(stored: &Object, name: &str, expected: Option<(&str, bool)>) {
         let row = api::resources::find(GROUP, "v1", "prioritylevelconfigurations", "").unwrap();
-        let wanted = level(name);
-        let revised = revised(row, Some(stored), &wanted);
-        let said = revised.as_ref().map(|revised| {
+        let bootstrap = level(name);
+        let revised = revised(row, Some(stored), &bootstrap);
+        let actual = revised.as_ref().map(|revised| {
             let annotation = object::get_str(revised, &["metadata", "annotations", AUTO_UPDATE]).unwrap();
-            (annotation, revised.get("spec") == wanted.get("spec"))
+            (annotation, revised.get("spec") == bootstrap.get("spec"))
         });
-        assert_eq!(said, expected, "{}", Value::from(stored.clone()));
+        assert_eq!(actual, expected, "{}", Value::from(stored.clone()));
     }
 
     #[test]
@@ -233,13 +234,13 @@ mod tests {
 
     #[test]
     fn obsolete_auto_updated_objects_are_removed() {
-        let known = [level("exempt")];
+        let bootstrap = [level("exempt")];
         let mut other = stored("catch-all", Some("true"), 1, None);
-        assert!(is_obsolete(&other, &known));
-        assert!(!is_obsolete(&stored("exempt", Some("true"), 1, None), &known));
+        assert!(is_obsolete(&other, &bootstrap));
+        assert!(!is_obsolete(&stored("exempt", Some("true"), 1, None), &bootstrap));
         for annotation in [None, Some("false"), Some("x")] {
             meta::set(&mut other, "annotations", annotation.map(|text| json!({AUTO_UPDATE: text})));
-            assert!(!is_obsolete(&other, &known), "{annotation:?}");
+            assert!(!is_obsolete(&other, &bootstrap), "{annotation:?}");
         }
     }
 }

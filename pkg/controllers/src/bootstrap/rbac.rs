@@ -87,8 +87,8 @@ impl Policy {
                 None => {}
             }
         }
-        let ([(bindings, known), _], (from, to)) = (&self.bindings, SPLIT);
-        let template = known.iter().find(|binding| meta::text(binding, "name") == to);
+        let ([(bindings, expected), _], (from, to)) = (&self.bindings, SPLIT);
+        let template = expected.iter().find(|binding| meta::text(binding, "name") == to);
         let Some(template) = template else { return Ok(()) };
         match bindings.get("", from, ReadFreshness::Cached).await? {
             Some(old) => keep_missing(bindings, to, with_subjects_of(template, &old)).await,
@@ -144,10 +144,10 @@ fn namespace_and_name(object: &Object) -> (&str, &str) {
 fn outcome(object: &Object, outcome: registry::Result<Reconciled>) -> Result<(), Error> {
     let kind = tree::text(object, "kind").to_ascii_lowercase();
     let (namespace, name) = namespace_and_name(object);
-    let kept = outcome.map_err(|status| {
+    let reconciled = outcome.map_err(|status| {
         Error::Status(status).context(format!("unable to reconcile {kind}.{GROUP}/{name}"))
     })?;
-    if kept.written {
+    if reconciled.written {
         tracing::debug!(kind, namespace, name, "created or completed");
     }
     Ok(())
@@ -201,8 +201,8 @@ fn binding(current: Option<&Object>, expected: &Object) -> Option<Object> {
 fn complete_metadata(object: &mut Object, expected: &Object) -> bool {
     let mut changed = false;
     for member in ["annotations", "labels"] {
-        let wanted = meta::metadata(expected).and_then(|metadata| metadata.get(member));
-        for (key, value) in wanted.and_then(Value::as_object).into_iter().flatten() {
+        let entries = meta::metadata(expected).and_then(|metadata| metadata.get(member));
+        for (key, value) in entries.and_then(Value::as_object).into_iter().flatten() {
             if object::get(object, &["metadata", member, key]).is_none() {
                 object::set(object, &["metadata", member, key], value.clone());
                 changed = true;
@@ -214,14 +214,14 @@ fn complete_metadata(object: &mut Object, expected: &Object) -> bool {
 
 /// Removes an obsolete aggregation rule, or adds missing selectors.
 fn complete_aggregation(role: &mut Object, expected: &Object) -> bool {
-    let Some(wanted) = tree::child(expected, "aggregationRule") else {
+    let Some(selectors) = tree::child(expected, "aggregationRule") else {
         return role.remove("aggregationRule").is_some();
     };
     let present = tree::child(role, "aggregationRule")
         .map(|rule| tree::list(rule, "clusterRoleSelectors"))
         .unwrap_or_default();
-    let wanted = tree::list(wanted, "clusterRoleSelectors").iter();
-    let missing: Vec<Value> = wanted.filter(|selector| !present.contains(selector)).cloned().collect();
+    let selectors = tree::list(selectors, "clusterRoleSelectors").iter();
+    let missing: Vec<Value> = selectors.filter(|selector| !present.contains(selector)).cloned().collect();
     if missing.is_empty() {
         return false;
     }

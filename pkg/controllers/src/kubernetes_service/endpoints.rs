@@ -37,10 +37,10 @@ pub(super) fn endpoints(
         None => object(json!({"metadata": {"name": NAME, "namespace": NAMESPACE}})),
     };
     let our_ports = json!([{"name": "https", "port": port, "protocol": "TCP"}]);
-    let had = only_subset(&endpoints);
+    let existing = only_subset(&endpoints);
     let labelled = object::get_str(&endpoints, &SKIP_MIRROR_LABEL) == Some("true");
-    let addresses_fine = had.as_ref().is_some_and(|subset| has_exactly(subset, addresses));
-    let ports_fine = match (&had, ports) {
+    let addresses_fine = existing.as_ref().is_some_and(|subset| has_exactly(subset, addresses));
+    let ports_fine = match (&existing, ports) {
         (None, _) => false,
         (Some(_), Ports::Existing) => true,
         (Some(subset), Ports::OwnPort) => subset.get("ports") == Some(&our_ports),
@@ -49,10 +49,10 @@ pub(super) fn endpoints(
         return None;
     }
     object::set(&mut endpoints, &SKIP_MIRROR_LABEL, "true");
-    if had.is_none() {
+    if existing.is_none() {
         endpoints.remove("subsets");
     }
-    let mut subset = had.unwrap_or_default();
+    let mut subset = existing.unwrap_or_default();
     if !addresses_fine {
         repack(&mut subset, addresses.iter().map(|ip| json!({"ip": ip})).collect());
     }
@@ -74,21 +74,21 @@ pub(super) fn with_address(
     port: u16,
     count: usize,
 ) -> Option<Object> {
-    let own = address.to_string();
+    let own_ip = address.to_string();
     let Some(mut subset) = current.and_then(only_subset) else {
-        return endpoints(current, &[own], port, Ports::OwnPort);
+        return endpoints(current, &[own_ip], port, Ports::OwnPort);
     };
-    let had = tree::list(&subset, "addresses");
-    let is_own = |address: &Value| ip(address) == own;
-    let address_fine = had.len() <= count && had.iter().any(is_own);
+    let existing = tree::list(&subset, "addresses");
+    let is_own = |address: &Value| ip(address) == own_ip;
+    let address_fine = existing.len() <= count && existing.iter().any(is_own);
     let mut endpoints = current.cloned().unwrap_or_default();
     if address_fine && object::get_str(&endpoints, &SKIP_MIRROR_LABEL) == Some("true") {
         return None;
     }
     object::set(&mut endpoints, &SKIP_MIRROR_LABEL, "true");
     if !address_fine {
-        let mut addresses = had.to_vec();
-        addresses.push(json!({"ip": own}));
+        let mut addresses = existing.to_vec();
+        addresses.push(json!({"ip": own_ip}));
         repack(&mut subset, addresses);
         if let Some(Value::Array(addresses)) = subset.get_mut("addresses")
             && let Some(at) = addresses.iter().position(is_own)
@@ -105,14 +105,14 @@ pub(super) fn with_address(
 
 /// Returns the Endpoints without an address; `None` if they are up to date.
 pub(super) fn without_address(current: &Object, address: IpAddr) -> Option<Object> {
-    let own = address.to_string();
+    let own_ip = address.to_string();
     let mut subset = tree::children(current, "subsets").next()?.clone();
     let addresses = tree::list(&subset, "addresses");
-    let others: Vec<Value> = addresses.iter().filter(|address| ip(address) != own).cloned().collect();
-    if others.len() == addresses.len() {
+    let remaining: Vec<Value> = addresses.iter().filter(|address| ip(address) != own_ip).cloned().collect();
+    if remaining.len() == addresses.len() {
         return None;
     }
-    repack(&mut subset, others);
+    repack(&mut subset, remaining);
     let mut endpoints = current.clone();
     set_subset(&mut endpoints, subset);
     Some(endpoints)
@@ -127,9 +127,9 @@ fn only_subset(endpoints: &Object) -> Option<Object> {
 
 /// Sets the first subset. An empty subset is removed.
 fn set_subset(endpoints: &mut Object, subset: Object) {
-    let nobody = ["addresses", "notReadyAddresses"].iter().all(|list| tree::list(&subset, list).is_empty());
+    let is_empty = ["addresses", "notReadyAddresses"].iter().all(|list| tree::list(&subset, list).is_empty());
     let rest = tree::list(endpoints, "subsets").iter().skip(1).cloned();
-    let subsets: Vec<Value> = (!nobody).then_some(Value::Object(subset)).into_iter().chain(rest).collect();
+    let subsets: Vec<Value> = (!is_empty).then_some(Value::Object(subset)).into_iter().chain(rest).collect();
     if subsets.is_empty() {
         drop(endpoints.remove("subsets"))
     } else {
@@ -142,9 +142,11 @@ fn ip(address: &Value) -> &str {
 }
 
 fn has_exactly(subset: &Object, addresses: &[String]) -> bool {
-    let had: HashSet<&str> = tree::children(subset, "addresses").map(|a| tree::text(a, "ip")).collect();
+    let unique: HashSet<&str> = tree::children(subset, "addresses").map(|a| tree::text(a, "ip")).collect();
     let length = tree::list(subset, "addresses").len();
-    length == addresses.len() && had.len() == length && addresses.iter().all(|a| had.contains(a.as_str()))
+    length == addresses.len()
+        && unique.len() == length
+        && addresses.iter().all(|a| unique.contains(a.as_str()))
 }
 
 /// Sorts addresses as text and removes duplicates. Addresses that are also listed as not ready are dropped.
@@ -218,29 +220,29 @@ fn slice_port(port: &Object) -> Value {
 }
 
 /// Returns the change from the current to the desired slice. `row` is their resource.
-pub(super) fn slice_change(row: &Resource, current: Option<&Object>, wanted: &Object) -> SliceChange {
-    let Some(current) = current else { return SliceChange::Write(wanted.clone()) };
-    if tree::text(current, "addressType") != tree::text(wanted, "addressType") {
+pub(super) fn slice_change(row: &Resource, current: Option<&Object>, desired: &Object) -> SliceChange {
+    let Some(current) = current else { return SliceChange::Write(desired.clone()) };
+    if tree::text(current, "addressType") != tree::text(desired, "addressType") {
         return SliceChange::Replace;
     }
     let labels = ["metadata", "labels"];
-    let same_labels = object::get(current, &labels) == object::get(wanted, &labels);
-    let same = |member: &str| {
+    let same_labels = object::get(current, &labels) == object::get(desired, &labels);
+    let unchanged = |member: &str| {
         let field = row.message.member(member);
-        field.is_some_and(|field| semantic::equal_members(field, current.get(member), wanted.get(member)))
+        field.is_some_and(|field| semantic::equal_members(field, current.get(member), desired.get(member)))
     };
-    if same_labels && same("endpoints") && same("ports") {
+    if same_labels && unchanged("endpoints") && unchanged("ports") {
         return SliceChange::None;
     }
     let mut slice = current.clone();
     for member in ["endpoints", "ports"] {
-        match wanted.get(member) {
+        match desired.get(member) {
             Some(value) => slice.insert(member.to_owned(), value.clone()),
             None => slice.remove(member),
         };
     }
-    if let Some(wanted) = object::get(wanted, &labels) {
-        object::set(&mut slice, &labels, wanted.clone());
+    if let Some(desired) = object::get(desired, &labels) {
+        object::set(&mut slice, &labels, desired.clone());
     }
     SliceChange::Write(slice)
 }

@@ -43,8 +43,8 @@ impl Leases {
     pub(super) async fn renew(&self, address: IpAddr) -> Result<(), storage::Error> {
         let ip = address.to_string();
         let subset: Value = json!({"addresses": [{"ip": ip}]});
-        let say = |lease: &mut object::Object| object::set(lease, &["subsets"], vec![subset.clone()]);
-        self.0.renew(&ip, say).await
+        let set_subset = |lease: &mut object::Object| object::set(lease, &["subsets"], vec![subset.clone()]);
+        self.0.renew(&ip, set_subset).await
     }
 
     /// Removes the lease of an address. Returns true if it existed.

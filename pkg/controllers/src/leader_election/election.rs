@@ -158,28 +158,28 @@ pub(super) fn step(
     if candidates.is_empty() || !is_election_needed(lease, &candidates, now)? {
         return Ok(Step::Wait);
     }
-    let mut asked = Vec::new();
+    let mut pinged = Vec::new();
     let mut waiting = false;
     for candidate in &candidates {
-        let asked_at = candidate.pinged.filter(|_| candidate.awaits_ping_response());
-        if asked_at.is_some_and(|asked| is_within(asked, PING_TIMEOUT, now)) {
+        let last_ping = candidate.pinged.filter(|_| candidate.awaits_ping_response());
+        if last_ping.is_some_and(|at| is_within(at, PING_TIMEOUT, now)) {
             waiting = true;
-        } else if !candidate.responded_recently(now) && asked_at.is_none() {
+        } else if !candidate.responded_recently(now) && last_ping.is_none() {
             // Candidates that did not respond to an earlier ping are not pinged again.
-            asked.push(candidate.name.clone());
+            pinged.push(candidate.name.clone());
         }
     }
-    if waiting || !asked.is_empty() {
-        return Ok(Step::Ping(asked));
+    if waiting || !pinged.is_empty() {
+        return Ok(Step::Ping(pinged));
     }
-    let here: Vec<&Candidate> =
+    let available: Vec<&Candidate> =
         candidates.into_iter().filter(|candidate| candidate.responded_recently(now)).collect();
-    if here.is_empty() {
+    if available.is_empty() {
         return Err(ElectionError::NoneAvailable);
     }
-    let strategy = strategy(&here)?.to_owned();
+    let strategy = strategy(&available)?.to_owned();
     let holder = match strategy.as_str() {
-        OLDEST => Some(oldest(&here).ok_or(ElectionError::NoneSuitable)?.name.clone()),
+        OLDEST => Some(oldest(&available).ok_or(ElectionError::NoneSuitable)?.name.clone()),
         _ => None,
     };
     Ok(Step::Assign(ElectionResult { strategy, holder }))
@@ -195,7 +195,7 @@ fn is_election_needed(
     };
     // All candidates are pinged periodically, to detect dead ones before they expire.
     let unheard = |candidate: &&&Candidate| {
-        candidate.renewed.is_some_and(|it| has_elapsed(it, CANDIDATE_LIFETIME / 2, now))
+        candidate.renewed.is_some_and(|at| has_elapsed(at, CANDIDATE_LIFETIME / 2, now))
     };
     if lease.is_expired(now) || candidates.iter().any(|candidate| unheard(&candidate)) {
         return Ok(true);
@@ -229,7 +229,8 @@ fn strategy<'c>(candidates: &[&'c Candidate]) -> Result<&'c str, ElectionError> 
 
 /// Returns the oldest candidate among those with both versions.
 fn oldest<'c>(candidates: &[&'c Candidate]) -> Option<&'c Candidate> {
-    let valid = candidates.iter().filter(|it| it.emulation.is_some() && it.binary.is_some());
+    let valid =
+        candidates.iter().filter(|candidate| candidate.emulation.is_some() && candidate.binary.is_some());
     valid.copied().min_by(|a, b| a.order(b))
 }
 
@@ -258,12 +259,12 @@ pub(super) fn assigned_lease(
         }
         return Some(lease);
     };
-    let said = Lease::of(current);
+    let before = Lease::of(current);
     let mut lease = current.clone();
     object::set(&mut lease, &["spec", "strategy"], elected.strategy.as_str());
     if let Some(holder) = &elected.holder {
-        let other = said.holder() != Some(holder);
-        if said.holder().is_none() || other && said.is_expired(now) {
+        let other = before.holder() != Some(holder);
+        if before.holder().is_none() || other && before.is_expired(now) {
             object::set(&mut lease, &["spec", "holderIdentity"], holder.as_str());
             object::set(&mut lease, &["spec", "renewTime"], renewed);
             object::set(&mut lease, &["spec", "leaseDurationSeconds"], DURATION_SECONDS);
@@ -278,9 +279,9 @@ pub(super) fn assigned_lease(
 
 /// Returns a LeaseCandidate with a ping.
 pub(super) fn pinged_candidate(candidate: &Object, now: UnixTime) -> Object {
-    let mut asked = candidate.clone();
-    object::set(&mut asked, &["spec", "pingTime"], now.rfc3339_micro().to_string());
-    asked
+    let mut pinged = candidate.clone();
+    object::set(&mut pinged, &["spec", "pingTime"], now.rfc3339_micro().to_string());
+    pinged
 }
 
 fn time(spec: &Object, name: &str) -> Option<UnixTime> {

@@ -92,8 +92,9 @@ impl Lock {
     }
 
     fn observe(&mut self, lease: Object) {
-        let same = self.observed.as_ref().is_some_and(|(seen, _)| seen.get("spec") == lease.get("spec"));
-        let since = self.observed.take().map(|(_, since)| since).filter(|_| same);
+        let unchanged =
+            self.observed.as_ref().is_some_and(|(before, _)| before.get("spec") == lease.get("spec"));
+        let since = self.observed.take().map(|(_, since)| since).filter(|_| unchanged);
         self.observed = Some((lease, since.unwrap_or_else(Instant::now)));
     }
 
@@ -183,9 +184,9 @@ mod tests {
         assert_eq!(spec(&first), expected("a", begin, begin, 0));
         let renewed = acquired_lease(Some(&first), "a", Duration::from_secs(15), AT);
         assert_eq!(spec(&renewed), expected("a", begin, later, 0));
-        let taken = acquired_lease(Some(&first), "b", Duration::from_secs(15), AT);
-        assert_eq!(spec(&taken), expected("b", later, later, 1));
-        let released = released_lease(&taken, AT);
+        let reacquired = acquired_lease(Some(&first), "b", Duration::from_secs(15), AT);
+        assert_eq!(spec(&reacquired), expected("b", later, later, 1));
+        let released = released_lease(&reacquired, AT);
         assert_eq!(holder(&released), "");
         assert_eq!(object::get_i64(&released, &["spec", "leaseTransitions"]), Some(1));
     }

@@ -57,17 +57,17 @@ impl Projection for ElectionProjection {
             Some(candidate) => self.candidates.insert(key, candidate),
             None => self.candidates.remove(&key),
         };
-        let owes = candidate.as_ref().is_some_and(Candidate::awaits_ping_response);
+        let awaits_ping = candidate.as_ref().is_some_and(Candidate::awaits_ping_response);
         let Some(candidate) = candidate.or(before) else { return };
         let name = Name { namespace: change.namespace().into(), lease: candidate.lease.as_str().into() };
         // A pinged candidate has a deadline; the ping itself is not a relevant change.
-        if owes && self.changed.contains_key(&name) {
+        if awaits_ping && self.changed.contains_key(&name) {
             return;
         }
         // A candidate may contain an invalid lease name.
-        let wanted = names::name_is_dns_subdomain(&name.lease, false).is_empty()
+        let is_electable = names::name_is_dns_subdomain(&name.lease, false).is_empty()
             && self.candidates(&name).next().is_some();
-        if wanted {
+        if is_electable {
             self.count(name);
         } else {
             self.changed.remove(&name);
@@ -112,7 +112,7 @@ impl ElectionProjection {
 
     /// Returns namespaces and names of expired candidates.
     pub(super) fn expired_candidates(&self, now: UnixTime) -> impl Iterator<Item = (&str, &str)> {
-        let gone = self.candidates.iter().filter(move |(_, candidate)| candidate.has_expired(now));
-        gone.map(|((namespace, name), _)| (&**namespace, &**name))
+        let expired = self.candidates.iter().filter(move |(_, candidate)| candidate.has_expired(now));
+        expired.map(|((namespace, name), _)| (&**namespace, &**name))
     }
 }

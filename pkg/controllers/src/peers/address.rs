@@ -74,22 +74,22 @@ impl PeerAddress {
     }
 
     async fn renew(&self) -> Result<(), Error> {
-        let left = self.removed.lock().await;
-        if *left {
+        let removed = self.removed.lock().await;
+        if *removed {
             return Ok(());
         }
-        let say = |lease: &mut Object| set_address(lease, &self.server, &self.address);
-        Ok(self.leases.renew(&self.server, say).await?)
+        let set = |lease: &mut Object| set_address(lease, &self.server, &self.address);
+        Ok(self.leases.renew(&self.server, set).await?)
     }
 
     /// Removes the lease at shutdown.
     pub async fn remove_at_shutdown(&self) {
-        let taking_back = async {
-            let mut left = self.removed.lock().await;
-            *left = true;
+        let removal = async {
+            let mut removed = self.removed.lock().await;
+            *removed = true;
             self.leases.remove(&self.server).await
         };
-        match timeout(REMOVAL_MAX, taking_back).await {
+        match timeout(REMOVAL_MAX, removal).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the peer endpoint lease was not removed"),
             Err(_) => tracing::warn!("the peer endpoint lease was not removed in time"),
@@ -135,6 +135,9 @@ mod tests {
         let upstreams = b"k8s\0\n\x0f\n\x02v1\x12\tEndpoints\x12q\nK\n\0\x12\0\x1a\0\"\0*\x002\x008\x01B\0Z9\n\x11apiserverIdentity\x12$apiserver-wlv32tlttr4jl3gtroqexyxapa\x12\"\n\x0e\n\n192.0.2.10\x1a\0\x1a\x10\n\x05https\x10\xd8\xc1\x01\x1a\x03TCP\x1a\0\"\0";
         assert_eq!(&stored.value[..], upstreams);
         let lease = leases.get(server).await.unwrap().unwrap();
-        assert_eq!(of(&lease).map(|it| (it.host, it.port)), Some((address.host, address.port)));
+        assert_eq!(
+            of(&lease).map(|address| (address.host, address.port)),
+            Some((address.host, address.port))
+        );
     }
 }

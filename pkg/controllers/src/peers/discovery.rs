@@ -53,7 +53,7 @@ impl PeerDiscovery {
                     Name::of(&ResourceName { group: name, version, resource })
                 }));
             }
-            let is_known = self.groups.iter().any(|known| text_at(known, "metadata", "name") == name);
+            let is_known = self.groups.iter().any(|group| text_at(group, "metadata", "name") == name);
             if !name.is_empty() && !is_known {
                 self.groups.push(group.clone());
             }
@@ -70,7 +70,8 @@ impl PeerDiscovery {
         }
         let stays = |group: &Object| {
             let name = text_at(group, "metadata", "name");
-            let versions = children(group, "versions").filter(|it| !left_out(name, text(it, "version")));
+            let versions =
+                children(group, "versions").filter(|version| !left_out(name, text(version, "version")));
             let versions: Vec<Value> = versions.cloned().map(Value::Object).collect();
             let mut group = group.clone();
             let stays = !versions.is_empty();
@@ -88,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    fn said() -> PeerDiscovery {
-        let mut said = PeerDiscovery::default();
+    fn discovery() -> PeerDiscovery {
+        let mut discovery = PeerDiscovery::default();
         let resources = |name: &str| json!([{"resource": name}]);
         let version = |version: &str, name: &str| json!({"version": version, "resources": resources(name)});
         let core = json!({"items": [{"metadata": {"name": ""}, "versions": [version("v1", "pods")]}]});
@@ -97,32 +98,33 @@ mod tests {
             {"metadata": {"name": "batch"}, "versions": [version("v1", "jobs"), version("v2", "jobs")]},
             {"metadata": {"name": "e.com"}, "versions": [version("v1", "things")]},
         ]});
-        said.add_document(core.to_string().as_bytes()).unwrap();
-        said.add_document(named.to_string().as_bytes()).unwrap();
-        said
+        discovery.add_document(core.to_string().as_bytes()).unwrap();
+        discovery.add_document(named.to_string().as_bytes()).unwrap();
+        discovery
     }
 
-    fn serves(said: &PeerDiscovery, group: &str, version: &str, resource: &str) -> bool {
-        said.resources.contains(&Name::of(&ResourceName { group, version, resource }))
+    fn serves(discovery: &PeerDiscovery, group: &str, version: &str, resource: &str) -> bool {
+        discovery.resources.contains(&Name::of(&ResourceName { group, version, resource }))
     }
 
     #[test]
     fn core_group_has_resources_but_no_group_entry() {
-        let said = said();
-        assert!(serves(&said, "", "v1", "pods") && serves(&said, "batch", "v1", "jobs"));
-        assert!(!serves(&said, "batch", "v1", "cronjobs"));
-        let names: Vec<&str> = said.groups.iter().map(|group| text_at(group, "metadata", "name")).collect();
+        let discovery = discovery();
+        assert!(serves(&discovery, "", "v1", "pods") && serves(&discovery, "batch", "v1", "jobs"));
+        assert!(!serves(&discovery, "batch", "v1", "cronjobs"));
+        let names: Vec<&str> =
+            discovery.groups.iter().map(|group| text_at(group, "metadata", "name")).collect();
         assert_eq!(names, ["batch", "e.com"]);
         assert!(PeerDiscovery::default().add_document(b"[]").is_err());
     }
 
     #[test]
     fn excluded_versions_vanish_from_groups_and_resources() {
-        let less =
-            said().without_versions(|group, version| group == "e.com" || (group, version) == ("batch", "v2"));
+        let less = discovery()
+            .without_versions(|group, version| group == "e.com" || (group, version) == ("batch", "v2"));
         assert!(serves(&less, "batch", "v1", "jobs") && !serves(&less, "batch", "v2", "jobs"));
         assert!(!serves(&less, "e.com", "v1", "things"));
         assert_eq!(less.groups.len(), 1);
-        assert_eq!(said().without_versions(|_, _| false), said());
+        assert_eq!(discovery().without_versions(|_, _| false), discovery());
     }
 }

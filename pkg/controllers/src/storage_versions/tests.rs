@@ -74,14 +74,14 @@ fn condition_shows_whether_servers_agree() {
     };
     let set = ("CommonEncodingVersionSet", "Common encoding version set");
     let first = registered(&Object::new(), "a", &mine("batch/v1"), NOW).unwrap();
-    let said = |server: &str, encoding: &str| {
+    let server_version = |server: &str, encoding: &str| {
         json!({
             "apiServerID": server, "encodingVersion": encoding, "decodableVersions": ["batch/v1"],
             "servedVersions": ["batch/v1"],
         })
     };
     let expected = json!({
-        "storageVersions": [said("a", "batch/v1")], "commonEncodingVersion": "batch/v1",
+        "storageVersions": [server_version("a", "batch/v1")], "commonEncodingVersion": "batch/v1",
         "conditions": condition("True", "1970-01-01T00:01:00Z", set.0, set.1),
     });
     assert_eq!(status(&first), expected);
@@ -89,7 +89,7 @@ fn condition_shows_whether_servers_agree() {
     assert_eq!(registered(&first, "a", &mine("batch/v1"), later), None);
     let second = registered(&first, "b", &mine("batch/v2"), later).unwrap();
     let expected = json!({
-        "storageVersions": [said("a", "batch/v1"), said("b", "batch/v2")],
+        "storageVersions": [server_version("a", "batch/v1"), server_version("b", "batch/v2")],
         "conditions": condition(
             "False", "1970-01-01T00:02:00Z", "CommonEncodingVersionUnset", "Common encoding version unset",
         ),

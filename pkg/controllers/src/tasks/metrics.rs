@@ -86,7 +86,7 @@ impl WorkQueueMetrics {
             for family in [&LONGEST, &UNFINISHED] {
                 let mut samples = page.family(family);
                 for (name, metrics) in &*locked(&read) {
-                    let seconds = metrics.running().map_or(0.0, |began| began.elapsed().as_secs_f64());
+                    let seconds = metrics.running().map_or(0.0, |start| start.elapsed().as_secs_f64());
                     samples.add([name], seconds);
                 }
             }
@@ -102,9 +102,9 @@ impl WorkQueueMetrics {
     }
 
     /// Returns the metrics of a task. As upstream's, they are on the page from now on.
-    pub(super) fn of(&self, what: &str) -> Arc<QueueMetrics> {
+    pub(super) fn of(&self, task: &str) -> Arc<QueueMetrics> {
         // Queue names contain no spaces.
-        let name = what.replace(' ', "_");
+        let name = task.replace(' ', "_");
         let create = |name: &str| QueueMetrics {
             adds: self.adds.with_zero([name]),
             depth: self.depth.with([name]),
@@ -114,8 +114,8 @@ impl WorkQueueMetrics {
             running: Mutex::default(),
         };
         let mut queues = locked(&self.queues);
-        let known = queues.get(&name).cloned();
-        known.unwrap_or_else(|| {
+        let existing = queues.get(&name).cloned();
+        existing.unwrap_or_else(|| {
             let metrics = Arc::new(create(&name));
             queues.insert(name, Arc::clone(&metrics));
             metrics
@@ -127,14 +127,14 @@ impl QueueMetrics {
     /// Runs a round and records its delay and duration. `due` is the scheduled time; `retry` is true after a
     /// failure.
     pub async fn observed<T>(&self, due: Instant, retry: bool, round: impl Future<Output = T>) -> T {
-        let began = Instant::now();
+        let start = Instant::now();
         self.adds.increment();
         self.retries.add(retry.into());
-        self.queue_seconds.observe_duration(began.saturating_duration_since(due));
-        *self.running() = Some(began);
+        self.queue_seconds.observe_duration(start.saturating_duration_since(due));
+        *self.running() = Some(start);
         let done = round.await;
         *self.running() = None;
-        self.work_seconds.observe_duration(began.elapsed());
+        self.work_seconds.observe_duration(start.elapsed());
         done
     }
 

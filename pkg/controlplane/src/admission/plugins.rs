@@ -70,7 +70,7 @@ impl PluginChain {
         let source =
             source.with_manifests(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
         let metrics = Arc::new(WebhookMetrics::new(metrics_registry));
-        let deps = dynamic_admission(registry, served, authorizer, &objects, monitoring);
+        let dynamic = dynamic_admission(registry, served, authorizer, &objects, monitoring);
         let caller = |credentials: &WebhookCredentials| {
             let credentials = credentials.clone().with_own_credentials(loopback.clone());
             Arc::new(WebhookCalls::new(dialers.clone(), credentials, Arc::clone(calls)))
@@ -78,16 +78,21 @@ impl PluginChain {
         let webhooks = |credentials: &WebhookCredentials| Webhooks {
             source: Arc::new(source.clone()),
             caller: caller(credentials),
-            deps: deps.clone(),
+            deps: dynamic.clone(),
             metrics: Arc::clone(&metrics),
         };
         let (policies, following_policies) = ConfiguredPolicies::new(registry);
         let policies = policies
             .with_manifests(manifests.mutating_policies.clone(), manifests.validating_policies.clone());
         let validating = webhooks(&configurations.validating_webhooks);
-        let of_policies =
-            admission_policies::parts(policies.clone(), served, registry, deps.clone(), metrics_registry);
-        let parts = PluginDeps {
+        let policy_deps = admission_policies::policy_deps(
+            policies.clone(),
+            served,
+            registry,
+            dynamic.clone(),
+            metrics_registry,
+        );
+        let deps = PluginDeps {
             objects: objects.clone(),
             writes: objects.clone(),
             environment: Arc::new(SystemTimers),
@@ -96,12 +101,12 @@ impl PluginChain {
             pod_security,
             mutating: webhooks(&configurations.mutating_webhooks),
             validating,
-            policies: of_policies,
+            policies: policy_deps,
             pods: &config.pods,
             gates: config.gates,
             configurations,
         };
-        let (chain, durations) = super::chain(&config.admission, &parts);
+        let (chain, durations) = super::chain(&config.admission, &deps);
         durations.register(metrics_registry);
         let followers = join3(following_namespaces.run(), following.run(), following_policies.run());
         Ok(PluginChain {

@@ -27,13 +27,13 @@ const fn default_off(name: &'static str) -> PluginInfo {
     PluginInfo { name, on_by_default: false, gate: None }
 }
 
-const fn gated(gate: Gate, known: PluginInfo) -> PluginInfo {
-    PluginInfo { gate: Some(gate), ..known }
+const fn gated(gate: Gate, plugin: PluginInfo) -> PluginInfo {
+    PluginInfo { gate: Some(gate), ..plugin }
 }
 
 /// Returns the description of the plugin with this name.
 pub fn find_plugin(name: &str) -> Option<&'static PluginInfo> {
-    PLUGINS.iter().find(|known| known.name == name)
+    PLUGINS.iter().find(|plugin| plugin.name == name)
 }
 
 /// Returns the plugins that upstream would run with this configuration, in order.
@@ -41,10 +41,10 @@ pub fn enabled_plugins(
     config: &AdmissionConfig,
     gates: Gates,
 ) -> impl Iterator<Item = &'static PluginInfo> + '_ {
-    let has = |names: &[String], known: &PluginInfo| names.iter().any(|name| name == known.name);
-    PLUGINS.iter().filter(move |known| {
-        let wanted = known.on_by_default || has(&config.enabled, known);
-        wanted && !has(&config.disabled, known) && known.is_gate_enabled(gates)
+    let contains = |names: &[String], plugin: &PluginInfo| names.iter().any(|name| name == plugin.name);
+    PLUGINS.iter().filter(move |plugin| {
+        let enabled = plugin.on_by_default || contains(&config.enabled, plugin);
+        enabled && !contains(&config.disabled, plugin) && plugin.is_gate_enabled(gates)
     })
 }
 

@@ -18,7 +18,7 @@ use crate::image_reviews::ImagePolicy;
 fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let config = AdmissionConfig { enabled: owned(enabled), disabled: owned(disabled), config_file: None };
-    enabled_plugins(&config, Gates::default()).map(|known| known.name).collect()
+    enabled_plugins(&config, Gates::default()).map(|plugin| plugin.name).collect()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn flags_enable_and_disable_plugins() {
 
 #[test]
 fn no_plugin_is_listed_twice() {
-    assert_eq!(PLUGINS.iter().map(|known| known.name).collect::<BTreeSet<_>>().len(), PLUGINS.len());
+    assert_eq!(PLUGINS.iter().map(|plugin| plugin.name).collect::<BTreeSet<_>>().len(), PLUGINS.len());
 }
 
 /// Stub of all dependencies. It contains no objects.
@@ -41,15 +41,15 @@ struct Nothing;
 
 #[async_trait::async_trait]
 impl Objects for Nothing {
-    async fn cached(&self, _: Row, _: &str, _: &str) -> Answer<Option<Arc<Object>>> {
+    async fn cached(&self, _: Row, _: &str, _: &str) -> StatusResult<Option<Arc<Object>>> {
         Ok(None)
     }
 
-    async fn get(&self, _: Row, _: &str, _: &str) -> Answer<Option<Arc<Object>>> {
+    async fn get(&self, _: Row, _: &str, _: &str) -> StatusResult<Option<Arc<Object>>> {
         Ok(None)
     }
 
-    async fn list(&self, _: Row, _: &str) -> Answer<Vec<Arc<Object>>> {
+    async fn list(&self, _: Row, _: &str) -> StatusResult<Vec<Arc<Object>>> {
         Ok(Vec::new())
     }
 }
@@ -62,11 +62,11 @@ impl NamespaceStates for Nothing {
 
 #[async_trait::async_trait]
 impl Writes for Nothing {
-    async fn create(&self, _: Row, _: Object) -> Answer<()> {
+    async fn create(&self, _: Row, _: Object) -> StatusResult<()> {
         Ok(())
     }
 
-    async fn replace_status(&self, _: Row, object: Object) -> Answer<Object> {
+    async fn replace_status(&self, _: Row, object: Object) -> StatusResult<Object> {
         Ok(object)
     }
 }
@@ -129,7 +129,12 @@ impl VersionConverter for Nothing {
         Vec::new()
     }
 
-    async fn to_version(&self, _: &Attributes<'_>, object: &Object, _: &Resource<'_>) -> Answer<Object> {
+    async fn to_version(
+        &self,
+        _: &Attributes<'_>,
+        object: &Object,
+        _: &Resource<'_>,
+    ) -> StatusResult<Object> {
         Ok(object.clone())
     }
 
@@ -147,7 +152,7 @@ impl VersionConverter for Nothing {
     }
 }
 
-type Answer<T> = Result<T, Box<apimachinery::status::Status>>;
+type StatusResult<T> = Result<T, Box<apimachinery::status::Status>>;
 type Row = &'static ::api::resources::Resource<'static>;
 
 fn webhooks() -> Webhooks {
@@ -167,7 +172,7 @@ fn webhooks() -> Webhooks {
     }
 }
 
-fn parts() -> PluginDeps<'static> {
+fn plugin_deps() -> PluginDeps<'static> {
     PluginDeps {
         objects: Arc::new(Nothing),
         writes: Arc::new(Nothing),
@@ -214,8 +219,8 @@ fn image_policy() -> ImagePolicy {
 }
 
 /// Returns the implemented plugins that handle an operation on any resource.
-fn asked_about(operation: Operation) -> Vec<&'static str> {
-    let has_say = |plugin: &dyn Plugin| {
+fn plugins_handling(operation: Operation) -> Vec<&'static str> {
+    let handles_any = |plugin: &dyn Plugin| {
         ::api::resources::all().any(|endpoint| {
             let ::api::resources::Resource { group, version, plural, .. } = endpoint;
             let resource = ::api::resources::find(group, version, plural, "").unwrap_or(endpoint);
@@ -233,20 +238,20 @@ fn asked_about(operation: Operation) -> Vec<&'static str> {
             })
         })
     };
-    let built = PLUGINS.iter().filter_map(|known| build(known.name, &parts()));
-    built.filter(|plugin| has_say(&**plugin)).map(|plugin| plugin.name()).collect()
+    let built = PLUGINS.iter().filter_map(|plugin| build(plugin.name, &plugin_deps()));
+    built.filter(|plugin| handles_any(&**plugin)).map(|plugin| plugin.name()).collect()
 }
 
 #[test]
 fn few_plugins_handle_deletions_and_connections() {
     let deletions = ["NamespaceLifecycle", "NamespaceExists", "AlwaysDeny"];
-    assert_eq!(asked_about(Operation::Delete), deletions);
-    assert_eq!(asked_about(Operation::Connect), ["AlwaysDeny"]);
+    assert_eq!(plugins_handling(Operation::Delete), deletions);
+    assert_eq!(plugins_handling(Operation::Connect), ["AlwaysDeny"]);
 }
 
 #[test]
 fn every_plugin_is_built_under_its_name() {
-    for known in PLUGINS {
-        assert_eq!(build(known.name, &parts()).map(|plugin| plugin.name()), Some(known.name));
+    for plugin in PLUGINS {
+        assert_eq!(build(plugin.name, &plugin_deps()).map(|plugin| plugin.name()), Some(plugin.name));
     }
 }

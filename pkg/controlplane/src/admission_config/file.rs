@@ -65,11 +65,11 @@ impl AdmissionConfiguration {
             }),
             Err(ReadError::Unknown(_)) if is_legacy_format(text) => {
                 let old = plugins.iter().filter(|plugin| OLD.iter().any(|(name, _)| name == *plugin));
-                let told = |name: &&str| Plugin {
+                let with_default_file = |name: &&str| Plugin {
                     name: (*name).to_owned(),
                     source: Some(Source::File(path.to_owned())),
                 };
-                Ok(AdmissionConfiguration { plugins: old.map(told).collect() })
+                Ok(AdmissionConfiguration { plugins: old.map(with_default_file).collect() })
             }
             Err(error) => Err(error.into()),
         }

@@ -11,7 +11,7 @@ fn parse(text: &str, plugins: &[&str]) -> Result<AdmissionConfiguration, Configu
     AdmissionConfiguration::parse(text.as_bytes(), Path::new("/etc/k/a.yaml"), plugins)
 }
 
-fn told(text: &str, plugins: &[&str], name: &str) -> String {
+fn configuration_text(text: &str, plugins: &[&str], name: &str) -> String {
     match parse(text, plugins).unwrap().text_of(name) {
         Ok(Some(text)) => String::from_utf8(text).unwrap(),
         Ok(None) => "nothing".to_owned(),
@@ -34,22 +34,26 @@ fn configuration_is_inline_or_in_named_file() {
     let text = format!(
         "{HEAD}plugins: [{{name: A, path: p, configuration: {{b: 1, a: [2]}}}}, {{name: B, path: no/b}}, {{name: C}}, {{name: A}}]"
     );
-    assert_eq!(told(&text, &[], "A"), r#"{"a":[2],"b":1}"#);
-    assert_eq!(told(&text, &[], "C"), "nothing");
-    assert_eq!(told(&text, &[], "D"), "nothing");
+    assert_eq!(configuration_text(&text, &[], "A"), r#"{"a":[2],"b":1}"#);
+    assert_eq!(configuration_text(&text, &[], "C"), "nothing");
+    assert_eq!(configuration_text(&text, &[], "D"), "nothing");
     assert_eq!(
-        told(&text, &[], "B"),
+        configuration_text(&text, &[], "B"),
         "Couldn't open admission plugin configuration /etc/k/no/b: &fs.PathError{Op:\"open\", Path:\"/etc/k/no/b\", Err:0x2}"
     );
     let absolute = "{\"apiVersion\":\"apiserver.k8s.io/v1alpha1\",\"kind\":\"AdmissionConfiguration\",\"plugins\":[{\"name\":\"A\",\"path\":\"/no/a\"}]}";
-    assert!(told(absolute, &[], "A").starts_with("Couldn't open admission plugin configuration /no/a:"));
+    assert!(
+        configuration_text(absolute, &[], "A")
+            .starts_with("Couldn't open admission plugin configuration /no/a:")
+    );
 }
 
 #[test]
 fn legacy_file_configures_two_plugins() {
     let text = r#"{"imagePolicy": {}, "podNodeSelectorPluginConfig": {}}"#;
-    let to_file =
-        |name: &str| told(text, &["PodNodeSelector", "LimitRanger"], name).contains("/etc/k/a.yaml");
+    let to_file = |name: &str| {
+        configuration_text(text, &["PodNodeSelector", "LimitRanger"], name).contains("/etc/k/a.yaml")
+    };
     assert!(to_file("PodNodeSelector"));
     assert!(!to_file("LimitRanger") && !to_file("ImagePolicyWebhook"));
 }
@@ -104,8 +108,8 @@ fn disabled_plugins_are_not_read() {
     assert!(read(&[], "nonsense", &text).is_ok());
     assert!(read(&["PodTolerationRestriction"], "nonsense", &text).is_err());
     let file = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\nwhitelist: [{operator: Exists}]";
-    let told = read(&["PodTolerationRestriction"], file, &text).unwrap();
-    assert_ne!(told.pod_tolerations, PodTolerationConfiguration::default());
+    let configurations = read(&["PodTolerationRestriction"], file, &text).unwrap();
+    assert_ne!(configurations.pod_tolerations, PodTolerationConfiguration::default());
 }
 
 #[test]
@@ -129,9 +133,9 @@ fn webhook_credentials_come_from_kubeconfig() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kubeconfig");
     std::fs::write(&path, "users: [{name: '*.svc', user: {token: t}}]").unwrap();
-    let told = with(&format!(", kubeConfigFile: {}", path.display())).unwrap();
-    assert!(told.validating_webhooks.of_service("ns", "a", 443).unwrap().bearer.is_some());
-    assert!(told.mutating_webhooks.of_service("ns", "a", 443).unwrap().bearer.is_none());
+    let configurations = with(&format!(", kubeConfigFile: {}", path.display())).unwrap();
+    assert!(configurations.validating_webhooks.of_service("ns", "a", 443).unwrap().bearer.is_some());
+    assert!(configurations.mutating_webhooks.of_service("ns", "a", 443).unwrap().bearer.is_none());
     assert!(with("").unwrap().validating_webhooks.of("h:443").unwrap().bearer.is_none());
     let wrong = |rest: &str, expected: &str| {
         let start =

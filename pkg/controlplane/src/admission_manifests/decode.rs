@@ -88,11 +88,11 @@ impl<'w> Reader<'w> {
         if api_version != format!("{GROUP}/v1") {
             return Err(unsupported());
         }
-        let single = |known: &&(&str, &str)| known.0 == kind;
+        let single = |entry: &&(&str, &str)| entry.0 == kind;
         if let Some(&(kind, plural)) = self.spec.kinds.iter().find(single) {
             return self.accept(kind, plural, vec![object], path);
         }
-        let listed = |known: &&(&str, &str)| kind.strip_suffix("List") == Some(known.0);
+        let listed = |entry: &&(&str, &str)| kind.strip_suffix("List") == Some(entry.0);
         let Some(&(kind, plural)) = self.spec.kinds.iter().find(listed) else { return Err(unsupported()) };
         let objects = items(&object).iter().filter_map(Value::as_object).cloned().collect();
         self.accept(kind, plural, objects, path)
@@ -109,10 +109,10 @@ impl<'w> Reader<'w> {
         let row = resources::find(GROUP, "v1", plural, "")
             .ok_or_else(|| ConfigurationError::Invalid(format!("{plural} are not served")))?;
         let settings = Settings { gates: self.gates, ..Settings::default() };
-        let given = ValidationContext { settings, ..ValidationContext::default() };
+        let context = ValidationContext { settings, ..ValidationContext::default() };
         for object in &mut objects {
             ::kinds::defaults::apply(row.group_version, kind, object, &self.gates);
-            let errors = validate_manifest(row, object, &given);
+            let errors = validate_manifest(row, object, &context);
             if let Some(errors) = field::aggregate(errors.iter()) {
                 return Err(ConfigurationError::Invalid(format!(
                     "{kind} {}: {errors}",
@@ -167,10 +167,10 @@ impl<'w> Reader<'w> {
         let head = json::type_meta(json)?;
         let api_version = head.api_version.into_owned();
         let kind = head.kind.into_owned();
-        for (what, is) in [("Kind", &kind), ("apiVersion", &api_version)] {
-            if is.is_empty() {
+        for (field, value) in [("Kind", &kind), ("apiVersion", &api_version)] {
+            if value.is_empty() {
                 let shown = String::from_utf8_lossy(text);
-                return Err(ConfigurationError::Invalid(format!("Object '{what}' is missing in '{shown}'")));
+                return Err(ConfigurationError::Invalid(format!("Object '{field}' is missing in '{shown}'")));
             }
         }
         let of_group = api_version.strip_prefix(GROUP).is_some_and(|rest| rest.starts_with('/'));

@@ -62,16 +62,16 @@ pub(super) fn read(directory: &Path) -> Result<Manifests, ConfigurationError> {
     }
     let mut documents = Vec::new();
     let mut hash = Sha256::new();
-    let mut left = BYTES_MAX;
+    let mut remaining = BYTES_MAX;
     let mut has_any = false;
     for path in paths {
         let shown = path.display().to_string();
-        let text = read_bounded(&path, left).map_err(|source| {
+        let text = read_bounded(&path, remaining).map_err(|source| {
             let why = go_error_text(&source);
             let message = format!("failed to read file {}: open {shown}: {why}", Quoted(&shown));
             ConfigurationError::File { message, source }
         })?;
-        left = left.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        remaining = remaining.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
         if text.is_empty() {
             continue;
         }

@@ -54,18 +54,18 @@ impl StoredParams {
         if kinds.generation != now.number() || kinds.rows.len() >= KINDS_MAX {
             *kinds = Kinds { generation: now.number(), rows: HashMap::new() };
         }
-        if let Some(known) = kinds.rows.get(kind) {
-            return known.clone();
+        if let Some(cached) = kinds.rows.get(kind) {
+            return cached.clone();
         }
         let is_of_kind = |row: &Resource<'_>| {
             row.subresource.is_empty()
                 && row.storage.is_some()
                 && (row.kind_group_version, row.kind) == (&*kind.api_version, &*kind.kind)
         };
-        let found = now.catalog.endpoints().find(|endpoint| is_of_kind(endpoint.row.row()));
-        let found = found.map(|endpoint| endpoint.row.clone());
-        kinds.rows.insert(kind.clone(), found.clone());
-        found
+        let row = now.catalog.endpoints().find(|endpoint| is_of_kind(endpoint.row.row()));
+        let row = row.map(|endpoint| endpoint.row.clone());
+        kinds.rows.insert(kind.clone(), row.clone());
+        row
     }
 
     /// Returns an object as clients of an endpoint see it.
@@ -122,8 +122,8 @@ impl Params for StoredParams {
         let handle = self.resource(kind)?;
         let row = handle.row();
         let target = Target { resource: row, namespace, name };
-        let found = timeout(WAIT, self.registry.get(&target, "0")).await;
-        match found.map_err(|_| not_synced(kind))? {
+        let element = timeout(WAIT, self.registry.get(&target, "0")).await;
+        match element.map_err(|_| not_synced(kind))? {
             Ok(element) => self.param(row, &element).await.map(Some).map_err(|status| failed(&status)),
             Err(status) if status.reason == Reason::NotFound => Ok(None),
             Err(status) => Err(failed(&status)),

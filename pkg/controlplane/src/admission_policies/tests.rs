@@ -10,19 +10,19 @@ const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 const LIMITS: &str = "/apis/example.com/v1/limits";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Repeats a request until the response satisfies `wanted`.
-async fn until(client: &Client, request: (&str, &str, Value), wanted: impl Fn(u16, &Value) -> bool) -> Value {
+/// Repeats a request until the response satisfies `holds`.
+async fn until(client: &Client, request: (&str, &str, Value), holds: impl Fn(u16, &Value) -> bool) -> Value {
     let (method, path, body) = request;
-    let asking = async {
+    let polling = async {
         loop {
-            let (code, answer) = client.send(method, path, body.clone()).await;
-            if wanted(code, &answer) {
-                return answer;
+            let (code, response) = client.send(method, path, body.clone()).await;
+            if holds(code, &response) {
+                return response;
             }
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(60), asking).await.expect("nothing changed in time")
+    tokio::time::timeout(std::time::Duration::from_secs(60), polling).await.expect("nothing changed in time")
 }
 
 /// Creates a cluster-scoped CRD for limits, and one object.

@@ -41,8 +41,8 @@ impl WebhookCalls {
 
     fn client(&self, target: &Target) -> LazyWebhook {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = clients.get(target) {
-            return Arc::clone(known);
+        if let Some(client) = clients.get(target) {
+            return Arc::clone(client);
         }
         if clients.len() >= CLIENTS_MAX {
             clients.clear();
@@ -52,19 +52,19 @@ impl WebhookCalls {
 
     async fn webhook(&self, target: &Target) -> Result<Webhook, client::Error> {
         let cell = self.client(target);
-        let made = cell.get_or_try_init(|| async {
+        let webhook = cell.get_or_try_init(|| async {
             let place = address(target);
             let authorities = target.authorities.clone();
             let credentials = self.credentials.for_webhook(&place)?;
             let dialers = self.dialers.clone();
-            let made = tokio::task::spawn_blocking(move || {
+            let webhook = tokio::task::spawn_blocking(move || {
                 Webhook::for_webhook(&place, &authorities, credentials, &dialers, RESPONSE_BYTES_MAX)
             });
             // The task fails only if the server stops.
-            let made = made.await.map_err(|error| client::Error::connect(error.to_string()))??;
-            Ok::<_, client::Error>(made.with_metrics(&self.metrics))
+            let webhook = webhook.await.map_err(|error| client::Error::connect(error.to_string()))??;
+            Ok::<_, client::Error>(webhook.with_metrics(&self.metrics))
         });
-        made.await.cloned()
+        webhook.await.cloned()
     }
 }
 
@@ -94,8 +94,8 @@ impl Caller for WebhookCalls {
             code: 500,
             misconfigured: true,
         })?;
-        let answer = webhook.with_attempt_timeout(timeout).call_once(body.into(), &|_| {}).await;
-        answer.map(Vec::from).map_err(|failure| ReviewCallError {
+        let response = webhook.with_attempt_timeout(timeout).call_once(body.into(), &|_| {}).await;
+        response.map(Vec::from).map_err(|failure| ReviewCallError {
             code: failure.code.unwrap_or(503),
             message: failure.into_message(),
             misconfigured: false,

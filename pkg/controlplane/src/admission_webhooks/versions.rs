@@ -50,9 +50,10 @@ impl VersionConverter for ServedVersions {
         let Some(stored_at) = storage_prefix(catalog, endpoint) else { return Vec::new() };
         let is_another = |other: &&Arc<Endpoint>| {
             let other = other.row.row();
-            let same = (other.group_version, other.plural) == (endpoint.group_version, endpoint.plural);
+            let is_same_resource =
+                (other.group_version, other.plural) == (endpoint.group_version, endpoint.plural);
             other.subresource == endpoint.subresource
-                && !same
+                && !is_same_resource
                 && storage_prefix(catalog, other) == Some(stored_at)
         };
         catalog.endpoints().filter(is_another).map(|other| other.row.clone()).collect()

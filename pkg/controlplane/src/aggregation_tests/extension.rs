@@ -48,7 +48,7 @@ impl Extension {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let service = service_fn(|request| async { Ok::<_, Infallible>(answer(request)) });
+                    let service = service_fn(|request| async { Ok::<_, Infallible>(respond(request)) });
                     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                     let _ = connection.with_upgrades().await;
                 });
@@ -68,7 +68,7 @@ fn full(text: impl Into<Bytes>) -> Body {
     Full::new(text.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-fn answer(request: Request<Incoming>) -> Response<Body> {
+fn respond(request: Request<Incoming>) -> Response<Body> {
     if let Some(protocol) = request.headers().get("upgrade").cloned() {
         return upgraded(request, protocol);
     }
@@ -87,10 +87,10 @@ fn answer(request: Request<Incoming>) -> Response<Body> {
             document("application/json", &json!({"paths": {"/apis/ext.example.com/v1/things": {}}}))
         }
         path if path.ends_with("/redirects") => {
-            let mut answer = Response::new(full(""));
-            *answer.status_mut() = StatusCode::TEMPORARY_REDIRECT;
-            answer.headers_mut().insert(LOCATION, HeaderValue::from_static("https://elsewhere/"));
-            answer
+            let mut response = Response::new(full(""));
+            *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+            response.headers_mut().insert(LOCATION, HeaderValue::from_static("https://elsewhere/"));
+            response
         }
         path if path.ends_with("/dies") => {
             let half = futures::stream::once(async { Ok(Frame::data(Bytes::from_static(b"half of "))) });
@@ -114,9 +114,9 @@ fn answer(request: Request<Incoming>) -> Response<Body> {
         _ => {
             let header =
                 |name: &&str| Some(((*name).to_owned(), request.headers().get(*name)?.to_str().ok()?.into()));
-            let told = ["x-remote-user", "x-remote-group", "authorization", "x-forwarded-uri", "host"];
-            let told: jsontree::Object = told.iter().filter_map(header).collect();
-            document("application/json", &json!({"uri": request.uri().to_string(), "headers": told}))
+            let headers = ["x-remote-user", "x-remote-group", "authorization", "x-forwarded-uri", "host"];
+            let headers: jsontree::Object = headers.iter().filter_map(header).collect();
+            document("application/json", &json!({"uri": request.uri().to_string(), "headers": headers}))
         }
     }
 }
@@ -133,10 +133,10 @@ fn discovery() -> Value {
 }
 
 fn document(media_type: &'static str, document: &Value) -> Response<Body> {
-    let mut answer = Response::new(full(document.to_string()));
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    answer.headers_mut().insert(ETAG, HeaderValue::from_static("\"1\""));
-    answer
+    let mut response = Response::new(full(document.to_string()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response.headers_mut().insert(ETAG, HeaderValue::from_static("\"1\""));
+    response
 }
 
 /// Echoes one line.

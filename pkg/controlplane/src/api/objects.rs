@@ -118,11 +118,11 @@ fn cached(
     let rows = catalog.endpoints().map(|endpoint| endpoint.row.row());
     let served: HashSet<&str> = rows.filter_map(|row| Some(row.storage?.prefix)).collect();
     // A single watch with its revisions feeds all caches, so resources in other etcd clusters are excluded.
-    let elsewhere: Vec<_> = config.storage.overrides().iter().filter_map(EtcdOverride::directory).collect();
-    let here = |prefix: &str| served.contains(prefix) && !elsewhere.contains(&prefix);
+    let overridden: Vec<_> = config.storage.overrides().iter().filter_map(EtcdOverride::directory).collect();
+    let is_in_main_cluster = |prefix: &str| served.contains(prefix) && !overridden.contains(&prefix);
     let resources = registry::ingest::resources(prefix, config.gates, |row| {
         cache.caches(row.group, row.plural, row.watch_cache)
-            && row.storage.is_some_and(|storage| here(storage.prefix))
+            && row.storage.is_some_and(|storage| is_in_main_cluster(storage.prefix))
     });
     let options = Options {
         enabled: cache.enabled,

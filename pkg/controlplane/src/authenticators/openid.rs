@@ -39,9 +39,9 @@ impl OpenId {
         clock: &Arc<dyn Clock>,
         monitoring: Monitoring<'_>,
     ) -> Result<Self, RunError> {
-        let wanted = &config.authentication;
-        let (read, text) = read(wanted)?;
-        let anonymous = anonymous(wanted, read.anonymous.as_ref())?;
+        let authentication = &config.authentication;
+        let (read, text) = read(authentication)?;
+        let anonymous = anonymous(authentication, read.anonymous.as_ref())?;
         let egress = config.gates.enabled(Gate::StructuredAuthenticationConfigurationEgressSelector);
         // Upstream checks its own issuers again when it creates the authenticators.
         let invalid = |errors: Vec<Error>| {
@@ -52,7 +52,7 @@ impl OpenId {
         let server = identity::of_this_machine();
         let keys = config.gates.enabled(Gate::StructuredAuthenticationConfigurationJWKSMetrics);
         let metrics = Arc::new(Metrics::new(monitoring.metrics, Arc::clone(clock), &server, keys));
-        let algorithms = match (&wanted.configuration_file, &wanted.oidc) {
+        let algorithms = match (&authentication.configuration_file, &authentication.oidc) {
             (None, Some(oidc)) => oidc.signing_algorithms.clone(),
             _ => SIGNING_ALGORITHMS.map(str::to_owned).to_vec(),
         };
@@ -66,7 +66,7 @@ impl OpenId {
         };
         let issuers = Issuers::new(&read, &options)?;
         let tokens = OidcTokens::new(issuers);
-        let reloader = wanted
+        let reloader = authentication
             .configuration_file
             .clone()
             .map(|path| Reloader::new(path, text, read.anonymous, tokens.clone(), options, monitoring));
@@ -110,13 +110,16 @@ fn of_flags(oidc: &OidcConfig) -> Result<AuthenticationConfiguration, RunError> 
 }
 
 /// Returns the anonymous access of the file, or else of the flag.
-fn anonymous(config: &AuthenticationConfig, said: Option<&AnonymousAuth>) -> Result<Anonymous, RunError> {
-    match said {
+fn anonymous(
+    config: &AuthenticationConfig,
+    configured: Option<&AnonymousAuth>,
+) -> Result<Anonymous, RunError> {
+    match configured {
         Some(_) if config.anonymous_is_given => Err(RunError::AnonymousTwice),
-        Some(said) if said.enabled && !said.conditions.is_empty() => {
-            Ok(Anonymous::Paths(said.conditions.iter().map(|condition| condition.path.clone()).collect()))
-        }
-        Some(said) if said.enabled => Ok(Anonymous::AllPaths),
+        Some(configured) if configured.enabled && !configured.conditions.is_empty() => Ok(Anonymous::Paths(
+            configured.conditions.iter().map(|condition| condition.path.clone()).collect(),
+        )),
+        Some(configured) if configured.enabled => Ok(Anonymous::AllPaths),
         Some(_) => Ok(Anonymous::Disabled),
         None => Ok(config.anonymous.clone()),
     }

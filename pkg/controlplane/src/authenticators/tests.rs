@@ -9,17 +9,17 @@ use crate::config::TokenWebhookConfig;
 use crate::test_client::Client;
 use crate::test_cluster::TestServer;
 
-const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /// Returns the authenticated user of a client; `None` if unauthenticated.
-async fn who(client: &Client) -> Option<Value> {
-    let (code, answer) = client.send("POST", WHO, json!({})).await;
-    (code == 201).then(|| answer["status"]["userInfo"].clone())
+async fn user_info(client: &Client) -> Option<Value> {
+    let (code, review) = client.send("POST", REVIEWS, json!({})).await;
+    (code == 201).then(|| review["status"]["userInfo"].clone())
 }
 
 /// Repeats the request until `right` holds, because writes take effect with a watch event.
 async fn eventually(client: &Client, right: impl Fn(Option<&Value>) -> bool) {
-    while !right(who(client).await.as_ref()) {
+    while !right(user_info(client).await.as_ref()) {
         tokio::task::yield_now().await;
     }
 }
@@ -30,7 +30,7 @@ async fn bootstrap_token_is_valid_while_secret_exists() {
         TestServer::start_with(|config| config.authentication.bootstrap_tokens = true).await.unwrap();
     let admin = Client::of(&server);
     let node = Client::of(&server).with_token("abcdef.0123456789abcdef");
-    assert_eq!(who(&node).await, None);
+    assert_eq!(user_info(&node).await, None);
     let secret = json!({
         "metadata": {"name": "bootstrap-token-abcdef"},
         "type": "bootstrap.kubernetes.io/token",
@@ -44,7 +44,7 @@ async fn bootstrap_token_is_valid_while_secret_exists() {
     let secrets = "/api/v1/namespaces/kube-system/secrets";
     admin.ok("POST", secrets, secret).await;
     eventually(&node, |user| user.is_some()).await;
-    let user = who(&node).await.unwrap();
+    let user = user_info(&node).await.unwrap();
     let groups = json!([
         "system:bootstrappers",
         "system:bootstrappers:kubeadm:default-node-token",
@@ -57,10 +57,10 @@ async fn bootstrap_token_is_valid_while_secret_exists() {
 }
 
 /// Webhook that answers every request on its own connection, and reports the requests.
-async fn webhook(answer: String) -> (u16, tokio::sync::mpsc::UnboundedReceiver<String>) {
+async fn webhook(response: String) -> (u16, tokio::sync::mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (tell, told) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut read = vec![0; 1 << 16];
@@ -68,13 +68,13 @@ async fn webhook(answer: String) -> (u16, tokio::sync::mpsc::UnboundedReceiver<S
             while !read[..length].ends_with(b"}}") {
                 length += stream.read(&mut read[length..]).await.unwrap();
             }
-            let _ = tell.send(String::from_utf8_lossy(&read[..length]).into_owned());
+            let _ = sender.send(String::from_utf8_lossy(&read[..length]).into_owned());
             let head =
-                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", answer.len());
-            stream.write_all(format!("{head}{answer}").as_bytes()).await.unwrap();
+                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", response.len());
+            stream.write_all(format!("{head}{response}").as_bytes()).await.unwrap();
         }
     });
-    (port, told)
+    (port, receiver)
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn unknown_token_is_sent_to_webhook_once() {
         "apiVersion": "authentication.k8s.io/v1",
         "status": {"authenticated": true, "user": user},
     });
-    let (port, mut told) = webhook(review.to_string()).await;
+    let (port, mut requests) = webhook(review.to_string()).await;
     let server = TestServer::start_with(|config| {
         let config_file = config.serving.cert_dir.join("hook.kubeconfig");
         let text = format!(
@@ -102,12 +102,12 @@ async fn unknown_token_is_sent_to_webhook_once() {
     for _ in 0..2 {
         let mut expected = user.clone();
         expected["groups"] = json!(["g", "system:authenticated"]);
-        assert_eq!(who(&client).await, Some(expected));
+        assert_eq!(user_info(&client).await, Some(expected));
     }
-    let asked = told.recv().await.unwrap();
-    assert!(asked.starts_with("POST /judge?timeout=30s HTTP/1.1\r\n"), "{asked}");
-    let body: Value = serde_json::from_str(asked.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    let request = requests.recv().await.unwrap();
+    assert!(request.starts_with("POST /judge?timeout=30s HTTP/1.1\r\n"), "{request}");
+    let body: Value = serde_json::from_str(request.split("\r\n\r\n").nth(1).unwrap()).unwrap();
     assert_eq!(body["spec"]["token"], "strange");
-    assert!(told.try_recv().is_err(), "asked once");
+    assert!(requests.try_recv().is_err(), "asked once");
     server.stop().await;
 }

@@ -57,14 +57,14 @@ impl Caller for Service {
         failed: &(dyn Fn(Attempt) + Send + Sync),
     ) -> Result<CallResponse, Error> {
         let _permit = self.calls.acquire().await.map_err(|error| Error::Evaluation(error.to_string()))?;
-        let answered: OnceLock<Duration> = OnceLock::new();
-        let tell = |attempt: client::webhook::Attempt| match attempt.code {
-            Some(200..300) => drop(answered.set(attempt.took)),
+        let response_time: OnceLock<Duration> = OnceLock::new();
+        let record = |attempt: client::webhook::Attempt| match attempt.code {
+            Some(200..300) => drop(response_time.set(attempt.took)),
             _ => failed(Attempt { took: attempt.took, timed_out: attempt.timed_out }),
         };
-        match self.webhook.call(review.into(), tell).await {
+        match self.webhook.call(review.into(), record).await {
             Ok(body) => {
-                Ok(CallResponse { body: body.into(), took: answered.get().copied().unwrap_or_default() })
+                Ok(CallResponse { body: body.into(), took: response_time.get().copied().unwrap_or_default() })
             }
             Err(failure) => {
                 tracing::error!(error = %failure, "failed to make webhook authorizer request");

@@ -63,12 +63,12 @@ impl FileReloader {
     pub(super) async fn run(self) {
         let this = Arc::new(self);
         // The first round always reads the file, because it may have changed since the flags were parsed.
-        let mut seen = None;
-        let mut read = None::<Instant>;
+        let mut last = None;
+        let mut last_read = None::<Instant>;
         loop {
-            let now = identify(&this.file.path);
-            if now != seen || read.is_none_or(|read| read.elapsed() >= READ_INTERVAL) {
-                (seen, read) = (now, Some(Instant::now()));
+            let identity = identify(&this.file.path);
+            if identity != last || last_read.is_none_or(|last_read| last_read.elapsed() >= READ_INTERVAL) {
+                (last, last_read) = (identity, Some(Instant::now()));
                 let this = Arc::clone(&this);
                 // Compiling expressions takes long.
                 if let Err(error) = tokio::task::spawn_blocking(move || this.reload_if_changed()).await {

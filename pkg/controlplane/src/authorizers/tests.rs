@@ -21,12 +21,12 @@ const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 /// Webhook over plain HTTP with a fixed response. It handles requests sequentially and runs until the process
 /// ends.
-fn webhook(answer: &'static str) -> String {
-    webhook_of("application/json", answer)
+fn webhook(response: &'static str) -> String {
+    webhook_of("application/json", response)
 }
 
 /// The same with a given media type.
-fn webhook_of(media_type: &'static str, answer: &'static str) -> String {
+fn webhook_of(media_type: &'static str, response: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -41,11 +41,11 @@ fn webhook_of(media_type: &'static str, answer: &'static str) -> String {
                     break;
                 }
             }
-            let length = answer.len();
+            let length = response.len();
             let head = format!(
                 "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\n\r\n"
             );
-            stream.write_all(format!("{head}{answer}").as_bytes()).unwrap();
+            stream.write_all(format!("{head}{response}").as_bytes()).unwrap();
         }
     });
     format!("http://127.0.0.1:{port}/authorize")
@@ -79,8 +79,8 @@ fn text(kubeconfig: &Path, policy: &str) -> Vec<u8> {
 }
 
 /// Starts a server with a webhook with this response.
-async fn server(dir: &Path, answer: &'static str) -> TestServer {
-    let path = kubeconfig(dir, "kubeconfig", &webhook(answer));
+async fn server(dir: &Path, response: &'static str) -> TestServer {
+    let path = kubeconfig(dir, "kubeconfig", &webhook(response));
     let text = text(&path, "NoOpinion");
     let configuration = Configuration::parse(&text, &BTreeSet::new()).unwrap();
     let file = ConfigurationFile { path: dir.join("config"), text };
@@ -126,12 +126,12 @@ async fn response_is_read_with_any_media_type() {
     let config = parsed.authorizers[0].webhook.as_ref().unwrap();
     let failed = std::sync::Mutex::new(Vec::new());
     let note = |attempt: authorization::webhook::Attempt| failed.lock().unwrap().push(attempt.timed_out);
-    let answer = calls::connect(config, None, &client_metrics())
+    let response = calls::connect(config, None, &client_metrics())
         .unwrap()
         .post_review(br#"{"spec":{}}"#.to_vec(), &note)
         .await
         .unwrap();
-    assert_eq!((answer.body.as_slice(), failed.into_inner().unwrap().len()), (&b"an answer"[..], 0));
+    assert_eq!((response.body.as_slice(), failed.into_inner().unwrap().len()), (&b"an answer"[..], 0));
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn valid_file_is_reloaded_and_invalid_ignored() {
     let first = text(&yes, "Deny");
     let configuration = Configuration::parse(&first, &BTreeSet::new()).unwrap();
     let file = ConfigurationFile { path: dir.path().join("config"), text: first };
-    let means = AuthorizerDeps {
+    let deps = AuthorizerDeps {
         roles: None,
         nodes: None,
         policies: None,
@@ -164,7 +164,7 @@ async fn valid_file_is_reloaded_and_invalid_ignored() {
         clock: Arc::new(SystemClock),
         metrics: Arc::new(AuthorizerMetrics::default()),
     };
-    let reloadable = Arc::new(Reloadable::new(means, configuration, file.text.clone()).unwrap());
+    let reloadable = Arc::new(Reloadable::new(deps, configuration, file.text.clone()).unwrap());
     let registry = MetricsRegistry::default();
     let weakened = WeakenedDecisions::default();
     let monitoring = Monitoring { metrics: &registry, weakened: &weakened };
@@ -204,7 +204,7 @@ async fn valid_file_is_reloaded_and_invalid_ignored() {
 fn proxy() -> (u16, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -218,7 +218,7 @@ fn proxy() -> (u16, std::sync::mpsc::Receiver<String>) {
             let target = head.strip_prefix("CONNECT ").unwrap().split(' ').next().unwrap().to_owned();
             let other = std::net::TcpStream::connect(&target).unwrap();
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
-            tell.send(target).unwrap();
+            sender.send(target).unwrap();
             let mut from = stream.try_clone().unwrap();
             let mut to = other.try_clone().unwrap();
             std::thread::spawn(move || std::io::copy(&mut from, &mut to));
@@ -227,7 +227,7 @@ fn proxy() -> (u16, std::sync::mpsc::Receiver<String>) {
             std::thread::spawn(move || std::io::copy(&mut from, &mut to));
         }
     });
-    (port, told)
+    (port, receiver)
 }
 
 #[tokio::test]
@@ -238,7 +238,7 @@ async fn control_plane_webhook_uses_egress_proxy() {
     let text = text(&path, "NoOpinion");
     let configuration = Configuration::parse(&text, &BTreeSet::new()).unwrap();
     let authorization = AuthorizationConfig { configuration, file: None, policy_file: None };
-    let (port, told) = proxy();
+    let (port, targets) = proxy();
     let file = dir.path().join("egress.yaml");
     let selections = format!(
         "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n\
@@ -252,7 +252,7 @@ async fn control_plane_webhook_uses_egress_proxy() {
     let server = TestServer::start_with(change).await.unwrap();
     let client = Client::of(&server);
     assert_eq!(reviewed(&client).await["allowed"], json!(true));
-    let target = told.recv().unwrap();
+    let target = targets.recv().unwrap();
     assert_eq!(url, format!("http://{target}/authorize"));
     let metrics = client.text("GET", "/metrics").await.1;
     let labels = "{protocol=\"http_connect\",transport=\"tcp\"}";

@@ -18,9 +18,9 @@ pub(super) fn checks(current: &CurrentRules, reloaded: bool) -> Vec<Arc<dyn Chec
     if reloaded || covers.rules().has_single_health_check() {
         return vec![Arc::new(AllProviders(Arc::clone(current)))];
     }
-    let one =
+    let check =
         |index| Arc::new(SingleProvider { name: name(index), index, current: Arc::clone(current) }) as _;
-    (0..covers.rules().plugins_count()).map(one).collect()
+    (0..covers.rules().plugins_count()).map(check).collect()
 }
 
 fn name(index: usize) -> String {

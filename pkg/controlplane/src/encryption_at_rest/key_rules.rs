@@ -60,8 +60,8 @@ impl EncryptionRules {
 
     /// Marks this configuration as successor of another. Values up to `revision` may have been decrypted with
     /// the earlier one.
-    pub(super) fn follow_rules(&mut self, others: &EncryptionRules, revision: Revision) {
-        let all = matches!(others.stale_values, StaleValues::All(_)) || !self.rules.cover(&others.rules);
+    pub(super) fn follow_rules(&mut self, previous: &EncryptionRules, revision: Revision) {
+        let all = matches!(previous.stale_values, StaleValues::All(_)) || !self.rules.cover(&previous.rules);
         self.stale_values = if all { StaleValues::All(revision) } else { StaleValues::Covered(revision) };
     }
 
@@ -95,26 +95,26 @@ impl EncryptionRules {
             return PrefixEncryption::Same(protection.clone());
         }
         let Some((second, _)) = after.split_once('/') else { return PrefixEncryption::Mixed };
-        let both = rest.get(..first.len() + 1 + second.len()).unwrap_or_default();
-        if let Some(protection) = self.built_in.get(both) {
+        let directory = rest.get(..first.len() + 1 + second.len()).unwrap_or_default();
+        if let Some(protection) = self.built_in.get(directory) {
             return PrefixEncryption::Same(protection.clone());
         }
         // Built-in resources were found above. Of the rest, only groups of custom resources contain a dot.
         if first.contains('.') {
-            PrefixEncryption::Same(self.custom(both, first, second))
+            PrefixEncryption::Same(self.custom(directory, first, second))
         } else {
             PrefixEncryption::Same(None)
         }
     }
 
-    fn custom(&self, both: &str, group: &str, plural: &str) -> Option<Protection> {
+    fn custom(&self, directory: &str, group: &str, plural: &str) -> Option<Protection> {
         let mut custom = self.custom.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(protection) = custom.get(both) {
+        if let Some(protection) = custom.get(directory) {
             return protection.clone();
         }
         let protection = self.rules.protection(group, plural);
         if custom.len() < CUSTOM_MAX {
-            custom.insert(both.into(), protection.clone());
+            custom.insert(directory.into(), protection.clone());
         }
         protection
     }

@@ -76,8 +76,8 @@ impl Loader {
         })?;
         let random = Arc::clone(&self.random);
         let metrics = Arc::clone(&self.metrics);
-        let means = ProviderDeps { factory: &*self.factory, random, metrics };
-        let rules = Rules::new(&configuration, means).await;
+        let deps = ProviderDeps { factory: &*self.factory, random, metrics };
+        let rules = Rules::new(&configuration, deps).await;
         let rules = rules.map_err(EncryptionLoadError::Build)?;
         Ok(EncryptionRules::new(rules, &self.prefix))
     }

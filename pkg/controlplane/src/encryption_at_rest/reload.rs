@@ -69,13 +69,13 @@ impl ConfigReloader {
     /// Watches the file. Never returns.
     pub(super) async fn run(mut self) {
         // The first round always reads the file, because it may have changed since the start.
-        let mut seen: FileIdentity = None;
+        let mut last: FileIdentity = None;
         let mut next = Instant::now();
         let mut retry = RETRY_FIRST;
         loop {
-            let now = identify(&self.loader.file);
-            if now != seen || next <= Instant::now() {
-                seen = now;
+            let identity = identify(&self.loader.file);
+            if identity != last || next <= Instant::now() {
+                last = identity;
                 match self.reload_if_changed().await {
                     Ok(()) => (next, retry) = (Instant::now() + READ_INTERVAL, RETRY_FIRST),
                     Err(error) => {

@@ -35,8 +35,8 @@ impl EncryptedStore {
         EncryptedStore { inner, current, watch_decryptor: Arc::default() }
     }
 
-    async fn decrypt_found(&self, found: Option<KeyValue>) -> Option<KeyValue> {
-        match found {
+    async fn decrypt_found(&self, kv: Option<KeyValue>) -> Option<KeyValue> {
+        match kv {
             Some(kv) => Some(open(&self.current, kv).await),
             None => None,
         }
@@ -179,15 +179,15 @@ async fn open_all(protection: Protection, kvs: Vec<KeyValue>) -> Result<Vec<KeyV
     if waiting.is_empty() {
         return Ok(kvs);
     }
-    let asked: Vec<_> = waiting
+    let values: Vec<_> = waiting
         .into_iter()
         .filter_map(|at| kvs.get(at).map(|kv| (at, kv.key.clone(), kv.value.clone())))
         .collect();
     let protection = &protection;
-    let mut answers = stream::iter(asked)
+    let mut results = stream::iter(values)
         .map(|(at, key, value)| async move { (at, protection.open(&value, key.as_bytes()).await) })
         .buffer_unordered(KMS_CALLS_MAX);
-    while let Some((at, opened)) = answers.next().await {
+    while let Some((at, opened)) = results.next().await {
         let Some(kv) = kvs.get_mut(at) else { continue };
         match opened {
             Err(error) if error.is_transient() => {

@@ -185,8 +185,8 @@ async fn long_lists_are_decrypted() {
 
 #[tokio::test]
 async fn keys_map_to_configured_resources() {
-    let covered = |resources: &'static str| async move { covers(&text(resources, &["one"])).await };
-    let all = covered("['*.*']").await;
+    let covers_of = |resources: &'static str| async move { covers(&text(resources, &["one"])).await };
+    let all = covers_of("['*.*']").await;
     for (key, resources) in [
         ("/registry/secrets/a/b", "[secrets]"),
         ("/registry/services/specs/a/b", "[services]"),
@@ -202,8 +202,8 @@ async fn keys_map_to_configured_resources() {
         ("/registry/apiregistration.k8s.io/apiservices/v1.", "[apiservices.apiregistration.k8s.io]"),
     ] {
         assert!(all.of(key).is_some(), "{key}");
-        assert!(covered(resources).await.of(key).is_some(), "{key} {resources}");
-        assert!(covered("[leases.coordination.k8s.io]").await.of(key).is_none(), "{key}");
+        assert!(covers_of(resources).await.of(key).is_some(), "{key} {resources}");
+        assert!(covers_of("[leases.coordination.k8s.io]").await.of(key).is_none(), "{key}");
     }
     // Values without an API are not encrypted.
     for key in [

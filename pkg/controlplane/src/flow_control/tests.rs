@@ -32,20 +32,20 @@ fn bootstrap_configuration_is_complete() {
 
 /// Returns status code, and the uids of schema and level, for a request.
 async fn classified(client: &Client, path: &str) -> (u16, [String; 2]) {
-    let answer = client.answer("GET", path).await;
-    let uid = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
+    let response = client.response("GET", path).await;
+    let uid = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
     let names = ["x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"];
-    (answer.status().as_u16(), names.map(uid))
+    (response.status().as_u16(), names.map(uid))
 }
 
 /// Waits until a condition holds.
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+async fn until(state: &str, is_so: impl AsyncFn() -> bool) {
     let wait = async {
         while !is_so().await {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap_or_else(|_| panic!("never {what}"));
+    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap_or_else(|_| panic!("never {state}"));
 }
 
 #[tokio::test]
@@ -102,8 +102,8 @@ async fn requests_are_classified_by_cluster_objects() {
 async fn without_the_flag_nothing_is_classified() {
     let server = TestServer::start_with(|config| config.priority_and_fairness = false).await.unwrap();
     let client = Client::of(&server);
-    let answer = client.answer("GET", "/api/v1/pods").await;
-    assert!(!answer.headers().contains_key("x-kubernetes-pf-flowschema-uid"));
+    let response = client.response("GET", "/api/v1/pods").await;
+    assert!(!response.headers().contains_key("x-kubernetes-pf-flowschema-uid"));
     assert_eq!(client.text("GET", "/debug/api_priority_and_fairness/dump_queues").await.0, 404);
     assert!(!client.text("GET", "/metrics").await.1.contains("apiserver_flowcontrol_"));
     server.stop().await;

@@ -50,12 +50,12 @@ impl Listen {
         }
         let address: Option<SocketAddr> = text.parse().ok();
         let loopback = address.filter(|address| address.ip().is_loopback());
-        let neither = || {
+        let invalid = || {
             ConfigurationError::Invalid(format!(
                 "{text:?} is neither unix:PATH nor a loopback address with a port"
             ))
         };
-        loopback.map(Listen::Loopback).ok_or_else(neither)
+        loopback.map(Listen::Loopback).ok_or_else(invalid)
     }
 }
 
@@ -179,10 +179,10 @@ where
 {
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader);
-    let mut word = String::new();
+    let mut command = String::new();
     let mut limited = (&mut reader).take(COMMAND_BYTES_MAX);
-    timeout(COMMAND_TIMEOUT, limited.read_line(&mut word)).await.map_err(io::Error::from)??;
-    match word.trim_end() {
+    timeout(COMMAND_TIMEOUT, limited.read_line(&mut command)).await.map_err(io::Error::from)??;
+    match command.trim_end() {
         "fork" => {}
         "parent" => return write_response(&mut writer, "kubeconfig", &parent.kubeconfig()).await,
         _ => return write_response(&mut writer, "error", "the command must be \"fork\" or \"parent\"").await,
@@ -191,15 +191,15 @@ where
         Ok(fork) => fork,
         Err(error) => return write_response(&mut writer, "error", &error.to_string()).await,
     };
-    let told = write_response(&mut writer, "kubeconfig", &fork.kubeconfig).await;
-    if told.is_ok() {
+    let written = write_response(&mut writer, "kubeconfig", &fork.kubeconfig).await;
+    if written.is_ok() {
         // Further input is discarded.
-        let mut nowhere = tokio::io::sink();
-        let gone = tokio::io::copy(&mut reader, &mut nowhere);
-        let _ = stop.run_until_cancelled(gone).await;
+        let mut sink = tokio::io::sink();
+        let disconnected = tokio::io::copy(&mut reader, &mut sink);
+        let _ = stop.run_until_cancelled(disconnected).await;
     }
     fork.end().await;
-    told
+    written
 }
 
 async fn write_response(writer: &mut (impl AsyncWrite + Unpin), name: &str, text: &str) -> io::Result<()> {
@@ -227,8 +227,8 @@ mod tests {
             // Dropping a listener leaves its file, like a killed process.
             let _listener = bind(&path).await.unwrap();
             assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-            let taken = bind(&path).await.unwrap_err();
-            assert_eq!(taken.kind(), io::ErrorKind::AddrInUse, "somebody listens there");
+            let error = bind(&path).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::AddrInUse, "somebody listens there");
         }
     }
 

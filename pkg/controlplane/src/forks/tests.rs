@@ -80,11 +80,11 @@ async fn forks_share_initial_state_and_are_isolated() {
         // The fork is ready, and everything is served.
         assert_eq!(names(&admin, WIDGETS).await, ["seed"]);
         assert_eq!(names(&admin, CONFIG_MAPS).await, ["seed"]);
-        let own = format!("own-{number}");
-        admin.make(WIDGETS, object("example.com/v1", "Widget", &own)).await;
-        admin.make(CONFIG_MAPS, object("v1", "ConfigMap", &own)).await;
-        assert_eq!(names(&admin, WIDGETS).await, [own.as_str(), "seed"]);
-        assert_eq!(names(&admin, CONFIG_MAPS).await, [own.as_str(), "seed"]);
+        let name = format!("own-{number}");
+        admin.make(WIDGETS, object("example.com/v1", "Widget", &name)).await;
+        admin.make(CONFIG_MAPS, object("v1", "ConfigMap", &name)).await;
+        assert_eq!(names(&admin, WIDGETS).await, [name.as_str(), "seed"]);
+        assert_eq!(names(&admin, CONFIG_MAPS).await, [name.as_str(), "seed"]);
         assert!(fork.running.forkable().delegator.differences().await.unwrap().is_empty());
     }
     assert_eq!(names(&of_parent(&parent), WIDGETS).await, ["seed"]);
@@ -109,8 +109,8 @@ async fn token_is_valid_only_for_its_server() {
     let servers = [of_parent(&parent), of_fork(&parent, &forks[0]), of_fork(&parent, &forks[1])];
     for (issuer, server) in servers.iter().enumerate() {
         let request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-        let answer = server.ok("POST", &format!("{ACCOUNTS}/robot/token"), request).await;
-        let token: &'static str = answer["status"]["token"].as_str().unwrap().to_owned().leak();
+        let response = server.ok("POST", &format!("{ACCOUNTS}/robot/token"), request).await;
+        let token: &'static str = response["status"]["token"].as_str().unwrap().to_owned().leak();
         for (number, other) in servers.iter().enumerate() {
             let code = other.clone().with_token(token).text("GET", "/api").await.0;
             assert_eq!(code, if number == issuer { 200 } else { 401 }, "{issuer} {number}");
@@ -215,7 +215,7 @@ async fn ended_fork_releases_everything() {
         let admin = of_fork(parent, &fork);
         admin.make(CONFIG_MAPS, object("v1", "ConfigMap", "own")).await;
         // An unread watch does not keep the fork alive.
-        let _watch = admin.answer("GET", &format!("{CONFIG_MAPS}?watch=1")).await;
+        let _watch = admin.response("GET", &format!("{CONFIG_MAPS}?watch=1")).await;
         let address = fork.running.address;
         let store = Arc::downgrade(fork.running.storage());
         fork.end().await;
@@ -230,7 +230,7 @@ async fn ended_fork_releases_everything() {
     for _ in 0..3 {
         stores.push(rest(&parent).await);
     }
-    let gone = async {
+    let released = async {
         while stores.iter().any(|store| store.strong_count() > 0)
             || runtime.num_alive_tasks() > tasks
             || Arc::strong_count(&template) > shares
@@ -238,9 +238,9 @@ async fn ended_fork_releases_everything() {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    let ended = timeout(SHUTDOWN_TIMEOUT, gone).await;
-    let left: Vec<_> = stores.iter().map(std::sync::Weak::strong_count).collect();
-    assert!(ended.is_ok(), "{left:?} stores, {} tasks of {tasks}", runtime.num_alive_tasks());
+    let ended = timeout(SHUTDOWN_TIMEOUT, released).await;
+    let remaining: Vec<_> = stores.iter().map(std::sync::Weak::strong_count).collect();
+    assert!(ended.is_ok(), "{remaining:?} stores, {} tasks of {tasks}", runtime.num_alive_tasks());
     parent.stop().await;
 }
 
@@ -263,10 +263,10 @@ async fn fork_under_concurrent_writes_is_consistent() {
         for _ in 0..5 {
             let fork = parent.fork().await.unwrap();
             let admin = of_fork(&parent, &fork);
-            let there = names(&admin, CONFIG_MAPS).await;
+            let found = names(&admin, CONFIG_MAPS).await;
             // Writes were sequential, so there are no gaps.
-            let written = there.iter().filter(|name| name.starts_with("written-"));
-            assert!(written.enumerate().all(|(at, name)| *name == format!("written-{at:05}")), "{there:?}");
+            let written = found.iter().filter(|name| name.starts_with("written-"));
+            assert!(written.enumerate().all(|(at, name)| *name == format!("written-{at:05}")), "{found:?}");
             admin.make(WIDGETS, object("example.com/v1", "Widget", "own")).await;
             assert!(fork.running.forkable().delegator.differences().await.unwrap().is_empty());
             fork.end().await;
@@ -278,17 +278,17 @@ async fn fork_under_concurrent_writes_is_consistent() {
 }
 
 /// Sends a command over the socket. Returns the connection and the response.
-async fn ask(path: &Path, word: &str) -> (BufReader<UnixStream>, Value) {
+async fn request(path: &Path, command: &str) -> (BufReader<UnixStream>, Value) {
     let mut stream = UnixStream::connect(path).await.unwrap();
-    stream.write_all(format!("{word}\n").as_bytes()).await.unwrap();
+    stream.write_all(format!("{command}\n").as_bytes()).await.unwrap();
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     stream.read_line(&mut line).await.unwrap();
     (stream, serde_json::from_str(&line).unwrap())
 }
 
-fn server_of(answer: &Value) -> String {
-    let kubeconfig: Value = serde_json::from_str(answer["kubeconfig"].as_str().unwrap()).unwrap();
+fn server_of(response: &Value) -> String {
+    let kubeconfig: Value = serde_json::from_str(response["kubeconfig"].as_str().unwrap()).unwrap();
     kubeconfig["clusters"][0]["cluster"]["server"].as_str().unwrap().to_owned()
 }
 
@@ -299,30 +299,30 @@ async fn fork_ends_with_connection_and_count_is_limited() {
     let path = dir.path().join("socket");
     let stop = CancellationToken::new();
     let listen = Listen::Unix(path.clone());
-    let (told, listening) = tokio::sync::oneshot::channel();
+    let (sender, listening) = tokio::sync::oneshot::channel();
     let of_server = Arc::clone(&parent);
     let until = stop.clone();
     let serving = tokio::spawn(async move {
-        serve(of_server, &listen, until, |place| _ = told.send(place.to_owned())).await
+        serve(of_server, &listen, until, |place| _ = sender.send(place.to_owned())).await
     });
     assert_eq!(listening.await.unwrap(), format!("unix:{}", path.display()));
-    let (connection, answer) = ask(&path, "fork").await;
-    let server = server_of(&answer);
-    assert_ne!(server, server_of(&ask(&path, "parent").await.1));
-    let (_, full) = ask(&path, "fork").await;
+    let (connection, response) = request(&path, "fork").await;
+    let server = server_of(&response);
+    assert_ne!(server, server_of(&request(&path, "parent").await.1));
+    let (_, full) = request(&path, "fork").await;
     assert_eq!(full, json!({"error": "there are as many forks as there may be"}));
-    assert!(ask(&path, "GET / HTTP/1.1").await.1["error"].is_string());
+    assert!(request(&path, "GET / HTTP/1.1").await.1["error"].is_string());
     drop(connection);
     let again = async {
         loop {
-            let (connection, answer) = ask(&path, "fork").await;
-            if answer["kubeconfig"].is_string() {
-                return (connection, answer);
+            let (connection, response) = request(&path, "fork").await;
+            if response["kubeconfig"].is_string() {
+                return (connection, response);
             }
         }
     };
-    let (_connection, answer) = tokio::time::timeout(Duration::from_secs(30), again).await.unwrap();
-    assert_ne!(server_of(&answer), server);
+    let (_connection, response) = tokio::time::timeout(Duration::from_secs(30), again).await.unwrap();
+    assert_ne!(server_of(&response), server);
     stop.cancel();
     serving.await.unwrap().unwrap();
     assert!(!path.exists());

@@ -35,14 +35,14 @@ async fn webhook_at_this_server_gets_loopback_credentials() {
     });
     client.make(WEBHOOKS, json!({"metadata": {"name": "itself"}, "webhooks": [hook]})).await;
     let create = json!({"metadata": {"generateName": "a"}});
-    let mut answer = (201, Value::Null);
+    let mut response = (201, Value::Null);
     // The webhook takes effect with the first request after the informer has seen it.
-    while answer.0 == 201 {
-        answer = client.send("POST", MAPS, create.clone()).await;
+    while response.0 == 201 {
+        response = client.send("POST", MAPS, create.clone()).await;
     }
     // A user without administrator permissions would get 403.
     let message = "Internal error occurred: failed calling webhook \"itself.example.com\": failed to call webhook: \
                    the server could not find the requested resource";
-    assert_eq!((answer.0, &answer.1["message"]), (500, &json!(message)));
+    assert_eq!((response.0, &response.1["message"]), (500, &json!(message)));
     server.stop().await;
 }

@@ -25,23 +25,23 @@ impl Default for Durations {
 
 impl Clone for Durations {
     fn clone(&self) -> Self {
-        Durations(self.0.each_ref().map(|both| both.each_ref().map(Histogram::deep_clone)))
+        Durations(self.0.each_ref().map(|verbs| verbs.each_ref().map(Histogram::deep_clone)))
     }
 }
 
 impl Durations {
     /// Records a change of an object of the resource with index `source`.
-    pub(super) fn add(&mut self, source: usize, gone: bool, duration: Duration) {
-        if let Some([there, deleted]) = self.0.get_mut(source) {
-            if gone { deleted } else { there }.observe_duration(duration);
+    pub(super) fn add(&mut self, source: usize, is_deletion: bool, duration: Duration) {
+        if let Some([added, deleted]) = self.0.get_mut(source) {
+            if is_deletion { deleted } else { added }.observe_duration(duration);
         }
     }
 
     /// Writes the histograms, with these resource names.
     pub(super) fn write(&self, names: [&str; super::SOURCES.len()], page: &mut Page<'_>) {
         let mut samples = page.family(&ACTIONS);
-        for (name, [there, deleted]) in names.iter().zip(&self.0) {
-            for (verb, histogram) in [("Add", there), ("Delete", deleted)] {
+        for (name, [added, deleted]) in names.iter().zip(&self.0) {
+            for (verb, histogram) in [("Add", added), ("Delete", deleted)] {
                 samples.write_used([&format!("{verb}{name}")], histogram);
             }
         }

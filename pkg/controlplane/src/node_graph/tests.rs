@@ -63,7 +63,7 @@ fn gates_add_rules_for_all_nodes() {
     let check = |gates: &[(&str, bool)], resource: &str, expected: bool| {
         let gates = Gates::new(Effective::default(), gates.iter().copied()).unwrap();
         let policy = policy(gates).unwrap();
-        let found = policy.rules.iter().any(|rule| rule.resources.iter().any(|known| known == resource));
+        let found = policy.rules.iter().any(|rule| rule.resources.iter().any(|name| name == resource));
         assert_eq!(found, expected, "{resource}");
     };
     check(&[], "services", true);
@@ -97,7 +97,7 @@ fn node_rules_match_expected_list() {
     let policy = policy(Gates::default()).unwrap();
     let groups = vec!["system:nodes".to_owned(), "system:authenticated".to_owned()];
     let user = UserInfo { name: "system:node:n1".to_owned(), groups, ..UserInfo::default() };
-    let mut found = BTreeSet::new();
+    let mut actual = BTreeSet::new();
     for row in resources::all() {
         let verbs = ["create", "get", "list", "watch", "update", "patch", "delete", "deletecollection"];
         let allowed = verbs.into_iter().filter(|verb| {
@@ -119,8 +119,8 @@ fn node_rules_match_expected_list() {
         let slash = if row.subresource.is_empty() { "" } else { "/" };
         let resource = format!("{}/{}{slash}{}", row.group, row.plural, row.subresource);
         if !allowed.is_empty() {
-            found.insert(format!("{resource}: {}\n", allowed.join(" ")));
+            actual.insert(format!("{resource}: {}\n", allowed.join(" ")));
         }
     }
-    assert_eq!(found.into_iter().collect::<String>(), OF_ALL_NODES);
+    assert_eq!(actual.into_iter().collect::<String>(), OF_ALL_NODES);
 }

@@ -40,17 +40,17 @@ fn configure(
 
 /// Repeats a request until the response satisfies `holds`.
 async fn until(client: &Client, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
-    let asking = async {
+    let polling = async {
         loop {
             let (code, text) = client.text("GET", path).await;
-            let answer = serde_json::from_str(&text).unwrap_or(Value::Null);
-            if code == 200 && holds(&answer) {
-                return answer;
+            let response = serde_json::from_str(&text).unwrap_or(Value::Null);
+            if code == 200 && holds(&response) {
+                return response;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(CHANGE_MAX, asking).await.expect("nothing changed in time")
+    tokio::time::timeout(CHANGE_MAX, polling).await.expect("nothing changed in time")
 }
 
 const CANDIDATES: &str = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates";
@@ -157,16 +157,17 @@ async fn every_server_registers_its_storage_versions() {
     let first = start("a").await;
     let second = start("b").await;
     let client = Client::of(&first);
-    let said = client.get("/apis/internal.apiserver.k8s.io/v1alpha1/storageversions/apps.deployments").await;
+    let version =
+        client.get("/apis/internal.apiserver.k8s.io/v1alpha1/storageversions/apps.deployments").await;
     let of = |host: &str| {
         json!({
             "apiServerID": identity_lease::name(host), "encodingVersion": "apps/v1",
             "decodableVersions": ["apps/v1", "apps/v1beta2", "apps/v1beta1"], "servedVersions": ["apps/v1"],
         })
     };
-    assert_eq!(said.pointer("/status/storageVersions"), Some(&json!([of("a"), of("b")])));
-    assert_eq!(said.pointer("/status/commonEncodingVersion"), Some(&json!("apps/v1")));
-    assert_eq!(said.pointer("/status/conditions/0/status"), Some(&json!("True")));
+    assert_eq!(version.pointer("/status/storageVersions"), Some(&json!([of("a"), of("b")])));
+    assert_eq!(version.pointer("/status/commonEncodingVersion"), Some(&json!("apps/v1")));
+    assert_eq!(version.pointer("/status/conditions/0/status"), Some(&json!("True")));
     let (_, ready) = client.text("GET", "/readyz?verbose").await;
     assert!(ready.contains("[+]poststarthook/built-in-resources-storage-version-updater ok"), "{ready}");
     first.stop().await;
@@ -282,8 +283,8 @@ async fn requests_are_proxied_to_server_with_resource() {
     }
     // After its shutdown, no server has the resource.
     able.stop().await;
-    let gone = async { while client.text("GET", JOBS).await.0 != 404 {} };
-    tokio::time::timeout(CHANGE_MAX, gone).await.expect("nothing changed in time");
+    let unserved = async { while client.text("GET", JOBS).await.0 != 404 {} };
+    tokio::time::timeout(CHANGE_MAX, unserved).await.expect("nothing changed in time");
     assert!(!groups(&client, ALL).await.contains(&"batch".to_owned()));
     unable.stop().await;
 }

@@ -89,11 +89,11 @@ fn policy(path: &Path, metrics: &AuditMetrics) -> Result<Policy, RunError> {
 
 fn output(log: &AuditLogConfig, clock: &Arc<dyn Clock>) -> Result<Box<dyn Write + Send>, RunError> {
     let Some(file) = &log.file else { return Ok(Box::new(io::stdout())) };
-    let made = File::create(file.clone(), Arc::clone(clock));
+    let opened = File::create(file.clone(), Arc::clone(clock));
     let shown = file.path.display();
-    let made =
-        made.map_err(|error| RunError::System(error).within(format!("ensureLogFile: open {shown}")))?;
-    Ok(Box::new(made))
+    let opened =
+        opened.map_err(|error| RunError::System(error).within(format!("ensureLogFile: open {shown}")))?;
+    Ok(Box::new(opened))
 }
 
 /// Wraps `sink` with the configured mode and limits.

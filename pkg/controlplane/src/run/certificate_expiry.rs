@@ -151,10 +151,12 @@ mod tests {
         let weakened = WeakenedDecisions::default();
         let clock: Arc<dyn Clock> = Arc::new(TestClock::at(UnixTime::from_seconds(NOW)));
         CertificateExpiry::new(&config, &serving, &clock, &weakened).check();
-        let name = |one: &str| Path::new(one).file_name().unwrap().to_string_lossy().into_owned();
-        let mut names: Vec<String> = weakened.recent().iter().map(|one| name(&one.name)).collect();
+        let name = |path: &str| Path::new(path).file_name().unwrap().to_string_lossy().into_owned();
+        let mut names: Vec<String> = weakened.recent().iter().map(|decision| name(&decision.name)).collect();
         names.sort_unstable();
         assert_eq!(names, ["default", "kubelet", "proxy", "sni"]);
-        assert!(weakened.recent().iter().all(|one| one.cause == "the file contains no certificate"));
+        assert!(
+            weakened.recent().iter().all(|decision| decision.cause == "the file contains no certificate")
+        );
     }
 }

@@ -45,23 +45,25 @@ pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<
     let serving = &config.serving;
     let dir = serving.cert_dir.as_path();
     let keeping = Durability::of(config);
-    let made = CertificateFiles { certificate: dir.join(SERVING.certificate), key: dir.join(SERVING.key) };
+    let generated =
+        CertificateFiles { certificate: dir.join(SERVING.certificate), key: dir.join(SERVING.key) };
     // A pair from another source was placed here intentionally, and is used regardless of its validity.
-    let found = made.certificate.exists() && made.key.exists();
-    let own_make = is_issued(&made.certificate, &dir.join(AUTHORITY.certificate));
-    let given = serving.certificate.clone().or_else(|| (found && !own_make).then(|| made.clone()));
-    let own = given.is_none() || serving.admin_kubeconfig.is_some();
-    let authority = if own {
+    let found = generated.certificate.exists() && generated.key.exists();
+    let is_generated = is_issued(&generated.certificate, &dir.join(AUTHORITY.certificate));
+    let configured =
+        serving.certificate.clone().or_else(|| (found && !is_generated).then(|| generated.clone()));
+    let needs_authority = configured.is_none() || serving.admin_kubeconfig.is_some();
+    let authority = if needs_authority {
         Some(pair(dir, AUTHORITY, now, keeping, || authority(&format!("mainstay-ca@{now}"), now))?)
     } else {
         None
     };
-    let default = match (&given, &authority) {
+    let default = match (&configured, &authority) {
         (Some(files), _) => files.clone(),
         (None, Some(authority)) => {
             let usage = Usage::Server(names(config));
             pair(dir, SERVING, now, keeping, || issue(authority, "kube-apiserver", &[], &usage, now))?;
-            made
+            generated
         }
         (None, None) => return Err(RunError::NoServingCertificate),
     };
@@ -161,9 +163,9 @@ fn pair(
 ) -> Result<CertificatePair, RunError> {
     let certificate_path = dir.join(names.certificate);
     let key_path = dir.join(names.key);
-    let found = fs::read_to_string(&certificate_path)
+    let stored = fs::read_to_string(&certificate_path)
         .and_then(|certificate| Ok(CertificatePair { certificate, key: fs::read_to_string(&key_path)? }));
-    match found {
+    match stored {
         Ok(pair) if not_after(&pair.certificate).is_some_and(|end| end > now + REMAINING_MIN_SECONDS) => {
             Ok(pair)
         }

@@ -82,8 +82,9 @@ impl Hooks {
             _ => Hook::new(name),
         };
         let work: Vec<_> = work.into_iter().map(|hook| (state(hook.name), hook)).collect();
-        let own = work.iter().map(|(state, hook)| (hook.name, Arc::clone(state)));
-        let mut listed: Vec<_> = own.chain([(STORAGE_READINESS, Arc::clone(&storage_readiness))]).collect();
+        let states = work.iter().map(|(state, hook)| (hook.name, Arc::clone(state)));
+        let mut listed: Vec<_> =
+            states.chain([(STORAGE_READINESS, Arc::clone(&storage_readiness))]).collect();
         listed.sort_by_key(|(name, _)| position(name));
         Hooks {
             listed: listed.into_iter().map(|(_, state)| state).collect(),
@@ -104,13 +105,13 @@ impl Hooks {
         mut cache_filled: BoxFuture<'static, ()>,
         tasks: Tasks,
     ) -> Result<(), RunError> {
-        let answers = async {
+        let healthy = async {
             while let Err(error) = storage.healthy().await {
                 tracing::warn!(%error, "waiting for the store");
                 sleep(STORE_RETRY).await;
             }
         };
-        timeout(wait_max, answers).await.map_err(|_| RunError::StoreSilent(wait_max))?;
+        timeout(wait_max, healthy).await.map_err(|_| RunError::StoreSilent(wait_max))?;
         let filling = async {
             if timeout(CACHE_WAIT_MAX, &mut cache_filled).await.is_err() {
                 tracing::warn!("the watch cache is not filled yet");
@@ -137,7 +138,7 @@ impl Hooks {
 
 /// Returns the position of a hook. Hooks unknown to upstream come last.
 fn position(name: &str) -> usize {
-    ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
+    ORDER.iter().position(|entry| *entry == name).unwrap_or(ORDER.len())
 }
 
 #[cfg(test)]

@@ -21,14 +21,14 @@ pub(super) fn snapshot() -> Result<Signal, RunError> {
 pub(crate) fn stop() -> Result<mpsc::Receiver<()>, RunError> {
     let mut term = signal(SignalKind::terminate()).map_err(RunError::Signals)?;
     let mut int = signal(SignalKind::interrupt()).map_err(RunError::Signals)?;
-    let (asked, receiver) = mpsc::channel(1);
+    let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         for _ in 0..2 {
             tokio::select! {
                 _ = term.recv() => {}
                 _ = int.recv() => {}
             }
-            let _ = asked.try_send(());
+            let _ = sender.try_send(());
         }
         tracing::warn!("second signal, exiting at once");
         std::process::exit(1);

@@ -229,11 +229,11 @@ impl Store {
     ) -> Result<Self, RunError> {
         let mut background = JoinSet::new();
         let leases = LeaseMetrics::new(metrics);
-        let mut known: Vec<(Vec<String>, Arc<Etcd>)> = Vec::new();
+        let mut clusters: Vec<(Vec<String>, Arc<Etcd>)> = Vec::new();
         let mut open = async |endpoints: &[String]| -> Result<Arc<dyn Storage>, RunError> {
             let mut members = endpoints.to_vec();
             members.sort_unstable();
-            if let Some((_, etcd)) = known.iter().find(|(known, _)| *known == members) {
+            if let Some((_, etcd)) = clusters.iter().find(|(key, _)| *key == members) {
                 return Ok(Arc::clone(etcd) as _);
             }
             let options = options(config, endpoints, traced, dialer, &leases);
@@ -241,29 +241,29 @@ impl Store {
             if let Some(every) = config.compaction_interval {
                 background.spawn(compact(Arc::clone(&etcd), every));
             }
-            known.push((members, Arc::clone(&etcd)));
+            clusters.push((members, Arc::clone(&etcd)));
             Ok(etcd as Arc<dyn Storage>)
         };
         let main = open(&config.endpoints).await?;
-        let mut elsewhere = Vec::new();
+        let mut overrides = Vec::new();
         for other in &config.overrides {
             let store = open(&other.endpoints).await?;
             // As in upstream, an unknown resource is not an error.
             if let Some(directory) = other.directory() {
-                elsewhere.push((format!("{}/{directory}/", config.prefix), store));
+                overrides.push((format!("{}/{directory}/", config.prefix), store));
             }
         }
-        let storage = if elsewhere.is_empty() { main } else { Arc::new(RoutedStorage::new(main, elsewhere)) };
+        let storage = if overrides.is_empty() { main } else { Arc::new(RoutedStorage::new(main, overrides)) };
         let times = Arc::<StoreTimes>::default();
         let storage = Arc::new(MeasuredStore::new(storage, &config.prefix, Arc::clone(&times)));
-        let size = Arc::new(Size::of(known.len()));
-        for (number, (_, etcd)) in known.iter().enumerate().filter(|_| !config.size_interval.is_zero()) {
+        let size = Arc::new(Size::of(clusters.len()));
+        for (number, (_, etcd)) in clusters.iter().enumerate().filter(|_| !config.size_interval.is_zero()) {
             background.spawn(size::poll(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
         }
-        let clusters = known.into_iter().map(|(_, etcd)| etcd as Arc<dyn Storage>).collect();
+        let stores = clusters.into_iter().map(|(_, etcd)| etcd as Arc<dyn Storage>).collect();
         Ok(Store {
             storage,
-            clusters,
+            clusters: stores,
             size,
             times,
             image: None,

@@ -317,8 +317,8 @@ async fn server_is_registered_while_ready() {
     server.stop().await;
     assert_eq!(storage.count("/registry/masterleases/").await.unwrap(), 0);
     assert_eq!(storage.count("/registry/leases/").await.unwrap(), 0);
-    let left = storage.get("/registry/services/endpoints/default/kubernetes").await.unwrap().kv.unwrap();
-    assert!(!left.value.windows(ip.len()).any(|window| window == ip.as_bytes()));
+    let endpoints = storage.get("/registry/services/endpoints/default/kubernetes").await.unwrap().kv.unwrap();
+    assert!(!endpoints.value.windows(ip.len()).any(|window| window == ip.as_bytes()));
 }
 
 #[tokio::test]

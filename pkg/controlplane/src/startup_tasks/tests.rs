@@ -119,8 +119,8 @@ async fn new_cluster_gets_all_bootstrap_objects() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
     for (row, mut expected) in kinds() {
-        let mut found = cluster.client(row.group, row.plural).list("", ReadFreshness::Cached).await.unwrap();
-        for object in &mut found {
+        let mut actual = cluster.client(row.group, row.plural).list("", ReadFreshness::Cached).await.unwrap();
+        for object in &mut actual {
             unify(object);
             meta::set(object, "managedFields", None);
             object.remove("status");
@@ -133,8 +133,8 @@ async fn new_cluster_gets_all_bootstrap_objects() {
             (meta::text(object, "namespace").to_owned(), meta::text(object, "name").to_owned())
         };
         expected.sort_by_key(place);
-        found.sort_by_key(place);
-        assert_eq!(found, expected, "{}", row.kind);
+        actual.sort_by_key(place);
+        assert_eq!(actual, expected, "{}", row.kind);
     }
     for name in SYSTEM_NAMESPACES {
         let namespace = cluster.object("", "namespaces", name).await;

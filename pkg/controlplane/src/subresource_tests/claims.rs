@@ -23,16 +23,16 @@ async fn allow(admin: &Client, name: &str, resource: &str, verbs: &[&str]) {
 
 /// Repeats a status patch until it returns this code.
 async fn patched(client: &Client, path: &str, status: &Value, code: u16) -> Value {
-    let asking = async {
+    let polling = async {
         loop {
-            let (found, answer) = client.send("PATCH", path, json!({"status": status})).await;
-            if found == code {
-                return answer;
+            let (actual, response) = client.send("PATCH", path, json!({"status": status})).await;
+            if actual == code {
+                return response;
             }
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), asking).await.expect("nothing changed in time")
+    tokio::time::timeout(std::time::Duration::from_secs(30), polling).await.expect("nothing changed in time")
 }
 
 fn claim(requests: &Value) -> Value {

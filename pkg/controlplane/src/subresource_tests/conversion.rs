@@ -32,11 +32,11 @@ impl Hook {
         let down = Arc::new(AtomicBool::new(false));
         let questions = Arc::new(AtomicUsize::new(0));
         let is_down = Arc::clone(&down);
-        let asked = Arc::clone(&questions);
+        let counter = Arc::clone(&questions);
         let server = Https::start(&["127.0.0.1", "hook.default.svc"], move |path, body| {
             assert_eq!(path, "/convert");
-            asked.fetch_add(1, SeqCst);
-            (!is_down.load(SeqCst)).then(|| answer(&serde_json::from_slice(body).unwrap()))
+            counter.fetch_add(1, SeqCst);
+            (!is_down.load(SeqCst)).then(|| review_response(&serde_json::from_slice(body).unwrap()))
         });
         Hook { server: server.await, down, questions }
     }
@@ -52,7 +52,7 @@ impl Hook {
     }
 }
 
-fn answer(review: &Value) -> String {
+fn review_response(review: &Value) -> String {
     let request = &review["request"];
     let to = request["desiredAPIVersion"].as_str().unwrap();
     let objects = request["objects"].as_array().unwrap();
@@ -118,33 +118,33 @@ async fn every_verb_uses_version_of_path() {
     let hook = Hook::start().await;
     definitions::define(&client, "points", "Point", spec(&hook)).await;
 
-    let made = client.ok("POST", V2, point("v2", "a", json!({"x": "1", "y": "2"}))).await;
+    let created = client.ok("POST", V2, point("v2", "a", json!({"x": "1", "y": "2"}))).await;
     assert_eq!(
-        (&made["apiVersion"], &made["spec"]),
+        (&created["apiVersion"], &created["spec"]),
         (&json!("example.com/v2"), &json!({"x": "1", "y": "2"}))
     );
     client.ok("POST", V1, point("v1", "b", json!({"at": "3,4"}))).await;
     assert_eq!(listed(&client, V1).await, [json!({"at": "1,2"}), json!({"at": "3,4"})]);
     assert_eq!(listed(&client, V2).await, [json!({"x": "1", "y": "2"}), json!({"x": "3", "y": "4"})]);
 
-    let one = format!("{V2}/a");
-    let patched = client.ok("PATCH", &one, json!({"spec": {"y": "5"}})).await;
+    let path = format!("{V2}/a");
+    let patched = client.ok("PATCH", &path, json!({"spec": {"y": "5"}})).await;
     assert_eq!(
         (&patched["spec"], &patched["metadata"]["generation"]),
         (&json!({"x": "1", "y": "5"}), &json!(2))
     );
-    let status = client.ok("PATCH", &format!("{one}/status"), json!({"status": {"ok": true}})).await;
+    let status = client.ok("PATCH", &format!("{path}/status"), json!({"status": {"ok": true}})).await;
     assert_eq!((&status["spec"]["y"], &status["status"]), (&json!("5"), &json!({"ok": true})));
     let mut replaced = client.get(&format!("{V1}/a")).await;
     assert_eq!(replaced["spec"], json!({"at": "1,5"}));
     replaced["spec"]["at"] = json!("6,7");
     client.ok("PUT", &format!("{V1}/a"), replaced).await;
-    assert_eq!(client.get(&one).await["spec"], json!({"x": "6", "y": "7"}));
+    assert_eq!(client.get(&path).await["spec"], json!({"x": "6", "y": "7"}));
 
     let (code, status) = client.send("POST", V2, point("v2", "c", json!({"x": "1"}))).await;
     assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!("spec.y")));
-    let gone = client.ok("DELETE", &one, Value::Null).await;
-    assert_eq!(gone["status"], "Success");
+    let deleted = client.ok("DELETE", &path, Value::Null).await;
+    assert_eq!(deleted["status"], "Success");
     assert_eq!(listed(&client, V2).await.len(), 1);
     server.stop().await;
 }
@@ -183,9 +183,9 @@ async fn managers_of_different_versions_own_their_fields() {
     };
     let (code, _) = apply("v1", "one", json!({"at": "1,2"})).await;
     assert_eq!(code, 201);
-    let (code, same) = apply("v2", "two", json!({"x": "1", "y": "2"})).await;
-    assert_eq!((code, &same["spec"]), (200, &json!({"x": "1", "y": "2"})), "{same}");
-    let managers: Vec<(&str, &str)> = same["metadata"]["managedFields"]
+    let (code, applied) = apply("v2", "two", json!({"x": "1", "y": "2"})).await;
+    assert_eq!((code, &applied["spec"]), (200, &json!({"x": "1", "y": "2"})), "{applied}");
+    let managers: Vec<(&str, &str)> = applied["metadata"]["managedFields"]
         .as_array()
         .unwrap()
         .iter()
@@ -205,23 +205,23 @@ async fn watch_converts_and_applies_selector() {
     definitions::define(&client, "points", "Point", spec(&hook)).await;
     let begin = client.get(V2).await["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
     client.ok("POST", V1, point("v1", "a", json!({"at": "1,1"}))).await;
-    let one = format!("{V1}/a");
+    let path = format!("{V1}/a");
     for at in ["2,1", "2,2", "1,2"] {
-        client.ok("PATCH", &one, json!({"spec": {"at": at}})).await;
+        client.ok("PATCH", &path, json!({"spec": {"at": at}})).await;
     }
-    client.ok("DELETE", &one, Value::Null).await;
+    client.ok("DELETE", &path, Value::Null).await;
     let watch = |selector: &str| {
         format!("{V2}?watch=1&resourceVersion={begin}&timeoutSeconds=1&fieldSelector={selector}")
     };
     let events = async |path: String| -> Vec<(String, String)> {
         let (_, text) = client.text("GET", &path).await;
         let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let seen = events.map(|event| {
+        let summaries = events.map(|event| {
             let spec = &event["object"]["spec"];
             let point = format!("{},{}", spec["x"].as_str().unwrap(), spec["y"].as_str().unwrap());
             (event["type"].as_str().unwrap().to_owned(), point)
         });
-        seen.collect()
+        summaries.collect()
     };
     let expect = |events: &[(&str, &str)]| -> Vec<(String, String)> {
         events.iter().map(|(kind, point)| ((*kind).to_owned(), (*point).to_owned())).collect()
@@ -298,8 +298,8 @@ async fn old_storage_version_is_converted_and_rewritten() {
     definition["spec"]["versions"][1]["storage"] = json!(true);
 
     client.ok("PUT", DEFINITION, definition).await;
-    definitions::until(&client, "points", |it| {
-        it.is_some_and(|it| it["status"]["storedVersions"] == json!(["v1", "v2"]))
+    definitions::until(&client, "points", |definition| {
+        definition.is_some_and(|definition| definition["status"]["storedVersions"] == json!(["v1", "v2"]))
     })
     .await;
     assert_eq!(client.get(&format!("{V2}/a")).await["spec"], json!({"x": "1", "y": "2"}));
@@ -354,15 +354,15 @@ async fn object_edited_in_other_version_is_converted_back() {
     let edited = async {
         loop {
             let sent = point("v2", "a", json!({"x": "1", "y": "2"}));
-            let made = client.ok("POST", &format!("{V2}?dryRun=All"), sent.clone()).await;
-            if made["spec"] != sent["spec"] {
-                return made;
+            let created = client.ok("POST", &format!("{V2}?dryRun=All"), sent.clone()).await;
+            if created["spec"] != sent["spec"] {
+                return created;
             }
         }
     };
-    let made = timeout(EDITED_MAX, edited).await.expect("the webhook is not asked in time");
-    let seen = (&made["apiVersion"], &made["spec"]);
-    assert_eq!(seen, (&json!("example.com/v2"), &json!({"x": "1", "y": "20"})));
+    let created = timeout(EDITED_MAX, edited).await.expect("the webhook is not asked in time");
+    let actual = (&created["apiVersion"], &created["spec"]);
+    assert_eq!(actual, (&json!("example.com/v2"), &json!({"x": "1", "y": "20"})));
     server.stop().await;
 }
 

@@ -35,18 +35,18 @@ async fn custom_kind_supports_all_verbs_and_versions() {
     assert_eq!(client.text("GET", WIDGETS).await, (404, "404 page not found\n".to_owned()));
     define(&client).await;
 
-    let made = client.ok("POST", WIDGETS, widget("a")).await;
-    assert_eq!((&made["metadata"]["generation"], &made["status"]), (&json!(1), &Value::Null));
-    assert_eq!(made["spec"], widget("a")["spec"], "nothing is pruned");
-    let one = format!("{WIDGETS}/a");
-    let changed = client.ok("PATCH", &one, json!({"spec": {"size": 2}})).await;
+    let created = client.ok("POST", WIDGETS, widget("a")).await;
+    assert_eq!((&created["metadata"]["generation"], &created["status"]), (&json!(1), &Value::Null));
+    assert_eq!(created["spec"], widget("a")["spec"], "nothing is pruned");
+    let path = format!("{WIDGETS}/a");
+    let changed = client.ok("PATCH", &path, json!({"spec": {"size": 2}})).await;
     assert_eq!(changed["metadata"]["generation"], 2);
     let status =
-        client.ok("PATCH", &format!("{one}/status"), json!({"status": {"n": 1}, "spec": null})).await;
+        client.ok("PATCH", &format!("{path}/status"), json!({"status": {"n": 1}, "spec": null})).await;
     assert_eq!((&status["status"], &status["spec"]["size"]), (&json!({"n": 1}), &json!(2)));
     assert_eq!(status["metadata"]["generation"], 2, "the status is not what is desired");
 
-    let other = client.ok("GET", &one.replace("/v1/", "/v2/"), Value::Null).await;
+    let other = client.ok("GET", &path.replace("/v1/", "/v2/"), Value::Null).await;
     assert_eq!((&other["apiVersion"], &other["spec"]), (&json!("example.com/v2"), &status["spec"]));
     let discovered = client.ok("GET", "/apis/example.com", Value::Null).await;
     assert_eq!(discovered["preferredVersion"]["version"], "v2");
@@ -56,8 +56,8 @@ async fn custom_kind_supports_all_verbs_and_versions() {
     assert_eq!(list["items"][0]["kind"], "Widget", "items of custom lists say what they are");
     assert_eq!(list["kind"], "WidgetList");
     assert!(text.starts_with(r#"{"apiVersion":"example.com/v1","items":[{"apiVersion":"#), "{text}");
-    client.ok("DELETE", &one, Value::Null).await;
-    assert_eq!(client.send("GET", &one, Value::Null).await.0, 404);
+    client.ok("DELETE", &path, Value::Null).await;
+    assert_eq!(client.send("GET", &path, Value::Null).await.0, 404);
     server.stop().await;
 }
 
@@ -171,8 +171,8 @@ async fn responses_have_defaults_of_storage_version() {
     definitions::define(&client, "widgets", "Widget", versions(&schemas)).await;
     let mut sent = widget("a");
     sent["spec"] = json!({});
-    let made = client.ok("POST", WIDGETS, sent).await;
-    assert_eq!(made["spec"], json!({"mine": "mine", "stored": "stored"}));
+    let created = client.ok("POST", WIDGETS, sent).await;
+    assert_eq!(created["spec"], json!({"mine": "mine", "stored": "stored"}));
     server.stop().await;
 }
 
@@ -199,14 +199,14 @@ async fn object_with_invalid_metadata_can_be_deleted() {
     odd["metadata"]["unknown"] = json!(1);
     let key = "/registry/example.com/widgets/default/a";
     server.storage().put(key, odd.to_string().into(), 0, None).await.unwrap();
-    let one = format!("{WIDGETS}/a");
-    client.eventually(&one, 200).await;
-    let read = client.get(&one).await;
+    let path = format!("{WIDGETS}/a");
+    client.eventually(&path, 200).await;
+    let read = client.get(&path).await;
     assert_eq!(
         (&read["metadata"]["annotations"], &read["metadata"]["labels"]["l"]),
         (&Value::Null, &json!("a"))
     );
-    client.ok("DELETE", &one, Value::Null).await;
+    client.ok("DELETE", &path, Value::Null).await;
     assert!(server.storage().get(key).await.unwrap().kv.is_none());
     server.stop().await;
 }
@@ -219,14 +219,17 @@ async fn objects_are_stored_in_cbor_with_gate() {
     let server = server.await.unwrap();
     let client = Client::of(&server);
     define(&client).await;
-    let made = client.ok("POST", WIDGETS, widget("a")).await;
+    let created = client.ok("POST", WIDGETS, widget("a")).await;
     let key = "/registry/example.com/widgets/default/a";
     let stored = server.storage().get(key).await.unwrap().kv.unwrap();
     assert!(stored.value.starts_with(b"\xd9\xd9\xf7"));
-    let one = format!("{WIDGETS}/a");
-    assert_eq!(client.get(&one).await, made);
-    let again = client.ok("PUT", &one, made.clone()).await;
-    assert_eq!(again["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"], "nothing changed");
+    let path = format!("{WIDGETS}/a");
+    assert_eq!(client.get(&path).await, created);
+    let again = client.ok("PUT", &path, created.clone()).await;
+    assert_eq!(
+        again["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"],
+        "nothing changed"
+    );
     // Written before the gate was enabled.
     let text = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "b", "namespace": "default"}});
     server.storage().put(&key.replace("/a", "/b"), text.to_string().into(), 0, None).await.unwrap();

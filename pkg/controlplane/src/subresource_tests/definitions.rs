@@ -40,16 +40,16 @@ fn one_version(schema: Value) -> Value {
 /// Waits until a CRD satisfies `holds`; `None` means that it does not exist.
 pub(super) async fn until(client: &Client, plural: &str, holds: impl Fn(Option<&Value>) -> bool) {
     let path = format!("{DEFINITIONS}/{plural}.example.com");
-    let looking = async {
+    let polling = async {
         loop {
-            let (code, found) = client.send("GET", &path, Value::Null).await;
-            if holds((code == 200).then_some(&found)) {
+            let (code, definition) = client.send("GET", &path, Value::Null).await;
+            if holds((code == 200).then_some(&definition)) {
                 return;
             }
             yield_now().await;
         }
     };
-    timeout(WAIT_MAX, looking).await.expect("the definition did not change in time");
+    timeout(WAIT_MAX, polling).await.expect("the definition did not change in time");
 }
 
 /// Returns status and reason of a condition.
@@ -61,14 +61,14 @@ fn condition(definition: &Value, kind: &str) -> Option<(String, String)> {
 }
 
 fn is(definition: Option<&Value>, kind: &str, status: &str, reason: &str) -> bool {
-    let found = definition.and_then(|definition| condition(definition, kind));
-    found == Some((status.to_owned(), reason.to_owned()))
+    let actual = definition.and_then(|definition| condition(definition, kind));
+    actual == Some((status.to_owned(), reason.to_owned()))
 }
 
 /// Creates a CRD in `example.com` and waits until it is established.
 pub(super) async fn define(client: &Client, plural: &str, kind: &str, spec: Value) {
     client.make(DEFINITIONS, definition(plural, kind, spec)).await;
-    until(client, plural, |it| is(it, "Established", "True", "InitialNamesAccepted")).await;
+    until(client, plural, |definition| is(definition, "Established", "True", "InitialNamesAccepted")).await;
 }
 
 fn objects(plural: &str) -> String {
@@ -87,8 +87,8 @@ async fn custom_objects_are_pruned_defaulted_and_validated() {
     }});
     define(&client, "widgets", "Widget", one_version(schema)).await;
     let path = objects("widgets");
-    let made = client.ok("POST", &path, object("Widget", "a", json!({"size": 1, "nope": 2}))).await;
-    assert_eq!(made["spec"], json!({"size": 1, "color": "red"}));
+    let created = client.ok("POST", &path, object("Widget", "a", json!({"size": 1, "nope": 2}))).await;
+    assert_eq!(created["spec"], json!({"size": 1, "color": "red"}));
     let (code, status) = client
         .send("POST", &format!("{path}?fieldValidation=Strict"), object("Widget", "b", json!({"nope": 2})))
         .await;
@@ -142,9 +142,9 @@ async fn create_response_contains_default_status() {
     define(&client, "widgets", "Widget", spec).await;
     let mut body = object("Widget", "a", json!({}));
     body["status"] = json!({"phase": "Wished"});
-    let made = client.ok("POST", &objects("widgets"), body).await;
-    assert_eq!(made["status"], json!({"phase": "Pending"}));
-    assert_eq!(client.get(&format!("{}/a", objects("widgets"))).await, made);
+    let created = client.ok("POST", &objects("widgets"), body).await;
+    assert_eq!(created["status"], json!({"phase": "Pending"}));
+    assert_eq!(client.get(&format!("{}/a", objects("widgets"))).await, created);
     server.stop().await;
 }
 
@@ -163,9 +163,9 @@ async fn fields_of_request_version_are_validated_not_stored() {
     let body = |port: i32| object("Widget", "a", json!({"port": port, "size": 1}));
     let (code, status) = client.send("POST", &path, body(0)).await;
     assert_eq!(code, 422, "{status}");
-    let made = client.ok("POST", &path, body(1)).await;
-    assert_eq!(made["spec"], json!({"size": 1}));
-    let owned = &made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"];
+    let created = client.ok("POST", &path, body(1)).await;
+    assert_eq!(created["spec"], json!({"size": 1}));
+    let owned = &created["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"];
     assert_eq!(owned, &json!({".": {}, "f:port": {}, "f:size": {}}));
     server.stop().await;
 }
@@ -205,7 +205,7 @@ async fn validation_rules_apply_except_to_unchanged_fields() {
 #[tokio::test]
 async fn crd_for_crds_has_no_effect() {
     let (server, client) = started().await;
-    let own = format!("{DEFINITIONS}/customresourcedefinitions.apiextensions.k8s.io");
+    let path = format!("{DEFINITIONS}/customresourcedefinitions.apiextensions.k8s.io");
     let mut body = definition(
         "customresourcedefinitions",
         "CustomResourceDefinition",
@@ -220,7 +220,7 @@ async fn crd_for_crds_has_no_effect() {
     client.ok("POST", DEFINITIONS, body).await;
     let established = async {
         while !is(
-            Some(&client.ok("GET", &own, Value::Null).await),
+            Some(&client.ok("GET", &path, Value::Null).await),
             "Established",
             "True",
             "InitialNamesAccepted",
@@ -230,15 +230,15 @@ async fn crd_for_crds_has_no_effect() {
     };
     timeout(WAIT_MAX, established).await.unwrap();
     define(&client, "widgets", "Widget", one_version(json!({"type": "object"}))).await;
-    client.ok("DELETE", &own, Value::Null).await;
-    let gone = async {
-        while client.send("GET", &own, Value::Null).await.0 != 404 {
+    client.ok("DELETE", &path, Value::Null).await;
+    let deleted = async {
+        while client.send("GET", &path, Value::Null).await.0 != 404 {
             yield_now().await;
         }
     };
-    timeout(WAIT_MAX, gone).await.unwrap();
-    until(&client, "widgets", |found| {
-        found.is_some_and(|it| !it["metadata"]["deletionTimestamp"].is_string())
+    timeout(WAIT_MAX, deleted).await.unwrap();
+    until(&client, "widgets", |definition| {
+        definition.is_some_and(|definition| !definition["metadata"]["deletionTimestamp"].is_string())
     })
     .await;
     define(&client, "gadgets", "Gadget", one_version(json!({"type": "object"}))).await;
@@ -260,14 +260,14 @@ async fn api_services_remain_while_crd_is_unreadable() {
     let stale = json!({"metadata": {"name": "v1.stale.example.com", "labels": labels}, "spec": spec});
     client.make(API_SERVICES, stale).await;
     let stale = format!("{API_SERVICES}/v1.stale.example.com");
-    let kept = format!("{API_SERVICES}/v1.example.com");
+    let served = format!("{API_SERVICES}/v1.example.com");
     for _ in 0..2 {
-        client.eventually(&kept, 200).await;
-        let uid = client.get(&kept).await["metadata"]["uid"].clone();
-        client.ok("DELETE", &kept, Value::Null).await;
+        client.eventually(&served, 200).await;
+        let uid = client.get(&served).await["metadata"]["uid"].clone();
+        client.ok("DELETE", &served, Value::Null).await;
         // It is re-created by the next full reconciliation.
-        client.eventually(&kept, 200).await;
-        assert_ne!(client.get(&kept).await["metadata"]["uid"], uid);
+        client.eventually(&served, 200).await;
+        assert_ne!(client.get(&served).await["metadata"]["uid"], uid);
     }
     client.get(&stale).await;
     let written = server.storage().get(unreadable).await.unwrap().kv.unwrap().mod_revision;
@@ -279,14 +279,16 @@ async fn api_services_remain_while_crd_is_unreadable() {
 #[tokio::test]
 async fn names_go_to_first_crd_until_deletion() {
     let (server, client) = started().await;
-    let anything = || one_version(json!({"type": "object"}));
-    define(&client, "widgets", "Widget", anything()).await;
-    client.make(DEFINITIONS, definition("gadgets", "Widget", anything())).await;
-    until(&client, "gadgets", |it| is(it, "NamesAccepted", "False", "ListKindConflict")).await;
-    until(&client, "gadgets", |it| is(it, "Established", "False", "NotAccepted")).await;
+    let any_object = || one_version(json!({"type": "object"}));
+    define(&client, "widgets", "Widget", any_object()).await;
+    client.make(DEFINITIONS, definition("gadgets", "Widget", any_object())).await;
+    until(&client, "gadgets", |definition| is(definition, "NamesAccepted", "False", "ListKindConflict"))
+        .await;
+    until(&client, "gadgets", |definition| is(definition, "Established", "False", "NotAccepted")).await;
     assert_eq!(client.text("GET", &objects("gadgets")).await.0, 404);
     client.ok("DELETE", &format!("{DEFINITIONS}/widgets.example.com"), Value::Null).await;
-    until(&client, "gadgets", |it| is(it, "Established", "True", "InitialNamesAccepted")).await;
+    until(&client, "gadgets", |definition| is(definition, "Established", "True", "InitialNamesAccepted"))
+        .await;
     client.get(&objects("gadgets")).await;
     server.stop().await;
 }
@@ -296,13 +298,16 @@ async fn deleted_crd_waits_for_objects_with_finalizers() {
     let (server, client) = started().await;
     define(&client, "widgets", "Widget", one_version(json!({"type": "object"}))).await;
     let path = objects("widgets");
-    let mut kept = object("Widget", "kept", json!({}));
-    kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
-    client.make(&path, kept).await;
+    let mut finalized = object("Widget", "kept", json!({}));
+    finalized["metadata"]["finalizers"] = json!(["example.com/mine"]);
+    client.make(&path, finalized).await;
     client.make(&path, object("Widget", "other", json!({}))).await;
     let deleted = client.ok("DELETE", &format!("{DEFINITIONS}/widgets.example.com"), Value::Null).await;
     assert!(is(Some(&deleted), "Terminating", "True", "InstanceDeletionPending"), "{deleted}");
-    until(&client, "widgets", |it| is(it, "Terminating", "True", "InstanceDeletionInProgress")).await;
+    until(&client, "widgets", |definition| {
+        is(definition, "Terminating", "True", "InstanceDeletionInProgress")
+    })
+    .await;
     client.eventually(&format!("{path}/other"), 404).await;
     let refused = async {
         loop {
@@ -317,13 +322,13 @@ async fn deleted_crd_waits_for_objects_with_finalizers() {
     let message = r#"widgets.example.com "new" is forbidden: create not allowed while custom resource definition is terminating"#;
     assert_eq!(status["message"], message);
     client.ok("PATCH", &format!("{path}/kept"), json!({"metadata": {"finalizers": null}})).await;
-    until(&client, "widgets", |it| it.is_none()).await;
-    let gone = async {
+    until(&client, "widgets", |definition| definition.is_none()).await;
+    let unserved = async {
         while client.text("GET", &path).await != (404, "404 page not found\n".to_owned()) {
             yield_now().await;
         }
     };
-    timeout(WAIT_MAX, gone).await.expect("the resource is still served");
+    timeout(WAIT_MAX, unserved).await.expect("the resource is still served");
     server.stop().await;
 }
 
@@ -335,20 +340,20 @@ async fn scale_uses_replica_path_of_crd() {
         "specReplicasPath": ".spec.count", "statusReplicasPath": ".status.there", "labelSelectorPath": ".status.selector",
     });
     define(&client, "widgets", "Widget", spec).await;
-    let one = format!("{}/a", objects("widgets"));
+    let path = format!("{}/a", objects("widgets"));
     client.make(&objects("widgets"), object("Widget", "a", json!({}))).await;
-    let (code, status) = client.send("GET", &format!("{one}/scale"), Value::Null).await;
+    let (code, status) = client.send("GET", &format!("{path}/scale"), Value::Null).await;
     assert_eq!((code, status["reason"].as_str()), (500, Some("InternalError")), "{status}");
-    client.ok("PATCH", &one, json!({"spec": {"count": 2}})).await;
-    client.ok("PATCH", &format!("{one}/status"), json!({"status": {"there": 1, "selector": "a=b"}})).await;
-    let scale = client.get(&format!("{one}/scale")).await;
+    client.ok("PATCH", &path, json!({"spec": {"count": 2}})).await;
+    client.ok("PATCH", &format!("{path}/status"), json!({"status": {"there": 1, "selector": "a=b"}})).await;
+    let scale = client.get(&format!("{path}/scale")).await;
     assert_eq!(
         (&scale["spec"], &scale["status"]),
         (&json!({"replicas": 2}), &json!({"replicas": 1, "selector": "a=b"}))
     );
-    client.ok("PATCH", &format!("{one}/scale"), json!({"spec": {"replicas": 3}})).await;
-    assert_eq!(client.get(&one).await["spec"]["count"], 3);
-    let (code, _) = client.send("PATCH", &format!("{one}/scale"), json!({"spec": {"replicas": -1}})).await;
+    client.ok("PATCH", &format!("{path}/scale"), json!({"spec": {"replicas": 3}})).await;
+    assert_eq!(client.get(&path).await["spec"]["count"], 3);
+    let (code, _) = client.send("PATCH", &format!("{path}/scale"), json!({"spec": {"replicas": -1}})).await;
     assert_eq!(code, 422);
     server.stop().await;
 }
@@ -362,7 +367,7 @@ async fn invalid_ca_bundle_prevents_establishment() {
         "clientConfig": {"url": "https://127.0.0.1:1/convert", "caBundle": "YmFk"},
     }});
     client.make(DEFINITIONS, definition("widgets", "Widget", spec)).await;
-    until(&client, "widgets", |it| is(it, "Established", "False", "InvalidCABundle")).await;
+    until(&client, "widgets", |definition| is(definition, "Established", "False", "InvalidCABundle")).await;
     server.stop().await;
 }
 
@@ -379,12 +384,12 @@ async fn unserved_version_is_not_found() {
     assert_eq!(client.get("/apis/example.com").await["preferredVersion"]["version"], "v2");
     spec["versions"][1]["served"] = json!(false);
     client.ok("PATCH", &format!("{DEFINITIONS}/widgets.example.com"), json!({"spec": spec})).await;
-    let gone = async {
+    let unserved = async {
         while client.text("GET", &path).await.0 != 404 {
             yield_now().await;
         }
     };
-    timeout(WAIT_MAX, gone).await.expect("the version is still served");
+    timeout(WAIT_MAX, unserved).await.expect("the version is still served");
     assert_eq!(client.get("/apis/example.com").await["preferredVersion"]["version"], "v1");
     server.stop().await;
 }

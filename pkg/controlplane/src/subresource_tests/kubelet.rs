@@ -43,7 +43,7 @@ impl Kubelet {
                 let acceptor = acceptor.clone();
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let service = service_fn(|request| async { Ok::<_, Infallible>(answer(request)) });
+                    let service = service_fn(|request| async { Ok::<_, Infallible>(respond(request)) });
                     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                     let _ = connection.with_upgrades().await;
                 });
@@ -59,10 +59,10 @@ impl Drop for Kubelet {
     }
 }
 
-fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
-    let asked = format!("{} {}", request.method(), request.uri());
-    let mut response = Response::new(Full::from(asked.clone()));
-    if asked.contains("=404") {
+fn respond(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let target = format!("{} {}", request.method(), request.uri());
+    let mut response = Response::new(Full::from(target.clone()));
+    if target.contains("=404") {
         *response.status_mut() = StatusCode::NOT_FOUND;
     }
     if let Some(protocol) = request.headers().get("upgrade").cloned() {
@@ -75,8 +75,8 @@ fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
             let mut stream = BufReader::new(TokioIo::new(upgraded));
             let mut line = String::new();
             stream.read_line(&mut line).await.unwrap();
-            let said = format!("{asked} says {}", line.trim_end());
-            stream.write_all(said.as_bytes()).await.unwrap();
+            let reply = format!("{target} says {}", line.trim_end());
+            stream.write_all(reply.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();
         });
     }

@@ -41,10 +41,10 @@ async fn binding_applies_while_it_exists() {
     admin.ok("POST", &bindings, binding("b", "reader")).await;
     nobody.eventually(MAPS, 200).await;
     assert_eq!(nobody.send("GET", "/api/v1/configmaps", Value::Null).await.0, 403, "in its namespace alone");
-    let wanted = json!({"spec": {"resourceAttributes": {"verb": "list", "resource": "configmaps", "namespace": "default"}}});
-    let answer = nobody.ok("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", wanted).await;
+    let review = json!({"spec": {"resourceAttributes": {"verb": "list", "resource": "configmaps", "namespace": "default"}}});
+    let result = nobody.ok("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review).await;
     let reason = "RBAC: allowed by RoleBinding \"b/default\" of ClusterRole \"reader\" to User \"nobody\"";
-    assert_eq!(answer["status"], json!({"allowed": true, "reason": reason}));
+    assert_eq!(result["status"], json!({"allowed": true, "reason": reason}));
     admin.ok("DELETE", &format!("{bindings}/b"), Value::Null).await;
     nobody.eventually(MAPS, 403).await;
     server.stop().await;
@@ -82,8 +82,8 @@ async fn all_role_writes_are_checked_for_escalation() {
         ("POST", format!("{GROUP}/clusterroles?dryRun=All"), role("dry", &["*"], &["*"], &["*"])),
     ];
     for (method, path, body) in attempts {
-        let (code, answer) = nobody.send(method, &path, body).await;
-        let message = answer["message"].as_str().unwrap();
+        let (code, status) = nobody.send(method, &path, body).await;
+        let message = status["message"].as_str().unwrap();
         assert_eq!(code, 403, "{method} {path}: {message}");
         assert!(
             message.contains("is attempting to grant RBAC permissions not currently held:\n{"),

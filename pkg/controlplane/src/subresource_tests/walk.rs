@@ -68,7 +68,7 @@ async fn unprivileged_user_is_denied_without_information_leak() {
     };
     let server = TestServer::start_with(change).await.unwrap();
     let nobody = Client::of(&server).with_token(server.nobody_token());
-    let mut asked = 0;
+    let mut requests = 0;
     for row in resources::all().filter(|row| !OF_ONESELF.contains(&row.plural)) {
         for verb in row.verbs.iter().filter(|_| row.connect.is_none()) {
             // A namespace, a Service, roles and priority classes with these names exist; the last name does
@@ -84,10 +84,10 @@ async fn unprivileged_user_is_denied_without_information_leak() {
                 let (code, status) = nobody.send(method, &path, json!({"not": "an object"})).await;
                 assert_eq!(code, 403, "{method} {path}: {status}");
                 assert_eq!(status["message"], refusal(row, verb, name), "{method} {path}");
-                asked += 1;
+                requests += 1;
             }
         }
     }
-    assert!(asked > 500, "{asked}");
+    assert!(requests > 500, "{requests}");
     server.stop().await;
 }

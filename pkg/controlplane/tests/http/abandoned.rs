@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use apimachinery::query::Query;
-use apimachinery::request_context::{ClientConnection as WatchDecryptor, ConnectedGuard, RequestContext};
+use apimachinery::request_context::{ClientConnection, ConnectedGuard, RequestContext};
 use apimachinery::request_info::request_info;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use async_trait::async_trait;
@@ -13,12 +13,12 @@ use controlplane::test_cluster::TestServer;
 use endpoints::routing::dispatch::Request;
 use http_body_util::{BodyExt, Full};
 
-/// Authorizer that allows everything. Its decision on a create disconnects the given client.
+/// Authorizer that allows everything. Its decision on a create disconnects the client.
 #[derive(Default)]
-struct Impatient(Mutex<Option<ConnectedGuard>>);
+struct DisconnectingAuthorizer(Mutex<Option<ConnectedGuard>>);
 
 #[async_trait]
-impl Authorizer for Impatient {
+impl Authorizer for DisconnectingAuthorizer {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
         if attributes.verb == "create" {
             self.0.lock().unwrap().take();
@@ -29,7 +29,7 @@ impl Authorizer for Impatient {
 
 /// Time at which the client of a write disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Goes {
+enum Disconnect {
     Never,
     AtOnce,
     /// After admission, before the last check of the object.
@@ -76,7 +76,7 @@ async fn send(
     method: &str,
     write: &Write,
     target: &str,
-    patience: &WatchDecryptor,
+    connection: &ClientConnection,
 ) -> u16 {
     let request = http::Request::builder().method(method).uri(target);
     let (parts, ()) = request.header("content-type", write.content_type).body(()).unwrap().into_parts();
@@ -85,7 +85,7 @@ async fn send(
     let user =
         UserInfo { name: "admin".to_owned(), groups: vec![GROUP_MASTERS.to_owned()], ..UserInfo::default() };
     let authorized = authorize(&AlwaysAllow, user, &info).await.unwrap();
-    let context = RequestContext { info, query, client: patience.clone(), ..RequestContext::default() };
+    let context = RequestContext { info, query, client: connection.clone(), ..RequestContext::default() };
     let body = if method == "GET" { "" } else { write.body };
     let body = Full::new(Bytes::from_static(body.as_bytes())).map_err(|never| match never {}).boxed_unsync();
     let request = Request { parts, body, context: Arc::new(context), authorized };
@@ -93,38 +93,38 @@ async fn send(
 }
 
 /// Checks the status codes of a write with a disconnecting client and of a later read.
-async fn check(write: &Write, goes: Goes, code: u16, found: u16) {
-    let authorizer = Arc::new(Impatient::default());
+async fn check(write: &Write, disconnect: Disconnect, code: u16, stored: u16) {
+    let authorizer = Arc::new(DisconnectingAuthorizer::default());
     let server =
         TestServer::start_under(Some(Arc::clone(&authorizer) as Arc<dyn Authorizer>), |_| {}).await.unwrap();
-    let patience = WatchDecryptor::default();
-    match goes {
-        Goes::Never => {}
-        Goes::AtOnce => drop(patience.guard()),
-        Goes::WhenAdmitted => *authorizer.0.lock().unwrap() = Some(patience.guard()),
+    let connection = ClientConnection::default();
+    match disconnect {
+        Disconnect::Never => {}
+        Disconnect::AtOnce => drop(connection.guard()),
+        Disconnect::WhenAdmitted => *authorizer.0.lock().unwrap() = Some(connection.guard()),
     }
-    let answered = send(&server, write.method, write, write.path, &patience).await;
-    let read = send(&server, "GET", write, write.object, &WatchDecryptor::default()).await;
-    assert_eq!((answered, read), (code, found), "{} {goes:?}", write.method);
+    let status = send(&server, write.method, write, write.path, &connection).await;
+    let read_status = send(&server, "GET", write, write.object, &ClientConnection::default()).await;
+    assert_eq!((status, read_status), (code, stored), "{} {disconnect:?}", write.method);
 }
 
 #[tokio::test]
 async fn write_of_connected_client_is_stored() {
     for write in [POST, PUT, APPLY] {
-        check(&write, Goes::Never, 201, 200).await;
+        check(&write, Disconnect::Never, 201, 200).await;
     }
 }
 
 #[tokio::test]
 async fn write_of_disconnected_client_is_not_stored() {
     for write in [POST, PUT, APPLY] {
-        check(&write, Goes::AtOnce, 504, 404).await;
+        check(&write, Disconnect::AtOnce, 504, 404).await;
     }
 }
 
 #[tokio::test]
 async fn disconnect_during_admission_prevents_write() {
     for write in [PUT, APPLY] {
-        check(&write, Goes::WhenAdmitted, 504, 404).await;
+        check(&write, Disconnect::WhenAdmitted, 504, 404).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use jsontree::{Value, json};
 
-use crate::client::{Answer, Client, JSON};
+use crate::client::{Client, JSON, ReadResponse};
 
 const CORE: &str = "/api/v1/namespaces/default";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
@@ -16,16 +16,16 @@ async fn denied() -> Client {
 }
 
 /// Returns status code and message of a failure.
-fn said(answer: &Answer) -> (u16, String) {
-    (answer.code, answer.json()["message"].as_str().unwrap_or("").to_owned())
+fn code_and_message(response: &ReadResponse) -> (u16, String) {
+    (response.code, response.json()["message"].as_str().unwrap_or("").to_owned())
 }
 
 async fn refused(client: &Client, request: (&str, &str, &str), body: Value, resource: &str, name: &str) {
     let (method, path, content_type) = request;
     let text = if body.is_null() { String::new() } else { body.to_string() };
-    let answer = client.send(method, path, &[("content-type", content_type)], text).await;
+    let response = client.send(method, path, &[("content-type", content_type)], text).await;
     let message = format!("{resource} {name:?} is forbidden: admission control is denying all modifications");
-    assert_eq!(said(&answer), (403, message), "{method} {path}");
+    assert_eq!(code_and_message(&response), (403, message), "{method} {path}");
 }
 
 #[tokio::test]
@@ -70,7 +70,11 @@ async fn rejected_deletion_keeps_object() {
     refused(&client, ("DELETE", services, JSON), Value::Null, "services", "Unknown").await;
     assert_eq!(client.get(kubernetes, JSON).await.code, 200);
     let missing = client.send("DELETE", &format!("{services}/x"), &[], String::new()).await;
-    assert_eq!(said(&missing), (404, "services \"x\" not found".to_owned()), "nobody is asked about it");
+    assert_eq!(
+        code_and_message(&missing),
+        (404, "services \"x\" not found".to_owned()),
+        "nobody is asked about it"
+    );
 }
 
 #[tokio::test]
@@ -100,18 +104,18 @@ async fn orphaning_job_deletion_has_warning() {
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}});
     let check = async |path: &str, query: &str, expected: &str| {
         assert_eq!(client.post(JOBS, &job).await.code, 201);
-        let answer = client.send("DELETE", &format!("{path}{query}"), &[], String::new()).await;
-        assert_eq!((answer.code, answer.header("warning")), (200, expected), "{path}{query}");
+        let response = client.send("DELETE", &format!("{path}{query}"), &[], String::new()).await;
+        assert_eq!((response.code, response.header("warning")), (200, expected), "{path}{query}");
         let rest = json!({"metadata": {"finalizers": null}}).to_string();
         let merge = [("content-type", "application/merge-patch+json")];
         client.send("PATCH", &format!("{JOBS}/j"), &merge, rest).await;
     };
-    let one = &format!("{JOBS}/j");
-    check(one, "", ORPHANS).await;
+    let path_of_job = &format!("{JOBS}/j");
+    check(path_of_job, "", ORPHANS).await;
     check(JOBS, "", ORPHANS).await;
-    check(one, "?propagationPolicy=Background", "").await;
+    check(path_of_job, "?propagationPolicy=Background", "").await;
     check(JOBS, "?propagationPolicy=Orphan", "").await;
-    check(one, "?orphanDependents=false", "").await;
+    check(path_of_job, "?orphanDependents=false", "").await;
 }
 
 /// A configuration file of admission plugins.
@@ -153,7 +157,7 @@ limits: [{type: Namespace, qps: 1, burst: 1}]
     .await;
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
         "spec": {"hostPID": true, "containers": [{"name": "c", "image": "i"}]}});
-    let (code, message) = said(&client.post(&format!("{CORE}/pods"), &pod).await);
+    let (code, message) = code_and_message(&client.post(&format!("{CORE}/pods"), &pod).await);
     let violation = "violates PodSecurity \"baseline:latest\": host namespaces (hostPID=true)";
     assert_eq!((code, message), (403, format!("pods \"p\" is forbidden: {violation}")));
     assert_eq!(client.post("/api/v1/namespaces/kube-system/pods", &pod).await.code, 201);
@@ -162,12 +166,12 @@ limits: [{type: Namespace, qps: 1, burst: 1}]
     let events = "/api/v1/namespaces/kube-public/events";
     assert_eq!(client.post(events, &event).await.code, 201);
     let limit = "Too many requests: limit reached on type Namespace for key kube-public".to_owned();
-    assert_eq!(said(&client.post(events, &event).await), (429, limit));
+    assert_eq!(code_and_message(&client.post(events, &event).await), (429, limit));
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
         "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}});
     let uncovered = "services \"s\" is forbidden: insufficient quota to consume: services.loadbalancers";
-    let answer = client.post(&format!("{CORE}/services"), &service).await;
-    assert_eq!(said(&answer), (403, uncovered.to_owned()));
+    let response = client.post(&format!("{CORE}/services"), &service).await;
+    assert_eq!(code_and_message(&response), (403, uncovered.to_owned()));
 }
 
 #[tokio::test]
@@ -177,7 +181,7 @@ async fn put_needs_existing_namespace() {
         .to_string();
     for (namespace, code) in [("default", 201), ("nowhere", 404)] {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/a");
-        let answer = client.send("PUT", &path, &[("content-type", JSON)], lease.clone()).await;
-        assert_eq!(answer.code, code, "{namespace}");
+        let response = client.send("PUT", &path, &[("content-type", JSON)], lease.clone()).await;
+        assert_eq!(response.code, code, "{namespace}");
     }
 }

@@ -24,13 +24,13 @@ pub(crate) struct Client {
 }
 
 /// A completely read response.
-pub(crate) struct Answer {
+pub(crate) struct ReadResponse {
     pub(crate) code: u16,
     pub(crate) headers: http::HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl ReadResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
@@ -120,7 +120,7 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Answer {
+    ) -> ReadResponse {
         self.send_on(&mut self.connect().await, method, path, headers, body).await
     }
 
@@ -132,17 +132,17 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Answer {
+    ) -> ReadResponse {
         let (parts, body) = self.open_on(sender, method, path, headers, body).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        Answer { code: parts.status.as_u16(), headers: parts.headers, body }
+        ReadResponse { code: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    pub(crate) async fn get(&self, path: &str, accept: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str, accept: &str) -> ReadResponse {
         self.send("GET", path, &[("accept", accept)], "").await
     }
 
-    pub(crate) async fn post(&self, path: &str, object: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, object: &Value) -> ReadResponse {
         self.send("POST", path, &[("content-type", JSON)], object.to_string()).await
     }
 
@@ -152,8 +152,8 @@ impl Client {
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "labels": {"app": app}}, "data": {"k": "v"},
         });
-        let answer = self.post(CONFIG_MAPS, &object).await;
-        assert_eq!(answer.code, 201, "{}", String::from_utf8_lossy(&answer.body));
-        answer.json()
+        let response = self.post(CONFIG_MAPS, &object).await;
+        assert_eq!(response.code, 201, "{}", String::from_utf8_lossy(&response.body));
+        response.json()
     }
 }

@@ -22,7 +22,7 @@ async fn light_requests_continue_while_heavy_ones_wait() {
     let (gate, shut) = mpsc::channel::<()>();
     let pool = client.heavy();
     let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
-    let there = format!("{CONFIG_MAPS}/there");
+    let path_of_map = format!("{CONFIG_MAPS}/there");
     let merge = [("content-type", "application/merge-patch+json")];
     let new = large("new");
     let patch = Bytes::from_static(b"{\"data\":{\"l\":\"v\"}}");
@@ -38,8 +38,8 @@ async fn light_requests_continue_while_heavy_ones_wait() {
     let heavy = async {
         tokio::join!(
             client.post(CONFIG_MAPS, &new),
-            client.send("PATCH", &there, &merge, patch),
-            client.get(&there, JSON),
+            client.send("PATCH", &path_of_map, &merge, patch),
+            client.get(&path_of_map, JSON),
             client.get("/openapi/v3/api/v1", JSON),
         )
     };

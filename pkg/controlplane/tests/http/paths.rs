@@ -58,10 +58,10 @@ async fn path_spellings_answer_like_upstream() {
     for line in UPSTREAM.lines() {
         let [path, expected, _] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
         for target in [path.to_owned(), escaped(path)] {
-            let answer = client.send_on(&mut sender, "GET", &target, &[], "").await;
-            let got = class(answer.code, &answer.body);
-            if got != expected {
-                wrong.push(format!("{target}: {got} instead of {expected}"));
+            let response = client.send_on(&mut sender, "GET", &target, &[], "").await;
+            let actual = class(response.code, &response.body);
+            if actual != expected {
+                wrong.push(format!("{target}: {actual} instead of {expected}"));
             }
         }
     }
@@ -98,7 +98,11 @@ async fn empty_names_write_nothing() {
         ),
         ("GET", "/api/v1/namespaces/default/pods//log", "name must be provided"),
     ] {
-        let answer = client.send(method, path, &[("content-type", JSON)], object.clone()).await;
-        assert_eq!((answer.code, answer.json()["message"].as_str()), (400, Some(message)), "{method} {path}");
+        let response = client.send(method, path, &[("content-type", JSON)], object.clone()).await;
+        assert_eq!(
+            (response.code, response.json()["message"].as_str()),
+            (400, Some(message)),
+            "{method} {path}"
+        );
     }
 }

@@ -8,18 +8,18 @@ const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 const ACCESS_OF_SELF: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const TOKENS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 
-async fn ask(client: &Client, path: &str, kind: &str, spec: Value) -> (u16, Value) {
+async fn review(client: &Client, path: &str, kind: &str, spec: Value) -> (u16, Value) {
     let group = if kind.ends_with("AccessReview") { "authorization" } else { "authentication" };
     let body = json!({"apiVersion": format!("{group}.k8s.io/v1"), "kind": kind, "spec": spec});
-    let answer = client.send("POST", path, &[("content-type", JSON)], body.to_string()).await;
-    (answer.code, answer.json())
+    let response = client.send("POST", path, &[("content-type", JSON)], body.to_string()).await;
+    (response.code, response.json())
 }
 
 #[tokio::test]
 async fn self_subject_review_returns_own_user() {
     let client = Client::start().await;
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-    let (code, review) = ask(&client, path, "SelfSubjectReview", Value::Null).await;
+    let (code, review) = review(&client, path, "SelfSubjectReview", Value::Null).await;
     assert_eq!(code, 201);
     let groups = review["status"]["userInfo"]["groups"].as_array().unwrap();
     assert!(groups.contains(&json!("system:masters")), "{review}");
@@ -31,7 +31,7 @@ async fn access_reviews_use_chain_authorizer() {
     for (groups, allowed) in [(json!(["system:masters"]), true), (json!(["dev"]), false)] {
         let attributes = json!({"namespace": "a", "verb": "get", "resource": "pods"});
         let spec = json!({"user": "zed", "groups": groups, "resourceAttributes": attributes});
-        let (code, review) = ask(&client, ACCESS, "SubjectAccessReview", spec.clone()).await;
+        let (code, review) = review(&client, ACCESS, "SubjectAccessReview", spec.clone()).await;
         assert_eq!((code, &review["status"]), (201, &json!({"allowed": allowed})));
         assert_eq!(review["spec"], spec);
     }
@@ -45,7 +45,7 @@ async fn review_without_attributes_or_subject_is_invalid() {
         (json!({"user": "zed"}), "spec.resourceAttributes"),
         (json!({"resourceAttributes": attributes}), "spec.user"),
     ] {
-        let (code, status) = ask(&client, ACCESS, "SubjectAccessReview", spec).await;
+        let (code, status) = review(&client, ACCESS, "SubjectAccessReview", spec).await;
         assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!(field)));
     }
 }
@@ -55,18 +55,18 @@ async fn token_review_uses_chain_authenticator() {
     let client = Client::start().await;
     let api = "https://kubernetes.default.svc";
     let nobody = json!({"username": "nobody", "uid": "2", "groups": ["system:authenticated"]});
-    let known = json!({"authenticated": true, "user": nobody, "audiences": [api]});
+    let authenticated = json!({"authenticated": true, "user": nobody, "audiences": [api]});
     let unknown = json!({"error": "invalid bearer token", "user": {}});
     for (spec, status) in [
-        (json!({"token": "nobody-token"}), &known),
-        (json!({"token": "nobody-token", "audiences": ["other", api]}), &known),
+        (json!({"token": "nobody-token"}), &authenticated),
+        (json!({"token": "nobody-token", "audiences": ["other", api]}), &authenticated),
         (json!({"token": "nobody-token", "audiences": ["other"]}), &unknown),
         (json!({"token": "no-token"}), &unknown),
     ] {
-        let (code, review) = ask(&client, TOKENS, "TokenReview", spec.clone()).await;
+        let (code, review) = review(&client, TOKENS, "TokenReview", spec.clone()).await;
         assert_eq!((code, &review["status"], &review["spec"]), (201, status, &spec));
     }
-    let (code, status) = ask(&client, TOKENS, "TokenReview", json!({})).await;
+    let (code, status) = review(&client, TOKENS, "TokenReview", json!({})).await;
     let message = "token is required for TokenReview in authentication";
     assert_eq!((code, &status["message"]), (400, &json!(message)));
 }

@@ -17,21 +17,21 @@ async fn start(change: impl FnOnce(&mut Config)) -> Client {
 
 /// Creates an object of the core group and returns its uid.
 async fn create(client: &Client, plural: &str, object: Value) -> String {
-    let answer = client.post(&format!("{CORE}/{plural}"), &object).await;
-    assert_eq!(answer.code, 201, "{}", answer.json());
-    answer.json()["metadata"]["uid"].as_str().unwrap().to_owned()
+    let response = client.post(&format!("{CORE}/{plural}"), &object).await;
+    assert_eq!(response.code, 201, "{}", response.json());
+    response.json()["metadata"]["uid"].as_str().unwrap().to_owned()
 }
 
 async fn request(client: &Client, name: &str, body: Value) -> (u16, Value) {
-    let answer = client.post(&format!("{CORE}/serviceaccounts/{name}/token"), &body).await;
-    (answer.code, answer.json())
+    let response = client.post(&format!("{CORE}/serviceaccounts/{name}/token"), &body).await;
+    (response.code, response.json())
 }
 
 /// Requests a token for `sa`.
 async fn token(client: &Client, spec: Value) -> String {
-    let (code, answer) = request(client, "sa", json!({"spec": spec})).await;
-    assert_eq!(code, 201, "{answer}");
-    answer["status"]["token"].as_str().unwrap().to_owned()
+    let (code, response) = request(client, "sa", json!({"spec": spec})).await;
+    assert_eq!(code, 201, "{response}");
+    response["status"]["token"].as_str().unwrap().to_owned()
 }
 
 /// Returns the status of a token review.
@@ -41,30 +41,30 @@ async fn review(client: &Client, token: &str) -> Value {
 }
 
 /// Sends a request with a token and returns the response.
-async fn use_it(client: &Client, token: &str) -> (u16, String) {
+async fn list_pods(client: &Client, token: &str) -> (u16, String) {
     let bearer = format!("Bearer {token}");
-    let answer = client.send("GET", &format!("{CORE}/pods"), &[("authorization", &bearer)], "").await;
-    (answer.code, answer.json()["message"].as_str().unwrap_or("").to_owned())
+    let response = client.send("GET", &format!("{CORE}/pods"), &[("authorization", &bearer)], "").await;
+    (response.code, response.json()["message"].as_str().unwrap_or("").to_owned())
 }
 
 #[tokio::test]
 async fn a_requested_token_proves_its_service_account() {
     let client = start(|_| {}).await;
-    let (code, answer) = request(&client, "sa", json!({})).await;
-    assert_eq!((code, &answer["kind"]), (201, &json!("TokenRequest")), "{answer}");
+    let (code, response) = request(&client, "sa", json!({})).await;
+    assert_eq!((code, &response["kind"]), (201, &json!("TokenRequest")), "{response}");
     assert_eq!(
-        (&answer["metadata"]["name"], &answer["metadata"]["namespace"]),
+        (&response["metadata"]["name"], &response["metadata"]["namespace"]),
         (&json!("sa"), &json!("default"))
     );
     let spec = json!({"audiences": [API], "expirationSeconds": 3600, "boundObjectRef": null});
-    assert_eq!(answer["spec"], spec);
-    let token = answer["status"]["token"].as_str().unwrap();
-    let (code, message) = use_it(&client, token).await;
+    assert_eq!(response["spec"], spec);
+    let token = response["status"]["token"].as_str().unwrap();
+    let (code, message) = list_pods(&client, token).await;
     assert!(code == 403 && message.contains("User \"system:serviceaccount:default:sa\""), "{code} {message}");
     let status = review(&client, token).await;
     let user = &status["user"];
     assert_eq!((&status["authenticated"], &status["audiences"]), (&json!(true), &json!([API])));
-    assert_eq!(user["uid"], answer["metadata"]["uid"]);
+    assert_eq!(user["uid"], response["metadata"]["uid"]);
     let groups = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"];
     assert_eq!(user["groups"], json!(groups));
 }
@@ -75,14 +75,14 @@ async fn token_ends_with_bound_object() {
     let uid = create(&client, "secrets", json!({"metadata": {"name": "s"}})).await;
     let reference = json!({"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": uid});
     let token = token(&client, json!({"boundObjectRef": reference})).await;
-    assert_eq!(use_it(&client, &token).await.0, 403);
-    let answer = client.send("DELETE", &format!("{CORE}/secrets/s"), &[], "").await;
-    assert_eq!(answer.code, 200);
+    assert_eq!(list_pods(&client, &token).await.0, 403);
+    let response = client.send("DELETE", &format!("{CORE}/secrets/s"), &[], "").await;
+    assert_eq!(response.code, 200);
     // The cache may still contain it for a moment.
-    while use_it(&client, &token).await.0 == 403 {
+    while list_pods(&client, &token).await.0 == 403 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(use_it(&client, &token).await, (401, "Unauthorized".to_owned()));
+    assert_eq!(list_pods(&client, &token).await, (401, "Unauthorized".to_owned()));
     let error = "[invalid bearer token, service account token has been invalidated]";
     assert_eq!(review(&client, &token).await, json!({"error": error, "user": {}}));
 }
@@ -144,18 +144,18 @@ async fn excessive_lifetime_is_shortened_with_warning() {
     })
     .await;
     let body = json!({"spec": {"expirationSeconds": 7201}});
-    let answer = client.post(&format!("{CORE}/serviceaccounts/sa/token"), &body).await;
+    let response = client.post(&format!("{CORE}/serviceaccounts/sa/token"), &body).await;
     let warning = "299 - \"requested expiration of 7201 seconds shortened to 7200 seconds\"";
-    assert_eq!((answer.code, answer.header("warning")), (201, warning));
-    assert_eq!(answer.json()["spec"]["expirationSeconds"], json!(7200));
+    assert_eq!((response.code, response.header("warning")), (201, warning));
+    assert_eq!(response.json()["spec"]["expirationSeconds"], json!(7200));
 }
 
 #[tokio::test]
 async fn discovery_documents_are_served_for_url_issuer() {
     let client = start(|_| {}).await;
-    let answer = client.get("/.well-known/openid-configuration", JSON).await;
-    assert_eq!((answer.code, answer.header("cache-control")), (200, "public, max-age=3600"));
-    assert_eq!(answer.json()["issuer"], json!(API));
+    let response = client.get("/.well-known/openid-configuration", JSON).await;
+    assert_eq!((response.code, response.header("cache-control")), (200, "public, max-age=3600"));
+    assert_eq!(response.json()["issuer"], json!(API));
     let keys = client.get("/openid/v1/jwks", "application/jwk-set+json").await;
     assert_eq!((keys.code, keys.json()["keys"].as_array().unwrap().len()), (200, 1));
     let client = start(|config| config.service_accounts.issuers = vec!["api".to_owned()]).await;

@@ -44,8 +44,8 @@ egressSelections:
 
 #[test]
 fn master_is_an_alias_of_controlplane() {
-    let name = |given: &str| {
-        let read = read(&format!("[{{name: {given}, connection: {{proxyProtocol: Direct}}}}]")).unwrap();
+    let name = |input: &str| {
+        let read = read(&format!("[{{name: {input}, connection: {{proxyProtocol: Direct}}}}]")).unwrap();
         read.egress_selections.unwrap().remove(0).name
     };
     assert_eq!(name("master"), "controlplane");

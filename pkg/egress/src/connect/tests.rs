@@ -5,25 +5,29 @@ use tokio::io::duplex;
 
 use super::*;
 
-async fn answered(answer: &[u8]) -> Result<(), String> {
+async fn connect_with_response(response: &[u8]) -> Result<(), String> {
     let (near, mut far) = duplex(1 << 20);
-    far.write_all(answer).await.unwrap();
+    far.write_all(response).await.unwrap();
     far.shutdown().await.unwrap();
-    let asked =
+    let result =
         connect(Box::new(near), "proxy:1", "10.0.0.1:443").await.map(drop).map_err(|error| error.to_string());
     let mut request = String::new();
     far.read_to_string(&mut request).await.unwrap();
     assert_eq!(request, "CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-    asked
+    result
 }
 
 #[tokio::test]
 async fn only_bare_200_responses_open_a_connection() {
-    let check = async |answer: &str, expected: Result<(), &str>| {
-        assert_eq!(answered(answer.as_bytes()).await, expected.map_err(str::to_owned), "{answer}");
+    let check = async |response: &str, expected: Result<(), &str>| {
+        assert_eq!(
+            connect_with_response(response.as_bytes()).await,
+            expected.map_err(str::to_owned),
+            "{response}"
+        );
     };
-    let unread = |why: &str| {
-        format!("reading HTTP response from CONNECT to 10.0.0.1:443 via proxy proxy:1 failed: {why}")
+    let unread = |cause: &str| {
+        format!("reading HTTP response from CONNECT to 10.0.0.1:443 via proxy proxy:1 failed: {cause}")
     };
     check("HTTP/1.1 200 OK\r\n\r\n", Ok(())).await;
     check("HTTP/1.0 200 Connection established\r\nA: b\r\n\r\n", Ok(())).await;
@@ -48,11 +52,11 @@ async fn only_bare_200_responses_open_a_connection() {
 #[tokio::test]
 async fn endless_heads_are_cut_off() {
     let limit = usize::try_from(HEAD_BYTES_MAX).unwrap();
-    for answer in [
+    for response in [
         "HTTP/1.1 200 OK\r\na: ".to_owned() + &"b".repeat(limit),
         "HTTP/1.1 200 OK\r\n".to_owned() + &"a: b\r\n".repeat(limit / 6),
     ] {
-        assert!(answered(answer.as_bytes()).await.unwrap_err().ends_with("unexpected EOF"));
+        assert!(connect_with_response(response.as_bytes()).await.unwrap_err().ends_with("unexpected EOF"));
     }
 }
 

@@ -19,11 +19,11 @@ fn socket() -> (TempDir, PathBuf) {
 async fn connects_through_tcp_proxy() {
     let mut proxy = Connect::tcp(None, None).await;
     let other = echo().await;
-    let way = dialer(&format!(
+    let dialer = dialer(&format!(
         "{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: 'http://127.0.0.1:{}'}}}}}}",
         proxy.port
     ));
-    assert_echoes(&mut way.dial(&other).await.unwrap()).await;
+    assert_echoes(&mut dialer.dial(&other).await.unwrap()).await;
     let head = format!("CONNECT {}:{} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", other.host, other.port);
     assert_eq!(proxy.seen.recv().await.unwrap(), head);
 }
@@ -34,17 +34,17 @@ async fn tls_proxy_uses_mutual_authentication() {
     let dir = TempDir::new().unwrap();
     let other = echo().await;
     let mut proxy = Connect::tcp(Some(keys.acceptor()), None).await;
-    let way = |tls: &str| {
+    let tls_dialer = |tls: &str| {
         let url = format!("https://127.0.0.1:{}", proxy.port);
         dialer(&format!(
             "{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: '{url}', tlsConfig: {tls}}}}}}}"
         ))
     };
     let files = keys.write(dir.path());
-    assert_echoes(&mut way(&files).dial(&other).await.unwrap()).await;
+    assert_echoes(&mut tls_dialer(&files).dial(&other).await.unwrap()).await;
     assert!(proxy.seen.recv().await.unwrap().starts_with("CONNECT "));
     let named = files.replace('}', ", tlsServerName: elsewhere}");
-    let error = way(&named).dial(&other).await.err().unwrap().to_string();
+    let error = tls_dialer(&named).dial(&other).await.err().unwrap().to_string();
     assert!(
         error.contains("certificate is not valid for any names, but wanted to match elsewhere"),
         "{error}"
@@ -55,19 +55,20 @@ async fn tls_proxy_uses_mutual_authentication() {
 async fn connects_through_unix_socket_proxy() {
     let ((_dir, path), other) = (socket(), echo().await);
     let mut proxy = Connect::unix(&path);
-    let way = dialer(&format!("{{proxyProtocol: HTTPConnect, transport: {{uds: {{udsName: {path:?}}}}}}}"));
-    assert_echoes(&mut way.dial(&other).await.unwrap()).await;
+    let dialer =
+        dialer(&format!("{{proxyProtocol: HTTPConnect, transport: {{uds: {{udsName: {path:?}}}}}}}"));
+    assert_echoes(&mut dialer.dial(&other).await.unwrap()).await;
     assert!(proxy.seen.recv().await.unwrap().starts_with("CONNECT "));
 }
 
 #[tokio::test]
 async fn connects_through_konnectivity() {
     let ((_dir, path), other) = (socket(), echo().await);
-    let _noted = Konnectivity::honest(&path);
-    let way = dialer(&format!("{{proxyProtocol: GRPC, transport: {{uds: {{udsName: {path:?}}}}}}}"));
-    let mut first = way.dial(&other).await.unwrap();
+    let _packets = Konnectivity::honest(&path);
+    let dialer = dialer(&format!("{{proxyProtocol: GRPC, transport: {{uds: {{udsName: {path:?}}}}}}}"));
+    let mut first = dialer.dial(&other).await.unwrap();
     assert_echoes(&mut first).await;
-    assert_echoes(&mut way.dial(&other).await.unwrap()).await;
+    assert_echoes(&mut dialer.dial(&other).await.unwrap()).await;
     assert_echoes(&mut first).await;
 }
 
@@ -80,14 +81,14 @@ async fn dials_are_counted_by_proxy_and_stage() {
     egress.register(&registry);
     let page = || registry.to_string();
     assert_eq!(page(), "");
-    let way = egress.dialer(Network::Cluster).unwrap();
-    let error = way.dial(&other).await.err().unwrap();
+    let dialer = egress.dialer(Network::Cluster).unwrap();
+    let error = dialer.dial(&other).await.err().unwrap();
     assert_eq!(
         error.to_string(),
         format!("dial unix {}: connect: no such file or directory", path.display())
     );
     let mut proxy = Connect::unix(&path);
-    way.dial(&other).await.unwrap();
+    dialer.dial(&other).await.unwrap();
     proxy.seen.recv().await.unwrap();
     let labels = "protocol=\"http_connect\",transport=\"uds\"";
     let page = page();
@@ -103,18 +104,18 @@ async fn dials_are_counted_by_proxy_and_stage() {
 
 #[tokio::test]
 async fn proxy_errors_are_returned_and_counted() {
-    let answer = Some("HTTP/1.1 502 Bad Gateway\r\n\r\n".to_owned());
-    let proxy = Connect::tcp(None, answer).await;
+    let response = Some("HTTP/1.1 502 Bad Gateway\r\n\r\n".to_owned());
+    let proxy = Connect::tcp(None, response).await;
     let url = format!("http://127.0.0.1:{}", proxy.port);
     let connection = format!("{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: '{url}'}}}}}}");
     let egress = egress("cluster", &connection).unwrap();
     let nobody = Address { host: "10.0.0.1".to_owned(), port: 443 };
     let error = egress.dialer(Network::Cluster).unwrap().dial(&nobody).await.err().unwrap();
-    let told = format!(
+    let message = format!(
         "proxy error from 127.0.0.1:{} while dialing 10.0.0.1:443, code 502: 502 Bad Gateway",
         proxy.port
     );
-    assert_eq!(error, client::Error::connect(told));
+    assert_eq!(error, client::Error::connect(message));
     let registry = MetricsRegistry::default();
     egress.register(&registry);
     let page = registry.to_string();
@@ -127,8 +128,8 @@ async fn proxy_errors_are_returned_and_counted() {
 #[test]
 fn addresses_cannot_inject_requests() {
     let check = |host: &str, expected: Option<&str>| {
-        let told = target(&Address { host: host.to_owned(), port: 1 });
-        assert_eq!(told.ok().as_deref(), expected, "{host:?}");
+        let actual = target(&Address { host: host.to_owned(), port: 1 });
+        assert_eq!(actual.ok().as_deref(), expected, "{host:?}");
     };
     check("10.0.0.1", Some("10.0.0.1:1"));
     check("fd00::1", Some("[fd00::1]:1"));
@@ -170,7 +171,7 @@ fn errors_name_unusable_files() {
 async fn proxy_dial_times_out() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let way = dialer(&format!("{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: '{url}'}}}}}}"));
+    let dialer = dialer(&format!("{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: '{url}'}}}}}}"));
     let other = Address { host: "h".to_owned(), port: 1 };
-    assert!(way.dial(&other).await.err().unwrap().to_string().ends_with("i/o timeout"));
+    assert!(dialer.dial(&other).await.err().unwrap().to_string().ends_with("i/o timeout"));
 }

@@ -55,14 +55,14 @@ fn cipher(name: &str, key: &[u8]) -> (Open, Seal) {
 
 /// Calls `check` with the parts of every line: algorithm, key, plain and sealed text.
 fn each(check: impl Fn(&str, &[u8], &[u8], &[u8])) {
-    let mut seen = 0;
+    let mut count = 0;
     for line in UPSTREAM.lines() {
         let [name, key, plain, sealed] = *line.split(' ').collect::<Vec<_>>() else { panic!("{line}") };
         let decode = |text: &str| STANDARD.decode(text).unwrap();
         check(name, &decode(key), &decode(&plain[1..]), &decode(sealed));
-        seen += 1;
+        count += 1;
     }
-    assert_eq!(seen, 54);
+    assert_eq!(count, 54);
 }
 
 #[test]

@@ -100,8 +100,8 @@ impl Kms {
 /// file with its keys, so they are redacted.
 pub(super) fn file(text: &[u8]) -> Result<Vec<Rule>, EncryptionConfigurationError> {
     let read = FILE.read(text).map_err(|error| match error {
-        ReadError::Unknown(said) => {
-            ReadError::Unknown(said.replace(&*String::from_utf8_lossy(text), "REDACTED"))
+        ReadError::Unknown(message) => {
+            ReadError::Unknown(message.replace(&*String::from_utf8_lossy(text), "REDACTED"))
         }
         ReadError::Invalid(_) => error,
     })?;
@@ -138,7 +138,7 @@ fn kms(kms: &Object) -> Result<Kms, EncryptionConfigurationError> {
     let timeout = match kms.get("timeout") {
         None => DEFAULT_TIMEOUT,
         Some(Value::String(text)) => parse_duration(text)?,
-        Some(other) => return Err(EncryptionConfigurationError::TimeoutType(go_json::kind_of(other))),
+        Some(value) => return Err(EncryptionConfigurationError::TimeoutType(go_json::kind_of(value))),
     };
     Ok(Kms {
         cache_size: kms.get("cachesize").and_then(Value::as_i64).or(default_size),

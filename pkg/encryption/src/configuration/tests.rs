@@ -154,8 +154,8 @@ fn plugin_errors_equal_upstreams() {
 
 #[test]
 fn v1_plugins_share_names_without_reload() {
-    let one = "{kms: {name: a, endpoint: 'unix:///a'}}";
-    let text = format!("resources: [{{resources: [secrets], providers: [{one}, {one}]}}]");
+    let provider = "{kms: {name: a, endpoint: 'unix:///a'}}";
+    let text = format!("resources: [{{resources: [secrets], providers: [{provider}, {provider}]}}]");
     assert!(read_with(&text, false).is_ok());
     let error = read_with(&text, true).unwrap_err();
     assert!(error.contains("duplicate KMS provider name a, names must be unique"), "{error}");

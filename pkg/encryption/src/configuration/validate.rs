@@ -78,33 +78,33 @@ impl RuleValidator {
     fn overlaps(&mut self, patterns: &[Pattern], texts: &[String], at: &Path<'_>) {
         let mut duplicate = false;
         let mut overlap = false;
-        for (index, one) in patterns.iter().enumerate() {
-            for (_, other) in patterns.iter().enumerate().filter(|(number, _)| *number != index) {
-                if one == other && !duplicate {
+        for (index, pattern) in patterns.iter().enumerate() {
+            for (_, second) in patterns.iter().enumerate().filter(|(number, _)| *number != index) {
+                if pattern == second && !duplicate {
                     duplicate = true;
                     continue;
                 }
-                let either_is_any = one.resource == "*" || other.resource == "*";
-                overlap |= *one == Pattern::all() || one.group == other.group && either_is_any;
+                let is_wildcard = pattern.resource == "*" || second.resource == "*";
+                overlap |= *pattern == Pattern::all() || pattern.group == second.group && is_wildcard;
             }
         }
-        let shown = Value::from(texts.to_vec());
+        let value = Value::from(texts.to_vec());
         if duplicate {
             let detail = "the same resource cannot be specified multiple times";
-            self.errors.push(Error::invalid(at, &shown, detail));
+            self.errors.push(Error::invalid(at, &value, detail));
         }
         if overlap {
             let detail = "using overlapping resources such as 'secrets' and '*.' in the same resource list is \
                           not allowed as they will be masked";
-            self.errors.push(Error::invalid(at, &shown, detail));
+            self.errors.push(Error::invalid(at, &value, detail));
         }
     }
 
     /// Validates a provider. Returns `None` for an element without a provider, after recording the error.
     fn provider(&mut self, written: decode::Provider, at: &Path<'_>) -> Option<Provider> {
         let decode::Provider { aesgcm, aescbc, secretbox, identity, kms } = written;
-        let given = [kms.is_some(), aesgcm.is_some(), aescbc.is_some(), secretbox.is_some(), identity];
-        let detail = match given.into_iter().filter(|given| *given).count() {
+        let present = [kms.is_some(), aesgcm.is_some(), aescbc.is_some(), secretbox.is_some(), identity];
+        let detail = match present.into_iter().filter(|present| *present).count() {
             0 => Some(
                 "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity",
             ),
@@ -114,8 +114,8 @@ impl RuleValidator {
             ),
         };
         if let Some(detail) = detail {
-            let shown = |given: bool| if given { json!(REDACTED) } else { Value::Null };
-            let [kms, aesgcm, aescbc, secretbox, identity] = given.map(shown);
+            let redacted = |present: bool| if present { json!(REDACTED) } else { Value::Null };
+            let [kms, aesgcm, aescbc, secretbox, identity] = present.map(redacted);
             let value = json!({
                 "AESGCM": aesgcm, "AESCBC": aescbc, "Secretbox": secretbox, "Identity": identity, "KMS": kms,
             });

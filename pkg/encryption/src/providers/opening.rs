@@ -66,16 +66,16 @@ impl<'a> Decryption<'a> {
     }
 
     /// Records the result of the provider that was just tried.
-    pub(super) fn record_result(&mut self, answer: Result<DecryptedValue, Error>) {
+    pub(super) fn record_result(&mut self, result: Result<DecryptedValue, Error>) {
         let Some(part) = self.tried.checked_sub(1).and_then(|at| self.of.parts.get(at)) else { return };
-        let how = answer.as_ref().map(drop);
+        let how = result.as_ref().map(drop);
         self.of.metrics.record_transformation(
             &part.cell,
             Direction::FromStorage,
             self.started_at.elapsed(),
             how,
         );
-        match answer {
+        match result {
             Ok(DecryptedValue { plain, stale }) => {
                 self.decrypted = Some(DecryptedValue { plain, stale: stale || self.tried > 1 });
             }

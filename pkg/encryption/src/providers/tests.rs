@@ -72,9 +72,9 @@ async fn value_of_other_key_is_stale() {
 async fn two_keys_of_one_name_are_both_tried() {
     let old = protection(&[keys(Algorithm::AesGcm, &["old"])]);
     let stored = sealed(&old).await;
-    let other = [Key { name: "old".to_owned(), secret: vec![1; 32] }];
-    let other = Arc::new(RuleProvider::keys(Keys::new(Algorithm::AesGcm, &other).unwrap()));
-    assert!(stale(&protection(&[other, keys(Algorithm::AesGcm, &["old"])]), &stored));
+    let wrong_key = [Key { name: "old".to_owned(), secret: vec![1; 32] }];
+    let wrong_key = Arc::new(RuleProvider::keys(Keys::new(Algorithm::AesGcm, &wrong_key).unwrap()));
+    assert!(stale(&protection(&[wrong_key, keys(Algorithm::AesGcm, &["old"])]), &stored));
 }
 
 #[test]

@@ -88,11 +88,11 @@ async fn masked_rule_is_rejected() {
 #[tokio::test]
 async fn rules_of_one_resource_keep_their_order() {
     let text = format!("resources:\n{}{}", sealing("[secrets]", "new"), sealing("[secrets]", "old"));
-    let both = rules(&text).await.unwrap();
+    let merged = rules(&text).await.unwrap();
     let old = rules(&format!("resources:\n{}", sealing("[secrets]", "old"))).await.unwrap();
-    assert_eq!(key_of(&both, "", "secrets").await.as_deref(), Some("new"));
+    assert_eq!(key_of(&merged, "", "secrets").await.as_deref(), Some("new"));
     let stored = old.protection("", "secrets").unwrap().seal("x".into(), b"").await.unwrap();
-    let opened = both.protection("", "secrets").unwrap().open_now(&stored, b"").unwrap().unwrap();
+    let opened = merged.protection("", "secrets").unwrap().open_now(&stored, b"").unwrap().unwrap();
     assert!(opened.stale);
 }
 

@@ -79,9 +79,11 @@ pub(super) fn prepare(
 /// A name or a value that is not valid in a header, in the wording of Go's client. Leaving it out would
 /// identify a different user.
 pub fn set_user(headers: &mut HeaderMap, user: &UserInfo) -> Result<(), HeaderError> {
-    let said = |name: &HeaderName| [USER, UID, GROUP].contains(name) || name.as_str().starts_with(EXTRA);
-    let before: Vec<HeaderName> = headers.keys().filter(|name| said(name)).cloned().collect();
-    before.iter().for_each(|name| drop(headers.remove(name)));
+    let identifies_user =
+        |name: &HeaderName| [USER, UID, GROUP].contains(name) || name.as_str().starts_with(EXTRA);
+    let client_names: Vec<HeaderName> =
+        headers.keys().filter(|name| identifies_user(name)).cloned().collect();
+    client_names.iter().for_each(|name| drop(headers.remove(name)));
     headers.insert(USER, value("X-Remote-User", &user.name)?);
     if !user.uid.is_empty() {
         headers.insert(UID, value("X-Remote-Uid", &user.uid)?);
@@ -163,9 +165,9 @@ mod tests {
             headers.append(name, HeaderValue::from_static("system:masters"));
         }
         set_user(&mut headers, &user("jane")).unwrap();
-        let mut told: Vec<String> =
+        let mut sent: Vec<String> =
             headers.iter().map(|(name, value)| format!("{name}={}", value.to_str().unwrap())).collect();
-        told.sort();
+        sent.sort();
         let expected = [
             "x-remote-extra-example.com%2f%25%20x=1",
             "x-remote-extra-example.com%2f%25%20x=2",
@@ -174,7 +176,7 @@ mod tests {
             "x-remote-uid=7",
             "x-remote-user=jane",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(sent, expected);
     }
 
     #[test]

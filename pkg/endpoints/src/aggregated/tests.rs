@@ -48,28 +48,28 @@ async fn forward(servers: One, uri: &str, headers: &[(&'static str, &'static str
         connection: None,
         shutdown: &shutdown,
     };
-    let answer = aggregation.forward("v1.example.com", request).await;
-    let code = answer.status().as_u16();
-    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let response = aggregation.forward("v1.example.com", request).await;
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
     (code, String::from_utf8(body.to_vec()).unwrap())
 }
 
-fn everybody(
-    answer: impl Fn(Request<hyper::body::Incoming>) -> Response + Send + Sync + 'static,
+fn any_server(
+    respond: impl Fn(Request<hyper::body::Incoming>) -> Response + Send + Sync + 'static,
 ) -> Arc<dyn Network> {
-    Arc::new(TestNetwork::answering(answer))
+    Arc::new(TestNetwork::answering(respond))
 }
 
 /// Server that returns the received request.
 fn mirror() -> One {
-    One(Ok(everybody(|request| {
-        let mut told: Vec<String> = request
+    One(Ok(any_server(|request| {
+        let mut headers: Vec<String> = request
             .headers()
             .iter()
             .map(|(name, value)| format!("{name}={}", value.to_str().unwrap()))
             .collect();
-        told.sort();
-        http::Response::new(full(format!("{} {}", request.uri(), told.join(" "))))
+        headers.sort();
+        http::Response::new(full(format!("{} {}", request.uri(), headers.join(" "))))
     })))
 }
 
@@ -82,20 +82,22 @@ async fn server_receives_authorized_request() {
         ("host", "api:6443"),
         ("x-mine", "1"),
     ];
-    let (code, told) = forward(mirror(), "/apis/example.com/v1/x%20y?watch=1&a=b", &sent).await;
+    let (code, received) = forward(mirror(), "/apis/example.com/v1/x%20y?watch=1&a=b", &sent).await;
     assert_eq!(code, 200);
     let expected = "/apis/example.com/v1/x%2520y?a=b&watch=1 content-length=5 host=10.0.0.1:443";
-    assert!(told.starts_with(expected), "{told}");
-    assert!(told.contains("x-forwarded-for=192.0.2.7 x-forwarded-host=10.0.0.1:443 x-forwarded-proto=https"));
-    assert!(told.ends_with("x-mine=1 x-remote-user=jane"), "{told}");
-    assert!(!told.contains("secret") && !told.contains("root"), "{told}");
+    assert!(received.starts_with(expected), "{received}");
+    assert!(
+        received.contains("x-forwarded-for=192.0.2.7 x-forwarded-host=10.0.0.1:443 x-forwarded-proto=https")
+    );
+    assert!(received.ends_with("x-mine=1 x-remote-user=jane"), "{received}");
+    assert!(!received.contains("secret") && !received.contains("root"), "{received}");
 }
 
 #[tokio::test]
 async fn client_cannot_remove_user_headers() {
     let sent = [("connection", "close, x-remote-user, x-remote-group, x-mine"), ("x-mine", "1")];
-    let (_, told) = forward(mirror(), "/apis/example.com/v1/a", &sent).await;
-    assert!(told.ends_with("x-remote-user=jane") && !told.contains("x-mine"), "{told}");
+    let (_, received) = forward(mirror(), "/apis/example.com/v1/a", &sent).await;
+    assert!(received.ends_with("x-remote-user=jane") && !received.contains("x-mine"), "{received}");
 }
 
 /// Never responds.
@@ -122,18 +124,18 @@ impl Network for Silent {
 
 #[tokio::test(start_paused = true)]
 async fn slow_discovery_times_out() {
-    let answer = forward(One(Ok(Arc::new(Silent))), "/apis/example.com/v1", &[]).await;
+    let response = forward(One(Ok(Arc::new(Silent))), "/apis/example.com/v1", &[]).await;
     let text = "error trying to reach service: context deadline exceeded\n";
-    assert_eq!(answer, (503, text.to_owned()));
+    assert_eq!(response, (503, text.to_owned()));
 }
 
 #[tokio::test]
 async fn redirect_is_rejected() {
-    let redirecting = One(Ok(everybody(|_| {
-        let mut answer = http::Response::new(full("elsewhere"));
-        *answer.status_mut() = StatusCode::FOUND;
-        answer.headers_mut().insert(LOCATION, HeaderValue::from_static("https://elsewhere/"));
-        answer
+    let redirecting = One(Ok(any_server(|_| {
+        let mut response = http::Response::new(full("elsewhere"));
+        *response.status_mut() = StatusCode::FOUND;
+        response.headers_mut().insert(LOCATION, HeaderValue::from_static("https://elsewhere/"));
+        response
     })));
     let text = "the backend attempted to redirect this request, which is not permitted";
     assert_eq!(forward(redirecting, "/apis/example.com/v1/a", &[]).await, (502, text.to_owned()));
@@ -142,8 +144,8 @@ async fn redirect_is_rejected() {
 #[tokio::test]
 async fn unavailable_server_is_plain_text_error() {
     let refusal = ErrorResponse { code: 503, message: "service unavailable".to_owned() };
-    let answer = forward(One(Err(refusal)), "/apis/example.com/v1/a", &[]).await;
-    assert_eq!(answer, (503, "service unavailable\n".to_owned()));
+    let response = forward(One(Err(refusal)), "/apis/example.com/v1/a", &[]).await;
+    assert_eq!(response, (503, "service unavailable\n".to_owned()));
 }
 
 #[test]

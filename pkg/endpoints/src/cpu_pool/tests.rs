@@ -121,10 +121,10 @@ fn user_with_fewest_tasks_is_next() {
 #[tokio::test]
 async fn pending_task_releases_thread() {
     let pool = pool(1);
-    let (answer, answered) = oneshot::channel::<()>();
-    let waits = waiting(&pool, "user", async move { answered.await.unwrap() });
+    let (reply, replied) = oneshot::channel::<()>();
+    let waits = waiting(&pool, "user", async move { replied.await.unwrap() });
     assert_eq!(pool.run("user", async { 7 }).await, Ok(7));
-    answer.send(()).unwrap();
+    reply.send(()).unwrap();
     assert_eq!(waits.await, Ok(()));
 }
 

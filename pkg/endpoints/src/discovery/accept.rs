@@ -32,11 +32,11 @@ pub(crate) struct AggregatedOptions {
 pub(crate) fn aggregated(header: &str) -> Option<AggregatedOptions> {
     accept_clauses(header).iter().find_map(|clause| {
         let param = |name| clause.params.iter().rev().find(|(n, _)| *n == name).map(|(_, value)| *value);
-        let asked = param("g") == Some("apidiscovery.k8s.io")
+        let is_aggregated = param("g") == Some("apidiscovery.k8s.io")
             && param("v") == Some("v2")
             && param("as") == Some("APIGroupDiscoveryList")
             && param("sv").is_none_or(str::is_empty);
-        let format = asked.then(|| format_of(clause))??;
+        let format = is_aggregated.then(|| format_of(clause))??;
         match param("stream") {
             None | Some("") => {}
             Some(stream) if stream == "watch" && format != Format::Yaml => {}
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn aggregated_discovery_needs_all_three_parameters() {
         let check = |header: &str, expected: Option<Format>| {
-            assert_eq!(aggregated(header).map(|asked| asked.format), expected, "{header}");
+            assert_eq!(aggregated(header).map(|options| options.format), expected, "{header}");
         };
         check(V2, Some(Format::Json));
         check(&format!("application/json,{V2}"), Some(Format::Json));
@@ -112,10 +112,10 @@ mod tests {
 
     #[test]
     fn nopeer_profile_excludes_peers() {
-        let alone = |header: &str| aggregated(header).map(|asked| asked.local_only);
-        assert_eq!(alone(V2), Some(false));
-        assert_eq!(alone(&format!("{V2};profile=nopeer,{V2}")), Some(true));
-        assert_eq!(alone(&format!("{V2};profile=other")), Some(false));
+        let local_only = |header: &str| aggregated(header).map(|options| options.local_only);
+        assert_eq!(local_only(V2), Some(false));
+        assert_eq!(local_only(&format!("{V2};profile=nopeer,{V2}")), Some(true));
+        assert_eq!(local_only(&format!("{V2};profile=other")), Some(false));
     }
 
     #[test]

@@ -20,25 +20,28 @@ pub(crate) struct MergedDiscovery {
 
 impl MergedDiscovery {
     /// Merges this server's document with those of its peers, by server name.
-    pub(crate) fn new(own: (&str, Object), others: &BTreeMap<String, Vec<Object>>) -> Self {
-        let (name, mut tree) = own;
+    pub(crate) fn new(local: (&str, Object), others: &BTreeMap<String, Vec<Object>>) -> Self {
+        let (name, mut tree) = local;
         let groups = list(&tree, "items").iter().filter_map(Value::as_object).cloned().collect();
         let items = merge_groups((name, groups), others).into_iter().map(Value::Object).collect();
         tree.insert("items", Value::Array(items));
         MergedDiscovery { document: Document::default(), tree }
     }
 
-    pub(crate) fn respond(&self, request: &Parts, asked: accept::AggregatedOptions) -> DocumentResult {
-        aggregated_response(request, &self.document, asked, &|| self.tree.clone())
+    pub(crate) fn respond(&self, request: &Parts, options: accept::AggregatedOptions) -> DocumentResult {
+        aggregated_response(request, &self.document, options, &|| self.tree.clone())
     }
 }
 
 /// Merges the groups of all servers. In the order of server names, each server adds the items that the
 /// earlier ones lack.
-pub(super) fn merge_groups(own: (&str, Vec<Object>), others: &BTreeMap<String, Vec<Object>>) -> Vec<Object> {
+pub(super) fn merge_groups(
+    local: (&str, Vec<Object>),
+    others: &BTreeMap<String, Vec<Object>>,
+) -> Vec<Object> {
     let mut lists: BTreeMap<&str, &[Object]> =
         others.iter().map(|(name, groups)| (name.as_str(), groups.as_slice())).collect();
-    lists.insert(own.0, &own.1);
+    lists.insert(local.0, &local.1);
     let lists: Vec<&[Object]> = lists.into_values().collect();
     merge(&lists, |group| child(group, "metadata").map_or("", |metadata| text(metadata, "name")), group)
 }
@@ -47,15 +50,15 @@ pub(super) fn merge_groups(own: (&str, Vec<Object>), others: &BTreeMap<String, V
 fn merge<'o>(
     lists: &[&'o [Object]],
     name: impl Fn(&'o Object) -> &'o str,
-    both: impl Fn(&Object, &Object) -> Object,
+    combine: impl Fn(&Object, &Object) -> Object,
 ) -> Vec<Object> {
     let names: Vec<Vec<&str>> = lists.iter().map(|list| list.iter().map(&name).collect()).collect();
     let mut elements: HashMap<&str, Cow<'_, Object>> = HashMap::new();
     for element in lists.iter().copied().flatten() {
         match elements.get_mut(name(element)) {
             None => drop(elements.insert(name(element), Cow::Borrowed(element))),
-            Some(known) if **known == *element => {}
-            Some(known) => *known = Cow::Owned(both(known, element)),
+            Some(existing) if **existing == *element => {}
+            Some(existing) => *existing = Cow::Owned(combine(existing, element)),
         }
     }
     order(&names).into_iter().filter_map(|name| Some(elements.remove(name)?.into_owned())).collect()
@@ -75,14 +78,14 @@ fn merge_member(
     b: &Object,
     member: &str,
     key: &str,
-    both: fn(&Object, &Object) -> Object,
+    combine: fn(&Object, &Object) -> Object,
 ) -> Object {
     let of = |object: &Object| -> Vec<Object> {
         list(object, member).iter().filter_map(Value::as_object).cloned().collect()
     };
     let lists = [of(a), of(b)];
     let [first, second] = &lists;
-    let all = merge(&[first.as_slice(), second.as_slice()], |element| text(element, key), both);
+    let all = merge(&[first.as_slice(), second.as_slice()], |element| text(element, key), combine);
     let mut merged = a.clone();
     if !all.is_empty() {
         merged.insert(member.to_owned(), Value::Array(all.into_iter().map(Value::Object).collect()));
@@ -111,30 +114,31 @@ fn resource(a: &Object, b: &Object) -> Object {
 /// Returns all names in an order that is consistent with each list if the lists agree, otherwise
 /// alphabetically (apimachinery's `MergePreservingRelativeOrder`).
 fn order<'n>(lists: &[Vec<&'n str>]) -> Vec<&'n str> {
-    let mut after: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut successors: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for list in lists {
         for name in list {
-            after.entry(name).or_default();
+            successors.entry(name).or_default();
         }
         for pair in list.windows(2) {
             if let [name, next] = pair {
-                after.entry(*name).or_default().insert(*next);
+                successors.entry(*name).or_default().insert(*next);
             }
         }
     }
     let is_complete = |list: &&Vec<&str>| {
-        list.len() == after.len() && list.iter().collect::<BTreeSet<_>>().len() == list.len()
+        list.len() == successors.len() && list.iter().collect::<BTreeSet<_>>().len() == list.len()
     };
     if let Some(complete) = lists.iter().find(is_complete) {
         return complete.clone();
     }
     let mut waits: HashMap<&str, usize> = HashMap::new();
-    after.values().flatten().for_each(|name| *waits.entry(*name).or_default() += 1);
-    let mut free: BTreeSet<&str> = after.keys().copied().filter(|name| !waits.contains_key(name)).collect();
-    let mut ordered = Vec::with_capacity(after.len());
+    successors.values().flatten().for_each(|name| *waits.entry(*name).or_default() += 1);
+    let mut free: BTreeSet<&str> =
+        successors.keys().copied().filter(|name| !waits.contains_key(name)).collect();
+    let mut ordered = Vec::with_capacity(successors.len());
     while let Some(name) = free.pop_first() {
         ordered.push(name);
-        for next in after.get(name).into_iter().flatten() {
+        for next in successors.get(name).into_iter().flatten() {
             if let Some(count) = waits.get_mut(next) {
                 *count -= 1;
                 if *count == 0 {
@@ -144,7 +148,7 @@ fn order<'n>(lists: &[Vec<&'n str>]) -> Vec<&'n str> {
         }
     }
     // Contradictory lists define no order.
-    if ordered.len() < after.len() { after.into_keys().collect() } else { ordered }
+    if ordered.len() < successors.len() { successors.into_keys().collect() } else { ordered }
 }
 
 #[cfg(test)]
@@ -175,14 +179,14 @@ mod tests {
 
     #[test]
     fn each_server_adds_its_own_resources() {
-        let own = groups(json!([
+        let local = groups(json!([
             {"metadata": {"name": "apps"}, "versions": [
                 {"version": "v1", "freshness": "Current", "resources": [
                     {"resource": "deployments", "verbs": ["list", "get"], "subresources": [{"subresource": "status"}]},
                 ]},
             ]},
         ]));
-        let other = groups(json!([
+        let remote = groups(json!([
             {"metadata": {"name": "apps"}, "versions": [
                 {"version": "v2", "resources": [{"resource": "deployments", "verbs": ["get"]}]},
                 {"version": "v1", "resources": [
@@ -205,9 +209,9 @@ mod tests {
             ]},
             {"metadata": {"name": "batch"}, "versions": [{"version": "v1", "resources": []}]},
         ]));
-        let others = |groups: Vec<Object>| BTreeMap::from([("b".to_owned(), groups)]);
-        assert_eq!(merge_groups(("a", own.clone()), &others(other)), expected);
-        assert_eq!(merge_groups(("a", own.clone()), &others(own.clone())), own);
-        assert_eq!(merge_groups(("a", own.clone()), &BTreeMap::new()), own);
+        let peers = |groups: Vec<Object>| BTreeMap::from([("b".to_owned(), groups)]);
+        assert_eq!(merge_groups(("a", local.clone()), &peers(remote)), expected);
+        assert_eq!(merge_groups(("a", local.clone()), &peers(local.clone())), local);
+        assert_eq!(merge_groups(("a", local.clone()), &BTreeMap::new()), local);
     }
 }

@@ -168,11 +168,11 @@ fn documents_come_as_protobuf_and_indented() {
 fn method_and_media_type_errors_match_upstream() {
     let discovery = discovery();
     let check = |method: &str, uri: &str, accept: &str, expected: Option<(u16, &str)>| {
-        let answer = ask(&discovery, method, uri, &[("accept", accept)]);
-        let got = answer.map(|answer| {
-            answer.map_or_else(|status| (status.code, status.message), |_| (200, String::new()))
+        let response = ask(&discovery, method, uri, &[("accept", accept)]);
+        let actual = response.map(|response| {
+            response.map_or_else(|status| (status.code, status.message), |_| (200, String::new()))
         });
-        assert_eq!(got, expected.map(|(code, text)| (code, text.to_owned())), "{method} {uri} {accept}");
+        assert_eq!(actual, expected.map(|(code, text)| (code, text.to_owned())), "{method} {uri} {accept}");
     };
     const NO_METHOD: &str = "the server does not allow this method on the requested resource";
     const OBJECTS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";

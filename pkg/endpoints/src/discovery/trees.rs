@@ -86,18 +86,19 @@ pub(super) fn aggregated<'g>(groups: impl Iterator<Item = &'g Group>) -> Object 
 
 fn aggregated_version(group: &Group, version: &Version) -> Value {
     if let Source::Proxied { stale } = version.source {
-        let mut told = version.discovery.as_deref().cloned().unwrap_or_default();
-        told.insert("version", version.name.clone().into());
-        told.insert("freshness", if stale { "Stale" } else { "Current" }.into());
-        return Value::Object(told);
+        let mut object = version.discovery.as_deref().cloned().unwrap_or_default();
+        object.insert("version", version.name.clone().into());
+        object.insert("freshness", if stale { "Stale" } else { "Current" }.into());
+        return Value::Object(object);
     }
     // Only custom resources repeat the group and version of their endpoint.
-    let own = match version.source {
+    let default_group_version = match version.source {
         Source::Custom => (group.name.as_ref(), version.name.as_ref()),
         Source::Builtin | Source::Proxied { .. } => ("", ""),
     };
     let main = version.resources.iter().filter(|resource| !resource.name.contains('/'));
-    let resources: Vec<Value> = main.map(|resource| aggregated_resource(version, resource, own)).collect();
+    let resources: Vec<Value> =
+        main.map(|resource| aggregated_resource(version, resource, default_group_version)).collect();
     members([
         ("version", text(&version.name)),
         ("resources", resources.into()),
@@ -105,9 +106,9 @@ fn aggregated_version(group: &Group, version: &Version) -> Value {
     ])
 }
 
-fn aggregated_resource(version: &Version, resource: &ApiResource, own: (&str, &str)) -> Value {
+fn aggregated_resource(version: &Version, resource: &ApiResource, default: (&str, &str)) -> Value {
     let kind = |resource: &ApiResource| {
-        let (group, version) = other_group_version(resource).unwrap_or(own);
+        let (group, version) = other_group_version(resource).unwrap_or(default);
         members([("group", group.into()), ("version", version.into()), ("kind", text(&resource.kind))])
     };
     let subresource = |sub: &ApiResource| {

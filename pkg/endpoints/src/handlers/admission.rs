@@ -123,9 +123,9 @@ impl<'a> Admission<'a> {
         if call.info.verb == "create" {
             return Ok(());
         }
-        let wanted = authorization::Attributes::of_request(call.user, call.info);
-        let wanted = authorization::Attributes { verb: "create", ..wanted };
-        require(call.api.authorizer.as_ref(), wanted).await.map(drop)
+        let attributes = authorization::Attributes::of_request(call.user, call.info);
+        let attributes = authorization::Attributes { verb: "create", ..attributes };
+        require(call.api.authorizer.as_ref(), attributes).await.map(drop)
     }
 }
 

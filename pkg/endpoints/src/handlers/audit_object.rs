@@ -72,12 +72,12 @@ fn in_version<'o>(call: &RequestScope<'_>, object: &'o Object, version: &str) ->
         kinds::defaults::apply(version, endpoint.kind, &mut object, call.api.registry.gates());
         return Cow::Owned(object);
     }
-    let held = get_str(object, &["apiVersion"]).unwrap_or_default();
+    let object_version = get_str(object, &["apiVersion"]).unwrap_or_default();
     match &row.storage {
-        _ if held == version => Cow::Borrowed(object),
+        _ if object_version == version => Cow::Borrowed(object),
         Some(storage) if version == endpoint.kind_group_version => {
             Cow::Owned(encode::served(object.clone(), storage, endpoint))
         }
-        _ => Cow::Owned(api::conversion::convert(object.clone(), held, version, endpoint.kind)),
+        _ => Cow::Owned(api::conversion::convert(object.clone(), object_version, version, endpoint.kind)),
     }
 }

@@ -46,9 +46,11 @@ pub(super) async fn bind(
     }
     let pods = resources::find("", "v1", "pods", "").ok_or_else(Status::unknown_path)?;
     let target = Target { resource: pods, namespace: &call.info.namespace, name: &name };
-    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let preconditions =
-        Preconditions { uid: given(uid), resource_version: given(meta::text(&binding, "resourceVersion")) };
+    let nonempty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let preconditions = Preconditions {
+        uid: nonempty(uid),
+        resource_version: nonempty(meta::text(&binding, "resourceVersion")),
+    };
     let now = call.api.registry.now();
     let mut edit = |pod: &mut Object| assign(pod, &binding, now);
     call.api.registry.edit(&target, &preconditions, dry_run, &mut edit).await?;
@@ -143,10 +145,10 @@ mod tests {
     fn pod_binds_once_after_gates_are_removed() {
         let check = |pod: Value, expected: Result<(), &str>| {
             let binding = tree(json!({"target": {"name": "n2"}}));
-            let got = assign(&mut tree(pod), &binding, UnixTime::from_seconds(0));
-            let got = got.map_err(|status| status.message.clone());
+            let actual = assign(&mut tree(pod), &binding, UnixTime::from_seconds(0));
+            let actual = actual.map_err(|status| status.message.clone());
             let prefix = "Operation cannot be fulfilled on pods/binding \"p\": ";
-            assert_eq!(got, expected.map_err(|cause| format!("{prefix}{cause}")));
+            assert_eq!(actual, expected.map_err(|cause| format!("{prefix}{cause}")));
         };
         let named = json!({"name": "p"});
         check(json!({"metadata": named}), Ok(()));

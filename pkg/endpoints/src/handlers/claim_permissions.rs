@@ -52,10 +52,10 @@ pub(super) fn permission_errors<'f>(
 async fn check_spec(call: &RequestScope<'_>, spec: Option<&Object>) -> ErrorList {
     let requests = spec.and_then(|spec| child(spec, "devices"));
     let mut requests = requests.into_iter().flat_map(|devices| list(devices, "requests"));
-    let wanted = requests.position(|request| {
-        request.get("exactly").and_then(Value::as_object).is_some_and(|it| flag(it, "adminAccess"))
+    let admin_request = requests.position(|request| {
+        request.get("exactly").and_then(Value::as_object).is_some_and(|exact| flag(exact, "adminAccess"))
     });
-    let Some(index) = wanted else { return ErrorList::new() };
+    let Some(index) = admin_request else { return ErrorList::new() };
     admin_access(call, &Path::root("spec.devices.requests").index(index).child("adminAccess")).await
 }
 
@@ -122,17 +122,19 @@ async fn binding(call: &RequestScope<'_>, new: &Object, old: &Object) -> ErrorLi
     if is_member_equal("allocation", new, old) && is_member_equal("reservedFor", new, old) {
         return ErrorList::new();
     }
-    let wanted = Attributes {
+    let attributes = Attributes {
         subresource: "binding",
         namespace: "",
         name: "",
         ..Attributes::of_request(call.user, call.info)
     };
-    let Err(status) = require(call.api.authorizer.as_ref(), wanted).await else { return ErrorList::new() };
+    let Err(status) = require(call.api.authorizer.as_ref(), attributes).await else {
+        return ErrorList::new();
+    };
     let detail = format!(
         "changing status.allocation or status.reservedFor requires resource=\"resourceclaims/binding\", \
          verb=\"{}\" permission: {}",
-        wanted.verb, status.message
+        attributes.verb, status.message
     );
     [Error::forbidden(&Path::root("status.allocation"), detail)].into()
 }
@@ -141,9 +143,9 @@ async fn binding(call: &RequestScope<'_>, new: &Object, old: &Object) -> ErrorLi
 /// node.
 async fn check_device_reports(call: &RequestScope<'_>, new: &Object, old: &Object) -> ErrorList {
     let drivers = changed_drivers(new, old);
-    let asked = Attributes::of_request(call.user, call.info);
-    let everywhere = format!("arbitrary-node:{}", asked.verb);
-    let own_node = format!("associated-node:{}", asked.verb);
+    let request = Attributes::of_request(call.user, call.info);
+    let everywhere = format!("arbitrary-node:{}", request.verb);
+    let own_node = format!("associated-node:{}", request.verb);
     let verbs = if is_on_node(call.user, allocated_node(new)) {
         vec![own_node, everywhere]
     } else {
@@ -153,8 +155,8 @@ async fn check_device_reports(call: &RequestScope<'_>, new: &Object, old: &Objec
     for (number, driver) in drivers.into_iter().enumerate() {
         let mut first = None;
         for verb in verbs.iter().filter(|_| number < DRIVERS_MAX) {
-            let wanted = Attributes { verb, subresource: "driver", name: driver, ..asked };
-            match require(call.api.authorizer.as_ref(), wanted).await {
+            let attributes = Attributes { verb, subresource: "driver", name: driver, ..request };
+            match require(call.api.authorizer.as_ref(), attributes).await {
                 Ok(_) => {
                     first = None;
                     break;
@@ -179,15 +181,15 @@ fn changed_drivers<'s>(new: &'s Object, old: &'s Object) -> BTreeSet<&'s str> {
     fn key(device: &Object) -> [&str; 4] {
         ["driver", "pool", "device", "shareID"].map(|name| text(device, name))
     }
-    let mut left: HashMap<_, _> = children(old, "devices").map(|device| (key(device), device)).collect();
+    let mut removed: HashMap<_, _> = children(old, "devices").map(|device| (key(device), device)).collect();
     let mut drivers = BTreeSet::new();
     for device in children(new, "devices") {
-        let before = left.remove(&key(device));
-        if !before.is_some_and(|before| semantic::equal(&DEVICE, before, device)) {
+        let old_device = removed.remove(&key(device));
+        if !old_device.is_some_and(|old_device| semantic::equal(&DEVICE, old_device, device)) {
             drivers.insert(text(device, "driver"));
         }
     }
-    drivers.extend(left.keys().map(|[driver, ..]| *driver));
+    drivers.extend(removed.keys().map(|[driver, ..]| *driver));
     drivers
 }
 

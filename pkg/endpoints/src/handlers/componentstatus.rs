@@ -38,8 +38,8 @@ struct Health {
 pub(super) async fn get(call: &RequestScope<'_>) -> Result<Response, Box<Status>> {
     let name = call.name();
     let unknown = || Status::not_found(&GroupResource::new("", "componentstatus"), name);
-    let found = names().find(|known| *known == name).ok_or_else(unknown)?;
-    call.reply()?.tree(200, &status(call, found).await)
+    let component = names().find(|candidate| *candidate == name).ok_or_else(unknown)?;
+    call.reply()?.tree(200, &status(call, component).await)
 }
 
 /// Returns all components that match the request. Only selection by name works.
@@ -82,9 +82,9 @@ async fn local(call: &RequestScope<'_>, port: &str) -> Health {
         path: "/healthz".to_owned(),
         query: String::new(),
     };
-    let asked = timeout(PROBE_TIMEOUT, fetch(call, &url)).await;
-    let (healthy, message) = match asked {
-        Ok(Ok(answer)) => answer,
+    let probed = timeout(PROBE_TIMEOUT, fetch(call, &url)).await;
+    let (healthy, message) = match probed {
+        Ok(Ok(result)) => result,
         Ok(Err(error)) => (false, format!("Get \"{url}\": {error}")),
         Err(_) => (false, format!("Get \"{url}\": context deadline exceeded")),
     };
@@ -94,12 +94,12 @@ async fn local(call: &RequestScope<'_>, port: &str) -> Health {
 async fn fetch(call: &RequestScope<'_>, url: &Url) -> Result<(bool, String), NetworkError> {
     let mut request = http::Request::new(response::full(bytes::Bytes::new()));
     *request.uri_mut() = url.uri().map_err(NetworkError::Url)?;
-    let answer = call.api.backends.network.send(url.trust, request).await?;
-    let code = answer.status().as_u16();
+    let response = call.api.backends.network.send(url.trust, request).await?;
+    let code = response.status().as_u16();
     if !(200..400).contains(&code) {
         return Ok((false, format!("HTTP probe failed with statuscode: {code}")));
     }
-    let body = client::failure_text(answer.into_body()).await;
+    let body = client::failure_text(response.into_body()).await;
     Ok((true, body.map_err(|error| NetworkError::Exchange(ForeignText::displayed(error)))?.into()))
 }
 

@@ -87,13 +87,13 @@ async fn may_create(call: &RequestScope<'_>) -> Result<(), Box<Status>> {
     if call.info.verb == "create" {
         return Ok(());
     }
-    let wanted = Attributes { verb: "create", ..Attributes::of_request(call.user, call.info) };
-    let Err(refused) = call.api.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
-    let resource = GroupResource::new(wanted.group, wanted.resource);
+    let attributes = Attributes { verb: "create", ..Attributes::of_request(call.user, call.info) };
+    let Err(refused) = call.api.authorizer.decide(attributes).await.outcome() else { return Ok(()) };
+    let resource = GroupResource::new(attributes.group, attributes.resource);
     Err(Box::new(match refused.error {
         // Upstream returns the bare error.
         Some(error) => Status::failure(500, Reason::Unknown, error),
-        None => Status::forbidden(&resource, wanted.name, &refused.reason),
+        None => Status::forbidden(&resource, attributes.name, &refused.reason),
     }))
 }
 
@@ -108,11 +108,11 @@ fn subpath(info: &RequestInfo) -> String {
 }
 
 /// Parses the name in the path, which may contain a scheme and a port.
-fn parse_proxy_name<'c>(call: &'c RequestScope<'_>, what: &str) -> Result<ProxyName<'c>, Box<Status>> {
+fn parse_proxy_name<'c>(call: &'c RequestScope<'_>, subject: &str) -> Result<ProxyName<'c>, Box<Status>> {
     let id = call.name();
     ProxyName::parse(id).ok_or_else(|| {
         let id = apimachinery::go_quote::quote(id);
-        Status::bad_request(format!("invalid {what} request {id}")).into()
+        Status::bad_request(format!("invalid {subject} request {id}")).into()
     })
 }
 
@@ -165,9 +165,9 @@ async fn service(call: &RequestScope<'_>) -> Result<Url, Box<Status>> {
         404 => Status::not_found(&GroupResource::new("", "services"), named.name).into(),
         _ => status,
     })?;
-    let unavailable = |what: &str| {
-        let what = apimachinery::go_quote::quote(what);
-        let message = format!("no endpoints available for service {what}");
+    let unavailable = |target: &str| {
+        let target = apimachinery::go_quote::quote(target);
+        let message = format!("no endpoints available for service {target}");
         Box::new(Status::failure(503, Reason::ServiceUnavailable, message))
     };
     if !location::has_subsets(&endpoints) {

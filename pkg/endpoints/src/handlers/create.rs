@@ -44,8 +44,8 @@ pub(crate) async fn create(call: &mut RequestScope<'_>, mut body: Body) -> Resul
     ensure_namespace(row, &namespace, &mut object)?;
     let object = with_managed_fields(call, object, &options.field_manager).await?;
     let admit = Admission::of(call, &options).in_namespace(&namespace, &own_name);
-    if let Some(answer) = run_action(call, &admit, &object, &uid, &options).await {
-        return answer;
+    if let Some(response) = run_action(call, &admit, &object, &uid, &options).await {
+        return response;
     }
     let storage = call.storage()?;
     if !call.endpoint().subresource.is_empty() {

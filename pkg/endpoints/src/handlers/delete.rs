@@ -52,15 +52,15 @@ pub(crate) async fn delete(call: &mut RequestScope<'_>, body: Body) -> Result<Re
 
 /// Checks the permission to delete an object that cannot be decoded.
 async fn may_delete_corrupt(call: &RequestScope<'_>) -> Result<(), Box<Status>> {
-    let wanted = Attributes { verb: UNSAFE_DELETE, ..Attributes::of_request(call.user, call.info) };
+    let attributes = Attributes { verb: UNSAFE_DELETE, ..Attributes::of_request(call.user, call.info) };
     let refuse = |why: &str| Status::forbidden(&call.target().group_resource(), call.name(), why).into();
-    if !wanted.subresource.is_empty() {
+    if !attributes.subresource.is_empty() {
         return Err(refuse(
             "ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or \
              non-resource request",
         ));
     }
-    let Err(refused) = call.api.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
+    let Err(refused) = call.api.authorizer.decide(attributes).await.outcome() else { return Ok(()) };
     Err(refuse(&match refused.error {
         Some(error) => format!("error while checking permission for \"{UNSAFE_DELETE}\", {error}"),
         None => format!("not permitted to do \"{UNSAFE_DELETE}\", reason: {}", refused.reason),

@@ -70,8 +70,8 @@ fn check(eviction: &Object) -> Result<(), Box<Status>> {
 
 /// Options of the deletion: the body's, with `dryRun` from the body or the query.
 fn propagate(eviction: &Object, options: &CreateOptions) -> Result<DeleteOptions, Box<Status>> {
-    let given = object::get_object(eviction, &["deleteOptions"]).map(DeleteOptions::from_object);
-    let mut deletion = given.unwrap_or_default();
+    let embedded = object::get_object(eviction, &["deleteOptions"]).map(DeleteOptions::from_object);
+    let mut deletion = embedded.unwrap_or_default();
     if deletion.dry_run.is_empty() {
         deletion.dry_run.clone_from(&options.dry_run);
     } else if !options.dry_run.is_empty() && options.dry_run != deletion.dry_run {
@@ -94,13 +94,13 @@ async fn delete_unprotected(
     for attempt in 1.. {
         let pod = read::newest(call, call.resource(), call.name()).await?;
         let phase = object::get_str(&pod, &["status", "phase"]).unwrap_or("");
-        let gone = matches!(phase, "Succeeded" | "Failed") || meta::is_deleting(&pod);
-        if !gone && phase != "Pending" {
+        let terminal = matches!(phase, "Succeeded" | "Failed") || meta::is_deleting(&pod);
+        if !terminal && phase != "Pending" {
             return Ok(Some(pod));
         }
         // A pending pod must not start to count between the check and the deletion.
         let pinned =
-            if gone || insists { options.clone() } else { with_version_preconditions(options, &pod) };
+            if terminal || insists { options.clone() } else { with_version_preconditions(options, &pod) };
         match mark_and_delete(call, &pinned).await {
             Ok(()) => return Ok(None),
             Err(status) if status.reason == Reason::Conflict && !insists && attempt < ATTEMPTS_MAX => {
@@ -137,7 +137,7 @@ async fn delete_protected(
     let unversioned = version_of(options).is_none();
     match mark_and_delete(call, &with_version_preconditions(options, pod)).await {
         Err(status) if status.reason == Reason::Conflict && unversioned => Err(budget::retry_soon(name)),
-        done => done,
+        result => result,
     }
 }
 
@@ -169,30 +169,30 @@ async fn budgets_of(
     let target = Target { resource: row, namespace: &call.info.namespace, name: "" };
     // A budget that cannot be decoded must not count as absent.
     let page = call.api.registry.list(&target, &ListOptions::default()).await?.complete()?;
-    let mut found = Vec::new();
+    let mut matching = Vec::new();
     for element in page.items.iter() {
         let budget = codec::decode(storage, StoredRef::element(&element))
             .map_err(crate::response::encode::encoding_error)?;
         if budget::covers(&budget, pod) {
-            found.push(budget);
+            matching.push(budget);
         }
     }
-    Ok(found)
+    Ok(matching)
 }
 
 /// Takes a disruption from a budget and records the pod for the disruption controller.
 async fn take_disruption(
     call: &RequestScope<'_>,
     row: &Resource<'_>,
-    seen: &Object,
+    budget: &Object,
     pod: &str,
     dry_run: bool,
 ) -> Result<(), Box<Status>> {
     let now = call.api.registry.now();
     if dry_run {
-        return budget::consume_disruption(&mut seen.clone(), pod, now);
+        return budget::consume_disruption(&mut budget.clone(), pod, now);
     }
-    let name = meta::text(seen, "name");
+    let name = meta::text(budget, "name");
     let status = resources::find(row.group, row.version, row.plural, "status").unwrap_or(row);
     let target = Target { resource: row, namespace: &call.info.namespace, name };
     let generation = call.api.served.now();
@@ -265,16 +265,18 @@ fn with_disruption_condition(
     options: &DeleteOptions,
     now: UnixTime,
 ) -> Result<Object, Box<Status>> {
-    let wanted = options.preconditions.clone().unwrap_or_default();
+    let preconditions = options.preconditions.clone().unwrap_or_default();
     let checks = [
-        ("UID", "uid", wanted.uid, "deleted and then recreated"),
-        ("ResourceVersion", "resourceVersion", wanted.resource_version, "modified"),
+        ("UID", "uid", preconditions.uid, "deleted and then recreated"),
+        ("ResourceVersion", "resourceVersion", preconditions.resource_version, "modified"),
     ];
-    for (what, member, wanted, fate) in checks {
-        let found = meta::text(pod, member);
-        let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty() && wanted != found) else { continue };
+    for (label, member, required, fate) in checks {
+        let recorded = meta::text(pod, member);
+        let Some(required) = required.filter(|required| !required.is_empty() && required != recorded) else {
+            continue;
+        };
         let cause = format!(
-            "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The \
+            "the {label} in the precondition ({required}) does not match the {label} in record ({recorded}). The \
              object might have been {fate}"
         );
         return Err(Status::conflict(&GroupResource::new("", "Pod"), meta::text(pod, "name"), &cause).into());

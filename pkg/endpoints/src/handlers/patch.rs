@@ -114,12 +114,12 @@ fn patch_request(call: &RequestScope<'_>) -> Result<PatchRequest, Box<Status>> {
 /// Returns 415 for an unsupported patch type. For built-in resources upstream's router rejects it with a plain text. The
 /// list of types is returned only if the Content-Type header is a comma-separated list with a supported type.
 fn unknown_format(header: &str, custom: bool, cbor: bool) -> Status {
-    let mut taken = vec![JSON_PATCH, MERGE_PATCH];
-    taken.extend((!custom).then_some(STRATEGIC_MERGE_PATCH));
-    taken.push(APPLY);
-    taken.extend(cbor.then_some(APPLY_CBOR));
-    if custom || header.split(',').any(|one| taken.contains(&media_type(one))) {
-        Status::unsupported_media_type(&taken)
+    let mut supported = vec![JSON_PATCH, MERGE_PATCH];
+    supported.extend((!custom).then_some(STRATEGIC_MERGE_PATCH));
+    supported.push(APPLY);
+    supported.extend(cbor.then_some(APPLY_CBOR));
+    if custom || header.split(',').any(|clause| supported.contains(&media_type(clause))) {
+        Status::unsupported_media_type(&supported)
     } else {
         Status::failure(415, Reason::UnsupportedMediaType, "415: Unsupported Media Type")
             .with_details(Details::default())
@@ -158,12 +158,12 @@ fn apply_patch(
     live: &Object,
 ) -> Result<Object, Box<Status>> {
     let current = view::served(call, live);
-    let said = std::mem::take(strict);
+    let warnings = std::mem::take(strict);
     let (decoded, quoted) = match patch {
         Patch::StrategicMerge(patch) => merge(call, patch, &current)?,
         patch => edit(call, &patch, &current)?,
     };
-    let unknown = said.into_iter().chain(decoded.warnings);
+    let unknown = warnings.into_iter().chain(decoded.warnings);
     match validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => strict.extend(unknown),
@@ -191,7 +191,7 @@ fn edit(
     let text = patch::text(endpoint.message, current).map_err(error_response)?;
     let stored_as_json = call.resource().stored_form().encoding == Encoding::Json;
     let is_deep = stored_as_json && current.values().any(Value::has_raw);
-    let before = if is_deep { text.clone() } else { Vec::new() };
+    let original = if is_deep { text.clone() } else { Vec::new() };
     let patched = match patch {
         Patch::Json(patch) => patch.apply(&text).map_err(error_response)?,
         Patch::Merge(patch) => patch.apply(&text).map_err(error_response)?,
@@ -199,7 +199,7 @@ fn edit(
     };
     let decoded = body::decode_patched(&patched, ExpectedType::of(endpoint), is_deep);
     if is_deep && let Ok(decoded) = &decoded {
-        check_deep_values(call, &before, &decoded.object)?;
+        check_deep_values(call, &original, &decoded.object)?;
     }
     let quoted = String::from_utf8(patched)
         .unwrap_or_else(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
@@ -213,11 +213,11 @@ fn edit(
 ///
 /// # Errors
 /// 400 for a value that the object did not have at the same place before.
-fn check_deep_values(call: &RequestScope<'_>, before: &[u8], patched: &Object) -> Result<(), Box<Status>> {
-    let before = body::decode_patched(before, ExpectedType::of(call.endpoint()), true);
-    let before = before.map_or_else(|_| Object::new(), |decoded| decoded.object);
+fn check_deep_values(call: &RequestScope<'_>, original: &[u8], patched: &Object) -> Result<(), Box<Status>> {
+    let original = body::decode_patched(original, ExpectedType::of(call.endpoint()), true);
+    let original = original.map_or_else(|_| Object::new(), |decoded| decoded.object);
     let is_kept =
-        |(name, value): (&Key, &Value)| value.has_raw_only_as(before.get(name).unwrap_or(&Value::Null));
+        |(name, value): (&Key, &Value)| value.has_raw_only_as(original.get(name).unwrap_or(&Value::Null));
     if patched.iter().all(is_kept) {
         return Ok(());
     }
@@ -287,9 +287,11 @@ mod tests {
                            application/strategic-merge-patch+json, application/apply-patch+yaml";
         let check = |header: &str, custom: bool, expected: &str| {
             let status = unknown_format(header, custom, false);
-            let taken =
-                status.message.rsplit_once("include: ").map_or(status.message.as_str(), |(_, taken)| taken);
-            assert_eq!((status.code, taken), (415, expected), "{header}");
+            let supported = status
+                .message
+                .rsplit_once("include: ")
+                .map_or(status.message.as_str(), |(_, supported)| supported);
+            assert_eq!((status.code, supported), (415, expected), "{header}");
         };
         check("text/plain", false, ROUTER);
         check("", false, ROUTER);

@@ -85,10 +85,10 @@ async fn token(
     admit.validate(object, None).await?;
     let audiences = get(object, &["spec", "audiences"]).map(texts).unwrap_or_default();
     Ok(match call.api.authenticator.review(call.user, token, &audiences, &call.context.notes).await {
-        Ok(Some(found)) => {
-            let mut status = json!({"authenticated": true, "user": user_value(&found.user)});
-            if !found.audiences.is_empty() {
-                status["audiences"] = found.audiences.into();
+        Ok(Some(authenticated)) => {
+            let mut status = json!({"authenticated": true, "user": user_value(&authenticated.user)});
+            if !authenticated.audiences.is_empty() {
+                status["audiences"] = authenticated.audiences.into();
             }
             status
         }

@@ -68,9 +68,9 @@ pub(super) async fn create(
     }
     admit.validate(&request, None).await?;
     let bound = find_bound_object(call, &request).await?;
-    let asked = get_i64(&request, &["spec", "expirationSeconds"]).unwrap_or_default();
+    let requested_seconds = get_i64(&request, &["spec", "expirationSeconds"]).unwrap_or_default();
     let audiences = audiences(&request);
-    let lifetime = requests.lifetime(asked, bound.pod.is_some(), &audiences);
+    let lifetime = requests.lifetime(requested_seconds, bound.pod.is_some(), &audiences);
     let id = requests.entropy.uid();
     let credential = format!("JTI={id}");
     let claims = Claims::of(Grant {
@@ -89,10 +89,12 @@ pub(super) async fn create(
     let token =
         token.map_err(|error| Status::internal_error(format!("failed to generate token: {error}")))?;
     call.context.notes.annotate("authentication.kubernetes.io/issued-credential-id", credential);
-    if lifetime.reported_seconds != asked {
-        let said = lifetime.reported_seconds;
-        call.warnings.push(format!("requested expiration of {asked} seconds shortened to {said} seconds"));
-        object::set(&mut request, &["spec", "expirationSeconds"], said);
+    if lifetime.reported_seconds != requested_seconds {
+        let reported_seconds = lifetime.reported_seconds;
+        call.warnings.push(format!(
+            "requested expiration of {requested_seconds} seconds shortened to {reported_seconds} seconds"
+        ));
+        object::set(&mut request, &["spec", "expirationSeconds"], reported_seconds);
     }
     let end = UnixTime::from_seconds(now.seconds.saturating_add(lifetime.reported_seconds));
     object::set(&mut request, &["status", "token"], token);
@@ -114,8 +116,9 @@ struct Lifetime {
 }
 
 impl TokenRequests {
-    fn lifetime(&self, asked: i64, of_pod: bool, audiences: &[String]) -> Lifetime {
-        let reported_seconds = if self.lifetime_max > 0 { asked.min(self.lifetime_max) } else { asked };
+    fn lifetime(&self, requested_seconds: i64, of_pod: bool, audiences: &[String]) -> Lifetime {
+        let reported_seconds =
+            if self.lifetime_max > 0 { requested_seconds.min(self.lifetime_max) } else { requested_seconds };
         let for_us = audiences.iter().all(|audience| self.api_audiences.contains(audience));
         if self.extend && of_pod && reported_seconds == WARN_AFTER_SECONDS && for_us {
             let token_seconds = EXTENDED_LIFETIME.min(self.extended_max);
@@ -128,25 +131,25 @@ impl TokenRequests {
 
 /// The name in the body must be the path's.
 fn check_name(request: &Object, name: &str) -> Result<(), Box<Status>> {
-    let given = meta::text(request, "name");
-    if given.is_empty() || given == name {
+    let request_name = meta::text(request, "name");
+    if request_name.is_empty() || request_name == name {
         return Ok(());
     }
     let detail = "must match the service account name if specified";
-    let error = Error::invalid(&Path::root("metadata").child("name"), given, detail);
+    let error = Error::invalid(&Path::root("metadata").child("name"), request_name, detail);
     Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &[error].into()).into())
 }
 
 /// Checks that the uid in the body is the service account's. Returns a message if it is not and the check is
 /// not enforced.
 fn check_account(request: &Object, account: &Object, enforced: bool) -> Result<Option<String>, Box<Status>> {
-    let given = meta::text(request, "uid");
+    let request_uid = meta::text(request, "uid");
     let uid = meta::text(account, "uid");
-    if given.is_empty() || given == uid {
+    if request_uid.is_empty() || request_uid == uid {
         return Ok(None);
     }
     let cause = format!(
-        "the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+        "the UID in the token request ({request_uid}) does not match the UID of the service account ({uid})"
     );
     if !enforced {
         return Ok(Some(cause));
@@ -261,7 +264,7 @@ async fn node_of(call: &RequestScope<'_>, pod: &Object) -> Result<Option<Referen
     }
     let node = match find(call, "nodes", name, "0").await {
         Err(_) => find(call, "nodes", name, "").await,
-        found => found,
+        resolved => resolved,
     };
     match node {
         Ok(node) => Ok(Some(reference(&node))),
@@ -284,9 +287,9 @@ async fn find(
     }
     let row = resources::find("", "v1", plural, "").ok_or_else(Status::unknown_path)?;
     let target = Target { resource: row, namespace: &call.info.namespace, name };
-    let found = call.api.registry.get(&target, version).await?;
+    let element = call.api.registry.get(&target, version).await?;
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
-    Ok(codec::decode(storage, StoredRef::element(&found))?)
+    Ok(codec::decode(storage, StoredRef::element(&element))?)
 }
 
 fn reference(object: &Object) -> Reference {

@@ -56,15 +56,16 @@ fn read(
 
 /// The name in the body must be the one in the path.
 fn check_name(call: &RequestScope<'_>, object: &Object) -> Result<(), Box<Status>> {
-    let given = meta::text(object, "name");
+    let object_name = meta::text(object, "name");
     let name = call.name();
-    if given.is_empty() {
+    if object_name.is_empty() {
         let message =
             format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
         return Err(Status::bad_request(message).into());
     }
-    if given != name {
-        let message = format!("the name of the object ({given}) does not match the name on the URL ({name})");
+    if object_name != name {
+        let message =
+            format!("the name of the object ({object_name}) does not match the name on the URL ({name})");
         return Err(Status::bad_request(message).into());
     }
     Ok(())

@@ -73,9 +73,9 @@ pub(super) fn merge(
 /// # Errors
 /// 422 for an invalid Scale.
 pub(super) fn put_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) -> Result<(), Box<Status>> {
-    let wanted = schema::object::get_i64(scale, &["spec", "replicas"]);
+    let requested = schema::object::get_i64(scale, &["spec", "replicas"]);
     if let Some(path) =
-        strategy::missing_replicas(row, object).filter(|_| wanted == Some(strategy::NO_REPLICAS))
+        strategy::missing_replicas(row, object).filter(|_| requested == Some(strategy::NO_REPLICAS))
     {
         return Err(Status::bad_request(format!("the spec replicas field {path:?} cannot be empty")).into());
     }

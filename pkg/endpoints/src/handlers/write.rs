@@ -37,7 +37,7 @@ impl<'c> Writer<'c> {
             pending_conversions: call
                 .resource()
                 .custom
-                .filter(|it| it.kind.converts_by_webhook)
+                .filter(|endpoint| endpoint.kind.converts_by_webhook)
                 .map(|_| PendingConversions::default()),
         }
     }
@@ -123,13 +123,13 @@ pub(super) fn dedup_owners(object: &mut Object, when: Dedup) -> Option<String> {
         }
         !repeats
     });
-    let after = match when {
+    let suffix = match when {
         Dedup::AsSent => "",
         Dedup::AfterAdmission => " after mutating admission happens",
     };
     (!duplicates.is_empty()).then(|| {
         format!(
-            ".metadata.ownerReferences contains duplicate entries{after}; API server dedups owner references \
+            ".metadata.ownerReferences contains duplicate entries{suffix}; API server dedups owner references \
              in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate \
              UID(s) observed: {}",
             duplicates.join(", ")
@@ -149,10 +149,10 @@ mod tests {
     use super::*;
     use jsontree::json;
 
-    fn check(owners: Value, kept: Value, duplicates: Option<&str>) {
+    fn check(owners: Value, expected: Value, duplicates: Option<&str>) {
         let Value::Object(mut object) = json!({"metadata": {"ownerReferences": owners}}) else { return };
         let warning = dedup_owners(&mut object, Dedup::AsSent);
-        assert_eq!(object["metadata"]["ownerReferences"], kept);
+        assert_eq!(object["metadata"]["ownerReferences"], expected);
         assert_eq!(warning.as_deref().and_then(|text| text.rsplit("observed: ").next()), duplicates);
     }
 

@@ -30,8 +30,8 @@ async fn without_the_gate_cbor_is_unknown() {
     client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     assert_eq!(client.get(&path, CBOR).await.code_and_reason(), (406, "NotAcceptable".to_owned()));
-    let answer = client.send("POST", CONFIG_MAPS, &[("content-type", CBOR)], encoded(json!({}))).await;
-    assert_eq!(answer.code_and_reason(), (415, "UnsupportedMediaType".to_owned()));
+    let response = client.send("POST", CONFIG_MAPS, &[("content-type", CBOR)], encoded(json!({}))).await;
+    assert_eq!(response.code_and_reason(), (415, "UnsupportedMediaType".to_owned()));
     assert_eq!(client.get("/api/v1", CBOR).await.code, 406);
 }
 
@@ -40,14 +40,14 @@ async fn objects_support_cbor_with_gate() {
     let client = with_gate().await;
     let headers = [("content-type", CBOR), ("accept", CBOR)];
     let object = json!({"metadata": {"name": "a", "labels": {"app": "x"}}, "data": {"k": "v"}});
-    let made = client.send("POST", CONFIG_MAPS, &headers, encoded(object)).await;
-    assert_eq!((made.code, made.header("content-type")), (201, CBOR));
+    let created = client.send("POST", CONFIG_MAPS, &headers, encoded(object)).await;
+    assert_eq!((created.code, created.header("content-type")), (201, CBOR));
     let path = format!("{CONFIG_MAPS}/a");
     let plain = client.get(&path, JSON).await.json();
-    assert_eq!(decoded(&made.body), plain);
+    assert_eq!(decoded(&created.body), plain);
     assert_eq!(decoded(&client.get(&path, CBOR).await.body), plain);
-    let put = client.send("PUT", &path, &headers, made.body).await;
-    assert_eq!((put.code, decoded(&put.body)), (200, plain), "nothing has changed");
+    let updated = client.send("PUT", &path, &headers, created.body).await;
+    assert_eq!((updated.code, decoded(&updated.body)), (200, plain), "nothing has changed");
 
     let list = format!("{CONFIG_MAPS}?labelSelector=app");
     for accept in ["", ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"] {
@@ -58,9 +58,9 @@ async fn objects_support_cbor_with_gate() {
     assert_eq!(client.get(&list, &table).await.code_and_reason(), (406, "NotAcceptable".to_owned()));
     let options = encoded(json!({"propagationPolicy": "Background"}));
     assert_eq!(client.send("DELETE", &path, &headers, options).await.code, 200);
-    let gone = client.get(&path, CBOR).await;
-    assert_eq!((gone.code, gone.header("content-type")), (404, CBOR));
-    assert_eq!(decoded(&gone.body)["message"], "configmaps \"a\" not found");
+    let missing = client.get(&path, CBOR).await;
+    assert_eq!((missing.code, missing.header("content-type")), (404, CBOR));
+    assert_eq!(decoded(&missing.body)["message"], "configmaps \"a\" not found");
 }
 
 #[tokio::test]
@@ -86,9 +86,9 @@ async fn group_version_documents_support_cbor_with_gate() {
         assert_eq!(client.get(path, CBOR).await.code, code, "{path}");
     }
     for path in ["/api/v1", "/apis/apps/v1"] {
-        let answer = client.get(path, CBOR).await;
-        assert_eq!((answer.code, answer.header("content-type")), (200, CBOR), "{path}");
-        assert_eq!(decoded(&answer.body), client.get(path, JSON).await.json(), "{path}");
+        let response = client.get(path, CBOR).await;
+        assert_eq!((response.code, response.header("content-type")), (200, CBOR), "{path}");
+        assert_eq!(decoded(&response.body), client.get(path, JSON).await.json(), "{path}");
     }
     let openapi = client.get("/openapi/v3/api/v1", JSON).await.json();
     let patch = &openapi["paths"]["/api/v1/nodes/{name}"]["patch"];

@@ -20,8 +20,8 @@ async fn response_has_requested_media_type() {
         ("application/yaml;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", 406, JSON),
         ("application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", 406, JSON),
     ] {
-        let answer = client.get(&path, accept).await;
-        assert_eq!((answer.code, answer.header("content-type")), (code, expected), "{accept}");
+        let response = client.get(&path, accept).await;
+        assert_eq!((response.code, response.header("content-type")), (code, expected), "{accept}");
     }
 }
 
@@ -34,8 +34,8 @@ async fn errors_are_never_tables_and_default_to_json() {
         ("application/yaml;as=Table;g=meta.k8s.io;v=v1,application/yaml", "application/yaml"),
         (PROTOBUF, PROTOBUF),
     ] {
-        let answer = client.get(&path, accept).await;
-        assert_eq!((answer.code, answer.header("content-type")), (404, expected), "{accept}");
+        let response = client.get(&path, accept).await;
+        assert_eq!((response.code, response.header("content-type")), (404, expected), "{accept}");
     }
     let indented = client.get(&path, "application/json;as=Table;g=meta.k8s.io;v=v1").await.body;
     assert!(indented.starts_with(b"{\n  \"kind\": \"Status\"") && indented.ends_with(b"\n}"));
@@ -53,16 +53,16 @@ async fn objects_are_no_longer_exported() {
 #[tokio::test]
 async fn unknown_body_media_type_is_rejected() {
     let client = Client::start().await;
-    let answer = client.send("POST", CONFIG_MAPS, &[("content-type", "text/csv")], "a,b").await;
-    assert_eq!(answer.code_and_reason(), (415, "UnsupportedMediaType".to_owned()));
+    let response = client.send("POST", CONFIG_MAPS, &[("content-type", "text/csv")], "a,b").await;
+    assert_eq!(response.code_and_reason(), (415, "UnsupportedMediaType".to_owned()));
 }
 
 #[tokio::test]
 async fn a_body_above_three_mebibytes_is_refused() {
     let client = Client::start().await;
     let body = vec![b' '; 3 * 1024 * 1024 + 1];
-    let answer = client.send("POST", CONFIG_MAPS, &[("content-type", JSON)], body).await;
-    assert_eq!(answer.code_and_reason(), (413, "RequestEntityTooLarge".to_owned()));
+    let response = client.send("POST", CONFIG_MAPS, &[("content-type", JSON)], body).await;
+    assert_eq!(response.code_and_reason(), (413, "RequestEntityTooLarge".to_owned()));
 }
 
 #[tokio::test]
@@ -82,16 +82,16 @@ async fn a_table_has_a_row_for_each_object() {
 #[tokio::test]
 async fn partial_metadata_is_metadata_alone() {
     let client = Client::start().await;
-    let made = client.create_config_map("a", "x").await;
+    let created = client.create_config_map("a", "x").await;
     let accept = |kind: &str| format!("application/json;as={kind};g=meta.k8s.io;v=v1");
-    let one = client.get(&format!("{CONFIG_MAPS}/a"), &accept("PartialObjectMetadata")).await.json();
+    let single = client.get(&format!("{CONFIG_MAPS}/a"), &accept("PartialObjectMetadata")).await.json();
     let expected = json!({
-        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": made["metadata"],
+        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": created["metadata"],
     });
-    assert_eq!(one, expected);
+    assert_eq!(single, expected);
     let path = format!("{CONFIG_MAPS}?labelSelector=app");
     let list = client.get(&path, &accept("PartialObjectMetadataList")).await.json();
-    assert_eq!(list["items"][0]["metadata"], made["metadata"]);
+    assert_eq!(list["items"][0]["metadata"], created["metadata"]);
 }
 
 #[tokio::test]
@@ -108,22 +108,22 @@ async fn large_responses_are_compressed_if_accepted() {
         [("small", "gzip", ""), ("large", "gzip", "gzip"), ("large", "identity", "")]
     {
         let path = format!("{CONFIG_MAPS}/{name}");
-        let answer = client.send("GET", &path, &[("accept-encoding", takes)], "").await;
-        assert_eq!(answer.header("content-encoding"), expected, "{name} {takes}");
-        assert_eq!(answer.body.starts_with(&[0x1f, 0x8b]), expected == "gzip", "{name} {takes}");
+        let response = client.send("GET", &path, &[("accept-encoding", takes)], "").await;
+        assert_eq!(response.header("content-encoding"), expected, "{name} {takes}");
+        assert_eq!(response.body.starts_with(&[0x1f, 0x8b]), expected == "gzip", "{name} {takes}");
     }
 }
 
 #[tokio::test]
 async fn protobuf_response_can_be_written_back() {
     let client = Client::start().await;
-    let made = client.create_config_map("a", "x").await;
+    let created = client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     let read = client.get(&path, PROTOBUF).await.body;
     assert!(read.starts_with(b"k8s\0"));
     let headers = [("content-type", PROTOBUF), ("accept", JSON)];
-    let put = client.send("PUT", &path, &headers, read).await;
-    assert_eq!((put.code, put.json()), (200, made), "nothing has changed");
+    let updated = client.send("PUT", &path, &headers, read).await;
+    assert_eq!((updated.code, updated.json()), (200, created), "nothing has changed");
 }
 
 #[tokio::test]

@@ -38,37 +38,37 @@ pub fn part_of_version(document: &[u8], group: &str, version: &str) -> Result<By
         .map(|(path, item)| (path.clone(), item.clone()))
         .collect();
     let mut part = json!({ "paths": paths, "definitions": {}, "parameters": {} });
-    let mut wanted = Vec::new();
-    references(&part, &mut wanted);
+    let mut pending = Vec::new();
+    references(&part, &mut pending);
     let mut seen = BTreeSet::new();
-    while let Some(reference) = wanted.pop() {
+    while let Some(reference) = pending.pop() {
         if !seen.insert(reference.clone()) {
             continue;
         }
-        let found =
+        let target =
             [("definitions", DEFINITION), ("parameters", PARAMETER)].into_iter().find_map(|(kind, at)| {
                 let name = reference.strip_prefix(at)?;
                 Some((kind, name, member(kind)?.get(name)?))
             });
-        if let Some((kind, name, value)) = found {
-            references(value, &mut wanted);
-            if let Some(Value::Object(all)) = part.get_mut(kind) {
-                all.insert(name.to_owned(), value.clone());
+        if let Some((kind, name, value)) = target {
+            references(value, &mut pending);
+            if let Some(Value::Object(members)) = part.get_mut(kind) {
+                members.insert(name.to_owned(), value.clone());
             }
         }
     }
     Ok(part.to_string().into())
 }
 
-fn references(value: &Value, found: &mut Vec<String>) {
+fn references(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             if let Some(Value::String(reference)) = members.get("$ref") {
-                found.push(reference.to_string());
+                names.push(reference.to_string());
             }
-            members.values().for_each(|value| references(value, found));
+            members.values().for_each(|value| references(value, names));
         }
-        Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+        Value::Array(values) => values.iter().for_each(|value| references(value, names)),
         _ => {}
     }
 }
@@ -88,7 +88,7 @@ pub(super) struct AggregatedParts {
 
 impl AggregatedParts {
     /// Merges all documents in a catalog. `own` returns this server's definition of a name.
-    pub(super) fn of(catalog: &Catalog, own: impl Fn(&str) -> Option<Value>) -> Self {
+    pub(super) fn of(catalog: &Catalog, local_definition: impl Fn(&str) -> Option<Value>) -> Self {
         let mut foreign = AggregatedParts::default();
         let versions = catalog.groups().filter(|_| catalog.has_proxied()).flat_map(|group| &group.versions);
         for version in versions {
@@ -96,23 +96,24 @@ impl AggregatedParts {
                 && let Some(part) = &proxied.swagger
                 && let Ok(part) = serde_json::from_slice(part)
             {
-                foreign.add(part, &own);
+                foreign.add(part, &local_definition);
             }
         }
         foreign
     }
 
     /// Adds a part. A definition that differs from an existing one with the same name is renamed.
-    fn add(&mut self, mut part: Value, own: &impl Fn(&str) -> Option<Value>) {
+    fn add(&mut self, mut part: Value, local_definition: &impl Fn(&str) -> Option<Value>) {
         let mut renamed = BTreeMap::new();
         let mut added = Vec::new();
         for (name, definition) in take_object(&mut part, "definitions") {
-            let known = |name: &str| self.definitions.get(name).cloned().or_else(|| own(name));
-            match free_name(&name, &definition, known) {
-                Name::Existing(same) => {
-                    self.kinds.entry(same.clone()).or_default().extend(kinds_of(&definition));
-                    if same != name {
-                        renamed.insert(name.into(), same);
+            let existing =
+                |name: &str| self.definitions.get(name).cloned().or_else(|| local_definition(name));
+            match free_name(&name, &definition, existing) {
+                Name::Existing(existing_name) => {
+                    self.kinds.entry(existing_name.clone()).or_default().extend(kinds_of(&definition));
+                    if existing_name != name {
+                        renamed.insert(name.into(), existing_name);
                     }
                 }
                 Name::Free(free) => {
@@ -160,12 +161,12 @@ enum Name {
     Free(String),
 }
 
-fn free_name(name: &str, definition: &Value, known: impl Fn(&str) -> Option<Value>) -> Name {
+fn free_name(name: &str, definition: &Value, existing: impl Fn(&str) -> Option<Value>) -> Name {
     let names = (2u32..).map(|number| format!("{name}_v{number}"));
     for candidate in std::iter::once(name.to_owned()).chain(names) {
-        match known(&candidate) {
+        match existing(&candidate) {
             None => return Name::Free(candidate),
-            Some(known) if is_same(&known, definition) => return Name::Existing(candidate),
+            Some(conflicting) if is_same(&conflicting, definition) => return Name::Existing(candidate),
             Some(_) => {}
         }
     }
@@ -242,9 +243,9 @@ mod tests {
 
     #[test]
     fn conflicting_definition_is_renamed() {
-        let own = |name: &str| (name == "Spec").then(|| json!({"type": "string"}));
+        let local_definition = |name: &str| (name == "Spec").then(|| json!({"type": "string"}));
         let mut foreign = AggregatedParts::default();
-        foreign.add(document(), &own);
+        foreign.add(document(), &local_definition);
         let definitions: Vec<&str> = foreign.definitions.keys().map(String::as_str).collect();
         assert_eq!(definitions, ["Spec_v2", "Thing", "Unrelated"]);
         let refers = &foreign.definitions["Thing"]["properties"]["spec"]["$ref"];
@@ -253,12 +254,12 @@ mod tests {
 
     #[test]
     fn equal_definition_is_shared() {
-        let own = |name: &str| (name == "Unrelated").then(|| json!({KINDS: [{"kind": "A"}]}));
+        let local_definition = |name: &str| (name == "Unrelated").then(|| json!({KINDS: [{"kind": "A"}]}));
         let mut foreign = AggregatedParts::default();
         let mut document = document();
         document["definitions"]["Unrelated"] =
             json!({KINDS: [{"group": "example.com", "version": "v1", "kind": "B"}]});
-        foreign.add(document, &own);
+        foreign.add(document, &local_definition);
         let definitions: Vec<&str> = foreign.definitions.keys().map(String::as_str).collect();
         assert_eq!(definitions, ["Spec", "Thing"]);
         assert_eq!(foreign.kinds["Unrelated"], [["example.com", "v1", "B"].map(str::to_owned)]);

@@ -144,15 +144,15 @@ impl<'a> Content<'a> {
             .map(|(name, value)| (name.as_str(), AnyDefinition::Foreign(value)));
         let all: BTreeMap<&str, AnyDefinition<'_>> = foreign.chain(custom).chain(builtin).collect();
         w.object(|w| {
-            for (name, either) in all {
+            for (name, item) in all {
                 w.key(name);
-                self.definition(&either, dialect, w);
+                self.definition(&item, dialect, w);
             }
         });
     }
 
-    fn definition(&self, either: &AnyDefinition<'_>, dialect: Dialect, w: &mut Writer) {
-        match either {
+    fn definition(&self, item: &AnyDefinition<'_>, dialect: Dialect, w: &mut Writer) {
+        match item {
             AnyDefinition::Builtin(message) => {
                 definition(message, dialect, &self.kinds(message), description, w)
             }
@@ -164,9 +164,9 @@ impl<'a> Content<'a> {
     /// Returns the Swagger 2.0 definition of a built-in or custom type.
     fn own_definition(&self, name: &str) -> Option<Value> {
         let builtin = self.definitions.get(name).map(|message| AnyDefinition::Builtin(message));
-        let either = builtin.or_else(|| self.custom.get(name).map(AnyDefinition::Custom))?;
+        let item = builtin.or_else(|| self.custom.get(name).map(AnyDefinition::Custom))?;
         let mut w = Writer::new();
-        self.definition(&either, Dialect::V2, &mut w);
+        self.definition(&item, Dialect::V2, &mut w);
         serde_json::from_slice(&w.into_bytes()).ok()
     }
 
@@ -177,15 +177,15 @@ impl<'a> Content<'a> {
             let Some((version, kind)) = full.rsplit_once('/') else { continue };
             match (version, self.listed) {
                 ("*", _) if UNVERSIONED.contains(&kind) => kinds.push(gvk("v1", kind)),
-                ("*", SharedKindVersions::SingleGroup(own)) => {
-                    kinds.extend(["v1", own].map(|version| gvk(version, kind)))
+                ("*", SharedKindVersions::SingleGroup(version)) => {
+                    kinds.extend(["v1", version].map(|version| gvk(version, kind)))
                 }
                 ("*", listed) => {
                     let all = group_versions().map(|version| gvk(version, kind));
-                    let known = |gvk: &Gvk<'_>| {
+                    let registered = |gvk: &Gvk<'_>| {
                         listed == SharedKindVersions::AllGroups || !NOT_IN_CLIENTS.contains(&gvk.group)
                     };
-                    kinds.extend(all.filter(known));
+                    kinds.extend(all.filter(registered));
                 }
                 (version, _) => kinds.push(gvk(version, kind)),
             }
@@ -244,11 +244,11 @@ fn definitions_of(paths: &[PathItem]) -> BTreeMap<&'static str, &'static Message
 fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> {
     let names = item.operations.iter().flat_map(|operation| {
         let body = operation.body.as_ref().map(|body| &body.definition);
-        let answer = match &operation.response {
+        let response_body = match &operation.response {
             ResponseBody::Object(name) => Some(name),
             ResponseBody::String => None,
         };
-        body.into_iter().chain(answer)
+        body.into_iter().chain(response_body)
     });
     names.filter_map(|name| schema::builtin::message(name))
 }

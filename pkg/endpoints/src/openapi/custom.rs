@@ -110,8 +110,8 @@ impl Definition<'_> {
         }
         let mut text = Vec::new();
         // Neither call fails, because decoders reject values that JSON cannot represent.
-        let written = json_write::untyped(&Value::Object(schema), &mut text);
-        let text = written.ok().and_then(|()| String::from_utf8(text).ok());
+        let result = json_write::untyped(&Value::Object(schema), &mut text);
+        let text = result.ok().and_then(|()| String::from_utf8(text).ok());
         w.raw(text.as_deref().unwrap_or("{}"));
     }
 }
@@ -153,22 +153,22 @@ impl CustomResource<'_> {
         let within = if self.namespaced { "/namespaces/{namespace}" } else { "" };
         let scope = if self.namespaced { Scope::Namespace } else { Scope::Cluster };
         let collection = format!("{root}{within}/{}", self.plural);
-        let own: Text = self.definition_name(self.kind).into();
+        let kind_definition: Text = self.definition_name(self.kind).into();
         let mut items = vec![
             PathItem {
                 path: format!("{collection}/{{name}}"),
                 operations: vec![
-                    self.read(queries, scope, "", &own),
-                    self.replace(queries, scope, "", &own),
+                    self.read(queries, scope, "", &kind_definition),
+                    self.replace(queries, scope, "", &kind_definition),
                     self.delete(queries, scope),
-                    self.patch(queries, scope, "", &own),
+                    self.patch(queries, scope, "", &kind_definition),
                 ],
             },
             PathItem {
                 path: collection.clone(),
                 operations: vec![
                     self.list(queries, scope),
-                    self.create(queries, scope, own.clone()),
+                    self.create(queries, scope, kind_definition.clone()),
                     self.delete_collection(queries, scope),
                 ],
             },
@@ -178,7 +178,9 @@ impl CustomResource<'_> {
             items.push(PathItem { path: format!("{root}/{}", self.plural), operations });
         }
         let scale = Text::from(IO_K8S_API_AUTOSCALING_V1_SCALE.name);
-        for (served, name, definition) in [(self.status, "status", &own), (self.scale, "scale", &scale)] {
+        for (served, name, definition) in
+            [(self.status, "status", &kind_definition), (self.scale, "scale", &scale)]
+        {
             if served {
                 let operations = vec![
                     self.read(queries, scope, name, definition),
@@ -221,9 +223,9 @@ impl CustomResource<'_> {
         }
     }
 
-    fn parameters(&self, scope: Scope, named: bool, own: &[Parameter]) -> Vec<Parameter> {
-        let others = own.iter().cloned().chain([Parameter::pretty()]);
-        parameters(scope, named.then_some(self.kind), others)
+    fn parameters(&self, scope: Scope, named: bool, specific: &[Parameter]) -> Vec<Parameter> {
+        let query_parameters = specific.iter().cloned().chain([Parameter::pretty()]);
+        parameters(scope, named.then_some(self.kind), query_parameters)
     }
 
     fn read(&self, queries: &Queries, scope: Scope, subresource: &str, definition: &Text) -> Operation {

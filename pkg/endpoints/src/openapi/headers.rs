@@ -48,8 +48,8 @@ pub(super) fn accepted_subtype(headers: &HeaderMap, subtypes: &[&'static str]) -
     let header = if header.is_empty() { "*/*" } else { &header };
     accept_clauses(header).iter().find_map(|clause| {
         let takes = |subtype: &&&'static str| clause.subtype == "*" || clause.subtype == **subtype;
-        let found = matches!(clause.main, "application" | "*").then(|| subtypes.iter().find(takes))?;
-        found.copied()
+        let accepted = matches!(clause.main, "application" | "*").then(|| subtypes.iter().find(takes))?;
+        accepted.copied()
     })
 }
 
@@ -71,13 +71,13 @@ pub(super) fn conditional_response(
     body: impl FnOnce() -> Body,
 ) -> Response<Bytes> {
     let quoted = tag.quoted();
-    let known = header::texts(headers, IF_NONE_MATCH).any(|value| {
+    let unmodified = header::texts(headers, IF_NONE_MATCH).any(|value| {
         value
             .split(',')
             .map(str::trim)
-            .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == quoted)
+            .any(|value| value == "*" || value.strip_prefix("W/").unwrap_or(value) == quoted)
     });
-    let mut response = if known {
+    let mut response = if unmodified {
         empty(StatusCode::NOT_MODIFIED)
     } else {
         let (body, coding) = match body() {
@@ -85,8 +85,9 @@ pub(super) fn conditional_response(
             Body::Gzip(body) => (body, Some((CONTENT_ENCODING, HeaderValue::from_static("gzip")))),
         };
         let mut response = Response::new(body);
-        let made = HeaderValue::from_str(&http_date(tag.built_at)).ok().map(|date| (LAST_MODIFIED, date));
-        response.headers_mut().extend(coding.into_iter().chain(made));
+        let last_modified =
+            HeaderValue::from_str(&http_date(tag.built_at)).ok().map(|date| (LAST_MODIFIED, date));
+        response.headers_mut().extend(coding.into_iter().chain(last_modified));
         response
     };
     etag(&mut response, tag);

@@ -186,17 +186,17 @@ impl<'a> OperationNames<'a> {
 
     fn watch(&self, scope: Scope, action: &'static str) -> Operation {
         let mut operation = self.operation("get", action, "watch", scope);
-        let one = action == "watch";
-        let all = scope == Scope::AllNamespaces;
-        operation.id.push_str(if one { "" } else { "List" });
-        operation.id.push_str(if all { "ForAllNamespaces" } else { "" });
-        let verb = if one { "watch changes to" } else { "watch individual changes to" };
-        let article = if one { "an object of kind" } else { "a list of" };
+        let single = action == "watch";
+        let all_namespaces = scope == Scope::AllNamespaces;
+        operation.id.push_str(if single { "" } else { "List" });
+        operation.id.push_str(if all_namespaces { "ForAllNamespaces" } else { "" });
+        let verb = if single { "watch changes to" } else { "watch individual changes to" };
+        let article = if single { "an object of kind" } else { "a list of" };
         operation.description = self.describe(verb, article);
         operation.description.push_str(DEPRECATED);
-        operation.description.push_str(if one { DEPRECATED_FOR_ONE } else { "." });
+        operation.description.push_str(if single { DEPRECATED_FOR_ONE } else { "." });
         operation.response = ResponseBody::Object(WATCH_EVENT.into());
-        operation.parameters = self.parameters(scope, one, self.queries.list.iter().cloned());
+        operation.parameters = self.parameters(scope, single, self.queries.list.iter().cloned());
         operation.produces = STREAMS;
         operation
     }

@@ -21,12 +21,12 @@ use jsontree::{Object, Value, json};
 
 use super::*;
 
-fn recorded(which: &str) -> Object {
+fn recorded(case: &str) -> Object {
     let mut text = String::new();
     let packed = include_bytes!("../../testdata/openapi-v3.json.gz");
     GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
     let all: Value = serde_json::from_str(&text).unwrap();
-    all[which].as_object().unwrap().clone()
+    all[case].as_object().unwrap().clone()
 }
 
 /// Clock at 2025-10-21T07:28:00Z.
@@ -93,8 +93,9 @@ fn reduced(document: &Value) -> Value {
 fn undescribed(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
-            let kept = members.iter().filter(|(name, value)| *name != "description" || !value.is_string());
-            Value::Object(kept.map(|(name, value)| (name.clone(), undescribed(value))).collect())
+            let retained =
+                members.iter().filter(|(name, value)| *name != "description" || !value.is_string());
+            Value::Object(retained.map(|(name, value)| (name.clone(), undescribed(value))).collect())
         }
         Value::Array(elements) => elements.iter().map(undescribed).collect(),
         other => other.clone(),
@@ -102,13 +103,13 @@ fn undescribed(value: &Value) -> Value {
 }
 
 fn parameters(list: &Value) -> Value {
-    let one = |parameter: &Value| {
-        let mut one = parameter.as_object().unwrap().clone();
-        let schema = one.remove("schema").unwrap();
-        one.extend(schema.as_object().unwrap().clone());
-        Value::Object(one)
+    let flattened = |parameter: &Value| {
+        let mut parameter = parameter.as_object().unwrap().clone();
+        let schema = parameter.remove("schema").unwrap();
+        parameter.extend(schema.as_object().unwrap().clone());
+        Value::Object(parameter)
     };
-    list.as_array().unwrap().iter().map(one).collect()
+    list.as_array().unwrap().iter().map(flattened).collect()
 }
 
 fn operation(operation: &Value) -> Value {
@@ -140,27 +141,27 @@ fn content(content: &Value) -> Value {
 }
 
 /// Keys with different values in two objects.
-fn differing<'v>(want: &'v Value, got: &'v Value) -> Vec<&'v str> {
-    let want = want.as_object().unwrap();
-    let got = got.as_object().unwrap();
-    let mut names: Vec<&str> = want.keys().chain(got.keys()).map(jsontree::Key::as_str).collect();
+fn differing<'v>(expected: &'v Value, actual: &'v Value) -> Vec<&'v str> {
+    let expected = expected.as_object().unwrap();
+    let actual = actual.as_object().unwrap();
+    let mut names: Vec<&str> = expected.keys().chain(actual.keys()).map(jsontree::Key::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    names.retain(|name| want.get(*name) != got.get(*name));
+    names.retain(|name| expected.get(*name) != actual.get(*name));
     names
 }
 
-fn check_documents(which: &str, api: &OpenApi) {
+fn check_documents(case: &str, api: &OpenApi) {
     let mut compared = 0;
-    for (path, want) in recorded(which) {
-        let got = reduced(&body(&get(api, &format!("/openapi/v3/{path}"), &[]).unwrap()));
-        let schemas = differing(&want["schemas"], &got["schemas"]);
+    for (path, expected) in recorded(case) {
+        let actual = reduced(&body(&get(api, &format!("/openapi/v3/{path}"), &[]).unwrap()));
+        let schemas = differing(&expected["schemas"], &actual["schemas"]);
         let unknown: Vec<_> = schemas;
         assert_eq!(unknown, Vec::<&str>::new(), "{path}");
-        assert_eq!(differing(&want["paths"], &got["paths"]), Vec::<&str>::new(), "{path}");
+        assert_eq!(differing(&expected["paths"], &actual["paths"]), Vec::<&str>::new(), "{path}");
         compared += 1;
     }
-    assert!(compared > 10, "{which}: {compared}");
+    assert!(compared > 10, "{case}: {compared}");
 }
 
 #[test]
@@ -175,9 +176,10 @@ fn as_published(value: &mut Value) {
             members.values_mut().for_each(as_published);
             members.retain(|name, value| !(name == "enum" && value.is_array()));
             if let Some(Value::String(text)) = members.get_mut("description") {
-                let own =
-                    text.split_once("\n\nPossible enum values:\n").map(|(own, _)| own.trim_end_matches('\n'));
-                *text = own.unwrap_or(text).to_owned().into();
+                let description = text
+                    .split_once("\n\nPossible enum values:\n")
+                    .map(|(description, _)| description.trim_end_matches('\n'));
+                *text = description.unwrap_or(text).to_owned().into();
             }
             members.retain(|name, value| !(name == "description" && value == ""));
         }
@@ -194,9 +196,9 @@ fn documents_equal_published_ones() {
         let mut document = body(&get(&api, &format!("/openapi/{path}"), &[]).unwrap());
         document["info"]["version"] = "unversioned".into();
         as_published(&mut document);
-        let own: String =
+        let actual: String =
             sha2::Sha256::digest(document.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
-        own != digest
+        actual != digest
     };
     let digests = include_str!("../../testdata/openapi-digests.txt").lines();
     let digests: Vec<_> = digests.map(|line| line.split_once(' ').unwrap()).collect();
@@ -213,12 +215,12 @@ fn documents_of_disabled_versions_match_upstream() {
 #[test]
 fn the_index_lists_upstreams_documents() {
     let index = body(&get(&open_api(false), "/openapi/v3", &[]).unwrap());
-    let got: Vec<_> = index["paths"].as_object().unwrap().keys().cloned().collect();
+    let actual: Vec<_> = index["paths"].as_object().unwrap().keys().cloned().collect();
     // The index contains the OpenID configuration, but no such document is recorded.
-    let mut want: Vec<_> = recorded("onByDefault").keys().cloned().collect();
-    want.push(".well-known/openid-configuration".into());
-    want.sort();
-    assert_eq!(got, want);
+    let mut expected: Vec<_> = recorded("onByDefault").keys().cloned().collect();
+    expected.push(".well-known/openid-configuration".into());
+    expected.sort();
+    assert_eq!(actual, expected);
 }
 
 #[test]
@@ -257,12 +259,12 @@ fn described(definitions: &Object) -> ([usize; 2], BTreeMap<&str, usize>) {
     let ([mut types, mut members], mut silent) = ([0; 2], BTreeMap::new());
     for (name, definition) in definitions {
         let kind = name.rsplit('.').next().unwrap();
-        let own = definition["properties"].as_object().into_iter().flatten();
-        let own = own.map(|(member, schema)| (member.as_str(), schema));
-        for (member, schema) in own.chain([("", definition)]) {
-            let known = api::descriptions::description(name, member);
-            assert_eq!(schema["description"].as_str().unwrap_or_default(), known, "{name} {member}");
-            match (known, member) {
+        let properties = definition["properties"].as_object().into_iter().flatten();
+        let properties = properties.map(|(member, schema)| (member.as_str(), schema));
+        for (member, schema) in properties.chain([("", definition)]) {
+            let upstream = api::descriptions::description(name, member);
+            assert_eq!(schema["description"].as_str().unwrap_or_default(), upstream, "{name} {member}");
+            match (upstream, member) {
                 ("", _) => *silent.entry(kind).or_default() += 1,
                 (_, "") => types += 1,
                 _ => members += 1,
@@ -342,8 +344,8 @@ fn swagger_is_compressed_if_accepted() {
     let mut text = Vec::new();
     GzDecoder::new(&**packed.body()).read_to_end(&mut text).unwrap();
     assert_eq!(plain.body(), &text);
-    let other = get(&api, "/openapi/v3/version", &[("accept-encoding", "gzip")]).unwrap();
-    assert_eq!(header(&other, "content-encoding"), "");
+    let version_document = get(&api, "/openapi/v3/version", &[("accept-encoding", "gzip")]).unwrap();
+    assert_eq!(header(&version_document, "content-encoding"), "");
 }
 
 #[test]
@@ -396,11 +398,11 @@ fn unchanged_document_is_304() {
     for uri in ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/policy/v1"] {
         let tag = header(&get(&api, uri, &[]).unwrap(), "etag").to_owned();
         assert_eq!(tag.len(), 130, "{uri}");
-        let check = |known: &str, status: u16| {
-            let response = get(&api, uri, &[("if-none-match", known)]).unwrap();
-            assert_eq!(response.status(), status, "{uri} {known}");
-            assert_eq!(header(&response, "etag"), tag, "{uri} {known}");
-            assert_eq!(response.body().is_empty(), status == 304, "{uri} {known}");
+        let check = |etag: &str, status: u16| {
+            let response = get(&api, uri, &[("if-none-match", etag)]).unwrap();
+            assert_eq!(response.status(), status, "{uri} {etag}");
+            assert_eq!(header(&response, "etag"), tag, "{uri} {etag}");
+            assert_eq!(response.body().is_empty(), status == 304, "{uri} {etag}");
         };
         check(&tag, 304);
         check(&format!("\"x\", W/{tag}"), 304);

@@ -34,16 +34,16 @@ pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
 fn paths(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
     let mut foreign = content.aggregated_parts.paths.iter().peekable();
     for item in &content.paths {
-        while let Some((path, other)) = foreign.next_if(|(path, _)| **path < item.path) {
+        while let Some((path, document)) = foreign.next_if(|(path, _)| **path < item.path) {
             w.key(path);
-            w.raw(&other.to_string());
+            w.raw(&document.to_string());
         }
         w.key(&item.path);
         shared.path_item(item, w);
     }
-    for (path, other) in foreign {
+    for (path, document) in foreign {
         w.key(path);
-        w.raw(&other.to_string());
+        w.raw(&document.to_string());
     }
 }
 
@@ -169,8 +169,9 @@ impl<'a> Shared<'a> {
             w.texts("tags", &[&operation.tag]);
             w.text("operationId", &operation.id);
             let body = operation.body.iter().map(AnyParameter::Body);
-            let own = operation.parameters.iter().filter(|p| !common.contains(p)).map(AnyParameter::Other);
-            let mut all = body.chain(own).peekable();
+            let specific =
+                operation.parameters.iter().filter(|p| !common.contains(p)).map(AnyParameter::Other);
+            let mut all = body.chain(specific).peekable();
             if all.peek().is_some() {
                 w.key("parameters");
                 w.array(|w| all.for_each(|p| self.parameter(p, w)));

@@ -45,12 +45,13 @@ fn path_item(item: &PathItem, w: &mut Writer) {
 }
 
 fn operation(operation: &Operation, common: &[Parameter], w: &mut Writer) {
-    let own: Vec<Parameter> = operation.parameters.iter().filter(|p| !common.contains(p)).cloned().collect();
+    let specific: Vec<Parameter> =
+        operation.parameters.iter().filter(|p| !common.contains(p)).cloned().collect();
     w.object(|w| {
         w.texts("tags", &[&operation.tag]);
         w.text("description", &operation.description);
         w.text("operationId", &operation.id);
-        parameters(&own, w);
+        parameters(&specific, w);
         if let Some(body) = &operation.body {
             w.key("requestBody");
             w.object(|w| {
@@ -105,13 +106,13 @@ fn responses(operation: &Operation, w: &mut Writer) {
     w.object(|w| w.text("description", super::content::reason(401)));
 }
 
-fn content(media_types: &[&str], answer: &ResponseBody, w: &mut Writer) {
+fn content(media_types: &[&str], response_body: &ResponseBody, w: &mut Writer) {
     w.object(|w| {
         for media_type in media_types {
             w.key(media_type);
             w.object(|w| {
                 w.key("schema");
-                answer.write(Dialect::V3, w);
+                response_body.write(Dialect::V3, w);
             });
         }
     });

@@ -111,8 +111,8 @@ impl PeerMetrics {
         self.sync_errors.with([kind]).increment();
     }
 
-    pub(super) fn record_merged(&self, known: bool) {
-        let count = if known { &self.hits } else { &self.misses };
+    pub(super) fn record_merged(&self, cached: bool) {
+        let count = if cached { &self.hits } else { &self.misses };
         count.increment();
     }
 

@@ -46,12 +46,12 @@ pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
 /// The length of the message is ambiguous.
 pub(super) fn forwarded(headers: &HeaderMap) -> Result<HeaderMap, ContentLengthError> {
     let length = header::content_length(headers)?;
-    let mut kept = end_to_end(headers);
+    let mut forwarded = end_to_end(headers);
     match length.filter(|_| !headers.contains_key(TRANSFER_ENCODING)) {
-        Some(length) => drop(kept.insert(CONTENT_LENGTH, length.into())),
-        None => drop(kept.remove(CONTENT_LENGTH)),
+        Some(length) => drop(forwarded.insert(CONTENT_LENGTH, length.into())),
+        None => drop(forwarded.remove(CONTENT_LENGTH)),
     }
-    Ok(kept)
+    Ok(forwarded)
 }
 
 /// Adds the headers of an upgrade. `from` are the headers of the other connection, which name the protocols.
@@ -67,19 +67,19 @@ pub(super) fn add_upgrade(headers: &mut HeaderMap, from: &HeaderMap) {
 
 /// Returns the headers without those of the connection.
 pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
-    let mut kept = headers.clone();
+    let mut retained = headers.clone();
     for names in header::texts(headers, CONNECTION) {
         for name in names.split(',').filter_map(|name| HeaderName::try_from(name.trim()).ok()) {
-            kept.remove(name);
+            retained.remove(name);
         }
     }
     for name in &HOP_BY_HOP {
-        kept.remove(name);
+        retained.remove(name);
     }
     if header::texts(headers, TE).any(|text| text.split(',').any(|coding| coding.trim() == "trailers")) {
-        kept.insert(TE, HeaderValue::from_static("trailers"));
+        retained.insert(TE, HeaderValue::from_static("trailers"));
     }
-    kept
+    retained
 }
 
 /// Removes CORS headers, which would allow other sites to read this server's responses.
@@ -92,11 +92,11 @@ pub(super) fn remove_cors(headers: &mut HeaderMap) {
 /// Adds the host of the client's request, which the backend may use. In HTTP/2 it is in the URI. If an
 /// HTTP/1.1 URI contains it, the header is ignored.
 pub(super) fn add_host(headers: &mut HeaderMap, parts: &Parts, url: &Url) {
-    let given = match parts.uri.authority() {
+    let host = match parts.uri.authority() {
         Some(authority) => HeaderValue::try_from(authority.as_str()).ok(),
         None => parts.headers.get(HOST).cloned(),
     };
-    if let Some(value) = given.or_else(|| HeaderValue::try_from(url.authority()).ok()) {
+    if let Some(value) = host.or_else(|| HeaderValue::try_from(url.authority()).ok()) {
         headers.insert(HOST, value);
     }
 }
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn hop_by_hop_headers_are_removed() {
-        let check = |given: &[(&'static str, &'static str)], expected: &[(&'static str, &'static str)]| {
-            assert_eq!(end_to_end(&headers(given)), headers(expected), "{given:?}");
+        let check = |received: &[(&'static str, &'static str)], expected: &[(&'static str, &'static str)]| {
+            assert_eq!(end_to_end(&headers(received)), headers(expected), "{received:?}");
         };
         check(&[("accept", "x"), ("connection", "close")], &[("accept", "x")]);
         check(&[("connection", "X-Mine, keep-alive"), ("x-mine", "1"), ("keep-alive", "5")], &[]);
@@ -161,8 +161,8 @@ mod tests {
 
     #[test]
     fn message_has_one_framing() {
-        let check = |given: &[(&'static str, &'static str)], expected: &[(&'static str, &'static str)]| {
-            assert_eq!(forwarded(&headers(given)).unwrap(), headers(expected), "{given:?}");
+        let check = |received: &[(&'static str, &'static str)], expected: &[(&'static str, &'static str)]| {
+            assert_eq!(forwarded(&headers(received)).unwrap(), headers(expected), "{received:?}");
         };
         check(&[("content-length", "5"), ("content-length", "5")], &[("content-length", "5")]);
         check(&[("content-length", "5"), ("transfer-encoding", "chunked")], &[]);
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn upgrade_requires_connection_header() {
-        let check = |given: &[(&'static str, &'static str)], expected: bool| {
-            assert_eq!(is_upgrade(&headers(given)), expected, "{given:?}");
+        let check = |received: &[(&'static str, &'static str)], expected: bool| {
+            assert_eq!(is_upgrade(&headers(received)), expected, "{received:?}");
         };
         check(&[("upgrade", "websocket")], false);
         check(&[("connection", "close")], false);
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn forwarded_for_is_appended() {
-        let check = |before: &[(&'static str, &'static str)], sender: &str, expected: &str| {
-            let mut map = headers(before);
+        let check = |received: &[(&'static str, &'static str)], sender: &str, expected: &str| {
+            let mut map = headers(received);
             add_forwarded_for(&mut map, Some(sender.parse().unwrap()));
             let all: Vec<_> = map.get_all(FORWARDED_FOR).iter().collect();
             assert_eq!(all, [expected]);

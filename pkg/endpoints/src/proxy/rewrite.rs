@@ -58,8 +58,8 @@ mod tests {
     #[test]
     fn a_redirect_stays_behind_the_proxy() {
         let check = |to: &str, expected: Option<&str>| {
-            let got = redirect(to, "/api/v1/x/proxy", &["10.0.0.1:80", "api:6443"]);
-            assert_eq!(got.as_deref(), expected, "{to}");
+            let actual = redirect(to, "/api/v1/x/proxy", &["10.0.0.1:80", "api:6443"]);
+            assert_eq!(actual.as_deref(), expected, "{to}");
         };
         check("/login", Some("/api/v1/x/proxy/login"));
         check("/a/?b=c#d", Some("/api/v1/x/proxy/a/?b=c#d"));

@@ -27,9 +27,9 @@ pub(crate) struct TestNetwork {
 impl TestNetwork {
     /// Creates a network with this handler.
     pub(crate) fn answering(
-        answer: impl Fn(Request<Incoming>) -> Response<Body> + Send + Sync + 'static,
+        respond: impl Fn(Request<Incoming>) -> Response<Body> + Send + Sync + 'static,
     ) -> Self {
-        TestNetwork { answer: Arc::new(answer) }
+        TestNetwork { answer: Arc::new(respond) }
     }
 }
 
@@ -43,22 +43,22 @@ impl Network for TestNetwork {
         if request.uri().port_u16() == Some(1) {
             return Err(NetworkError::Dial("dial tcp 10.0.0.1:1: connect: connection refused".into()));
         }
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
-        let answer = Arc::clone(&self.answer);
+        let (client_end, server_end) = tokio::io::duplex(1 << 16);
+        let respond = Arc::clone(&self.answer);
         let service = service_fn(move |request| {
-            let answer = answer(request);
-            async move { Ok::<_, Infallible>(answer) }
+            let respond = respond(request);
+            async move { Ok::<_, Infallible>(respond) }
         });
         tokio::spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new();
-            connection.serve_connection(TokioIo::new(theirs), service).with_upgrades().await.unwrap();
+            connection.serve_connection(TokioIo::new(server_end), service).with_upgrades().await.unwrap();
         });
         let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(ours)).await.unwrap();
+            hyper::client::conn::http1::handshake(TokioIo::new(client_end)).await.unwrap();
         tokio::spawn(connection.with_upgrades());
         *request.uri_mut() = Uri::from(request.uri().path_and_query().unwrap().clone());
-        let answer = sender.send_request(request).await.unwrap();
-        Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+        let response = sender.send_request(request).await.unwrap();
+        Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 
     async fn send_dedicated(

@@ -9,7 +9,7 @@ use super::*;
 use crate::response::full;
 
 /// Request for a proxied URL, with the URL on the backend.
-fn asked(method: Method, uri: &str, headers: &[(&'static str, &'static str)]) -> Parts {
+fn request_head(method: Method, uri: &str, headers: &[(&'static str, &'static str)]) -> Parts {
     let mut request = Request::new(());
     *request.method_mut() = method;
     *request.uri_mut() = uri.parse::<Uri>().unwrap();
@@ -51,14 +51,14 @@ async fn text(response: Response) -> String {
 /// Backend that returns the received request.
 fn mirror() -> TestNetwork {
     TestNetwork::answering(|request| {
-        let told = ["x-forwarded-for", "x-forwarded-uri", "host", "x-mine", "connection", "content-length"];
+        let names = ["x-forwarded-for", "x-forwarded-uri", "host", "x-mine", "connection", "content-length"];
         let header = |name: &&str| {
             let value = request.headers().get(*name)?.to_str().ok()?;
             Some(format!("{name}={value}"))
         };
-        let headers: Vec<String> = told.iter().filter_map(header).collect();
-        let told = format!("{} {} {}", request.method(), request.uri(), headers.join(" "));
-        let mut response = http::Response::new(full(told));
+        let headers: Vec<String> = names.iter().filter_map(header).collect();
+        let summary = format!("{} {} {}", request.method(), request.uri(), headers.join(" "));
+        let mut response = http::Response::new(full(summary));
         let headers = response.headers_mut();
         headers.insert("access-control-allow-origin", HeaderValue::from_static("*"));
         headers.insert("x-theirs", HeaderValue::from_static("1"));
@@ -70,9 +70,10 @@ fn mirror() -> TestNetwork {
 #[tokio::test]
 async fn backend_gets_own_path_and_client_address() {
     let check = async |method: Method, uri: &str, path: &str, expected: &str| {
-        let parts = asked(method, uri, &[("host", "api:6443"), ("x-mine", "1"), ("connection", "close")]);
-        let answer = pass(&mirror(), backend(path), &parts, "").await.unwrap();
-        assert_eq!(text(answer).await, expected, "{uri}");
+        let parts =
+            request_head(method, uri, &[("host", "api:6443"), ("x-mine", "1"), ("connection", "close")]);
+        let response = pass(&mirror(), backend(path), &parts, "").await.unwrap();
+        assert_eq!(text(response).await, expected, "{uri}");
     };
     let rest = "host=api:6443 x-mine=1";
     let from = "x-forwarded-for=192.0.2.7 x-forwarded-uri=";
@@ -84,9 +85,9 @@ async fn backend_gets_own_path_and_client_address() {
 
 #[tokio::test]
 async fn hop_by_hop_response_headers_are_removed() {
-    let answer = pass(&mirror(), backend("/a"), &asked(Method::GET, "/p/a", &[]), "").await.unwrap();
-    let headers: HeaderMap = answer.headers().clone();
-    assert_eq!(answer.status(), StatusCode::OK);
+    let response = pass(&mirror(), backend("/a"), &request_head(Method::GET, "/p/a", &[]), "").await.unwrap();
+    let headers: HeaderMap = response.headers().clone();
+    assert_eq!(response.status(), StatusCode::OK);
     assert!(headers.contains_key("x-theirs"));
     assert!(!headers.contains_key("access-control-allow-origin") && !headers.contains_key("keep-alive"));
 }
@@ -96,15 +97,16 @@ async fn bodies_are_proxied_in_both_directions() {
     let echo = TestNetwork::answering(|request| {
         http::Response::new(request.into_body().map_err(Into::into).boxed_unsync())
     });
-    let answer = pass(&echo, backend("/a"), &asked(Method::POST, "/p/a", &[]), "hello").await.unwrap();
-    assert_eq!(text(answer).await, "hello");
+    let response =
+        pass(&echo, backend("/a"), &request_head(Method::POST, "/p/a", &[]), "hello").await.unwrap();
+    assert_eq!(text(response).await, "hello");
 }
 
 #[tokio::test]
 async fn the_root_has_a_slash() {
     let check = async |method: Method, uri: &str, expected: Option<&str>| {
-        let answer = pass(&mirror(), backend(""), &asked(method, uri, &[]), "").await.unwrap();
-        let location = answer.headers().get(LOCATION).map(|to| to.to_str().unwrap());
+        let response = pass(&mirror(), backend(""), &request_head(method, uri, &[]), "").await.unwrap();
+        let location = response.headers().get(LOCATION).map(|to| to.to_str().unwrap());
         assert_eq!(location, expected, "{uri}");
     };
     check(Method::GET, "/p/proxy", Some("/p/proxy/")).await;
@@ -115,7 +117,7 @@ async fn the_root_has_a_slash() {
 #[tokio::test]
 async fn unreachable_backend_is_503() {
     let url = Url { port: "1".to_owned(), ..backend("/a") };
-    let status = pass(&mirror(), url, &asked(Method::GET, "/p/a", &[]), "").await.err().unwrap();
+    let status = pass(&mirror(), url, &request_head(Method::GET, "/p/a", &[]), "").await.err().unwrap();
     let message = "error trying to reach service: dial tcp 10.0.0.1:1: connect: connection refused";
     assert_eq!((status.code, status.reason.as_str(), &*status.message), (503, "ServiceUnavailable", message));
 }
@@ -128,10 +130,11 @@ async fn rejected_upgrade_returns_backend_response() {
             *response.status_mut() = StatusCode::from_u16(code).unwrap();
             response
         });
-        let parts = asked(Method::POST, "/p/a", &[("connection", "Upgrade"), ("upgrade", "SPDY/3.1")]);
-        let got = pass(&network, backend("/a"), &parts, "").await;
-        let got = got.map(|response| response.status().as_u16()).map_err(|status| status.message.clone());
-        assert_eq!(got, expected.map_err(str::to_owned));
+        let parts = request_head(Method::POST, "/p/a", &[("connection", "Upgrade"), ("upgrade", "SPDY/3.1")]);
+        let actual = pass(&network, backend("/a"), &parts, "").await;
+        let actual =
+            actual.map(|response| response.status().as_u16()).map_err(|status| status.message.clone());
+        assert_eq!(actual, expected.map_err(str::to_owned));
     };
     check(403, Ok(403)).await;
     check(200, Err("invalid upgrade response: status code 200")).await;
@@ -171,13 +174,14 @@ async fn connection_headers_end_at_the_proxy() {
         response.headers_mut().append("connection", HeaderValue::from_static("x-nominated"));
         response
     });
-    let own = [("connection", "x-nominated, keep-alive"), ("host", "api"), ("accept", "a")];
-    let headers = [&own[..], OF_CONNECTION].concat();
-    let answer = pass(&network, backend("/a"), &asked(Method::GET, "/p/a", &headers), "").await.unwrap();
-    let kept: Vec<&str> = answer.headers().keys().map(|name| name.as_str()).collect();
-    assert!(kept.iter().all(|name| matches!(*name, "content-length" | "date")), "{kept:?}");
+    let end_to_end = [("connection", "x-nominated, keep-alive"), ("host", "api"), ("accept", "a")];
+    let headers = [&end_to_end[..], OF_CONNECTION].concat();
+    let response =
+        pass(&network, backend("/a"), &request_head(Method::GET, "/p/a", &headers), "").await.unwrap();
+    let names: Vec<&str> = response.headers().keys().map(|name| name.as_str()).collect();
+    assert!(names.iter().all(|name| matches!(*name, "content-length" | "date")), "{names:?}");
     let expected = ["accept: a", "host: api", "x-forwarded-for: 192.0.2.7", "x-forwarded-uri: /p/a"];
-    assert_eq!(text(answer).await.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(text(response).await.lines().collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]
@@ -187,10 +191,11 @@ async fn upgrade_headers_are_those_of_the_proxy() {
         *response.status_mut() = StatusCode::FORBIDDEN;
         response
     });
-    let own =
+    let end_to_end =
         [("connection", "keep-alive, Upgrade, x-nominated"), ("host", "api"), ("sec-websocket-key", "k")];
-    let headers = [&own[..], OF_CONNECTION, &[("transfer-encoding", "chunked")]].concat();
-    let answer = pass(&network, backend("/a"), &asked(Method::GET, "/p/a", &headers), "").await.unwrap();
+    let headers = [&end_to_end[..], OF_CONNECTION, &[("transfer-encoding", "chunked")]].concat();
+    let response =
+        pass(&network, backend("/a"), &request_head(Method::GET, "/p/a", &headers), "").await.unwrap();
     let expected = [
         "connection: Upgrade",
         "host: api",
@@ -198,7 +203,7 @@ async fn upgrade_headers_are_those_of_the_proxy() {
         "upgrade: h2c",
         "x-forwarded-for: 192.0.2.7",
     ];
-    assert_eq!(text(answer).await.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(text(response).await.lines().collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]
@@ -207,12 +212,14 @@ async fn backend_gets_one_content_length() {
         TestNetwork::answering(|request| http::Response::new(full(lines(request.headers()).join("\n"))));
     for upgrade in [&[][..], &[("connection", "Upgrade"), ("upgrade", "x")]] {
         let ambiguous = [upgrade, &[("content-length", "5"), ("content-length", "6")]].concat();
-        let error = pass(&network, backend("/a"), &asked(Method::POST, "/p/a", &ambiguous), "hello").await;
+        let error =
+            pass(&network, backend("/a"), &request_head(Method::POST, "/p/a", &ambiguous), "hello").await;
         assert_eq!(error.err().unwrap().code, 400);
     }
     let equal = [("host", "api"), ("content-length", "5"), ("content-length", "5")];
-    let answer = pass(&network, backend("/a"), &asked(Method::POST, "/p/a", &equal), "hello").await.unwrap();
-    assert_eq!(text(answer).await.matches("content-length: 5").count(), 1);
+    let response =
+        pass(&network, backend("/a"), &request_head(Method::POST, "/p/a", &equal), "hello").await.unwrap();
+    assert_eq!(text(response).await.matches("content-length: 5").count(), 1);
 }
 
 #[tokio::test]
@@ -220,10 +227,11 @@ async fn backend_gets_one_host() {
     let network =
         TestNetwork::answering(|request| http::Response::new(full(lines(request.headers()).join("\n"))));
     let check = async |uri: &str, hosts: &[(&'static str, &'static str)], expected: &str| {
-        let answer = pass(&network, backend("/a"), &asked(Method::GET, uri, hosts), "").await.unwrap();
-        let text = text(answer).await;
-        let found: Vec<&str> = text.lines().filter(|line| line.starts_with("host:")).collect();
-        assert_eq!(found, [format!("host: {expected}")]);
+        let response =
+            pass(&network, backend("/a"), &request_head(Method::GET, uri, hosts), "").await.unwrap();
+        let text = text(response).await;
+        let host_lines: Vec<&str> = text.lines().filter(|line| line.starts_with("host:")).collect();
+        assert_eq!(host_lines, [format!("host: {expected}")]);
     };
     check("/p/a", &[("host", "a"), ("host", "b")], "a").await;
     check("https://c/p/a", &[("host", "a"), ("host", "b")], "c").await;

@@ -40,10 +40,10 @@ pub(crate) async fn upgrade(
     };
     let request = headers::request(&parts.method, url, head, body);
     let request = request.map_err(|error| failed(NetworkError::Url(error)))?;
-    let mut answer = network.send_dedicated(url.trust, request).await.map_err(failed)?;
-    if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+    let mut response = network.send_dedicated(url.trust, request).await.map_err(failed)?;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
-        let backend = hyper::upgrade::on(&mut answer);
+        let backend = hyper::upgrade::on(&mut response);
         let tunnel = Tunnel::default();
         let shutdown = shutdown.clone();
         let open = tunnel.guard();
@@ -51,35 +51,36 @@ pub(crate) async fn upgrade(
             copy_bidirectional(client, backend, shutdown).await;
             drop(open);
         });
-        let theirs = answer.into_parts().0.headers;
-        let mut head = headers::end_to_end(&theirs);
+        let backend_headers = response.into_parts().0.headers;
+        let mut head = headers::end_to_end(&backend_headers);
         // Such a response has no body (RFC 9110, 8.6).
         head.remove(CONTENT_LENGTH);
-        headers::add_upgrade(&mut head, &theirs);
-        let nothing = crate::response::full(bytes::Bytes::new());
-        let mut answer = into_response(StatusCode::SWITCHING_PROTOCOLS, head, nothing);
-        answer.extensions_mut().insert(tunnel);
-        return Ok(answer);
+        headers::add_upgrade(&mut head, &backend_headers);
+        let empty_body = crate::response::full(bytes::Bytes::new());
+        let mut response = into_response(StatusCode::SWITCHING_PROTOCOLS, head, empty_body);
+        response.extensions_mut().insert(tunnel);
+        return Ok(response);
     }
-    let (head, body) = answer.into_parts();
+    let (head, body) = response.into_parts();
     if head.status.as_u16() < 400 {
         let code = head.status.as_u16();
         return Err(Status::unmapped(format!("invalid upgrade response: status code {code}")).into());
     }
-    let kept = headers::forwarded(&head.headers);
-    let mut kept = kept.map_err(|error| failed(NetworkError::Exchange(ForeignText::displayed(error))))?;
+    let forwarded = headers::forwarded(&head.headers);
+    let mut forwarded =
+        forwarded.map_err(|error| failed(NetworkError::Exchange(ForeignText::displayed(error))))?;
     if parts.version < http::Version::HTTP_2 {
-        kept.insert(CONNECTION, HeaderValue::from_static("close"));
+        forwarded.insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    Ok(into_response(head.status, kept, body))
+    Ok(into_response(head.status, forwarded, body))
 }
 
 /// Copies in both directions until one side ends or the server stops.
 async fn copy_bidirectional(client: OnUpgrade, backend: OnUpgrade, shutdown: CancellationToken) {
-    let both = async { tokio::try_join!(client, backend) };
+    let copied = async { tokio::try_join!(client, backend) };
     let (client, backend): (Upgraded, Upgraded) = tokio::select! {
-        both = both => match both {
-            Ok(both) => both,
+        copied = copied => match copied {
+            Ok(copied) => copied,
             Err(error) => return tracing::debug!(%error, "connection upgrade failed"),
         },
         () = shutdown.cancelled() => return,

@@ -99,19 +99,19 @@ pub(super) fn unescape(text: &str) -> Option<String> {
 /// Shortest equivalent path (Go's `path.Clean`) of a path that is not empty.
 pub(crate) fn clean(path: &str) -> String {
     let rooted = path.starts_with('/');
-    let mut kept: Vec<&str> = Vec::new();
+    let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {
         match segment {
             "" | "." => {}
-            ".." if kept.last().is_some_and(|last| *last != "..") => drop(kept.pop()),
+            ".." if segments.last().is_some_and(|last| *last != "..") => drop(segments.pop()),
             ".." if rooted => {}
-            segment => kept.push(segment),
+            segment => segments.push(segment),
         }
     }
-    match (rooted, kept.is_empty()) {
-        (true, _) => format!("/{}", kept.join("/")),
+    match (rooted, segments.is_empty()) {
+        (true, _) => format!("/{}", segments.join("/")),
         (false, true) => ".".to_owned(),
-        (false, false) => kept.join("/"),
+        (false, false) => segments.join("/"),
     }
 }
 
@@ -147,11 +147,11 @@ mod tests {
     fn invalid_port_error_matches_go() {
         let check = |port: &str, expected: Result<&str, &str>| {
             let [host, port, path, query] = ["::1", port, "/a b", "c"].map(str::to_owned);
-            let got = Url { tls: false, trust: Trust::AnyServer, host, port, path, query }
+            let actual = Url { tls: false, trust: Trust::AnyServer, host, port, path, query }
                 .uri()
                 .map(|uri| uri.to_string())
                 .map_err(|error| error.to_string());
-            assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned));
+            assert_eq!(actual, expected.map(str::to_owned).map_err(str::to_owned));
         };
         check("", Ok("http://[::1]/a%20b?c"));
         check("https", Ok("http://[::1]:443/a%20b?c"));

@@ -105,8 +105,8 @@ impl<S: Source + Unpin> Body for Chunks<S> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if let Some(made) = self.output.take() {
-            return Poll::Ready(Some(Ok(Frame::data(made))));
+        if let Some(data) = self.output.take() {
+            return Poll::Ready(Some(Ok(Frame::data(data))));
         }
         let Some(source) = &mut self.source else { return Poll::Ready(None) };
         let mut out = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 8);
@@ -223,14 +223,14 @@ mod tests {
     fn body_is_indented_in_pieces() {
         const COUNT: usize = 100_000;
         let mut source = IndentedSource::new(Numbers(COUNT));
-        let mut made = Vec::new();
+        let mut text = Vec::new();
         let mut pieces = 0;
-        source.head(None, &mut made).unwrap();
+        source.head(None, &mut text).unwrap();
         loop {
             let mut piece = Vec::new();
             let more = source.fill(&mut piece, CHUNK_BYTES).unwrap();
             assert!(piece.len() < 2 * CHUNK_BYTES, "{}", piece.len());
-            made.extend_from_slice(&piece);
+            text.extend_from_slice(&piece);
             pieces += 1;
             if !more {
                 break;
@@ -238,14 +238,14 @@ mod tests {
         }
         let mut expected = Vec::new();
         schema::json_write::indent(format!("[{}1]", "12345,".repeat(COUNT - 1)).as_bytes(), &mut expected);
-        assert!(made == expected);
+        assert!(text == expected);
         assert!(pieces > 1, "{pieces}");
     }
 
     #[test]
     fn body_is_produced_on_demand() {
-        let made = Arc::new(AtomicUsize::new(0));
-        let mut source = Endless(Arc::clone(&made));
+        let produced = Arc::new(AtomicUsize::new(0));
+        let mut source = Endless(Arc::clone(&produced));
         let mut first = Vec::new();
         assert!(source.fill(&mut first, CHUNK_BYTES).unwrap());
         let mut body = Box::pin(Chunks::new(first, source));
@@ -254,10 +254,10 @@ mod tests {
         while let Poll::Ready(Some(frame)) = body.as_mut().poll_frame(&mut cx) {
             let frame = frame.unwrap().into_data().unwrap();
             sent += frame.len();
-            assert!(made.load(Relaxed) <= sent + CHUNK_BYTES + 1000, "{sent}");
+            assert!(produced.load(Relaxed) <= sent + CHUNK_BYTES + 1000, "{sent}");
             assert!(frame.len() <= CHUNK_BYTES + 1000);
         }
-        assert!(sent >= 1_000_000 && sent == made.load(Relaxed) && body.is_end_stream());
+        assert!(sent >= 1_000_000 && sent == produced.load(Relaxed) && body.is_end_stream());
     }
 
     #[test]

@@ -86,9 +86,9 @@ impl ListKey {
     pub(crate) fn cached_items(&self) -> Option<DeflatedItems> {
         self.lists.with_lock(|lists| {
             lists.request_count += 1;
-            let asked = lists.request_count;
+            let request_number = lists.request_count;
             let list = lists.lists.get_mut(&self.name).filter(|list| list.version == self.version)?;
-            list.last_request = asked;
+            list.last_request = request_number;
             list.items.clone()
         })
     }
@@ -198,13 +198,13 @@ pub(crate) struct CompressedSource<S> {
 impl<S: Source> CompressedSource<S> {
     /// Body of `made` and the remaining bytes of `source`. The first `head` bytes of `made` are the head.
     pub(crate) fn new(
-        mut made: Vec<u8>,
+        mut piece: Vec<u8>,
         head: usize,
         source: Option<S>,
         cache_fill: Option<CacheFill>,
     ) -> Self {
-        let rest = made.split_off(head);
-        let (begin, head) = begin(&made);
+        let rest = piece.split_off(head);
+        let (begin, head) = begin(&piece);
         CompressedSource { unsent: rest, source, begin, head, deflate: Some(Deflate::new()), cache_fill }
     }
 
@@ -267,7 +267,7 @@ impl<S: Source + Unpin> Body for CompressedSource<S> {
         match self.next() {
             // The compressor buffers its input, so a piece can be empty. Empty frames are not sent.
             Some(Ok(bytes)) if bytes.is_empty() => yield_now(context),
-            made => Poll::Ready(made.map(|made| made.map(Frame::data))),
+            bytes => Poll::Ready(bytes.map(|bytes| bytes.map(Frame::data))),
         }
     }
 

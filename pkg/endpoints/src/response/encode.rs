@@ -47,9 +47,9 @@ impl<'a> ResponseObject<'a> {
         revision: i64,
         budget: &'a Arc<Budget>,
     ) -> Self {
-        let own = revision == element.revision();
+        let is_current = revision == element.revision();
         let stored = StoredRef { revision, ..StoredRef::element(element) };
-        ResponseObject { endpoint, storage, stored, memo: own.then(|| (element.memo(), budget)) }
+        ResponseObject { endpoint, storage, stored, memo: is_current.then(|| (element.memo(), budget)) }
     }
 
     /// Returns the message inside the stored envelope if it can be served unchanged.
@@ -131,11 +131,11 @@ impl<'a> ResponseObject<'a> {
         }
         let item = out.len();
         let form = forms::of(self.endpoint, self.storage, forms::Form::JsonItem);
-        let written = match self.memo {
+        let result = match self.memo {
             Some((memo, budget)) => memo.append(form, budget, out, |out| self.json_item(out)),
             None => self.json_item(out),
         };
-        if let Err(status) = written {
+        if let Err(status) = result {
             out.truncate(begin);
             return Err(status);
         }
@@ -151,8 +151,8 @@ impl<'a> ResponseObject<'a> {
         if let Some(raw) = self.raw() {
             let revision = codec::revision_text(self.stored.revision);
             let revision = (!revision.is_empty()).then_some(&*revision);
-            let written = transcode::to_json(self.endpoint.message, raw, None, revision, out);
-            return written.map_err(|error| self.unreadable(error));
+            let result = transcode::to_json(self.endpoint.message, raw, None, revision, out);
+            return result.map_err(|error| self.unreadable(error));
         }
         let mut object = self.tree()?;
         object.remove("kind");
@@ -195,8 +195,8 @@ impl<'a> ResponseObject<'a> {
                 let head = TypeMetaHead { api_version: meta_api_version(version), kind: PARTIAL_KIND };
                 let revision = codec::revision_text(self.stored.revision);
                 let revision = (!revision.is_empty()).then_some(&*revision);
-                let written = transcode::to_json(&PARTIAL, raw, Some(head), revision, out);
-                written.map_err(|error| self.unreadable(error))
+                let result = transcode::to_json(&PARTIAL, raw, Some(head), revision, out);
+                result.map_err(|error| self.unreadable(error))
             }
             None => json_write::encode(&PARTIAL, &self.partial_tree(version)?, out).map_err(encoding_error),
         }

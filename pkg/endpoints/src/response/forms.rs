@@ -55,8 +55,12 @@ mod tests {
             let Some(storage) = &row.storage else { continue };
             let number = version(row, storage);
             assert!(number < 1 << 24);
-            let other = seen.insert((storage.prefix, number), row.group_version);
-            assert!(other.is_none_or(|other| other == row.group_version), "{} {other:?}", row.group_version);
+            let earlier = seen.insert((storage.prefix, number), row.group_version);
+            assert!(
+                earlier.is_none_or(|earlier| earlier == row.group_version),
+                "{} {earlier:?}",
+                row.group_version
+            );
         }
         assert!(seen.len() > 60);
     }

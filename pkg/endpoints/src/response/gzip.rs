@@ -53,10 +53,10 @@ impl Deflate {
         let mut rest = input;
         loop {
             out.reserve(rest.len() / 4 + 1024);
-            let taken = self.compress.total_in();
+            let total_before = self.compress.total_in();
             let status = self.compress.compress_vec(rest, out, flush);
-            let taken = usize::try_from(self.compress.total_in() - taken).unwrap_or(usize::MAX);
-            rest = rest.get(taken..).unwrap_or_default();
+            let consumed = usize::try_from(self.compress.total_in() - total_before).unwrap_or(usize::MAX);
+            rest = rest.get(consumed..).unwrap_or_default();
             let room = out.len() < out.capacity();
             // Deflating into memory fails only after the end of a stream, and `self` is consumed here.
             if matches!(status, Ok(Status::StreamEnd) | Err(_)) || rest.is_empty() && room {

@@ -33,8 +33,8 @@ impl Responder<'_> {
         page: ListPage,
         name: Option<CacheName<'_>>,
     ) -> Result<Response, Box<Status>> {
-        let made = pin!(self.of_page(page, name));
-        self.trace.serialized_by(self.endpoint.row().group_version, made).await
+        let response = pin!(self.of_page(page, name));
+        self.trace.serialized_by(self.endpoint.row().group_version, response).await
     }
 
     async fn of_page(&self, page: ListPage, name: Option<CacheName<'_>>) -> Result<Response, Box<Status>> {
@@ -46,7 +46,7 @@ impl Responder<'_> {
                 return Err(wrong_shape_error("PartialObjectMetadata", "is a list", self.endpoint.row()));
             }
         };
-        let wanted = name.and_then(|name| self.cache_key(&page, name));
+        let key = name.and_then(|name| self.cache_key(&page, name));
         let listing = Listing {
             endpoint: self.endpoint.clone(),
             shape,
@@ -56,11 +56,11 @@ impl Responder<'_> {
         match (transform, format) {
             // Tables contain ages, which change every second.
             (Transform::Table, _) => self.send(Table::new(listing, &page, self.table), None).await,
-            (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), wanted).await,
+            (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), key).await,
             // The cached part would end with the revision of the whole list.
             (_, Format::Cbor) => self.send(Cbor::new(listing, &page), None).await,
             _ if listing.has_sorted_keys() => self.send(Json::new(listing, &page), None).await,
-            _ => self.send(Json::new(listing, &page), wanted).await,
+            _ => self.send(Json::new(listing, &page), key).await,
         }
     }
 
@@ -137,45 +137,45 @@ impl Responder<'_> {
     async fn send<S: Source + Unpin>(
         &self,
         source: S,
-        wanted: Option<ListKey>,
+        key: Option<ListKey>,
     ) -> Result<Response, Box<Status>> {
         if self.representation.pretty {
             self.send_as_is(IndentedSource::new(source), None).await
         } else {
-            self.send_as_is(source, wanted).await
+            self.send_as_is(source, key).await
         }
     }
 
     async fn send_as_is<S: Source + Unpin>(
         &self,
         mut source: S,
-        wanted: Option<ListKey>,
+        key: Option<ListKey>,
     ) -> Result<Response, Box<Status>> {
-        let mut made = Vec::with_capacity(4096);
-        if let Some(rest) = wanted.as_ref().and_then(ListKey::cached_items) {
-            source.head(Some(rest.plain_len()), &mut made)?;
-            return Ok(self.response(200, CachedBody::new(&made, rest).boxed_unsync(), true));
+        let mut out = Vec::with_capacity(4096);
+        if let Some(rest) = key.as_ref().and_then(ListKey::cached_items) {
+            source.head(Some(rest.plain_len()), &mut out)?;
+            return Ok(self.response(200, CachedBody::new(&out, rest).boxed_unsync(), true));
         }
         while source.prepare()? {
             yield_now().await;
         }
-        source.head(None, &mut made)?;
+        source.head(None, &mut out)?;
         if self.needs_whole_list() {
-            while source.fill(&mut made, usize::MAX)? {}
-            return self.yaml(&made);
+            while source.fill(&mut out, usize::MAX)? {}
+            return self.yaml(&out);
         }
-        let head = made.len();
+        let head = out.len();
         let gzip = accepts_gzip(self.headers);
-        let more = source.fill(&mut made, if gzip { GZIP_ABOVE_BYTES + 1 } else { CHUNK_BYTES })?;
+        let more = source.fill(&mut out, if gzip { GZIP_ABOVE_BYTES + 1 } else { CHUNK_BYTES })?;
         let source = more.then_some(source);
-        if gzip && made.len() > GZIP_ABOVE_BYTES {
-            let remembering = wanted.and_then(ListKey::miss);
-            let body = CompressedSource::new(made, head, source, remembering);
+        if gzip && out.len() > GZIP_ABOVE_BYTES {
+            let remembering = key.and_then(ListKey::miss);
+            let body = CompressedSource::new(out, head, source, remembering);
             return Ok(self.response(200, body.boxed_unsync(), true));
         }
         let body = match source {
-            Some(source) => Chunks::new(made, source).boxed_unsync(),
-            None => full(made),
+            Some(source) => Chunks::new(out, source).boxed_unsync(),
+            None => full(out),
         };
         Ok(self.response(200, body, false))
     }

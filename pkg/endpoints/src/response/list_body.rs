@@ -34,8 +34,8 @@ pub(crate) struct Listing {
 impl Listing {
     /// Removes a partly written item that cannot be encoded, for example because raw JSON in a stored protobuf
     /// message is damaged. Such an object must not block its resource.
-    fn leave_out(&self, element: &Element, error: &Status, before: usize, out: &mut Vec<u8>) {
-        out.truncate(before);
+    fn leave_out(&self, element: &Element, error: &Status, begin: usize, out: &mut Vec<u8>) {
+        out.truncate(begin);
         self.weakened.record(WeakenedKind::UnreadableElement, element.key(), &error.message);
     }
 
@@ -63,8 +63,8 @@ impl Listing {
         let row = self.endpoint.row();
         match self.shape {
             Shape::Whole => {
-                let own = row.custom.map(|custom| custom.kind.list_kind.clone());
-                (row.group_version, own.unwrap_or_else(|| format!("{}List", row.kind)))
+                let list_kind = row.custom.map(|custom| custom.kind.list_kind.clone());
+                (row.group_version, list_kind.unwrap_or_else(|| format!("{}List", row.kind)))
             }
             Shape::Metadata(version) => {
                 (encode::meta_api_version(version), format!("{}List", encode::PARTIAL_KIND))
@@ -75,8 +75,8 @@ impl Listing {
     /// Returns `ListMeta` of a page. Only lists of whole built-in objects contain their shard information.
     fn meta(&self, page: &ListPage) -> Object {
         let mut meta = list_meta(page);
-        let tells = self.shape == Shape::Whole && !self.endpoint.row().message.open;
-        if tells && !page.shard_selector.is_empty() {
+        let has_shard_info = self.shape == Shape::Whole && !self.endpoint.row().message.open;
+        if has_shard_info && !page.shard_selector.is_empty() {
             let selector = Value::from(page.shard_selector.clone());
             meta.insert("shardInfo", Value::Object(Object::from_iter([("selector", selector)])));
         }
@@ -98,13 +98,13 @@ fn each(
     if out.len() >= enough {
         return Ok(true);
     }
-    let mut written = Ok(());
+    let mut result = Ok(());
     let ended = items.visit_some(OBJECTS_AT_ONCE, |element| {
-        written = write(element, out);
-        let stop = written.is_err() || out.len() >= enough;
+        result = write(element, out);
+        let stop = result.is_err() || out.len() >= enough;
         if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    written.map(|()| !ended)
+    result.map(|()| !ended)
 }
 
 /// Returns `ListMeta` of a page as a tree.
@@ -172,15 +172,15 @@ impl Source for Json {
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
         let Json { listing, items, started, .. } = self;
         let more = each(items, out, enough, |element, out| {
-            let before = out.len();
+            let begin = out.len();
             out.extend_from_slice(if *started { b"," } else { b",\"items\":[" });
-            let written = match listing.shape {
+            let result = match listing.shape {
                 Shape::Whole => listing.outgoing(element).json(false, out),
                 Shape::Metadata(version) => listing.outgoing(element).partial_json(version, out),
             };
-            match written {
+            match result {
                 Ok(()) => *started = true,
-                Err(error) => listing.leave_out(element, &error, before, out),
+                Err(error) => listing.leave_out(element, &error, begin, out),
             }
             Ok(())
         })?;
@@ -271,9 +271,9 @@ impl Source for Table {
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
         let Table { listing, items, writer, .. } = self;
         let more = each(items, out, enough, |element, out| {
-            let before = out.len();
+            let begin = out.len();
             if let Err(error) = writer.stored(&listing.outgoing(element), out) {
-                listing.leave_out(element, &error, before, out);
+                listing.leave_out(element, &error, begin, out);
             }
             Ok(())
         })?;
@@ -317,19 +317,19 @@ impl Protobuf {
             count += 1;
             listing.put(element, &mut part, out)
         })?;
-        let mut others = self.page.items.iter();
+        let mut remaining = self.page.items.iter();
         if count > 0 {
-            others.nth(count - 1);
+            remaining.nth(count - 1);
         }
-        Ok(others)
+        Ok(remaining)
     }
 }
 
 impl Source for Protobuf {
     fn prepare(&mut self) -> Result<bool, Box<Status>> {
         let Some(unmeasured) = &mut self.unmeasured else {
-            let others = self.begin()?;
-            self.unmeasured = Some(others);
+            let remaining = self.begin()?;
+            self.unmeasured = Some(remaining);
             return Ok(true);
         };
         let mut measured = 0;
@@ -369,9 +369,9 @@ impl Source for Protobuf {
         let Protobuf { listing, items, due, .. } = self;
         let mut part = Vec::new();
         let more = each(items, out, enough, |element, out| {
-            let before = out.len();
+            let begin = out.len();
             listing.put(element, &mut part, out)?;
-            *due = due.checked_sub(out.len() - before).ok_or_else(length_mismatch)?;
+            *due = due.checked_sub(out.len() - begin).ok_or_else(length_mismatch)?;
             Ok(())
         })?;
         if !more {

@@ -72,7 +72,7 @@ impl Dispatch for Api {
             self.deprecated_requests.record(route.endpoint.row.row(), &context.notes);
         }
         let formats = self.formats.of(route.endpoint.row.row());
-        let (answer, warnings) = match negotiate(&parts, query, &route, formats) {
+        let (result, warnings) = match negotiate(&parts, query, &route, formats) {
             Ok(representation) => {
                 let mut call = RequestScope {
                     api: self,
@@ -90,12 +90,12 @@ impl Dispatch for Api {
                 call.warnings.extend(deprecation);
                 let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
                 let incoming = ProxyRequest { parts, path, body, connection, peer: *peer, shutdown };
-                let answer = trace.span.clone().instrument(pin!(run(&mut call, incoming))).await;
-                (answer, call.warnings.texts())
+                let result = trace.span.clone().instrument(pin!(run(&mut call, incoming))).await;
+                (result, call.warnings.texts())
             }
             Err(status) => (Err(status), deprecation),
         };
-        answer.unwrap_or_else(|status| {
+        result.unwrap_or_else(|status| {
             // A Status can be encoded in all formats, whatever resource it is about.
             let formats = Formats { custom: false, ..formats };
             trace.serialized_error(|| response::status_in(formats, &parts.headers, None, &status, &warnings))
@@ -111,8 +111,8 @@ impl Dispatch for Api {
     fn stored_bytes(&self, info: &RequestInfo) -> usize {
         let Some(name) = info.parts.get(1) else { return 0 };
         let generation = self.served.now();
-        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
-        found.map_or(0, |endpoint| {
+        let endpoint_entry = generation.catalog.find(&info.group, &info.version, &info.resource, "");
+        endpoint_entry.map_or(0, |endpoint| {
             let row = endpoint.row.row();
             self.registry.cached_bytes(&Target { resource: row, namespace: &info.namespace, name })
         })
@@ -120,14 +120,14 @@ impl Dispatch for Api {
 
     fn extent(&self, info: &RequestInfo) -> Option<Extent> {
         let generation = self.served.now();
-        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "")?;
-        self.registry.extent(found.row.row(), &info.namespace, &info.selectors.fields)
+        let endpoint = generation.catalog.find(&info.group, &info.version, &info.resource, "")?;
+        self.registry.extent(endpoint.row.row(), &info.namespace, &info.selectors.fields)
     }
 
     fn watch_count(&self, info: &RequestInfo) -> usize {
         let generation = self.served.now();
-        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
-        found.map_or(0, |endpoint| {
+        let endpoint_entry = generation.catalog.find(&info.group, &info.version, &info.resource, "");
+        endpoint_entry.map_or(0, |endpoint| {
             let row = endpoint.row.row();
             let namespace = &*info.namespace;
             let name = &*info.name;

@@ -114,10 +114,10 @@ impl ServedApi {
     /// receiver gets the resources that requests wait for meanwhile.
     pub fn incomplete(catalog: Catalog, description: Description) -> (Self, ResourceRequests) {
         let current = ArcSwap::from_pointee(Generation::first(Arc::new(catalog), &description));
-        let (sender, asked) = mpsc::channel(REQUEST_QUEUE_MAX);
+        let (sender, receiver) = mpsc::channel(REQUEST_QUEUE_MAX);
         let changed = watch::Sender::new(());
         let complete = SetOnce::new();
-        (ServedApi { current, description, changed, complete, requests: sender }, asked)
+        (ServedApi { current, description, changed, complete, requests: sender }, receiver)
     }
 
     pub fn now(&self) -> Arc<Generation> {
@@ -139,8 +139,8 @@ impl ServedApi {
         let text =
             "the request has been made before all known HTTP paths have been installed, please try again";
         let unknown = || Status::failure(503, Reason::ServiceUnavailable, text).with_retry_after(5);
-        let known = Box::pin(timeout(INCOMPLETE_MAX, self.wait_for_resource(info)));
-        known.await.map_err(|_| unknown().into())
+        let resource_known = Box::pin(timeout(INCOMPLETE_MAX, self.wait_for_resource(info)));
+        resource_known.await.map_err(|_| unknown().into())
     }
 
     async fn wait_for_resource(&self, info: &RequestInfo) -> Arc<Generation> {

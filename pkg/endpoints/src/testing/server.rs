@@ -179,9 +179,9 @@ impl Client {
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "labels": {"app": app}}, "data": {"k": "v"},
         });
-        let answer = self.post(CONFIG_MAPS, &object).await;
-        assert_eq!(answer.code, 201, "{}", String::from_utf8_lossy(&answer.body));
-        answer.json()
+        let response = self.post(CONFIG_MAPS, &object).await;
+        assert_eq!(response.code, 201, "{}", String::from_utf8_lossy(&response.body));
+        response.json()
     }
 }
 

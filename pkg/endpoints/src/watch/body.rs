@@ -72,7 +72,7 @@ impl<E: Events> WatchBody<E> {
         if self.encoder.leaves_out(event) {
             return;
         }
-        let before = piece.len();
+        let begin = piece.len();
         match self.encoder.frame(event, piece.buffer()) {
             Ok(Frame::Shared(frame)) => piece.push(frame),
             Ok(Frame::Appended) => {}
@@ -88,7 +88,7 @@ impl<E: Events> WatchBody<E> {
                 return;
             }
         }
-        self.counters.record_event(piece.len() - before);
+        self.counters.record_event(piece.len() - begin);
         match event {
             WatchEvent::Event(Event { initial_events_end: true, .. }) => {
                 if let Some(Listing { scope, started_at, spans }) =

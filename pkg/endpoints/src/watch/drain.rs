@@ -76,9 +76,9 @@ impl Future for TerminationSignal {
                 }
                 this.waiting = Some(cx.waker().clone());
                 ready!(this.termination.as_mut().poll(cx));
-                let before = this.shared.signalled.fetch_add(1, Ordering::Relaxed);
+                let position = this.shared.signalled.fetch_add(1, Ordering::Relaxed);
                 let pause = this.shared.pause.get().copied().unwrap_or_default();
-                let wait = pause.saturating_mul(before);
+                let wait = pause.saturating_mul(position);
                 if wait.is_zero() {
                     return Poll::Ready(());
                 }

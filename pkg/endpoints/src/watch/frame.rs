@@ -226,12 +226,12 @@ fn append_framed(
     write: impl FnOnce(&mut Vec<u8>) -> Result<(), Box<Status>>,
 ) -> Result<(), Box<Status>> {
     let begin = out.len();
-    let written = match format {
+    let result = match format {
         Format::Protobuf => protobuf(name, out, write),
         Format::Cbor => sequence(name, out, write),
         Format::Json | Format::Yaml => json(name, out, write),
     };
-    written.inspect_err(|_| out.truncate(begin))
+    result.inspect_err(|_| out.truncate(begin))
 }
 
 /// `{"type":…,"object":…}` and a newline.

@@ -60,11 +60,11 @@ mod tests {
     fn many_conflicts_are_listed_by_manager() {
         let of =
             |(manager, fields): (&str, &str)| Conflict { manager: manager.to_owned(), fields: set(fields) };
-        let both = [
+        let managers = [
             ("Alice", r#"{"f:a":{},"f:set":{"v:2":{}}}"#),
             ("B\"ob", r#"{"f:b":{},"f:a":{".":{},"f:x":{}}}"#),
         ];
-        let conflicts = Conflicts(both.map(of).to_vec());
+        let conflicts = Conflicts(managers.map(of).to_vec());
         let expected =
             "conflicts with \"Alice\":\n- .a\n- .set[=2]\nconflicts with \"B\\\"ob\":\n- .a\n- .b\n- .a.x";
         assert_eq!(conflicts.to_string(), expected);

@@ -128,7 +128,7 @@ impl TypeRef<'_> {
 
     /// A built-in type as referenced by a field. The field's `x-kubernetes-map-type` overrides the type's.
     fn of_message(message: &'static Message, map_type: &str) -> TypeRef<'static> {
-        let whole = match map_type {
+        let atomic = match map_type {
             "" => None,
             other => Some(other == "atomic"),
         };
@@ -143,7 +143,7 @@ impl TypeRef<'_> {
             | Shape::SchemaOrBool
             | Shape::SchemaOrStringArray => Repr::Deduced,
             Shape::Struct | Shape::Wrapper | Shape::FieldsV1 | Shape::Unknown => {
-                Repr::Message(message, whole)
+                Repr::Message(message, atomic)
             }
         })
     }
@@ -172,13 +172,13 @@ impl<'s> TypeRef<'s> {
     /// The form in which to use `value`: its own if the type allows that, otherwise the map, scalar or list
     /// that the type allows, for which `value` then is invalid.
     pub fn kind(self, value: Option<&Value>) -> Kind<'s> {
-        let own = match value {
+        let form = match value {
             None | Some(Value::Null) => None,
             Some(Value::Array(_)) => self.list().map(Kind::List),
             Some(Value::Object(_)) => self.map().map(Kind::Map),
             Some(_) => self.scalar().map(Kind::Scalar),
         };
-        own.or_else(|| self.map().map(Kind::Map))
+        form.or_else(|| self.map().map(Kind::Map))
             .or_else(|| self.scalar().map(Kind::Scalar))
             .or_else(|| self.list().map(Kind::List))
             .unwrap_or(Kind::Undeclared)
@@ -225,8 +225,8 @@ impl<'s> TypeRef<'s> {
                 Some(none(TypeRef::element_of(field, ""), field.info.map_type == "atomic"))
             }
             Repr::Message(message, _) if message.shape == Shape::Wrapper => None,
-            Repr::Message(message, whole) => Some(Map {
-                atomic: whole.unwrap_or(message.info.map_type == "atomic"),
+            Repr::Message(message, is_atomic) => Some(Map {
+                atomic: is_atomic.unwrap_or(message.info.map_type == "atomic"),
                 fields: Fields::Builtin(message),
             }),
             Repr::Custom(node) => node.map.as_deref().map(openapi::MapNode::map),
@@ -334,8 +334,8 @@ impl<'s> Members<'s> {
         // An object usually has most members of its type, so this takes few and cheap steps.
         match self.rest.iter().position(|member| member.name == name) {
             Some(at) => {
-                let (_, found) = self.rest.split_at_checked(at)?;
-                let (member, rest) = found.split_first()?;
+                let (_, element) = self.rest.split_at_checked(at)?;
+                let (member, rest) = element.split_first()?;
                 self.rest = rest;
                 Some(TypeRef::of_field(member.field))
             }

@@ -52,25 +52,25 @@ mod tests {
     use schema::builtin;
 
     #[track_caller]
-    fn check(ty: TypeRef<'_>, before: &str, after: &str) {
-        let mut set = Set::parse(before.as_bytes()).unwrap();
+    fn check(ty: TypeRef<'_>, original: &str, expected: &str) {
+        let mut set = Set::parse(original.as_bytes()).unwrap();
         let changed = reconcile(&mut set, ty);
-        assert_eq!(set, Set::parse(after.as_bytes()).unwrap());
-        assert_eq!(changed, before != after);
+        assert_eq!(set, Set::parse(expected.as_bytes()).unwrap());
+        assert_eq!(changed, original != expected);
     }
 
     #[track_caller]
-    fn check_deployment(before: &str, after: &str) {
+    fn check_deployment(original: &str, expected: &str) {
         let deployment = builtin::message("io.k8s.api.apps.v1.Deployment").unwrap();
-        check(TypeRef::builtin(deployment), before, after);
+        check(TypeRef::builtin(deployment), original, expected);
     }
 
     #[test]
     fn parts_of_atomic_maps_become_the_map() {
-        let parts = r#"{"f:spec":{"f:replicas":{},"f:selector":{"f:matchLabels":{".":{},"f:a":{}}}}}"#;
-        check_deployment(parts, r#"{"f:spec":{"f:replicas":{},"f:selector":{}}}"#);
-        let both = r#"{"f:spec":{"f:selector":{".":{},"f:matchLabels":{}}}}"#;
-        check_deployment(both, r#"{"f:spec":{"f:selector":{}}}"#);
+        let inner = r#"{"f:spec":{"f:replicas":{},"f:selector":{"f:matchLabels":{".":{},"f:a":{}}}}}"#;
+        check_deployment(inner, r#"{"f:spec":{"f:replicas":{},"f:selector":{}}}"#);
+        let inner_and_map = r#"{"f:spec":{"f:selector":{".":{},"f:matchLabels":{}}}}"#;
+        check_deployment(inner_and_map, r#"{"f:spec":{"f:selector":{}}}"#);
     }
 
     #[test]

@@ -76,18 +76,18 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         self.reconcile(&mut managers);
         let changes = self.changes(live, new, version, &mut managers, manager)?;
         remove_ownership(&changes, &mut managers, manager);
-        let (mut set, had) = match managers.remove(manager) {
+        let (mut set, was_unchanged) = match managers.remove(manager) {
             Some(old) => {
-                let same = old.api_version == version && !old.applied && !old.changed;
-                (old.set, same)
+                let unchanged = old.api_version == version && !old.applied && !old.changed;
+                (old.set, unchanged)
             }
             None => (Set::new(), false),
         };
-        let mut changed = !had;
-        if let Some((_, Some(own))) = changes.into_iter().next() {
-            changed |= set.subtract(&own.removed);
-            changed |= set.unite(own.modified);
-            changed |= set.unite(own.added);
+        let mut changed = !was_unchanged;
+        if let Some((_, Some(change))) = changes.into_iter().next() {
+            changed |= set.subtract(&change.removed);
+            changed |= set.unite(change.modified);
+            changed |= set.unite(change.added);
         }
         if let Some(filter) = self.0.filter(version) {
             changed |= filter.apply(&mut set);
@@ -169,7 +169,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
     ) -> Result<Changes, UpdateError> {
         let mut changes = vec![(version.into(), Some(self.compare(old, new, version)?))];
         for (_, managed) in managers.iter().filter(|(name, _)| *name != acts) {
-            if changes.iter().all(|(known, _)| *known != managed.api_version) {
+            if changes.iter().all(|(compared, _)| *compared != managed.api_version) {
                 let change = self.compare_converted(old, new, version, &managed.api_version)?;
                 changes.push((managed.api_version.clone(), change));
             }
@@ -197,10 +197,10 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         from: &str,
         to: &str,
     ) -> Result<Option<Comparison>, UpdateError> {
-        let convert = |value, what| match self.0.convert(value, from, to) {
+        let convert = |value, label| match self.0.convert(value, from, to) {
             Ok(value) => Ok(Some(value)),
             Err(ConvertError::Missing) => Ok(None),
-            Err(error) => Err(UpdateError::new(format!("failed to convert {what} object: {error}"))),
+            Err(error) => Err(UpdateError::new(format!("failed to convert {label} object: {error}"))),
         };
         let Some(old) = convert(old, "old")? else { return Ok(None) };
         let Some(new) = convert(new, "new")? else { return Ok(None) };
@@ -234,8 +234,8 @@ fn remove_ownership(changes: &Changes, managers: &mut Managers, acts: &str) {
         if name != acts
             && let Some(change) = find(changes, managed)
         {
-            for lost in [&change.modified, &change.added, &change.removed] {
-                managed.changed |= managed.set.subtract(lost);
+            for removed in [&change.modified, &change.added, &change.removed] {
+                managed.changed |= managed.set.subtract(removed);
             }
         }
         !managed.set.is_empty()

@@ -17,14 +17,14 @@ fn allocation_equals_upstreams() {
             Bound { lower: numbers[0], upper: numbers[1], target: numbers[2] }
         };
         let bounds: Vec<Bound> = bounds.split(' ').map(bound).collect();
-        let found = allocate(sum.parse().unwrap(), &bounds);
-        let Some((parts, factor)) = found else {
+        let allocation = allocate(sum.parse().unwrap(), &bounds);
+        let Some((seats, factor)) = allocation else {
             assert_eq!(solution, "none", "{line}");
             continue;
         };
         let expected: Vec<f64> = solution.split(' ').map(|number| number.parse().unwrap()).collect();
         let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
-        assert!(expected[1..].iter().zip(&parts).all(|(a, b)| close(*a, *b)), "{line} {parts:?}");
+        assert!(expected[1..].iter().zip(&seats).all(|(a, b)| close(*a, *b)), "{line} {seats:?}");
         assert!(close(expected[0], factor), "{line} {factor}");
     }
 }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use super::*;
 use crate::config::{LevelKind, PriorityLevel};
-use crate::level::{QueuedRequest, Seat};
+use crate::level::{QueuedRequest, SeatGuard};
 use crate::request::{Rejection, WorkEstimate};
 use crate::testing::{
     ManualClock, WakeRecorder, class, level, list_by, one_level, queuing, request, schema, wide,
@@ -16,21 +16,21 @@ fn with(configuration: Configuration) -> (FlowControl, Arc<ManualClock>) {
     (FlowControl::new(configuration, Arc::clone(&clock) as Arc<dyn Monotonic>), clock)
 }
 
-fn seated(asked: Admission) -> Seat {
-    match asked {
+fn seated(admission: Admission) -> SeatGuard {
+    match admission {
         Admission::Seated(seat) => seat,
-        other => panic!("{other:?}"),
+        admission => panic!("{admission:?}"),
     }
 }
 
-fn waits(asked: Admission) -> QueuedRequest {
-    match asked {
+fn waits(admission: Admission) -> QueuedRequest {
+    match admission {
         Admission::Queued(waiting) => waiting,
-        other => panic!("{other:?}"),
+        admission => panic!("{admission:?}"),
     }
 }
 
-fn poll(waiting: &mut QueuedRequest, bell: &WakeRecorder) -> Option<Seat> {
+fn poll(waiting: &mut QueuedRequest, bell: &WakeRecorder) -> Option<SeatGuard> {
     match Pin::new(waiting).poll(&mut Context::from_waker(&bell.waker(0))) {
         Poll::Ready(seat) => Some(seat),
         Poll::Pending => None,
@@ -51,7 +51,7 @@ fn default_configuration_exempts_administrators() {
         );
     }
     let ann = class(&flow, "ann");
-    let _seats: Vec<Seat> =
+    let _seats: Vec<SeatGuard> =
         (0..3).map(|_| seated(flow.request_seats(&ann, request(WorkEstimate::ONE)))).collect();
     let rejected = flow.request_seats(&ann, request(WorkEstimate::ONE));
     assert!(matches!(rejected, Admission::Rejected(Rejection::ConcurrencyLimit)));
@@ -71,8 +71,8 @@ fn invalid_objects_are_left_out() {
     let names = ["free", "no-hand", "none", "missing", "catch-all", "good"];
     let schemas = names.map(|level| schema(&format!("to-{level}"), level, 5, &[]));
     let configuration = Configuration::new(schemas.to_vec(), levels, 100);
-    let kept: Vec<&str> = configuration.schemas.iter().map(|schema| schema.name.as_str()).collect();
-    assert_eq!(kept, ["exempt", "to-good", "catch-all"]);
+    let valid: Vec<&str> = configuration.schemas.iter().map(|schema| schema.name.as_str()).collect();
+    assert_eq!(valid, ["exempt", "to-good", "catch-all"]);
     let (flow, _clock) = with(configuration);
     let good = class(&flow, "ann");
     assert_eq!((good.level(), &good.schema_uid()[..]), ("good", &b"to-good-uid"[..]));
@@ -159,15 +159,16 @@ fn seats_follow_demand() {
     let levels = vec![level("busy", 10, queuing(4, 1, 100)), level("idle", 85, queuing(4, 1, 100))];
     let (flow, clock) = with(Configuration::new(schemas, levels, 100));
     let ann = class(&flow, "ann");
-    let mut asked: Vec<Admission> =
+    let mut admissions: Vec<Admission> =
         (0..50).map(|_| flow.request_seats(&ann, request(WorkEstimate::ONE))).collect();
-    let waiting =
-        |asked: &[Admission]| asked.iter().filter(|asked| matches!(asked, Admission::Queued(_))).count();
-    let before = waiting(&asked);
-    assert!(before > 0, "the level has fewer seats than are asked for");
+    let waiting = |admissions: &[Admission]| {
+        admissions.iter().filter(|admission| matches!(admission, Admission::Queued(_))).count()
+    };
+    let before = waiting(&admissions);
+    assert!(before > 0, "the level has fewer seats than requests");
     let bell = WakeRecorder::default();
-    for asked in &mut asked {
-        if let Admission::Queued(waiting) = asked {
+    for admission in &mut admissions {
+        if let Admission::Queued(waiting) = admission {
             assert!(poll(waiting, &bell).is_none());
         }
     }
@@ -175,9 +176,9 @@ fn seats_follow_demand() {
     flow.adjust();
     assert_eq!(bell.take_woken().len(), before, "all of them have a seat now");
     // The lender gets its seats back as soon as they are free.
-    drop(asked);
+    drop(admissions);
     let bob = class(&flow, "bob");
-    let _asked: Vec<Admission> =
+    let _admissions: Vec<Admission> =
         (0..85).map(|_| flow.request_seats(&bob, request(WorkEstimate::ONE))).collect();
     clock.set(2 * FlowControl::ADJUSTMENT_PERIOD);
     flow.adjust();

@@ -11,16 +11,16 @@ fn busy() -> (FlowControl, Vec<Admission>) {
     clock.set(Duration::from_millis(1_500));
     let work =
         WorkEstimate { initial_seats: 1, final_seats: 3, additional_latency: Duration::from_millis(5) };
-    let ask = |work| flow.request_seats(&class(&flow, "ann"), request(work));
-    let mut asked = vec![ask(WorkEstimate::ONE), ask(work)];
+    let admit = |work| flow.request_seats(&class(&flow, "ann"), request(work));
+    let mut admissions = vec![admit(WorkEstimate::ONE), admit(work)];
     let masters = flow.classify(&list_by("root", &["system:masters".to_owned()]));
-    asked.push(flow.request_seats(&masters, request(WorkEstimate::ONE)));
-    (flow, asked)
+    admissions.push(flow.request_seats(&masters, request(WorkEstimate::ONE)));
+    (flow, admissions)
 }
 
 #[test]
 fn levels_are_rows() {
-    let (flow, _asked) = busy();
+    let (flow, _admissions) = busy();
     let expected = "\
 PriorityLevelName, ActiveQueues, IsIdle, IsQuiescing, WaitingRequests, ExecutingRequests, DispatchedRequests, RejectedRequests, TimedoutRequests, CancelledRequests
 catch-all,         0,            true,   false,       0,               0,                 0,                  0,                0,                0
@@ -32,7 +32,7 @@ only,              1,            false,  false,       1,               1,       
 
 #[test]
 fn narrow_columns_are_eight_wide() {
-    let (flow, _asked) = busy();
+    let (flow, _admissions) = busy();
     let expected = "\
 PriorityLevelName, Index,  PendingRequests, ExecutingRequests, SeatsInUse, NextDispatchR, InitialSeatsSum, MaxSeatsSum, TotalWorkSum
 only,              0,      0,               0,                 0,          0.00000000ss,  0,               0,           0.00000000ss
@@ -43,7 +43,7 @@ only,              1,      1,               1,                 1,          0.003
 
 #[test]
 fn requests_are_rows() {
-    let (flow, _asked) = busy();
+    let (flow, _admissions) = busy();
     let zero = UnixTime { seconds: 1_700_000_000, nanos: 750_000_000 };
     let expected = "\
 PriorityLevelName, FlowSchemaName, QueueIndex, RequestIndexInQueue, FlowDistingsher, ArriveTime,                InitialSeats, FinalSeats, AdditionalLatency, StartTime

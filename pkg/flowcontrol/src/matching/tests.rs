@@ -208,7 +208,7 @@ fn random_rule(rng: &mut Rng) -> Rule {
 #[test]
 fn compiled_rules_match_like_naive_rules() {
     let mut rng = Rng(1);
-    let mut found = [0; 2];
+    let mut counts = [0; 2];
     for _ in 0..300 {
         let rules = |rng: &mut Rng| (0..=rng.below(3)).map(|_| random_rule(rng)).collect();
         let schemas: Vec<FlowSchema> =
@@ -235,9 +235,9 @@ fn compiled_rules_match_like_naive_rules() {
                 target,
             };
             let expected = plainly(&schemas, &digest);
-            found[usize::from(expected.is_some())] += 1;
+            counts[usize::from(expected.is_some())] += 1;
             assert_eq!(matcher.find(&digest), expected, "{digest:?} {schemas:#?}");
         }
     }
-    assert!(found.iter().all(|&count| count > 1_000), "{found:?}");
+    assert!(counts.iter().all(|&count| count > 1_000), "{counts:?}");
 }

@@ -46,11 +46,11 @@ const FAMILIES: [(&str, &str); 31] = [
 #[test]
 fn page_has_upstreams_families() {
     let (flow, clock) = one_level(2, queuing(4, 1, 1));
-    let asked: Vec<Admission> =
+    let admissions: Vec<Admission> =
         (0..4).map(|_| flow.request_seats(&class(&flow, "ann"), request(WorkEstimate::ONE))).collect();
     class(&flow, "ann").observe_watchers(5);
     clock.set(Duration::from_secs(1));
-    drop(asked);
+    drop(admissions);
     let page = crate::testing::metrics_page(&flow);
     let mut families = BTreeSet::new();
     for line in page.lines() {

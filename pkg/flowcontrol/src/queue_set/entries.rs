@@ -121,7 +121,7 @@ impl Entries {
             return Ok(entry.started.saturating_sub(entry.arrived));
         }
         match &entry.waker {
-            Some(kept) if kept.will_wake(waker) => Err(None),
+            Some(registered) if registered.will_wake(waker) => Err(None),
             _ => Err(entry.waker.replace(waker.clone())),
         }
     }

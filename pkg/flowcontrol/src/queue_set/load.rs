@@ -165,9 +165,9 @@ impl LevelLoad {
 
     /// Records the current load from `now` on.
     pub(super) fn observe(&mut self, now: Duration) {
-        let wanted = (self.seats_in_use + self.seats_waiting) as f64;
-        self.demand.set(wanted, now);
-        self.meters.seats_wanted.set(wanted, now);
+        let seat_demand = (self.seats_in_use + self.seats_waiting) as f64;
+        self.demand.set(seat_demand, now);
+        self.meters.seats_wanted.set(seat_demand, now);
         self.meters.requests_waiting.set(self.waiting as f64, now);
         self.meters.requests_executing.set(self.executing as f64, now);
         self.meters.seats_executing.set(self.seats_in_use as f64, now);

@@ -51,14 +51,14 @@ impl Queues {
     /// Makes room for queues below `deck`.
     pub(super) fn reserve(&mut self, deck: u32) {
         let highest = self.used.iter().map(|(_, queue)| queue.index as usize + 1).max().unwrap_or_default();
-        let wanted = (deck as usize).max(highest);
-        if wanted != self.positions.len() {
+        let length = (deck as usize).max(highest);
+        if length != self.positions.len() {
             // A zeroed allocation is lazy, whereas a longer copy would touch every page.
-            let mut places = vec![0; wanted];
-            for (place, queue) in &self.used {
-                places[queue.index as usize] = place as u32 + 1;
+            let mut positions = vec![0; length];
+            for (slot, queue) in &self.used {
+                positions[queue.index as usize] = slot as u32 + 1;
             }
-            self.positions = places;
+            self.positions = positions;
         }
     }
 

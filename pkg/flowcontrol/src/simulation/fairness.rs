@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::config::Queuing;
 use crate::control::FlowControl;
-use crate::level::{Admission, QueuedRequest, Seat};
+use crate::level::{Admission, QueuedRequest, SeatGuard};
 use crate::request::WorkEstimate;
 use crate::shuffle_sharding::Dealer;
 use crate::testing::{ManualClock, Rng, WakeRecorder, class, one_level, queuing, request, wide};
@@ -43,7 +43,7 @@ struct FairnessSimulation {
     waiting: BTreeMap<u64, (usize, QueuedRequest)>,
     /// End of executions and arrivals, by time.
     events: BinaryHeap<Reverse<(Duration, u64, usize)>>,
-    served: BTreeMap<u64, Seat>,
+    served: BTreeMap<u64, SeatGuard>,
     next: u64,
     now: Duration,
     /// Start of the measurement.
@@ -54,13 +54,13 @@ struct FairnessSimulation {
 /// Returns users whose flows share no queue.
 fn apart(flow: &FlowControl, count: usize, queuing: Queuing) -> Vec<String> {
     let dealer = Dealer::new(queuing.queues, queuing.hand_size).unwrap();
-    let mut taken = Vec::new();
+    let mut used_queues = Vec::new();
     let mut users = Vec::new();
     for number in 0.. {
         let user = format!("user{number}");
         let hand = dealer.deal(class(flow, &user).hash);
-        if users.len() < count && hand.iter().all(|card| !taken.contains(card)) {
-            taken.extend(hand);
+        if users.len() < count && hand.iter().all(|card| !used_queues.contains(card)) {
+            used_queues.extend(hand);
             users.push(user);
         }
         if users.len() == count {
@@ -122,11 +122,11 @@ impl FairnessSimulation {
         self.next += 1;
         match self.flow.request_seats(&class, request(wide(self.wishes[flow].width))) {
             Admission::Seated(seat) => self.serve(id, flow, seat),
-            Admission::Queued(waiting) => {
-                self.waiting.insert(id, (flow, waiting));
+            Admission::Queued(queued) => {
+                self.waiting.insert(id, (flow, queued));
                 self.poll(id);
             }
-            Admission::Rejected(why) => panic!("{why:?}"),
+            Admission::Rejected(rejection) => panic!("{rejection:?}"),
         }
     }
 
@@ -140,13 +140,13 @@ impl FairnessSimulation {
         }
     }
 
-    fn serve(&mut self, id: u64, flow: usize, seat: Seat) {
+    fn serve(&mut self, id: u64, flow: usize, seat: SeatGuard) {
         let FlowDemand { width, takes, .. } = self.wishes[flow];
         let nanos = takes.as_nanos() as u64;
         let takes = Duration::from_nanos(nanos / 2 + self.rng.below(nanos));
         if self.now >= self.from {
             self.got[flow].work += f64::from(width) * takes.as_secs_f64();
-            self.got[flow].waits.push(seat.waited());
+            self.got[flow].waits.push(seat.queue_time());
         }
         self.served.insert(id, seat);
         self.events.push(Reverse((self.now + takes, id, flow)));

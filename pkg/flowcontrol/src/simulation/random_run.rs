@@ -13,7 +13,7 @@ use apimachinery::time::UnixTime;
 use crate::clock::Monotonic;
 use crate::config::Configuration;
 use crate::control::FlowControl;
-use crate::level::{Admission, Level, QueuedRequest, Seat};
+use crate::level::{Admission, Level, QueuedRequest, SeatGuard};
 use crate::request::WorkEstimate;
 use crate::testing::{ManualClock, Rng, WakeRecorder, class, level, queuing, request, schema};
 
@@ -43,7 +43,7 @@ enum Event {
 /// State of a request.
 enum Held {
     Waiting(QueuedRequest),
-    Served(#[allow(dead_code, reason = "it is held")] Seat),
+    Served(#[allow(dead_code, reason = "it is held")] SeatGuard),
 }
 
 struct Simulation {
@@ -181,7 +181,7 @@ impl Simulation {
         self.count.entry(Arc::as_ptr(level).addr()).or_insert_with(|| (Arc::clone(level), 0))
     }
 
-    fn serve(&mut self, id: u64, level: &Arc<Level>, seat: Seat) {
+    fn serve(&mut self, id: u64, level: &Arc<Level>, seat: SeatGuard) {
         self.served += 1;
         self.count(level).1 += 1;
         self.held.insert(id, (Arc::clone(level), Held::Served(seat)));
@@ -194,7 +194,7 @@ impl Simulation {
         let level = Arc::clone(level);
         let waker = self.bell.waker(id);
         if let Poll::Ready(seat) = Pin::new(waiting).poll(&mut Context::from_waker(&waker)) {
-            assert!(seat.waited() <= PATIENCE, "{:?}", seat.waited());
+            assert!(seat.queue_time() <= PATIENCE, "{:?}", seat.queue_time());
             self.held.remove(&id);
             self.count(&level).1 -= 1;
             self.serve(id, &level, seat);

@@ -45,8 +45,8 @@ fn both(binding: &Object) -> ErrorList {
         "" => errors.push(Error::required(&path.child("policyName"), "")),
         name => dns_subdomain(&path.child("policyName"), name, &mut errors),
     }
-    if let Some(found) = child(spec, "paramRef") {
-        param_ref(&path.child("paramRef"), found, &mut errors);
+    if let Some(param) = child(spec, "paramRef") {
+        param_ref(&path.child("paramRef"), param, &mut errors);
     }
     if let Some(matched) = child(spec, "matchResources") {
         match_resources(&path.child("matchResources"), matched, &mut errors);

@@ -13,7 +13,7 @@ const FORM: &str = "; desired format: https://host[/path]";
 pub(crate) fn client_config(path: &Path<'_>, config: &Object, errors: &mut ErrorList) {
     match (maybe_text(config, "url"), child(config, "service")) {
         (Some(address), None) => url(&path.child("url"), address, errors),
-        (None, Some(found)) => service(&path.child("service"), found, errors),
+        (None, Some(reference)) => service(&path.child("service"), reference, errors),
         _ => errors.push(Error::required(path, "exactly one of url or service is required")),
     }
 }

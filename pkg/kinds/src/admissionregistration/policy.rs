@@ -63,8 +63,8 @@ fn validating(policy: &Object, old: Option<&Object>, context: &ValidationContext
         return errors;
     }
     let validations = path.child("validations");
-    for (index, found) in children(spec, "validations").enumerate() {
-        validation(&validations.index(index), found, &expressions, &mut errors);
+    for (index, rule) in children(spec, "validations").enumerate() {
+        validation(&validations.index(index), rule, &expressions, &mut errors);
     }
     audit_annotations(&path.child("auditAnnotations"), policy, spec, &expressions, &mut errors);
     errors
@@ -80,8 +80,8 @@ fn mutating(policy: &Object, old: Option<&Object>, context: &ValidationContext) 
     if list(spec, "mutations").is_empty() {
         errors.push(Error::required(&mutations, "mutations must contain at least one item"));
     }
-    for (index, found) in children(spec, "mutations").enumerate() {
-        mutation(&mutations.index(index), found, &expressions, &mut errors);
+    for (index, item) in children(spec, "mutations").enumerate() {
+        mutation(&mutations.index(index), item, &expressions, &mut errors);
     }
     let reinvocation = text(spec, "reinvocationPolicy");
     required_one_of(&path.child("reinvocationPolicy"), reinvocation, REINVOCATION_POLICIES, &mut errors);
@@ -102,7 +102,9 @@ fn head(
     let spec = child(policy, "spec").unwrap_or(&empty);
     match maybe_text(spec, "failurePolicy") {
         None => errors.push(Error::required(&path.child("failurePolicy"), "")),
-        Some(found) => supported_value(&path.child("failurePolicy"), found, FAILURE_POLICIES, &mut errors),
+        Some(failure_policy) => {
+            supported_value(&path.child("failurePolicy"), failure_policy, FAILURE_POLICIES, &mut errors)
+        }
     }
     if let Some(kind) = child(spec, "paramKind") {
         param_kind(&path.child("paramKind"), kind, &mut errors);
@@ -110,13 +112,13 @@ fn head(
     let constraints = path.child("matchConstraints");
     match child(spec, "matchConstraints") {
         None => errors.push(Error::required(&constraints, "")),
-        Some(found) => {
-            match_resources(&constraints, found, &mut errors);
-            if list(found, "resourceRules").is_empty() {
+        Some(matched) => {
+            match_resources(&constraints, matched, &mut errors);
+            if list(matched, "resourceRules").is_empty() {
                 errors.push(Error::required(&constraints.child("resourceRules"), ""));
             }
             if mutates {
-                mutating_operations(&constraints, found, &mut errors);
+                mutating_operations(&constraints, matched, &mut errors);
             }
         }
     }
@@ -124,8 +126,8 @@ fn head(
         match_conditions(&path.child("matchConditions"), spec, &expressions.conditions(), &mut errors);
     }
     let variables = path.child("variables");
-    for (index, found) in children(spec, "variables").enumerate() {
-        variable(&variables.index(index), found, expressions, &mut errors);
+    for (index, declared) in children(spec, "variables").enumerate() {
+        variable(&variables.index(index), declared, expressions, &mut errors);
     }
     errors
 }
@@ -249,7 +251,7 @@ fn audit_annotations(
 
 fn mutation(path: &Path<'_>, mutation: &Object, expressions: &Expressions<'_>, errors: &mut ErrorList) {
     let kind = text(mutation, "patchType");
-    let (wanted, other) = match kind {
+    let (patch_member, forbidden_member) = match kind {
         "JSONPatch" => ("jsonPatch", "applyConfiguration"),
         "ApplyConfiguration" => ("applyConfiguration", "jsonPatch"),
         _ => {
@@ -258,16 +260,16 @@ fn mutation(path: &Path<'_>, mutation: &Object, expressions: &Expressions<'_>, e
             return;
         }
     };
-    match child(mutation, wanted) {
+    match child(mutation, patch_member) {
         None => {
             let detail = format!("must be specified when patchType is {kind}");
-            errors.push(Error::required(&path.child(wanted), detail));
+            errors.push(Error::required(&path.child(patch_member), detail));
         }
         Some(patch) if text(patch, "expression").trim().is_empty() => {
-            errors.push(Error::required(&path.child(wanted).child("expression"), ""));
+            errors.push(Error::required(&path.child(patch_member).child("expression"), ""));
         }
         Some(patch) => {
-            let path = path.child(wanted);
+            let path = path.child(patch_member);
             let returns = if kind == "JSONPatch" { Returns::JsonPatches } else { Returns::Object };
             errors.extend(expressions.mutation(
                 &path.child("expression"),
@@ -276,9 +278,9 @@ fn mutation(path: &Path<'_>, mutation: &Object, expressions: &Expressions<'_>, e
             ));
         }
     }
-    if child(mutation, other).is_some() {
+    if child(mutation, forbidden_member).is_some() {
         let detail = format!("must not be specified when patchType is {kind}");
-        errors.push(Error::invalid(&path.child(other), format!("{{{other}}}"), detail));
+        errors.push(Error::invalid(&path.child(forbidden_member), format!("{{{forbidden_member}}}"), detail));
     }
 }
 
@@ -287,8 +289,8 @@ fn warnings(policy: &Object) -> ErrorList {
     let mut errors = ErrorList::new();
     let checking = child(policy, "status").and_then(|status| child(status, "typeChecking"));
     let path = Path::root("status.typeChecking.expressionWarnings");
-    let found = checking.into_iter().flat_map(|checking| children(checking, "expressionWarnings"));
-    for (index, warning) in found.enumerate() {
+    let all_warnings = checking.into_iter().flat_map(|checking| children(checking, "expressionWarnings"));
+    for (index, warning) in all_warnings.enumerate() {
         let path = path.index(index);
         let empty = |member: &&str| text(warning, member).trim().is_empty();
         let missing = ["warning", "fieldRef"].into_iter().filter(empty);

@@ -20,13 +20,13 @@ fn listed(rule: &Object, member: &str) -> BadValue {
 }
 
 /// Reports an empty list, or one with `*` and other items.
-fn wildcard_alone(path: &Path<'_>, rule: &Object, member: &str, what: &str, errors: &mut ErrorList) {
+fn wildcard_alone(path: &Path<'_>, rule: &Object, member: &str, noun: &str, errors: &mut ErrorList) {
     let path = path.child(member);
     match list(rule, member).len() {
         0 => errors.push(Error::required(&path, "")),
         1 => {}
         _ if texts(rule, member).any(|value| value == "*") => {
-            let detail = format!("if '*' is present, must not specify other {what}");
+            let detail = format!("if '*' is present, must not specify other {noun}");
             errors.push(Error::invalid(&path, listed(rule, member), detail));
         }
         _ => {}
@@ -86,12 +86,12 @@ fn resources(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
             all_with_subresource.insert(subresource);
         }
     }
-    let has = |pattern: &str| texts(rule, "resources").any(|name| name == pattern);
-    if count > 1 && has("*/*") {
+    let contains = |pattern: &str| texts(rule, "resources").any(|name| name == pattern);
+    if count > 1 && contains("*/*") {
         let detail = "if '*/*' is present, must not specify other resources";
         errors.push(Error::invalid(path, listed(rule, "resources"), detail));
     }
-    if has("*") && plain {
+    if contains("*") && plain {
         let detail = "if '*' is present, must not specify other resources without subresources";
         errors.push(Error::invalid(path, listed(rule, "resources"), detail));
     }

@@ -34,21 +34,23 @@ struct Options {
     bad_selector: bool,
 }
 
-fn create(new: &Object, given: &ValidationContext) -> ErrorList {
-    let context = Context { releases: Releases::of(given), params: false, stored: BTreeSet::new() };
+fn create(new: &Object, validation_context: &ValidationContext) -> ErrorList {
+    let context =
+        Context { releases: Releases::of(validation_context), params: false, stored: BTreeSet::new() };
     validate(new, Options::default(), &context)
 }
 
-fn update(_: &str, new: &Object, old: &Object, given: &ValidationContext) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, validation_context: &ValidationContext) -> ErrorList {
     let stored = children(old, "webhooks").flat_map(expressions).collect();
-    let context = Context { releases: Releases::of(given), params: false, stored };
+    let context = Context { releases: Releases::of(validation_context), params: false, stored };
     validate(new, options(new, old), &context)
 }
 
 fn options(new: &Object, old: &Object) -> Options {
     let hooks = || children(old, "webhooks");
     let mut names = BTreeSet::new();
-    let known = |hook: &Object| texts(hook, "admissionReviewVersions").any(|v| REVIEW_VERSIONS.contains(&v));
+    let is_supported =
+        |hook: &Object| texts(hook, "admissionReviewVersions").any(|v| REVIEW_VERSIONS.contains(&v));
     let versioned = |hook: &Object| !list(hook, "admissionReviewVersions").is_empty();
     let bad_selector = |hook: &Object| {
         let mut bad = ErrorList::new();
@@ -63,7 +65,7 @@ fn options(new: &Object, old: &Object) -> Options {
     Options {
         same_match_conditions: conditions(new) == conditions(old),
         side_effects: hooks().any(|hook| !NO_SIDE_EFFECTS.contains(&text(hook, "sideEffects"))),
-        unknown_review_versions: hooks().any(|hook| versioned(hook) && !known(hook)),
+        unknown_review_versions: hooks().any(|hook| versioned(hook) && !is_supported(hook)),
         duplicate_names: hooks().any(|hook| !names.insert(text(hook, "name"))),
         bad_selector: hooks().any(bad_selector),
     }
@@ -140,9 +142,9 @@ fn webhook(path: &Path<'_>, hook: &Object, options: Options, context: &Context<'
 }
 
 fn review_versions(path: &Path<'_>, hook: &Object, options: Options, errors: &mut ErrorList) {
-    let known = REVIEW_VERSIONS.join(", ");
+    let supported = REVIEW_VERSIONS.join(", ");
     if list(hook, "admissionReviewVersions").is_empty() {
-        errors.push(Error::required(path, format!("must specify one of {known}")));
+        errors.push(Error::required(path, format!("must specify one of {supported}")));
         return;
     }
     let mut seen = BTreeSet::new();
@@ -156,7 +158,7 @@ fn review_versions(path: &Path<'_>, hook: &Object, options: Options, errors: &mu
     }
     if !options.unknown_review_versions && !REVIEW_VERSIONS.iter().any(|version| seen.contains(version)) {
         let value = hook.get("admissionReviewVersions").unwrap_or(&Value::Null);
-        errors.push(Error::invalid(path, value, format!("must include at least one of {known}")));
+        errors.push(Error::invalid(path, value, format!("must include at least one of {supported}")));
     }
 }
 

@@ -107,7 +107,9 @@ fn validate_definition(new: &Object, old: Option<&Object>, errors: &mut ErrorLis
 fn is_established(definition: &Object) -> bool {
     let conditions =
         child(definition, "status").into_iter().flat_map(|status| children(status, "conditions"));
-    conditions.filter(|it| text(it, "type") == "Established").any(|it| text(it, "status") == "True")
+    conditions
+        .filter(|condition| text(condition, "type") == "Established")
+        .any(|condition| text(condition, "status") == "True")
 }
 
 /// Validates immutable fields: those that affect storage, and for an established definition its names and

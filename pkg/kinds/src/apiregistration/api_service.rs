@@ -106,8 +106,8 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
         return errors;
     }
     let path = Path::root("status.conditions");
-    let found = child(new, "status").into_iter().flat_map(|status| children(status, "conditions"));
-    for (index, condition) in found.enumerate() {
+    let conditions = child(new, "status").into_iter().flat_map(|status| children(status, "conditions"));
+    for (index, condition) in conditions.enumerate() {
         let path = path.index(index);
         supported_value(
             &path.child("status"),

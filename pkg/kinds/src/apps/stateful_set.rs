@@ -216,9 +216,9 @@ fn template_of_pods(spec: &Object) -> Object {
     pod.remove("hostname");
     if !claims.is_empty() {
         let of_claim = |name: &&str| json!({"name": name, "persistentVolumeClaim": {"claimName": name}});
-        let own = children(pod, "volumes").filter(|volume| !claims.contains(text(volume, "name")));
-        let own = own.cloned().map(Value::Object);
-        let volumes: Vec<Value> = claims.iter().map(of_claim).chain(own).collect();
+        let pod_volumes = children(pod, "volumes").filter(|volume| !claims.contains(text(volume, "name")));
+        let pod_volumes = pod_volumes.cloned().map(Value::Object);
+        let volumes: Vec<Value> = claims.iter().map(of_claim).chain(pod_volumes).collect();
         pod.insert("volumes", volumes.into());
     }
     template

@@ -96,7 +96,7 @@ impl Options {
     fn new(new: &Object, old: Option<&Object>, context: &ValidationContext) -> Self {
         let empty = Object::new();
         let target = child(new, "scaleTargetRef").unwrap_or(&empty);
-        let same = old.is_some_and(|old| {
+        let same_target = old.is_some_and(|old| {
             let old = child(old, "scaleTargetRef").unwrap_or(&empty);
             ["apiVersion", "kind"].iter().all(|member| text(target, member) == text(old, member))
         });
@@ -105,7 +105,8 @@ impl Options {
                 .filter(|metric| text(metric, "type") == "Object")
                 .filter_map(|metric| child(metric, "object"))
                 .any(|object| {
-                    let version = child(object, "describedObject").map_or("", |it| text(it, "apiVersion"));
+                    let version = child(object, "describedObject")
+                        .map_or("", |reference| text(reference, "apiVersion"));
                     ApiVersion::Valid.problem(version).is_some()
                 })
         });
@@ -114,7 +115,7 @@ impl Options {
         Self {
             min_replicas: if to_zero { 0 } else { 1 },
             target: match text(target, "kind") {
-                _ if same => ApiVersion::Any,
+                _ if same_target => ApiVersion::Any,
                 "ReplicationController" => ApiVersion::Valid,
                 _ => ApiVersion::Grouped,
             },
@@ -181,9 +182,9 @@ fn reference(path: &Path<'_>, reference: &Object, version: ApiVersion, errors: &
     for member in ["kind", "name"] {
         segment(&path.child(member), text(reference, member), "", errors);
     }
-    let found = text(reference, "apiVersion");
-    if let Some(problem) = version.problem(found) {
-        errors.push(Error::invalid(&path.child("apiVersion"), found, problem));
+    let api_version = text(reference, "apiVersion");
+    if let Some(problem) = version.problem(api_version) {
+        errors.push(Error::invalid(&path.child("apiVersion"), api_version, problem));
     }
 }
 

@@ -178,10 +178,10 @@ mod tests {
         check(json!({"schedule": ""}), &["spec.schedule: Required value"]);
         check(json!({"schedule": "TZ=UTC * * * * *"}), &[&format!("spec.schedule: {detail}")]);
         assert_eq!(texts_of(&update("", &zoned(), &zoned(), &ValidationContext::default())), [""; 0]);
-        let both = cron_job(json!({"schedule": "TZ=UTC * * * * *", "timeZone": "UTC"}));
+        let two_zones = cron_job(json!({"schedule": "TZ=UTC * * * * *", "timeZone": "UTC"}));
         let detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule";
         let expected = format!("spec.schedule: Invalid value: \"TZ=UTC * * * * *\": {detail}");
-        assert_eq!(texts_of(&update("", &both, &zoned(), &ValidationContext::default())), [expected]);
+        assert_eq!(texts_of(&update("", &two_zones, &zoned(), &ValidationContext::default())), [expected]);
     }
 
     #[test]

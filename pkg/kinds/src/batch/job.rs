@@ -115,7 +115,7 @@ fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut
         let detail = format!("must be '{value}'");
         match of_pods.and_then(|meta| child(meta, "labels")).and_then(|labels| labels.get(*label)) {
             None => errors.push(Error::required(&path, detail)),
-            Some(found) if found != value => {
+            Some(actual) if actual != value => {
                 errors.push(Error::invalid(&path, labels_value(of_pods), detail))
             }
             Some(_) => {}

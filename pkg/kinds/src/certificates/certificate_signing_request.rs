@@ -107,12 +107,12 @@ fn has_duplicates<'t>(mut texts: impl Iterator<Item = &'t str>) -> bool {
 
 fn options(new: &Object, old: &Object) -> Options {
     let kinds = || status_conditions(old).map(|condition| text(condition, "type"));
-    let has = |kind: &str| kinds().any(|found| found == kind);
+    let has_type = |kind: &str| kinds().any(|condition_type| condition_type == kind);
     Options {
-        approved_and_denied: has("Approved") && has("Denied"),
+        approved_and_denied: has_type("Approved") && has_type("Denied"),
         legacy_signer: spec_of(old).is_some_and(|spec| text(spec, "signerName") == LEGACY_SIGNER),
         duplicate_conditions: has_duplicates(kinds()),
-        empty_condition: has(""),
+        empty_condition: has_type(""),
         any_certificate: certificate(new) == certificate(old) || bad_certificate(certificate(old)).is_some(),
         duplicate_usages: has_duplicates(usages(old)),
         unknown_usages: usages(old).any(|usage| !USAGES.contains(&usage)),
@@ -260,15 +260,15 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     }
     let decided = ["Approved", "Denied"].into_iter().filter(|_| subresource != "approval");
     for kind in decided {
-        let found = of_kind(new, kind);
+        let after = of_kind(new, kind);
         let before = of_kind(old, kind);
-        let same = found.iter().zip(&before).all(|(new, old)| equal(&CONDITION, new, old));
+        let unchanged = after.iter().zip(&before).all(|(new, old)| equal(&CONDITION, new, old));
         let kind = quote(kind);
-        if found.len() > before.len() {
+        if after.len() > before.len() {
             let detail = format!("updates may not add a condition of type {kind}");
             errors.push(Error::forbidden(&path, detail));
-        } else if found.len() == before.len() && !same {
-            let diff = unified_diff(&go_list_lines(&CONDITION, &before), &go_list_lines(&CONDITION, &found));
+        } else if after.len() == before.len() && !unchanged {
+            let diff = unified_diff(&go_list_lines(&CONDITION, &before), &go_list_lines(&CONDITION, &after));
             let detail = format!("updates may not modify a condition of type {kind}\n{diff}");
             errors.push(Error::forbidden(&path, detail));
         }

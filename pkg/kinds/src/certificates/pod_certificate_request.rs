@@ -222,29 +222,29 @@ fn status(new: &Object, old: &Object, context: &ValidationContext, errors: &mut 
         children(status, "conditions")
             .any(|condition| ends.contains(&text(condition, "type")) && text(condition, "status") == "True")
     };
-    let same = |other: &Object, but: &str| {
+    let is_unchanged = |other: &Object, but: &str| {
         let mut members = STATUS.members.iter().filter(|member| member.name != but);
         members.all(|member| equal_members(member.field, new_status.get(member.name), other.get(member.name)))
     };
     let fixed = |detail: &str| Error::invalid(&path, BadValue::Omitted, detail);
     if ended(old_status, &ENDS) {
         let detail = "immutable after PodCertificateRequest is issued, denied, or failed";
-        errors.extend((!same(old_status, "")).then(|| fixed(detail)));
+        errors.extend((!is_unchanged(old_status, "")).then(|| fixed(detail)));
     } else if ended(new_status, &["Denied", "Failed"]) {
         let detail =
             "non-condition status fields must be empty when denying or failing the PodCertificateRequest";
-        errors.extend((!same(&empty, "conditions")).then(|| fixed(detail)));
+        errors.extend((!is_unchanged(&empty, "conditions")).then(|| fixed(detail)));
     } else if ended(new_status, &["Issued"]) {
         issued::certificate(child(old, "spec").unwrap_or(&empty), new_status, context.now, errors);
     } else {
         let detail = "status is immutable unless transitioning to \"Issued\", \"Denied\", or \"Failed\"";
-        errors.extend((!same(old_status, "")).then(|| fixed(detail)));
+        errors.extend((!is_unchanged(old_status, "")).then(|| fixed(detail)));
     }
 }
 
 /// Checks that all conditions are final ones, at most one, with the status `True`.
 fn ends(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
-    let mut known = 0;
+    let mut terminal_count = 0;
     for (index, condition) in children(status, "conditions").enumerate() {
         let kind = text(condition, "type");
         let state = text(condition, "status");
@@ -255,8 +255,8 @@ fn ends(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
             supported_value(&path.child("type"), kind, &ENDS, errors);
             continue;
         }
-        known += 1;
-        if known > 1 {
+        terminal_count += 1;
+        if terminal_count > 1 {
             let detail = "There may be at most one condition with type \"Issued\", \"Denied\", or \"Failed\"";
             errors.push(Error::invalid(&path.child("type"), kind, detail));
         }

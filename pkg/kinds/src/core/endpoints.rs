@@ -118,9 +118,9 @@ mod tests {
 
     fn check(subsets: Value, expected: &[(ErrorType, &str)]) {
         let errors = (RULES.create)(&endpoints(subsets.clone()), &ValidationContext::default());
-        let found: Vec<(ErrorType, &str)> =
+        let actual: Vec<(ErrorType, &str)> =
             errors.iter().map(|error| (error.kind(), error.field())).collect();
-        assert_eq!(found, expected, "{subsets}");
+        assert_eq!(actual, expected, "{subsets}");
     }
 
     #[test]

@@ -57,8 +57,8 @@ fn create(new: &Object) -> ErrorList {
 /// Validates the type of a limit: a known type or a qualified name.
 fn limit_type(path: &Path<'_>, kind: &str, errors: &mut ErrorList) {
     let messages = names::is_label_key(kind);
-    let known = kind.contains('/') || matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim");
-    if messages.is_empty() && !known {
+    let standard = kind.contains('/') || matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim");
+    if messages.is_empty() && !standard {
         let detail = "must be a standard limit type or fully qualified";
         errors.push(Error::invalid(path, BadValue::json_text(kind), detail));
     }

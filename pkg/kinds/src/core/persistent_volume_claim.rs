@@ -111,9 +111,9 @@ fn options(old: &Object) -> ClaimOptions {
 fn storage(claim: &Object, section: &str) -> Quantity {
     let section_of = child(claim, section);
     let list = match section {
-        "spec" => {
-            section_of.and_then(|spec| child(spec, "resources")).and_then(|found| child(found, "requests"))
-        }
+        "spec" => section_of
+            .and_then(|spec| child(spec, "resources"))
+            .and_then(|resources| child(resources, "requests")),
         _ => section_of.and_then(|status| child(status, "capacity")),
     };
     quantity(list.and_then(|list| list.get("storage")))
@@ -154,7 +154,7 @@ fn unchanged(new: &Object, old: &Object, errors: &mut ErrorList) {
     if child(new, "status").is_some_and(|status| text(status, "phase") == "Bound") {
         let size = Value::from(storage(old, "spec").to_string());
         if let Some(requests) =
-            child_mut(&mut spec, "resources").and_then(|found| child_mut(found, "requests"))
+            child_mut(&mut spec, "resources").and_then(|resources| child_mut(resources, "requests"))
         {
             requests.insert("storage", size);
         }
@@ -187,13 +187,13 @@ fn attributes_class(spec: &Object, old_spec: &Object, old: &Object, errors: &mut
     if !applied || class == maybe_text(old_spec, member) {
         return;
     }
-    let what = match class {
+    let change = match class {
         None => "nil",
         Some("") => "empty string",
         Some(_) => return,
     };
     let detail =
-        format!("update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil");
+        format!("update to {change} is forbidden when status.currentVolumeAttributesClassName is not nil");
     errors.push(Error::forbidden(&Path::root("spec").child(member), detail));
 }
 

@@ -195,8 +195,8 @@ fn applies(scope: &str, resource: &str) -> bool {
 }
 
 fn conflicts<'s>(scopes: &'s BTreeSet<&str>) -> impl Iterator<Item = ()> + use<'s> {
-    let both = |pair: &[&str; 2]| pair.iter().all(|scope| scopes.contains(scope));
-    OPPOSITES.iter().filter(move |pair| both(pair)).map(|_| ())
+    let has_pair = |pair: &[&str; 2]| pair.iter().all(|scope| scopes.contains(scope));
+    OPPOSITES.iter().filter(move |pair| has_pair(pair)).map(|_| ())
 }
 
 fn scopes_value(spec: &Object) -> BadValue {
@@ -216,9 +216,9 @@ mod tests {
 
     fn check(spec: Value, expected: &[(ErrorType, &str)]) {
         let errors = create(&quota(spec.clone()));
-        let found: Vec<(ErrorType, &str)> =
+        let actual: Vec<(ErrorType, &str)> =
             errors.iter().map(|error| (error.kind(), error.field())).collect();
-        assert_eq!(found, expected, "{spec}");
+        assert_eq!(actual, expected, "{spec}");
     }
 
     #[test]

@@ -132,15 +132,15 @@ impl<'a> Object<'a> {
 
     /// Applies a rule to the struct in a member. An absent struct is created if `made` is true and the rule
     /// sets something.
-    pub(crate) fn inside(&mut self, name: &str, made: bool, rule: impl FnOnce(&mut Object<'_>)) {
-        let given = self.context;
+    pub(crate) fn inside(&mut self, name: &str, create: bool, rule: impl FnOnce(&mut Object<'_>)) {
+        let context = self.context;
         match &mut self.form {
             Form::Tree(tree) => match tree.get_mut(name) {
-                Some(slot) if made => apply_to(slot, given, rule),
-                Some(Value::Object(inner)) => rule(&mut Object::tree(inner, given)),
-                None if made => {
+                Some(slot) if create => apply_to(slot, context, rule),
+                Some(Value::Object(inner)) => rule(&mut Object::tree(inner, context)),
+                None if create => {
                     let mut inner = Tree::new();
-                    rule(&mut Object::tree(&mut inner, given));
+                    rule(&mut Object::tree(&mut inner, context));
                     if !inner.is_empty() {
                         tree.insert(name, Value::Object(inner));
                     }
@@ -149,11 +149,11 @@ impl<'a> Object<'a> {
             },
             Form::Bytes(place) => {
                 let message = match place.get(name) {
-                    MemberRef::Message(message) if made || message.is_set() != Ok(false) => Some(message),
+                    MemberRef::Message(message) if create || message.is_set() != Ok(false) => Some(message),
                     _ => None,
                 };
-                if message.is_some() || made {
-                    place.visit(message, given, rule);
+                if message.is_some() || create {
+                    place.visit(message, context, rule);
                 }
             }
         }
@@ -161,20 +161,20 @@ impl<'a> Object<'a> {
 
     /// Applies a rule to every struct of a list or map.
     pub(crate) fn items(&mut self, name: &str, mut rule: impl FnMut(&mut Object<'_>)) {
-        let given = self.context;
+        let context = self.context;
         match &mut self.form {
             Form::Tree(tree) => match tree.get_mut(name) {
                 Some(Value::Array(items)) => {
-                    items.iter_mut().for_each(|item| apply_to(item, given, &mut rule))
+                    items.iter_mut().for_each(|item| apply_to(item, context, &mut rule))
                 }
                 Some(Value::Object(items)) => {
-                    items.values_mut().for_each(|item| apply_to(item, given, &mut rule))
+                    items.values_mut().for_each(|item| apply_to(item, context, &mut rule))
                 }
                 _ => {}
             },
             Form::Bytes(place) => match place.get(name) {
-                MemberRef::List(list) => place.each(list.iter(), given, rule),
-                MemberRef::Map(map) => place.each(map.iter().map(|entry| Ok(entry?.1)), given, rule),
+                MemberRef::List(list) => place.each(list.iter(), context, rule),
+                MemberRef::Map(map) => place.each(map.iter().map(|entry| Ok(entry?.1)), context, rule),
                 _ => {}
             },
         }
@@ -182,19 +182,19 @@ impl<'a> Object<'a> {
 
     /// Applies a rule to every struct among the members.
     pub(crate) fn structs(&mut self, mut rule: impl FnMut(&str, &mut Object<'_>)) {
-        let given = self.context;
+        let context = self.context;
         match &mut self.form {
             Form::Tree(tree) => {
                 for (name, value) in tree.iter_mut() {
                     if let Value::Object(inner) = value {
-                        rule(name, &mut Object::tree(inner, given));
+                        rule(name, &mut Object::tree(inner, context));
                     }
                 }
             }
             Form::Bytes(place) => {
                 let place = *place;
                 let mut visit =
-                    |name: &'static str, inner| place.visit(Some(inner), given, |inner| rule(name, inner));
+                    |name: &'static str, inner| place.visit(Some(inner), context, |inner| rule(name, inner));
                 if place.message.is_some_and(|message| message.each_struct(&mut visit).is_err()) {
                     place.record_change();
                 }
@@ -353,12 +353,12 @@ impl<'a> Object<'a> {
 }
 
 /// In place of a struct, `null` is the zero struct.
-fn apply_to(slot: &mut Value, given: &DefaultingContext<'_>, rule: impl FnOnce(&mut Object<'_>)) {
+fn apply_to(slot: &mut Value, context: &DefaultingContext<'_>, rule: impl FnOnce(&mut Object<'_>)) {
     if slot.is_null() {
         *slot = Value::Object(Tree::new());
     }
     if let Value::Object(inner) = slot {
-        rule(&mut Object::tree(inner, given));
+        rule(&mut Object::tree(inner, context));
     }
 }
 
@@ -414,12 +414,12 @@ impl<'a> StructRef<'a> {
     fn each(
         &self,
         items: impl Iterator<Item = Result<MemberRef<'a>, NotInPlace>>,
-        given: &DefaultingContext<'_>,
+        context: &DefaultingContext<'_>,
         mut rule: impl FnMut(&mut Object<'_>),
     ) {
         for item in items {
             match item {
-                Ok(MemberRef::Message(message)) => self.visit(Some(message), given, &mut rule),
+                Ok(MemberRef::Message(message)) => self.visit(Some(message), context, &mut rule),
                 Ok(_) => {}
                 Err(NotInPlace) => self.record_change(),
             }
@@ -445,8 +445,8 @@ fn fits_twice(map: &Tree) -> bool {
 fn has_keys_of(map: MapRef<'_>, other: MapRef<'_>) -> bool {
     let mut keys = map.iter();
     other.iter().all(|entry| {
-        let Ok((wanted, _)) = entry else { return false };
-        let next = keys.find(|entry| !matches!(entry, Ok((key, _)) if *key < wanted));
-        matches!(next, Some(Ok((key, _))) if key == wanted)
+        let Ok((expected, _)) = entry else { return false };
+        let next = keys.find(|entry| !matches!(entry, Ok((key, _)) if *key < expected));
+        matches!(next, Some(Ok((key, _))) if key == expected)
     })
 }

@@ -141,7 +141,7 @@ fn shallow_object_gets_upstream_defaults() {
 
 /// Returns every fixture as (name, `apiVersion`, kind, object).
 fn fixtures() -> Vec<(String, String, String, Object)> {
-    let mut found = Vec::new();
+    let mut fixtures = Vec::new();
     for archive in ["fixtures", "generated"] {
         for (name, text) in testdata::files(archive) {
             let Ok(raw) = serde_json::from_slice::<Object>(&text) else { continue };
@@ -149,10 +149,10 @@ fn fixtures() -> Vec<(String, String, String, Object)> {
             let (Some(api_version), Some(kind)) = (member("apiVersion"), member("kind")) else { continue };
             let Some(message) = schema::builtin::kind(&api_version, &kind) else { continue };
             let object = schema::json::decode(message, &text).unwrap().object;
-            found.push((name, api_version, kind, object));
+            fixtures.push((name, api_version, kind, object));
         }
     }
-    found
+    fixtures
 }
 
 #[test]

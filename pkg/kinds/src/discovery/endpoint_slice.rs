@@ -154,8 +154,8 @@ fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, spelling: Spelling, 
     if let Some(host) = maybe_text(endpoint, "hostname") {
         dns_label(&path.child("hostname"), host, errors);
     }
-    if let Some(found) = child(endpoint, "hints") {
-        hints(&path.child("hints"), found, errors);
+    if let Some(endpoint_hints) = child(endpoint, "hints") {
+        hints(&path.child("hints"), endpoint_hints, errors);
     }
 }
 

@@ -73,8 +73,9 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = legacy(new, "reportingController");
     errors.append(metadata_update(new, old));
     let differs = |member: &str| {
-        let found = EVENT.members.iter().find(|known| known.name == member);
-        found.is_some_and(|found| !equal_members(found.field, new.get(member), old.get(member)))
+        let event_member = EVENT.members.iter().find(|candidate| candidate.name == member);
+        event_member
+            .is_some_and(|event_member| !equal_members(event_member.field, new.get(member), old.get(member)))
     };
     if differs("series") {
         series(new, &mut errors);
@@ -179,9 +180,9 @@ mod tests {
     }
 
     fn check(errors: ErrorList, expected: &[(ErrorType, &str)]) {
-        let found: Vec<(ErrorType, &str)> =
+        let actual: Vec<(ErrorType, &str)> =
             errors.iter().map(|error| (error.kind(), error.field())).collect();
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]

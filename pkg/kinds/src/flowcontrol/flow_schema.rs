@@ -156,7 +156,7 @@ fn rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
 
 fn subject(path: &Path<'_>, subject: &Object, errors: &mut ErrorList) {
     let kind = text(subject, "kind");
-    let Some((member, _)) = SUBJECTS.iter().find(|(_, known)| *known == kind) else {
+    let Some((member, _)) = SUBJECTS.iter().find(|(_, listed)| *listed == kind) else {
         let supported = ["Group", "ServiceAccount", "User"];
         errors.push(Error::not_supported(&path.child("kind"), BadValue::json_text(kind), &supported));
         return;
@@ -166,7 +166,7 @@ fn subject(path: &Path<'_>, subject: &Object, errors: &mut ErrorList) {
             let detail = format!("{member} is required when subject kind is '{kind}'");
             errors.push(Error::required(&path.child(member), detail));
         }
-        Some(found) => named_subject(&path.child(member), found, kind, errors),
+        Some(object) => named_subject(&path.child(member), object, kind, errors),
     }
     for (other, its_kind) in SUBJECTS.iter().filter(|(other, _)| other != member && is_set(subject, other)) {
         let detail = format!("{other} is forbidden when subject kind is not '{its_kind}'");

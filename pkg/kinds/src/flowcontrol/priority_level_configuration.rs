@@ -76,22 +76,22 @@ fn by_type(path: &Path<'_>, spec: &Object, name: &str, errors: &mut ErrorList) {
     let limited_path = path.child("limited");
     let exempt_path = path.child("exempt");
     match (kind, child(spec, "limited"), child(spec, "exempt")) {
-        ("Exempt", found, exempt_of) => {
-            if found.is_some() {
+        ("Exempt", limited_of, exempt_of) => {
+            if limited_of.is_some() {
                 errors.push(Error::forbidden(&limited_path, "must be nil if the type is not Limited"));
             }
-            if let Some(found) = exempt_of {
-                shares(&exempt_path, found, errors);
-                lendable(&exempt_path, found, errors);
+            if let Some(exempt) = exempt_of {
+                shares(&exempt_path, exempt, errors);
+                lendable(&exempt_path, exempt, errors);
             }
         }
-        ("Limited", found, exempt_of) => {
+        ("Limited", limited_of, exempt_of) => {
             if exempt_of.is_some() {
                 errors.push(Error::forbidden(&exempt_path, "must be nil if the type is Limited"));
             }
-            match found {
+            match limited_of {
                 None => errors.push(Error::required(&limited_path, "must not be empty when type is Limited")),
-                Some(found) => limited(&limited_path, found, errors),
+                Some(object) => limited(&limited_path, object, errors),
             }
         }
         ("", ..) => errors.push(Error::required(&type_path, "")),
@@ -145,7 +145,7 @@ fn limited(path: &Path<'_>, level: &Object, errors: &mut ErrorList) {
             errors.push(Error::forbidden(&queuing_path, detail));
         }
         ("Reject", _) => {}
-        ("Queue", Some(found)) => queuing(&queuing_path, found, errors),
+        ("Queue", Some(object)) => queuing(&queuing_path, object, errors),
         ("Queue", None) => {
             let detail = "must not be empty if limited.limitResponse.type is Limited";
             errors.push(Error::required(&queuing_path, detail));

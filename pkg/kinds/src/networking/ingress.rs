@@ -105,8 +105,8 @@ fn validate(ingress: &Object, options: Options) -> ErrorList {
         let detail = "either `defaultBackend` or `rules` must be specified";
         errors.push(Error::invalid(&path, BadValue::Plain("null".to_owned()), detail));
     }
-    if let Some(found) = child(spec, "defaultBackend") {
-        backend(&path.child("defaultBackend"), found, &mut errors);
+    if let Some(default_backend) = child(spec, "defaultBackend") {
+        backend(&path.child("defaultBackend"), default_backend, &mut errors);
     }
     let rules_path = path.child("rules");
     for (index, rule_of) in children(spec, "rules").enumerate() {

@@ -46,8 +46,8 @@ fn create(new: &Object) -> ErrorList {
         errors.push(Error::too_long(&path.child("controller"), Some(CONTROLLER_BYTES_MAX)));
     }
     domain_prefixed_path(&path.child("controller"), controller, &mut errors);
-    if let Some(found) = child(spec, "parameters") {
-        parameters(&path.child("parameters"), found, &mut errors);
+    if let Some(object) = child(spec, "parameters") {
+        parameters(&path.child("parameters"), object, &mut errors);
     }
     errors
 }
@@ -142,7 +142,7 @@ mod tests {
         check(with(json!({})), &[("FieldValueRequired", "spec.parameters.scope")]);
         check(with(json!({"scope": "x"})), &[("FieldValueNotSupported", "spec.parameters.scope")]);
         check(with(json!({"scope": "Namespace"})), &[("FieldValueRequired", "spec.parameters.namespace")]);
-        let both = with(json!({"scope": "Cluster", "namespace": "a"}));
-        check(both, &[("FieldValueForbidden", "spec.parameters.namespace")]);
+        let cluster_with_namespace = with(json!({"scope": "Cluster", "namespace": "a"}));
+        check(cluster_with_namespace, &[("FieldValueForbidden", "spec.parameters.namespace")]);
     }
 }

@@ -52,8 +52,8 @@ fn create(new: &Object) -> ErrorList {
         };
         rule.validate(&limits, &Path::root("overhead"), &mut errors);
     }
-    if let Some(found) = child(new, "scheduling") {
-        scheduling(found, &mut errors);
+    if let Some(object) = child(new, "scheduling") {
+        scheduling(object, &mut errors);
     }
     errors
 }

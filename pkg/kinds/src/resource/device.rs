@@ -84,14 +84,14 @@ fn class(new: &Object, old: Option<&Object>, context: &ValidationContext) -> Err
     let path = Path::root("spec");
     let spec = child(new, "spec").unwrap_or(&empty);
     let old_spec = old.and_then(|old| child(old, "spec"));
-    let same = old_spec.is_some_and(|old| list(old, "selectors") == list(spec, "selectors"));
-    selectors(&path.child("selectors"), spec, &compiler(context, same), &mut errors);
+    let unchanged = old_spec.is_some_and(|old| list(old, "selectors") == list(spec, "selectors"));
+    selectors(&path.child("selectors"), spec, &compiler(context, unchanged), &mut errors);
     // Existing configurations may be too long.
     let stored = old_spec.is_some_and(|old| list(old, "config") == list(spec, "config"));
     let config_path = path.child("config");
     if at_most(&config_path, list(spec, "config").len(), ITEMS_MAX, &mut errors) {
-        for (index, found) in children(spec, "config").enumerate() {
-            configuration(&config_path.index(index), found, stored, &mut errors);
+        for (index, config) in children(spec, "config").enumerate() {
+            configuration(&config_path.index(index), config, stored, &mut errors);
         }
     }
     if let Some(name) = maybe_text(spec, "extendedResourceName").filter(|name| !is_extended(name)) {

@@ -176,8 +176,8 @@ fn status(group: &Object, errors: &mut ErrorList) {
     let path = path.child("resourceClaimStatuses");
     let claims = child(group, "spec").into_iter().flat_map(|spec| children(spec, "resourceClaims"));
     let names: BTreeSet<&str> = claims.map(|claim| text(claim, "name")).collect();
-    for (index, found) in children(status, "resourceClaimStatuses").enumerate() {
-        let name = text(found, "name");
+    for (index, claim_status) in children(status, "resourceClaimStatuses").enumerate() {
+        let name = text(claim_status, "name");
         if !names.contains(name) {
             let detail = "must match the name of an entry in `spec.resourceClaims`";
             errors.push(Error::invalid(&path.index(index).child("name"), name, detail));

@@ -73,7 +73,7 @@ fn create(new: &Object) -> ErrorList {
 
 /// True for a system priority class, which must not be deleted (upstream's `priorityclass/storage`).
 fn is_system_class(name: &str) -> bool {
-    SYSTEM_CLASSES.iter().any(|(known, _)| *known == name)
+    SYSTEM_CLASSES.iter().any(|(class, _)| *class == name)
 }
 
 fn undeletable(name: &str) -> Option<&'static str> {
@@ -82,7 +82,7 @@ fn undeletable(name: &str) -> Option<&'static str> {
 
 /// Returns the difference between a class and the system class of the same name.
 fn system_class_error(class: &Object, name: &str, value: i64) -> Option<String> {
-    match SYSTEM_CLASSES.iter().find(|(known, _)| *known == name) {
+    match SYSTEM_CLASSES.iter().find(|(class_name, _)| *class_name == name) {
         None => Some(format!("{name} is not a known system priority class")),
         Some((_, system)) if *system != value => {
             Some(format!("value of {name} PriorityClass must be {system}"))

@@ -82,7 +82,9 @@ fn driver<'o>(path: &Path<'_>, driver: &'o Object, names: &mut BTreeSet<&'o str>
         let detail = format!("must be {NODE_ID_BYTES_MAX} characters or less");
         errors.push(Error::invalid(&path.child("nodeID"), id, detail));
     }
-    if let Some(count) = child(driver, "allocatable").and_then(|found| maybe_integer(found, "count")) {
+    if let Some(count) =
+        child(driver, "allocatable").and_then(|allocatable| maybe_integer(allocatable, "count"))
+    {
         nonnegative(&path.child("allocatable.count"), count, errors);
     }
     if !names.insert(name) {

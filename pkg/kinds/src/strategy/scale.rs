@@ -24,11 +24,11 @@ pub fn scale_of(row: &Resource<'_>, object: &Object) -> Result<Object, ScaleFiel
             let replicas = |path| {
                 Ok::<_, ScaleFieldError>(Value::from(ScalePaths::replicas_at(object, path)?.unwrap_or(0)))
             };
-            let wanted = replicas(&paths.spec_replicas)?;
-            let there = replicas(&paths.status_replicas)?;
+            let desired = replicas(&paths.spec_replicas)?;
+            let current = replicas(&paths.status_replicas)?;
             let selector =
                 paths.selector.as_ref().map_or(Ok(""), |path| ScalePaths::selector_at(object, path))?;
-            Ok(scale(object, wanted, there, selector.to_owned()))
+            Ok(scale(object, desired, current, selector.to_owned()))
         }
     }
 }
@@ -46,15 +46,15 @@ fn builtin(object: &Object) -> Object {
     scale(object, number("spec"), number("status"), selector_text(object))
 }
 
-fn scale(object: &Object, wanted: Value, there: Value, selector: String) -> Object {
+fn scale(object: &Object, desired: Value, current: Value, selector: String) -> Object {
     let metadata = meta::metadata(object);
-    let kept = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
-    let metadata: Object = kept
+    let copied = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+    let metadata: Object = copied
         .iter()
         .filter_map(|name| metadata?.get(*name).map(|v| ((*name).to_owned(), v.clone())))
         .collect();
     let mut status = Object::new();
-    status.insert("replicas", there);
+    status.insert("replicas", current);
     if !selector.is_empty() {
         status.insert("selector", Value::from(selector));
     }
@@ -62,7 +62,7 @@ fn scale(object: &Object, wanted: Value, there: Value, selector: String) -> Obje
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
-        "spec": {"replicas": wanted},
+        "spec": {"replicas": desired},
         "status": status,
     });
     match scale {

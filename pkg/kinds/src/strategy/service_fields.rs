@@ -95,8 +95,8 @@ fn fill_in_allocated(new: &mut Object, old: &Object) {
 
 /// Ports keep their node port by name, unless another port now requests it.
 fn fill_in_node_ports(new: &mut Object, old: &Object) {
-    let asked: Vec<i64> = node_ports(new).collect();
-    let taken: Vec<i64> = node_ports(old).filter(|port| asked.contains(port)).collect();
+    let requested: Vec<i64> = node_ports(new).collect();
+    let used: Vec<i64> = node_ports(old).filter(|port| requested.contains(port)).collect();
     for port in tree::children_mut(new, "ports") {
         if tree::integer(port, "nodePort") != 0 {
             continue;
@@ -104,7 +104,7 @@ fn fill_in_node_ports(new: &mut Object, old: &Object) {
         let name = tree::text(port, "name");
         let before = tree::children(old, "ports").filter(|old| tree::text(old, "name") == name).last();
         let before = before.map_or(0, |old| tree::integer(old, "nodePort"));
-        if before != 0 && !taken.contains(&before) {
+        if before != 0 && !used.contains(&before) {
             port.insert("nodePort", before.into());
         }
     }

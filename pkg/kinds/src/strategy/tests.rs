@@ -42,9 +42,9 @@ fn row(path: &str) -> &'static Resource<'static> {
     let stored = |row: &&Resource| row.storage.is_some_and(|s| s.group_version == row.group_version);
     let main = rows().find(stored).or_else(|| rows().next());
     let main = main.unwrap_or_else(|| panic!("{plural} is no resource"));
-    let wanted = (main.group_version, plural, subresource);
-    let found = |row: &&Resource| (row.group_version, row.plural, row.subresource) == wanted;
-    api::resources::all().find(found).unwrap_or_else(|| panic!("{path} is no resource"))
+    let expected = (main.group_version, plural, subresource);
+    let is_expected = |row: &&Resource| (row.group_version, row.plural, row.subresource) == expected;
+    api::resources::all().find(is_expected).unwrap_or_else(|| panic!("{path} is no resource"))
 }
 
 fn object(value: Value) -> Object {
@@ -64,16 +64,16 @@ fn context<'c>(user: &'c UserInfo) -> Context<'c> {
     }
 }
 
-fn created(plural: &str, given: Value) -> Value {
-    created_with(Gates::default(), plural, given)
+fn created(plural: &str, object: Value) -> Value {
+    created_with(Gates::default(), plural, object)
 }
 
-fn created_with(gates: Gates, plural: &str, given: Value) -> Value {
-    let mut given = object(given);
+fn created_with(gates: Gates, plural: &str, sent: Value) -> Value {
+    let mut sent = object(sent);
     let user = UserInfo::default();
     let settings = Settings { gates, ..Settings::default() };
-    prepare_for_create(row(plural), &mut given, &Context { settings, ..context(&user) });
-    Value::Object(given)
+    prepare_for_create(row(plural), &mut sent, &Context { settings, ..context(&user) });
+    Value::Object(sent)
 }
 
 /// Result of replacing `old` with `new` through `plural` or `plural/subresource`.

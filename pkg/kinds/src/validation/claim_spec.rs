@@ -116,10 +116,11 @@ fn data_sources(path: &Path<'_>, spec: &Object, options: ClaimOptions, errors: &
         }
     }
     let (Some(old), Some(new)) = (child(spec, "dataSource"), child(spec, "dataSourceRef")) else { return };
-    let same = ["apiGroup", "kind", "name"].iter().all(|member| old.get(*member) == new.get(*member));
+    let equal_sources =
+        ["apiGroup", "kind", "name"].iter().all(|member| old.get(*member) == new.get(*member));
     let detail = if !text(new, "namespace").is_empty() {
         "may not be specified when dataSourceRef.namespace is specified"
-    } else if !same {
+    } else if !equal_sources {
         "must match dataSourceRef"
     } else {
         return;

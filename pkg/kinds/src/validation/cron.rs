@@ -56,9 +56,9 @@ pub(crate) fn parse_schedule(schedule: &str) -> Result<(), ScheduleError> {
     }
     let columns: Vec<&str> = rest.split_whitespace().collect();
     if columns.len() != COLUMNS.len() {
-        let found = columns.len();
+        let count = columns.len();
         return Err(ScheduleError(format!(
-            "expected exactly 5 fields, found {found}: [{}]",
+            "expected exactly 5 fields, found {count}: [{}]",
             columns.join(" ")
         )));
     }

@@ -83,10 +83,10 @@ fn members(message: &'static Message, object: &Object, out: &mut Vec<u8>) {
     };
     for name in names {
         match message.members.iter().find(|member| member.name == *name) {
-            Some(found) if message.name == POD_SPEC && *name == "securityContext" => {
-                pod_security_context(found.field, object, out);
+            Some(known_member) if message.name == POD_SPEC && *name == "securityContext" => {
+                pod_security_context(known_member.field, object, out);
             }
-            Some(found) => member(message, found.field, object, out),
+            Some(known_member) => member(message, known_member.field, object, out),
             // The internal type has this field here and v1 elsewhere; `pod_security_context` has moved it.
             None => {
                 key(&go_name(message.name, name), out);

@@ -114,7 +114,7 @@ pub fn validate_delete_options(options: &DeleteOptions) -> ErrorList {
             ("preconditions", options.preconditions.is_some()),
         ];
         let path = Path::root(IGNORE_STORE_READ_ERROR);
-        for (name, _) in together.into_iter().filter(|(_, given)| *given) {
+        for (name, _) in together.into_iter().filter(|(_, is_set)| *is_set) {
             errors.push(Error::invalid(&path, true, format!("cannot be set together with .{name}")));
         }
     }

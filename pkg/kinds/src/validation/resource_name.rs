@@ -87,8 +87,8 @@ pub(crate) fn is_standard_for_quota(name: &str) -> bool {
 pub(crate) fn any_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let before = errors.len();
     invalid_each(path, BadValue::json_text(name), names::is_label_key(name), errors);
-    let known = name.contains('/') || name == "storage" || is_standard_for_quota(name);
-    if errors.len() == before && !known {
+    let valid = name.contains('/') || name == "storage" || is_standard_for_quota(name);
+    if errors.len() == before && !valid {
         errors.push(Error::invalid(
             path,
             BadValue::json_text(name),
@@ -104,8 +104,8 @@ pub(crate) fn container_resource(path: &Path<'_>, name: &str, errors: &mut Error
         let standard = matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_pages(name);
         (!standard).then_some("must be a standard resource for containers")
     } else {
-        let known = is_native(name) || is_extended(name);
-        (!known).then_some("doesn't follow extended resource name standard")
+        let valid = is_native(name) || is_extended(name);
+        (!valid).then_some("doesn't follow extended resource name standard")
     };
     errors.extend(detail.map(|detail| Error::invalid(path, BadValue::json_text(name), detail)));
 }

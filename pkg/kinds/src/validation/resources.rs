@@ -123,7 +123,7 @@ fn exceeds(
 
 /// Validates the names of claims that a container uses. Each must be a claim of the pod, and they must not
 /// overlap.
-fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors: &mut ErrorList) {
+fn claims(requirements: &Object, claim_names: &BTreeSet<&str>, path: &Path<'_>, errors: &mut ErrorList) {
     let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (index, claim) in children(requirements, "claims").enumerate() {
         let path = path.index(index);
@@ -139,20 +139,20 @@ fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors
             overlapping_claim(&seen, name, request, &path, errors);
             seen.insert((name, request));
         }
-        if !known.contains(name) {
-            errors.push_with(|| unknown_claim(&path, name, known));
+        if !claim_names.contains(name) {
+            errors.push_with(|| unknown_claim(&path, name, claim_names));
         }
     }
 }
 
 /// Returns an error with all known names in quotes.
-fn unknown_claim(path: &Path<'_>, name: &str, known: &BTreeSet<&str>) -> Error {
-    let known = if known.is_empty() {
+fn unknown_claim(path: &Path<'_>, name: &str, names: &BTreeSet<&str>) -> Error {
+    let listed = if names.is_empty() {
         " which is empty".to_owned()
     } else {
-        format!(": {}", known.iter().copied().collect::<Vec<_>>().join(", "))
+        format!(": {}", names.iter().copied().collect::<Vec<_>>().join(", "))
     };
-    let detail = format!("must be one of the names in pod.spec.resourceClaims{known}");
+    let detail = format!("must be one of the names in pod.spec.resourceClaims{listed}");
     Error::not_found(path, name).with_detail_prefix(&detail)
 }
 

@@ -43,7 +43,8 @@ pub(crate) fn signer_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
 
 /// Checks the dot-separated segments and reports the errors of the first bad one.
 fn segments(path: &Path<'_>, text: &str, check: fn(&str) -> Vec<String>, errors: &mut ErrorList) {
-    let bad = text.split('.').map(|segment| (segment, check(segment))).find(|(_, found)| !found.is_empty());
+    let bad =
+        text.split('.').map(|segment| (segment, check(segment))).find(|(_, problems)| !problems.is_empty());
     if let Some((segment, messages)) = bad {
         let segment = quote(segment);
         let messages = messages.into_iter().map(|message| format!("validating label {segment}: {message}"));
@@ -60,7 +61,10 @@ mod tests {
         signer_name(&Path::root("s"), name, &mut errors);
         let heads: Vec<String> = errors.iter().map(|error| error.body()).collect();
         assert_eq!(heads.len(), expected.len(), "{heads:?}");
-        assert!(heads.iter().zip(expected).all(|(got, want)| got.contains(want)), "{heads:?}");
+        assert!(
+            heads.iter().zip(expected).all(|(got, expected_start)| got.contains(expected_start)),
+            "{heads:?}"
+        );
     }
 
     #[test]

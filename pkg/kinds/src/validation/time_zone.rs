@@ -10,7 +10,7 @@ pub(crate) fn unknown_zone(name: &str) -> Option<String> {
     match name {
         "" | "UTC" | "Local" => None,
         _ if climbs || name.starts_with(['/', '\\']) => Some("time: invalid location name".to_owned()),
-        _ if NAMES.lines().any(|known| known == name) => None,
+        _ if NAMES.lines().any(|zone| zone == name) => None,
         _ => Some(format!("unknown time zone {name}")),
     }
 }
@@ -25,10 +25,10 @@ mod tests {
 
     #[test]
     fn zones_match_the_database() {
-        for known in
+        for zone in
             ["", "UTC", "Local", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+12", "EST5EDT"]
         {
-            check(known, None);
+            check(zone, None);
         }
         check("Mars/City", Some("unknown time zone Mars/City"));
         check("europe/berlin", Some("unknown time zone europe/berlin"));

@@ -104,20 +104,20 @@ fn steps(a: &[&str], b: &[&str]) -> Vec<Step> {
 /// Returns the matching runs in order, and an empty one at the end.
 fn matches(a: &[&str], b: &[&str]) -> Vec<(usize, usize, usize)> {
     let index = index(b);
-    let mut found = Vec::new();
+    let mut blocks = Vec::new();
     let mut rest = vec![(0..a.len(), 0..b.len())];
     while let Some((in_a, in_b)) = rest.pop() {
         let (i, j, length) = longest_match(a, b, &index, in_a.clone(), in_b.clone());
         if length > 0 {
-            found.push((i, j, length));
+            blocks.push((i, j, length));
             rest.push((in_a.start..i, in_b.start..j));
             rest.push((i + length..in_a.end, j + length..in_b.end));
             rest.retain(|(a, b)| !a.is_empty() && !b.is_empty());
         }
     }
-    found.sort_unstable();
-    let mut joined: Vec<(usize, usize, usize)> = Vec::with_capacity(found.len() + 1);
-    for (i, j, length) in found {
+    blocks.sort_unstable();
+    let mut joined: Vec<(usize, usize, usize)> = Vec::with_capacity(blocks.len() + 1);
+    for (i, j, length) in blocks {
         match joined.last_mut() {
             Some(last) if last.0 + last.2 == i && last.1 + last.2 == j => last.2 += length,
             _ => joined.push((i, j, length)),

@@ -22,11 +22,12 @@ pub(crate) fn pod(pod: &Object, out: &mut Warnings) {
     if get_str(spec, &["os", "name"]) == Some("windows") {
         return;
     }
-    let own = field(spec);
+    let profile_field = field(spec);
     for (_, _, container) in each(spec) {
         let profile = annotated_profile(annotations, container);
-        if profile.is_some_and(|profile| profile.filter(is_valid).is_none_or(|profile| Some(profile) != own))
-        {
+        if profile.is_some_and(|profile| {
+            profile.filter(is_valid).is_none_or(|profile| Some(profile) != profile_field)
+        }) {
             deprecated(&Path::root("metadata.annotations"), container, out);
         }
     }
@@ -40,8 +41,10 @@ pub(crate) fn in_template(
     container: &Object,
     out: &mut Warnings,
 ) {
-    let own = field(spec);
-    if annotated_profile(annotations, container).is_some_and(|profile| own.is_none() || own != profile) {
+    let profile_field = field(spec);
+    if annotated_profile(annotations, container)
+        .is_some_and(|profile| profile_field.is_none() || profile_field != profile)
+    {
         deprecated(at_annotations, container, out);
     }
 }
@@ -119,8 +122,9 @@ mod tests {
             check(annotation, plain(), true, true);
         }
         check("unconfined", json!({"containers": [{"name": "other"}]}), false, false);
-        let own = json!({"name": "c", "securityContext": {"appArmorProfile": {"type": "RuntimeDefault"}}});
-        check("unconfined", json!({"initContainers": [own]}), false, false);
+        let container =
+            json!({"name": "c", "securityContext": {"appArmorProfile": {"type": "RuntimeDefault"}}});
+        check("unconfined", json!({"initContainers": [container]}), false, false);
     }
 
     #[test]

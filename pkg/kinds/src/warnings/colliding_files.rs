@@ -155,14 +155,14 @@ impl<'o> Files<'o> {
         let above = above.filter_map(|length| self.by_path.get(path.get(..*length)?));
         let below = format!("{path}/");
         let below = self.by_path.range(below.as_str()..).take_while(|(other, _)| other.starts_with(&below));
-        let mut found: Vec<(usize, File<'o>)> = above
+        let mut collisions: Vec<(usize, File<'o>)> = above
             .chain(self.by_path.get(path))
             .chain(below.map(|(_, files)| files))
             .flatten()
             .copied()
             .collect();
-        found.sort_unstable();
-        found.into_iter().map(|(_, file)| file).collect()
+        collisions.sort_unstable();
+        collisions.into_iter().map(|(_, file)| file).collect()
     }
 }
 

@@ -44,34 +44,34 @@ const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kuberne
 
 /// Warns about unknown formats in a `CustomResourceDefinition` that the old one, if present, lacks.
 pub(crate) fn definition(definition: &Object, old: Option<&Object>, out: &mut Warnings) {
-    let mut known = BTreeSet::new();
+    let mut old_formats = BTreeSet::new();
     if let Some(old) = old {
-        unrecognized_formats(old, &mut |format| _ = known.insert(format));
+        unrecognized_formats(old, &mut |format| _ = old_formats.insert(format));
     }
     unrecognized_formats(definition, &mut |format| {
-        if !known.contains(format) {
+        if !old_formats.contains(format) {
             out.add(format_args!("unrecognized format {}", Quoted(format)));
         }
     });
 }
 
 /// The storage version has the settings common to all versions in `validation`.
-fn unrecognized_formats<'o>(definition: &'o Object, found: &mut dyn FnMut(&'o str)) {
+fn unrecognized_formats<'o>(definition: &'o Object, visit: &mut dyn FnMut(&'o str)) {
     let Some(spec) = child(definition, "spec") else { return };
     let common = child(spec, "validation").into_iter();
     let schemas = common.chain(children(spec, "versions").filter_map(|version| child(version, "schema")));
     for schema in schemas.filter_map(|schema| child(schema, "openAPIV3Schema")) {
-        in_schema(schema, found);
+        in_schema(schema, visit);
     }
 }
 
 /// Walks a schema in upstream's order, which is parents before children.
-fn in_schema<'o>(schema: &'o Object, found: &mut dyn FnMut(&'o str)) {
+fn in_schema<'o>(schema: &'o Object, visit: &mut dyn FnMut(&'o str)) {
     let mut remaining = vec![schema];
     while let Some(schema) = remaining.pop() {
         let format = text(schema, "format");
         if !format.is_empty() && !is_recognized(text(schema, "type"), format) {
-            found(format);
+            visit(format);
         }
         let at = remaining.len();
         remaining.extend(schemas_below(schema));

@@ -102,23 +102,25 @@ impl<'o> PortIndex<'o> {
     /// and the same or unspecified host port and address.
     fn conflicting_ports(&self, port: &Port<'o>) -> impl Iterator<Item = &Port<'o>> {
         let key = |host_port, host_ip| (port.container_port, port.protocol, host_port, host_ip);
-        let own = Some(port.host_port);
+        let own_port = Some(port.host_port);
         let keys = match (port.host_port, port.host_ip) {
             (0, _) => [Some(key(None, None)), None, None],
-            (_, "") => [Some(key(Some(0), None)), Some(key(own, None)), None],
-            (_, ip) => [Some(key(Some(0), None)), Some(key(own, Some(""))), Some(key(own, Some(ip)))],
+            (_, "") => [Some(key(Some(0), None)), Some(key(own_port, None)), None],
+            (_, ip) => {
+                [Some(key(Some(0), None)), Some(key(own_port, Some(""))), Some(key(own_port, Some(ip)))]
+            }
         };
-        let found = keys.into_iter().flatten().filter_map(|key| self.by_key.get(&key));
-        let mut indexes: Vec<usize> = found.flatten().copied().collect();
+        let matches = keys.into_iter().flatten().filter_map(|key| self.by_key.get(&key));
+        let mut indexes: Vec<usize> = matches.flatten().copied().collect();
         indexes.sort_unstable();
         indexes.into_iter().filter_map(|index| self.ports.get(index))
     }
 
     fn add(&mut self, port: Port<'o>) {
         let index = self.ports.len();
-        let own = Some(port.host_port);
+        let own_port = Some(port.host_port);
         let ip = Some(port.host_ip);
-        for (host_port, host_ip) in [(None, None), (own, None), (own, ip)] {
+        for (host_port, host_ip) in [(None, None), (own_port, None), (own_port, ip)] {
             let key = (port.container_port, port.protocol, host_port, host_ip);
             self.by_key.entry(key).or_default().push(index);
         }
@@ -173,8 +175,8 @@ mod tests {
 
     #[test]
     fn conflicting_ports_warn() {
-        for same in [(0, ""), (1, ""), (1, "1.1.1.1")] {
-            check(same, same, Some("duplicate"));
+        for port in [(0, ""), (1, ""), (1, "1.1.1.1")] {
+            check(port, port, Some("duplicate"));
         }
         check((0, ""), (1, ""), Some("overlapping"));
         check((1, "1.1.1.1"), (0, ""), Some("overlapping"));

@@ -52,7 +52,7 @@ impl<K: Clone + Ord + Hash> Recent<K> {
     /// Returns all keys in order.
     pub(super) fn sorted(&self) -> Vec<(K, Usage)> {
         let mut all: Vec<_> = self.0.iter().map(|(key, usage)| (key.clone(), *usage)).collect();
-        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        all.sort_by(|(left, _), (right, _)| left.cmp(right));
         all
     }
 }
@@ -67,9 +67,9 @@ mod tests {
         for (second, number) in (0..100).chain([0, 100]).enumerate() {
             recent.note(number, UnixTime::from_seconds(i64::try_from(second).unwrap()));
         }
-        let seen = recent.sorted();
-        let numbers: Vec<i32> = seen.iter().map(|(number, _)| *number).collect();
+        let entries = recent.sorted();
+        let numbers: Vec<i32> = entries.iter().map(|(number, _)| *number).collect();
         assert_eq!(numbers, [0].into_iter().chain(2..=100).collect::<Vec<_>>());
-        assert_eq!((seen[0].1.count(), seen[0].1.last_used()), (2, UnixTime::from_seconds(100)));
+        assert_eq!((entries[0].1.count(), entries[0].1.last_used()), (2, UnixTime::from_seconds(100)));
     }
 }

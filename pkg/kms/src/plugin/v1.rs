@@ -80,8 +80,8 @@ impl SocketPlugin {
 
     async fn request_version(&self, end: Instant) -> Result<(), Error> {
         let request = VersionRequest { version: VERSION.to_owned() };
-        let answer: Result<VersionResponse, _> = self.calls.call(VERSION_METHOD, request, end).await;
-        match answer {
+        let result: Result<VersionResponse, _> = self.calls.call(VERSION_METHOD, request, end).await;
+        match result {
             Ok(VersionResponse { version }) if version == VERSION => Ok(()),
             Ok(VersionResponse { version }) => Err(Error::new(format!(
                 "KMS provider api version {} is not supported, only {VERSION} is supported now",

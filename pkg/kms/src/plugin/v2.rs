@@ -103,11 +103,11 @@ impl SocketPlugin {
         method: &'static str,
         call: impl Future<Output = Result<A, Status>> + Send,
     ) -> Result<A, Error> {
-        let began = Instant::now();
-        let answer = call.await;
-        let code = answer.as_ref().map_or_else(Status::code, |_| Code::Ok);
-        self.metrics.record_call(&self.provider, method, code_name(code), began.elapsed());
-        answer.map_err(|status| failed(&status))
+        let start = Instant::now();
+        let result = call.await;
+        let code = result.as_ref().map_or_else(Status::code, |_| Code::Ok);
+        self.metrics.record_call(&self.provider, method, code_name(code), start.elapsed());
+        result.map_err(|status| failed(&status))
     }
 }
 
@@ -123,7 +123,7 @@ impl Plugin for SocketPlugin {
 
     async fn decrypt(&self, request: DecryptRequest) -> Result<Vec<u8>, Error> {
         let call = self.calls.opening(DECRYPT, request, self.calls.end());
-        let answer: DecryptResponse = self.measure(DECRYPT, call).await?;
-        Ok(answer.plaintext)
+        let response: DecryptResponse = self.measure(DECRYPT, call).await?;
+        Ok(response.plaintext)
     }
 }

@@ -96,9 +96,9 @@ async fn plugin_is_healthy_after_a_round_trip() {
     plugin.go_away();
     assert_eq!(provider.healthy().await, Ok(()), "it was not long ago");
     tokio::time::advance(std::time::Duration::from_secs(20)).await;
-    let told = "failed to perform encrypt section of the healthz check for KMS Provider p, error: \
+    let expected = "failed to perform encrypt section of the healthz check for KMS Provider p, error: \
                 rpc error: code = Unavailable desc = away";
-    assert_eq!(provider.healthy().await.unwrap_err().to_string(), told);
+    assert_eq!(provider.healthy().await.unwrap_err().to_string(), expected);
     assert_eq!(provider.healthy().await, Err(away()));
     assert_eq!(provider.seal(b"secret", b"/a").await.unwrap_err().status(), "Unavailable");
 }

@@ -131,10 +131,10 @@ mod tests {
         let sources = Sources::new("p".into(), Arc::default());
         let used = dek();
         sources.put(id(1), Arc::clone(&used));
-        for other in 2..5 {
+        for number in 2..5 {
             tokio::time::advance(TTL * 2 / 3).await;
             sources.extend_lifetime(&id(1), &used);
-            sources.put(id(other), dek());
+            sources.put(id(number), dek());
             assert!(sources.get(&id(1)).is_some());
         }
     }

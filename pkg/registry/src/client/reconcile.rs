@@ -24,13 +24,13 @@ pub struct ReconcileOutcome {
 }
 
 impl From<Reconciled> for ReconcileOutcome {
-    fn from(kept: Reconciled) -> Self {
-        let revision = kept.object.as_ref().map_or("", |object| meta::text(object, "resourceVersion"));
-        ReconcileOutcome { written: kept.written, revision: revision.parse().unwrap_or_default() }
+    fn from(reconciled: Reconciled) -> Self {
+        let revision = reconciled.object.as_ref().map_or("", |object| meta::text(object, "resourceVersion"));
+        ReconcileOutcome { written: reconciled.written, revision: revision.parse().unwrap_or_default() }
     }
 }
 
-/// Result of [`Client::keep`].
+/// Result of [`Client::reconcile`].
 pub struct Reconciled {
     /// Current object; `None` if it neither exists nor is desired.
     pub object: Option<Object>,
@@ -48,27 +48,27 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        wanted: &DesiredState<'_>,
+        desired: &DesiredState<'_>,
     ) -> Result<Reconciled> {
         let current = self.get(namespace, name, ReadFreshness::Cached).await?;
-        if wanted(current.as_ref()).is_none() {
+        if desired(current.as_ref()).is_none() {
             return Ok(Reconciled { object: current, written: false });
         }
-        let kept = if current.is_some() {
-            self.update_existing(namespace, name, wanted).await
+        let result = if current.is_some() {
+            self.update_existing(namespace, name, desired).await
         } else {
-            self.create_missing(namespace, name, wanted).await
+            self.create_missing(namespace, name, desired).await
         };
         // Another server was faster, or the cache lags behind a creation or deletion, possibly one of this
         // server.
-        match kept {
+        match result {
             Err(status) if status.reason == Reason::AlreadyExists => {
-                self.update_existing(namespace, name, wanted).await
+                self.update_existing(namespace, name, desired).await
             }
             Err(status) if status.reason == Reason::NotFound => {
-                self.create_missing(namespace, name, wanted).await
+                self.create_missing(namespace, name, desired).await
             }
-            kept => kept,
+            result => result,
         }
     }
 
@@ -81,9 +81,9 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        wanted: &DesiredState<'_>,
+        desired: &DesiredState<'_>,
     ) -> Result<ReconcileOutcome> {
-        let (outcome, written) = self.update_existing_if_different(namespace, name, wanted).await?;
+        let (outcome, written) = self.update_existing_if_different(namespace, name, desired).await?;
         Ok(ReconcileOutcome { written, revision: outcome.stored.revision })
     }
 
@@ -92,9 +92,9 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        wanted: &DesiredState<'_>,
+        desired: &DesiredState<'_>,
     ) -> Result<Reconciled> {
-        let Some(mut object) = wanted(None) else {
+        let Some(mut object) = desired(None) else {
             return Ok(Reconciled { object: None, written: false });
         };
         meta::set_text(&mut object, "name", name);
@@ -110,9 +110,9 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        wanted: &DesiredState<'_>,
+        desired: &DesiredState<'_>,
     ) -> Result<Reconciled> {
-        let (outcome, written) = self.update_existing_if_different(namespace, name, wanted).await?;
+        let (outcome, written) = self.update_existing_if_different(namespace, name, desired).await?;
         let object = self.decoded(outcome.stored.as_ref())?;
         Ok(Reconciled { object: Some(object), written })
     }
@@ -122,11 +122,11 @@ impl Client {
         &self,
         namespace: &str,
         name: &str,
-        wanted: &DesiredState<'_>,
+        desired: &DesiredState<'_>,
     ) -> Result<(UpdateOutcome, bool)> {
         let mut written = false;
         let mut change = |old: &Object| {
-            let new = wanted(Some(old));
+            let new = desired(Some(old));
             written = new.is_some();
             if let Some(mut new) = new {
                 self.complete(Some(old), &mut new);

@@ -54,17 +54,17 @@ async fn update_uses_stored_state() {
     let cluster = Cluster::empty(false).await;
     let client = cluster.client("configmaps");
     client.create(config_map("a", "1")).await.unwrap();
-    let mut seen = Vec::new();
+    let mut data = Vec::new();
     let rival = b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\"},\"data\":{\"datum\":\"2\"}}";
     let mut change = |old: &Object| {
-        seen.push(datum(old).to_owned());
-        if seen.len() == 1 {
+        data.push(datum(old).to_owned());
+        if data.len() == 1 {
             futures::executor::block_on(cluster.store_raw("/registry/configmaps/ns/a", rival));
         }
         Ok(with_datum(old, "3"))
     };
     let updated = client.update("ns", "a", &mut change).await.unwrap();
-    assert_eq!((datum(&updated), seen), ("3", vec!["1".to_owned(), "2".to_owned()]));
+    assert_eq!((datum(&updated), data), ("3", vec!["1".to_owned(), "2".to_owned()]));
     let missing = client.update("ns", "b", &mut |old| Ok(old.clone())).await;
     assert_eq!(failure(missing), (404, Reason::NotFound));
 }
@@ -78,8 +78,8 @@ async fn stale_state_is_not_written_or_deleted() {
     let stale = client.update("ns", "a", &mut |_| Ok(with_datum(&first, "3"))).await;
     assert_eq!(failure(stale), (409, Reason::Conflict));
     assert_eq!(failure(client.delete_exact(&first).await), (409, Reason::Conflict));
-    let other = Preconditions { uid: Some("other".to_owned()), ..Preconditions::default() };
-    assert_eq!(failure(client.delete("ns", "a", other).await), (409, Reason::Conflict));
+    let different_uid = Preconditions { uid: Some("other".to_owned()), ..Preconditions::default() };
+    assert_eq!(failure(client.delete("ns", "a", different_uid).await), (409, Reason::Conflict));
     assert!(client.delete_exact(&second).await.unwrap());
     assert!(!client.delete("ns", "a", Preconditions::default()).await.unwrap());
 }
@@ -118,28 +118,28 @@ async fn status_is_updated_through_subresource() {
 async fn reconcile_writes_only_differences() {
     let cluster = Cluster::empty(true).await;
     let client = cluster.client("configmaps");
-    let wanted = |current: Option<&Object>| match current {
+    let desired = |current: Option<&Object>| match current {
         None => Some(config_map("a", "1")),
         Some(current) => (datum(current) != "1").then(|| with_datum(current, "1")),
     };
-    assert!(client.reconcile("ns", "a", &wanted).await.unwrap().written);
+    assert!(client.reconcile("ns", "a", &desired).await.unwrap().written);
     let revision = cluster.memory.current_revision().await.unwrap();
-    let kept = client.reconcile("ns", "a", &wanted).await.unwrap();
-    assert_eq!((kept.written, datum(&kept.object.unwrap())), (false, "1"));
+    let reconciled = client.reconcile("ns", "a", &desired).await.unwrap();
+    assert_eq!((reconciled.written, datum(&reconciled.object.unwrap())), (false, "1"));
     assert_eq!(cluster.memory.current_revision().await.unwrap(), revision);
     client.update("ns", "a", &mut |old| Ok(with_datum(old, "2"))).await.unwrap();
     client.list("ns", ReadFreshness::Latest).await.unwrap();
-    let kept = client.reconcile("ns", "a", &wanted).await.unwrap();
-    assert_eq!((kept.written, datum(&kept.object.unwrap())), (true, "1"));
-    let kept = client.reconcile("ns", "b", &|_| None).await.unwrap();
-    assert_eq!((kept.written, kept.object), (false, None));
+    let reconciled = client.reconcile("ns", "a", &desired).await.unwrap();
+    assert_eq!((reconciled.written, datum(&reconciled.object.unwrap())), (true, "1"));
+    let reconciled = client.reconcile("ns", "b", &|_| None).await.unwrap();
+    assert_eq!((reconciled.written, reconciled.object), (false, None));
 }
 
 #[tokio::test]
 async fn object_missing_from_store_is_recreated() {
     let cluster = Cluster::empty(true).await;
     let client = cluster.client("configmaps");
-    let wanted = |current: Option<&Object>| match current {
+    let desired = |current: Option<&Object>| match current {
         None => Some(config_map("a", "new")),
         Some(current) => Some(with_datum(current, "changed")),
     };
@@ -147,8 +147,8 @@ async fn object_missing_from_store_is_recreated() {
         client.create(config_map("a", "old")).await.unwrap();
         client.list("ns", ReadFreshness::Latest).await.unwrap();
         client.delete("ns", "a", Preconditions::default()).await.unwrap();
-        let kept = client.reconcile("ns", "a", &wanted).await.unwrap();
-        assert_eq!((kept.written, datum(&kept.object.unwrap())), (true, "new"));
+        let reconciled = client.reconcile("ns", "a", &desired).await.unwrap();
+        assert_eq!((reconciled.written, datum(&reconciled.object.unwrap())), (true, "new"));
         client.delete("ns", "a", Preconditions::default()).await.unwrap();
     }
 }

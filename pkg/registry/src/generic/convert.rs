@@ -107,7 +107,7 @@ impl Registry {
         }
         let stored = self.stored(storage)?;
         let converter = stored.converter.as_ref();
-        let found = converter.and_then(|converter| {
+        let version_converter = converter.and_then(|converter| {
             let mut versions = converter.versions.iter();
             let row = versions.find(|version| version.row().group_version == row.group_version)?.clone();
             let outside = Arc::clone(&converter.converter);
@@ -117,7 +117,7 @@ impl Registry {
             Some(Conversion { outside, row, fields, budget, watches })
         });
         let unknown = || Status::internal_error(format!("no conversion for {}", storage.prefix));
-        Ok(Some(found.ok_or_else(unknown)?))
+        Ok(Some(version_converter.ok_or_else(unknown)?))
     }
 
     /// Executes the pending conversions of a field manager. Each kind of them is requested once per write:
@@ -134,8 +134,8 @@ impl Registry {
         let unknown = || Status::internal_error(format!("no conversion for {}", storage.prefix));
         let conversion = self.conversion(target.resource, storage)?.ok_or_else(unknown)?;
         for question in open.open() {
-            let answer = conversion.convert_one(question.object.clone(), &question.to).await;
-            open.record_result(question, answer.map_err(|status| ConvertError::Failed(status.message)));
+            let converted = conversion.convert_one(question.object.clone(), &question.to).await;
+            open.record_result(question, converted.map_err(|status| ConvertError::Failed(status.message)));
         }
         Ok(())
     }
@@ -215,7 +215,7 @@ impl Registry {
         target: &Target<'_>,
         storage: &StorageSpec<'_>,
         value: Bytes,
-        written: &Bytes,
+        stored: &Bytes,
     ) -> Result<Bytes> {
         let Some(conversion) = self.conversion(target.resource, storage)? else {
             // Stored bytes are read with the defaults of their version. A request body in another version
@@ -230,10 +230,10 @@ impl Registry {
                 Ok(codec::reader_form(storage, value, self.gates()))
             };
         };
-        if conversion.is_of(written) {
-            return Ok(written.clone());
+        if conversion.is_of(stored) {
+            return Ok(stored.clone());
         }
-        let object = codec::decode_stored(storage, written, self.gates())?;
+        let object = codec::decode_stored(storage, stored, self.gates())?;
         let object = conversion.convert_object(object).await?;
         Ok(codec::encode(storage, &object)?)
     }
@@ -386,8 +386,8 @@ impl Conversion {
             if self.is_of(value) {
                 continue;
             }
-            if let Some(kept) = element.memo().get(self.representation(), &self.budget) {
-                *element = self.converted_element(element, kept, selected);
+            if let Some(cached) = element.memo().get(self.representation(), &self.budget) {
+                *element = self.converted_element(element, cached, selected);
                 continue;
             }
             bytes = bytes.saturating_add(value.len());
@@ -405,8 +405,9 @@ impl Conversion {
     /// Creates an element of a converted object. Its bytes are cached with the original.
     fn cache_converted(&self, element: &Element, object: &Object) -> Result<Arc<Element>> {
         let value = codec::encode(self.storage(), object)?;
-        let kept = element.memo().shared(self.representation(), &self.budget, || Ok::<_, ()>(value.clone()));
-        let value = kept.unwrap_or(value);
+        let cached =
+            element.memo().shared(self.representation(), &self.budget, || Ok::<_, ()>(value.clone()));
+        let value = cached.unwrap_or(value);
         let header = self.header(object);
         Ok(Element::with_header(element.key(), value, element.revision(), header))
     }

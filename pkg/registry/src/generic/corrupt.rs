@@ -35,8 +35,8 @@ impl Registry {
             cacher::Error::Corrupt { key, message, damage, revision } if self.marks_corrupt() => {
                 let prefix = self.stored(storage).map(|stored| stored.resource.config().prefix.clone());
                 let name = prefix.ok().and_then(|prefix| key.strip_prefix(&prefix).map(str::to_owned));
-                let shown = format!("/{}/{}", storage.prefix, name.unwrap_or_default());
-                Status::internal_error(damage_text(&shown, damage, revision, &message)).into()
+                let path = format!("/{}/{}", storage.prefix, name.unwrap_or_default());
+                Status::internal_error(damage_text(&path, damage, revision, &message)).into()
             }
             failure => error::read(&resource, "get", failure),
         }
@@ -64,14 +64,16 @@ impl Registry {
         if !matches!(failure, cacher::Error::Corrupt { .. }) || !self.marks_corrupt() {
             return error::read(&resource, "list", failure);
         }
-        let found = self.delegator.unreadable(&stored.resource, &scope.prefix, LISTED_MAX + 1).await;
-        let mut causes: Vec<Cause> = match &found {
+        let unreadable = self.delegator.unreadable(&stored.resource, &scope.prefix, LISTED_MAX + 1).await;
+        let mut causes: Vec<Cause> = match &unreadable {
             // The objects have become readable meanwhile.
-            Ok(found) if found.is_empty() => return error::read(&resource, "list", failure),
-            Ok(found) => found.iter().take(LISTED_MAX).filter_map(|element| cause(element)).collect(),
+            Ok(unreadable) if unreadable.is_empty() => return error::read(&resource, "list", failure),
+            Ok(unreadable) => {
+                unreadable.iter().take(LISTED_MAX).filter_map(|element| cause(element)).collect()
+            }
             Err(_) => return error::read(&resource, "list", failure),
         };
-        if found.is_ok_and(|found| found.len() > LISTED_MAX) {
+        if unreadable.is_ok_and(|unreadable| unreadable.len() > LISTED_MAX) {
             let message = "too many errors, the list is truncated".to_owned();
             causes.push(Cause { reason: "FieldValueTooMany".to_owned(), message, ..Cause::default() });
         }
@@ -94,8 +96,8 @@ impl Registry {
         let (store, _) = self.writer();
         let failed = |error| error::storage(&target.group_resource(), "delete", error);
         for _ in 0..ATTEMPTS_MAX {
-            let found = store.get(&key).await.map_err(failed)?.kv;
-            let corrupt = found.filter(|kv| {
+            let stored = store.get(&key).await.map_err(failed)?.kv;
+            let corrupt = stored.filter(|kv| {
                 kv.readable().is_err() || self.decode(storage, &key, StoredRef::of(kv)).is_err()
             });
             let Some(corrupt) = corrupt else { return Err(option_error(target)) };
@@ -125,12 +127,12 @@ impl Registry {
 
 /// Describes the damage of an object in the wording of upstream's storage errors.
 fn damage_text(key: &str, damage: Damage, revision: i64, message: &str) -> String {
-    let (what, revision) = match damage {
+    let (text, revision) = match damage {
         Damage::Undecryptable => ("data from the storage is not transformable", 0),
         Damage::Malformed | Damage::Unserved => ("object not decodable", revision),
     };
     format!(
-        "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {what} \
+        "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {text} \
          revision={revision}: {message}"
     )
 }

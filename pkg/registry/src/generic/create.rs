@@ -92,8 +92,9 @@ impl Registry {
         self.prepare_create(target, &mut object, &request).await?;
         admit.validate(&object, None).await?;
         let version = meta::text(&object, "resourceVersion");
-        let sent = apimachinery::resource_version::parse(version).map_or(0, |version| version.revision());
-        if !dry_run && sent != 0 {
+        let sent_revision =
+            apimachinery::resource_version::parse(version).map_or(0, |version| version.revision());
+        if !dry_run && sent_revision != 0 {
             return Err(Status::unmapped("resourceVersion should not be set on objects to be created").into());
         }
         let name = meta::text(&object, "name").to_owned();
@@ -107,14 +108,17 @@ impl Registry {
             {
                 self.put_new(target, storage, &key, &object, dry_run).await?
             }
-            put => put?,
+            failed => failed?,
         };
         match written {
             PutResult::Done(revision) => {
                 // Only storage rejects an object with a version, and a dry run does not reach it. So the sent
                 // version is returned.
-                let revision =
-                    if dry_run { Revision::try_from(sent).unwrap_or(Revision::MAX) } else { revision };
+                let revision = if dry_run {
+                    Revision::try_from(sent_revision).unwrap_or(Revision::MAX)
+                } else {
+                    revision
+                };
                 let value = self.reader_form(target, storage, value, &stored).await?;
                 Ok(StoredObject { key, value, revision })
             }
@@ -152,13 +156,13 @@ impl Registry {
         let (store, _) = if dry_run { dry.writer() } else { self.writer() };
         let stored = self.to_store(target, storage, &object, &value).await?;
         let put = store.put(key, stored.clone(), 0, self.ttl(target.resource));
-        let written = span.clone().instrument(put).await;
-        span.event(if written.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
-        let written = written.map_err(|e| error::storage(&target.group_resource(), "create", e))?;
-        if matches!(written, PutResult::Done(_)) {
+        let result = span.clone().instrument(put).await;
+        span.event(if result.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
+        let result = result.map_err(|e| error::storage(&target.group_resource(), "create", e))?;
+        if matches!(result, PutResult::Done(_)) {
             span.event_with("decode succeeded", "len", value.len());
         }
-        Ok((value, stored, written))
+        Ok((value, stored, result))
     }
 
     /// Fills in the system metadata, including a generated name.

@@ -110,7 +110,7 @@ impl Registry {
             | UpdateResult::Deleted(revision)
             | UpdateResult::Unchanged(revision)) = updated;
             let mut stored = StoredObject { key: key.clone(), value, revision };
-            let gone = match continuation {
+            let is_gone = match continuation {
                 DeleteContinuation::RespondWithObject => {
                     return Ok(DeleteOutcome::Object { stored, gone: false });
                 }
@@ -132,20 +132,20 @@ impl Registry {
                     }
                 }
             };
-            if gone {
+            if is_gone {
                 self.release(storage, &stored, request.dry_run).await;
             }
-            return Ok(outcome(target, name, uid, stored, gone));
+            return Ok(outcome(target, name, uid, stored, is_gone));
         }
         let error = storage::Error::Unavailable(format!("{key} changed on every attempt"));
         Err(error::storage(&target.group_resource(), "delete", error))
     }
 
     /// Releases the allocations of a removed object.
-    pub(super) async fn release(&self, storage: &StorageSpec<'_>, gone: &StoredObject, dry_run: bool) {
+    pub(super) async fn release(&self, storage: &StorageSpec<'_>, removed: &StoredObject, dry_run: bool) {
         let Some(allocator) = self.allocator(storage.prefix) else { return };
         // Repair controllers handle an object that cannot be decoded.
-        if let Ok(object) = self.decode(storage, &gone.key, gone.as_ref()) {
+        if let Ok(object) = self.decode(storage, &removed.key, removed.as_ref()) {
             allocator.release(&object, dry_run).await;
         }
     }
@@ -166,13 +166,18 @@ impl storage::Change<AttemptError> for &mut Deletion<'_> {
         let stage = Stage::of(target, &existing, options, now);
         let name = meta::text(&existing, "name").to_owned();
         let uid = meta::text(&existing, "uid").to_owned();
-        let shown = self.requested_form(kv, &existing)?;
+        let response_object = self.requested_form(kv, &existing)?;
         let step = match stage {
             Stage::Terminating => {
-                return Ok(self.plan_unchanged(shown, name, uid, DeleteContinuation::Respond));
+                return Ok(self.plan_unchanged(response_object, name, uid, DeleteContinuation::Respond));
             }
             Stage::TerminatingSpecially => {
-                return Ok(self.plan_unchanged(shown, name, uid, DeleteContinuation::RespondWithObject));
+                return Ok(self.plan_unchanged(
+                    response_object,
+                    name,
+                    uid,
+                    DeleteContinuation::RespondWithObject,
+                ));
             }
             Stage::StartSpecial => {
                 self.admit(&existing, stage).await?;
@@ -185,7 +190,7 @@ impl storage::Change<AttemptError> for &mut Deletion<'_> {
         };
         let (mut marked, is_last) = match step {
             Step::Remove => {
-                self.plan_unchanged(shown, name, uid, DeleteContinuation::Respond);
+                self.plan_unchanged(response_object, name, uid, DeleteContinuation::Respond);
                 return Ok(Update::Delete);
             }
             Step::Mark(marked) => (marked, false),

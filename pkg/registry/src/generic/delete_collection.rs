@@ -36,8 +36,8 @@ impl Registry {
             let page = self.list(target, &options).await?;
             for item in page.items.iter() {
                 let namespace = if target.resource.namespaced { item.namespace() } else { "" };
-                let one = Target { namespace, name: item.name(), ..*target };
-                match self.delete_suggested(&one, request, suggestion(&item), false).await {
+                let item_target = Target { namespace, name: item.name(), ..*target };
+                match self.delete_suggested(&item_target, request, suggestion(&item), false).await {
                     Err(status) if status.reason != Reason::NotFound => return Err(status),
                     _ => {}
                 }

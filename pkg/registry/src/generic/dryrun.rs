@@ -33,8 +33,8 @@ impl DryRun {
 
     async fn check(&self, key: &str, expected: Revision) -> Result<PutResult, Error> {
         let lookup = self.inner.get(key).await?;
-        let found = lookup.kv.as_ref().map_or(0, |kv| kv.mod_revision);
-        if found == expected {
+        let revision = lookup.kv.as_ref().map_or(0, |kv| kv.mod_revision);
+        if revision == expected {
             Ok(PutResult::Done(expected))
         } else {
             Ok(PutResult::Stale { current: lookup.kv, revision: lookup.revision })

@@ -66,15 +66,17 @@ impl Registry {
 }
 
 /// Checks preconditions with the error texts of storage.
-fn check(target: &Target<'_>, key: &str, wanted: &Preconditions, object: &Object) -> Result<()> {
-    let checks =
-        [("UID", "uid", &wanted.uid), ("ResourceVersion", "resourceVersion", &wanted.resource_version)];
-    for (what, member, wanted) in checks {
-        let found = meta::text(object, member);
-        let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) else { continue };
+fn check(target: &Target<'_>, key: &str, preconditions: &Preconditions, object: &Object) -> Result<()> {
+    let checks = [
+        ("UID", "uid", &preconditions.uid),
+        ("ResourceVersion", "resourceVersion", &preconditions.resource_version),
+    ];
+    for (label, member, required) in checks {
+        let actual = meta::text(object, member);
+        let Some(required) = required.as_deref().filter(|required| *required != actual) else { continue };
         let cause = format!(
             "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
-             Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+             Precondition failed: {label} in precondition: {required}, {label} in object meta: {actual}"
         );
         return Err(Status::conflict(&target.group_resource(), target.name, &cause).into());
     }

@@ -92,10 +92,10 @@ impl Registry {
         // At version 0 a cache ignores the limit, and clients rely on that. The delegator handles the first
         // page. On later pages it only sees the token's version.
         let cached = stored.resource.cached_objects().is_some();
-        let all = token.is_some() && options.resource_version == "0" && cached;
-        let limit = if all { 0 } else { options.limit };
-        let asked = scope.clone();
-        let prefix = &asked.prefix;
+        let unlimited = token.is_some() && options.resource_version == "0" && cached;
+        let limit = if unlimited { 0 } else { options.limit };
+        let requested_scope = scope.clone();
+        let prefix = &requested_scope.prefix;
         let query = ListQuery {
             start: token.as_ref().map(|t| format!("{prefix}{}", t.start)),
             limit: usize::try_from(limit).unwrap_or(0),
@@ -114,7 +114,7 @@ impl Registry {
             {
                 Err(expired(token.map_or(String::new(), |t| t.start)))
             }
-            Err(e) => Err(self.list_failed(target, &stored, &asked, e).await),
+            Err(e) => Err(self.list_failed(target, &stored, &requested_scope, e).await),
         }
     }
 
@@ -129,11 +129,14 @@ impl Registry {
         mut query: ListQuery,
         conversion: &Conversion,
     ) -> Result<std::result::Result<Page, cacher::Error>> {
-        let all = Predicate::default();
+        let everything = Predicate::default();
         // These selectors apply to stored objects.
-        let wanted =
-            if conversion.is_to_storage() { all } else { std::mem::replace(&mut query.predicate, all) };
-        let mut found = Vec::new();
+        let predicate = if conversion.is_to_storage() {
+            everything
+        } else {
+            std::mem::replace(&mut query.predicate, everything)
+        };
+        let mut matches = Vec::new();
         let mut left_out = 0;
         loop {
             let page = match self.delegator.list(&stored.resource, query.clone()).await {
@@ -143,23 +146,23 @@ impl Registry {
             let (deep, items): (Vec<_>, Vec<_>) =
                 page.items.iter().partition(|element| conversion.is_impossible(element));
             left_out += page.left_out + deep.len();
-            let items = conversion.elements(items, !wanted.is_everything()).await?;
-            found.extend(items.into_iter().filter(|item| wanted.matches(item)));
-            let full = query.limit > 0 && found.len() >= query.limit;
+            let items = conversion.elements(items, !predicate.is_everything()).await?;
+            matches.extend(items.into_iter().filter(|item| predicate.matches(item)));
+            let full = query.limit > 0 && matches.len() >= query.limit;
             let Page { revision, mut next, mut remaining, .. } = page;
             if next.is_some() && !full {
                 query.start = next;
                 query.freshness = Freshness::Exact(revision);
                 continue;
             }
-            if query.limit > 0 && found.len() > query.limit {
-                found.truncate(query.limit);
-                next = found.last().map(|last| format!("{}\0", last.key()));
+            if query.limit > 0 && matches.len() > query.limit {
+                matches.truncate(query.limit);
+                next = matches.last().map(|last| format!("{}\0", last.key()));
             }
-            if !wanted.is_everything() {
+            if !predicate.is_everything() {
                 remaining = None;
             }
-            return Ok(Ok(Page { items: Items::listed(found), revision, next, remaining, left_out }));
+            return Ok(Ok(Page { items: Items::listed(matches), revision, next, remaining, left_out }));
         }
     }
 }

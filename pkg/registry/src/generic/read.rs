@@ -26,10 +26,10 @@ impl Registry {
         };
         let key = self.key(storage, target)?;
         let stored = self.stored(storage)?;
-        let found = self.delegator.get(&stored.resource, &key, freshness).await;
-        let found = found.map_err(|e| self.get_failed(target, storage, e))?;
+        let result = self.delegator.get(&stored.resource, &key, freshness).await;
+        let result = result.map_err(|e| self.get_failed(target, storage, e))?;
         let element =
-            found.element.ok_or_else(|| Status::not_found(&target.group_resource(), target.name))?;
+            result.element.ok_or_else(|| Status::not_found(&target.group_resource(), target.name))?;
         match self.conversion(target.resource, storage)? {
             Some(conversion) => conversion.element(element).await,
             None => Ok(element),

@@ -111,35 +111,40 @@ fn path_of(syntax: &Syntax, expr: Expr) -> Result<String, SelectorError> {
 }
 
 /// Parses one end of a range.
-fn number(syntax: &Syntax, expr: Expr, what: &str) -> Result<u128, SelectorError> {
+fn number(syntax: &Syntax, expr: Expr, argument: &str) -> Result<u128, SelectorError> {
     let text = match syntax.kind(expr) {
         Kind::Literal(Literal::String(text)) => syntax.name(text),
         Kind::Literal(literal) => {
-            return Err(SelectorError(format!("{what} must be a string literal, got {}", go_type(literal))));
+            return Err(SelectorError(format!(
+                "{argument} must be a string literal, got {}",
+                go_type(literal)
+            )));
         }
         other => {
             let kind = number_of(other);
             return Err(SelectorError(format!(
-                "{what} must be a string literal (e.g. '0xff'), got expression kind {kind}"
+                "{argument} must be a string literal (e.g. '0xff'), got expression kind {kind}"
             )));
         }
     };
-    let shown = quote(text);
+    let quoted_text = quote(text);
     let Some(digits) = text.strip_prefix("0x") else {
-        return Err(SelectorError(format!("{what} must have '0x' prefix, got {shown}")));
+        return Err(SelectorError(format!("{argument} must have '0x' prefix, got {quoted_text}")));
     };
     if digits.is_empty() {
-        return Err(SelectorError(format!("{what}: hex value is required after '0x'")));
+        return Err(SelectorError(format!("{argument}: hex value is required after '0x'")));
     }
     if digits.len() > END.len() {
         let len = digits.len();
         let max = END.len();
         let digits = quote(digits);
-        return Err(SelectorError(format!("{what}: hex value too long ({len} chars, max {max}): {digits}")));
+        return Err(SelectorError(format!(
+            "{argument}: hex value too long ({len} chars, max {max}): {digits}"
+        )));
     }
     if let Some(bad) = digits.chars().find(|c| !matches!(c, '0'..='9' | 'a'..='f')) {
         return Err(SelectorError(format!(
-            "{what}: invalid hex character {} in {shown}",
+            "{argument}: invalid hex character {} in {quoted_text}",
             quote(&bad.to_string())
         )));
     }
@@ -148,17 +153,17 @@ fn number(syntax: &Syntax, expr: Expr, what: &str) -> Result<u128, SelectorError
         _ if digits == END => {}
         len if len > DIGITS => {
             return Err(SelectorError(format!(
-                "{what}: 17-digit hex value must be '0x{END}' (2^64), got {shown}"
+                "{argument}: 17-digit hex value must be '0x{END}' (2^64), got {quoted_text}"
             )));
         }
         _ => {
-            let meant = quote(&format!("0x{digits:0>DIGITS$}"));
+            let suggestion = quote(&format!("0x{digits:0>DIGITS$}"));
             return Err(SelectorError(format!(
-                "{what} must be a 0x-prefixed 16-digit hex value, got {shown} (did you mean {meant}?)"
+                "{argument} must be a 0x-prefixed 16-digit hex value, got {quoted_text} (did you mean {suggestion}?)"
             )));
         }
     }
-    u128::from_str_radix(digits, 16).map_err(|e| SelectorError(format!("{what}: {e}")))
+    u128::from_str_radix(digits, 16).map_err(|e| SelectorError(format!("{argument}: {e}")))
 }
 
 /// Number of a node kind in cel-go's error texts.

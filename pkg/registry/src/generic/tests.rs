@@ -77,8 +77,9 @@ struct World {
 /// Row of `plural` or `plural/subresource`, in v1.
 fn row(path: &str) -> &'static Resource<'static> {
     let (plural, subresource) = path.split_once('/').unwrap_or((path, ""));
-    let found = |row: &&Resource| (row.plural, row.subresource, row.version) == (plural, subresource, "v1");
-    api::resources::all().find(found).unwrap_or_else(|| panic!("{path} is no resource of v1"))
+    let is_endpoint =
+        |row: &&Resource| (row.plural, row.subresource, row.version) == (plural, subresource, "v1");
+    api::resources::all().find(is_endpoint).unwrap_or_else(|| panic!("{path} is no resource of v1"))
 }
 
 fn target<'n>(plural: &str, name: &'n str) -> Target<'n> {
@@ -119,26 +120,26 @@ fn minimal_spec(plural: &str) -> Value {
 /// merged with the smallest valid spec.
 fn named(plural: &str, name: &str, more: Value) -> Object {
     let row = row(plural);
-    let mut all = object(json!({"apiVersion": row.group_version, "kind": row.kind}));
+    let mut tree = object(json!({"apiVersion": row.group_version, "kind": row.kind}));
     let mut metadata = object(json!({"name": name}));
     if row.namespaced {
         metadata.insert("namespace", NAMESPACE.into());
     }
     let mut more = object(more);
-    if let Some(Value::Object(given)) = more.remove("metadata") {
-        metadata.extend(given);
+    if let Some(Value::Object(more_metadata)) = more.remove("metadata") {
+        metadata.extend(more_metadata);
     }
-    all.insert("metadata", Value::Object(metadata));
+    tree.insert("metadata", Value::Object(metadata));
     if let Value::Object(mut spec) = minimal_spec(plural) {
         spec.extend(more.remove("spec").map(object).unwrap_or_default());
-        all.insert("spec", Value::Object(spec));
+        tree.insert("spec", Value::Object(spec));
     }
-    all.extend(more);
+    tree.extend(more);
     if plural == "events" {
-        all.insert("involvedObject", json!({"namespace": NAMESPACE}));
+        tree.insert("involvedObject", json!({"namespace": NAMESPACE}));
     }
-    kinds::defaults::apply(row.group_version, row.kind, &mut all, &Gates::default());
-    all
+    kinds::defaults::apply(row.group_version, row.kind, &mut tree, &Gates::default());
+    tree
 }
 
 fn decode(plural: &str, stored: StoredRef<'_>) -> Value {
@@ -178,7 +179,7 @@ impl World {
     }
 
     /// Creates a precondition object of a test.
-    async fn given(&self, plural: &str, name: &str, more: Value) -> Value {
+    async fn create_object(&self, plural: &str, name: &str, more: Value) -> Value {
         self.post(plural, named(plural, name, more), false).await.unwrap()
     }
 
@@ -232,6 +233,6 @@ fn failure<T>(result: Result<T>) -> (u16, Reason, String) {
 }
 
 /// Expected value of [`failure`].
-fn says(code: u16, reason: Reason, message: &str) -> (u16, Reason, String) {
+fn expected_failure(code: u16, reason: Reason, message: &str) -> (u16, Reason, String) {
     (code, reason, message.to_owned())
 }

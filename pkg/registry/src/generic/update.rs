@@ -158,10 +158,10 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
         }
         check_uid(target, self.key, request, old)?;
         let mut object = loop {
-            let made = (self.change)(old);
+            let result = (self.change)(old);
             match request.pending_conversions.filter(|pending| pending.is_open()) {
                 Some(pending) => self.registry.resolve_pending(target, storage, pending).await?,
-                None => break made?,
+                None => break result?,
             }
         };
         self.created = old.is_none();
@@ -245,13 +245,13 @@ fn check_uid(
     old: Option<&Object>,
 ) -> Result<()> {
     // A missing object has an empty uid, so a write with a uid never recreates it.
-    let found = old.map_or("", |old| meta::text(old, "uid"));
-    if request.uid.is_empty() || found == request.uid {
+    let actual = old.map_or("", |old| meta::text(old, "uid"));
+    if request.uid.is_empty() || actual == request.uid {
         return Ok(());
     }
     let cause = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
-         Precondition failed: UID in precondition: {}, UID in object meta: {found}",
+         Precondition failed: UID in precondition: {}, UID in object meta: {actual}",
         request.uid
     );
     Err(Status::conflict(&target.group_resource(), target.name, &cause).into())
@@ -259,14 +259,14 @@ fn check_uid(
 
 /// Resource version in the body; 0 for none.
 fn body_resource_version(object: &Object) -> Result<i64> {
-    let given = super::revision(meta::text(object, "resourceVersion"));
-    Ok(given.map_err(|e| Status::unmapped(e.detail().to_owned()))?)
+    let revision = super::revision(meta::text(object, "resourceVersion"));
+    Ok(revision.map_err(|e| Status::unmapped(e.detail().to_owned()))?)
 }
 
 /// The resource version in the body must be the object's, or absent if the kind allows that.
 fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Result<()> {
-    let given = body_resource_version(object)?;
-    if given == 0 {
+    let sent = body_resource_version(object)?;
+    if sent == 0 {
         if target.resource.allow_unconditional_update {
             meta::set_text(object, "resourceVersion", meta::text(old, "resourceVersion"));
             return Ok(());
@@ -277,7 +277,7 @@ fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Resu
         let error = field::Error::invalid(&path, 0, "must be specified for an update");
         return Err(Status::invalid(&kind, target.name, &[error].into()).into());
     }
-    if meta::text(old, "resourceVersion") != given.to_string() {
+    if meta::text(old, "resourceVersion") != sent.to_string() {
         return Err(Status::conflict(&target.group_resource(), target.name, OPTIMISTIC_LOCK).into());
     }
     Ok(())

@@ -63,14 +63,14 @@ impl Registry {
             filter::of(target, &stored, options, false, self.shards(options)?);
         stored.check(storage, &scope.prefix)?;
         let conversion = self.conversion(target.resource, storage)?;
-        let (asked, selected) = match &conversion {
+        let (store_predicate, selected) = match &conversion {
             Some(conversion) if !conversion.is_to_storage() => (Predicate::default(), predicate),
             _ => (predicate, Predicate::default()),
         };
         let query = WatchQuery {
             scope,
             start: start(options)?,
-            predicate: asked,
+            predicate: store_predicate,
             bookmarks: options.allow_watch_bookmarks,
             deadline,
         };

@@ -51,9 +51,9 @@ impl<V: Projection> OnDemandInformer<V> {
     /// Requests the view. The future completes when the view is complete, or after ten seconds. Returns
     /// `None` if no wait is needed: the view is complete, or the server is not ready before it is.
     pub fn start_loading(&self) -> Option<BoxFuture<'_, ()>> {
-        let asked = self.requested.as_ref().filter(|_| !self.informer.is_ready())?;
+        let request = self.requested.as_ref().filter(|_| !self.informer.is_ready())?;
         // Another request may have set it.
-        _ = asked.set(());
+        _ = request.set(());
         Some(timeout(LOAD_WAIT_MAX, self.informer.ready()).map(drop).boxed())
     }
 

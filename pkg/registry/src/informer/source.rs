@@ -135,9 +135,9 @@ impl Source {
         }
         // Several objects may have been removed at one revision, and this may not be the last of them.
         let upto = if event.element.is_some() { event.revision - 1 } else { event.revision };
-        self.delivered_revision = self.delivered_revision.map(|seen| seen.max(upto));
-        let gone = event.kind == EventType::Deleted;
-        Some(Item::Change(ObjectChange::new(self.row.clone(), event.element?, gone)))
+        self.delivered_revision = self.delivered_revision.map(|delivered| delivered.max(upto));
+        let is_deleted = event.kind == EventType::Deleted;
+        Some(Item::Change(ObjectChange::new(self.row.clone(), event.element?, is_deleted)))
     }
 }
 

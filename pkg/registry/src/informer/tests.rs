@@ -74,9 +74,10 @@ impl Followed {
 
     /// Waits until the view contains exactly these objects.
     async fn shows(&self, expected: &[(&str, &str)]) {
-        let shown = |view: &Data| view.data.iter().map(|(k, v)| (&**k, &**v)).eq(expected.iter().copied());
-        let shown = timeout(60 * SLOW, self.follower.wait_for(shown)).await;
-        shown.unwrap_or_else(|_| panic!("{:?} instead of {expected:?}", self.follower.snapshot().data));
+        let is_expected =
+            |view: &Data| view.data.iter().map(|(k, v)| (&**k, &**v)).eq(expected.iter().copied());
+        let result = timeout(60 * SLOW, self.follower.wait_for(is_expected)).await;
+        result.unwrap_or_else(|_| panic!("{:?} instead of {expected:?}", self.follower.snapshot().data));
     }
 }
 
@@ -102,8 +103,8 @@ async fn view_has_initial_state_then_changes() {
         set(&cluster, "a", "1").await;
         set(&cluster, "b", "1").await;
         let followed = Followed::ready(&cluster).await;
-        let all = [("configmaps/a", "1"), ("configmaps/b", "1")];
-        assert!(followed.follower.read(|view| view.data.iter().map(|(k, v)| (&**k, &**v)).eq(all)));
+        let expected = [("configmaps/a", "1"), ("configmaps/b", "1")];
+        assert!(followed.follower.read(|view| view.data.iter().map(|(k, v)| (&**k, &**v)).eq(expected)));
         set(&cluster, "b", "2").await;
         followed.shows(&[("configmaps/a", "1"), ("configmaps/b", "2")]).await;
         delete(&cluster, "a").await;
@@ -116,10 +117,10 @@ async fn view_has_initial_state_then_changes() {
 #[tokio::test(start_paused = true)]
 async fn view_is_ready_after_all_resources() {
     let memory = Arc::default();
-    let before = Cluster::new(Arc::clone(&memory), false, []);
-    set(&before, "a", "1").await;
+    let earlier = Cluster::new(Arc::clone(&memory), false, []);
+    set(&earlier, "a", "1").await;
     let secret = object(json!({"metadata": {"name": "s", "namespace": "ns"}, "type": "Opaque"}));
-    before.client("secrets").create(secret).await.unwrap();
+    earlier.client("secrets").create(secret).await.unwrap();
     // In order of prefixes, secrets are the last that the cache lists.
     for (cached, nth) in [(true, 2), (false, 1)] {
         let slow = (Operation::List, nth, Fault::Delay(SLOW));
@@ -146,32 +147,32 @@ async fn gap_replaces_whole_view() {
         let down = (1..6).map(|nth| (Operation::Watch, nth, Fault::FailBefore));
         let broken = (Operation::Watch, 0, Fault::BreakWatch { after: 2 });
         let memory = Arc::default();
-        let before = Cluster::new(Arc::clone(&memory), false, []);
+        let earlier = Cluster::new(Arc::clone(&memory), false, []);
         for name in ["a", "b", "c", "gone"] {
-            set(&before, name, "1").await;
+            set(&earlier, name, "1").await;
         }
         let cluster = Cluster::new(memory, cached, std::iter::once(broken).chain(down));
         let followed = Followed::ready(&cluster).await;
-        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sizes = Arc::new(Mutex::new(Vec::new()));
         let observer = tokio::spawn({
             let follower = followed.follower.clone();
-            let seen = Arc::clone(&seen);
+            let sizes = Arc::clone(&sizes);
             async move {
                 let stays = ["configmaps/a", "configmaps/b", "configmaps/c"];
                 follower
                     .wait_for(|view| {
                         assert!(stays.iter().all(|name| view.data.contains_key(*name)));
-                        seen.lock().unwrap().push(view.data.len());
+                        sizes.lock().unwrap().push(view.data.len());
                         false
                     })
                     .await;
             }
         });
         for datum in ["2", "3", "4"] {
-            set(&before, "a", datum).await;
+            set(&earlier, "a", datum).await;
         }
-        delete(&before, "gone").await;
-        set(&before, "new", "1").await;
+        delete(&earlier, "gone").await;
+        set(&earlier, "new", "1").await;
         let now = cluster.memory.current_revision().await.unwrap();
         cluster.memory.compact(now).await.unwrap();
         let [a, b, c] = [("configmaps/a", "4"), ("configmaps/b", "1"), ("configmaps/c", "1")];
@@ -239,10 +240,10 @@ async fn changes_clone_only_held_views() {
         followed.shows(&[("configmaps/a", &n.to_string())]).await;
     }
     assert_eq!(copies(), 1, "the second of the two views");
-    let held = followed.follower.snapshot();
+    let snapshot = followed.follower.snapshot();
     set(&cluster, "b", "1").await;
     followed.shows(&[("configmaps/a", "19"), ("configmaps/b", "1")]).await;
-    assert_eq!(held.data.len(), 1, "what is held on to stays as it is");
+    assert_eq!(snapshot.data.len(), 1, "what is held on to stays as it is");
     set(&cluster, "b", "2").await;
     followed.shows(&[("configmaps/a", "19"), ("configmaps/b", "2")]).await;
     assert_eq!(copies(), 2);

@@ -98,8 +98,8 @@ fn selectable_field_paths_exist() {
     for (_, storage) in stored_rows() {
         for path in Fields::of(storage.prefix).header_fields() {
             let split = [&path.split('.').collect::<Vec<_>>()[..]];
-            let known = field_paths(storage.kind, path);
-            let places = if known.is_empty() { &split[..] } else { known };
+            let field_paths = field_paths(storage.kind, path);
+            let places = if field_paths.is_empty() { &split[..] } else { field_paths };
             for place in places {
                 assert!(leads(storage.message, place), "{} has no {place:?}", storage.kind);
             }
@@ -171,7 +171,7 @@ fn complete_crd_is_read_without_schema() {
         ]},
     });
     let plural = "customresourcedefinitions";
-    let written = complete(plural, definition.clone());
+    let complete = complete(plural, definition.clone());
     let lacking = encoded(plural, definition);
     let read = |value: &[u8]| {
         let element = element(plural, Bytes::copy_from_slice(value));
@@ -179,12 +179,12 @@ fn complete_crd_is_read_without_schema() {
         assert_eq!(labels, [Some("b"), Some("c"), Some("d")]);
         (element.value().unwrap().clone(), form(plural).canonical_outline(value).is_some())
     };
-    assert_eq!(read(&written), (written.clone(), true));
-    assert_eq!(read(&lacking), (written.clone(), false), "names and a strategy are missing");
-    let spaced = String::from_utf8(written.to_vec()).unwrap().replace(":{", ": {");
-    assert_eq!(read(spaced.as_bytes()), (written.clone(), false));
-    let other = String::from_utf8(written.to_vec()).unwrap().replace("k8s.io/v1beta1", "k8s.io/v1");
-    assert!(!read(other.as_bytes()).1, "it is of another version");
+    assert_eq!(read(&complete), (complete.clone(), true));
+    assert_eq!(read(&lacking), (complete.clone(), false), "names and a strategy are missing");
+    let spaced = String::from_utf8(complete.to_vec()).unwrap().replace(":{", ": {");
+    assert_eq!(read(spaced.as_bytes()), (complete.clone(), false));
+    let other_version = String::from_utf8(complete.to_vec()).unwrap().replace("k8s.io/v1beta1", "k8s.io/v1");
+    assert!(!read(other_version.as_bytes()).1, "it is of another version");
 }
 
 #[test]

@@ -71,8 +71,8 @@ fn allocation(new: &mut Object, index: usize, family: Family) -> Option<(usize, 
     if tree::list(new, "clusterIPs").len() == index {
         push(new, "clusterIPs", "");
     }
-    let wanted = tree::texts(new, "clusterIPs").nth(index)?.to_owned();
-    Some((index, family, wanted))
+    let requested = tree::texts(new, "clusterIPs").nth(index)?.to_owned();
+    Some((index, family, requested))
 }
 
 /// Sets an allocated address in the service.

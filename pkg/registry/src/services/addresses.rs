@@ -91,14 +91,14 @@ impl Ranges {
 
     /// Returns all ranges. A range in several objects counts once, and is ready if one of the objects is.
     fn distinct(&self) -> Vec<RangeState> {
-        let mut all: Vec<RangeState> = Vec::new();
+        let mut ranges: Vec<RangeState> = Vec::new();
         for range in self.0.values().flatten() {
-            match all.iter_mut().find(|known| known.range.text == range.range.text) {
-                Some(known) => known.ready |= range.ready,
-                None => all.push(range.clone()),
+            match ranges.iter_mut().find(|range_state| range_state.range.text == range.range.text) {
+                Some(range_state) => range_state.ready |= range.ready,
+                None => ranges.push(range.clone()),
             }
         }
-        all
+        ranges
     }
 
     /// True if an object of this name exists.
@@ -178,24 +178,24 @@ impl Addresses {
         &self,
         service: &Object,
         family: Family,
-        wanted: Option<IpAddr>,
+        requested: Option<IpAddr>,
         dry_run: bool,
     ) -> std::result::Result<IpAddr, AddressError> {
-        let mut known = self.informer_ranges().await;
-        known.retain(|known| known.range.family == family);
-        let missing = match self.allocate_in_ranges(service, &known, wanted, dry_run).await {
+        let mut ranges = self.informer_ranges().await;
+        ranges.retain(|state| state.range.family == family);
+        let missing = match self.allocate_in_ranges(service, &ranges, requested, dry_run).await {
             Err(error @ (AddressError::NoRange | AddressError::NotReady | AddressError::Full)) => error,
             outcome => return outcome,
         };
-        let mut others = self.ranges().await?;
-        let seen = |other: &RangeState| {
-            known.iter().any(|known| known.ready && known.range.text == other.range.text)
+        let mut remaining = self.ranges().await?;
+        let was_tried = |range: &RangeState| {
+            ranges.iter().any(|range_state| range_state.ready && range_state.range.text == range.range.text)
         };
-        others.retain(|other| other.range.family == family && other.ready && !seen(other));
-        if others.is_empty() {
+        remaining.retain(|range| range.range.family == family && range.ready && !was_tried(range));
+        if remaining.is_empty() {
             Err(missing)
         } else {
-            self.allocate_in_ranges(service, &others, wanted, dry_run).await
+            self.allocate_in_ranges(service, &remaining, requested, dry_run).await
         }
     }
 
@@ -203,36 +203,38 @@ impl Addresses {
     async fn allocate_in_ranges(
         &self,
         service: &Object,
-        known: &[RangeState],
-        wanted: Option<IpAddr>,
+        ranges: &[RangeState],
+        requested: Option<IpAddr>,
         dry_run: bool,
     ) -> std::result::Result<IpAddr, AddressError> {
-        match wanted {
-            _ if dry_run => dry_run_address(known, wanted),
+        match requested {
+            _ if dry_run => dry_run_address(ranges, requested),
             Some(address) => {
-                let range = known.iter().find(|known| known.ready && known.range.is_usable(address));
+                let range = ranges
+                    .iter()
+                    .find(|range_state| range_state.ready && range_state.range.is_usable(address));
                 let Some(RangeState { range, .. }) = range else { return Err(AddressError::NoRange) };
                 let began = Instant::now();
                 let created = self.create(service, address).await;
                 self.metrics.address(range, Scope::Static, created.is_ok(), began.elapsed());
                 created.map(|()| address)
             }
-            None => self.allocate_any(service, known).await,
+            None => self.allocate_any(service, ranges).await,
         }
     }
 
     async fn allocate_any(
         &self,
         service: &Object,
-        known: &[RangeState],
+        ranges: &[RangeState],
     ) -> std::result::Result<IpAddr, AddressError> {
-        for RangeState { range, .. } in known.iter().filter(|known| known.ready) {
+        for RangeState { range, .. } in ranges.iter().filter(|state| state.ready) {
             let began = Instant::now();
-            let taken = self.allocate_in_range(service, range).await;
-            self.metrics.address(range, Scope::Dynamic, taken.is_ok(), began.elapsed());
-            match taken {
+            let result = self.allocate_in_range(service, range).await;
+            self.metrics.address(range, Scope::Dynamic, result.is_ok(), began.elapsed());
+            match result {
                 Err(AddressError::Full) => {}
-                taken => return taken,
+                result => return result,
             }
         }
         Err(AddressError::Full)
@@ -264,10 +266,10 @@ impl Addresses {
 
     /// Returns the current ranges and all allocated addresses, from the cache.
     pub(super) fn snapshot(&self) -> (Vec<AddressRange>, Vec<IpAddr>) {
-        let ranges = self.ranges.read(Ranges::distinct).into_iter().map(|known| known.range).collect();
-        let mut taken = Vec::new();
-        self.addresses.visit_cached_names(|name| taken.extend(parse_address(name)));
-        (ranges, taken)
+        let ranges = self.ranges.read(Ranges::distinct).into_iter().map(|state| state.range).collect();
+        let mut allocated = Vec::new();
+        self.addresses.visit_cached_names(|name| allocated.extend(parse_address(name)));
+        (ranges, allocated)
     }
 
     /// Creates the IPAddress object for an address of a service.
@@ -305,13 +307,13 @@ impl Addresses {
 
 /// Result of a dry run: uses only the first range.
 fn dry_run_address(
-    known: &[RangeState],
-    wanted: Option<IpAddr>,
+    ranges: &[RangeState],
+    requested: Option<IpAddr>,
 ) -> std::result::Result<IpAddr, AddressError> {
-    let Some(RangeState { range, .. }) = known.first().filter(|known| known.ready) else {
+    let Some(RangeState { range, .. }) = ranges.first().filter(|state| state.ready) else {
         return Err(AddressError::NotReady);
     };
-    match wanted {
+    match requested {
         None => Ok(range.network()),
         Some(address) if range.is_usable(address) => Ok(address),
         Some(address) => Err(AddressError::NotInRange { address, range: range.text.clone() }),

@@ -92,17 +92,17 @@ pub(super) fn fill_in(
     cluster: Families,
     spelling: Spelling,
 ) -> Result<(), ErrorList> {
-    let before = old.and_then(|old| tree::child(old, "spec"));
+    let old_spec = old.and_then(|old| tree::child(old, "spec"));
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
-    if !has_cluster_ip(spec) || before.is_some_and(|old| keeps_prefer_dual_stack(spec, old)) {
+    if !has_cluster_ip(spec) || old_spec.is_some_and(|old| keeps_prefer_dual_stack(spec, old)) {
         return Ok(());
     }
-    choose_policy(spec, before);
+    choose_policy(spec, old_spec);
     fail_if_any(validate_cluster_ips(service, old, spelling))?;
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
     let mut errors = ErrorList::new();
-    if let Some(before) = before {
-        shrink(spec, before, &mut errors);
+    if let Some(old_spec) = old_spec {
+        shrink(spec, old_spec, &mut errors);
     }
     too_many_for_policy(spec, &mut errors);
     infer_families(spec, cluster, &mut errors);
@@ -144,11 +144,11 @@ pub(super) fn keeps_prefer_dual_stack(spec: &Object, old: &Object) -> bool {
 
 /// Sets the default policy. An existing service keeps its policy. A headless service without a selector gets
 /// both families, any other service one.
-fn choose_policy(spec: &mut Object, before: Option<&Object>) {
+fn choose_policy(spec: &mut Object, old_spec: Option<&Object>) {
     if tree::is_set(spec, "ipFamilyPolicy") {
         return;
     }
-    match before.map(policy).filter(|policy| !policy.is_empty()) {
+    match old_spec.map(policy).filter(|policy| !policy.is_empty()) {
         Some(policy) => set_policy(spec, policy),
         None if is_selectorless(spec) => set_policy(spec, "RequireDualStack"),
         None => set_policy(spec, "SingleStack"),
@@ -161,15 +161,15 @@ fn policy_error(spec: &Object, detail: &str) -> Error {
 
 /// A change to a single family drops the second address and family, unless the client has changed them. Other
 /// policy changes keep them.
-fn shrink(spec: &mut Object, before: &Object, errors: &mut ErrorList) {
-    for (name, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
+fn shrink(spec: &mut Object, old_spec: &Object, errors: &mut ErrorList) {
+    for (name, label) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
         if policy(spec) != "SingleStack" {
             let now = count(spec, name);
-            if now > 0 && now < count(before, name) {
-                let detail = format!("must be 'SingleStack' to release the secondary {what}");
+            if now > 0 && now < count(old_spec, name) {
+                let detail = format!("must be 'SingleStack' to release the secondary {label}");
                 errors.push(policy_error(spec, &detail));
             }
-        } else if same_texts(spec, before, name)
+        } else if same_texts(spec, old_spec, name)
             && let Some(Value::Array(list)) = spec.get_mut(name)
         {
             list.truncate(1);
@@ -181,10 +181,11 @@ fn too_many_for_policy(spec: &Object, errors: &mut ErrorList) {
     if policy(spec) != "SingleStack" {
         return;
     }
-    for (name, what) in [("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")] {
+    for (name, label) in [("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")] {
         if count(spec, name) == 2 {
-            let detail =
-                format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
+            let detail = format!(
+                "must be 'RequireDualStack' or 'PreferDualStack' when multiple {label} are specified"
+            );
             errors.push(policy_error(spec, &detail));
         }
     }

@@ -124,24 +124,24 @@ impl AllocatorMetrics {
         ports: u32,
         addresses: impl Fn() -> (Vec<AddressRange>, Vec<IpAddr>) + Send + Sync + 'static,
     ) {
-        let taken = self.ports_allocated.clone();
+        let allocated = self.ports_allocated.clone();
         registry.collect(&[&ALLOCATED, &AVAILABLE, &PORTS_FREE], move |page| {
             let (ranges, addresses) = addresses();
             write_addresses(page, &ranges, &addresses);
-            page.family(&PORTS_FREE).add([], i64::from(ports).saturating_sub(taken.get()).max(0));
+            page.family(&PORTS_FREE).add([], i64::from(ports).saturating_sub(allocated.get()).max(0));
         });
     }
 
     /// Records the allocation of an address from a range: result and duration.
-    pub(super) fn address(&self, range: &AddressRange, scope: Scope, taken: bool, took: Duration) {
-        let counts = if taken { &self.total } else { &self.errors };
+    pub(super) fn address(&self, range: &AddressRange, scope: Scope, succeeded: bool, took: Duration) {
+        let counts = if succeeded { &self.total } else { &self.errors };
         counts.with([&range.text, scope.name()]).increment();
         self.seconds.with([&range.text]).observe_duration(took);
     }
 
     /// Records the allocation of a node port.
-    pub(super) fn port(&self, scope: Scope, taken: bool) {
-        let counts = if taken { &self.port_total } else { &self.port_errors };
+    pub(super) fn port(&self, scope: Scope, succeeded: bool) {
+        let counts = if succeeded { &self.port_total } else { &self.port_errors };
         counts.with([scope.name()]).increment();
     }
 
@@ -185,9 +185,9 @@ mod tests {
         metrics.port(Scope::Dynamic, true);
         metrics.set_ports_allocated(3);
         metrics.repair_failed();
-        let taken: [IpAddr; 4] =
+        let allocated: [IpAddr; 4] =
             ["10.0.0.1", "10.0.0.7", "fd00::5", "192.0.2.1"].map(|text| text.parse().unwrap());
-        metrics.register_free(&registry, 2768, move || (ranges.to_vec(), taken.to_vec()));
+        metrics.register_free(&registry, 2768, move || (ranges.to_vec(), allocated.to_vec()));
         let page = registry.to_string();
         for line in [
             "clusterip_allocator_allocated_ips{cidr=\"10.0.0.0/24\"} 2\n",

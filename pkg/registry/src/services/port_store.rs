@@ -165,7 +165,7 @@ impl PortStore {
     ) -> Result<Vec<i64>> {
         let random = || self.entropy.number();
         let mut assigned = None;
-        let mut taken = Vec::new();
+        let mut allocated = Vec::new();
         let mut chosen = Vec::new();
         let updated = self
             .write_queues
@@ -177,7 +177,7 @@ impl PortStore {
                 chosen = std::mem::take(&mut pool.origins);
                 outcome.map_err(PortStoreError::Status)?;
                 assigned = Some(attempt);
-                taken = pool.allocated.into_iter().collect();
+                allocated = pool.allocated.into_iter().collect();
                 match (stored, pool.bitmap) {
                     (Some(stored), Ok(bitmap)) if !dry_run => self.write(stored, bitmap),
                     _ => Ok(Update::Keep),
@@ -185,13 +185,13 @@ impl PortStore {
             })
             .await;
         if !dry_run {
-            chosen.into_iter().for_each(|(scope, taken)| self.metrics.port(scope, taken));
+            chosen.into_iter().for_each(|(scope, succeeded)| self.metrics.port(scope, succeeded));
         }
         updated.map_err(PortStoreError::status)?;
         if let Some(assigned) = assigned {
             *service = assigned;
         }
-        Ok(if dry_run { Vec::new() } else { taken })
+        Ok(if dry_run { Vec::new() } else { allocated })
     }
 
     fn write(&self, stored: Allocation, allocated: Bitmap) -> std::result::Result<Update, PortStoreError> {
@@ -213,8 +213,8 @@ impl PortStore {
                 match self.decode(current)? {
                     Some(mut stored) if stored.range == self.range.to_string() => {
                         positions.iter().for_each(|position| stored.allocated.remove(*position));
-                        let taken = std::mem::take(&mut stored.allocated);
-                        self.write(stored, taken)
+                        let allocated = std::mem::take(&mut stored.allocated);
+                        self.write(stored, allocated)
                     }
                     _ => Ok(Update::Keep),
                 }
@@ -231,9 +231,9 @@ impl PortStore {
     /// # Errors
     /// It cannot be read or decoded.
     pub(super) async fn read(&self) -> std::result::Result<(Option<Allocation>, Revision), RepairError> {
-        let found = self.storage.get(&self.key).await?.kv;
-        let revision = found.as_ref().map_or(0, |kv| kv.mod_revision);
-        let stored = found.map(|kv| Allocation::decode(&kv.value)).transpose()?;
+        let kv = self.storage.get(&self.key).await?.kv;
+        let revision = kv.as_ref().map_or(0, |kv| kv.mod_revision);
+        let stored = kv.map(|kv| Allocation::decode(&kv.value)).transpose()?;
         stored.as_ref().inspect(|stored| self.metrics.set_ports_allocated(stored.allocated.len()));
         Ok((stored, revision))
     }
@@ -247,8 +247,8 @@ impl PortStore {
         allocation: &Allocation,
         revision: Revision,
     ) -> std::result::Result<bool, RepairError> {
-        let written = self.storage.put(&self.key, allocation.encode()?, revision, None).await;
-        match written? {
+        let result = self.storage.put(&self.key, allocation.encode()?, revision, None).await;
+        match result? {
             storage::PutResult::Done(_) => Ok(true),
             storage::PutResult::Stale { .. } => Ok(false),
         }

@@ -51,21 +51,21 @@ pub(super) struct Pool<'a> {
 
 impl Pool<'_> {
     fn allocate_requested(&mut self, port: i64) -> std::result::Result<(), PortError> {
-        let taken = self.reserve_port(port);
-        self.origins.push((Scope::Static, taken.is_ok()));
-        taken
+        let result = self.reserve_port(port);
+        self.origins.push((Scope::Static, result.is_ok()));
+        result
     }
 
     fn allocate_dynamic(&mut self) -> std::result::Result<i64, PortError> {
-        let taken = self.reserve_free_port();
-        self.origins.push((Scope::Dynamic, taken.is_ok()));
-        taken
+        let result = self.reserve_free_port();
+        self.origins.push((Scope::Dynamic, result.is_ok()));
+        result
     }
 
     fn reserve_port(&mut self, port: i64) -> std::result::Result<(), PortError> {
         if self.dry_run {
             let position = self.range.position(port);
-            let stored = self.bitmap.as_ref().ok().zip(position).is_some_and(|(all, at)| all.has(at));
+            let stored = self.bitmap.as_ref().ok().zip(position).is_some_and(|(bitmap, at)| bitmap.has(at));
             if stored || self.allocated.contains(&port) {
                 return Err(PortError::Allocated);
             }
@@ -101,10 +101,10 @@ fn allocated_node_ports(spec: &Object) -> impl Iterator<Item = i64> + use<'_> {
 
 /// True if a write allocates ports. Most do not, and need not read the allocation.
 pub(super) fn needs_allocation(new: &Object, old: Option<&Object>) -> bool {
-    let before: HashSet<i64> = old.into_iter().flat_map(allocated_node_ports).collect();
+    let old_ports: HashSet<i64> = old.into_iter().flat_map(allocated_node_ports).collect();
     let wanting = |port: &Object| match tree::integer(port, "nodePort") {
         0 => wants_node_ports(new),
-        port => !before.contains(&port),
+        port => !old_ports.contains(&port),
     };
     let checks = has_health_check_port(new) && !old.is_some_and(has_health_check_port);
     checks || (may_have_node_ports(new) && tree::children(new, "ports").any(wanting))
@@ -118,14 +118,14 @@ pub(super) fn needs_allocation(new: &Object, old: Option<&Object>) -> bool {
 pub(super) fn assign(service: &mut Object, old: Option<&Object>, pool: &mut Pool<'_>) -> Result<()> {
     let name = crate::meta::text(service, "name").to_owned();
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
-    let before = old.and_then(|old| tree::child(old, "spec"));
+    let old_spec = old.and_then(|old| tree::child(old, "spec"));
     if may_have_node_ports(spec) {
-        match before {
+        match old_spec {
             None => assign_new(&name, spec, pool)?,
-            Some(before) => assign_changed(&name, spec, before, pool)?,
+            Some(old_spec) => assign_changed(&name, spec, old_spec, pool)?,
         }
     }
-    if has_health_check_port(spec) && !before.is_some_and(has_health_check_port) {
+    if has_health_check_port(spec) && !old_spec.is_some_and(has_health_check_port) {
         assign_health_check(spec, pool)?;
     }
     Ok(())
@@ -161,21 +161,21 @@ fn ports(spec: &Object) -> Vec<(i64, String, i64)> {
 /// Assigns ports for a new service. Ports with the same number and different protocols share a node port,
 /// unless they request different ones.
 fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
-    let wants = wants_node_ports(spec);
-    let all = ports(spec);
+    let is_required = wants_node_ports(spec);
+    let ports = ports(spec);
     // First requested node port of each number, with the assigned one.
-    let mut asked_first: HashMap<i64, i64> = HashMap::new();
-    for (number, _, asked) in all.iter().filter(|(_, _, asked)| *asked != 0) {
-        asked_first.entry(*number).or_insert(*asked);
+    let mut first_requests: HashMap<i64, i64> = HashMap::new();
+    for (number, _, requested) in ports.iter().filter(|(_, _, requested)| *requested != 0) {
+        first_requests.entry(*number).or_insert(*requested);
     }
     let mut shared: HashMap<i64, i64> = HashMap::new();
-    for (index, (number, _, asked)) in all.iter().enumerate() {
-        if *asked == 0 && !wants {
+    for (index, (number, _, requested)) in ports.iter().enumerate() {
+        if *requested == 0 && !is_required {
             continue;
         }
         match shared.get(number).copied() {
             None => {
-                let port = match asked_first.get(number).copied() {
+                let port = match first_requests.get(number).copied() {
                     Some(port) => {
                         pool.allocate_requested(port)
                             .map_err(|reason| allocation_error(name, index, port, &reason))?;
@@ -186,11 +186,11 @@ fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> 
                 set_node_port(spec, index, port);
                 shared.insert(*number, port);
             }
-            Some(port) if *asked == 0 => set_node_port(spec, index, port),
-            Some(port) if port == *asked => {}
+            Some(port) if *requested == 0 => set_node_port(spec, index, port),
+            Some(port) if port == *requested => {}
             Some(_) => pool
-                .allocate_requested(*asked)
-                .map_err(|reason| allocation_error(name, index, *asked, &reason))?,
+                .allocate_requested(*requested)
+                .map_err(|reason| allocation_error(name, index, *requested, &reason))?,
         }
     }
     Ok(())
@@ -198,23 +198,23 @@ fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> 
 
 /// Allocates the ports that the old service did not have.
 fn assign_changed(name: &str, spec: &mut Object, old: &Object, pool: &mut Pool<'_>) -> Result<()> {
-    let wants = wants_node_ports(spec);
-    let mut known: HashSet<i64> = allocated_node_ports(old).collect();
-    let mut seen: HashSet<(String, i64)> = HashSet::new();
-    for (index, (_, protocol, asked)) in ports(spec).into_iter().enumerate() {
-        let port = match asked {
-            0 if !wants => continue,
+    let is_required = wants_node_ports(spec);
+    let mut available: HashSet<i64> = allocated_node_ports(old).collect();
+    let mut node_ports: HashSet<(String, i64)> = HashSet::new();
+    for (index, (_, protocol, requested)) in ports(spec).into_iter().enumerate() {
+        let port = match requested {
+            0 if !is_required => continue,
             0 => pool.allocate_dynamic().map_err(|reason| exhausted_error(&reason))?,
-            port if known.contains(&port) => port,
+            port if available.contains(&port) => port,
             port => {
                 pool.allocate_requested(port)
                     .map_err(|reason| allocation_error(name, index, port, &reason))?;
-                known.insert(port);
+                available.insert(port);
                 port
             }
         };
         set_node_port(spec, index, port);
-        if let Some((protocol, port)) = seen.replace((protocol, port)) {
+        if let Some((protocol, port)) = node_ports.replace((protocol, port)) {
             return Err(Status::unmapped(format!("duplicate nodePort: {{{protocol} {port}}}")).into());
         }
     }
@@ -242,12 +242,12 @@ fn assign_health_check(spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
 
 /// Returns the ports of the old service that the new one does not have.
 pub(super) fn ports_to_release(new: &Object, old: &Object) -> Vec<i64> {
-    let kept: HashSet<i64> = allocated_node_ports(new).collect();
-    let mut gone: Vec<i64> = allocated_node_ports(old).filter(|port| !kept.contains(port)).collect();
+    let retained: HashSet<i64> = allocated_node_ports(new).collect();
+    let mut released: Vec<i64> = allocated_node_ports(old).filter(|port| !retained.contains(port)).collect();
     if has_health_check_port(old) && !has_health_check_port(new) {
-        gone.extend(Some(tree::integer(old, "healthCheckNodePort")).filter(|port| *port != 0));
+        released.extend(Some(tree::integer(old, "healthCheckNodePort")).filter(|port| *port != 0));
     }
-    gone
+    released
 }
 
 /// Returns the ports of a service.

@@ -63,9 +63,9 @@ impl Services {
                 tracing::warn!("no node port is released while a stored service is unreadable");
                 *leaks = Leaks::default();
             }
-            let before = stored.as_ref();
-            let found = before.filter(|stored| !stored.range.is_empty());
-            let found = match found {
+            let current = stored.as_ref();
+            let allocated = current.filter(|stored| !stored.range.is_empty());
+            let allocated = match allocated {
                 None => Vec::new(),
                 Some(stored) => {
                     let range = PortRange::parse(&stored.range)
@@ -73,11 +73,12 @@ impl Services {
                     stored.allocated.members().map(|position| range.port(position)).collect()
                 }
             };
-            let (taken, seen) = rebuild(range, &found, &services, leaks);
-            let rebuilt = Allocation::new(range.to_string(), taken);
-            let same = before.is_some_and(|b| b.range == rebuilt.range && b.allocated == rebuilt.allocated);
-            if same || self.pools.ports.replace(&rebuilt, revision).await? {
-                *leaks = seen;
+            let (bitmap, current_leaks) = rebuild(range, &allocated, &services, leaks);
+            let rebuilt = Allocation::new(range.to_string(), bitmap);
+            let unchanged =
+                current.is_some_and(|b| b.range == rebuilt.range && b.allocated == rebuilt.allocated);
+            if unchanged || self.pools.ports.replace(&rebuilt, revision).await? {
+                *leaks = current_leaks;
                 return Ok(());
             }
         }
@@ -99,8 +100,8 @@ impl Services {
         let holders: HashSet<ServiceAddress> = services.iter().flat_map(service_addresses).collect();
         for service in &services {
             for holding in service_addresses(service) {
-                let found = by_name.get(&*holding.address).copied();
-                self.repair_address(service, &holding, found, &holders, &ranges).await?;
+                let object = by_name.get(&*holding.address).copied();
+                self.repair_address(service, &holding, object, &holders, &ranges).await?;
             }
         }
         if !complete {
@@ -139,8 +140,8 @@ impl Services {
     /// at the end of the watch.
     pub async fn next_without_address(&self, changes: &mut WatchEvents) -> bool {
         while let Some(WatchEvent::Event(event)) = changes.next().await {
-            let written = matches!(event.kind, EventType::Added | EventType::Modified);
-            if let Some(element) = event.element.filter(|_| written)
+            let is_write = matches!(event.kind, EventType::Added | EventType::Modified);
+            if let Some(element) = event.element.filter(|_| is_write)
                 && !self.has_allocated_addresses(&element).await
             {
                 return true;
@@ -155,11 +156,11 @@ impl Services {
         let Ok(mut service) = codec::decode(storage, StoredRef::element(service)) else { return true };
         default_on_read(&mut service, self.families);
         for holding in service_addresses(&service) {
-            let found = match self.pools.addresses.cached(&holding.address).await {
-                Ok(found) => found,
+            let object = match self.pools.addresses.cached(&holding.address).await {
+                Ok(object) => object,
                 Err(_) => continue,
             };
-            if address_state(&holding, found.as_ref(), &HashSet::new()) != AddressState::Correct {
+            if address_state(&holding, object.as_ref(), &HashSet::new()) != AddressState::Correct {
                 return false;
             }
         }
@@ -178,17 +179,17 @@ impl Services {
         &self,
         service: &Object,
         holding: &ServiceAddress,
-        found: Option<&Object>,
+        object: Option<&Object>,
         holders: &HashSet<ServiceAddress>,
         ranges: &[RangeState],
     ) -> Result<(), RepairError> {
         let ServiceAddress { namespace, name, address } = holding;
         let Some(number) = parse_address(address) else { return Ok(()) };
-        if !ranges.iter().any(|known| known.range.is_usable(number)) {
+        if !ranges.iter().any(|state| state.range.is_usable(number)) {
             tracing::warn!(namespace, name, address, "service address is in no range");
             return Ok(());
         }
-        match address_state(holding, found, holders) {
+        match address_state(holding, object, holders) {
             AddressState::Correct => return Ok(()),
             AddressState::Missing => {}
             AddressState::Duplicate => {
@@ -201,7 +202,7 @@ impl Services {
                 return Ok(());
             }
             AddressState::Wrong => {
-                let uid = found.map(|object| meta::text(object, "uid"));
+                let uid = object.map(|object| meta::text(object, "uid"));
                 self.pools.addresses.delete(address, uid).await?;
             }
         }
@@ -224,13 +225,13 @@ struct ServiceAddress {
 }
 
 fn service_addresses(service: &Object) -> Vec<ServiceAddress> {
-    let held = tree::child(service, "spec").map(address_plan::cluster_ips).unwrap_or_default();
+    let addresses = tree::child(service, "spec").map(address_plan::cluster_ips).unwrap_or_default();
     let holding = |address: String| ServiceAddress {
         namespace: meta::text(service, "namespace").to_owned(),
         name: meta::text(service, "name").to_owned(),
         address: parse_address(&address).map_or(address, |address| address.to_string()),
     };
-    held.into_iter().filter(|address| !address.is_empty()).map(holding).collect()
+    addresses.into_iter().filter(|address| !address.is_empty()).map(holding).collect()
 }
 
 /// Returns the service of an IPAddress object; `None` if it belongs to any other object.
@@ -264,10 +265,10 @@ enum AddressState {
 
 fn address_state(
     holding: &ServiceAddress,
-    found: Option<&Object>,
+    cached: Option<&Object>,
     holders: &HashSet<ServiceAddress>,
 ) -> AddressState {
-    let Some(object) = found else { return AddressState::Missing };
+    let Some(object) = cached else { return AddressState::Missing };
     match owner(object) {
         None => AddressState::Wrong,
         Some(owner) if owner != *holding && holders.contains(&owner) => AddressState::Duplicate,
@@ -294,15 +295,15 @@ fn is_leaked(address: &Object, holders: &HashSet<ServiceAddress>, now: UnixTime)
 }
 
 /// Computes the ports of services and the possible leaks. `found` are the stored ports.
-fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) -> (Bitmap, Leaks) {
-    let mut taken = Bitmap::default();
-    let written: HashSet<i64> = found.iter().copied().collect();
+fn rebuild(range: PortRange, stored: &[i64], services: &[Object], leaks: &Leaks) -> (Bitmap, Leaks) {
+    let mut bitmap = Bitmap::default();
+    let allocated: HashSet<i64> = stored.iter().copied().collect();
     for service in services {
         let namespace = meta::text(service, "namespace");
         let name = meta::text(service, "name");
         for port in distinct_ports(service) {
-            match range.position(port).map(|position| taken.insert(position)) {
-                Some(true) if written.contains(&port) => {}
+            match range.position(port).map(|position| bitmap.insert(position)) {
+                Some(true) if allocated.contains(&port) => {}
                 Some(true) => {
                     tracing::warn!(namespace, name, port, "allocating an unallocated node port")
                 }
@@ -318,30 +319,32 @@ fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) 
             }
         }
     }
-    let mut seen = Leaks::default();
-    for port in found {
-        let Some(position) = range.position(*port).filter(|position| !taken.has(*position)) else { continue };
+    let mut current_leaks = Leaks::default();
+    for port in stored {
+        let Some(position) = range.position(*port).filter(|position| !bitmap.has(*position)) else {
+            continue;
+        };
         let sightings = leaks.0.get(port).unwrap_or(&0) + 1;
         if sightings >= LEAK_SIGHTINGS_MIN {
             tracing::warn!(port, "releasing a node port without a service");
             continue;
         }
-        seen.0.insert(*port, sightings);
-        taken.insert(position);
+        current_leaks.0.insert(*port, sightings);
+        bitmap.insert(position);
     }
-    (taken, seen)
+    (bitmap, current_leaks)
 }
 
 /// Returns the node ports of a service; one that several protocols share counts once.
 fn distinct_ports(service: &Object) -> Vec<i64> {
     let Some(spec) = tree::child(service, "spec") else { return Vec::new() };
-    let mut seen: HashMap<i64, HashSet<&str>> = HashMap::new();
+    let mut protocols_by_port: HashMap<i64, HashSet<&str>> = HashMap::new();
     let mut ports = Vec::new();
     let items = tree::children(spec, "ports");
     let items = items.map(|port| (tree::integer(port, "nodePort"), tree::text(port, "protocol")));
     let check = (tree::integer(spec, "healthCheckNodePort"), "TCP");
     for (port, protocol) in items.chain([check]).filter(|(port, _)| *port != 0) {
-        let protocols = seen.entry(port).or_default();
+        let protocols = protocols_by_port.entry(port).or_default();
         let first = protocols.is_empty();
         if !protocols.insert(protocol) || first {
             ports.push(port);

@@ -138,9 +138,9 @@ impl Server {
     }
 
     /// Waits until the ranges of this name exist for the server, or no longer exist.
-    async fn sees_ranges(&self, name: &str, there: bool) {
-        let seen = self.services.pools.addresses.wait_for_ranges(|known| known.has(name) == there);
-        tokio::time::timeout(Duration::from_secs(60), seen).await.unwrap();
+    async fn sees_ranges(&self, name: &str, exists: bool) {
+        let observed = self.services.pools.addresses.wait_for_ranges(|ranges| ranges.has(name) == exists);
+        tokio::time::timeout(Duration::from_secs(60), observed).await.unwrap();
     }
 
     pub(super) async fn create(
@@ -160,9 +160,9 @@ impl Server {
         }
         kinds::defaults::apply(row.group_version, row.kind, &mut object, &Gates::default());
         let request = CreateRequest { user: &self.user, dry_run, shares_labels: false, admit: &AdmitAll };
-        let made =
+        let stored =
             self.registry.create(&Target { resource: row, namespace, name: "" }, object, request).await?;
-        Ok(Value::Object(codec::decode(row.storage.as_ref().unwrap(), made.as_ref()).unwrap()))
+        Ok(Value::Object(codec::decode(row.storage.as_ref().unwrap(), stored.as_ref()).unwrap()))
     }
 
     async fn try_post(&self, name: &str, spec: Value, dry_run: bool) -> Result<Value> {
@@ -245,16 +245,16 @@ impl Server {
     }
 
     /// Asserts that the allocations match the services.
-    async fn assert_settled(&self, after: &str) {
+    async fn assert_settled(&self, step: &str) {
         let services = self.services.services.list("", ReadFreshness::Latest).await.unwrap();
         let specs: Vec<&Object> =
             services.iter().filter_map(|service| tree::child(service, "spec")).collect();
         let addresses: Vec<String> = specs.iter().flat_map(|spec| address_plan::cluster_ips(spec)).collect();
-        let held: BTreeSet<String> = addresses.iter().cloned().collect();
-        assert_eq!(held.len(), addresses.len(), "an address twice after {after}");
-        assert_eq!(held, self.addresses().await, "addresses after {after}");
-        let held: BTreeSet<i64> = specs.iter().flat_map(|spec| ports::allocated_ports(spec)).collect();
-        assert_eq!(held, self.ports().await, "ports after {after}");
+        let allocated: BTreeSet<String> = addresses.iter().cloned().collect();
+        assert_eq!(allocated.len(), addresses.len(), "an address twice after {step}");
+        assert_eq!(allocated, self.addresses().await, "addresses after {step}");
+        let allocated: BTreeSet<i64> = specs.iter().flat_map(|spec| ports::allocated_ports(spec)).collect();
+        assert_eq!(allocated, self.ports().await, "ports after {step}");
     }
 }
 

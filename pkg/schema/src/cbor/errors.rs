@@ -72,7 +72,7 @@ impl Error {
     }
 
     /// A well-formed item that is not accepted.
-    pub(super) fn unacceptable(item: &str, what: &str) -> Self {
-        Error::Invalid(format!("data item of cbor type {item} is not accepted by protocol: {what}"))
+    pub(super) fn unacceptable(item: &str, reason: &str) -> Self {
+        Error::Invalid(format!("data item of cbor type {item} is not accepted by protocol: {reason}"))
     }
 }

@@ -170,7 +170,7 @@ fn raw(inner: &mut Decoder<'_>, shape: Shape, item: &[u8]) -> Result<Option<Stri
     if item == [NULL] {
         return Ok(None);
     }
-    let failed = |what: &str, error| Error::Value(format!("failed to transcode {what}: {error}"));
+    let failed = |value_kind: &str, error| Error::Value(format!("failed to transcode {value_kind}: {error}"));
     let value = match shape {
         Shape::FieldsV1 => inner
             .any_object()

@@ -39,13 +39,14 @@ static TYPE_META: Message = Message {
 /// # Errors
 /// [`Error::TypeMeta`].
 pub fn type_meta(bytes: &[u8]) -> Result<TypeMeta, Error> {
-    let found = Scanner::checked(bytes).and_then(|scan| Decoder::new(scan, false, 0).decode_root(&TYPE_META));
-    let mut found = found.map_err(|error| Error::TypeMeta(Box::new(error)))?;
-    let api_version = text(&mut found, "apiVersion");
+    let members =
+        Scanner::checked(bytes).and_then(|scan| Decoder::new(scan, false, 0).decode_root(&TYPE_META));
+    let mut members = members.map_err(|error| Error::TypeMeta(Box::new(error)))?;
+    let api_version = text(&mut members, "apiVersion");
     let proper = api_version.matches('/').count() <= 1;
     Ok(TypeMeta {
         api_version: if proper { api_version } else { String::new() },
-        kind: text(&mut found, "kind"),
+        kind: text(&mut members, "kind"),
     })
 }
 

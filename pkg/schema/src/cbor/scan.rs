@@ -81,9 +81,9 @@ impl<'a> Scanner<'a> {
 
     fn take(&mut self, len: usize) -> Result<&'a [u8], Error> {
         let rest = self.data.get(self.at..).unwrap_or_default();
-        let taken = rest.get(..len).ok_or(Error::UnexpectedEnd)?;
+        let bytes = rest.get(..len).ok_or(Error::UnexpectedEnd)?;
         self.at += len;
-        Ok(taken)
+        Ok(bytes)
     }
 
     pub(super) fn head(&mut self) -> Result<Head, Error> {
@@ -155,8 +155,8 @@ impl<'a> Scanner<'a> {
     pub(super) fn has_more(&mut self, remaining: &mut Remaining) -> Result<bool, Error> {
         match &mut remaining.0 {
             Some(0) => Ok(false),
-            Some(left) => {
-                *left -= 1;
+            Some(items_left) => {
+                *items_left -= 1;
                 Ok(true)
             }
             None if self.peek()? == BREAK => {
@@ -188,7 +188,7 @@ impl<'a> Scanner<'a> {
             let tag = self.head()?.value;
             let content = self.major()?;
             let byte = self.peek()?;
-            let wanted = match tag {
+            let expected = match tag {
                 0 if content != Major::Text => "text string",
                 1 if !matches!(content, Major::Unsigned | Major::Negative)
                     && !matches!(byte, 0xf9..=0xfb) =>
@@ -197,8 +197,10 @@ impl<'a> Scanner<'a> {
                 }
                 _ => continue,
             };
-            let got = content.name();
-            return Err(Error::Invalid(format!("tag number {tag} must be followed by {wanted}, got {got}")));
+            let actual = content.name();
+            return Err(Error::Invalid(format!(
+                "tag number {tag} must be followed by {expected}, got {actual}"
+            )));
         }
         Ok(())
     }
@@ -270,9 +272,9 @@ impl<'a> Scanner<'a> {
 
     /// True if an open array or map has another item.
     fn has_next(&mut self, open: &mut Open) -> Result<bool, Error> {
-        if let Some(left) = &mut open.remaining {
-            let more = *left > 0;
-            *left = left.saturating_sub(1);
+        if let Some(remaining) = &mut open.remaining {
+            let more = *remaining > 0;
+            *remaining = remaining.saturating_sub(1);
             return Ok(more);
         }
         check_count(open.map, if open.map { open.count / 2 } else { open.count })?;
@@ -299,12 +301,12 @@ pub(super) fn too_deep(levels_max: usize) -> Error {
 }
 
 fn check_count(map: bool, count: u64) -> Result<(), Error> {
-    let (max, what) = if map { (MAP_ENTRIES_MAX, "key-value pairs") } else { (ARRAY_ITEMS_MAX, "elements") };
+    let (max, label) = if map { (MAP_ENTRIES_MAX, "key-value pairs") } else { (ARRAY_ITEMS_MAX, "elements") };
     if count <= max {
         return Ok(());
     }
     let name = if map { "map" } else { "array" };
-    Err(Error::Invalid(format!("exceeded max number of {what} {max} for CBOR {name}")))
+    Err(Error::Invalid(format!("exceeded max number of {label} {max} for CBOR {name}")))
 }
 
 /// A length, if it is below 2^63.

@@ -27,7 +27,7 @@ fn objects_decode_like_upstream() {
         let message = builtin::kind(api_version, kind).unwrap();
         let bytes = unhex(row[1]);
         let decoded = type_meta(&bytes).and_then(|_| decode(message, &bytes));
-        let got = match decoded {
+        let actual = match decoded {
             Err(error) => format!("error {error}"),
             Ok(Decoded { object, strict }) => {
                 let mut json = Vec::new();
@@ -37,7 +37,7 @@ fn objects_decode_like_upstream() {
                 format!("{outcome} {}", String::from_utf8(json).unwrap())
             }
         };
-        assert_eq!(got, row[2], "{}", row[1]);
+        assert_eq!(actual, row[2], "{}", row[1]);
         count += 1;
     }
     assert_eq!(count, 137);
@@ -47,7 +47,7 @@ fn objects_decode_like_upstream() {
 fn untyped_values_decode_like_upstream() {
     let mut count = 0;
     for row in rows(include_str!("../../testdata/cbor-any.tsv")) {
-        let got = match decode_untyped(&unhex(&format!("a14176{}", row[0]))) {
+        let actual = match decode_untyped(&unhex(&format!("a14176{}", row[0]))) {
             Err(error) => format!("error {error}"),
             Ok(object) => {
                 let mut json = Vec::new();
@@ -55,7 +55,7 @@ fn untyped_values_decode_like_upstream() {
                 format!("ok {}", String::from_utf8(json).unwrap())
             }
         };
-        assert_eq!(got, row[1], "{}", row[0]);
+        assert_eq!(actual, row[1], "{}", row[0]);
         count += 1;
     }
     assert_eq!(count, 60);

@@ -120,11 +120,11 @@ impl<'a> Decoder<'a> {
                 return Err(EntryError::Saved(error));
             }
         };
-        let found = match &key {
+        let member_field = match &key {
             Key::Text(name) => std::str::from_utf8(name).ok().and_then(|name| find(message, name)),
             Key::Int(_) => None,
         };
-        let Some((name, field)) = found else {
+        let Some((name, field)) = member_field else {
             if let (true, Key::Text(name)) = (message.open, &key) {
                 let name = String::from_utf8_lossy(name).into_owned();
                 seen.mark(key, at)?;
@@ -197,14 +197,15 @@ impl<'a> Decoder<'a> {
 
     fn map(&mut self, field: &'static Field) -> Result<Option<Value>, Error> {
         // The library resets its variable between entries only if its type can contain pointers.
-        let kept = (!matches!(field.ty, Type::Message(_) | Type::Any | Type::Bytes)).then(|| empty(field.ty));
-        let keeps = kept.is_some();
+        let initial =
+            (!matches!(field.ty, Type::Message(_) | Type::Any | Type::Bytes)).then(|| empty(field.ty));
+        let keeps = initial.is_some();
         let value = move |decoder: &mut Self| {
             let value = decoder.one(field, ValuePosition::Item)?;
             Ok(value.or_else(|| (!keeps).then(|| empty(field.ty))))
         };
         self.untagged(|decoder, major| match major {
-            Major::Map => decoder.entries(kept, value).map(|entries| Some(Value::Object(entries))),
+            Major::Map => decoder.entries(initial, value).map(|entries| Some(Value::Object(entries))),
             _ => decoder.skip_mismatch(go_type(field, ValuePosition::Field)).map(|()| None),
         })
     }
@@ -213,7 +214,7 @@ impl<'a> Decoder<'a> {
     /// previous key, and a null value repeats the previous value, which is initially `kept`, if set.
     pub(super) fn entries(
         &mut self,
-        mut kept: Option<Value>,
+        mut previous: Option<Value>,
         mut value: impl FnMut(&mut Self) -> Result<Option<Value>, Error>,
     ) -> Result<Object, Error> {
         self.deeper(|decoder| {
@@ -232,10 +233,10 @@ impl<'a> Decoder<'a> {
                 };
                 match decoded {
                     Ok(value) => {
-                        if kept.is_some() && value.is_some() {
-                            kept.clone_from(&value);
+                        if previous.is_some() && value.is_some() {
+                            previous.clone_from(&value);
                         }
-                        let value = value.or_else(|| kept.clone()).unwrap_or(Value::Null);
+                        let value = value.or_else(|| previous.clone()).unwrap_or(Value::Null);
                         if object.insert(key.clone(), value).is_some() {
                             decoder.skip_entries(&mut entries)?;
                             return Err(repeated(&quote(&key), at));
@@ -284,7 +285,7 @@ impl<'a> Decoder<'a> {
         &mut self,
         decode: impl FnOnce(&mut Self, Major) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let before = self.expected_encodings.len();
+        let outer_encodings = self.expected_encodings.len();
         let decoded = match self.tags() {
             Ok(()) => {
                 let major = self.scan.major()?;
@@ -295,7 +296,7 @@ impl<'a> Decoder<'a> {
                 Err(error)
             }
         };
-        self.expected_encodings.truncate(before);
+        self.expected_encodings.truncate(outer_encodings);
         decoded
     }
 

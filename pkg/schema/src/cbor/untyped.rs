@@ -40,9 +40,9 @@ impl Decoder<'_> {
             self.scan.skip()?;
             return Err(error);
         }
-        let before = self.expected_encodings.len();
+        let outer_encodings = self.expected_encodings.len();
         let value = self.any_tagged();
-        self.expected_encodings.truncate(before);
+        self.expected_encodings.truncate(outer_encodings);
         value
     }
 

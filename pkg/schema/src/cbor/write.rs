@@ -142,7 +142,7 @@ fn half(number: f32) -> Option<u16> {
     let sign = (bits >> 16) as u16 & 0x8000;
     let exponent = (bits >> 23 & 0xff) as i32 - 127;
     let mantissa = bits & 0x7f_ffff;
-    let (kept, dropped) = match exponent {
+    let (retained, dropped) = match exponent {
         -127 if mantissa == 0 => return Some(sign),
         -14..=15 => (((exponent + 15) as u32) << 10 | mantissa >> 13, mantissa & 0x1fff),
         // Subnormal: the implicit leading one becomes explicit.
@@ -153,7 +153,7 @@ fn half(number: f32) -> Option<u16> {
         }
         _ => return None,
     };
-    (dropped == 0).then_some(sign | kept as u16)
+    (dropped == 0).then_some(sign | retained as u16)
 }
 
 /// An encoded member of a struct.

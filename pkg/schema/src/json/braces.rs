@@ -14,11 +14,11 @@ pub(super) fn end_of_object(text: &[u8], start: usize) -> Option<usize> {
     let rest = text.get(start..)?;
     for (number, part) in rest.chunks(BLOCK).enumerate() {
         let mut block = [0; BLOCK];
-        let whole = part.first_chunk::<BLOCK>().unwrap_or_else(|| {
+        let padded = part.first_chunk::<BLOCK>().unwrap_or_else(|| {
             block.iter_mut().zip(part).for_each(|(to, from)| *to = *from);
             &block
         });
-        let (opening, closing) = state.braces(whole);
+        let (opening, closing) = state.braces(padded);
         if depth > closing.count_ones() as usize {
             depth = depth + opening.count_ones() as usize - closing.count_ones() as usize;
             continue;
@@ -116,9 +116,9 @@ mod tests {
         ];
         for filler in 0..130 {
             for (at, piece) in pieces.iter().enumerate() {
-                let others = pieces.get(at..).unwrap_or_default().join(",");
+                let siblings = pieces.get(at..).unwrap_or_default().join(",");
                 let text =
-                    format!("{}{{\"f\":\"{}\",{piece},{others}}}}} ", " ".repeat(at), "x".repeat(filler));
+                    format!("{}{{\"f\":\"{}\",{piece},{siblings}}}}} ", " ".repeat(at), "x".repeat(filler));
                 let end = end_of_object(text.as_bytes(), at);
                 assert_eq!(end, by_tokens(text.as_bytes(), at), "{text}");
                 assert!(end.is_some(), "{text}");

@@ -101,12 +101,12 @@ impl<'a> Checker<'a> {
         let plan = self.plan(message);
         let mut expected = 0;
         while self.peek() != b'}' {
-            let Some(found) = self.next_member(&plan, expected, first) else { return false };
-            let Some(field) = plan.fields.get(found) else { return false };
-            if plan.has_always(expected..found) || !self.value(field, depth) {
+            let Some(index) = self.next_member(&plan, expected, first) else { return false };
+            let Some(field) = plan.fields.get(index) else { return false };
+            if plan.has_always(expected..index) || !self.value(field, depth) {
                 return false;
             }
-            (first, expected) = (false, found + 1);
+            (first, expected) = (false, index + 1);
         }
         !plan.has_always(expected..plan.fields.len())
     }
@@ -172,11 +172,11 @@ impl<'a> Checker<'a> {
         if self.consume(b"}") {
             return !left_out(field, Some(&Value::Object(Object::new())));
         }
-        let mut before: Option<&[u8]> = None;
+        let mut previous: Option<&[u8]> = None;
         loop {
             // Names with escapes are sorted by their unescaped form.
             let Some(name) = self.string().filter(|name| !name.contains(&b'\\')) else { return false };
-            let ascends = before.replace(name).is_none_or(|before| before < name);
+            let ascends = previous.replace(name).is_none_or(|previous| previous < name);
             if !ascends || !self.consume(b":") || !self.element(field, depth + 1, false) {
                 return false;
             }
@@ -258,10 +258,10 @@ impl<'a> Checker<'a> {
             return text != b"0" || !member || !left_out(field, Some(&Value::from(0)));
         }
         let Ok(Some(value)) = decode_leaf(field, ValuePosition::Field, text) else { return false };
-        let mut written = Vec::with_capacity(text.len());
+        let mut canonical = Vec::with_capacity(text.len());
         (!member || !left_out(field, Some(&value)))
-            && element(field, &value, &mut written, 1).is_ok()
-            && written == text
+            && element(field, &value, &mut canonical, 1).is_ok()
+            && canonical == text
     }
 
     /// Consumes a value that is stored as its text.
@@ -283,9 +283,9 @@ impl<'a> Checker<'a> {
             }
         }
         let text = self.text.get(start..self.at).unwrap_or_default();
-        let mut written = Vec::with_capacity(text.len());
+        let mut canonical = Vec::with_capacity(text.len());
         let is_text = text != b"null" && std::str::from_utf8(text).is_ok();
-        is_text && compact(text, &mut written).is_ok() && written == text
+        is_text && compact(text, &mut canonical).is_ok() && canonical == text
     }
 
     /// Consumes any string, number or literal; `None` if the next token is another one.
@@ -358,14 +358,14 @@ fn escape_len(text: &[u8]) -> Option<usize> {
         b'u' => {
             let digits = std::str::from_utf8(text.get(2..6)?).ok()?;
             let code = u16::from_str_radix(digits, 16).ok()?;
-            let mut written = Vec::with_capacity(6);
-            escape_code(code, &mut written);
+            let mut canonical = Vec::with_capacity(6);
+            escape_code(code, &mut canonical);
             let is_escaped = match code {
                 0x08 | 0x0c | 0x0a | 0x0d | 0x09 => false,
                 0..0x20 | 0x3c | 0x3e | 0x26 | 0x2028 | 0x2029 => true,
                 _ => false,
             };
-            (is_escaped && text.starts_with(&written)).then_some(6)
+            (is_escaped && text.starts_with(&canonical)).then_some(6)
         }
         _ => None,
     }

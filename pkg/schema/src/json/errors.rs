@@ -138,13 +138,13 @@ pub fn not_registered(kind: &str, api_version: &str, scheme: &str) -> String {
 /// The start of a body, for messages: as text if it looks like JSON, otherwise in hexadecimal.
 fn summarize(body: &[u8]) -> String {
     const LENGTH_MAX: usize = 30;
-    let shown = body.get(..LENGTH_MAX).unwrap_or(body);
-    let more = if shown.len() < body.len() { " ..." } else { "" };
+    let prefix = body.get(..LENGTH_MAX).unwrap_or(body);
+    let more = if prefix.len() < body.len() { " ..." } else { "" };
     match body.first() {
         None => "<empty>".to_owned(),
-        Some(b'{') => format!("{}{more}", go_string(shown)),
+        Some(b'{') => format!("{}{more}", go_string(prefix)),
         Some(_) => {
-            let hex: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+            let hex: String = prefix.iter().map(|byte| format!("{byte:02x}")).collect();
             hex + more
         }
     }
@@ -153,10 +153,10 @@ fn summarize(body: &[u8]) -> String {
 /// The error for an unexpected character. A byte is shown as the code point with its number.
 #[cold]
 pub(super) fn syntax_error(c: u8, context: &str) -> Error {
-    let shown = match c {
+    let character = match c {
         b'\'' => "\\'".to_owned(),
         b'"' => "\"".to_owned(),
         c => quote(char::from(c).encode_utf8(&mut [0; 4])).trim_matches('"').to_owned(),
     };
-    Error::Syntax(format!("invalid character '{shown}' {context}"))
+    Error::Syntax(format!("invalid character '{character}' {context}"))
 }

@@ -28,19 +28,19 @@ const GO_TYPE: &str =
 /// [`Error::TypeMeta`] for invalid syntax and wrong types; [`Error::Value`] for an `apiVersion` with more
 /// than one slash.
 pub fn type_meta(text: &[u8]) -> Result<TypeMeta<'_>, Error> {
-    let found = find(text).map_err(|error| Error::TypeMeta(Box::new(error)))?;
-    if found.api_version.matches('/').count() > 1 {
-        return Err(Error::Value(format!("unexpected GroupVersion string: {}", found.api_version)));
+    let meta = find(text).map_err(|error| Error::TypeMeta(Box::new(error)))?;
+    if meta.api_version.matches('/').count() > 1 {
+        return Err(Error::Value(format!("unexpected GroupVersion string: {}", meta.api_version)));
     }
-    Ok(found)
+    Ok(meta)
 }
 
 fn find(text: &[u8]) -> Result<TypeMeta<'_>, Error> {
     let mut scan = Scanner::new(text);
-    let mut found = TypeMeta::default();
+    let mut meta = TypeMeta::default();
     let mut saved = None;
     match scan.value_start()? {
-        b'{' => members(&mut scan, &mut found, &mut saved)?,
+        b'{' => members(&mut scan, &mut meta, &mut saved)?,
         b'n' => scan.word()?,
         c => {
             scan.skip()?;
@@ -48,12 +48,12 @@ fn find(text: &[u8]) -> Result<TypeMeta<'_>, Error> {
         }
     }
     scan.end()?;
-    saved.map_or(Ok(found), Err)
+    saved.map_or(Ok(meta), Err)
 }
 
 fn members<'a>(
     scan: &mut Scanner<'a>,
-    found: &mut TypeMeta<'a>,
+    meta: &mut TypeMeta<'a>,
     saved: &mut Option<Error>,
 ) -> Result<(), Error> {
     scan.open()?;
@@ -62,9 +62,9 @@ fn members<'a>(
         first = false;
         let name = name.text();
         let (slot, field) = if folds_to(&name, "apiversion") {
-            (&mut found.api_version, "apiVersion")
+            (&mut meta.api_version, "apiVersion")
         } else if folds_to(&name, "kind") {
-            (&mut found.kind, "kind")
+            (&mut meta.kind, "kind")
         } else {
             scan.skip()?;
             continue;

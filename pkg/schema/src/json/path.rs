@@ -95,12 +95,12 @@ fn push_embedded(path: &mut String, message: &Message, target: &Field) -> bool {
     }
     message.fields.iter().filter(|field| field.inlined()).any(|field| {
         let Type::Message(embedded) = field.ty else { return false };
-        let before = path.len();
+        let begin = path.len();
         push_key(path, bare_name(embedded));
-        let found = push_embedded(path, embedded, target);
-        if !found {
-            path.truncate(before);
+        let is_found = push_embedded(path, embedded, target);
+        if !is_found {
+            path.truncate(begin);
         }
-        found
+        is_found
     })
 }

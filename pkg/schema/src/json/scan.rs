@@ -215,7 +215,7 @@ impl<'a> Scanner<'a> {
         digits = digits.get(usize::from(is_negative)..)?;
         let mut number = 0;
         let mut count = 0;
-        let after = loop {
+        let next = loop {
             let byte = *digits.get(count)?;
             let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
@@ -229,7 +229,7 @@ impl<'a> Scanner<'a> {
         };
         let number = if is_negative { -number } else { number };
         let is_plain = count > 0 && (count == 1 || digits.first() != Some(&b'0'));
-        let is_integer = is_plain && !matches!(after, b'.' | b'e' | b'E');
+        let is_integer = is_plain && !matches!(next, b'.' | b'e' | b'E');
         if !is_integer || !range.contains(&number) {
             return None;
         }

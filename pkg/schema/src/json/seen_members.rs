@@ -73,9 +73,9 @@ impl Bits {
     pub(super) fn set(&mut self, index: usize) -> bool {
         let Some(word) = self.0.get_mut(index / 64) else { return false };
         let bit = 1 << (index % 64);
-        let before = *word & bit != 0;
+        let was_set = *word & bit != 0;
         *word |= bit;
-        before
+        was_set
     }
 
     /// Number of contained indices below this one.

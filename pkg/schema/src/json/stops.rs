@@ -24,9 +24,9 @@ impl Stops {
             if block != self.block {
                 self.read(text, block);
             }
-            let left = self.bits >> (at % BLOCK);
-            if left != 0 {
-                return at + left.trailing_zeros() as usize;
+            let remaining_bits = self.bits >> (at % BLOCK);
+            if remaining_bits != 0 {
+                return at + remaining_bits.trailing_zeros() as usize;
             }
             at = block * BLOCK;
         }
@@ -70,7 +70,7 @@ mod tests {
     /// The reference: the first stop, byte by byte.
     fn first(text: &[u8], at: usize) -> usize {
         let stop = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-        text.iter().skip(at).position(stop).map_or(text.len(), |found| at + found)
+        text.iter().skip(at).position(stop).map_or(text.len(), |offset| at + offset)
     }
 
     #[test]

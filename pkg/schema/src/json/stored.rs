@@ -80,9 +80,9 @@ mod tests {
             let text = nested(levels);
             let value = decode_untyped_stored(text.as_bytes()).unwrap().value;
             assert_eq!(value.has_raw(), levels > TREE_DEPTH_MAX, "{levels}");
-            let mut written = Vec::new();
-            json_write::untyped(&value, &mut written).unwrap();
-            assert!(written == text.as_bytes(), "{levels}");
+            let mut encoded = Vec::new();
+            json_write::untyped(&value, &mut encoded).unwrap();
+            assert!(encoded == text.as_bytes(), "{levels}");
         }
         assert!(decode_untyped_stored(nested(DEPTH_MAX + 2).as_bytes()).is_err());
     }
@@ -94,10 +94,10 @@ mod tests {
         let schema = opened.repeat(300) + r#"{"type":"string"}"# + &"}}".repeat(300);
         let text = format!(r#"{{"spec":{{"versions":[{{"schema":{{"openAPIV3Schema":{schema}}}}}]}}}}"#);
         let object = decode_stored(message, text.as_bytes()).unwrap().object;
-        let mut written = Vec::new();
-        json_write::encode(message, &object, &mut written).unwrap();
-        let written = String::from_utf8(written).unwrap();
-        assert!(written.contains(&schema));
+        let mut encoded = Vec::new();
+        json_write::encode(message, &object, &mut encoded).unwrap();
+        let encoded = String::from_utf8(encoded).unwrap();
+        assert!(encoded.contains(&schema));
     }
 
     #[test]

@@ -131,8 +131,8 @@ fn strict_errors_are_unique_and_limited() {
         r#"{"x":1,"x":2,"spec":{"nodeName":"a","nodeName":"b","nodeName":"c"}}"#,
         &[r#"unknown field "x""#, r#"duplicate field "spec.nodeName""#],
     );
-    let many: Vec<String> = (0..STRICT_ERRORS_MAX + 20).map(|i| format!("\"u{i}\":0")).collect();
-    let decoded = decode(message("Pod"), format!("{{{}}}", many.join(",")).as_bytes()).unwrap();
+    let members: Vec<String> = (0..STRICT_ERRORS_MAX + 20).map(|i| format!("\"u{i}\":0")).collect();
+    let decoded = decode(message("Pod"), format!("{{{}}}", members.join(",")).as_bytes()).unwrap();
     assert_eq!(decoded.strict.len(), STRICT_ERRORS_MAX);
 }
 
@@ -466,13 +466,13 @@ fn untyped_numbers_are_integers_if_possible() {
 fn outline_skips_named_objects() {
     let outline = |text: &str| {
         let outline = decode_outline(text.as_bytes(), &["schema", "f"]).map_err(|error| error.to_string())?;
-        let left = outline.skipped.into_iter().map(|at| text[at].to_owned()).collect::<Vec<_>>();
-        Ok::<_, String>((outline.value, left))
+        let skipped = outline.skipped.into_iter().map(|at| text[at].to_owned()).collect::<Vec<_>>();
+        Ok::<_, String>((outline.value, skipped))
     };
-    let check = |text: &str, expected: Value, left: &[&str]| {
+    let check = |text: &str, expected: Value, skipped: &[&str]| {
         assert_eq!(
             outline(text),
-            Ok((expected, left.iter().copied().map(str::to_owned).collect())),
+            Ok((expected, skipped.iter().copied().map(str::to_owned).collect())),
             "{text}"
         );
     };
@@ -497,26 +497,26 @@ fn outline_skips_named_objects() {
 
 #[test]
 fn type_meta_ignores_case_and_scans_everything() {
-    let found = |text: &str| {
+    let meta = |text: &str| {
         type_meta(text.as_bytes()).map(|m| format!("{} {}", m.api_version, m.kind)).map_err(|e| e.to_string())
     };
     assert_eq!(
-        found(r#"{"apiVersion":"apps/v1","kind":"Deployment","spec":[{}]}"#),
+        meta(r#"{"apiVersion":"apps/v1","kind":"Deployment","spec":[{}]}"#),
         Ok("apps/v1 Deployment".to_owned())
     );
     assert_eq!(
-        found("{\"APIVER\u{17f}ION\":\"v1\",\"\u{212a}ind\":\"Pod\",\"kind\":null}"),
+        meta("{\"APIVER\u{17f}ION\":\"v1\",\"\u{212a}ind\":\"Pod\",\"kind\":null}"),
         Ok("v1 Pod".to_owned())
     );
-    assert_eq!(found("null"), Ok(" ".to_owned()));
-    assert_eq!(found(r#"{"apiVersion":"a/b/c"}"#), Err("unexpected GroupVersion string: a/b/c".to_owned()));
+    assert_eq!(meta("null"), Ok(" ".to_owned()));
+    assert_eq!(meta(r#"{"apiVersion":"a/b/c"}"#), Err("unexpected GroupVersion string: a/b/c".to_owned()));
     let prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal";
     assert_eq!(
-        found(r#"{"kind":7,"apiVersion":[]}"#),
+        meta(r#"{"kind":7,"apiVersion":[]}"#),
         Err(format!("{prefix} number into Go struct field .kind of type string"))
     );
     assert_eq!(
-        found("[]"),
+        meta("[]"),
         Err(format!(
             "{prefix} array into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; \
          Kind string \"json:\\\"kind,omitempty\\\"\" }}"

@@ -72,8 +72,8 @@ pub(crate) fn leaf(
     let mut decoder = Decoder::new(text);
     let start = decoder.scan.value_start()?;
     let mut value = Value::Null;
-    let there = decoder.shaped(message, field, start, Slot::new(&mut value))?;
-    decoder.finish(there).map(|(there, _)| there.then_some(value))
+    let is_present = decoder.shaped(message, field, start, Slot::new(&mut value))?;
+    decoder.finish(is_present).map(|(is_present, _)| is_present.then_some(value))
 }
 
 /// Decodes one value of a field's element type on its own, like its decoder in Go.
@@ -88,8 +88,8 @@ pub(crate) fn decode_leaf(
     let mut decoder = Decoder::new(text);
     let start = decoder.scan.value_start()?;
     let mut value = Value::Null;
-    let there = decoder.one(field, position, start, Slot::new(&mut value))?;
-    decoder.finish(there).map(|(there, _)| there.then_some(value))
+    let is_present = decoder.one(field, position, start, Slot::new(&mut value))?;
+    decoder.finish(is_present).map(|(is_present, _)| is_present.then_some(value))
 }
 
 /// Usual nesting depth: the probe of a Deployment's container is at eight.
@@ -189,8 +189,8 @@ impl<'a> Decoder<'a> {
             self.report(StrictKind::DuplicateField, member.name);
         }
         seen.invalidate();
-        let (slot, there) = object.slot(member.field.member.clone());
-        let slot = if there { Slot::existing(slot) } else { Slot::new(slot) };
+        let (slot, exists) = object.slot(member.field.member.clone());
+        let slot = if exists { Slot::existing(slot) } else { Slot::new(slot) };
         if !self.member_value(message, member, slot)? {
             object.remove(member.name);
         }
@@ -205,9 +205,9 @@ impl<'a> Decoder<'a> {
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
         self.path.push(Step::Field(message, member.name));
-        let there = self.field(member.field, slot)?;
+        let is_present = self.field(member.field, slot)?;
         self.path.pop();
-        Ok(there)
+        Ok(is_present)
     }
 
     /// Decodes a member whose name has escapes.
@@ -306,13 +306,13 @@ impl<'a> Decoder<'a> {
             self.budget.items(1)?;
             self.path.push(Step::Index(count));
             let start = self.scan.value_start()?;
-            let there = match items.get_mut(count) {
+            let exists = match items.get_mut(count) {
                 Some(item) if count < prior => {
                     self.one(field, ValuePosition::Item, start, Slot::existing(item))?
                 }
                 _ => self.one(field, ValuePosition::Item, start, Slot::new(push_null(&mut items)))?,
             };
-            if !there && let Some(item) = items.get_mut(count) {
+            if !exists && let Some(item) = items.get_mut(count) {
                 *item = zero(field.ty);
             }
             self.path.pop();
@@ -330,8 +330,8 @@ impl<'a> Decoder<'a> {
             first = false;
             let key = key.text();
             self.budget.entry(entries.len())?;
-            let (entry, there) = entries.slot(&*key);
-            if there {
+            let (entry, exists) = entries.slot(&*key);
+            if exists {
                 self.report(StrictKind::DuplicateField, &key);
             }
             self.path.push(Step::Key(key));
@@ -362,8 +362,8 @@ impl<'a> Decoder<'a> {
         }
         if start == b'n' && (field.pointer || !matches!(field.ty, Type::Message(_))) {
             self.scan.word()?;
-            let kept = !field.pointer && !matches!(field.ty, Type::Bytes | Type::Any);
-            return Ok(kept && slot.keep_old());
+            let retains = !field.pointer && !matches!(field.ty, Type::Bytes | Type::Any);
+            return Ok(retains && slot.keep_old());
         }
         match (field.ty, start) {
             (Type::String, b'"') => Ok(slot.put(Value::String(self.scan.string()?.into_text()))),

@@ -123,8 +123,8 @@ impl<'a> Decoder<'a> {
     /// Decodes the value of an unknown member into `object`.
     pub(super) fn untyped_member(&mut self, name: Cow<'a, str>, object: &mut Object) -> Result<(), Error> {
         self.budget.entry(object.len())?;
-        let (slot, there) = object.slot(&*name);
-        if there {
+        let (slot, exists) = object.slot(&*name);
+        if exists {
             self.report(StrictKind::DuplicateField, &name);
         }
         let outline = self.outline.as_mut().filter(|outline| outline.names.contains(&&*name));
@@ -159,8 +159,8 @@ impl<'a> Decoder<'a> {
 
     fn any_number(&mut self) -> Result<Value, Error> {
         let text = self.scan.number()?;
-        if let Ok(whole) = parse_int(text) {
-            return Ok(Value::from(whole));
+        if let Ok(integer) = parse_int(text) {
+            return Ok(Value::from(integer));
         }
         let value = float64(text);
         if value.is_none() {

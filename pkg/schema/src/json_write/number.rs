@@ -30,16 +30,16 @@ pub fn write_double(value: f64, out: &mut Vec<u8>) -> Result<(), Error> {
     let mut buffer = ryu::Buffer::new();
     let text = buffer.format_finite(value.abs());
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     // All digits, and the position of the decimal point.
     let mut digits = [0_u8; 32];
     let mut len = 0;
-    for (to, from) in digits.iter_mut().zip(whole.bytes().chain(fraction.bytes())) {
+    for (to, from) in digits.iter_mut().zip(integer.bytes().chain(fraction.bytes())) {
         *to = from;
         len += 1;
     }
     let digits = digits.get(..len).unwrap_or_default();
-    let point = whole.len() as i32 + exponent.parse::<i32>().unwrap_or_default();
+    let point = integer.len() as i32 + exponent.parse::<i32>().unwrap_or_default();
     let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
     let end = digits.iter().rposition(|&digit| digit != b'0').map_or(0, |at| at + 1);
     write_digits(digits.get(zeros..end).unwrap_or_default(), point - zeros as i32, out);
@@ -60,15 +60,15 @@ fn write_digits(digits: &[u8], point: i32, out: &mut Vec<u8>) {
         out.extend_from_slice(itoa::Buffer::new().format(exponent.unsigned_abs()).as_bytes());
         return;
     }
-    let whole = usize::try_from(point).unwrap_or_default();
-    match digits.split_at_checked(whole) {
+    let integer_len = usize::try_from(point).unwrap_or_default();
+    match digits.split_at_checked(integer_len) {
         Some(([], fraction)) => {
             out.extend_from_slice(b"0.");
             out.extend(std::iter::repeat_n(b'0', point.unsigned_abs() as usize));
             out.extend_from_slice(fraction);
         }
-        Some((whole, fraction)) => {
-            out.extend_from_slice(whole);
+        Some((integer, fraction)) => {
+            out.extend_from_slice(integer);
             if !fraction.is_empty() {
                 out.push(b'.');
                 out.extend_from_slice(fraction);
@@ -76,7 +76,7 @@ fn write_digits(digits: &[u8], point: i32, out: &mut Vec<u8>) {
         }
         None => {
             out.extend_from_slice(digits);
-            out.extend(std::iter::repeat_n(b'0', whole - digits.len()));
+            out.extend(std::iter::repeat_n(b'0', integer_len - digits.len()));
         }
     }
 }

@@ -33,12 +33,12 @@ pub enum RawError {
 /// # Errors
 /// `text` is not valid JSON; `out` is then unchanged.
 pub fn compact(text: &[u8], out: &mut Vec<u8>) -> Result<(), RawError> {
-    let before = out.len();
+    let begin = out.len();
     out.reserve(text.len());
     let mut compactor = Compactor { text, at: 0, copied: 0, open: SmallVec::new(), depth: 0, out };
     let result = compactor.run();
     if result.is_err() {
-        out.truncate(before);
+        out.truncate(begin);
     }
     result
 }
@@ -349,9 +349,9 @@ mod tests {
                 bits = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(11);
                 text.push(alphabet[(bits % alphabet.len() as u64) as usize]);
             }
-            let ours = compact(&text, &mut Vec::new()).is_ok();
-            let theirs = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
-            assert_eq!(ours, theirs, "{}", String::from_utf8_lossy(&text));
+            let actual = compact(&text, &mut Vec::new()).is_ok();
+            let expected = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
+            assert_eq!(actual, expected, "{}", String::from_utf8_lossy(&text));
         }
     }
 

@@ -103,13 +103,13 @@ impl<'t> Node<'t> {
         if self.is_scalar() || other.is_scalar() {
             return match (self, other) {
                 (Node::Null, Node::Null) => true,
-                (Node::Text(one), Node::Text(other)) => one == other,
+                (Node::Text(lhs), Node::Text(rhs)) => lhs == rhs,
                 _ => false,
             };
         }
         let Some(below) = levels.checked_sub(1) else { return self.text() == other.text() };
         match (self.open(), other.open()) {
-            (Some(one), Some(other)) => one.same(other, below),
+            (Some(branch), Some(other)) => branch.same(other, below),
             _ => false,
         }
     }
@@ -184,21 +184,20 @@ impl<'t> Branch<'t> {
 
     fn same(&mut self, other: &mut Branch<'_>, below: usize) -> bool {
         let mut height = 0;
-        let mut same = |one: &mut Node<'t>, other: &mut Node<'_>| {
-            let same = one.same(other, below);
-            height = height.max(one.height());
+        let mut same = |node: &mut Node<'t>, other: &mut Node<'_>| {
+            let same = node.same(other, below);
+            height = height.max(node.height());
             same
         };
         let same = match (&mut self.children, &mut other.children) {
-            (Children::Object(one), Children::Object(other)) => {
-                one.len() == other.len()
-                    && one
+            (Children::Object(lhs), Children::Object(rhs)) => {
+                lhs.len() == rhs.len()
+                    && lhs
                         .iter_mut()
-                        .all(|(name, value)| other.get_mut(name).is_some_and(|other| same(value, other)))
+                        .all(|(name, value)| rhs.get_mut(name).is_some_and(|rhs| same(value, rhs)))
             }
-            (Children::List(one), Children::List(other)) => {
-                one.len() == other.len()
-                    && one.iter_mut().zip(other.iter_mut()).all(|(one, other)| same(one, other))
+            (Children::List(lhs), Children::List(rhs)) => {
+                lhs.len() == rhs.len() && lhs.iter_mut().zip(rhs.iter_mut()).all(|(lhs, rhs)| same(lhs, rhs))
             }
             _ => false,
         };

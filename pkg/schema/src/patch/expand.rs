@@ -32,8 +32,8 @@ pub(crate) fn structure(
     // Both sides are sorted by name.
     let mut present = object.iter().peekable();
     for member in message.members {
-        let before = |(name, _): &(&jsontree::Key, &Value)| name.as_str() < member.name;
-        while present.next_if(before).is_some() {}
+        let precedes = |(name, _): &(&jsontree::Key, &Value)| name.as_str() < member.name;
+        while present.next_if(precedes).is_some() {}
         let value = present.next_if(|(name, _)| name.as_str() == member.name).map(|(_, value)| value);
         if !left_out(member.field, value) {
             members.push((member.field.member.clone(), field_value(member.field, value, level)?));

@@ -25,9 +25,9 @@ fn nested_text(value: &Value) -> String {
             format!("map[{}]", join(members.collect()))
         }
         scalar => {
-            let mut shown = String::new();
-            push(&mut shown, scalar);
-            format!("%!s({}={shown})", type_name(scalar))
+            let mut text = String::new();
+            push(&mut text, scalar);
+            format!("%!s({}={text})", type_name(scalar))
         }
     }
 }

@@ -127,20 +127,21 @@ impl Operation<'_> {
         self.value.clone().unwrap_or(Node::Null)
     }
 
-    fn path(&self, what: &str) -> Result<&str, OperationError> {
-        let why = match what {
+    fn path(&self, operation: &str) -> Result<&str, OperationError> {
+        let why = match operation {
             "add" | "remove" | "copy" => "",
             _ => "operation missing path field: ",
         };
         self.path.as_deref().ok_or_else(|| {
-            OperationError::new(format!("{what} operation failed to decode path: {why}{MISSING}"))
+            OperationError::new(format!("{operation} operation failed to decode path: {why}{MISSING}"))
         })
     }
 
-    fn from(&self, what: &str) -> Result<&str, OperationError> {
+    fn from(&self, operation: &str) -> Result<&str, OperationError> {
         self.from.as_deref().ok_or_else(|| {
-            let text =
-                format!("{what} operation failed to decode from: operation, missing from field: {MISSING}");
+            let text = format!(
+                "{operation} operation failed to decode from: operation, missing from field: {MISSING}"
+            );
             OperationError::new(text)
         })
     }
@@ -226,7 +227,7 @@ impl Operation<'_> {
     fn test(&self, document: &mut Document<'_>) -> Result<(), OperationError> {
         let path = self.path("test")?;
         let mut value = self.value();
-        let same = if path.is_empty() {
+        let is_equal = if path.is_empty() {
             document.same(&mut value)
         } else {
             // The comparison parses as many levels of the document as the value has.
@@ -235,7 +236,7 @@ impl Operation<'_> {
                 .same(&mut value)
                 .map_err(|error| OperationError::new(format!("error in test for path: '{path}': {error}")))?
         };
-        if same {
+        if is_equal {
             Ok(())
         } else {
             Err(OperationError::new(format!("testing value {path} failed: test failed")))

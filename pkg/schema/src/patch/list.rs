@@ -68,11 +68,11 @@ impl<T> List<T> {
 
     /// The chunk of an item, and its index in the chunk.
     fn locate(&self, index: usize) -> Option<(usize, usize)> {
-        let mut left = index;
+        let mut remaining = index;
         for (number, piece) in self.chunks.iter().enumerate() {
-            match left.checked_sub(piece.len()) {
-                Some(rest) => left = rest,
-                None => return Some((number, left)),
+            match remaining.checked_sub(piece.len()) {
+                Some(rest) => remaining = rest,
+                None => return Some((number, remaining)),
             }
         }
         None

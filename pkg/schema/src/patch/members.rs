@@ -57,9 +57,9 @@ impl<'t, V> Members<'t, V> {
                     }
                 }
                 Err(_) if members.len() == MANY => {
-                    let mut many: BTreeMap<_, _> = std::mem::take(members).into_iter().collect();
-                    many.insert(name, value);
-                    *self = Members::Many(many);
+                    let mut map: BTreeMap<_, _> = std::mem::take(members).into_iter().collect();
+                    map.insert(name, value);
+                    *self = Members::Many(map);
                 }
                 Err(at) => members.insert(at, (name, value)),
             },
@@ -138,15 +138,15 @@ mod tests {
 
     #[test]
     fn last_duplicate_wins_in_both_forms() {
-        for others in [0, MANY * 2] {
+        for other_count in [0, MANY * 2] {
             let mut members = Members::default();
             members.insert("name".into(), 1);
-            for number in 0..others {
+            for number in 0..other_count {
                 members.insert(number.to_string().into(), 0);
             }
             members.insert("name".into(), 2);
             assert_eq!(members.get_mut("name"), Some(&mut 2));
-            assert_eq!(members.len(), others + 1);
+            assert_eq!(members.len(), other_count + 1);
         }
     }
 

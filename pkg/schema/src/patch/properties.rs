@@ -124,14 +124,14 @@ fn difference(from: &Object, to: &Object) -> Value {
 fn an_empty_patch_changes_nothing() {
     let message = builtin::kind("v1", "Pod").unwrap();
     for seed in 0..2_000 {
-        let mut before = object(&mut Random(seed), 4, false);
-        let document = Value::Object(before.clone());
+        let mut patched = object(&mut Random(seed), 4, false);
+        let document = Value::Object(patched.clone());
         assert_eq!(merged(&document, &json!({})), document, "seed {seed}");
         let (patch, _) = JsonPatch::parse(b"[]", true).unwrap();
         let text = patch.apply(document.to_string().as_bytes()).unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), document, "seed {seed}");
-        strategic::apply(message, &mut before, &mut Object::new()).unwrap();
-        assert_eq!(Value::Object(before), document, "seed {seed}");
+        strategic::apply(message, &mut patched, &mut Object::new()).unwrap();
+        assert_eq!(Value::Object(patched), document, "seed {seed}");
     }
 }
 
@@ -153,10 +153,10 @@ fn merge_results_pass_json_patch_tests() {
         let document = Value::Object(object(&mut random, 3, false)).to_string();
         let patch = Value::Object(object(&mut random, 3, true)).to_string();
         let (patch, _) = MergePatch::parse(patch.as_bytes(), true).unwrap();
-        let after = patch.apply(document.as_bytes()).unwrap();
-        let test = format!(r#"[{{"op":"test","path":"","value":{}}}]"#, String::from_utf8_lossy(&after));
+        let merged = patch.apply(document.as_bytes()).unwrap();
+        let test = format!(r#"[{{"op":"test","path":"","value":{}}}]"#, String::from_utf8_lossy(&merged));
         let (test, _) = JsonPatch::parse(test.as_bytes(), true).unwrap();
-        assert_eq!(test.apply(&after).as_deref(), Ok(&after[..]), "seed {seed}: {test:?}");
+        assert_eq!(test.apply(&merged).as_deref(), Ok(&merged[..]), "seed {seed}: {test:?}");
     }
 }
 
@@ -187,10 +187,10 @@ fn strategic_patch_is_deterministic() {
     let mut applied = 0;
     for seed in 0..20_000 {
         let mut random = Random(seed);
-        let before = object(&mut random, 4, false);
+        let original = object(&mut random, 4, false);
         let patch = object(&mut random, 4, true);
         let run = || {
-            let mut object = before.clone();
+            let mut object = original.clone();
             let mut patch = patch.clone();
             let outcome = strategic::apply(message, &mut object, &mut patch);
             outcome.map(|()| (typed::object(message, object.clone()), object))

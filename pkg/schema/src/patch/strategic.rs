@@ -155,24 +155,24 @@ fn set_element_orders(original: &mut Object, patch: &mut Object, schema: Schema)
         let invalid = || Error::BadRequest("invalid patch format of setElementOrder list".to_owned());
         let name = directive_target(&directive, SET_ELEMENT_ORDER).ok_or_else(invalid)?;
         let current = list_member(original, name)?;
-        let wanted = list_member(patch, name)?;
+        let patch_list = list_member(patch, name)?;
         let field = schema.list_field(name)?;
         let merge = Merge { key: field.merge_key, schema: field.schema, deletes: false };
-        merge.check_order(wanted.as_deref().unwrap_or_default(), &order)?;
+        merge.check_order(patch_list.as_deref().unwrap_or_default(), &order)?;
         let server_order = current.clone().unwrap_or_default();
-        let kind = lists::item_kind(&[&server_order, wanted.as_deref().unwrap_or_default()]);
-        let merged = match (current, wanted) {
+        let kind = lists::item_kind(&[&server_order, patch_list.as_deref().unwrap_or_default()]);
+        let merged = match (current, patch_list) {
             (None, None) => continue,
             (Some(current), None) => current,
-            (None, Some(mut wanted)) => {
-                wanted.retain_mut(drop_directives);
-                wanted
+            (None, Some(mut patch_list)) => {
+                patch_list.retain_mut(drop_directives);
+                patch_list
             }
-            (Some(current), Some(mut wanted)) if field.merges => merge.lists(current, &mut wanted)?,
-            (Some(_), Some(wanted)) => wanted,
+            (Some(current), Some(mut patch_list)) if field.merges => merge.lists(current, &mut patch_list)?,
+            (Some(_), Some(patch_list)) => patch_list,
         };
-        let (in_order, others) = merge.partition(merged, &order)?;
-        let sorted = merge.sort(in_order, others, &order, &server_order, kind?)?;
+        let (in_order, unordered) = merge.partition(merged, &order)?;
+        let sorted = merge.sort(in_order, unordered, &order, &server_order, kind?)?;
         original.insert(name, Value::Array(sorted));
         patch.remove(name);
     }
@@ -197,9 +197,9 @@ fn directive_target<'n>(name: &'n str, directive: &str) -> Option<&'n str> {
 fn without_directives(value: &mut Value) -> Option<Value> {
     match value {
         Value::Array(items) => {
-            let kept: Vec<bool> = items.iter_mut().map(drop_directives).collect();
-            let kept = items.iter().zip(kept).filter(|(_, kept)| *kept);
-            Some(Value::Array(kept.map(|(item, _)| item.clone()).collect()))
+            let retained: Vec<bool> = items.iter_mut().map(drop_directives).collect();
+            let retained = items.iter().zip(retained).filter(|(_, retained)| *retained);
+            Some(Value::Array(retained.map(|(item, _)| item.clone()).collect()))
         }
         other => drop_directives(other).then(|| other.clone()),
     }

@@ -143,9 +143,9 @@ fn json_patch_bodies_are_checked() {
             r#"json patch unknown field "[0].bogus""#.to_owned()
         ])
     );
-    let many = format!("[{}]", vec!["{}"; OPERATIONS_MAX + 1].join(","));
+    let operations = format!("[{}]", vec!["{}"; OPERATIONS_MAX + 1].join(","));
     let too_many = "The allowed maximum operations in a JSON patch is 10000, got 10001";
-    assert_eq!(parse(&many), Err(Error::TooLarge(too_many.to_owned())));
+    assert_eq!(parse(&operations), Err(Error::TooLarge(too_many.to_owned())));
 }
 
 #[test]

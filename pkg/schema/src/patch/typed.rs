@@ -140,8 +140,8 @@ impl Converter {
             Type::Bool if value.is_boolean() => Ok(Some(value)),
             Type::Bool => Err(ConvertError::Type("unrecognized type: bool".to_owned())),
             // Go truncates bits in conversions between integers.
-            Type::Int32 => integer(&value, "int32").map(|whole| Some(Value::from(whole as i32))),
-            Type::Int64 => integer(&value, "int64").map(|whole| Some(Value::from(whole))),
+            Type::Int32 => integer(&value, "int32").map(|integer| Some(Value::from(integer as i32))),
+            Type::Int64 => integer(&value, "int64").map(|integer| Some(Value::from(integer))),
             Type::Double => match value.as_f64().and_then(Number::from_f64) {
                 Some(number) => Ok(Some(Value::Number(number))),
                 None => Err(ConvertError::Type("unrecognized type: float64".to_owned())),
@@ -192,7 +192,7 @@ fn string(value: Value, go_type: &str) -> Result<Value, ConvertError> {
 
 fn integer(value: &Value, go_type: &str) -> Result<i64, ConvertError> {
     match (value.as_i64(), value.as_f64()) {
-        (Some(whole), _) => Ok(whole),
+        (Some(integer), _) => Ok(integer),
         (None, Some(float)) if float.fract() == 0.0 => Ok(truncated(float)),
         (None, Some(_)) => Err(ConvertError::Type(format!("cannot convert float64 to {go_type}"))),
         (None, None) => Err(ConvertError::Type(format!("unrecognized type: {go_type}"))),

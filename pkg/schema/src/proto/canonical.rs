@@ -82,7 +82,8 @@ fn fields(message: &'static Message, raw: &[u8], depth: usize) -> Result<bool, E
             (Cardinality::Map, _) => {
                 let Some(raw) = delimited(&mut reader)? else { return Ok(false) };
                 let Some((name, ok)) = entry(field, raw, depth)? else { return Ok(false) };
-                let ascending = key_before.is_none_or(|(before, key)| before != number || key < name);
+                let ascending =
+                    key_before.is_none_or(|(number_before, key)| number_before != number || key < name);
                 key_before = Some((number, name));
                 ok && ascending
             }

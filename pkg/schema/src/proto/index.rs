@@ -142,9 +142,9 @@ impl Slots {
         let frame = Frame(self.stack.len());
         let mut missing = message.fields.len();
         while missing > 0 {
-            let some = EMPTY.get(..missing).unwrap_or(&EMPTY);
-            self.stack.extend_from_slice(some);
-            missing -= some.len();
+            let slots = EMPTY.get(..missing).unwrap_or(&EMPTY);
+            self.stack.extend_from_slice(slots);
+            missing -= slots.len();
         }
         scan(message, raw, self.stack.get_mut(frame.0..).unwrap_or_default())?;
         Ok(frame)
@@ -175,7 +175,7 @@ impl Slots {
 fn scan(message: &'static Message, raw: &[u8], slots: &mut [Slot]) -> Result<(), Error> {
     let mut reader = Reader::new(raw);
     while !reader.done() {
-        let before = reader.at();
+        let begin = reader.at();
         let key = reader.key(message)?;
         let at = usize::from(message.by_number.get(key.number as usize).copied().unwrap_or_default());
         let (Some(field), Some(slot)) =
@@ -196,7 +196,7 @@ fn scan(message: &'static Message, raw: &[u8], slots: &mut [Slot]) -> Result<(),
             }
             other => reader.skip(other)?,
         }
-        *slot = slot.with_occurrence(before, start, reader.at());
+        *slot = slot.with_occurrence(begin, start, reader.at());
     }
     Ok(())
 }
@@ -204,8 +204,8 @@ fn scan(message: &'static Message, raw: &[u8], slots: &mut [Slot]) -> Result<(),
 /// Checks a field's wire type; lists of numbers may also be packed.
 #[inline]
 pub(crate) fn check_wire_type(field: &'static Field, key: Key) -> Result<(), Error> {
-    let own = (field.tag & 7) as u8;
-    if key.wire_type == own || field.cardinality == Cardinality::List && key.wire_type == BYTES {
+    let wire_type = (field.tag & 7) as u8;
+    if key.wire_type == wire_type || field.cardinality == Cardinality::List && key.wire_type == BYTES {
         Ok(())
     } else {
         Err(Error::WrongWireType { wire_type: key.wire_type, field: field_name(field) })

@@ -235,7 +235,7 @@ impl<'a> MessageRef<'a> {
         let mut first = 0;
         let mut end = 0;
         while !reader.done() {
-            let before = reader.at();
+            let begin = reader.at();
             let key = reader.key(self.message)?;
             if key.number > field.number {
                 break;
@@ -244,7 +244,7 @@ impl<'a> MessageRef<'a> {
                 if key.wire_type != own_wire_type(field) {
                     return Err(NotInPlace);
                 }
-                first = if count == 0 { before } else { first };
+                first = if count == 0 { begin } else { first };
                 count += 1;
             }
             skip(&mut reader, key.wire_type)?;
@@ -343,10 +343,10 @@ impl<'a> MapRef<'a> {
     }
 
     fn pairs(self) -> impl Iterator<Item = Result<(&'a [u8], &'a [u8]), NotInPlace>> + use<'a> {
-        let mut before: Option<&[u8]> = None;
+        let mut previous: Option<&[u8]> = None;
         self.0.iter().map(move |payload| {
             let (key, value) = entry(payload?)?;
-            if before.replace(key).is_some_and(|before| before >= key) {
+            if previous.replace(key).is_some_and(|previous| previous >= key) {
                 Err(NotInPlace)
             } else {
                 Ok((key, value))

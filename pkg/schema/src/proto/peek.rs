@@ -38,9 +38,9 @@ pub fn field_at<'a>(raw: &'a [u8], message: &'static Message, path: &[&str]) -> 
     for field in message.fields.iter().filter(|f| f.number > 0) {
         if field.inlined() {
             let Type::Message(inner) = field.ty else { continue };
-            let found = find_last(raw, field, |reader, _| field_at(reader.bytes().ok()?, inner, path));
-            if found.is_some() {
-                return found;
+            let value = find_last(raw, field, |reader, _| field_at(reader.bytes().ok()?, inner, path));
+            if value.is_some() {
+                return value;
             }
         } else if field.name == *name {
             return match field.cardinality {
@@ -68,15 +68,15 @@ fn find_last<'a>(
     mut look: impl FnMut(&mut Reader<'a>, u8) -> Option<ScalarRef<'a>>,
 ) -> Option<ScalarRef<'a>> {
     let mut reader = Reader::new(raw);
-    let mut found = None;
+    let mut last = None;
     while !reader.done() {
         let key = reader.entry_key().ok()?;
         if key.number == field.number {
-            found = look(&mut reader.clone(), key.wire_type).or(found);
+            last = look(&mut reader.clone(), key.wire_type).or(last);
         }
         reader.skip(key.wire_type).ok()?;
     }
-    found
+    last
 }
 
 fn first<'a>(raw: &'a [u8], field: &Field, path: &[&str]) -> Option<ScalarRef<'a>> {

@@ -55,8 +55,8 @@ impl<'o> Reverse<'o> {
 
     /// Writes length and key of everything written since `written` had this value.
     #[inline]
-    pub(super) fn close(&mut self, tag: u32, written: usize) {
-        self.put_varint((self.len() - written) as u64);
+    pub(super) fn close(&mut self, tag: u32, end: usize) {
+        self.put_varint((self.len() - end) as u64);
         self.put_varint(u64::from(tag));
     }
 

@@ -72,11 +72,11 @@ fn locate(raw: &[u8]) -> Result<MetadataLayout<'_>, Error> {
     let mut place = MetadataLayout { metadata: &[], before: 0, after: 0, from: 0, to: 0 };
     let mut reader = Reader::new(raw);
     while !reader.done() {
-        let before = reader.at();
+        let begin = reader.at();
         let key = reader.key(&PARTIAL)?;
         if key.number == 1 && key.wire_type == BYTES {
             place.metadata = reader.bytes()?;
-            (place.before, place.after) = (before, reader.at());
+            (place.before, place.after) = (begin, reader.at());
             break;
         }
         reader.skip(key.wire_type)?;

@@ -39,19 +39,19 @@ pub struct Word {
 impl Word {
     /// The word of a table's name, at build time.
     pub const fn of(name: &[u8]) -> Self {
-        let mut both = [[0; 8]; 2];
+        let mut words = [[0; 8]; 2];
         let tail = name.len().saturating_sub(8);
         let mut at = 0;
         while at < name.len() {
             if at < 8 {
-                both[0][at] = name[at];
+                words[0][at] = name[at];
             }
             if at >= tail {
-                both[1][at - tail] = name[at];
+                words[1][at - tail] = name[at];
             }
             at += 1;
         }
-        Word { first: u64::from_le_bytes(both[0]), last: u64::from_le_bytes(both[1]), len: name.len() }
+        Word { first: u64::from_le_bytes(words[0]), last: u64::from_le_bytes(words[1]), len: name.len() }
     }
 
     /// The word of a separate name.

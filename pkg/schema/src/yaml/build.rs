@@ -224,9 +224,10 @@ impl Builder<'_> {
         self.visits += 1;
         self.alias_visits += usize::from(self.alias_depth > 0);
         let ratio = self.alias_visits as f64 / self.visits as f64;
-        let many = self.alias_visits > 100 && self.visits > 1000 && ratio > alias_ratio_max(self.visits);
+        let is_excessive =
+            self.alias_visits > 100 && self.visits > 1000 && ratio > alias_ratio_max(self.visits);
         let long = self.out.len().saturating_add(self.duplicates_len) > self.length_max;
-        if many || (long && self.alias_visits > 0) {
+        if is_excessive || (long && self.alias_visits > 0) {
             return Err(Error::text("yaml: document contains excessive aliasing"));
         }
         Ok(())
@@ -244,8 +245,8 @@ pub(super) fn write_scalar(scalar: Scalar, text: &str, out: &mut Vec<u8>) -> Res
         Scalar::Int(value) => out.extend_from_slice(value.to_string().as_bytes()),
         Scalar::Uint(value) => out.extend_from_slice(value.to_string().as_bytes()),
         Scalar::Float(value) => {
-            let written = write_double(value, out);
-            written.map_err(|_| Error::Text(format!("json: unsupported value: {}", go_infinity(value))))?;
+            let result = write_double(value, out);
+            result.map_err(|_| Error::Text(format!("json: unsupported value: {}", go_infinity(value))))?;
         }
         Scalar::Text | Scalar::Timestamp => write_string(text.as_bytes(), out),
     }

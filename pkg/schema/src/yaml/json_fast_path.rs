@@ -39,7 +39,7 @@ fn reads_alike(text: &str) -> bool {
 fn escapes_read_alike(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
-        let (taken, alike) = match rest.get(at..) {
+        let (consumed, alike) = match rest.get(at..) {
             Some([_, b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't', ..]) => (2, true),
             Some([_, b'u', digits @ ..]) => (2, !matches!(digits, [b'd' | b'D', ..])),
             _ => (0, false),
@@ -47,7 +47,7 @@ fn escapes_read_alike(text: &[u8]) -> bool {
         if !alike {
             return false;
         }
-        rest = rest.get(at.saturating_add(taken)..).unwrap_or_default();
+        rest = rest.get(at.saturating_add(consumed)..).unwrap_or_default();
     }
     true
 }
@@ -108,7 +108,7 @@ impl Writer<'_> {
     fn object(&mut self) -> Option<()> {
         self.scan.open().ok()?;
         self.out.push(b'{');
-        let before = self.members.len();
+        let first_member = self.members.len();
         let begin = self.out.len();
         let mut first = true;
         let mut sorted = true;
@@ -124,22 +124,22 @@ impl Writer<'_> {
             self.out.push(b':');
             // The end is set after the value was written.
             self.members.push((name, start..start));
-            let own = self.members.len();
+            let member_count = self.members.len();
             self.value()?;
             let end = self.out.len();
-            self.members.get_mut(own.checked_sub(1)?)?.1.end = end;
+            self.members.get_mut(member_count.checked_sub(1)?)?.1.end = end;
         }
         if !sorted {
-            self.sort(before, begin)?;
+            self.sort(first_member, begin)?;
         }
-        self.members.truncate(before);
+        self.members.truncate(first_member);
         self.out.push(b'}');
         Some(())
     }
 
     /// Sorts the members of the innermost object: those from index `before` on, whose text begins at `begin`.
-    fn sort(&mut self, before: usize, begin: usize) -> Option<()> {
-        let members = self.members.get_mut(before..)?;
+    fn sort(&mut self, first_member: usize, begin: usize) -> Option<()> {
+        let members = self.members.get_mut(first_member..)?;
         members.sort_by(|(a, _), (b, _)| a.cmp(b));
         let repeats = members.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b));
         self.moves = self.moves.checked_sub(self.out.len().saturating_sub(begin))?;
@@ -168,7 +168,10 @@ mod tests {
     /// The YAML parser's result, if it reports nothing.
     fn by_yaml(text: &str) -> Option<Vec<u8>> {
         let document = parse::document(text, &mut { DecodeBudget::UNLIMITED }).ok()?;
-        build::json(&document).ok().filter(|it| it.duplicates.is_empty()).map(|it| it.json)
+        build::json(&document)
+            .ok()
+            .filter(|converted| converted.duplicates.is_empty())
+            .map(|converted| converted.json)
     }
 
     fn check(text: &str, converts: bool) {

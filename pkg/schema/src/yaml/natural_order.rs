@@ -19,9 +19,9 @@ impl Ord for Key<'_> {
 }
 
 fn compare(a: &str, b: &str) -> Ordering {
-    let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
-    let (head, a) = a.split_at_checked(same).unwrap_or((a, ""));
-    let b = b.get(same..).unwrap_or_default();
+    let common_len = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    let (head, a) = a.split_at_checked(common_len).unwrap_or((a, ""));
+    let b = b.get(common_len..).unwrap_or_default();
     let (Some(first_a), Some(first_b)) = (a.chars().next(), b.chars().next()) else {
         return a.len().cmp(&b.len());
     };

@@ -90,12 +90,12 @@ impl<'a> EscapedSlashes<'a> {
         let Event::Scalar(_, ScalarStyle::DoubleQuoted, ..) = event else { return Ok(()) };
         let Some(ahead) = span.start.index().checked_sub(self.at) else { return Ok(()) };
         let mut scalar = self.rest.by_ref().skip(ahead).take(span.len());
-        let mut found = false;
+        let mut has_escape = false;
         while let Some(c) = scalar.next() {
-            found |= c == '\\' && scalar.next() == Some('/');
+            has_escape |= c == '\\' && scalar.next() == Some('/');
         }
         self.at = span.start.index() + span.len();
-        match (found, span.start.line()) {
+        match (has_escape, span.start.line()) {
             (false, _) => Ok(()),
             (true, 0 | 1) => Err(Error::text("yaml: found unknown escape character")),
             (true, line) => Err(Error::Text(format!("yaml: line {line}: found unknown escape character"))),

@@ -39,9 +39,9 @@ pub(super) fn scalar(text: &str, is_plain: bool, tag: &str) -> Result<Scalar, Er
         "!!bool" | "!!int" | "!!float" | "!!null" | "!!timestamp" => {
             match (plain_with(text, tag == "!!timestamp"), tag) {
                 (Scalar::Int(value), "!!float") => Ok(Scalar::Float(value as f64)),
-                (found, _) if found.tag() == tag => Ok(found),
-                (found, _) => {
-                    Err(Error::Text(format!("yaml: cannot decode {} `{text}` as a {tag}", found.tag())))
+                (resolved, _) if resolved.tag() == tag => Ok(resolved),
+                (resolved, _) => {
+                    Err(Error::Text(format!("yaml: cannot decode {} `{text}` as a {tag}", resolved.tag())))
                 }
             }
         }
@@ -78,8 +78,8 @@ fn plain_with(text: &str, times: bool) -> Scalar {
 
 fn number(text: &str) -> Scalar {
     let digits = text.replace('_', "");
-    if let Some(whole) = int(&digits) {
-        return whole;
+    if let Some(integer) = int(&digits) {
+        return integer;
     }
     float(&digits).map_or(Scalar::Text, Scalar::Float)
 }
@@ -104,7 +104,7 @@ fn int(text: &str) -> Option<Scalar> {
     let magnitude = u64::from_str_radix(body, base).ok()?;
     let signed = i128::from(magnitude) * if negative { -1 } else { 1 };
     match i64::try_from(signed) {
-        Ok(whole) => Some(Scalar::Int(whole)),
+        Ok(value) => Some(Scalar::Int(value)),
         Err(_) if !negative && !text.starts_with('+') => Some(Scalar::Uint(magnitude)),
         Err(_) => None,
     }
@@ -117,12 +117,12 @@ fn float(text: &str) -> Option<f64> {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (unsigned, None),
     };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     let exponent_digits = exponent.map_or("0", |e| e.strip_prefix(['+', '-']).unwrap_or(e));
-    let formed = digits(whole)
+    let formed = digits(integer)
         && digits(fraction)
-        && !(whole.is_empty() && fraction.is_empty())
+        && !(integer.is_empty() && fraction.is_empty())
         && !exponent_digits.is_empty()
         && digits(exponent_digits);
     text.parse().ok().filter(|value: &f64| formed && value.is_finite())

@@ -36,14 +36,14 @@ fn only_the_first_document_is_read() {
 
 #[test]
 fn version_must_be_1_1() {
-    let one = Ok(r#"{"a":1}"#);
+    let parsed = Ok(r#"{"a":1}"#);
     fn after(directives: &str, expected: Result<&str, &str>) {
         check(&format!("{directives}\n---\na: 1\n"), expected);
     }
-    after("%YAML 1.1", one);
-    after("%YAML  1.01 # the only one", one);
-    after("%TAG ! tag:x,2000:", one);
-    after("\u{feff}# before\n\n%YAML 1.1", one);
+    after("%YAML 1.1", parsed);
+    after("%YAML  1.01 # the only one", parsed);
+    after("%TAG ! tag:x,2000:", parsed);
+    after("\u{feff}# before\n\n%YAML 1.1", parsed);
     for (directives, error) in [
         ("%YAML 1.2", "found incompatible YAML document"),
         ("%YAML 1.0", "found incompatible YAML document"),
@@ -89,8 +89,8 @@ fn alias_expansion_size_is_bounded() {
     // Few nodes, which upstream counts, but each a long one.
     let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a,".repeat(90));
     check(&text, Err("yaml: document contains excessive aliasing"));
-    let few = format!("a: &a {}\nb: [*a,*a]\n", "x".repeat(100_000));
-    assert!(to_json(few.as_bytes()).is_ok());
+    let document = format!("a: &a {}\nb: [*a,*a]\n", "x".repeat(100_000));
+    assert!(to_json(document.as_bytes()).is_ok());
     // An error that quotes a key of 9^9 nodes.
     let laughs: String =
         (1..10).map(|i| format!("l{i}: &l{i} [{}]\n", format!("*l{},", i - 1).repeat(9))).collect();

@@ -23,23 +23,23 @@ enum UpstreamError<'a> {
 pub(super) fn translate(text: &str, error: &ScanError) -> Error {
     let marker = error.marker();
     let line = marker.line().saturating_sub(1);
-    let (line, what) = match classify_error(error.info()) {
-        UpstreamError::Scanner(what) => (number_from_one(line), what),
-        UpstreamError::Parser(what) => {
+    let (line, message) = match classify_error(error.info()) {
+        UpstreamError::Scanner(message) => (number_from_one(line), message),
+        UpstreamError::Parser(message) => {
             // The end of the text counts as a separate line.
             let at_end = marker.col() > 0 && text.chars().nth(marker.index()).is_none();
-            (line + usize::from(at_end), what)
+            (line + usize::from(at_end), message)
         }
-        UpstreamError::End(what) => (number_from_one(text.matches('\n').count()), what),
-        UpstreamError::Tab(what) => (number_from_one(tab_line(text, line)), what),
+        UpstreamError::End(message) => (number_from_one(text.matches('\n').count()), message),
+        UpstreamError::Tab(message) => (number_from_one(tab_line(text, line)), message),
         UpstreamError::Anchor => {
             let name = anchor_name(text, marker.index());
             return Error::Text(format!("yaml: unknown anchor '{name}' referenced"));
         }
     };
     match line {
-        0 => Error::Text(format!("yaml: {what}")),
-        line => Error::Text(format!("yaml: line {line}: {what}")),
+        0 => Error::Text(format!("yaml: {message}")),
+        line => Error::Text(format!("yaml: line {line}: {message}")),
     }
 }
 
@@ -49,8 +49,8 @@ fn number_from_one(line: usize) -> usize {
 
 fn tab_line(text: &str, from: usize) -> usize {
     let indented_by_tab = |line: &str| line.trim_start_matches(' ').starts_with('\t');
-    let found = text.lines().enumerate().skip(from + 1).find(|(_, line)| indented_by_tab(line));
-    found.map_or(from, |(at, _)| at)
+    let tab_line = text.lines().enumerate().skip(from + 1).find(|(_, line)| indented_by_tab(line));
+    tab_line.map_or(from, |(at, _)| at)
 }
 
 fn classify_error(info: &str) -> UpstreamError<'_> {
@@ -74,7 +74,7 @@ fn classify_error(info: &str) -> UpstreamError<'_> {
         }
         "while parsing node, found unknown anchor" => UpstreamError::Anchor,
         _ if info.starts_with("while parsing a quoted scalar, ") => {
-            UpstreamError::Scanner(info.split_once(", ").map_or(info, |(_, what)| what))
+            UpstreamError::Scanner(info.split_once(", ").map_or(info, |(_, message)| message))
         }
         "recursion limit exceeded" => UpstreamError::Scanner("exceeded max depth of 10000"),
         "tab cannot be used as indentation" | "tabs disallowed in this context" => {
@@ -84,9 +84,13 @@ fn classify_error(info: &str) -> UpstreamError<'_> {
             UpstreamError::Scanner("found character that cannot start any token")
         }
         _ => match info.split_once(", ") {
-            Some((_, what @ "found unexpected end of stream")) => UpstreamError::End(what),
-            Some((context, what)) if context.starts_with("while parsing") => UpstreamError::Parser(what),
-            Some((context, what)) if context.starts_with("while scanning") => UpstreamError::Scanner(what),
+            Some((_, message @ "found unexpected end of stream")) => UpstreamError::End(message),
+            Some((context, message)) if context.starts_with("while parsing") => {
+                UpstreamError::Parser(message)
+            }
+            Some((context, message)) if context.starts_with("while scanning") => {
+                UpstreamError::Scanner(message)
+            }
             _ => UpstreamError::Scanner(info),
         },
     }

@@ -16,11 +16,11 @@ fn again(message: &'static Message, text: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns the canonical check's result, and verifies a positive one.
 fn is_canonical(name: &str, message: &'static Message, text: &[u8]) -> bool {
-    let said = json::is_canonical(message, text);
-    if said {
+    let verdict = json::is_canonical(message, text);
+    if verdict {
         assert_eq!(again(message, text).as_deref(), Some(text), "{name}: {}", String::from_utf8_lossy(text));
     }
-    said
+    verdict
 }
 
 /// Variants per fixture. A soak test uses a thousand.

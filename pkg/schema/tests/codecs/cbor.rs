@@ -27,16 +27,16 @@ fn forget_item_kinds(object: &mut Object) {
 
 #[test]
 fn fixtures_encode_like_upstream() {
-    let theirs = crate::testdata::files("cbor");
+    let expected = crate::testdata::files("cbor");
     let mut count = 0;
     for pair in ["fixtures", "generated"].into_iter().flat_map(pairs) {
-        let Some(theirs) = theirs.get(&format!("{}.cbor", pair.name)) else { continue };
+        let Some(expected) = expected.get(&format!("{}.cbor", pair.name)) else { continue };
         let Some((message, envelope)) = pair.open() else { continue };
-        let mut ours = Vec::new();
+        let mut actual = Vec::new();
         let mut tree = tree(message, &envelope);
         forget_item_kinds(&mut tree);
-        cbor::encode(message, &tree, &mut ours).unwrap();
-        same(&pair.name, &ours, theirs);
+        cbor::encode(message, &tree, &mut actual).unwrap();
+        same(&pair.name, &actual, expected);
         count += 1;
     }
     assert_eq!(count, 187 + 1464, "all but those of kinds that clients do not register");
@@ -47,9 +47,9 @@ fn trees_round_trip_through_cbor() {
     let mut count = 0;
     for pair in ["fixtures", "generated"].into_iter().flat_map(pairs) {
         let Some((message, _)) = pair.open() else { continue };
-        let before = json::decode(message, &pair.json).unwrap().object;
+        let original = json::decode(message, &pair.json).unwrap().object;
         let mut bytes = Vec::new();
-        cbor::encode(message, &before, &mut bytes).unwrap();
+        cbor::encode(message, &original, &mut bytes).unwrap();
         let decoded = cbor::decode(message, &bytes).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
         assert_eq!(decoded.strict, None, "{}", pair.name);
         let mut again = Vec::new();
@@ -61,7 +61,7 @@ fn trees_round_trip_through_cbor() {
             json_write::encode(message, object, &mut text).unwrap();
             json::decode_untyped(&text).unwrap().value
         };
-        assert_eq!(meaning(&decoded.object), meaning(&before), "{}", pair.name);
+        assert_eq!(meaning(&decoded.object), meaning(&original), "{}", pair.name);
         count += 1;
     }
     assert_eq!(count, CURRENT);

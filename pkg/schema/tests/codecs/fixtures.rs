@@ -54,13 +54,14 @@ fn expected_json(pair: &Pair) -> &[u8] {
 }
 
 #[track_caller]
-pub(crate) fn same(name: &str, ours: &[u8], theirs: &[u8]) {
-    if ours != theirs {
-        let at = ours.iter().zip(theirs).position(|(a, b)| a != b).unwrap_or(ours.len().min(theirs.len()));
+pub(crate) fn same(name: &str, actual: &[u8], expected: &[u8]) {
+    if actual != expected {
+        let at =
+            actual.iter().zip(expected).position(|(a, b)| a != b).unwrap_or(actual.len().min(expected.len()));
         let show = |bytes: &[u8]| {
             String::from_utf8_lossy(&bytes[at.saturating_sub(80)..bytes.len().min(at + 60)]).into_owned()
         };
-        panic!("{name}: at {at}\n ours {:?}\n want {:?}", show(ours), show(theirs));
+        panic!("{name}: at {at}\n actual   {:?}\n expected {:?}", show(actual), show(expected));
     }
 }
 
@@ -97,13 +98,13 @@ fn typed_items_have_kind_in_json() {
 #[test]
 fn protobuf_transcodes_to_upstream_json() {
     let count = for_each(|pair, message, envelope| {
-        let mut ours = without_item_kinds(pair, transcoded(message, envelope, None));
-        let theirs = expected_json(pair);
-        if theirs.contains(&b'\n') {
-            let compact = std::mem::take(&mut ours);
-            indent(&compact, &mut ours);
+        let mut actual = without_item_kinds(pair, transcoded(message, envelope, None));
+        let expected = expected_json(pair);
+        if expected.contains(&b'\n') {
+            let compact = std::mem::take(&mut actual);
+            indent(&compact, &mut actual);
         }
-        same(&pair.name, &ours, theirs.trim_ascii_end());
+        same(&pair.name, &actual, expected.trim_ascii_end());
     });
     assert_eq!(count, PAIRS);
 }
@@ -123,12 +124,12 @@ fn expanded_tree_equals_its_json() {
 #[test]
 fn protobuf_round_trips_through_the_tree() {
     let count = for_each(|pair, message, envelope| {
-        let theirs = Envelope::parse(expected_pb(pair)).unwrap().raw;
-        let mut ours = Vec::new();
-        proto::encode(message, &tree(message, envelope), &mut ours).unwrap();
-        same(&pair.name, &ours, theirs);
+        let expected = Envelope::parse(expected_pb(pair)).unwrap().raw;
+        let mut actual = Vec::new();
+        proto::encode(message, &tree(message, envelope), &mut actual).unwrap();
+        same(&pair.name, &actual, expected);
         let mut wrapped = Vec::new();
-        proto::wrap(&envelope.api_version, &envelope.kind, &ours, &mut wrapped);
+        proto::wrap(&envelope.api_version, &envelope.kind, &actual, &mut wrapped);
         same(&pair.name, &wrapped, expected_pb(pair));
     });
     assert_eq!(count, PAIRS);
@@ -141,9 +142,9 @@ fn json_encodes_to_upstream_protobuf() {
         let mut text = Vec::new();
         json_write::compact(expected_json(pair), &mut text).unwrap();
         let decoded = json::decode(message, &text).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
-        let mut ours = Vec::new();
-        proto::encode(message, &decoded.object, &mut ours).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
-        same(&pair.name, &ours, Envelope::parse(expected_pb(pair)).unwrap().raw);
+        let mut actual = Vec::new();
+        proto::encode(message, &decoded.object, &mut actual).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
+        same(&pair.name, &actual, Envelope::parse(expected_pb(pair)).unwrap().raw);
     });
     assert_eq!(count, PAIRS);
 }
@@ -151,10 +152,10 @@ fn json_encodes_to_upstream_protobuf() {
 #[test]
 fn encoded_trees_equal_transcoded_json() {
     let count = for_each(|pair, message, envelope| {
-        let mut ours = Vec::new();
-        json_write::encode(message, &tree(message, envelope), &mut ours)
+        let mut actual = Vec::new();
+        json_write::encode(message, &tree(message, envelope), &mut actual)
             .unwrap_or_else(|e| panic!("{}: {e}", pair.name));
-        same(&pair.name, &ours, &transcoded(message, envelope, None));
+        same(&pair.name, &actual, &transcoded(message, envelope, None));
     });
     assert_eq!(count, PAIRS);
 }
@@ -165,9 +166,9 @@ fn json_round_trips_through_the_tree() {
     for pair in pairs("generated") {
         let Some((message, _)) = pair.open() else { continue };
         let decoded = json::decode(message, &pair.json).unwrap();
-        let mut ours = Vec::new();
-        json_write::encode(message, &decoded.object, &mut ours).unwrap();
-        same(&pair.name, &ours, &pair.json);
+        let mut actual = Vec::new();
+        json_write::encode(message, &decoded.object, &mut actual).unwrap();
+        same(&pair.name, &actual, &pair.json);
         count += 1;
     }
     assert_eq!(count, 1519);

@@ -65,18 +65,18 @@ fn split(raw: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
     let mut fields = Vec::new();
     let mut rest = raw;
     while !rest.is_empty() {
-        let (key, after) = varint(rest)?;
-        let (value, after) = match key & 7 {
-            0 => after.split_at(after.len() - varint(after)?.1.len()),
-            1 => after.split_at_checked(8)?,
+        let (key, remaining) = varint(rest)?;
+        let (value, remaining) = match key & 7 {
+            0 => remaining.split_at(remaining.len() - varint(remaining)?.1.len()),
+            1 => remaining.split_at_checked(8)?,
             2 => {
-                let (len, after) = varint(after)?;
-                after.split_at_checked(usize::try_from(len).ok()?)?
+                let (len, remaining) = varint(remaining)?;
+                remaining.split_at_checked(usize::try_from(len).ok()?)?
             }
             _ => return None,
         };
         fields.push((key, value.to_vec()));
-        rest = after;
+        rest = remaining;
     }
     (!fields.is_empty()).then_some(fields)
 }
@@ -120,19 +120,19 @@ fn check(name: &str, message: &'static Message, raw: &[u8]) -> bool {
         assert!(!is_canonical(message, raw), "{name}: canonical but not decoded: {raw:?}");
         return false;
     };
-    let mut written = Vec::new();
-    let by_tree = json_write::encode(message, &tree, &mut written);
+    let mut json_text = Vec::new();
+    let by_tree = json_write::encode(message, &tree, &mut json_text);
     match (&json, &by_tree) {
         // Raw JSON keeps invalid UTF-8, as in Go; a tree cannot contain it.
         (Ok(()), Ok(())) if std::str::from_utf8(&transcoded).is_ok() => {
             let plain = String::from_utf8(transcoded).unwrap().replace("\\ufffd", "\u{fffd}");
-            assert_eq!(plain, String::from_utf8(written).unwrap(), "{name}: {raw:?}");
+            assert_eq!(plain, String::from_utf8(json_text).unwrap(), "{name}: {raw:?}");
         }
         (Ok(()), Ok(())) => {}
         // The transcoder may see a raw value that a later map entry of the same key overrides.
         (Err(transcode::Error::Json(json_write::Error::Raw { .. })), Ok(()))
             if !is_canonical(message, raw) => {}
-        (ours, theirs) => assert_eq!(ours.is_ok(), theirs.is_ok(), "{name}: {ours:?} {theirs:?} {raw:?}"),
+        (lhs, rhs) => assert_eq!(lhs.is_ok(), rhs.is_ok(), "{name}: {lhs:?} {rhs:?} {raw:?}"),
     }
     let mut again = Vec::new();
     let stable = proto::encode(message, &tree, &mut again).is_ok() && again == raw;

@@ -23,14 +23,14 @@ const NESTS: [(&str, &str, usize); 5] = [
 
 fn walk(text: &[u8]) {
     let tree = json::decode(&SCHEMA, text).unwrap().object;
-    let other = tree.clone();
-    assert_eq!(tree, other);
-    other.hash(&mut DefaultHasher::new());
-    assert!(format!("{other:?}").len() > TREE_DEPTH_MAX);
-    drop(other);
-    let mut written = Vec::new();
-    json_write::encode(&SCHEMA, &tree, &mut written).unwrap();
-    assert_eq!(written, text);
+    let copy = tree.clone();
+    assert_eq!(tree, copy);
+    copy.hash(&mut DefaultHasher::new());
+    assert!(format!("{copy:?}").len() > TREE_DEPTH_MAX);
+    drop(copy);
+    let mut encoded = Vec::new();
+    json_write::encode(&SCHEMA, &tree, &mut encoded).unwrap();
+    assert_eq!(encoded, text);
     let value = patch::expand(&SCHEMA, &tree).unwrap();
     assert_eq!(value.to_string().as_bytes(), text);
     assert_eq!(patch::collapse(&SCHEMA, &value).unwrap().object, tree);
@@ -49,9 +49,9 @@ fn walk(text: &[u8]) {
     if proto::encode(&SCHEMA, &tree, &mut message).is_ok() {
         assert_eq!(proto::decode(&SCHEMA, &message).unwrap(), tree);
         assert!(proto::is_canonical(&SCHEMA, &message));
-        written.clear();
-        transcode::to_json(&SCHEMA, &message, None, None, &mut written).unwrap();
-        assert_eq!(written, text);
+        encoded.clear();
+        transcode::to_json(&SCHEMA, &message, None, None, &mut encoded).unwrap();
+        assert_eq!(encoded, text);
     }
 }
 

@@ -14,9 +14,9 @@ fn reads(message: &'static Message, raw: &[u8], expected: &str) {
     to_json(message, raw, None, None, &mut direct).unwrap();
     assert_eq!(String::from_utf8(direct).unwrap(), expected);
     let tree = decode(message, raw).unwrap();
-    let mut written = Vec::new();
-    json_write::encode(message, &tree, &mut written).unwrap();
-    assert_eq!(String::from_utf8(written).unwrap(), expected.replace("\\ufffd", "\u{fffd}"));
+    let mut json_text = Vec::new();
+    json_write::encode(message, &tree, &mut json_text).unwrap();
+    assert_eq!(String::from_utf8(json_text).unwrap(), expected.replace("\\ufffd", "\u{fffd}"));
     let mut encoded = Vec::new();
     proto::encode(message, &tree, &mut encoded).unwrap();
     assert!(is_canonical(message, &encoded));
@@ -177,9 +177,9 @@ fn schemas_and_their_alternatives() {
         let mut out = Vec::new();
         to_json(SCHEMA, raw, None, None, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), format!("{{{member}}}"));
-        let mut written = Vec::new();
-        json_write::encode(SCHEMA, &decode(SCHEMA, raw).unwrap(), &mut written).unwrap();
-        assert_eq!(String::from_utf8(written).unwrap(), format!("{{{member}}}"));
+        let mut encoded = Vec::new();
+        json_write::encode(SCHEMA, &decode(SCHEMA, raw).unwrap(), &mut encoded).unwrap();
+        assert_eq!(String::from_utf8(encoded).unwrap(), format!("{{{member}}}"));
     };
     check(b"\xf2\x01\x02\x08\x01", r#""additionalProperties":true"#);
     check(b"\xf2\x01\x00", r#""additionalProperties":false"#);
@@ -236,10 +236,10 @@ fn null_and_absent_encode_alike() {
         proto::encode(&IO_K8S_API_CORE_V1_POD, object.as_object().unwrap(), &mut out).unwrap();
         out
     };
-    let nothing = encoded(json!({}));
+    let empty = encoded(json!({}));
     let nulls = json!({"metadata": null, "spec": {"containers": null, "hostNetwork": null, "affinity": null, "priority": null, "nodeName": null}});
-    assert_eq!(encoded(nulls), nothing);
-    assert_eq!(encoded(json!({"unknown": 1, "kind": "Pod"})), nothing);
+    assert_eq!(encoded(nulls), empty);
+    assert_eq!(encoded(json!({"unknown": 1, "kind": "Pod"})), empty);
 }
 
 #[test]

@@ -20,17 +20,17 @@ use head::Framing;
 fuzz_target!(|data: &[u8]| {
     let Some((piece, bytes)) = data.split_first() else { return };
     let piece = usize::from(*piece) + 1;
-    let whole = head::end(bytes, 0);
-    let mut pieces = Ok(None);
-    let mut seen = 0;
-    while seen < bytes.len() && pieces == Ok(None) {
-        let more = (seen + piece).min(bytes.len());
-        pieces = head::end(&bytes[..more], seen);
-        seen = more;
+    let expected = head::end(bytes, 0);
+    let mut actual = Ok(None);
+    let mut offset = 0;
+    while offset < bytes.len() && actual == Ok(None) {
+        let next_offset = (offset + piece).min(bytes.len());
+        actual = head::end(&bytes[..next_offset], offset);
+        offset = next_offset;
     }
     // Bytes after a head are checked later.
-    assert!(whole == pieces || pieces.is_ok_and(|end| end.is_some()));
-    let Ok(Some(end)) = whole else { return };
+    assert!(expected == actual || actual.is_ok_and(|end| end.is_some()));
+    let Ok(Some(end)) = expected else { return };
     let Ok(framing) = head::read(&bytes[..end]) else { return };
     let text = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
     assert_eq!(framing == Framing::Chunked, text.contains("\r\ntransfer-encoding:"));
@@ -43,17 +43,17 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn body(bytes: &[u8], piece: usize) {
-    let mut whole = Chunks::default();
+    let mut reference = Chunks::default();
     let mut pieces = Chunks::default();
-    let expected = whole.read(bytes);
-    let mut got = Ok(0);
+    let expected = reference.read(bytes);
+    let mut consumed = Ok(0);
     for part in bytes.chunks(piece) {
-        let Ok(taken) = got else { break };
+        let Ok(count) = consumed else { break };
         if pieces.is_done() {
             break;
         }
-        got = pieces.read(part).map(|more| taken + more);
+        consumed = pieces.read(part).map(|piece_bytes| count + piece_bytes);
     }
-    assert_eq!(got, expected);
-    assert!(got.is_err() || whole.is_done() == pieces.is_done());
+    assert_eq!(consumed, expected);
+    assert!(consumed.is_err() || reference.is_done() == pieces.is_done());
 }

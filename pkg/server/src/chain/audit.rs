@@ -30,7 +30,7 @@ use component_base::clock::Clock;
 use component_base::trace::{Latencies, Span, Step};
 use endpoints::routing::dispatch::{Response, Tunnel};
 
-use body::{BodyBuffer, MemoryBudget, MemoryPermit};
+use body::{BodyBuffer, MemoryBudget, MemoryReservation};
 use encoding::Encoding;
 
 /// Maximum size of a recorded response in bytes, compressed and decompressed.
@@ -86,8 +86,8 @@ struct OpenRecord {
     /// True if authentication failed. Then there is a single event, at the response.
     is_rejected: bool,
     patch: Encoding,
-    /// Memory permit for the request object.
-    object_permit: Option<MemoryPermit>,
+    /// Memory reservation for the request object.
+    object_reservation: Option<MemoryReservation>,
     /// Time until the response started; `None` before.
     response_started_after: Option<Duration>,
     /// Encoding of the response, compression flag, and body.
@@ -141,7 +141,7 @@ impl AuditRecord {
         let event = self.event(uri, verdict, user);
         let is_rejected = user.is_none();
         let patch = Encoding::Other;
-        let object_permit = None;
+        let object_reservation = None;
         let response_started_after = None;
         let response_body = None;
         let mut open = Box::new(OpenRecord {
@@ -149,7 +149,7 @@ impl AuditRecord {
             event,
             is_rejected,
             patch,
-            object_permit,
+            object_reservation,
             response_started_after,
             response_body,
         });
@@ -241,10 +241,10 @@ impl AuditRecord {
     }
 
     /// Records the start of the response, with the time since the request was received.
-    pub(crate) fn record_response(&self, response: &Response, answering: Duration) {
+    pub(crate) fn record_response(&self, response: &Response, latency: Duration) {
         let mut slot = self.active();
         let Some(open) = slot.as_mut() else { return };
-        open.response_started_after = Some(answering);
+        open.response_started_after = Some(latency);
         self.add_request_object(open);
         let code = response.status().as_u16();
         open.event.response_status.get_or_insert_default().code = code;
@@ -259,9 +259,9 @@ impl AuditRecord {
             return;
         }
         let may_be_status = code >= 400 || !matches!(self.context.info.verb.as_str(), "get" | "list");
-        let wanted = open.verdict.level >= Level::RequestResponse || may_be_status;
+        let records_body = open.verdict.level >= Level::RequestResponse || may_be_status;
         let form = Encoding::of(response.headers().get(CONTENT_TYPE));
-        if self.is_object_request && wanted && form != Encoding::Other {
+        if self.is_object_request && records_body && form != Encoding::Other {
             open.response_body = Some((
                 form,
                 is_compressed(response.headers()),
@@ -273,9 +273,9 @@ impl AuditRecord {
     /// Records a piece of the response.
     pub(crate) fn record_sent(&self, piece: &Bytes) {
         if let Some(open) = &mut *self.active()
-            && let Some((_, _, kept)) = &mut open.response_body
+            && let Some((_, _, buffer)) = &mut open.response_body
         {
-            kept.push(piece);
+            buffer.push(piece);
         }
     }
 
@@ -291,36 +291,37 @@ impl AuditRecord {
         }
         if stage == Stage::ResponseComplete {
             let total = open.event.stage_time.nanos_since(open.event.received);
-            let answering = open.response_started_after.filter(|_| !self.long_running);
-            for (key, value) in slow::annotations(total, &self.latencies, answering) {
+            let latency = open.response_started_after.filter(|_| !self.long_running);
+            for (key, value) in slow::annotations(total, &self.latencies, latency) {
                 open.event.annotate(key, value);
             }
         }
-        let recorded = minimum_level(open.verdict.level);
-        self.context.notes.each_annotation(recorded, |key, value| open.event.annotate(key.clone(), value));
+        let minimum = minimum_level(open.verdict.level);
+        self.context.notes.each_annotation(minimum, |key, value| open.event.annotate(key.clone(), value));
         self.auditor.metrics.event();
         self.auditor.sink.process(std::slice::from_ref(&open.event))
     }
 
     /// Adds the request object, once it is available.
     fn add_request_object(&self, open: &mut OpenRecord) {
-        let Some(sent) = self.context.notes.take_content() else { return };
-        let content = match sent {
+        let Some(request_content) = self.context.notes.take_content() else { return };
+        let content = match request_content {
             RequestContent::Patch(bytes) => open.patch.json(&bytes),
-            RequestContent::Object(sent) => {
-                let brought = BodyObjectMeta {
-                    namespace: sent.namespace,
-                    name: sent.name,
-                    uid: sent.uid,
-                    resource_version: sent.resource_version,
+            RequestContent::Object(request_content) => {
+                let body_meta = BodyObjectMeta {
+                    namespace: request_content.namespace,
+                    name: request_content.name,
+                    uid: request_content.uid,
+                    resource_version: request_content.resource_version,
                 };
-                open.event.object.get_or_insert_with(|| self.reference()).body_meta = Some(Box::new(brought));
-                sent.json.map(|json| open.apply_omissions(Content::from_json(json)))
+                open.event.object.get_or_insert_with(|| self.reference()).body_meta =
+                    Some(Box::new(body_meta));
+                request_content.json.map(|json| open.apply_omissions(Content::from_json(json)))
             }
         };
         let Some(content) = content.filter(|_| open.verdict.level >= Level::Request) else { return };
-        open.object_permit = MemoryPermit::of(&self.auditor.memory, content.bytes().len());
-        match open.object_permit {
+        open.object_reservation = MemoryReservation::of(&self.auditor.memory, content.bytes().len());
+        match open.object_reservation {
             Some(_) => open.event.request_object = Some(content),
             None => open.event.annotate(TRUNCATED, "true"),
         }
@@ -375,13 +376,13 @@ impl OpenRecord {
     }
 
     fn add_response_object(&mut self) {
-        let Some((form, packed, mut kept)) = self.response_body.take() else { return };
-        let bytes = match kept.take() {
-            Some(bytes) if packed => encoding::gunzip(&bytes, RESPONSE_BYTES_MAX).map(Bytes::from),
+        let Some((encoding, gzipped, mut buffer)) = self.response_body.take() else { return };
+        let bytes = match buffer.take() {
+            Some(bytes) if gzipped => encoding::gunzip(&bytes, RESPONSE_BYTES_MAX).map(Bytes::from),
             bytes => bytes,
         };
         let Some(bytes) = bytes else { return self.event.annotate(TRUNCATED, "true") };
-        let Some(content) = form.json(&bytes) else { return };
+        let Some(content) = encoding.json(&bytes) else { return };
         if let Some(status) = content.status() {
             let code = self.event.response_status.as_ref().map_or(0, |status| status.code);
             let code = if status.code == 0 { code } else { status.code };

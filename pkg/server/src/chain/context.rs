@@ -107,15 +107,15 @@ fn deadline(
     if is_long_running(info) {
         return Ok(None);
     }
-    let wanted = match query.first("timeout") {
+    let nanos = match query.first("timeout") {
         None | Some("") => 0,
         Some(text) => parse_duration(text).map_err(|error| {
             let message = format!("invalid timeout specified in the request URL - {error}");
             Rejection::from(Box::new(Status::bad_request(message)))
         })?,
     };
-    let wanted = u64::try_from(wanted).unwrap_or(0);
-    let timeout = if wanted == 0 { max } else { max.min(Duration::from_nanos(wanted)) };
+    let nanos = u64::try_from(nanos).unwrap_or(0);
+    let timeout = if nanos == 0 { max } else { max.min(Duration::from_nanos(nanos)) };
     Ok(Some(received + timeout))
 }
 

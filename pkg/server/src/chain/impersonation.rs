@@ -100,23 +100,23 @@ impl Impersonation {
         };
         let attempt =
             ImpersonationRequest { sender: sender.user(), requested: &requested, info, authorizer, metrics };
-        let began = Instant::now();
+        let start = Instant::now();
         let last = self.cached_mode(&sender.user().name);
-        let others = self.modes.iter().copied().filter(|mode| Some(*mode) != last);
+        let other_modes = self.modes.iter().copied().filter(|mode| Some(*mode) != last);
         let mut rejection = None;
-        for mode in last.into_iter().chain(others) {
+        for mode in last.into_iter().chain(other_modes) {
             match mode.check(&attempt).await {
                 Ok(None) => {}
                 Ok(Some(user)) => {
                     self.cache_mode(&sender.user().name, mode);
-                    metrics.attempt(Some(mode), began.elapsed());
+                    metrics.attempt(Some(mode), start.elapsed());
                     tracing::debug!(sender = sender.user().name, user = user.name, "impersonation");
                     return Ok(EffectiveUser::Other { user, constraint: mode.constraint() });
                 }
                 Err(status) => rejection = rejection.or(Some(status)),
             }
         }
-        metrics.attempt(None, began.elapsed());
+        metrics.attempt(None, start.elapsed());
         // The last mode applies to every request, so there is a denial if no mode allowed it.
         Err(rejection.unwrap_or_else(|| Box::new(Status::internal_error("all impersonation modes failed"))))
     }
@@ -130,7 +130,7 @@ impl Impersonation {
     }
 
     fn cache_mode(&self, name: &str, mode: Mode) {
-        let index = (1_u32..).zip(Mode::ALL).find(|(_, other)| *other == mode);
+        let index = (1_u32..).zip(Mode::ALL).find(|(_, candidate)| *candidate == mode);
         if let (Some((slot, tag)), Some((index, _))) = (self.slot(name), index) {
             slot.store(tag | index, Relaxed);
         }

@@ -26,7 +26,7 @@ use super::impersonation::EffectiveUser;
 use super::rejection::{Rejection, note_decision};
 use super::trace::{self, Traces};
 use crate::env::Env;
-use crate::limits::permit::RequestPermit;
+use crate::limits::concurrency::ConcurrencyGuard;
 use crate::metrics::{Filter, Metrics, ResponseRecord};
 use crate::pages::console::{RequestTracker, Requests, Stage};
 
@@ -87,18 +87,18 @@ impl Observer {
         recording.inspect(|recording| _ = recording.record_received(context, uri, None));
     }
 
-    /// The client certificate is valid for so many more seconds.
+    /// Records the remaining validity of the client certificate.
     pub(super) fn certificate_expires_in(&self, seconds: i64) {
         self.metrics().authentications.certificate(seconds);
     }
 
-    /// Authentication, which `began` then, has ended.
+    /// Records the result of the authentication, which began at `start`.
     pub(super) fn record_authentication(
         &self,
         outcome: Result<&Authenticated, &Unauthenticated>,
-        began: Instant,
+        start: Instant,
     ) {
-        let took = self.metrics().filters.observe_since(Filter::Authentication, began) - began;
+        let took = self.metrics().filters.observe_since(Filter::Authentication, start) - start;
         self.metrics().authentications.count(outcome, took);
         self.audit_record.as_ref().inspect(|recording| recording.record_authentication(took));
     }
@@ -158,14 +158,14 @@ impl Observer {
         self.audit_record.as_ref().inspect(|recording| recording.record_rejection(status));
     }
 
-    /// The server gave the request up to protect itself.
+    /// Records that the server rejected the request for its own protection.
     pub(super) fn record_termination(&self, code: StatusCode) {
         self.response.terminated(code);
     }
 
-    /// There is a response, whose body is still to be sent. Returns the time since the request was received. `waited`
-    /// is the time that the request was queued.
-    pub(super) fn record_response(&mut self, response: &mut Response, waited: Duration) -> Duration {
+    /// Records the start of a response, whose body is still to be sent. Returns the time since the request was
+    /// received. `queue_time` is the time that the request was queued.
+    pub(super) fn record_response(&mut self, response: &mut Response, queue_time: Duration) -> Duration {
         let took = self.response.received().elapsed();
         self.audit_record.as_ref().inspect(|recording| recording.record_response(response, took));
         self.audit_record = defer_until_closed(self.audit_record.take(), response);
@@ -173,7 +173,7 @@ impl Observer {
         if let Some(tracked) = &mut self.console_entry {
             tracked.set_response(response.status(), progress);
         }
-        self.response.record_response(response.status(), waited, took);
+        self.response.record_response(response.status(), queue_time, took);
         took
     }
 
@@ -223,7 +223,7 @@ pub(super) struct StepTimer<'o> {
 }
 
 impl StepTimer<'_> {
-    /// The user that the request runs as is known.
+    /// Records the effective user.
     pub(super) fn record_impersonation(&mut self, filter: Filter, actor: &EffectiveUser) {
         let Observer { audit_record, console_entry, .. } = self.observer;
         if let (Some(audit_record), EffectiveUser::Other { user, constraint }) = (audit_record, actor) {
@@ -236,14 +236,14 @@ impl StepTimer<'_> {
         console_entry.as_ref().inspect(|console_entry| console_entry.set_stage(Stage::Queue));
     }
 
-    /// Flow control has let the request pass.
-    pub(super) fn record_seat(&mut self, filter: Filter, seat: &RequestPermit) {
+    /// Records that the request was admitted by the concurrency limit.
+    pub(super) fn record_queueing(&mut self, filter: Filter, concurrency: &ConcurrencyGuard) {
         self.record_step(filter);
-        Span::record_step(Step::Queue, seat.queue_time());
+        Span::record_step(Step::Queue, concurrency.queue_time());
         self.observer.console_entry.as_ref().inspect(|tracked| tracked.set_stage(Stage::Authorization));
     }
 
-    /// The authorizer has decided.
+    /// Records the decision of the authorizer.
     pub(super) fn record_authorization(&mut self, outcome: &Result<Authorized, Unauthorized>, notes: &Notes) {
         let took = self.record_step(Filter::Authorization);
         Span::record_step(Step::Authorization, took);
@@ -267,8 +267,8 @@ pub(super) async fn within_span(
     steps: Pin<&mut impl Future<Output = Result<DispatchedResponse, Rejection>>>,
 ) -> Result<DispatchedResponse, Rejection> {
     match span.clone().instrument(steps).await {
-        Ok(DispatchedResponse { response, grant }) => {
-            Ok(DispatchedResponse { response: trace::end_span_when_sent(span, response), grant })
+        Ok(DispatchedResponse { response, guards }) => {
+            Ok(DispatchedResponse { response: trace::end_span_when_sent(span, response), guards })
         }
         Err(rejection) => {
             trace::record_rejection(&span, &rejection);

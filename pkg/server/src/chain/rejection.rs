@@ -84,7 +84,7 @@ impl ErrorHeaders {
 }
 
 impl From<ErrorHeaders> for HeaderMap {
-    fn from(kept: ErrorHeaders) -> Self {
-        ERROR_HEADERS.into_iter().zip(kept.0).filter_map(|(name, value)| Some((name, value?))).collect()
+    fn from(headers: ErrorHeaders) -> Self {
+        ERROR_HEADERS.into_iter().zip(headers.0).filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }

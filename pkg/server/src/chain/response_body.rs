@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 use endpoints::routing::dispatch::{Body, BoxError};
 
 use crate::chain::RequestResources;
-use crate::limits::limiter::ResponseGrant;
+use crate::limits::limiter::ResponseLimitGuards;
 
 /// Passes frames through. A panic or an expired deadline ends the body with an error. This cuts the stream,
 /// so that the client does not mistake it for complete.
@@ -45,8 +45,8 @@ impl http_body::Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         let frame = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut this.inner).poll_frame(cx)));
-        if this.resources.response_grant.as_deref().is_some_and(ResponseGrant::is_finished) {
-            this.resources.response_grant = None;
+        if this.resources.response_guards.as_deref().is_some_and(ResponseLimitGuards::is_finished) {
+            this.resources.response_guards = None;
         }
         match frame {
             Ok(Poll::Ready(frame)) => {

@@ -36,8 +36,9 @@ pub(super) fn reject_late(peer: &Peer, mut observer: Observer, active: ActiveReq
     let mut response = respond::shutting_down();
     peer.close_after_response(response.headers_mut());
     observer.record_early_rejection(response.status());
-    let held = RequestResources { observer, _active: active, _active_token: None, response_grant: None };
-    response.map(|body| ResponseBody::new(body, None, held))
+    let resources =
+        RequestResources { observer, _active: active, _active_token: None, response_guards: None };
+    response.map(|body| ResponseBody::new(body, None, resources))
 }
 
 /// True for requests that are always served: probes, metrics, and requests between servers.

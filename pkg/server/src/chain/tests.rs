@@ -47,8 +47,8 @@ impl Setup {
         target: &str,
         headers: &[&str],
     ) -> (u16, HeaderMap, Result<String, BoxError>) {
-        let answer = self.chain.serve(request(method, target, headers), &self.peer).await;
-        let (parts, body) = answer.into_parts();
+        let response = self.chain.serve(request(method, target, headers), &self.peer).await;
+        let (parts, body) = response.into_parts();
         let body = body.collect().await.map(|body| String::from_utf8(body.to_bytes().to_vec()).unwrap());
         (parts.status.as_u16(), parts.headers, body)
     }
@@ -369,7 +369,7 @@ async fn expensive_writes_beyond_queue_are_rejected() {
     let refused = loop {
         let mut sent = send();
         match (&mut sent).now_or_never() {
-            Some(answer) => break answer,
+            Some(response) => break response,
             None => waiting.push(sent),
         }
     };
@@ -448,11 +448,11 @@ async fn answers_are_counted() {
         assert!(page.contains(&line), "no {line} in {page}");
     }
     assert_eq!(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
-    let answer = setup
+    let response = setup
         .chain
         .serve(request("GET", "/metrics", &[MASTER, "Accept-Encoding: br, gzip"]), &setup.peer)
         .await;
-    assert_eq!(answer.headers()["content-encoding"], "gzip");
+    assert_eq!(response.headers()["content-encoding"], "gzip");
 }
 
 #[tokio::test]

@@ -64,11 +64,11 @@ fn name(method: &str, info: &RequestInfo) -> String {
     let mut name = format!("{method} /{}", info.api_prefix);
     let namespace = if info.namespace.is_empty() { "" } else { "namespaces/{:namespace}" };
     let object = if info.name.is_empty() { "" } else { "{:name}" };
-    let parts = [&info.group, &info.version, namespace, &info.resource, object, &info.subresource];
+    let segments = [&info.group, &info.version, namespace, &info.resource, object, &info.subresource];
     // Upstream drops all empty parts except version and resource, which are never empty.
-    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+    for segment in segments.into_iter().filter(|segment| !segment.is_empty()) {
         name.push('/');
-        name.push_str(part);
+        name.push_str(segment);
     }
     name
 }

@@ -60,10 +60,10 @@ impl Activity {
 
     /// Waits for the response head. Meanwhile the server causes the delay, so the connection does not count
     /// as stalled.
-    pub(crate) async fn prepare_response<A>(&self, answer: impl Future<Output = A>) -> A {
+    pub(crate) async fn prepare_response<A>(&self, response: impl Future<Output = A>) -> A {
         self.pending_responses.fetch_add(1, Relaxed);
         let _done = PreparingResponse(&self.pending_responses);
-        answer.await
+        response.await
     }
 
     /// Waits until the client has stalled the connection for [`STALL_TIMEOUT`]: every response has started
@@ -78,8 +78,8 @@ impl Activity {
                 since = now;
             }
             match since + STALL_TIMEOUT {
-                over if over <= now => return,
-                over => sleep_until(over).await,
+                stalled_at if stalled_at <= now => return,
+                stalled_at => sleep_until(stalled_at).await,
             }
         }
     }

@@ -103,11 +103,11 @@ impl<S: AsyncWrite + Unpin> Output<S> {
             return Poll::Pending;
         }
         while let Some(rest @ [_, ..]) = self.buffer.get(self.sent_len..) {
-            let taken = ready!(Pin::new(&mut self.stream).poll_write(cx, rest))?;
-            if taken == 0 {
+            let count = ready!(Pin::new(&mut self.stream).poll_write(cx, rest))?;
+            if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            self.sent_len += taken;
+            self.sent_len += count;
         }
         if !self.buffer.is_empty() {
             self.last_len = self.buffer.len();
@@ -139,8 +139,8 @@ impl<S: AsyncWrite + Unpin> CoalescingWriter<S> {
             return Poll::Pending;
         }
         drop(output);
-        if let Poll::Ready(ended) = connection.poll(cx) {
-            return Poll::Ready(Ok(ended));
+        if let Poll::Ready(result) = connection.poll(cx) {
+            return Poll::Ready(Ok(result));
         }
         let mut output = self.lock();
         if output.unflushed {
@@ -175,13 +175,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CoalescingWriter<S> {
         }
         let before = output.buffer.len();
         if before == 0 {
-            let written = bufs.iter().map(|buf| buf.len()).sum::<usize>();
-            let expected = written.max(output.last_len).min(BUFFER_BYTES_MAX);
-            output.buffer.reserve_exact(expected);
+            let length = bufs.iter().map(|buf| buf.len()).sum::<usize>();
+            let capacity = length.max(output.last_len).min(BUFFER_BYTES_MAX);
+            output.buffer.reserve_exact(capacity);
         }
         for buf in bufs {
-            let fits = buf.len().min(output.remaining_capacity());
-            output.buffer.extend_from_slice(buf.get(..fits).unwrap_or_default());
+            let count = buf.len().min(output.remaining_capacity());
+            output.buffer.extend_from_slice(buf.get(..count).unwrap_or_default());
         }
         output.unflushed = true;
         Poll::Ready(Ok(output.buffer.len() - before))

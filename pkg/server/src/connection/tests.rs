@@ -148,12 +148,12 @@ async fn a_client_that_stops_reading_stops_the_body() {
     let (mut sender, connection) = client.handshake(TokioIo::new(pipe.client)).await.unwrap();
     tokio::spawn(connection);
     let get = http::Request::get("https://x/api/v1/watch/endless").header("authorization", "Bearer master");
-    let answer = sender.send_request(get.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap()).await;
+    let response = sender.send_request(get.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap()).await;
     // Paused time advances when all tasks are idle.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let asked_for = pipe.script.pieces.load(SeqCst) * PIECE_BYTES;
-    assert!((WINDOW..=WINDOW + SEND_BUFFER_BYTES + 2 * PIECE_BYTES).contains(&asked_for), "{asked_for}");
-    drop(answer);
+    let produced = pipe.script.pieces.load(SeqCst) * PIECE_BYTES;
+    assert!((WINDOW..=WINDOW + SEND_BUFFER_BYTES + 2 * PIECE_BYTES).contains(&produced), "{produced}");
+    drop(response);
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,11 +170,11 @@ async fn http2_rejection_follows_pending_body() {
     });
     let post = http::Request::post("https://x/api").header("authorization", "Bearer ann");
     let post = post.body(http_body_util::StreamBody::new(Box::pin(body))).unwrap();
-    let answer = tokio::spawn(sender.send_request(post));
+    let response = tokio::spawn(sender.send_request(post));
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(!answer.is_finished());
+    assert!(!response.is_finished());
     drop(upload);
-    assert_eq!(timeout(Duration::from_secs(1), answer).await.unwrap().unwrap().unwrap().status(), 403);
+    assert_eq!(timeout(Duration::from_secs(1), response).await.unwrap().unwrap().unwrap().status(), 403);
 }
 
 #[tokio::test]
@@ -188,8 +188,8 @@ async fn http2_settings_match_upstream() {
     let mut payload = vec![0; usize::from(head[2])];
     pipe.client.read_exact(&mut payload).await.unwrap();
     let setting = |id: u8| {
-        let found = payload.chunks(6).find(|setting| setting[..2] == [0, id]).unwrap();
-        u32::from_be_bytes(found[2..].try_into().unwrap())
+        let entry = payload.chunks(6).find(|setting| setting[..2] == [0, id]).unwrap();
+        u32::from_be_bytes(entry[2..].try_into().unwrap())
     };
     let [streams, window, frame, head] = [3, 4, 5, 6].map(setting);
     assert_eq!((streams, window, frame, head), (100, 256 << 10, 256 << 10, 1 << 20));

@@ -100,26 +100,26 @@ mod tests {
         let polls = AtomicUsize::new(0);
         let waker = Waker::from(Arc::clone(&task));
         let mut cx = Context::from_waker(&waker);
-        let mut left = oneshot::channel();
-        let mut right = oneshot::channel();
-        let mut parts = [&mut left.1, &mut right.1].map(|answer| {
+        let mut first = oneshot::channel();
+        let mut second = oneshot::channel();
+        let mut gates = [&mut first.1, &mut second.1].map(|receiver| {
             let polls = &polls;
             WakeGated::new(poll_fn(move |cx| {
                 polls.fetch_add(1, SeqCst);
-                answer.poll_unpin(cx)
+                receiver.poll_unpin(cx)
             }))
         });
-        let mut poll = || parts.each_mut().map(|part| part.poll_unpin(&mut cx));
+        let mut poll = || gates.each_mut().map(|gate| gate.poll_unpin(&mut cx));
         assert_eq!(
             (poll(), polls.load(SeqCst)),
             ([Poll::Pending, Poll::Pending], 2),
             "the first time all are"
         );
         assert_eq!((poll(), polls.load(SeqCst)), ([Poll::Pending, Poll::Pending], 2));
-        right.0.send(7).ok();
+        second.0.send(7).ok();
         assert_eq!(task.0.load(SeqCst), 1);
         assert_eq!((poll(), polls.load(SeqCst)), ([Poll::Pending, Poll::Ready(Ok(7))], 3));
-        left.0.send(8).ok();
+        first.0.send(8).ok();
         assert_eq!(poll()[0], Poll::Ready(Ok(8)));
     }
 }

@@ -37,7 +37,7 @@ fn health() -> Health {
     }
 }
 
-async fn answer(health: &Arc<Health>, path: &str, query: &str) -> Response {
+async fn response(health: &Arc<Health>, path: &str, query: &str) -> Response {
     let info = RequestInfo { path: path.to_owned(), ..RequestInfo::default() };
     let context = RequestContext { info, query: Query::parse(query), ..RequestContext::default() };
     let parts = http::Request::new(()).into_parts().0;
@@ -46,7 +46,7 @@ async fn answer(health: &Arc<Health>, path: &str, query: &str) -> Response {
 
 async fn check(target: &str, expected: Option<(u16, &str)>) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let response = answer(&Arc::new(health()), path, query).await;
+    let response = response(&Arc::new(health()), path, query).await;
     let code = response.status().as_u16();
     let body = response.into_body().collect().await.unwrap().to_bytes();
     let got = (code != 404).then(|| (code, String::from_utf8(body.to_vec()).unwrap()));
@@ -125,7 +125,7 @@ async fn grace_period_ignores_failures() {
 async fn outcomes_are_counted() {
     let health = Arc::new(health());
     for _ in 0..2 {
-        answer(&health, "/readyz", "").await;
+        response(&health, "/readyz", "").await;
     }
     let selection = component_base::metrics::Selection::default();
     let mut page = Page::new(&selection);
@@ -148,10 +148,10 @@ async fn the_log_can_be_written_to() {
 
 /// Check that takes a second, fails every other time, and counts its runs.
 #[derive(Default)]
-struct Moody(AtomicU64);
+struct AlternatingCheck(AtomicU64);
 
 #[async_trait]
-impl Check for Moody {
+impl Check for AlternatingCheck {
     fn name(&self) -> &str {
         "etcd"
     }
@@ -165,21 +165,21 @@ impl Check for Moody {
 
 #[tokio::test(start_paused = true)]
 async fn check_runs_once_per_interval() {
-    let moody = Arc::new(Moody::default());
-    let seldom = ThrottledCheck::new(moody.clone(), Duration::from_secs(3));
-    let ask = async |times: u32| {
-        let asked = futures::future::join_all((0..times).map(|_| seldom.check())).await;
-        (asked.iter().filter(|result| result.is_ok()).count(), moody.0.load(Relaxed))
+    let check = Arc::new(AlternatingCheck::default());
+    let throttled = ThrottledCheck::new(check.clone(), Duration::from_secs(3));
+    let count_ok = async |times: u32| {
+        let results = futures::future::join_all((0..times).map(|_| throttled.check())).await;
+        (results.iter().filter(|result| result.is_ok()).count(), check.0.load(Relaxed))
     };
-    assert_eq!(ask(100).await, (100, 1));
+    assert_eq!(count_ok(100).await, (100, 1));
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert_eq!(ask(100).await, (100, 1));
+    assert_eq!(count_ok(100).await, (100, 1));
     tokio::time::advance(Duration::from_secs(2)).await;
-    assert_eq!(ask(100).await, (0, 2));
+    assert_eq!(count_ok(100).await, (0, 2));
     // Callers that do not wait for the result cost the same.
     tokio::time::advance(Duration::from_secs(3)).await;
     for _ in 0..100 {
-        _ = tokio::time::timeout(Duration::from_millis(1), seldom.check()).await;
+        _ = tokio::time::timeout(Duration::from_millis(1), throttled.check()).await;
     }
-    assert_eq!(moody.0.load(Relaxed), 3);
+    assert_eq!(check.0.load(Relaxed), 3);
 }

@@ -61,16 +61,16 @@ impl Chunks {
         let mut rest = bytes;
         while self.state != ParseState::Done {
             if self.state == ParseState::Data {
-                let taken = usize::try_from(self.size).unwrap_or(usize::MAX).min(rest.len());
-                self.size = self.size.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
-                rest = rest.get(taken..).unwrap_or_default();
+                let data_bytes = usize::try_from(self.size).unwrap_or(usize::MAX).min(rest.len());
+                self.size = self.size.saturating_sub(u64::try_from(data_bytes).unwrap_or(u64::MAX));
+                rest = rest.get(data_bytes..).unwrap_or_default();
                 if self.size == 0 {
                     self.state = ParseState::DataCr;
                 }
             }
-            let Some((&byte, behind)) = rest.split_first() else { break };
+            let Some((&byte, tail)) = rest.split_first() else { break };
             self.state = self.step(byte)?;
-            rest = behind;
+            rest = tail;
         }
         Ok(bytes.len().saturating_sub(rest.len()))
     }

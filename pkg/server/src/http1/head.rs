@@ -58,24 +58,24 @@ impl HeadRejection {
     }
 }
 
-/// Finds the end of the head at the start of `bytes`. The first `seen` bytes were searched before.
+/// Finds the end of the head at the start of `bytes`. The first `searched` bytes were searched before.
 ///
 /// # Errors
 /// A line that does not end with CR LF, or an empty line in place of a request.
-pub(crate) fn end(bytes: &[u8], seen: usize) -> Result<Option<usize>, HeadRejection> {
+pub(crate) fn end(bytes: &[u8], searched: usize) -> Result<Option<usize>, HeadRejection> {
     if matches!(bytes.first(), Some(b'\r' | b'\n')) {
         return Err(HeadRejection::Malformed);
     }
-    let mut from = seen;
-    while let Some(found) = bytes.get(from..).and_then(|rest| memchr(b'\n', rest)) {
-        let line_end = from.saturating_add(found);
-        let before = bytes.get(..line_end).unwrap_or_default();
-        if !before.ends_with(b"\r") {
+    let mut line_start = searched;
+    while let Some(line_length) = bytes.get(line_start..).and_then(|rest| memchr(b'\n', rest)) {
+        let line_end = line_start.saturating_add(line_length);
+        let head = bytes.get(..line_end).unwrap_or_default();
+        if !head.ends_with(b"\r") {
             return Err(HeadRejection::Malformed);
         }
-        from = line_end.saturating_add(1);
-        if before.ends_with(b"\r\n\r") {
-            return Ok(Some(from));
+        line_start = line_end.saturating_add(1);
+        if head.ends_with(b"\r\n\r") {
+            return Ok(Some(line_start));
         }
     }
     Ok(None)

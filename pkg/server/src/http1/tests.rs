@@ -48,49 +48,52 @@ fn mutated(seeds: &[&[u8]], random: &mut Random) -> Vec<u8> {
 #[test]
 fn head_end_is_independent_of_pieces() {
     let mut random = Random(1);
-    let mut read = 0;
+    let mut accepted = 0;
     for _ in 0..20_000 {
         let bytes = mutated(HEADS, &mut random);
-        let whole = head::end(&bytes, 0);
-        let mut pieces = Ok(None);
-        let mut seen = 0;
-        while seen < bytes.len() && pieces == Ok(None) {
-            let more = (seen + 1 + random.below(20)).min(bytes.len());
-            pieces = head::end(&bytes[..more], seen);
-            seen = more;
+        let expected = head::end(&bytes, 0);
+        let mut actual = Ok(None);
+        let mut offset = 0;
+        while offset < bytes.len() && actual == Ok(None) {
+            let next_offset = (offset + 1 + random.below(20)).min(bytes.len());
+            actual = head::end(&bytes[..next_offset], offset);
+            offset = next_offset;
         }
         // Bytes after a head are checked later.
-        assert!(whole == pieces || pieces.is_ok_and(|end| end.is_some()), "{bytes:?}: {whole:?} {pieces:?}");
-        if let Ok(Some(end)) = whole
+        assert!(
+            expected == actual || actual.is_ok_and(|end| end.is_some()),
+            "{bytes:?}: {expected:?} {actual:?}"
+        );
+        if let Ok(Some(end)) = expected
             && let Ok(framing) = head::read(&bytes[..end])
         {
-            read += 1;
+            accepted += 1;
             let text = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
             assert_eq!(framing == Framing::Chunked, text.contains("\r\ntransfer-encoding:"), "{text:?}");
         }
     }
-    assert!(read > 1000, "some are heads: {read}");
+    assert!(accepted > 1000, "some are heads: {accepted}");
 }
 
 #[test]
 fn chunked_body_end_is_independent_of_pieces() {
     let mut random = Random(2);
-    let mut done = 0;
+    let mut completed = 0;
     for _ in 0..20_000 {
         let bytes = mutated(BODIES, &mut random);
-        let mut whole = Chunks::default();
-        let expected = whole.read(&bytes);
+        let mut reference = Chunks::default();
+        let expected = reference.read(&bytes);
         let mut chunks = Chunks::default();
-        let mut got = Ok(0);
-        let mut from = 0;
-        while let (Ok(taken), true, false) = (got, from < bytes.len(), chunks.is_done()) {
-            let to = (from + 1 + random.below(9)).min(bytes.len());
-            got = chunks.read(&bytes[from..to]).map(|more| taken + more);
-            from = to;
+        let mut consumed = Ok(0);
+        let mut offset = 0;
+        while let (Ok(count), true, false) = (consumed, offset < bytes.len(), chunks.is_done()) {
+            let end = (offset + 1 + random.below(9)).min(bytes.len());
+            consumed = chunks.read(&bytes[offset..end]).map(|piece_bytes| count + piece_bytes);
+            offset = end;
         }
-        assert_eq!(got, expected, "{bytes:?}");
-        assert!(got.is_err() || whole.is_done() == chunks.is_done(), "{bytes:?}");
-        done += usize::from(whole.is_done());
+        assert_eq!(consumed, expected, "{bytes:?}");
+        assert!(consumed.is_err() || reference.is_done() == chunks.is_done(), "{bytes:?}");
+        completed += usize::from(reference.is_done());
     }
-    assert!(done > 1000, "some end: {done}");
+    assert!(completed > 1000, "some end: {completed}");
 }

@@ -166,17 +166,17 @@ impl FairQueuing {
         FairQueuing { fairness, dispatch, dropped: DroppedRequestsTracker::default(), request_timeout, env }
     }
 
-    /// Waits for a seat. Dropping the future leaves the queue.
+    /// Waits for the seats of a request. Dropping the future leaves the queue.
     ///
     /// # Errors
     /// The request is rejected, with the seconds until a retry.
-    pub(crate) async fn acquire_seat(
+    pub(crate) async fn acquire_seats(
         &self,
         context: &Arc<RequestContext>,
         user: &UserInfo,
         received: Instant,
         classified: &ClassifiedRequest,
-    ) -> Result<flowcontrol::Seat, u64> {
+    ) -> Result<flowcontrol::SeatGuard, u64> {
         let control = &self.fairness.control;
         let class = classified.get_or_init(|| control.classify(&digest(context, user)));
         let work = if class.is_exempt() {
@@ -191,12 +191,12 @@ impl FairQueuing {
             context: Arc::clone(context),
             user: user.name.as_str().into(),
         };
-        let seat = match control.request_seats(class, request) {
-            Admission::Seated(seat) => Some(seat),
-            Admission::Queued(waiting) => timeout_at(self.wait_until(context, received), waiting).await.ok(),
+        let seats = match control.request_seats(class, request) {
+            Admission::Seated(seats) => Some(seats),
+            Admission::Queued(queued) => timeout_at(self.wait_until(context, received), queued).await.ok(),
             Admission::Rejected(_) => None,
         };
-        seat.ok_or_else(|| self.dropped.retry_after(class.level(), self.env.clock.now().seconds))
+        seats.ok_or_else(|| self.dropped.retry_after(class.level(), self.env.clock.now().seconds))
     }
 
     /// Recent maxima of waiting and executing requests.

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 
-use crate::limits::permit::RequestPermit;
+use crate::limits::concurrency::ConcurrencyGuard;
 
 /// Limits on requests that are not long-running. 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,29 +33,29 @@ pub(crate) struct Inflight {
 
 impl Inflight {
     pub(crate) fn new(limits: InflightLimits) -> Self {
-        let seats = |max: usize| Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
-        Inflight { limits, reading: seats(limits.reading_max), mutating: seats(limits.mutating_max) }
+        let semaphore = |max: usize| Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
+        Inflight { limits, reading: semaphore(limits.reading_max), mutating: semaphore(limits.mutating_max) }
     }
 
     /// Returns a permit for a request without waiting. Requests of `system:masters` always get one.
-    pub(crate) fn acquire(&self, info: &RequestInfo, user: &UserInfo) -> Option<RequestPermit> {
-        let (max, seats) = if is_mutating(info) {
+    pub(crate) fn acquire(&self, info: &RequestInfo, user: &UserInfo) -> Option<ConcurrencyGuard> {
+        let (max, semaphore) = if is_mutating(info) {
             (self.limits.mutating_max, &self.mutating)
         } else {
             (self.limits.reading_max, &self.reading)
         };
         if max == 0 {
-            return Some(RequestPermit::Unlimited);
+            return Some(ConcurrencyGuard::Unlimited);
         }
-        match Arc::clone(seats).try_acquire_owned() {
-            Ok(permit) => Some(RequestPermit::MaxInFlight(permit)),
-            Err(_) => user.in_group(GROUP_MASTERS).then_some(RequestPermit::Unlimited),
+        match Arc::clone(semaphore).try_acquire_owned() {
+            Ok(permit) => Some(ConcurrencyGuard::MaxInFlight(permit)),
+            Err(_) => user.in_group(GROUP_MASTERS).then_some(ConcurrencyGuard::Unlimited),
         }
     }
 
     /// Current numbers of reading and mutating requests with a permit.
     pub(crate) fn current(&self) -> (usize, usize) {
-        let used = |max: usize, seats: &Semaphore| max.saturating_sub(seats.available_permits());
+        let used = |max: usize, semaphore: &Semaphore| max.saturating_sub(semaphore.available_permits());
         (used(self.limits.reading_max, &self.reading), used(self.limits.mutating_max, &self.mutating))
     }
 }
@@ -103,9 +103,9 @@ mod tests {
     #[test]
     fn zero_is_no_limit() {
         let inflight = Inflight::new(InflightLimits { reading_max: 0, mutating_max: 0 });
-        let seats: Vec<_> =
+        let guards: Vec<_> =
             (0..10).map(|_| inflight.acquire(&info("list", ""), &UserInfo::default())).collect();
-        assert!(seats.iter().all(Option::is_some));
+        assert!(guards.iter().all(Option::is_some));
         assert_eq!(inflight.current(), (0, 0));
     }
 

@@ -11,13 +11,13 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::user_info::UserInfo;
 use endpoints::routing::dispatch::InitializedFlag;
 
+use crate::limits::concurrency::ConcurrencyGuard;
 use crate::limits::flow::{ClassifiedRequest, FairQueuing};
 use crate::limits::inflight::{Inflight, is_long_running};
 use crate::limits::memory::Reservation;
-use crate::limits::permit::RequestPermit;
 use crate::metrics::Filter;
 
-/// Assigns seats to requests.
+/// Limits the number of requests that are handled at the same time.
 pub(crate) enum RequestLimiter {
     /// `--enable-priority-and-fairness=true`.
     Fair(FairQueuing),
@@ -26,9 +26,9 @@ pub(crate) enum RequestLimiter {
 }
 
 impl RequestLimiter {
-    /// Waits for a seat for a request that was `received` at this time. Long-running requests need none,
-    /// except watches until they have sent their initial state. Stores the flow schema and priority level in
-    /// `classified`.
+    /// Waits for a share of the limit for a request that was `received` at this time. Long-running requests
+    /// need none, except watches until they have sent their initial state. Stores the flow schema and priority
+    /// level in `classified`.
     ///
     /// # Errors
     /// The request is rejected, with the seconds until a retry.
@@ -38,14 +38,14 @@ impl RequestLimiter {
         user: &UserInfo,
         received: Instant,
         classified: &ClassifiedRequest,
-    ) -> Result<RequestPermit, u64> {
+    ) -> Result<ConcurrencyGuard, u64> {
         let info = &context.info;
         match self {
-            _ if is_long_running(info) && info.verb != "watch" => Ok(RequestPermit::Unlimited),
+            _ if is_long_running(info) && info.verb != "watch" => Ok(ConcurrencyGuard::Unlimited),
             RequestLimiter::Fair(fair) => {
-                fair.acquire_seat(context, user, received, classified).await.map(RequestPermit::Fair)
+                fair.acquire_seats(context, user, received, classified).await.map(ConcurrencyGuard::Fair)
             }
-            RequestLimiter::MaxInFlight(_) if is_long_running(info) => Ok(RequestPermit::Unlimited),
+            RequestLimiter::MaxInFlight(_) if is_long_running(info) => Ok(ConcurrencyGuard::Unlimited),
             RequestLimiter::MaxInFlight(inflight) => inflight.acquire(info, user).ok_or(1),
         }
     }
@@ -71,57 +71,57 @@ impl RequestLimiter {
     }
 }
 
-/// Resources that a request holds while it is handled, released when dropped. Empty by default.
+/// Shares of the limits that a request occupies while it is handled, released when dropped. Empty by default.
 #[derive(Default)]
-pub(crate) struct Grant {
-    pub(crate) permit: RequestPermit,
+pub(crate) struct LimitGuards {
+    pub(crate) concurrency: ConcurrencyGuard,
     pub(crate) memory: Reservation,
 }
 
-impl Grant {
-    /// Extends the grant to the streaming of a response. It ends when the result is dropped, when a watch has
-    /// sent its initial state, or at `until`. A client that does not read its response causes no work, so it
-    /// must not occupy a seat. By then the meter includes the memory of the response.
-    pub(crate) fn into_response_grant(
+impl LimitGuards {
+    /// Holds the guards while a response is streamed. They are released when the result is dropped, when a watch
+    /// has sent its initial state, or at `until`. A client that does not read its response causes no work, so it
+    /// must not occupy seats. By then the meter includes the memory of the response.
+    pub(crate) fn into_response_guards(
         self,
         initialized: Option<InitializedFlag>,
         until: Instant,
-    ) -> Option<ResponseGrant> {
-        if matches!(self.permit, RequestPermit::Unlimited) && self.memory.is_none() {
+    ) -> Option<ResponseLimitGuards> {
+        if matches!(self.concurrency, ConcurrencyGuard::Unlimited) && self.memory.is_none() {
             return None;
         }
-        let grant = Arc::new(Mutex::new(Some(self)));
-        let lent = Arc::clone(&grant);
+        let guards = Arc::new(Mutex::new(Some(self)));
+        let timed_guards = Arc::clone(&guards);
         let timer = tokio::spawn(async move {
             sleep_until(until).await;
-            release(&lent);
+            release(&timed_guards);
         });
-        Some(ResponseGrant { grant, initialized, timer })
+        Some(ResponseLimitGuards { guards, initialized, timer })
     }
 }
 
-/// Grant for the duration of a response.
-pub(crate) struct ResponseGrant {
-    grant: Arc<Mutex<Option<Grant>>>,
+/// Shares of the limits that a request occupies while its response is sent.
+pub(crate) struct ResponseLimitGuards {
+    guards: Arc<Mutex<Option<LimitGuards>>>,
     initialized: Option<InitializedFlag>,
     timer: JoinHandle<()>,
 }
 
-impl ResponseGrant {
-    /// True if the grant is no longer needed. Call it after a part of the response was produced.
+impl ResponseLimitGuards {
+    /// True if the guards are no longer needed. Call it after a part of the response was produced.
     pub(crate) fn is_finished(&self) -> bool {
         self.initialized.as_ref().is_some_and(InitializedFlag::is_set)
     }
 }
 
-impl Drop for ResponseGrant {
+impl Drop for ResponseLimitGuards {
     fn drop(&mut self) {
         self.timer.abort();
-        release(&self.grant);
+        release(&self.guards);
     }
 }
 
-fn release(grant: &Mutex<Option<Grant>>) {
-    let grant = grant.lock().unwrap_or_else(PoisonError::into_inner).take();
-    drop(grant);
+fn release(guards: &Mutex<Option<LimitGuards>>) {
+    let guards = guards.lock().unwrap_or_else(PoisonError::into_inner).take();
+    drop(guards);
 }

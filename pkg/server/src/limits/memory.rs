@@ -5,7 +5,7 @@
 //! lists can start. Memory that a request has already allocated may count twice, which errs on the safe side.
 //!
 //! A reservation excludes other requests, so it must not be cheap to get. A request gets it after
-//! authorization and with its seat. It grows with the received body and ends with the seat.
+//! authorization. It grows with the received body and ends with the seats of the request.
 //!
 //! The most dispensable requests are shed first. A full list can be retried. A deletion frees memory. A small
 //! update replaces an object of similar size and may be a node heartbeat. Requests that are exempt from flow
@@ -142,8 +142,8 @@ impl Demand {
             }
             _ => (SheddingRank::Object, REQUEST_BYTES),
         };
-        let long = head_bytes(parts).saturating_sub(HEAD_BYTES);
-        let bytes = bytes.saturating_add(long.saturating_mul(HEAD_FACTOR));
+        let excess = head_bytes(parts).saturating_sub(HEAD_BYTES);
+        let bytes = bytes.saturating_add(excess.saturating_mul(HEAD_FACTOR));
         Some(Demand { rank: if exempt { rank.above() } else { rank }, bytes })
     }
 }
@@ -201,7 +201,7 @@ impl Shared {
 
 impl std::fmt::Debug for MemoryBudget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Ledger").field(&self.0.as_ref().map(|shared| shared.limit)).finish()
+        f.debug_tuple("MemoryBudget").field(&self.0.as_ref().map(|shared| shared.limit)).finish()
     }
 }
 
@@ -255,14 +255,14 @@ impl MemoryBudget {
         let (Some(shared), Some(Demand { rank, bytes })) = (&self.0, demand) else {
             return Some(Reservation(None));
         };
-        let room = BodyReservation { shared: Arc::clone(shared), rank, bytes: AtomicU64::new(0) };
-        room.reserve_more(bytes).then(|| Reservation(Some(Arc::new(room))))
+        let reserved = ReservedBytes { shared: Arc::clone(shared), rank, bytes: AtomicU64::new(0) };
+        reserved.reserve_more(bytes).then(|| Reservation(Some(Arc::new(reserved))))
     }
 }
 
 /// Memory reservation, released when dropped. The default is empty.
 #[derive(Default)]
-pub(crate) struct Reservation(Option<Arc<BodyReservation>>);
+pub(crate) struct Reservation(Option<Arc<ReservedBytes>>);
 
 impl Reservation {
     /// True for an empty reservation.
@@ -271,31 +271,32 @@ impl Reservation {
     }
 }
 
-struct BodyReservation {
+/// Reserved bytes of one request, shared by its reservation and its body.
+struct ReservedBytes {
     shared: Arc<Shared>,
     rank: SheddingRank,
     bytes: AtomicU64,
 }
 
-impl BodyReservation {
+impl ReservedBytes {
     /// Adds bytes to the reservation. On failure, adds nothing and counts a rejection.
     fn reserve_more(&self, bytes: u64) -> bool {
         let Shared { limit, resident, reserved, rejected, .. } = &*self.shared;
-        let most = (limit / 100).saturating_mul(self.rank.percent());
-        let room = most.saturating_sub(resident.load(Relaxed));
-        let fits = reserved.fetch_update(Relaxed, Relaxed, |reserved| {
+        let rank_limit = (limit / 100).saturating_mul(self.rank.percent());
+        let available = rank_limit.saturating_sub(resident.load(Relaxed));
+        let update = reserved.fetch_update(Relaxed, Relaxed, |reserved| {
             let after = reserved.saturating_add(bytes);
-            (after <= room).then_some(after)
+            (after <= available).then_some(after)
         });
-        match fits {
+        match update {
             Ok(_) => self.bytes.fetch_add(bytes, Relaxed),
             Err(_) => rejected[self.rank as usize].fetch_add(1, Relaxed),
         };
-        fits.is_ok()
+        update.is_ok()
     }
 }
 
-impl Drop for BodyReservation {
+impl Drop for ReservedBytes {
     fn drop(&mut self) {
         self.shared.reserved.fetch_sub(*self.bytes.get_mut(), Relaxed);
     }

@@ -74,8 +74,8 @@ impl Authentications {
         let result = match outcome {
             Ok(sender) => {
                 let name = &sender.user().name;
-                let known = USERS.iter().take(EMAIL_LABEL).position(|user| user == name);
-                let user = known.unwrap_or(if name.contains('@') { EMAIL_LABEL } else { OTHER });
+                let index = USERS.iter().take(EMAIL_LABEL).position(|user| user == name);
+                let user = index.unwrap_or(if name.contains('@') { EMAIL_LABEL } else { OTHER });
                 self.users.get(user).inspect(|count| count.increment());
                 0
             }
@@ -88,7 +88,7 @@ impl Authentications {
 
     /// Records the remaining lifetime of a client certificate in seconds. All expired certificates count the
     /// same.
-    pub(crate) fn certificate(&self, left: i64) {
-        self.certificate_lifetime.observe(u64::try_from(left).unwrap_or(0));
+    pub(crate) fn certificate(&self, remaining_seconds: i64) {
+        self.certificate_lifetime.observe(u64::try_from(remaining_seconds).unwrap_or(0));
     }
 }

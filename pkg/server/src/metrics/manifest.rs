@@ -24,8 +24,8 @@ pub enum ManifestError {
 /// The YAML is not a map of strings.
 pub fn read_manifest(text: &str) -> Result<BTreeMap<String, String>, ManifestError> {
     let yaml = schema::yaml::to_json(text.as_bytes())?;
-    let found: Value = serde_json::from_slice(&yaml.json)?;
-    let map = match found {
+    let value: Value = serde_json::from_slice(&yaml.json)?;
+    let map = match value {
         Value::Null => Object::new(),
         Value::Object(map) => map,
         _ => return Err(ManifestError::NotMap),
@@ -46,10 +46,10 @@ mod tests {
     #[test]
     fn manifests_are_maps_of_texts() {
         let check = |text: &str, expected: Result<&[(&str, &str)], &str>| {
-            let got = read_manifest(text).map_err(|error| error.to_string());
+            let actual = read_manifest(text).map_err(|error| error.to_string());
             let expected =
                 expected.map(|pairs| pairs.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect());
-            assert_eq!(got, expected.map_err(str::to_owned), "{text:?}");
+            assert_eq!(actual, expected.map_err(str::to_owned), "{text:?}");
         };
         check("", Ok(&[]));
         check("\"a,b\": \"1,2\"\n\"a,c\": 200\n", Ok(&[("a,b", "1,2"), ("a,c", "200")]));

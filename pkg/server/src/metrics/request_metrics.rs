@@ -63,13 +63,18 @@ impl ResponseRecord {
         }
     }
 
-    /// Records the start of a response after this time, with a body that is still to be sent. `waited` is the
+    /// Records the start of a response after this time, with a body that is still to be sent. `queue_time` is the
     /// time in the queue.
-    pub(crate) fn record_response(&mut self, code: StatusCode, waited: Duration, answering: Duration) {
+    pub(crate) fn record_response(
+        &mut self,
+        code: StatusCode,
+        queue_time: Duration,
+        response_start: Duration,
+    ) {
         let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         self.code = Some(code);
-        self.queue_micros = micros(waited);
-        self.response_start_micros = micros(answering);
+        self.queue_micros = micros(queue_time);
+        self.response_start_micros = micros(response_start);
     }
 
     /// Time at which the request was received.
@@ -126,8 +131,8 @@ impl Drop for ResponseRecord {
         }
         if let Some(code) = self.code {
             let took = self.received.elapsed();
-            let waited = Duration::from_micros(self.queue_micros.into());
-            requests.count_response(self.labels, code.as_u16(), [took, waited], self.bytes);
+            let queue_time = Duration::from_micros(self.queue_micros.into());
+            requests.count_response(self.labels, code.as_u16(), [took, queue_time], self.bytes);
             self.directive.inspect(|directive| self.metrics.validated.count(*directive, took));
             let Some(context) = self.context.as_deref() else { return };
             context.body.bytes().inspect(|bytes| requests.read(self.labels, *bytes));

@@ -175,7 +175,7 @@ impl Requests {
     /// Returns the labels of a request. The scope follows from the path.
     pub(crate) fn labels(&self, parts: &Parts, info: &RequestInfo, query: &Query) -> Labels {
         let scope = scope(info, info.parts.len() > 1);
-        let wanted = if info.is_resource {
+        let resource_labels = if info.is_resource {
             ResourceLabels {
                 group: &info.group,
                 version: &info.version,
@@ -188,29 +188,29 @@ impl Requests {
         // Shortens the lifetime of the keys, so that the request's labels can be looked up.
         let by_labels: &HashMap<ResourceLabels<'_>, u16> = &self.by_labels;
         Labels {
-            row: by_labels.get(&wanted).copied().unwrap_or(0),
+            row: by_labels.get(&resource_labels).copied().unwrap_or(0),
             verb: index(&VERBS, verb(parts, info, scope)),
             scope: index(&SCOPES, scope),
             dry_run: index(&DRY_RUNS, dry_run(query)),
         }
     }
 
-    /// Counts a request with its response code and the `bytes` of its body. `took` is its duration; `waited`
-    /// is the part spent in the queue.
+    /// Counts a request with its response code and the `bytes` of its body. `queue_time`
+    /// is the part of `duration` that it spent in the queue.
     pub(crate) fn count_response(
         &self,
         labels: Labels,
         code: u16,
-        [took, waited]: [Duration; 2],
+        [duration, queue_time]: [Duration; 2],
         bytes: u64,
     ) {
         let Some(series) = self.series(labels) else { return };
         if let Some(count) = series.codes.get(code_index(code)) {
             count.fetch_add(1, Relaxed);
         }
-        series.latencies.observe_duration(took);
+        series.latencies.observe_duration(duration);
         if labels.has_sli() {
-            series.sli.observe_duration(took.saturating_sub(waited));
+            series.sli.observe_duration(duration.saturating_sub(queue_time));
         }
         if matches!(labels.verb(), "GET" | "LIST" | "WATCH") {
             series.sizes.observe(bytes);

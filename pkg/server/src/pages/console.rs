@@ -147,8 +147,8 @@ fn asset(media_type: &'static str, text: &'static str) -> Response {
 
 fn document(value: &Value, context: &Context, headers: &HeaderMap) -> Response {
     let pretty = endpoints::negotiation::is_pretty(headers, context.query.first("pretty"));
-    let made = if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
-    let mut body = made.unwrap_or_default();
+    let encoded = if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
+    let mut body = encoded.unwrap_or_default();
     body.push(b'\n');
     respond::json(200, body)
 }
@@ -173,18 +173,20 @@ fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Va
 /// Section for seats and queues by priority level, fullest first. Without priority and fairness, the number
 /// of requests.
 fn flow_control(limiter: &RequestLimiter, fairness: Option<&Fairness>) -> Value {
-    let lately = limiter.watermarks();
-    let lately = json!({
-        "executing": { "readOnly": lately.executing.reading, "mutating": lately.executing.mutating },
-        "waiting": { "readOnly": lately.waiting.reading, "mutating": lately.waiting.mutating },
+    let watermarks = limiter.watermarks();
+    let watermarks = json!({
+        "executing": { "readOnly": watermarks.executing.reading, "mutating": watermarks.executing.mutating },
+        "waiting": { "readOnly": watermarks.waiting.reading, "mutating": watermarks.waiting.mutating },
     });
-    let Some(fairness) = fairness else { return json!({ "fair": false, "lately": lately, "levels": [] }) };
+    let Some(fairness) = fairness else {
+        return json!({ "fair": false, "lately": watermarks, "levels": [] });
+    };
     let mut levels = fairness.levels(QUEUES_MAX);
     levels.sort_by_key(|level| (std::cmp::Reverse(level.waiting), std::cmp::Reverse(level.seats_in_use)));
     let total = levels.len();
     levels.truncate(ROWS_MAX);
     let levels: Vec<Value> = levels.iter().map(level).collect();
-    json!({ "fair": true, "lately": lately, "total": total, "levels": levels })
+    json!({ "fair": true, "lately": watermarks, "total": total, "levels": levels })
 }
 
 fn level(state: &LevelState) -> Value {

@@ -57,8 +57,8 @@ pub(crate) fn pages(
     });
     if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
         let fairness = fairness.as_ref();
-        let leaving = chain.disconnecting.clone();
-        let sources = Sources { requests, metrics, limiter, fairness, disconnecting: leaving };
+        let disconnecting = chain.disconnecting.clone();
+        let sources = Sources { requests, metrics, limiter, fairness, disconnecting: disconnecting };
         let console = Console::new(sources, &debugging.sections, env);
         pages = pages.merge(debugging::pages(debugging)).merge(console::pages(&console));
     }
@@ -73,8 +73,8 @@ pub(crate) fn pages(
     }
     if options.statusz {
         // The page lists itself too.
-        let own = pages.paths().iter().cloned().chain(["/statusz".to_owned()]);
-        let paths = own.chain(api_paths()).collect();
+        let listed = pages.paths().iter().cloned().chain(["/statusz".to_owned()]);
+        let paths = listed.chain(api_paths()).collect();
         pages = pages.merge(zpages::statusz(Statusz::of(metrics, paths, options.cbor, env.clone())));
     }
     with_index(pages, Arc::clone(api_paths))
@@ -82,10 +82,10 @@ pub(crate) fn pages(
 
 /// Adds the page `/`: all paths, sorted, as indented JSON.
 fn with_index(pages: Pages, api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>) -> Pages {
-    let own = pages.paths().to_vec();
+    let listed = pages.paths().to_vec();
     let index = async move || {
         let mut paths = api_paths();
-        paths.extend(own.iter().cloned());
+        paths.extend(listed.iter().cloned());
         paths.sort_unstable();
         paths.dedup();
         respond::json(200, serde_json::to_vec_pretty(&json!({ "paths": paths })).unwrap_or_default())
@@ -97,8 +97,8 @@ fn page_of_metrics(page: String, headers: &HeaderMap) -> Response {
     let accepts_gzip = texts(headers, http::header::ACCEPT_ENCODING)
         .any(|value| value.split(',').any(|coding| coding.trim().split(';').next() == Some("gzip")));
     match accepts_gzip.then(|| gzip(page.as_bytes())).flatten() {
-        Some(packed) => {
-            let mut response = respond::response(200, METRICS_TYPE, packed);
+        Some(compressed) => {
+            let mut response = respond::response(200, METRICS_TYPE, compressed);
             response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             response
         }

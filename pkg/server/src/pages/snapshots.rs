@@ -51,8 +51,8 @@ pub(crate) async fn authorize(
 pub(crate) fn pages(take: TakeSnapshot) -> Pages {
     Pages::default().add_unlisted(PATH, async move |_: Extension<AllReads>| {
         let take = Arc::clone(&take);
-        let taken = tokio::task::spawn_blocking(move || take()).await;
-        match taken.unwrap_or_else(|error| Err(error.into())) {
+        let snapshot = tokio::task::spawn_blocking(move || take()).await;
+        match snapshot.unwrap_or_else(|error| Err(error.into())) {
             Ok(pieces) => {
                 let chunks = Chunks { chunks: pieces, next: None }.map(Ok::<_, Infallible>);
                 let mut response = http::Response::new(Body::from_stream(stream::iter(chunks)));

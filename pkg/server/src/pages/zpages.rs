@@ -157,11 +157,11 @@ fn unix_date(time: UnixTime) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let text = time.rfc3339().to_string();
-    let mut parts = text.trim_end_matches('Z').split(['-', 'T']);
-    let year = parts.next().unwrap_or("");
-    let month = parts.next().unwrap_or("");
-    let day = parts.next().unwrap_or("");
-    let clock = parts.next().unwrap_or("");
+    let mut fields = text.trim_end_matches('Z').split(['-', 'T']);
+    let year = fields.next().unwrap_or("");
+    let month = fields.next().unwrap_or("");
+    let day = fields.next().unwrap_or("");
+    let clock = fields.next().unwrap_or("");
     let month = month.parse::<usize>().ok().and_then(|m| MONTHS.get(m.wrapping_sub(1))).unwrap_or(&"");
     let weekday = usize::try_from(time.seconds.div_euclid(86_400).rem_euclid(7)).unwrap_or(0);
     let weekday = DAYS.get(weekday).unwrap_or(&"");
@@ -195,23 +195,23 @@ fn clause_format(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<Response
     let as_kind = param("as");
     let group = param("g");
     let version = param("v");
-    let takes = |main: &str, sub: &str| {
+    let accepts = |main: &str, sub: &str| {
         (clause.main == "*" || clause.main == main) && (clause.subtype == "*" || clause.subtype == sub)
     };
     if as_kind.is_none() && group.is_none() && version.is_none() {
-        return takes("text", "plain").then_some(ResponseFormat::Text);
+        return accepts("text", "plain").then_some(ResponseFormat::Text);
     }
     if (as_kind, group) != (Some(kind), Some(GROUP)) {
         return None;
     }
-    let version = VERSIONS.into_iter().find(|known| version == Some(*known))?;
-    let names =
-        |format: &Format| format.media_type().split_once('/').is_some_and(|(main, sub)| takes(main, sub));
-    let spoken = |format: &Format| cbor || *format != Format::Cbor;
+    let version = VERSIONS.into_iter().find(|supported| version == Some(*supported))?;
+    let is_accepted =
+        |format: &Format| format.media_type().split_once('/').is_some_and(|(main, sub)| accepts(main, sub));
+    let is_enabled = |format: &Format| cbor || *format != Format::Cbor;
     STRUCTURED
         .into_iter()
-        .filter(spoken)
-        .find(names)
+        .filter(is_enabled)
+        .find(is_accepted)
         .map(|format| ResponseFormat::Structured { format, version })
 }
 
@@ -284,14 +284,14 @@ fn structured<M: Serialize>(
     }
     .unwrap_or_default();
     body.push(b'\n');
-    let mut other = Vec::new();
+    let mut converted_body = Vec::new();
     let converted = match format {
-        Format::Yaml => schema::yaml::from_json(&body, &mut other).is_ok(),
-        Format::Cbor => schema::cbor::from_json(&body, &mut other).is_ok(),
+        Format::Yaml => schema::yaml::from_json(&body, &mut converted_body).is_ok(),
+        Format::Cbor => schema::cbor::from_json(&body, &mut converted_body).is_ok(),
         Format::Json | Format::Protobuf => false,
     };
     if converted {
-        body = other;
+        body = converted_body;
     }
     let mut response = respond::json(200, body);
     if let Ok(media_type) = HeaderValue::try_from(media_type) {
@@ -304,10 +304,10 @@ fn structured<M: Serialize>(
 }
 
 fn not_acceptable_response(cbor: bool, headers: &HeaderMap) -> Response {
-    let known =
+    let media_types =
         [Format::Json.media_type(), Format::Yaml.media_type(), "text/plain", Format::Cbor.media_type()];
-    let spoken = known.len() - usize::from(!cbor);
-    respond::status(&not_acceptable(known.get(..spoken).unwrap_or(&known)), headers)
+    let count = media_types.len() - usize::from(!cbor);
+    respond::status(&not_acceptable(media_types.get(..count).unwrap_or(&media_types)), headers)
 }
 
 #[cfg(test)]

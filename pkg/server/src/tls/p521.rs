@@ -77,15 +77,15 @@ mod tests {
 
     #[test]
     fn both_sides_come_to_the_same_secret() -> Result<(), Error> {
-        let one = SECP521R1.start()?;
-        let other = SECP521R1.start()?;
-        let shown = one.pub_key().to_vec();
-        let seen = other.pub_key().to_vec();
-        assert_eq!((shown.len(), shown.first()), (POINT, Some(&4)));
-        let mine = one.complete(&seen)?;
-        let theirs = other.complete(&shown)?;
-        assert_eq!(mine.secret_bytes(), theirs.secret_bytes());
-        assert_eq!(mine.secret_bytes().len(), 66);
+        let client = SECP521R1.start()?;
+        let server = SECP521R1.start()?;
+        let client_share = client.pub_key().to_vec();
+        let server_share = server.pub_key().to_vec();
+        assert_eq!((client_share.len(), client_share.first()), (POINT, Some(&4)));
+        let client_secret = client.complete(&server_share)?;
+        let server_secret = server.complete(&client_share)?;
+        assert_eq!(client_secret.secret_bytes(), server_secret.secret_bytes());
+        assert_eq!(client_secret.secret_bytes().len(), 66);
         Ok(())
     }
 

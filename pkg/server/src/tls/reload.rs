@@ -26,9 +26,10 @@ impl TlsFiles {
         let pairs = std::iter::once(&self.default).chain(self.sni.iter().map(|(files, _)| files));
         let paths = pairs.flat_map(|files| [&files.certificate, &files.key]);
         let paths = paths.chain(&self.client_authorities).chain(&self.proxy_authorities);
-        let look =
-            |found: fs::Metadata| (found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec());
-        paths.map(|path| fs::metadata(path).ok().map(look)).collect()
+        let fields = |metadata: fs::Metadata| {
+            (metadata.dev(), metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec())
+        };
+        paths.map(|path| fs::metadata(path).ok().map(fields)).collect()
     }
 }
 
@@ -44,23 +45,23 @@ pub async fn reload_files(
 ) {
     let mut ticks = interval(CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut known = None;
-    let mut glances = 0_u32;
+    let mut last_metadata = None;
+    let mut checks = 0_u32;
     loop {
         ticks.tick().await;
-        glances = glances.saturating_add(1);
+        checks = checks.saturating_add(1);
         let files = files.clone();
-        let last = known.clone();
-        let overdue = glances >= CHECKS_PER_READ;
-        let look = move || {
-            let looks = files.file_metadata();
-            let read = (overdue || last.as_ref() != Some(&looks)).then(|| files.read());
-            (looks, read)
+        let previous = last_metadata.clone();
+        let overdue = checks >= CHECKS_PER_READ;
+        let check = move || {
+            let metadata = files.file_metadata();
+            let read = (overdue || previous.as_ref() != Some(&metadata)).then(|| files.read());
+            (metadata, read)
         };
-        let Ok((looks, read)) = tokio::task::spawn_blocking(look).await else { continue };
-        known = Some(looks);
+        let Ok((metadata, read)) = tokio::task::spawn_blocking(check).await else { continue };
+        last_metadata = Some(metadata);
         if let Some(read) = read {
-            glances = 0;
+            checks = 0;
             if let Err(error) = apply_contents(&tls, &options, &mut loaded, read) {
                 weakened.record(WeakenedKind::StaleConfiguration, NAME, &error);
             }
@@ -74,19 +75,19 @@ fn apply_contents(
     tls: &ArcSwap<Tls>,
     options: &TlsOptions,
     loaded: &mut TlsContents,
-    read: Result<TlsContents, TlsError>,
+    contents: Result<TlsContents, TlsError>,
 ) -> Result<(), TlsError> {
-    let read = read?;
-    if read == *loaded {
+    let contents = contents?;
+    if contents == *loaded {
         return Ok(());
     }
-    let mut fresh = Tls::new(&read, options)?;
-    if read.has_authorities_of(loaded) {
+    let mut new = Tls::new(&contents, options)?;
+    if contents.has_authorities_of(loaded) {
         // Verdicts of the previous CAs are still valid.
-        fresh.authorities = Arc::clone(&tls.load().authorities);
+        new.authorities = Arc::clone(&tls.load().authorities);
     }
-    tls.store(Arc::new(fresh));
-    *loaded = read;
+    tls.store(Arc::new(new));
+    *loaded = contents;
     tracing::info!("reloaded changed TLS files");
     Ok(())
 }
@@ -123,14 +124,14 @@ mod tests {
         let first = Arc::new(Tls::new(&contents, &options).unwrap());
         let tls = Arc::new(ArcSwap::new(Arc::clone(&first)));
         let weakened = WeakenedDecisions::default();
-        let fresh = reload_files(Arc::clone(&tls), files, options, contents, weakened.clone());
+        let reload = reload_files(Arc::clone(&tls), files, options, contents, weakened.clone());
         let changes = async {
-            let changed = async |than: &Arc<Tls>| {
-                let began = Instant::now();
-                while Arc::ptr_eq(&tls.load(), than) {
+            let changed = async |previous: &Arc<Tls>| {
+                let start = Instant::now();
+                while Arc::ptr_eq(&tls.load(), previous) {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
-                assert!(began.elapsed() <= Duration::from_secs(3), "{:?}", began.elapsed());
+                assert!(start.elapsed() <= Duration::from_secs(3), "{:?}", start.elapsed());
                 tls.load_full()
             };
             tokio::time::sleep(Duration::from_secs(5)).await;
@@ -149,7 +150,7 @@ mod tests {
             assert!(cause.contains("c.crt"), "{cause}");
         };
         tokio::select! {
-            () = fresh => {}
+            () = reload => {}
             done = timeout(Duration::from_secs(60), changes) => done.unwrap(),
         }
     }

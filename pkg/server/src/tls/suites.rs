@@ -72,9 +72,9 @@ impl TlsOptions {
         for name in names {
             let offered =
                 aws_lc_rs::ALL_CIPHER_SUITES.iter().map(SupportedCipherSuite::suite).find(|&suite| {
-                    let known = go_name(suite);
-                    known == *name
-                        || known
+                    let go_suite = go_name(suite);
+                    go_suite == *name
+                        || go_suite
                             .strip_suffix("_SHA256")
                             .is_some_and(|short| short.ends_with("POLY1305") && short == name)
                 });
@@ -160,8 +160,8 @@ mod tests {
     #[test]
     fn a_choice_of_suites_narrows_tls12_only() {
         let suites = vec![CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384];
-        let left = TlsOptions { suites, ..TlsOptions::default() }.provider().cipher_suites;
-        let names: Vec<String> = left.iter().map(|suite| go_name(suite.suite())).collect();
+        let remaining = TlsOptions { suites, ..TlsOptions::default() }.provider().cipher_suites;
+        let names: Vec<String> = remaining.iter().map(|suite| go_name(suite.suite())).collect();
         assert_eq!(names.len(), 4, "{names:?}");
         assert_eq!(names.iter().filter(|name| name.contains("ECDHE")).count(), 1, "{names:?}");
     }

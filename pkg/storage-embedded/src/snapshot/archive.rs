@@ -165,7 +165,7 @@ impl Snapshot {
         if checksum_of(index.get(..with_index - CHECKSUM).unwrap_or_default()) != checksum {
             return Err(SnapshotError::IndexChecksum);
         }
-        let revision = Revision::try_from(revision).ok().filter(|it| REVISIONS.contains(it));
+        let revision = Revision::try_from(revision).ok().filter(|revision| REVISIONS.contains(revision));
         let revision = revision.ok_or(SnapshotError::Damaged("no store has its revision"))?;
         let name = name.to_owned();
         let empty = Snapshot { name, bytes, revision, last: None, parts: Vec::new(), locations: Vec::new() };
@@ -183,40 +183,41 @@ impl Snapshot {
             let previous = last.previous();
             self.last = Some(Change { revision, key, value, previous, expires_at: None });
         }
-        let mut at = HEAD as u64;
+        let mut offset = HEAD as u64;
         for _ in 0..parts {
-            let (part, place) = part_of(&mut rest, at).ok_or(SnapshotError::Damaged("its index is cut"))?;
-            at = at.saturating_add(place.length as u64);
-            if self.parts.last().is_some_and(|before| *before.first >= *part.first) {
+            let (part, location) =
+                part_of(&mut rest, offset).ok_or(SnapshotError::Damaged("its index is cut"))?;
+            offset = offset.saturating_add(location.length as u64);
+            if self.parts.last().is_some_and(|previous| *previous.first >= *part.first) {
                 return Err(SnapshotError::Damaged("its parts are out of order"));
             }
             self.parts.push(part);
-            self.locations.push(place);
+            self.locations.push(location);
         }
-        if at != end || !rest.is_empty() {
+        if offset != end || !rest.is_empty() {
             return Err(SnapshotError::Damaged("its index is not that of its parts"));
         }
         Ok(self)
     }
 
     fn read_part(&self, number: usize) -> Result<Vec<ArchivedKey>, SnapshotError> {
-        let known = self.parts.get(number).zip(self.locations.get(number));
-        let (part, place) = known.ok_or(SnapshotError::Damaged("a part is missing"))?;
-        let bytes = self.bytes.read(place.offset, place.length)?;
-        if crc32fast::hash(&bytes) != place.checksum {
+        let entry = self.parts.get(number).zip(self.locations.get(number));
+        let (part, location) = entry.ok_or(SnapshotError::Damaged("a part is missing"))?;
+        let bytes = self.bytes.read(location.offset, location.length)?;
+        if crc32fast::hash(&bytes) != location.checksum {
             return Err(SnapshotError::Damaged("the checksum of a part differs"));
         }
         let mut rest: &[u8] = &bytes;
-        let mut kept: Vec<ArchivedKey> = Vec::new();
+        let mut keys: Vec<ArchivedKey> = Vec::new();
         while !rest.is_empty() {
             let record = record_of(&mut rest).filter(|(revision, record)| {
-                let follows =
-                    kept.last().map_or(*record.key == *part.first, |before| *before.key < *record.key);
-                follows && !record.deletion && (REVISION_EMPTY + 1..=self.revision).contains(revision)
+                let is_ordered =
+                    keys.last().map_or(*record.key == *part.first, |previous| *previous.key < *record.key);
+                is_ordered && !record.deletion && (REVISION_EMPTY + 1..=self.revision).contains(revision)
             });
             let (mod_revision, record) = record.ok_or(SnapshotError::Damaged("a record is unreadable"))?;
             let ttl = (record.expires_at != 0).then_some(record.expires_at);
-            kept.push(ArchivedKey {
+            keys.push(ArchivedKey {
                 key: record.key.into(),
                 mod_revision,
                 value: bytes.slice_ref(record.value),
@@ -224,12 +225,12 @@ impl Snapshot {
             });
         }
         let next = self.parts.get(number + 1);
-        let ends = next.zip(kept.last()).is_none_or(|(next, last)| *last.key < *next.first);
-        let soonest = kept.iter().filter_map(|kept| kept.ttl).min();
-        if kept.len() as u64 != part.keys || soonest != part.first_expiry || !ends {
+        let is_below_next = next.zip(keys.last()).is_none_or(|(next, last)| *last.key < *next.first);
+        let first_expiry = keys.iter().filter_map(|key| key.ttl).min();
+        if keys.len() as u64 != part.keys || first_expiry != part.first_expiry || !is_below_next {
             return Err(SnapshotError::Damaged("a part is not what the index says"));
         }
-        Ok(kept)
+        Ok(keys)
     }
 }
 

@@ -30,30 +30,30 @@ async fn state_history_and_compaction_are_durable() {
     let second = must_put(&*store, "/a", "2", first).await;
     let b = must_put(&*store, "/b", "1", 0).await;
     let third = must_put(&*store, "/a", "3", second).await;
-    let PutResult::Done(gone) = store.delete("/b", b).await.unwrap() else { panic!("stale") };
+    let PutResult::Done(deleted) = store.delete("/b", b).await.unwrap() else { panic!("stale") };
     store.compact(second).await.unwrap();
     store.close().await;
 
     let store = open(dir.path());
-    assert_eq!(store.current_revision().await.unwrap(), gone);
+    assert_eq!(store.current_revision().await.unwrap(), deleted);
     assert_eq!(store.get("/a").await.unwrap().kv.unwrap().mod_revision, third);
     assert_eq!(store.get("/b").await.unwrap().kv, None);
     let at = |revision| ListOptions { revision, ..ListOptions::default() };
-    for (revision, wanted) in [(second, "2"), (b, "21"), (third, "31"), (gone, "3")] {
+    for (revision, expected) in [(second, "2"), (b, "21"), (third, "31"), (deleted, "3")] {
         let listing = store.list("/", at(revision)).await.unwrap();
         let values: Vec<_> = listing.kvs.iter().flat_map(|kv| kv.value.to_vec()).collect();
-        assert_eq!(values, wanted.as_bytes(), "at {revision}");
+        assert_eq!(values, expected.as_bytes(), "at {revision}");
     }
     assert_eq!(*store.compacted().borrow(), second);
     let compacted = store.list("/", at(first)).await;
     assert!(matches!(compacted, Err(Error::Compacted { oldest }) if oldest == second));
     let start = WatchOptions { start: second, prev_kv: true, ..WatchOptions::default() };
     let mut watch = store.watch("/", start).await.unwrap();
-    for revision in [second, b, third, gone] {
+    for revision in [second, b, third, deleted] {
         expect_revision(&mut watch, revision).await;
     }
     let next = must_put(&*store, "/b", "2", 0).await;
-    assert_eq!(next, gone + 1);
+    assert_eq!(next, deleted + 1);
     expect_revision(&mut watch, next).await;
     store.close().await;
 }

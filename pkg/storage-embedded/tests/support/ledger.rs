@@ -142,20 +142,20 @@ impl Ledger {
 
     async fn settle_state(&mut self, store: &dyn Storage) {
         let listing = store.list("/w/", ListOptions::default()).await.unwrap();
-        let mut held: BTreeMap<_, _> = listing
+        let mut stored: BTreeMap<_, _> = listing
             .kvs
             .iter()
             .map(|kv| (kv.key.clone(), (stamp(&kv.key, &kv.value), kv.mod_revision)))
             .collect();
         for (key, account) in &mut self.accounts {
-            let now = held.remove(key).unwrap_or((0, 0));
+            let current = stored.remove(key).unwrap_or((0, 0));
             let (stamp, revision) = account.acknowledged;
-            let same = now == account.acknowledged || (stamp == 0 && now.0 == 0);
-            let attempted = account.attempt == Some(now.0) && (now.0 == 0 || now.1 > revision);
-            assert!(same || attempted, "{key} holds {now:?} instead of {account:?}");
-            *account = Account { acknowledged: now, attempt: None };
+            let is_unchanged = current == account.acknowledged || (stamp == 0 && current.0 == 0);
+            let attempted = account.attempt == Some(current.0) && (current.0 == 0 || current.1 > revision);
+            assert!(is_unchanged || attempted, "{key} holds {current:?} instead of {account:?}");
+            *account = Account { acknowledged: current, attempt: None };
         }
-        assert_eq!(held, BTreeMap::new(), "keys that nobody wrote");
+        assert_eq!(stored, BTreeMap::new(), "keys that nobody wrote");
     }
 
     /// From the compacted revision on, every revision must have its event, and acknowledged ones the
@@ -171,7 +171,7 @@ impl Ledger {
             }
             Err(error) => panic!("{error}"),
         };
-        let mut owed: HashSet<_> = self.acknowledged.range(start..).map(|(r, _)| *r).collect();
+        let mut missing: HashSet<_> = self.acknowledged.range(start..).map(|(r, _)| *r).collect();
         for revision in start..=until {
             let Some(Ok(WatchItem::Event(event))) = events.next().await else {
                 panic!("the history ends before {revision}");
@@ -181,12 +181,12 @@ impl Ledger {
                 EventKind::Delete => 0,
                 _ => stamp(&event.kv.key, &event.kv.value),
             };
-            if let Some(wanted) = self.acknowledged.get(&revision) {
-                assert_eq!((event.kv.key, stamp), *wanted, "at {revision}");
-                owed.remove(&revision);
+            if let Some(expected) = self.acknowledged.get(&revision) {
+                assert_eq!((event.kv.key, stamp), *expected, "at {revision}");
+                missing.remove(&revision);
             }
         }
-        assert_eq!(owed, HashSet::new(), "acknowledged, but not in the history up to {until}");
+        assert_eq!(missing, HashSet::new(), "acknowledged, but not in the history up to {until}");
         self.acknowledged.clear();
     }
 }

@@ -92,19 +92,19 @@ async fn progress_follows_all_events_of_a_revision() {
     let put = client.txn(Txn::new().and_then(keys.map(put))).await.unwrap();
     let put = put.header().unwrap().revision();
     client.lease_revoke(lease).await.unwrap();
-    let gone = store.current_revision().await.unwrap();
-    assert_eq!(gone, put + 1);
-    let wanted =
-        [put, gone].map(|at| [&keys.map(|key| format!("{key}@{at}"))[..], &[format!("p@{at}")]].concat());
-    assert_eq!(items_until(&mut watch, gone).await, wanted.concat());
+    let deleted = store.current_revision().await.unwrap();
+    assert_eq!(deleted, put + 1);
+    let expected =
+        [put, deleted].map(|at| [&keys.map(|key| format!("{key}@{at}"))[..], &[format!("p@{at}")]].concat());
+    assert_eq!(items_until(&mut watch, deleted).await, expected.concat());
 
     // A watch that catches up gets several revisions as one batch.
-    let mut late = store.watch("/", WatchOptions { start: put, ..options }).await.unwrap();
-    let mut items = items_until(&mut late, gone).await;
+    let mut resumed = store.watch("/", WatchOptions { start: put, ..options }).await.unwrap();
+    let mut items = items_until(&mut resumed, deleted).await;
     items.retain(|item| *item != format!("p@{put}"));
     assert_eq!(
         items,
-        wanted.concat().into_iter().filter(|item| *item != format!("p@{put}")).collect::<Vec<_>>()
+        expected.concat().into_iter().filter(|item| *item != format!("p@{put}")).collect::<Vec<_>>()
     );
 }
 
@@ -229,13 +229,13 @@ async fn replicas_coordinate_compaction_by_shared_key() {
     let mut second = Compactor::default();
     assert_eq!(first.round(&store).await.unwrap(), Compacted::NotYet);
     assert_eq!(second.round(&store).await.unwrap(), Compacted::NotYet);
-    let seen = store.current_revision().await.unwrap();
+    let first_round_revision = store.current_revision().await.unwrap();
     create(&store, "/registry/a", None).await.unwrap();
     let Compacted::ThisServer(compacted) = first.round(&store).await.unwrap() else {
         panic!("the first compacts")
     };
     assert_eq!(second.round(&store).await.unwrap(), Compacted::OtherServer(compacted));
-    assert_eq!(compacted, seen);
+    assert_eq!(compacted, first_round_revision);
     let options = ListOptions { revision: compacted - 1, ..ListOptions::default() };
     assert!(matches!(store.list("/registry/", options).await, Err(Error::Compacted { .. })));
     let key = store.get(COMPACT_REV_KEY).await.unwrap().kv.unwrap();

@@ -176,20 +176,23 @@ async fn frozen_member_is_avoided_until_it_recovers() {
 async fn watch_leaves_a_member_without_leader() {
     let (cluster, peers) = Cluster::three_behind_peer_proxies().await;
     // First a follower, then the leader, is partitioned from the other members, but not from its clients.
-    for (alone, who) in [((cluster.leader().await + 1) % 3, "follower"), (cluster.leader().await, "leader")] {
-        let others = [(alone + 1) % 3, (alone + 2) % 3].map(|n| cluster.members[n].url());
+    for (isolated, role) in
+        [((cluster.leader().await + 1) % 3, "follower"), (cluster.leader().await, "leader")]
+    {
+        let others = [(isolated + 1) % 3, (isolated + 2) % 3].map(|n| cluster.members[n].url());
         let majority = Etcd::new(Options::new(others.clone())).await.unwrap();
         // The first call of a store goes to its first endpoint.
-        let store =
-            Etcd::new(Options::new([cluster.members[alone].url()].into_iter().chain(others))).await.unwrap();
-        let prefix = format!("/registry/{who}/");
+        let store = Etcd::new(Options::new([cluster.members[isolated].url()].into_iter().chain(others)))
+            .await
+            .unwrap();
+        let prefix = format!("/registry/{role}/");
         let start = majority.current_revision().await.unwrap() + 1;
         let mut watch =
             store.watch(&prefix, WatchOptions { start, ..WatchOptions::default() }).await.unwrap();
 
-        let id = cluster.id(alone).await;
+        let id = cluster.id(isolated).await;
         for (n, peer) in peers.iter().enumerate() {
-            if n == alone { peer.set(Line::Broken) } else { peer.cast_out(id) }
+            if n == isolated { peer.set(Line::Broken) } else { peer.cast_out(id) }
         }
         let key = format!("{prefix}a");
         let event = timeout(PATIENCE, async {
@@ -235,21 +238,21 @@ async fn compaction_during_disconnect_is_observed_later() {
     let mut compactor = Compactor::default();
     let mut compacted = store.compacted();
     compactor.round(&direct).await.unwrap();
-    let mut told = 0;
+    let mut compacted_to = 0;
     // In the last round, the revision of the observer's own watch is compacted.
-    for (round, rounds_unheard) in [0, 1, 3].into_iter().enumerate() {
-        if rounds_unheard > 0 {
+    for (round, missed_rounds) in [0, 1, 3].into_iter().enumerate() {
+        if missed_rounds > 0 {
             proxies[0].set(Line::Broken);
         }
-        for unheard in 0..=rounds_unheard {
-            create(&direct, &format!("/registry/{round}/{unheard}")).await;
+        for missed_round in 0..=missed_rounds {
+            create(&direct, &format!("/registry/{round}/{missed_round}")).await;
             let Compacted::ThisServer(revision) = compactor.round(&direct).await.unwrap() else { panic!() };
-            assert!(revision > told);
-            told = revision;
+            assert!(revision > compacted_to);
+            compacted_to = revision;
         }
         proxies[0].set(Line::Open);
-        let heard = timeout(PATIENCE, compacted.wait_for(|heard| *heard >= told)).await;
-        assert_eq!(*heard.expect("it is heard of in time").unwrap(), told);
+        let observed = timeout(PATIENCE, compacted.wait_for(|observed| *observed >= compacted_to)).await;
+        assert_eq!(*observed.expect("it is heard of in time").unwrap(), compacted_to);
     }
 }
 
@@ -348,16 +351,16 @@ async fn a_watch_leaves_a_silent_member() {
     proxies[0].set(Line::Frozen);
     let revision = create(&direct, "/registry/a").await;
     // Any caller can detect that a member is silent.
-    let ask = async {
+    let reads = async {
         loop {
             store.get("/registry/a").await.unwrap();
         }
     };
-    let seen = tokio::select! {
-        seen = change(&mut watch) => seen,
-        () = ask => unreachable!("it asks for ever"),
+    let delivered = tokio::select! {
+        delivered = change(&mut watch) => delivered,
+        () = reads => unreachable!("it asks for ever"),
     };
-    assert_eq!(seen, revision);
+    assert_eq!(delivered, revision);
 }
 
 #[tokio::test]

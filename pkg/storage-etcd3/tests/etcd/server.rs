@@ -195,9 +195,9 @@ impl Cluster {
     fn stopped(size: usize, scheme: &'static str, args: &[String]) -> Self {
         let dir = TempDir::new().unwrap();
         let member = |n| {
-            let own = dir.path().join(format!("m{n}"));
-            std::fs::create_dir(&own).unwrap();
-            Server::new(&format!("m{n}"), own, scheme, args)
+            let member_dir = dir.path().join(format!("m{n}"));
+            std::fs::create_dir(&member_dir).unwrap();
+            Server::new(&format!("m{n}"), member_dir, scheme, args)
         };
         let members: Vec<Server> = (0..size).map(member).collect();
         let options = Options::new(members.iter().map(Server::url));

@@ -44,10 +44,10 @@ fn files(dir: &Path, ca: &str, identity: Option<&str>) -> TlsFiles {
 async fn cluster() -> (TempDir, Cluster) {
     let dir = TempDir::new().unwrap();
     let ca = authority(dir.path(), "ca");
-    let other = authority(dir.path(), "other");
+    let unrelated_ca = authority(dir.path(), "other");
     sign(dir.path(), "server", &ca);
     sign(dir.path(), "client", &ca);
-    sign(dir.path(), "stranger", &other);
+    sign(dir.path(), "stranger", &unrelated_ca);
     let flag = |name: &str, file: &str| format!("--{name}={}", dir.path().join(file).display());
     let args = [
         flag("cert-file", "server.crt"),
@@ -98,14 +98,16 @@ async fn renewed_certificates_are_used_without_a_restart() {
 #[tokio::test]
 async fn custom_dialer_uses_mutual_tls() {
     let (dir, cluster) = cluster().await;
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+    let dials = Arc::new(AtomicUsize::new(0));
+    let dial_count = Arc::clone(&dials);
     let port = cluster.members[0].client_port;
     // The name is resolved at the end of the tunnel only.
-    let dialer = CustomDialer::new(move |host, at| {
-        assert_eq!((host.as_str(), at), ("localhost", port));
-        count.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async move { Ok(Box::new(TcpStream::connect(("127.0.0.1", at)).await?) as Box<dyn Io>) })
+    let dialer = CustomDialer::new(move |host, dialed_port| {
+        assert_eq!((host.as_str(), dialed_port), ("localhost", port));
+        dial_count.fetch_add(1, Ordering::SeqCst);
+        Box::pin(
+            async move { Ok(Box::new(TcpStream::connect(("127.0.0.1", dialed_port)).await?) as Box<dyn Io>) },
+        )
     });
     let endpoints = vec![format!("https://localhost:{port}")];
     let health = async |identity: &str| {
@@ -115,6 +117,6 @@ async fn custom_dialer_uses_mutual_tls() {
         Etcd::new(Options { tls, endpoints, dialer, ..cluster.options.clone() }).await?.healthy().await
     };
     health("client").await.unwrap();
-    assert!(asked.load(Ordering::SeqCst) > 0);
+    assert!(dials.load(Ordering::SeqCst) > 0);
     assert!(matches!(health("stranger").await, Err(Error::Unavailable(_))));
 }

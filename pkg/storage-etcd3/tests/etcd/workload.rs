@@ -19,7 +19,7 @@ const LAST: &str = "/registry/workload/~last";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Writes = BTreeMap<String, Revision>;
-type Seen = Vec<(String, Revision)>;
+type Events = Vec<(String, Revision)>;
 
 /// Running writers and watchers.
 pub(crate) struct Workload {
@@ -27,7 +27,7 @@ pub(crate) struct Workload {
     stop: Arc<AtomicBool>,
     acknowledged: watch::Sender<u64>,
     writers: Vec<JoinHandle<Writes>>,
-    watchers: Vec<JoinHandle<Seen>>,
+    watchers: Vec<JoinHandle<Events>>,
 }
 
 impl Workload {
@@ -59,16 +59,18 @@ impl Workload {
         }
         let last = create(&self.store, LAST).await;
         assert!(last.is_some(), "the store serves again");
-        let kept = kept(&self.store).await;
+        let stored = stored_writes(&self.store).await;
         for (key, revision) in &acknowledged {
-            assert_eq!(kept.get(key), Some(revision), "{key} was acknowledged at {revision}");
+            assert_eq!(stored.get(key), Some(revision), "{key} was acknowledged at {revision}");
         }
-        let mut history: Seen = kept.into_iter().collect();
+        let mut history: Events = stored.into_iter().collect();
         history.sort_by_key(|(_, revision)| *revision);
         for watcher in self.watchers {
-            let seen = timeout(PATIENCE, watcher).await.expect("the watch reaches the end").unwrap();
-            if let Some(n) = (0..seen.len().max(history.len())).find(|n| seen.get(*n) != history.get(*n)) {
-                panic!("item {n}: the watch saw {:?}, the store has {:?}", seen.get(n), history.get(n));
+            let delivered = timeout(PATIENCE, watcher).await.expect("the watch reaches the end").unwrap();
+            if let Some(n) =
+                (0..delivered.len().max(history.len())).find(|n| delivered.get(*n) != history.get(*n))
+            {
+                panic!("item {n}: the watch saw {:?}, the store has {:?}", delivered.get(n), history.get(n));
             }
         }
         acknowledged.len()
@@ -108,10 +110,10 @@ async fn writer(
 }
 
 /// All events from `start` to the last key.
-async fn watcher(store: Arc<Etcd>, start: Revision) -> Seen {
+async fn watcher(store: Arc<Etcd>, start: Revision) -> Events {
     let options = WatchOptions { start, progress: true, ..WatchOptions::default() };
     let mut watch = store.watch(PREFIX, options).await.expect("the watch starts");
-    let mut seen = Seen::new();
+    let mut events = Events::new();
     let mut covered = start - 1;
     while let Some(item) = watch.next().await {
         match item.expect("the watch goes on") {
@@ -120,9 +122,9 @@ async fn watcher(store: Arc<Etcd>, start: Revision) -> Seen {
                 let revision = event.kv.mod_revision;
                 assert!(revision > covered, "an event at {revision} after {covered} was covered");
                 covered = revision;
-                let last = event.kv.key == LAST;
-                seen.push((event.kv.key, revision));
-                if last {
+                let is_last = event.kv.key == LAST;
+                events.push((event.kv.key, revision));
+                if is_last {
                     break;
                 }
             }
@@ -132,10 +134,10 @@ async fn watcher(store: Arc<Etcd>, start: Revision) -> Seen {
             }
         }
     }
-    seen
+    events
 }
 
-async fn kept(store: &Etcd) -> Writes {
+async fn stored_writes(store: &Etcd) -> Writes {
     let listing = store.list(PREFIX, ListOptions::default()).await.unwrap();
     listing.kvs.into_iter().map(|kv| (kv.key, kv.mod_revision)).collect()
 }

@@ -27,14 +27,14 @@ pub async fn a_compacted_revision_cannot_be_listed(corner: TestPrefix) {
 
 /// The compacted revision itself and all later ones stay readable, including objects deleted since.
 pub async fn the_oldest_revision_can_be_listed(corner: TestPrefix) {
-    let gone = corner.create("gone", "1").await;
+    let deleted = corner.create("gone", "1").await;
     let revisions = history(&corner).await;
-    corner.delete("gone", gone).await;
+    corner.delete("gone", deleted).await;
     corner.store.compact(revisions[2]).await.unwrap();
-    for (revision, wanted) in [(revisions[2], "2"), (revisions[3], "3"), (revisions[4], "4")] {
+    for (revision, expected) in [(revisions[2], "2"), (revisions[3], "3"), (revisions[4], "4")] {
         let listing = corner.list_at(revision).await.unwrap();
-        let wanted = [("a".to_owned(), wanted.to_owned()), ("gone".to_owned(), "1".to_owned())];
-        assert_eq!(pairs(&corner, &listing), wanted, "at {revision}");
+        let expected = [("a".to_owned(), expected.to_owned()), ("gone".to_owned(), "1".to_owned())];
+        assert_eq!(pairs(&corner, &listing), expected, "at {revision}");
     }
 }
 
@@ -61,8 +61,8 @@ pub async fn a_watch_from_the_oldest_revision_misses_nothing(corner: TestPrefix)
     let deleted = corner.delete("a", revisions[4]).await;
     corner.store.compact(revisions[2]).await.unwrap();
     let mut watch = corner.watch_from(revisions[2] + 1).await;
-    for wanted in [revisions[3], revisions[4], deleted] {
-        assert_eq!(watch.change().await.1, wanted);
+    for expected in [revisions[3], revisions[4], deleted] {
+        assert_eq!(watch.change().await.1, expected);
     }
 }
 
@@ -71,9 +71,9 @@ pub async fn overtaken_watch_misses_nothing_silently(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     let revisions = history(&corner).await;
     corner.store.compact(revisions[4]).await.unwrap();
-    for wanted in revisions {
+    for expected in revisions {
         match watch.item().await {
-            Ok(WatchItem::Event(event)) => assert_eq!(event.kv.mod_revision, wanted),
+            Ok(WatchItem::Event(event)) => assert_eq!(event.kv.mod_revision, expected),
             Ok(WatchItem::Progress(revision)) => panic!("progress {revision} was not asked for"),
             Err(Error::Compacted { .. }) => return,
             Err(other) => panic!("wanted Compacted, got {other:?}"),
@@ -85,8 +85,8 @@ pub async fn overtaken_watch_misses_nothing_silently(corner: TestPrefix) {
 pub async fn an_open_watch_survives_compaction(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     let revisions = history(&corner).await;
-    for wanted in &revisions {
-        assert_eq!(watch.change().await.1, *wanted);
+    for expected in &revisions {
+        assert_eq!(watch.change().await.1, *expected);
     }
     corner.store.compact(revisions[4]).await.unwrap();
     let next = corner.update("a", "next", revisions[4]).await;
@@ -96,13 +96,13 @@ pub async fn an_open_watch_survives_compaction(corner: TestPrefix) {
 /// Current values remain regardless of age; deleted keys stay deleted; writes continue.
 pub async fn compaction_keeps_the_present(corner: TestPrefix) {
     let old = corner.create("old", "old").await;
-    let gone = corner.create("gone", "1").await;
-    corner.delete("gone", gone).await;
+    let deleted = corner.create("gone", "1").await;
+    corner.delete("gone", deleted).await;
     let revisions = history(&corner).await;
     corner.store.compact(revisions[4]).await.unwrap();
     let listing = corner.list(ListOptions::default()).await;
-    let wanted = [("a".to_owned(), "4".to_owned()), ("old".to_owned(), "old".to_owned())];
-    assert_eq!(pairs(&corner, &listing), wanted);
+    let expected = [("a".to_owned(), "4".to_owned()), ("old".to_owned(), "old".to_owned())];
+    assert_eq!(pairs(&corner, &listing), expected);
     assert_eq!(corner.get("old").await.unwrap().mod_revision, old);
     assert_eq!(corner.get("gone").await, None);
     let updated = corner.update("old", "new", old).await;
@@ -121,15 +121,15 @@ pub async fn compacting_again_is_not_an_error(corner: TestPrefix) {
 
 /// Receivers of the compacted revision see each compaction, including earlier ones.
 pub async fn compactions_are_published(corner: TestPrefix) {
-    let mut early = corner.store.compacted();
+    let mut receiver = corner.store.compacted();
     let revisions = history(&corner).await;
     for revision in [revisions[1], revisions[3], revisions[2]] {
-        let before = *early.borrow();
+        let before = *receiver.borrow();
         corner.store.compact(revision).await.unwrap();
-        let told = tokio::time::timeout(PATIENCE, early.wait_for(|told| *told >= revision));
-        let told = *told.await.expect("it is told in time").unwrap();
-        assert!(before <= told && told <= revisions[3], "{told} after {before}");
-        assert!(*corner.store.compacted().borrow() >= told);
+        let published = tokio::time::timeout(PATIENCE, receiver.wait_for(|published| *published >= revision));
+        let published = *published.await.expect("it is told in time").unwrap();
+        assert!(before <= published && published <= revisions[3], "{published} after {before}");
+        assert!(*corner.store.compacted().borrow() >= published);
     }
 }
 

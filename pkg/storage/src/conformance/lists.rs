@@ -28,8 +28,8 @@ pub async fn a_list_of_nothing_is_empty(corner: TestPrefix) {
 pub async fn a_list_is_ordered_by_the_bytes_of_keys(corner: TestPrefix) {
     create_all(&corner, &["b", "a0/x", "a/z", "a-b/x", "a/x", "a.b/x", "B", "aé", "az"]).await;
     let listing = corner.list(ListOptions::default()).await;
-    let wanted = ["B", "a-b/x", "a.b/x", "a/x", "a/z", "a0/x", "az", "aé", "b"];
-    assert_eq!(names(&corner, &listing), wanted);
+    let expected = ["B", "a-b/x", "a.b/x", "a/x", "a/z", "a0/x", "az", "aé", "b"];
+    assert_eq!(names(&corner, &listing), expected);
 }
 
 /// A key that merely starts with the name of a prefix does not belong to it.
@@ -43,9 +43,9 @@ pub async fn a_list_stays_below_its_prefix(corner: TestPrefix) {
 /// A page contains the first keys; the count is the number of all keys.
 pub async fn limit_cuts_page_and_count_includes_rest(corner: TestPrefix) {
     create_all(&corner, &["a", "b", "c", "d", "e"]).await;
-    for (limit, wanted, more) in [(2, "ab", true), (5, "abcde", false), (9, "abcde", false)] {
+    for (limit, expected, more) in [(2, "ab", true), (5, "abcde", false), (9, "abcde", false)] {
         let listing = corner.list(page(&corner, None, limit)).await;
-        assert_eq!(names(&corner, &listing).concat(), wanted, "limit {limit}");
+        assert_eq!(names(&corner, &listing).concat(), expected, "limit {limit}");
         assert_eq!((listing.count, listing.has_more()), (5, more), "limit {limit}");
     }
 }
@@ -53,10 +53,10 @@ pub async fn limit_cuts_page_and_count_includes_rest(corner: TestPrefix) {
 /// The start is the first key, which need not exist; keys before it are not counted.
 pub async fn start_is_inclusive_and_counted(corner: TestPrefix) {
     create_all(&corner, &["a", "b", "d", "e"]).await;
-    for (start, wanted) in [("b", "bde"), ("b\0", "de"), ("c", "de"), ("f", "")] {
+    for (start, expected) in [("b", "bde"), ("b\0", "de"), ("c", "de"), ("f", "")] {
         let listing = corner.list(page(&corner, Some(start), 0)).await;
-        assert_eq!(names(&corner, &listing).concat(), wanted, "start {start:?}");
-        assert_eq!(listing.count, wanted.len() as u64, "start {start:?}");
+        assert_eq!(names(&corner, &listing).concat(), expected, "start {start:?}");
+        assert_eq!(listing.count, expected.len() as u64, "start {start:?}");
     }
     let listing = corner.list(page(&corner, Some("b"), 1)).await;
     assert_eq!((names(&corner, &listing).concat(), listing.count), ("b".to_owned(), 3));
@@ -66,7 +66,7 @@ pub async fn start_is_inclusive_and_counted(corner: TestPrefix) {
 pub async fn uncounted_page_reports_remaining_keys(corner: TestPrefix) {
     create_all(&corner, &["a", "b", "c", "d", "e"]).await;
     let all = corner.list(ListOptions::default()).await;
-    for (start, limit, wanted, more) in [
+    for (start, limit, expected, more) in [
         (None, 2, "ab", true),
         (Some("c"), 2, "cd", true),
         (Some("d"), 2, "de", false),
@@ -75,7 +75,7 @@ pub async fn uncounted_page_reports_remaining_keys(corner: TestPrefix) {
         for revision in [0, all.revision] {
             let options = ListOptions { revision, uncounted: true, ..page(&corner, start, limit) };
             let listing = corner.list(options).await;
-            assert_eq!((&*names(&corner, &listing).concat(), listing.has_more()), (wanted, more));
+            assert_eq!((&*names(&corner, &listing).concat(), listing.has_more()), (expected, more));
             assert!(listing.count <= 5, "there are no more keys than that");
         }
     }
@@ -97,11 +97,11 @@ pub async fn a_past_revision_shows_the_past(corner: TestPrefix) {
         (c1, &[("a", "2"), ("c", "1")]),
         (b3, &[("a", "2"), ("b", "3"), ("c", "1")]),
     ];
-    for (revision, wanted) in cases {
+    for (revision, expected) in cases {
         let listing = corner.list_at(revision).await.unwrap();
-        let wanted: Vec<_> = wanted.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        assert_eq!(pairs(&corner, &listing), wanted, "at {revision}");
-        assert_eq!(listing.count, wanted.len() as u64, "at {revision}");
+        let expected: Vec<_> = expected.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        assert_eq!(pairs(&corner, &listing), expected, "at {revision}");
+        assert_eq!(listing.count, expected.len() as u64, "at {revision}");
         let newest = listing.kvs.iter().map(|kv| kv.mod_revision).max();
         assert!(newest <= Some(revision), "at {revision}");
     }
@@ -118,11 +118,11 @@ pub async fn a_list_carries_the_revision_of_the_store(corner: TestPrefix) {
 /// A future revision is rejected, and the error contains the store's revision.
 pub async fn a_future_revision_cannot_be_listed(corner: TestPrefix) {
     let last = corner.create("a", "1").await;
-    let wanted = last + 1_000_000;
-    match corner.list_at(wanted).await {
+    let future = last + 1_000_000;
+    match corner.list_at(future).await {
         Err(Error::FutureRevision { requested, current }) => {
-            assert_eq!(requested, wanted);
-            assert!((last..wanted).contains(&current), "current is {current}");
+            assert_eq!(requested, future);
+            assert!((last..future).contains(&current), "current is {current}");
         }
         other => panic!("wanted FutureRevision, got {other:?}"),
     }
@@ -135,15 +135,15 @@ pub async fn pages_of_one_revision_are_consistent(corner: TestPrefix) {
         corner.create(&format!("{i}"), "old").await;
     }
     let mut options = page(&corner, None, 3);
-    let mut seen = Vec::new();
+    let mut listed = Vec::new();
     let mut round = 0;
     loop {
         let listing = corner.list(options.clone()).await;
         if options.revision == 0 {
             options.revision = listing.revision;
         }
-        seen.extend(pairs(&corner, &listing));
-        assert_eq!(listing.count as usize + seen.len() - listing.kvs.len(), 10);
+        listed.extend(pairs(&corner, &listing));
+        assert_eq!(listing.count as usize + listed.len() - listing.kvs.len(), 10);
         if !listing.has_more() {
             break;
         }
@@ -162,8 +162,8 @@ pub async fn pages_of_one_revision_are_consistent(corner: TestPrefix) {
         corner.create(&format!("5{round}"), "new").await;
         round += 1;
     }
-    let wanted: Vec<_> = (0..10).map(|i| (i.to_string(), "old".to_owned())).collect();
-    assert_eq!(seen, wanted);
+    let expected: Vec<_> = (0..10).map(|i| (i.to_string(), "old".to_owned())).collect();
+    assert_eq!(listed, expected);
 }
 
 /// Thousands of keys: all listed, in order, at once and in pages.
@@ -179,21 +179,21 @@ pub async fn many_keys_are_listed_and_counted(corner: TestPrefix) {
         }
     });
     all_at_once(writers).await;
-    let wanted: Vec<_> = (0..KEYS).map(|i| format!("{i:05}")).collect();
+    let expected: Vec<_> = (0..KEYS).map(|i| format!("{i:05}")).collect();
     let all = corner.list(ListOptions::default()).await;
-    assert_eq!(names(&corner, &all), wanted);
+    assert_eq!(names(&corner, &all), expected);
     assert_eq!(corner.store.count(&corner.prefix).await.unwrap(), KEYS as u64);
 
-    let mut seen = Vec::new();
+    let mut listed = Vec::new();
     let mut options = page(&corner, None, 700);
     loop {
         let listing = corner.list(options.clone()).await;
-        seen.extend(names(&corner, &listing));
+        listed.extend(names(&corner, &listing));
         options.revision = all.revision;
         options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
         if !listing.has_more() {
             break;
         }
     }
-    assert_eq!(seen, wanted);
+    assert_eq!(listed, expected);
 }

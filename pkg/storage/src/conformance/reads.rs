@@ -54,8 +54,8 @@ pub async fn count_counts_the_prefix_alone(corner: TestPrefix) {
     for name in ["a/1", "a/2", "a/3", "a", "ab/1", "a-b/1"] {
         corner.create(name, "1").await;
     }
-    let gone = corner.create("a/4", "1").await;
-    corner.delete("a/4", gone).await;
+    let deleted = corner.create("a/4", "1").await;
+    corner.delete("a/4", deleted).await;
     assert_eq!(corner.store.count(&corner.key("a/")).await.unwrap(), 3);
     assert_eq!(corner.store.count(&corner.key("none/")).await.unwrap(), 0);
     assert_eq!(corner.store.count(&corner.prefix).await.unwrap(), 6);

@@ -35,19 +35,19 @@ pub async fn expiry_is_a_deletion_with_its_own_revision(corner: TestPrefix) {
     let second = put(&corner, "b", 0, TTL).await;
     assert_eq!(watch.change().await, ("a".to_owned(), first));
     assert_eq!(watch.change().await, ("b".to_owned(), second));
-    let mut seen = Vec::new();
+    let mut deletions = Vec::new();
     for _ in 0..2 {
         let event = watch.event().await;
         assert_eq!(event.kind, EventKind::Delete);
         assert_eq!(event.prev.unwrap().value, Bytes::from_static(b"mortal"));
         assert!(start.elapsed() >= TTL, "expired {:?} after the write", start.elapsed());
-        seen.push((corner.name(&event.kv.key).to_owned(), event.kv.mod_revision));
+        deletions.push((corner.name(&event.kv.key).to_owned(), event.kv.mod_revision));
     }
-    assert!(second < seen[0].1 && seen[0].1 < seen[1].1, "{seen:?}");
-    seen.sort();
-    assert_eq!([&*seen[0].0, &*seen[1].0], ["a", "b"]);
+    assert!(second < deletions[0].1 && deletions[0].1 < deletions[1].1, "{deletions:?}");
+    deletions.sort();
+    assert_eq!([&*deletions[0].0, &*deletions[1].0], ["a", "b"]);
     assert_eq!(corner.get("a").await, None);
-    assert!(corner.store.current_revision().await.unwrap() >= seen[0].1.max(seen[1].1));
+    assert!(corner.store.current_revision().await.unwrap() >= deletions[0].1.max(deletions[1].1));
 }
 
 /// An update without a TTL makes an expiring key permanent.

@@ -31,15 +31,15 @@ pub async fn a_watch_from_a_past_revision_replays_it(corner: TestPrefix) {
 pub async fn a_watch_from_a_future_revision_waits_for_it(corner: TestPrefix) {
     let start = corner.store.current_revision().await.unwrap() + 6;
     let mut watch = corner.watch_from(start).await;
-    let mut wanted = Vec::new();
+    let mut expected = Vec::new();
     for i in 0..20 {
         let name = format!("{i}");
         let revision = corner.create(&name, "1").await;
         if revision >= start {
-            wanted.push((name, revision));
+            expected.push((name, revision));
         }
     }
-    for change in wanted {
+    for change in expected {
         assert_eq!(watch.change().await, change);
     }
 }
@@ -51,13 +51,13 @@ pub async fn events_have_kind_and_content(corner: TestPrefix) {
     let updated = corner.update("a", "2", created).await;
     let deleted = corner.delete("a", updated).await;
     let again = corner.create("a", "3").await;
-    let wanted = [
+    let expected = [
         (EventKind::Create, created, "1"),
         (EventKind::Update, updated, "2"),
         (EventKind::Delete, deleted, ""),
         (EventKind::Create, again, "3"),
     ];
-    for (kind, mod_revision, value) in wanted {
+    for (kind, mod_revision, value) in expected {
         let event = watch.event().await;
         let value = Bytes::from_static(value.as_bytes());
         assert_eq!(event.kind, kind);
@@ -68,18 +68,18 @@ pub async fn events_have_kind_and_content(corner: TestPrefix) {
 /// Updates and deletions have the previous value on watches that request it.
 pub async fn previous_values_are_delivered_on_request(corner: TestPrefix) {
     let options = WatchOptions { prev_kv: true, ..WatchOptions::default() };
-    let mut with = corner.watch(options).await;
-    let mut without = corner.watch_from(0).await;
+    let mut watch_with_previous = corner.watch(options).await;
+    let mut watch_without_previous = corner.watch_from(0).await;
     let created = corner.create("a", "1").await;
     let updated = corner.update("a", "2", created).await;
     corner.delete("a", updated).await;
     corner.create("a", "3").await;
-    for wanted in [None, Some((created, "1")), Some((updated, "2")), None] {
-        let previous = with.event().await.prev;
-        let shown = previous.as_ref().map(|kv| (kv.mod_revision, text(kv)));
-        assert_eq!(shown, wanted.map(|(revision, value)| (revision, value.to_owned())));
+    for expected in [None, Some((created, "1")), Some((updated, "2")), None] {
+        let previous = watch_with_previous.event().await.prev;
+        let actual = previous.as_ref().map(|kv| (kv.mod_revision, text(kv)));
+        assert_eq!(actual, expected.map(|(revision, value)| (revision, value.to_owned())));
         assert!(previous.is_none_or(|kv| kv.key == corner.key("a")));
-        assert_eq!(without.event().await.prev, None);
+        assert_eq!(watch_without_previous.event().await.prev, None);
     }
 }
 
@@ -90,8 +90,8 @@ pub async fn an_exact_watch_ignores_longer_keys(corner: TestPrefix) {
     for name in ["ab", "a/b", "a-", "A"] {
         corner.create(name, "1").await;
     }
-    let wanted = corner.create("a", "1").await;
-    assert_eq!(watch.change().await, ("a".to_owned(), wanted));
+    let expected = corner.create("a", "1").await;
+    assert_eq!(watch.change().await, ("a".to_owned(), expected));
 }
 
 /// A watch of a prefix ignores keys that sort next to it.
@@ -100,8 +100,8 @@ pub async fn a_prefix_watch_ignores_siblings(corner: TestPrefix) {
     for name in ["a", "ab", "ab/1", "a-b/1", "a0", "b/a/1"] {
         corner.create(name, "1").await;
     }
-    let wanted = corner.create("a/b/c", "1").await;
-    assert_eq!(watch.change().await, ("a/b/c".to_owned(), wanted));
+    let expected = corner.create("a/b/c", "1").await;
+    assert_eq!(watch.change().await, ("a/b/c".to_owned(), expected));
 }
 
 /// With many writers, a watch delivers each acknowledged write once, in the order of revisions.
@@ -123,28 +123,28 @@ pub async fn concurrent_writers_cause_no_gaps_or_repetition(corner: TestPrefix) 
         }
     });
     let acknowledged: BTreeSet<_> = all_at_once(writers).await.concat().into_iter().collect();
-    for wanted in acknowledged {
-        assert_eq!(watch.change().await.1, wanted);
+    for expected in acknowledged {
+        assert_eq!(watch.change().await.1, expected);
     }
 }
 
 /// A watch that is resumed after the last seen revision continues exactly there.
 pub async fn a_resumed_watch_goes_on_without_gap_or_repetition(corner: TestPrefix) {
-    let mut wanted = Vec::new();
+    let mut expected = Vec::new();
     let mut watch = corner.watch_from(0).await;
     let mut revision = 0;
     for round in 0..30 {
         revision = corner.update("a", &round.to_string(), revision).await;
-        wanted.push(revision);
+        expected.push(revision);
     }
-    let mut seen = Vec::new();
-    while seen.len() < wanted.len() {
-        for _ in 0..7.min(wanted.len() - seen.len()) {
-            seen.push(watch.change().await.1);
+    let mut delivered = Vec::new();
+    while delivered.len() < expected.len() {
+        for _ in 0..7.min(expected.len() - delivered.len()) {
+            delivered.push(watch.change().await.1);
         }
-        watch = corner.watch_from(seen.last().unwrap() + 1).await;
+        watch = corner.watch_from(delivered.last().unwrap() + 1).await;
     }
-    assert_eq!(seen, wanted);
+    assert_eq!(delivered, expected);
     let last = corner.update("a", "last", revision).await;
     assert_eq!(watch.change().await.1, last);
 }
@@ -155,12 +155,12 @@ pub async fn many_watches_see_the_same(corner: TestPrefix) {
     for _ in 0..50 {
         watches.push(corner.watch_from(0).await);
     }
-    let mut wanted = Vec::new();
+    let mut expected = Vec::new();
     for name in ["a", "b", "c"] {
-        wanted.push((name.to_owned(), corner.create(name, "1").await));
+        expected.push((name.to_owned(), corner.create(name, "1").await));
     }
     for mut watch in watches {
-        for change in &wanted {
+        for change in &expected {
             assert_eq!(watch.change().await, *change);
         }
     }
@@ -169,12 +169,12 @@ pub async fn many_watches_see_the_same(corner: TestPrefix) {
 /// Dropping a watch does not affect other watches.
 pub async fn a_dropped_watch_does_not_disturb_the_others(corner: TestPrefix) {
     let dropped = corner.watch_from(0).await;
-    let mut kept = corner.watch_from(0).await;
+    let mut remaining = corner.watch_from(0).await;
     let first = corner.create("a", "1").await;
     drop(dropped);
     let second = corner.create("b", "1").await;
-    assert_eq!(kept.change().await.1, first);
-    assert_eq!(kept.change().await.1, second);
+    assert_eq!(remaining.change().await.1, first);
+    assert_eq!(remaining.change().await.1, second);
 }
 
 /// After a write has been delivered, progress for it follows without any further event.
@@ -246,8 +246,8 @@ pub async fn progress_comes_after_what_it_covers(corner: TestPrefix) {
             name += 1;
             written.push(corner.create(&name.to_string(), "1").await);
         }
-        let wanted = *written.last().unwrap();
-        while progress < wanted {
+        let expected = *written.last().unwrap();
+        while progress < expected {
             corner.store.request_progress().await.unwrap();
             match watch.item().await.unwrap() {
                 WatchItem::Event(event) => {

@@ -11,8 +11,8 @@ use crate::{KeyValue, PutResult};
 pub async fn a_create_makes_the_key_readable(corner: TestPrefix) {
     let revision = corner.create("a", "1").await;
     let lookup = corner.store.get(&corner.key("a")).await.unwrap();
-    let wanted = KeyValue::new(corner.key("a"), Bytes::from_static(b"1"), revision);
-    assert_eq!(lookup.kv, Some(wanted));
+    let expected = KeyValue::new(corner.key("a"), Bytes::from_static(b"1"), revision);
+    assert_eq!(lookup.kv, Some(expected));
     assert!(lookup.revision >= revision);
 }
 

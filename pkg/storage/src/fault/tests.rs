@@ -65,11 +65,11 @@ async fn broken_watch_fails_and_can_be_resumed() {
         let PutResult::Done(revision) = put(&store, value, last).await.unwrap() else { panic!("stale") };
         revisions.push(revision);
     }
-    let mut seen = vec![];
+    let mut delivered = vec![];
     while let Some(Ok(WatchItem::Event(event))) = watch.next().await {
-        seen.push(event.kv.mod_revision);
+        delivered.push(event.kv.mod_revision);
     }
-    assert_eq!(seen, revisions[..2]);
+    assert_eq!(delivered, revisions[..2]);
     assert!(watch.next().await.is_none());
 
     let options = WatchOptions { start: revisions[2], ..WatchOptions::default() };

@@ -120,21 +120,21 @@ async fn forks_of_an_image_are_independent() {
         let list = fork.list("/", Default::default()).await.unwrap();
         let keys: Vec<_> = list.kvs.iter().map(|kv| (&*kv.key, kv.mod_revision)).collect();
         assert_eq!((keys, list.count, list.revision), (vec![("/a", 2), ("/b", 3)], 2, revision));
-        let here = parent.get("/a").await.unwrap().kv.unwrap().value;
-        assert_eq!(list.kvs[0].value.as_ptr(), here.as_ptr(), "the bytes are shared");
+        let parent_value = parent.get("/a").await.unwrap().kv.unwrap().value;
+        assert_eq!(list.kvs[0].value.as_ptr(), parent_value.as_ptr(), "the bytes are shared");
         let before =
             fork.list("/", crate::ListOptions { revision: revision - 1, ..Default::default() }).await;
         assert!(matches!(before, Err(Error::Compacted { oldest }) if oldest == revision));
         // The change at the image's revision is still delivered; later changes are the fork's own.
         let options = WatchOptions { start: revision, ..WatchOptions::default() };
         let mut watch = fork.watch("/", options).await.unwrap();
-        let own = Bytes::from(number.to_string());
-        assert_eq!(fork.put("/a", own.clone(), 2, None).await.unwrap(), PutResult::Done(revision + 1));
+        let value = Bytes::from(number.to_string());
+        assert_eq!(fork.put("/a", value.clone(), 2, None).await.unwrap(), PutResult::Done(revision + 1));
         for expected in [("/gone", revision), ("/a", revision + 1)] {
             let Some(Ok(WatchItem::Event(event))) = watch.next().await else { panic!("no event") };
             assert_eq!((&*event.kv.key, event.kv.mod_revision), expected);
         }
-        assert_eq!(fork.get("/a").await.unwrap().kv.unwrap().value, own);
+        assert_eq!(fork.get("/a").await.unwrap().kv.unwrap().value, value);
         fork.compact(revision + 1).await.unwrap();
         assert_eq!(fork.count("/").await.unwrap(), 2);
     }

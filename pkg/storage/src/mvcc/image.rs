@@ -71,9 +71,9 @@ impl Image {
         let mut mvcc = Mvcc::beginning(archive.revision(), archive.last().cloned());
         let mut revisions = Vec::new();
         for part in 0..archive.parts().len() {
-            let kept = archive.read(part)?;
-            revisions.extend(kept.iter().map(|kept| kept.mod_revision));
-            mvcc.insert_initial(kept, 0);
+            let keys = archive.read(part)?;
+            revisions.extend(keys.iter().map(|key| key.mod_revision));
+            mvcc.insert_initial(keys, 0);
         }
         revisions.sort_unstable();
         if revisions.windows(2).any(|pair| pair.first() == pair.last()) {
@@ -117,11 +117,11 @@ impl Mvcc {
     /// An independent store with the contents of an image, compacted to its revision, at the time `now`.
     pub fn of(image: &Image, now: Millis) -> Self {
         let mut deadlines = Deadlines::default();
-        for (key, left) in image.ttls.iter() {
-            deadlines.set(key, Some(now.saturating_add(*left)));
+        for (key, ttl) in image.ttls.iter() {
+            deadlines.set(key, Some(now.saturating_add(*ttl)));
         }
-        let begun = Mvcc::beginning(image.revision, image.last.clone());
-        Mvcc { keys: image.keys.clone(), deadlines, ..begun }
+        let initial = Mvcc::beginning(image.revision, image.last.clone());
+        Mvcc { keys: image.keys.clone(), deadlines, ..initial }
     }
 
     /// An independent store at a revision, compacted to it, without its keys, which must be
@@ -143,8 +143,8 @@ impl Mvcc {
 
     /// Adds initial keys after [`beginning`](Self::beginning), which must not have been accessed or changed
     /// before, at the time `now`.
-    pub fn insert_initial(&mut self, kept: Vec<ArchivedKey>, now: Millis) {
-        for ArchivedKey { key, mod_revision, value, ttl } in kept {
+    pub fn insert_initial(&mut self, keys: Vec<ArchivedKey>, now: Millis) {
+        for ArchivedKey { key, mod_revision, value, ttl } in keys {
             self.deadlines.set(&key, ttl.map(|ttl| now.saturating_add(ttl)));
             let version = Version { revision: mod_revision, value: VersionValue::Live(value) };
             self.keys.insert(Arc::new(Entry::new(key, version)));

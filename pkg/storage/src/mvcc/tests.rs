@@ -52,20 +52,20 @@ fn scan(mvcc: &Mvcc, revision: Revision) -> ScanPage {
 
 /// Dropped values are looked up in `log`, as in a durable store.
 fn state(mvcc: &Mvcc, at: Revision, log: &BTreeMap<Revision, Change>) -> State {
-    let value = |found: &FoundKey| match &found.value {
+    let value = |key: &FoundKey| match &key.value {
         Some(value) => value.clone(),
-        None => log[&found.mod_revision].value.clone().unwrap(),
+        None => log[&key.mod_revision].value.clone().unwrap(),
     };
-    let found = scan(mvcc, at).keys;
-    found.iter().map(|f| (f.key.to_string(), (f.mod_revision, value(f)))).collect()
+    let key = scan(mvcc, at).keys;
+    key.iter().map(|f| (f.key.to_string(), (f.mod_revision, value(f)))).collect()
 }
 
 fn check_history(mvcc: &Mvcc, model: &Model, log: &BTreeMap<Revision, Change>) {
-    for (at, wanted) in &model.states {
+    for (at, expected) in &model.states {
         match mvcc.readable(*at) {
-            Ok(at) => assert_eq!(&state(mvcc, at, log), wanted, "at {at}"),
+            Ok(at) => assert_eq!(&state(mvcc, at, log), expected, "at {at}"),
             Err(Error::Compacted { oldest }) => assert!(*at < oldest),
-            Err(other) => panic!("{other}"),
+            Err(error) => panic!("{error}"),
         }
     }
     match mvcc.changes(mvcc.compacted().max(REVISION_EMPTY + 1)).unwrap() {
@@ -223,11 +223,15 @@ fn uncounted_scan_stops_early() {
     apply(&mut mvcc, "a/3", None);
     let revision = mvcc.revision();
     // A scan that visits more keys than needed is truncated and reports it.
-    let check = |limit, visit_max, found: &str, count, cut| {
+    let check = |limit, visit_max, expected: &str, count, truncated| {
         let start = Bound::Unbounded;
-        let out = mvcc.scan(&Scan { prefix: "a/", start, revision, limit, visit_max, uncounted: true });
-        let keys: String = out.keys.iter().map(|found| &*found.key).collect();
-        assert_eq!((&*keys, out.count, out.resume_after.is_some()), (found, count, cut), "take {limit}");
+        let page = mvcc.scan(&Scan { prefix: "a/", start, revision, limit, visit_max, uncounted: true });
+        let keys: String = page.keys.iter().map(|expected| &*expected.key).collect();
+        assert_eq!(
+            (&*keys, page.count, page.resume_after.is_some()),
+            (expected, count, truncated),
+            "take {limit}"
+        );
     };
     check(0, 2, "", 1, false);
     check(1, 3, "a/1", 2, false);

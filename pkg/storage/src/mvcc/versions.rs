@@ -112,8 +112,8 @@ impl Versions {
 
     /// True if [`forget_before`](Self::forget_before) may drop anything. False positives are possible.
     pub(super) fn may_forget(&self, oldest: Revision) -> bool {
-        let ends = self.newest.revision < oldest && matches!(self.newest.value, VersionValue::Deleted);
-        ends || !self.older.is_empty()
+        let is_deleted = self.newest.revision < oldest && matches!(self.newest.value, VersionValue::Deleted);
+        is_deleted || !self.older.is_empty()
     }
 
     /// Drops the versions that no read at `oldest` or later can see and adds their revisions to `dead`.
@@ -125,15 +125,15 @@ impl Versions {
         if self.newest.revision <= oldest {
             dead.extend(self.older.drain(..).map(|v| v.revision));
             self.older.shrink_to_fit();
-            let gone = hidden(&self.newest);
-            if gone {
+            let is_dead = hidden(&self.newest);
+            if is_dead {
                 dead.push(self.newest.revision);
             }
-            return gone;
+            return is_dead;
         }
         let upto = self.older.partition_point(|v| v.revision <= oldest);
-        let Some(kept) = upto.checked_sub(1) else { return false };
-        let first = if self.older.get(kept).is_some_and(hidden) { upto } else { kept };
+        let Some(visible) = upto.checked_sub(1) else { return false };
+        let first = if self.older.get(visible).is_some_and(hidden) { upto } else { visible };
         dead.extend(self.older.drain(..first).map(|v| v.revision));
         if self.older.is_empty() {
             self.older.shrink_to_fit();

@@ -40,11 +40,11 @@ impl Finder {
     pub(super) fn find(&self, event: &[u8]) -> Option<Mark> {
         let value = event.get(self.0.find(event)? + KEY.len()..)?;
         let value = std::str::from_utf8(value.get(..memchr::memchr(b'"', value)?)?).ok()?;
-        let mut parts = value.splitn(3, '-');
+        let mut fields = value.splitn(3, '-');
         Some(Mark {
-            object: parts.next()?.parse().ok()?,
-            number: parts.next()?.parse().ok()?,
-            sent: Duration::from_nanos(parts.next()?.parse().ok()?),
+            object: fields.next()?.parse().ok()?,
+            number: fields.next()?.parse().ok()?,
+            sent: Duration::from_nanos(fields.next()?.parse().ok()?),
         })
     }
 }

@@ -34,9 +34,9 @@ pub(super) async fn create_objects(
 ) -> Result<()> {
     for object in 0..OBJECTS {
         let body = body(&name(object), "new");
-        let answer = client.call(0, Call::send(Method::POST, path, JSON, body), 0).await?;
-        if answer.status != 409 {
-            answer.expect(201)?;
+        let response = client.call(0, Call::send(Method::POST, path, JSON, body), 0).await?;
+        if response.status != 409 {
+            response.expect(201)?;
         }
     }
     Ok(())
@@ -80,7 +80,7 @@ async fn update(
         let mark = Mark { object: object.number, number: done + 1, sent: epoch.elapsed() };
         let body = format!(r#"{{"data":{{"mark":"{mark}","filler":"{filler}"}}}}"#);
         let call = Call::send(Method::PATCH, object.path.as_str(), "application/merge-patch+json", body);
-        match client.call(object.number, call, 0).await.and_then(|answer| answer.expect(200)) {
+        match client.call(object.number, call, 0).await.and_then(|response| response.expect(200)) {
             Ok(_) => done += 1,
             Err(error) => context.tally.failure(1, error),
         }

@@ -28,12 +28,12 @@ fn bound(spec: Value) -> PolicyDeps {
 fn changed(mutations: &[Value]) -> Result<Value, Box<Status>> {
     let containers = json!([{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]);
     let mut pod = pod(json!({"nodeName": "n", "containers": containers}));
-    let parts = bound(json!({"mutations": mutations, "reinvocationPolicy": "Never"}));
-    mutate(&parts, &mut pod, &mut AdmissionNotes::default())?;
+    let deps = bound(json!({"mutations": mutations, "reinvocationPolicy": "Never"}));
+    mutate(&deps, &mut pod, &mut AdmissionNotes::default())?;
     Ok(pod["spec"].clone())
 }
 
-fn why(mutation: Value) -> String {
+fn rejection_of(mutation: Value) -> String {
     let status = changed(&[mutation]).unwrap_err();
     assert_eq!((&status.reason, status.code), (&Reason::Invalid, 403));
     assert_eq!(status.details.as_ref().unwrap().causes[0].message, status.message);
@@ -77,22 +77,22 @@ fn mutation_errors_have_messages() {
     let atomic = "Object{spec: Object.spec{securityContext: Object.spec.securityContext{sysctls: []}}}";
     let expected = "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: \
                     .spec.securityContext.sysctls";
-    assert_eq!(why(apply(atomic)), expected);
+    assert_eq!(rejection_of(apply(atomic)), expected);
     let expected = "error applying patch: failed to convert patch object to typed object: .spec.nothing: field not \
                     declared in schema";
-    assert_eq!(why(apply("Object{spec: Object.spec{nothing: 1}}")), expected);
+    assert_eq!(rejection_of(apply("Object{spec: Object.spec{nothing: 1}}")), expected);
     let expected = "type mismatch: unexpected type name \"Object.wrong\", expected \"Object.spec\", which matches \
                     field name path from root Object type";
-    assert_eq!(why(apply("Object{spec: Object.wrong{}}")), expected);
+    assert_eq!(rejection_of(apply("Object{spec: Object.wrong{}}")), expected);
     let remove = "[JSONPatch{op: 'remove', path: '/spec/nothing'}]";
     let expected = "JSON Patch: error in remove for path: '/spec/nothing': Unable to remove nonexistent key: nothing: \
                     missing value";
-    assert_eq!(why(patch(remove)), expected);
+    assert_eq!(rejection_of(patch(remove)), expected);
     assert_eq!(
-        why(apply("Object{spec: object.nothing}")),
+        rejection_of(apply("Object{spec: object.nothing}")),
         "expression 'Object{spec: object.nothing}' resulted in error: no such key: nothing"
     );
-    assert!(why(apply("1")).starts_with("must evaluate to Object but got int"));
+    assert!(rejection_of(apply("1")).starts_with("must evaluate to Object but got int"));
 }
 
 #[test]
@@ -112,12 +112,12 @@ fn mutation_triggers_reinvocation() {
     let subdomain = longer.replace("hostname", "subdomain");
     let policies = [policy("a", spec("IfNeeded", longer)), policy("b", spec("Never", &subdomain))];
     let bindings = [binding("bind", "a", json!({})), binding("bind", "b", json!({}))];
-    let parts = mutating(&policies, &bindings);
+    let deps = mutating(&policies, &bindings);
     let mut pod = pod(json!({}));
     let mut notes = AdmissionNotes::default();
-    mutate(&parts, &mut pod, &mut notes).unwrap();
+    mutate(&deps, &mut pod, &mut notes).unwrap();
     assert!(notes.start_reinvocation());
-    mutate(&parts, &mut pod, &mut notes).unwrap();
+    mutate(&deps, &mut pod, &mut notes).unwrap();
     assert!(!notes.start_reinvocation());
     assert_eq!((&pod["spec"]["hostname"], &pod["spec"]["subdomain"]), (&json!("xx"), &json!("x")));
 }

@@ -9,7 +9,7 @@ fn one(spec: Value) -> PolicyDeps {
     validating(&[policy("pol", spec)], &[binding("bind", "pol", json!({}))])
 }
 
-fn refused(spec: Value) -> String {
+fn rejection_of(spec: Value) -> String {
     let message = refusal(&one(spec), &pod(json!({"nodeName": "n"})));
     message.strip_prefix(HEAD).unwrap_or(&message).to_owned()
 }
@@ -19,7 +19,7 @@ fn message_falls_back_to_failed_expression() {
     let with = |more: Value| {
         let mut validation = json!({"expression": " object.spec.nodeName == 'x' "});
         merge(&mut validation, more);
-        refused(json!({"validations": [validation]}))
+        rejection_of(json!({"validations": [validation]}))
     };
     assert_eq!(with(json!({})), "failed expression: object.spec.nodeName == 'x'");
     assert_eq!(with(json!({"message": " no "})), "no");
@@ -51,18 +51,18 @@ fn reason_sets_status_code() {
 fn errors_reject_unless_failures_are_ignored() {
     let error = "expression 'object.nothing == 1' resulted in error: no such key: nothing";
     let spec = json!({"validations": [{"expression": "object.nothing == 1"}]});
-    assert_eq!(refused(spec.clone()), error);
+    assert_eq!(rejection_of(spec.clone()), error);
     let mut ignoring = spec;
     merge(&mut ignoring, json!({"failurePolicy": "Ignore"}));
     let registry = component_base::metrics::MetricsRegistry::default();
-    let parts = PolicyDeps { metrics: Arc::new(PolicyMetrics::new(&registry)), ..one(ignoring) };
-    assert_eq!(refusal(&parts, &pod(json!({}))), "");
+    let deps = PolicyDeps { metrics: Arc::new(PolicyMetrics::new(&registry)), ..one(ignoring) };
+    assert_eq!(refusal(&deps, &pod(json!({}))), "");
     let page = registry.to_string();
     let labels =
         "enforcement_action=\"allow\",error_type=\"invalid_error\",policy=\"pol\",policy_binding=\"bind\"";
     let line = format!("apiserver_validating_admission_policy_check_total{{{labels}}} 1\n");
     assert!(page.contains(&line), "{page}");
-    let wrong = refused(json!({"validations": [{"expression": "nothing"}]}));
+    let wrong = rejection_of(json!({"validations": [{"expression": "nothing"}]}));
     assert!(
         wrong.starts_with("compilation error: compilation failed: ERROR: <input>:1:1: undeclared"),
         "{wrong}"
@@ -107,7 +107,7 @@ fn misconfigured_policies_can_fail_open() {
 #[test]
 fn conditions_come_first_and_may_use_variables() {
     let with = |conditions: Value| {
-        refused(json!({
+        rejection_of(json!({
             "variables": [{"name": "yes", "expression": "object.spec.nodeName == 'n'"}],
             "matchConditions": conditions, "validations": [{"expression": "false", "message": "no"}],
         }))
@@ -116,8 +116,9 @@ fn conditions_come_first_and_may_use_variables() {
     assert_eq!(with(json!([{"name": "a", "expression": "!variables.yes"}])), "");
     let error = "expression 'object.no' resulted in error: no such key: no";
     // A false condition takes precedence over a failed one.
-    let both = json!([{"name": "a", "expression": "object.no == 1"}, {"name": "b", "expression": "false"}]);
-    assert_eq!(with(both), "");
+    let two_conditions =
+        json!([{"name": "a", "expression": "object.no == 1"}, {"name": "b", "expression": "false"}]);
+    assert_eq!(with(two_conditions), "");
     assert_eq!(
         with(json!([{"name": "a", "expression": "object.no == 1"}])),
         error.replace("object.no", "object.no == 1")
@@ -132,7 +133,9 @@ fn variables_are_computed_once_and_charged() {
         {"name": "bad", "expression": "object.nothing"},
     ]);
     let with = |expression: &str| {
-        refused(json!({"variables": variables, "validations": [{"expression": expression, "message": "no"}]}))
+        rejection_of(
+            json!({"variables": variables, "validations": [{"expression": expression, "message": "no"}]}),
+        )
     };
     assert_eq!(with("variables.b == 'nn'"), "");
     let error = "expression 'variables.bad == 1' resulted in error: composited variable \"bad\" fails to evaluate: \
@@ -145,20 +148,21 @@ fn variables_are_computed_once_and_charged() {
         })
         .collect();
     let deep = json!({"variables": chain, "validations": [{"expression": "variables.v199"}]});
-    assert!(refused(deep).contains("refer to each other over more than 64 steps"));
+    assert!(rejection_of(deep).contains("refer to each other over more than 64 steps"));
 }
 
 #[test]
 fn explicit_zero_fields_are_present() {
     let spec =
         json!({"validations": [{"expression": "has(object.status) && object.spec.containers == null"}]});
-    assert_eq!(refused(spec), "");
+    assert_eq!(rejection_of(spec), "");
 }
 
 #[test]
 fn namespace_and_authorizer_are_available() {
-    let with =
-        |expression: &str| refused(json!({"validations": [{"expression": expression, "message": "no"}]}));
+    let with = |expression: &str| {
+        rejection_of(json!({"validations": [{"expression": expression, "message": "no"}]}))
+    };
     assert_eq!(with("namespaceObject.metadata.labels.team == 'a'"), "");
     assert_eq!(with("authorizer.requestResource.check('use').allowed()"), "");
     assert_eq!(with("authorizer.requestResource.check('other').allowed()"), "no");
@@ -169,15 +173,15 @@ fn namespace_and_authorizer_are_available() {
 fn binding_actions_apply() {
     let spec = json!({"validations": [{"expression": "true"}, {"expression": "false", "message": "<no>"}]});
     let actions = json!({"validationActions": ["Warn", "Audit"]});
-    let parts = validating(&[policy("pol", spec)], &[binding("bind", "pol", actions)]);
-    let (verdict, notes) = validate(&parts, &pod(json!({})));
+    let deps = validating(&[policy("pol", spec)], &[binding("bind", "pol", actions)]);
+    let (verdict, notes) = validate(&deps, &pod(json!({})));
     assert!(verdict.is_ok());
     let warning = "Validation failed for ValidatingAdmissionPolicy 'pol' with binding 'bind': <no>";
     assert_eq!(notes.warnings, [warning]);
-    let noted = &notes.annotations()[0];
-    assert_eq!(noted.key, "validation.policy.admission.k8s.io/validation_failure");
+    let annotation = &notes.annotations()[0];
+    assert_eq!(annotation.key, "validation.policy.admission.k8s.io/validation_failure");
     let expected = r#"[{"message":"\u003cno\u003e","policy":"pol","binding":"bind","expressionIndex":1,"validationActions":["Warn","Audit"]}]"#;
-    assert_eq!(noted.value, expected);
+    assert_eq!(annotation.value, expected);
 }
 
 #[test]
@@ -193,8 +197,8 @@ fn audit_annotations_of_all_bindings_are_joined() {
     let bindings = [of("one"), of("two"), binding("again", "pol", json!({"paramRef": {"name": "two"}}))];
     let (verdict, notes) = validate(&validating(&[policy("pol", spec)], &bindings), &pod(json!({})));
     assert!(verdict.is_ok());
-    let noted: Vec<(&str, &str)> = notes.annotations().iter().map(|a| (&*a.key, &*a.value)).collect();
-    assert_eq!(noted, [("pol/k", "most 1, most 2")]);
+    let annotations: Vec<(&str, &str)> = notes.annotations().iter().map(|a| (&*a.key, &*a.value)).collect();
+    assert_eq!(annotations, [("pol/k", "most 1, most 2")]);
 }
 
 #[test]
@@ -264,13 +268,13 @@ fn exhausted_budget_ends_evaluation() {
     let validations: Vec<Value> = (0..60).map(|_| json!({"expression": costly})).collect();
     let expected =
         "validation failed due to running out of cost budget, no further validation rules will be run";
-    assert_eq!(refused(json!({"validations": validations})), expected);
+    assert_eq!(rejection_of(json!({"validations": validations})), expected);
 }
 
 #[test]
 fn policies_and_reviews_are_exempt() {
-    let parts = one(json!({"validations": [{"expression": "false"}]}));
-    let plugin = ValidatingAdmissionPolicy::new(parts);
+    let deps = one(json!({"validations": [{"expression": "false"}]}));
+    let plugin = ValidatingAdmissionPolicy::new(deps);
     let group = "admissionregistration.k8s.io";
     assert!(!plugin.handles(&Write::of(group, "v1", "validatingadmissionpolicies").attributes("p")));
     assert!(plugin.handles(&Write::of(group, "v1", "validatingwebhookconfigurations").attributes("p")));
@@ -281,6 +285,6 @@ fn policies_and_reviews_are_exempt() {
 
 #[test]
 fn requests_fail_until_policies_are_loaded() {
-    let verdict = validate(&parts(Fixed::default()), &pod(json!({}))).0;
+    let verdict = validate(&policy_deps(Fixed::default()), &pod(json!({}))).0;
     assert_eq!(verdict.unwrap_err().message, "pods \"p\" is forbidden: not yet ready to handle request");
 }

@@ -2,23 +2,23 @@
 
 use super::*;
 
-fn judge(world: &Arc<World>, write: &Write) -> Result<AdmissionNotes, Box<Status>> {
-    let plugin = Box::new(ValidatingAdmissionWebhook::new(world.parts()));
+fn validate(world: &Arc<World>, write: &Write) -> Result<AdmissionNotes, Box<Status>> {
+    let plugin = Box::new(ValidatingAdmissionWebhook::new(world.webhooks()));
     world.admit(write, pod(), vec![plugin]).map(|(_, notes)| notes)
 }
 
 /// Runs one webhook at `a` with the fields `more`. Returns the called webhooks, or code and message of the
 /// rejection.
 fn with_one(
-    answer: Result<Value, ReviewCallError>,
+    response: Result<Value, ReviewCallError>,
     more: Value,
     write: &Write,
 ) -> Result<Vec<String>, (u16, String)> {
     let world = Arc::new(World::default());
     world.configure(&[("a", more)]);
-    world.answers("a", [answer]);
-    match judge(&world, write) {
-        Ok(_) => Ok(world.asked()),
+    world.set_responses("a", [response]);
+    match validate(&world, write) {
+        Ok(_) => Ok(world.called_urls()),
         Err(status) => Err((status.code, status.message)),
     }
 }
@@ -31,9 +31,9 @@ fn refusal(code: u16, text: &str) -> Result<Vec<String>, (u16, String)> {
 fn review_contains_all_request_fields() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({}))]);
-    world.answers("a", [yes(json!({}))]);
-    judge(&world, &Write { dry_run: true, ..Write::default() }).unwrap();
-    let (_, question) = world.asked.lock().unwrap().remove(0);
+    world.set_responses("a", [allowed(json!({}))]);
+    validate(&world, &Write { dry_run: true, ..Write::default() }).unwrap();
+    let (_, question) = world.calls.lock().unwrap().remove(0);
     let expected = json!({
         "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
         "request": {
@@ -55,7 +55,7 @@ fn review_contains_all_request_fields() {
 fn rejection_has_code_and_message_of_webhook() {
     let check = |status: Value, code: u16, text: &str| {
         let text = format!("admission webhook \"a\" denied the request{text}");
-        assert_eq!(with_one(no(status), json!({}), &Write::default()), refusal(code, &text));
+        assert_eq!(with_one(denied(status), json!({}), &Write::default()), refusal(code, &text));
     };
     check(json!({"code": 418, "message": "teapot"}), 418, ": teapot");
     check(json!({"reason": "Because"}), 400, ": Because");
@@ -78,7 +78,7 @@ fn failure_policy_decides_on_unencodable_object() {
         let world = Arc::new(World::default());
         world.configure(&[("a", json!({"failurePolicy": policy}))]);
         *world.unencodable.lock().unwrap() = Some(error);
-        let judged = judge(&world, &Write::default()).map(drop);
+        let judged = validate(&world, &Write::default()).map(drop);
         let expected = expected.map_err(|(code, text)| (code, text.to_owned()));
         assert_eq!(judged.map_err(|status| (status.code, status.message)), expected, "{policy}");
     };
@@ -94,11 +94,11 @@ fn failure_policy_decides_on_unencodable_object() {
 #[test]
 fn weakened_decisions_have_kind_and_cause() {
     let check =
-        |answer: Result<Value, ReviewCallError>, more: Value, expected: Option<(WeakenedKind, &str)>| {
+        |response: Result<Value, ReviewCallError>, more: Value, expected: Option<(WeakenedKind, &str)>| {
             let world = Arc::new(World::default());
             world.configure(&[("a", more)]);
-            world.answers("a", [answer]);
-            let passes = judge(&world, &Write::default()).is_ok();
+            world.set_responses("a", [response]);
+            let passes = validate(&world, &Write::default()).is_ok();
             let expected = expected.map(|(kind, cause)| (kind, "a".to_owned(), cause.to_owned()));
             assert!(passes || expected.is_none(), "a rejection is not weakened");
             assert_eq!(world.weakened(), Vec::from_iter(expected));
@@ -109,14 +109,14 @@ fn weakened_decisions_have_kind_and_cause() {
     check(broken(), with("Ignore", "true"), Some((call, down)));
     check(broken(), with("Fail", "true"), None);
     let wrong = "received invalid webhook response: expected response.uid=\"u-1\", got \"other\"";
-    check(yes(json!({"uid": "other"})), with("Ignore", "true"), Some((call, wrong)));
-    check(yes(json!({})), with("Ignore", "true"), None);
-    check(no(json!({})), with("Ignore", "true"), None);
+    check(allowed(json!({"uid": "other"})), with("Ignore", "true"), Some((call, wrong)));
+    check(allowed(json!({})), with("Ignore", "true"), None);
+    check(denied(json!({})), with("Ignore", "true"), None);
     let condition = "expression 'object.nope == 1' resulted in error: no such key: nope";
     let skipped = Some((WeakenedKind::MatchConditionFailOpen, condition));
-    check(no(json!({})), with("Ignore", "object.nope == 1"), skipped);
-    check(no(json!({})), with("Fail", "object.nope == 1"), None);
-    check(no(json!({})), with("Ignore", "false"), None);
+    check(denied(json!({})), with("Ignore", "object.nope == 1"), skipped);
+    check(denied(json!({})), with("Fail", "object.nope == 1"), None);
+    check(denied(json!({})), with("Ignore", "false"), None);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn invalid_response_counts_as_failure() {
         let text = format!(
             "Internal error occurred: failed calling webhook \"a\": received invalid webhook response: {why}"
         );
-        assert_eq!(with_one(yes(response), json!({}), &Write::default()), refusal(500, &text));
+        assert_eq!(with_one(allowed(response), json!({}), &Write::default()), refusal(500, &text));
     };
     check(json!({"uid": "other"}), "expected response.uid=\"u-1\", got \"other\"");
     check(
@@ -141,21 +141,21 @@ fn side_effects_reject_dry_run() {
     let refused = refusal(400, "admission webhook \"a\" does not support dry run");
     let check = |side_effects: &str, write: &Write, expected| {
         let more = json!({"sideEffects": side_effects});
-        assert_eq!(with_one(yes(json!({})), more, write), expected, "{side_effects}");
+        assert_eq!(with_one(allowed(json!({})), more, write), expected, "{side_effects}");
     };
-    let asked = || Ok(vec!["a".to_owned()]);
-    check("None", &dry, asked());
-    check("NoneOnDryRun", &dry, asked());
+    let called = || Ok(vec!["a".to_owned()]);
+    check("None", &dry, called());
+    check("NoneOnDryRun", &dry, called());
     check("Some", &dry, refused.clone());
     check("Unknown", &dry, refused);
-    check("Some", &Write::default(), asked());
+    check("Some", &Write::default(), called());
 }
 
 #[test]
 fn only_matching_webhooks_are_called() {
     let check = |more: Value, expected: bool| {
-        let asked = with_one(yes(json!({})), more.clone(), &Write::default()).unwrap();
-        assert_eq!(!asked.is_empty(), expected, "{more}");
+        let called = with_one(allowed(json!({})), more.clone(), &Write::default()).unwrap();
+        assert_eq!(!called.is_empty(), expected, "{more}");
     };
     let rule = |operation: &str, resource: &str| json!({"rules": [{"operations": [operation], "apiGroups": [""], "apiVersions": ["v1"], "resources": [resource]}]});
     check(rule("CREATE", "pods"), true);
@@ -184,7 +184,7 @@ fn failed_condition_yields_to_false_one() {
     };
     let check = |texts: &[&str], policy: &str, expected| {
         assert_eq!(
-            with_one(yes(json!({})), conditions(texts, policy), &Write::default()),
+            with_one(allowed(json!({})), conditions(texts, policy), &Write::default()),
             expected,
             "{texts:?}"
         );
@@ -200,9 +200,9 @@ fn failed_condition_yields_to_false_one() {
 fn warnings_and_annotations_survive_rejection() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({})), ("b", json!({"failurePolicy": "Ignore"}))]);
-    world.answers("a", [yes(json!({"warnings": ["careful"], "auditAnnotations": {"k": "v"}}))]);
-    world.answers("b", [broken()]);
-    let notes = judge(&world, &Write::default()).unwrap();
+    world.set_responses("a", [allowed(json!({"warnings": ["careful"], "auditAnnotations": {"k": "v"}}))]);
+    world.set_responses("b", [broken()]);
+    let notes = validate(&world, &Write::default()).unwrap();
     assert_eq!(notes.warnings, ["careful"]);
     let annotations: Vec<(&str, &str)> =
         notes.annotations().iter().map(|annotation| (&*annotation.key, &*annotation.value)).collect();
@@ -214,12 +214,12 @@ fn warnings_and_annotations_survive_rejection() {
 fn first_rejection_in_order_counts() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({})), ("b", json!({})), ("c", json!({}))]);
-    world.answers("a", [yes(json!({}))]);
-    world.answers("b", [no(json!({"message": "b"}))]);
-    world.answers("c", [no(json!({"message": "c"}))]);
-    let status = judge(&world, &Write::default()).unwrap_err();
+    world.set_responses("a", [allowed(json!({}))]);
+    world.set_responses("b", [denied(json!({"message": "b"}))]);
+    world.set_responses("c", [denied(json!({"message": "c"}))]);
+    let status = validate(&world, &Write::default()).unwrap_err();
     assert_eq!(status.message, "admission webhook \"b\" denied the request: b");
-    assert_eq!(world.asked(), ["a", "b", "c"]);
+    assert_eq!(world.called_urls(), ["a", "b", "c"]);
 }
 
 #[test]
@@ -231,15 +231,15 @@ fn equivalent_rules_see_converted_objects() {
             ("a", json!({"rules": rules.clone(), "matchPolicy": policy})),
             ("b", json!({"rules": rules, "matchPolicy": policy})),
         ]);
-        world.answers("a", [yes(json!({}))]);
-        world.answers("b", [yes(json!({}))]);
-        let plugin = Box::new(ValidatingAdmissionWebhook::new(world.parts()));
+        world.set_responses("a", [allowed(json!({}))]);
+        world.set_responses("b", [allowed(json!({}))]);
+        let plugin = Box::new(ValidatingAdmissionWebhook::new(world.webhooks()));
         let hpa = json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}});
         world.admit(&Write::of("autoscaling", "v1", "horizontalpodautoscalers"), hpa, vec![plugin]).unwrap();
-        let asked = world.asked.lock().unwrap();
-        let seen = asked.first().map(|(_, question)| question["request"]["object"]["apiVersion"].clone());
+        let calls = world.calls.lock().unwrap();
+        let seen = calls.first().map(|(_, question)| question["request"]["object"]["apiVersion"].clone());
         assert_eq!(seen, expected.map(Value::from), "{policy}");
-        if let Some((_, question)) = asked.first() {
+        if let Some((_, question)) = calls.first() {
             assert_eq!(question["request"]["kind"]["version"], "v2");
             assert_eq!(question["request"]["requestKind"]["version"], "v1");
         }
@@ -251,7 +251,7 @@ fn equivalent_rules_see_converted_objects() {
 #[test]
 fn requests_fail_until_configurations_are_loaded() {
     let world = Arc::new(World::default());
-    let status = judge(&world, &Write::default()).unwrap_err();
+    let status = validate(&world, &Write::default()).unwrap_err();
     assert_eq!(
         (status.code, &*status.message),
         (403, "pods \"p\" is forbidden: not yet ready to handle request")
@@ -262,7 +262,7 @@ fn requests_fail_until_configurations_are_loaded() {
 fn webhook_configurations_are_exempt() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({}))]);
-    let plugin = ValidatingAdmissionWebhook::new(world.parts());
+    let plugin = ValidatingAdmissionWebhook::new(world.webhooks());
     let of = |plural| Write::of("admissionregistration.k8s.io", "v1", plural);
     assert!(!of("validatingwebhookconfigurations").reaches(&plugin));
     assert!(!of("mutatingwebhookconfigurations").reaches(&plugin));

@@ -6,10 +6,10 @@ use component_base::features::{Effective, Gate};
 use super::*;
 
 fn serving(minor: u32, runtime_config: &[(&str, &str)]) -> ServedSelection {
-    let said: Vec<_> = runtime_config.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let pairs: Vec<_> = runtime_config.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     ServedSelection {
         gates: Gates::defaults(Effective::emulating(Release::minor_of_1(minor))),
-        runtime_config: RuntimeConfig::parse(&said).unwrap(),
+        runtime_config: RuntimeConfig::parse(&pairs).unwrap(),
         ..ServedSelection::default()
     }
 }
@@ -41,7 +41,8 @@ fn emulated_release_lacks_newer_resources() {
 
 #[test]
 fn naming_newer_resources_is_an_error() {
-    let refused = |said: &[(&str, &str)]| serving(33, said).rows().err().unwrap().to_string();
+    let refused =
+        |runtime_config: &[(&str, &str)]| serving(33, runtime_config).rows().err().unwrap().to_string();
     assert_eq!(
         refused(&[("resource.k8s.io/v1", "true")]),
         "cannot enable version resource.k8s.io/v1 in runtime-config because all the resources have been introduced \
@@ -53,18 +54,18 @@ fn naming_newer_resources_is_an_error() {
          at 1.34 after the current version 1.33. Consider setting \
          --runtime-config-emulation-forward-compatible=true"
     );
-    let taken = ServedSelection {
+    let accepted = ServedSelection {
         runtime_config_forward_compatible: true,
         ..serving(33, &[("resource.k8s.io/v1", "true")])
     };
-    assert!(has(taken, "resource.k8s.io", "v1", "deviceclasses"));
+    assert!(has(accepted, "resource.k8s.io", "v1", "deviceclasses"));
 }
 
 #[test]
 fn disabled_gate_overrides_runtime_config() {
-    let wanted = serving(37, &[("scheduling.k8s.io/v1alpha3/workloads", "true")]);
-    let open = ServedSelection { gates: wanted.gates.with(Gate::GenericWorkload, true), ..wanted.clone() };
-    let closed = ServedSelection { gates: wanted.gates.with(Gate::GenericWorkload, false), ..wanted };
+    let selection = serving(37, &[("scheduling.k8s.io/v1alpha3/workloads", "true")]);
+    let open = ServedSelection { gates: selection.gates.with(Gate::GenericWorkload, true), ..selection.clone() };
+    let closed = ServedSelection { gates: selection.gates.with(Gate::GenericWorkload, false), ..selection };
     assert!(has(open, "scheduling.k8s.io", "v1alpha3", "workloads"));
     assert!(!has(closed, "scheduling.k8s.io", "v1alpha3", "workloads"));
 }

@@ -37,7 +37,7 @@ fn request_for_one_device_kind_is_exact() {
 
 #[test]
 fn any_device_field_makes_request_exact() {
-    for (said, exactly) in [
+    for (request, exactly) in [
         (json!({}), None),
         (json!({"deviceClassName": ""}), None),
         (json!({"count": 0}), None),
@@ -49,7 +49,7 @@ fn any_device_field_makes_request_exact() {
         (json!({"allocationMode": "All", "count": 2}), Some(json!({"allocationMode": "All", "count": 2}))),
     ] {
         let expected = exactly.map_or_else(|| json!({}), |exactly| json!({"exactly": exactly}));
-        check("ResourceClaim", (V1BETA1, claim(json!([said]))), (V1, claim(json!([expected]))));
+        check("ResourceClaim", (V1BETA1, claim(json!([request]))), (V1, claim(json!([expected]))));
     }
     check(
         "ResourceClaim",

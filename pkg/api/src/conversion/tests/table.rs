@@ -73,7 +73,7 @@ fn every_spoke_differs_from_the_hub() {
         .flat_map(|kind| conversion(*kind).spokes.iter().map(|spoke| (kind.name(), spoke)));
     for (kind, spoke) in spokes {
         let versions = families.get(kind).expect(kind);
-        let of = |wanted: &str| versions.iter().find(|(version, _)| *version == wanted);
+        let of = |name: &str| versions.iter().find(|(version, _)| *version == name);
         let (_, shape) = of(spoke.version).expect(spoke.version);
         let is_hub = |version: &&str| super::spoke(version, kind).is_none();
         let (_, hub) = versions.iter().find(|(version, _)| is_hub(version)).expect(kind);

@@ -148,19 +148,19 @@ fn managed_fields_cannot_be_applied() {
 
 #[test]
 fn configuration_of_wrong_type_is_an_error() {
-    let what = "failed to create typed patch object (/c; /v1, Kind=ConfigMap): ";
+    let prefix = "failed to create typed patch object (/c; /v1, Kind=ConfigMap): ";
     Story::at("v1/configmaps")
         .refused(
             "m",
             config_map(json!({"a": 1})),
             500,
-            &format!("{what}.data.a: expected string, got &value.valueUnstructured{{Value:1}}"),
+            &format!("{prefix}.data.a: expected string, got &value.valueUnstructured{{Value:1}}"),
         )
         .refused(
             "m",
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "bogus": 1}),
             500,
-            &format!("{what}.bogus: field not declared in schema"),
+            &format!("{prefix}.bogus: field not declared in schema"),
         );
 }
 

@@ -54,14 +54,19 @@ fn entries_of_unknown_versions_are_dropped() {
 
 #[test]
 fn scaling_takes_replicas_from_the_parent() {
-    for (theirs, ours) in [("Apply", "Apply"), ("Apply", "Update"), ("Update", "Update"), ("Update", "Apply")]
+    for (parent_operation, operation) in
+        [("Apply", "Apply"), ("Apply", "Update"), ("Update", "Update"), ("Update", "Apply")]
     {
-        let left = untimed("a", theirs, "apps/v1", SELECTOR);
-        let taken = untimed("s/scale", ours, "apps/v1", REPLICAS);
-        let expected = if theirs > ours { json!([taken, left]) } else { json!([left, taken]) };
+        let of_parent = untimed("a", parent_operation, "apps/v1", SELECTOR);
+        let of_scale = untimed("s/scale", operation, "apps/v1", REPLICAS);
+        let expected = if parent_operation > operation {
+            json!([of_scale, of_parent])
+        } else {
+            json!([of_parent, of_scale])
+        };
         check_to_parent(
-            json!([untimed("a", theirs, "apps/v1", BOTH)]),
-            json!([untimed("s/scale", ours, "autoscaling/v1", REPLICAS)]),
+            json!([untimed("a", parent_operation, "apps/v1", BOTH)]),
+            json!([untimed("s/scale", operation, "autoscaling/v1", REPLICAS)]),
             expected,
         );
     }

@@ -175,6 +175,6 @@ fn unnamed_secrets_drop_managed_fields() {
 #[test]
 fn failures_are_logged_once_per_second() {
     let fields = field_manager("v1/serviceaccounts");
-    let told: Vec<bool> = [1, 1, 2, 2].map(|seconds| fields.should_log_failure(at(seconds))).into();
-    assert_eq!(told, [true, false, true, false]);
+    let logged: Vec<bool> = [1, 1, 2, 2].map(|seconds| fields.should_log_failure(at(seconds))).into();
+    assert_eq!(logged, [true, false, true, false]);
 }

@@ -85,23 +85,25 @@ impl Review {
     /// The response is invalid or a failure.
     pub(super) fn parse_review(self, body: &[u8], uid: &str) -> Result<Vec<Value>, ReviewError> {
         let read = json::decode_untyped_within(body, DecodeBudget::of_body(body.len()));
-        let mut answer = read?.value;
+        let mut review = read?.value;
         let empty = Object::new();
-        let members = answer.as_object().unwrap_or(&empty);
-        let found = (text(members, "apiVersion"), text(members, "kind"));
-        if self == Review::V1 && found != ("apiextensions.k8s.io/v1", "ConversionReview") {
-            let wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview";
-            let found = format_kind(found.0, found.1);
-            return Err(ReviewError::response(format!("expected webhook response of {wanted}, got {found}")));
+        let members = review.as_object().unwrap_or(&empty);
+        let actual = (text(members, "apiVersion"), text(members, "kind"));
+        if self == Review::V1 && actual != ("apiextensions.k8s.io/v1", "ConversionReview") {
+            let expected = "apiextensions.k8s.io/v1, Kind=ConversionReview";
+            let actual = format_kind(actual.0, actual.1);
+            return Err(ReviewError::response(format!(
+                "expected webhook response of {expected}, got {actual}"
+            )));
         }
         let response = child(members, "response")
             .ok_or_else(|| ReviewError::response("no response provided".to_owned()))?;
-        let answered = text(response, "uid");
-        if self == Review::V1 && answered != uid {
+        let response_uid = text(response, "uid");
+        if self == Review::V1 && response_uid != uid {
             return Err(ReviewError::response(format!(
                 "expected response.uid={}, got {}",
                 quote(uid),
-                ForeignText::new(answered).quoted()
+                ForeignText::new(response_uid).quoted()
             )));
         }
         let result = child(response, "result").unwrap_or(&empty);
@@ -112,7 +114,7 @@ impl Review {
                 message => message.into(),
             }));
         }
-        match answer.pointer_mut("/response/convertedObjects").map(Value::take) {
+        match review.pointer_mut("/response/convertedObjects").map(Value::take) {
             Some(Value::Array(objects)) => Ok(objects),
             _ => Ok(Vec::new()),
         }
@@ -143,15 +145,15 @@ pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, Re
     let Value::Object(mut into) = into else {
         return Err(ReviewError::object("invalid object at index 0: it is no object".to_owned()));
     };
-    let found = text(&into, "apiVersion");
-    if found != to {
-        let why = format!("invalid groupVersion (expected {to}, received {found})");
+    let actual = text(&into, "apiVersion");
+    if actual != to {
+        let why = format!("invalid groupVersion (expected {to}, received {actual})");
         return Err(ReviewError::object(format!("invalid object at index 0: {why}")));
     }
     let expected = text(from, "kind");
-    let found = text(&into, "kind");
-    if found != expected {
-        let why = format!("invalid kind (expected {expected}, received {found})");
+    let actual = text(&into, "kind");
+    if actual != expected {
+        let why = format!("invalid kind (expected {expected}, received {actual})");
         return Err(ReviewError::object(format!("invalid object at index 0: {why}")));
     }
     same_names(from, &into).map_err(|error| ReviewError::object(format!("invalid object: {error}")))?;
@@ -177,9 +179,9 @@ fn same_names(from: &Object, into: &Object) -> Result<(), ReviewError> {
 
 /// Returns the metadata of the original with the webhook's labels and annotations.
 fn restored(from: &Object, into: &Object) -> Result<Object, ReviewError> {
-    let made = match into.get("metadata") {
+    let new_metadata = match into.get("metadata") {
         None => return Err(ReviewError::object("missing metadata in converted object".to_owned())),
-        Some(Value::Object(made)) => made,
+        Some(Value::Object(new_metadata)) => new_metadata,
         Some(other) => {
             return Err(ReviewError::object(format!(
                 "invalid metadata of type {} in converted object",
@@ -189,29 +191,29 @@ fn restored(from: &Object, into: &Object) -> Result<Object, ReviewError> {
     };
     let mut metadata = child(from, "metadata").cloned().unwrap_or_default();
     for member in ["labels", "annotations"] {
-        let changed = match made.get(member) {
+        let changed = match new_metadata.get(member) {
             None | Some(Value::Null) => {
                 metadata.remove(member);
                 continue;
             }
             Some(Value::Object(changed)) => changed,
             Some(other) => {
-                let found = go_type(other);
+                let actual_type = go_type(other);
                 return Err(ReviewError::object(format!(
-                    "invalid metadata.{member} of type {found} in converted object"
+                    "invalid metadata.{member} of type {actual_type} in converted object"
                 )));
             }
         };
         for (key, value) in changed {
             if !value.is_string() {
-                let found = go_type(value);
+                let actual_type = go_type(value);
                 return Err(ReviewError::object(format!(
-                    "metadata.{member}[{key}] must be a string, but is {found} in converted object"
+                    "metadata.{member}[{key}] must be a string, but is {actual_type} in converted object"
                 )));
             }
         }
         if child(&metadata, member) != Some(changed)
-            && let Some(why) = aggregate(&validate(made, member))
+            && let Some(why) = aggregate(&validate(new_metadata, member))
         {
             return Err(ReviewError::object(why));
         }

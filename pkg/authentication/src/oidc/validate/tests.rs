@@ -45,9 +45,9 @@ fn issuer_urls_are_valid_and_unique() {
     url("https://i#f", "URL must not contain a fragment");
     url("https://own", "URL must not overlap with disallowed issuers: [https://own]");
     url("https://i:x", "parse \"https://i:x\": invalid port \":x\" after host");
-    let same =
+    let duplicate =
         "jwt[0].issuer.discoveryURL: Invalid value: \"https://i/\": discoveryURL must be different from URL";
-    check(&[("/issuer/discoveryURL", json!("https://i/"))], same);
+    check(&[("/issuer/discoveryURL", json!("https://i/"))], duplicate);
     let jwt = &with(&[("/issuer/discoveryURL", json!("https://d"))])["jwt"][0];
     assert_eq!(
         flaws(json!({"jwt": [jwt, jwt]})),
@@ -141,8 +141,9 @@ fn rules_are_unique_and_unambiguous() {
     let check_rules = |rules: Value, expected: &str| check(&[("/claimValidationRules", rules)], expected);
     let path = "jwt[0].claimValidationRules";
     check_rules(json!([{}]), &format!("{path}[0]: Required value: claim or expression is required"));
-    let both = format!("{path}[0]: Invalid value: \"a\": claim and expression can't both be set");
-    check_rules(json!([{"claim": "a", "expression": "true"}]), &both);
+    let claim_and_expression =
+        format!("{path}[0]: Invalid value: \"a\": claim and expression can't both be set");
+    check_rules(json!([{"claim": "a", "expression": "true"}]), &claim_and_expression);
     check_rules(
         json!([{"claim": "a", "message": "m"}, {"claim": "a"}]),
         &format!(

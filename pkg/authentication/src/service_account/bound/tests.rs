@@ -38,16 +38,16 @@ impl World {
         World { tokens, objects, clock, notes: Notes::default() }
     }
 
-    async fn ask(&self, token: &str) -> Result<Option<TokenUser>, Error> {
+    async fn authenticate(&self, token: &str) -> Result<Option<TokenUser>, Error> {
         self.tokens.authenticate(token, &texts(&[API]), &self.notes).await
     }
 
     async fn refused(&self, token: &str, reason: &str) {
-        assert_eq!(self.ask(token).await.map_err(|error| error.to_string()), Err(reason.to_owned()));
+        assert_eq!(self.authenticate(token).await.map_err(|error| error.to_string()), Err(reason.to_owned()));
     }
 
     async fn accepted(&self, token: &str) -> UserInfo {
-        self.ask(token).await.unwrap().unwrap().user
+        self.authenticate(token).await.unwrap().unwrap().user
     }
 }
 
@@ -80,7 +80,7 @@ async fn other_issuer_is_ignored() {
     let twice = issue(RSA_PKCS1, grant()) + ".x";
     let short = issue(RSA_PKCS1, grant()).rsplit_once('.').unwrap().0.to_owned();
     for token in ["", "x", "a.b.c", "{\"iss\": \"https://issuer\"}", &foreign, &twice, &short] {
-        assert_eq!(world.ask(token).await, Ok(None), "{token}");
+        assert_eq!(world.authenticate(token).await, Ok(None), "{token}");
     }
 }
 
@@ -132,14 +132,15 @@ async fn forged_signature_is_rejected() {
 #[tokio::test]
 async fn audience_must_match() {
     let tokens = World::new().tokens;
-    let check = async |given: &[&str], asked: &[&str], expected: Result<&[&str], &str>| {
-        let token = issue(P256_SEC1, Grant { audiences: texts(given), ..grant() });
-        let found = tokens.authenticate(&token, &texts(asked), &Notes::default()).await;
-        let found = found.map(|found| found.map(|found| found.audiences).unwrap_or_default());
+    let check = async |token_audiences: &[&str], requested: &[&str], expected: Result<&[&str], &str>| {
+        let token = issue(P256_SEC1, Grant { audiences: texts(token_audiences), ..grant() });
+        let audiences = tokens.authenticate(&token, &texts(requested), &Notes::default()).await;
+        let audiences =
+            audiences.map(|token_user| token_user.map(|token_user| token_user.audiences).unwrap_or_default());
         assert_eq!(
-            found.map_err(|error| error.to_string()),
+            audiences.map_err(|error| error.to_string()),
             expected.map(texts).map_err(str::to_owned),
-            "{given:?} {asked:?}"
+            "{token_audiences:?} {requested:?}"
         );
     };
     check(&[API], &[API], Ok(&[API])).await;
@@ -156,7 +157,7 @@ async fn lifetime_has_one_minute_leeway() {
     let check = async |shift: i64, nanos: u32, expected: Result<(), &str>| {
         let world = World::new();
         world.clock.set(UnixTime { seconds: NOW + shift, nanos });
-        let got = world.ask(&issue(P256_SEC1, grant())).await.map(|_| ());
+        let got = world.authenticate(&issue(P256_SEC1, grant())).await.map(|_| ());
         assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{shift}");
     };
     check(0, 0, Ok(())).await;
@@ -192,12 +193,12 @@ async fn token_ends_with_bound_object() {
     let check = async |kind: ObjectKind, grant: Grant, mismatch: &str| {
         let world = World::new();
         let token = issue(P256_SEC1, grant);
-        let gone = "service account token has been invalidated";
-        world.refused(&token, gone).await;
+        let invalidated = "service account token has been invalidated";
+        world.refused(&token, invalidated).await;
         world.objects.put(kind, "o", "uid-o", Some(-60));
         world.accepted(&token).await;
         world.objects.put(kind, "o", "uid-o", Some(-61));
-        world.refused(&token, gone).await;
+        world.refused(&token, invalidated).await;
         world.objects.put(kind, "o", "new", None);
         world.refused(&token, mismatch).await;
     };

@@ -83,8 +83,8 @@ impl SignerMetrics {
     }
 
     /// Records a call with its gRPC method and status code.
-    pub fn record_call(&self, method: &'static str, code: &'static str, took: Duration) {
-        self.calls.with([code, method]).observe_duration(took);
+    pub fn record_call(&self, method: &'static str, code: &'static str, duration: Duration) {
+        self.calls.with([code, method]).observe_duration(duration);
     }
 
     /// Records a key fetch; `outcome` contains the signer's timestamp of the keys.

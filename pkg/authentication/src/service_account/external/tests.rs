@@ -77,7 +77,7 @@ async fn verify(keys: &Arc<ExternalKeys>, token: &str) -> Result<bool, Error> {
         texts(&[API]),
         Arc::default(),
     );
-    verifier.verify::<Claims>(token, &texts(&[API])).await.map(|found| found.is_some())
+    verifier.verify::<Claims>(token, &texts(&[API])).await.map(|verified| verified.is_some())
 }
 
 #[tokio::test]
@@ -196,8 +196,8 @@ async fn documents_follow_keys_without_retired_ones() {
     let live = VerificationKeys::External(Arc::clone(&keys));
     let metadata = OpenIdMetadata::new(ISSUER.to_owned(), None, "x".to_owned(), live).unwrap();
     let ids = || {
-        let (documents, kept) = metadata.current();
-        assert!(kept <= 100);
+        let (documents, max_age) = metadata.current();
+        assert!(max_age <= 100);
         let set: serde_json::Value = serde_json::from_slice(&documents.keys).unwrap();
         let keys = set["keys"].as_array().unwrap().clone();
         keys.iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect::<Vec<_>>()

@@ -14,8 +14,8 @@ const P384_ID: &str = "BtJrtAHCBUsEDeN80yFzWZT-v8TObq5d0WVfiRzXyOA";
 fn key_id_is_independent_of_encoding() {
     let check = |file: &str, id: &str, algorithm: Algorithm| {
         let keys = keys(&[file]);
-        let found: Vec<_> = keys.discoverable().map(|key| (key.id.as_str(), key.algorithm)).collect();
-        assert_eq!(found, [(id, algorithm)], "{file}");
+        let actual: Vec<_> = keys.discoverable().map(|key| (key.id.as_str(), key.algorithm)).collect();
+        assert_eq!(actual, [(id, algorithm)], "{file}");
     };
     for file in [RSA_PKCS1, RSA_PKCS8, RSA_PUBLIC, RSA_CERTIFICATE] {
         check(file, RSA_ID, Algorithm::Rs256);

@@ -29,7 +29,7 @@ fn claims(changes: &[(&str, &str)]) -> Value {
 
 const ISSUER_OF_SECRETS: &str = super::ISSUER;
 
-async fn ask(token: &str, objects: Option<Arc<Objects>>) -> Result<Option<TokenUser>, Error> {
+async fn authenticate(token: &str, objects: Option<Arc<Objects>>) -> Result<Option<TokenUser>, Error> {
     let objects = objects.map(|objects| objects as Arc<dyn TokenObjects>);
     let metrics = Arc::new(TokenMetrics::default());
     counted(token, objects, &metrics, &Notes::default()).await
@@ -49,16 +49,16 @@ async fn counted(
 #[tokio::test]
 async fn claims_must_be_complete_and_consistent() {
     let check = async |changes: &[(&str, &str)], expected: Result<(), &str>| {
-        let got = ask(&sign(RSA_PKCS1, &claims(changes)), None).await.map(|_| ());
+        let got = authenticate(&sign(RSA_PKCS1, &claims(changes)), None).await.map(|_| ());
         assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{changes:?}");
     };
-    let own = |name: &str| format!("kubernetes.io/serviceaccount/{name}");
+    let claim_name = |name: &str| format!("kubernetes.io/serviceaccount/{name}");
     check(&[], Ok(())).await;
     check(&[("sub", "")], Err("sub claim is missing")).await;
-    check(&[(&own("namespace"), "")], Err("namespace claim is missing")).await;
-    check(&[(&own("secret.name"), "")], Err("secretName claim is missing")).await;
-    check(&[(&own("service-account.name"), "")], Err("serviceAccountName claim is missing")).await;
-    check(&[(&own("service-account.uid"), "")], Err("serviceAccountUID claim is missing")).await;
+    check(&[(&claim_name("namespace"), "")], Err("namespace claim is missing")).await;
+    check(&[(&claim_name("secret.name"), "")], Err("secretName claim is missing")).await;
+    check(&[(&claim_name("service-account.name"), "")], Err("serviceAccountName claim is missing")).await;
+    check(&[(&claim_name("service-account.uid"), "")], Err("serviceAccountUID claim is missing")).await;
     for subject in [
         "ns:sa",
         "system:serviceaccount:other:sa",
@@ -70,15 +70,15 @@ async fn claims_must_be_complete_and_consistent() {
     let unfit =
         [("sub", "system:serviceaccount:ns:_"), ("kubernetes.io/serviceaccount/service-account.name", "_")];
     check(&unfit, Err("sub claim is invalid")).await;
-    assert_eq!(ask(&sign(RSA_PKCS1, &claims(&[("iss", "x")])), None).await, Ok(None));
+    assert_eq!(authenticate(&sign(RSA_PKCS1, &claims(&[("iss", "x")])), None).await, Ok(None));
 }
 
 #[tokio::test]
 async fn token_user_is_its_service_account() {
-    let found = ask(&sign(RSA_PKCS1, &claims(&[])), None).await.unwrap().unwrap();
-    assert_eq!((&*found.user.name, &*found.user.uid), ("system:serviceaccount:ns:sa", "uid-sa"));
-    assert_eq!(found.user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
-    assert_eq!((found.user.extra.len(), found.audiences), (0, texts(&[API])));
+    let token_user = authenticate(&sign(RSA_PKCS1, &claims(&[])), None).await.unwrap().unwrap();
+    assert_eq!((&*token_user.user.name, &*token_user.user.uid), ("system:serviceaccount:ns:sa", "uid-sa"));
+    assert_eq!(token_user.user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
+    assert_eq!((token_user.user.extra.len(), token_user.audiences), (0, texts(&[API])));
 }
 
 #[tokio::test]
@@ -95,13 +95,13 @@ async fn token_is_valid_while_secret_contains_it() {
         if let Some((uid, deletion)) = account {
             objects.put(ObjectKind::ServiceAccount, "sa", &uid, deletion);
         }
-        let got = ask(&token, Some(Arc::new(objects))).await.map(|_| ());
+        let got = authenticate(&token, Some(Arc::new(objects))).await.map(|_| ());
         assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned));
     };
-    let gone = Err("Token has been invalidated");
+    let invalidated = Err("Token has been invalidated");
     check(Some(held()), account("uid-sa", None), Ok(())).await;
-    check(None, account("uid-sa", None), gone).await;
-    check(Some(SecretState { state: deleted, ..held() }), account("uid-sa", None), gone).await;
+    check(None, account("uid-sa", None), invalidated).await;
+    check(Some(SecretState { state: deleted, ..held() }), account("uid-sa", None), invalidated).await;
     let other = SecretState { token: b"other".to_vec(), ..held() };
     check(Some(other), account("uid-sa", None), Err("Token does not match server's copy")).await;
     check(Some(held()), None, Err("service account \"sa\" not found")).await;

@@ -69,15 +69,15 @@ fn change(numbers: &mut Numbers, plain: &mut Plain, graph: &mut Graph) {
     let namespace = numbers.pick(&NAMESPACES);
     let name = numbers.pick(&NAMES);
     let node = numbers.pick(&NODES);
-    let gone = numbers.below(3) == 0;
+    let deleted = numbers.below(3) == 0;
     match numbers.below(3) {
         0 => {
             let references: BTreeSet<_> =
                 (0..numbers.below(6)).map(|_| (numbers.pick(&KINDS), numbers.pick(&NAMES))).collect();
             let listed: Vec<_> = references.iter().copied().collect();
-            graph.set_pod(namespace, name, (!gone).then_some(PodUse { node, references: &listed }));
+            graph.set_pod(namespace, name, (!deleted).then_some(PodUse { node, references: &listed }));
             plain.pods.remove(&(namespace, name));
-            if !gone {
+            if !deleted {
                 plain.pods.insert((namespace, name), (node, references));
             }
         }
@@ -86,18 +86,18 @@ fn change(numbers: &mut Numbers, plain: &mut Plain, graph: &mut Graph) {
             let claim = any();
             let secrets = BTreeSet::from([any(), any()]);
             let listed: Vec<_> = secrets.iter().copied().collect();
-            graph.set_volume(name, (!gone).then_some(VolumeUse { claim, secrets: &listed }));
+            graph.set_volume(name, (!deleted).then_some(VolumeUse { claim, secrets: &listed }));
             plain.volumes.remove(name);
-            if !gone {
+            if !deleted {
                 plain.volumes.insert(name, (claim, secrets));
             }
         }
         _ => {
             let owned = numbers.pick(&OWNED);
-            graph.set_owned(owned, namespace, name, (!gone).then_some(node));
+            graph.set_owned(owned, namespace, name, (!deleted).then_some(node));
             let key = (if owned == OWNED[0] { "attachment" } else { "request" }, (namespace, name));
             plain.owned.remove(&key);
-            if !gone {
+            if !deleted {
                 plain.owned.insert(key, (owned, node));
             }
         }
@@ -123,8 +123,8 @@ fn graph_matches_full_scan_after_every_change() {
                     .flat_map(move |namespace| NAMES.iter().map(move |name| (node, namespace, name)))
             }) {
                 let expected = plain.reaches(node, vertex, (*namespace, *name));
-                let found = graph.reaches(node, vertex, namespace, name);
-                assert_eq!(found, expected, "step {step}: {node} {vertex:?} {namespace}/{name}");
+                let actual = graph.reaches(node, vertex, namespace, name);
+                assert_eq!(actual, expected, "step {step}: {node} {vertex:?} {namespace}/{name}");
             }
         }
     }

@@ -41,18 +41,19 @@ struct Plain {
 }
 
 impl Plain {
-    fn allows(&self, wanted: &Attributes<'_>) -> bool {
-        let scopes = |namespace: &str| namespace.is_empty() || namespace == wanted.namespace;
+    fn allows(&self, attributes: &Attributes<'_>) -> bool {
+        let scopes = |namespace: &str| namespace.is_empty() || namespace == attributes.namespace;
         self.bindings.iter().filter(|(namespace, ..)| scopes(namespace)).any(|(namespace, _, binding)| {
             let bound = binding["subjects"].as_array().unwrap().iter();
             let role = &binding["roleRef"];
             let of = if role["kind"] == "Role" { namespace.as_str() } else { "" };
-            let found = self.roles.iter().find(|(ns, name, _)| ns == of && role["name"] == name.as_str());
+            let bound_role =
+                self.roles.iter().find(|(ns, name, _)| ns == of && role["name"] == name.as_str());
             // A Role without a namespace cannot exist.
-            let found = found.filter(|_| role["kind"] == "ClusterRole" || !namespace.is_empty());
-            bound.into_iter().any(|subject| applies(subject, wanted.user, namespace))
-                && found.is_some_and(|(.., role)| {
-                    role["rules"].as_array().unwrap().iter().any(|rule| passes(rule, wanted))
+            let bound_role = bound_role.filter(|_| role["kind"] == "ClusterRole" || !namespace.is_empty());
+            bound.into_iter().any(|subject| applies(subject, attributes.user, namespace))
+                && bound_role.is_some_and(|(.., role)| {
+                    role["rules"].as_array().unwrap().iter().any(|rule| passes(rule, attributes))
                 })
         })
     }
@@ -64,35 +65,35 @@ fn applies(subject: &Value, user: &UserInfo, namespace: &str) -> bool {
         "User" => user.name == name,
         "Group" => user.groups.iter().any(|group| group == name),
         "ServiceAccount" => {
-            let own = subject["namespace"].as_str().unwrap();
-            let namespace = if own.is_empty() { namespace } else { own };
+            let subject_namespace = subject["namespace"].as_str().unwrap();
+            let namespace = if subject_namespace.is_empty() { namespace } else { subject_namespace };
             !namespace.is_empty() && user.name == format!("system:serviceaccount:{namespace}:{name}")
         }
         _ => false,
     }
 }
 
-fn passes(rule: &Value, wanted: &Attributes<'_>) -> bool {
+fn passes(rule: &Value, attributes: &Attributes<'_>) -> bool {
     let list = |name: &str| -> Vec<String> {
         rule[name].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
     };
-    let has = |name: &str, text: &str| list(name).iter().any(|own| own == "*" || own == text);
-    let resource = match wanted.subresource {
-        "" => wanted.resource.to_owned(),
-        subresource => format!("{}/{subresource}", wanted.resource),
+    let lists_value = |name: &str, text: &str| list(name).iter().any(|entry| entry == "*" || entry == text);
+    let resource = match attributes.subresource {
+        "" => attributes.resource.to_owned(),
+        subresource => format!("{}/{subresource}", attributes.resource),
     };
-    let any_of = format!("*/{}", wanted.subresource);
+    let any_of = format!("*/{}", attributes.subresource);
     let named = list("resourceNames");
     let path = |pattern: &String| {
-        let open = pattern.strip_suffix('*').is_some_and(|prefix| wanted.path.starts_with(prefix));
-        pattern == wanted.path || open
+        let open = pattern.strip_suffix('*').is_some_and(|prefix| attributes.path.starts_with(prefix));
+        pattern == attributes.path || open
     };
-    has("verbs", wanted.verb)
-        && if wanted.resource_request {
-            let sub = !wanted.subresource.is_empty() && list("resources").contains(&any_of);
-            has("apiGroups", wanted.group)
-                && (has("resources", &resource) || sub)
-                && (named.is_empty() || named.iter().any(|name| name == wanted.name))
+    lists_value("verbs", attributes.verb)
+        && if attributes.resource_request {
+            let sub = !attributes.subresource.is_empty() && list("resources").contains(&any_of);
+            lists_value("apiGroups", attributes.group)
+                && (lists_value("resources", &resource) || sub)
+                && (named.is_empty() || named.iter().any(|name| name == attributes.name))
         } else {
             list("nonResourceURLs").iter().any(path)
         }
@@ -102,11 +103,11 @@ fn change(numbers: &mut Numbers, plain: &mut Plain, index: &mut Index) {
     let namespace = numbers.pick(NAMESPACES);
     let name = numbers.pick(ROLES);
     let keep = numbers.below(4) > 0;
-    let same = |(ns, own, _): &(String, String, Value)| ns == namespace && own == name;
+    let has_key = |(ns, role_name, _): &(String, String, Value)| ns == namespace && role_name == name;
     if numbers.below(2) == 0 {
         let rules: Vec<Value> = (0..numbers.below(3)).map(|_| random_rule(numbers)).collect();
         let role = json!({"rules": rules});
-        plain.roles.retain(|role| !same(role));
+        plain.roles.retain(|role| !has_key(role));
         index.set_role(namespace, name, keep.then(|| Rule::all_of(role.as_object().unwrap())));
         if keep {
             plain.roles.push((namespace.to_owned(), name.to_owned(), role));
@@ -120,7 +121,7 @@ fn change(numbers: &mut Numbers, plain: &mut Plain, index: &mut Index) {
         let subjects: Vec<Value> = (0..numbers.below(4)).map(|_| subject(numbers)).collect();
         let role = json!({"kind": numbers.pick(&["Role", "ClusterRole"]), "name": numbers.pick(ROLES)});
         let binding = json!({"roleRef": role, "subjects": subjects});
-        plain.bindings.retain(|binding| !same(binding));
+        plain.bindings.retain(|binding| !has_key(binding));
         let read = || Binding::of(binding.as_object().unwrap(), namespace, name);
         index.set_binding(namespace, name, keep.then(read));
         if keep {
@@ -151,7 +152,7 @@ fn index_matches_full_scan_after_every_change() {
                 let user = UserInfo { name: numbers.pick(USERS).to_owned(), groups, ..UserInfo::default() };
                 let resource = numbers.pick(&["pods", "secrets"]);
                 let subresource = numbers.pick(&["", "log"]);
-                let wanted = Attributes {
+                let attributes = Attributes {
                     verb: numbers.pick(&["get", "list", "bind"]),
                     namespace: numbers.pick(NAMESPACES),
                     group: numbers.pick(&["", "apps"]),
@@ -162,8 +163,8 @@ fn index_matches_full_scan_after_every_change() {
                     resource_request: numbers.below(4) > 0,
                     ..Attributes::of_user(&user)
                 };
-                let decided = matches!(decide(&index, &wanted), Decision::Allow(_));
-                assert_eq!(decided, plain.allows(&wanted), "seed {seed}, step {step}: {wanted:?}");
+                let decided = matches!(decide(&index, &attributes), Decision::Allow(_));
+                assert_eq!(decided, plain.allows(&attributes), "seed {seed}, step {step}: {attributes:?}");
                 allowed += usize::from(decided);
             }
         }

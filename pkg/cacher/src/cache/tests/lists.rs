@@ -72,9 +72,9 @@ fn items_can_be_iterated_repeatedly() {
     let first = pass.next().unwrap();
     change(&cache, "a/1", 11, None);
     change(&cache, "ab/1", 12, Some("n9 x"));
-    let before = listed(page.items.iter());
-    assert_eq!(before.len(), 5);
-    assert_eq!(listed([first].into_iter().chain(pass)), before);
+    let expected = listed(page.items.iter());
+    assert_eq!(expected.len(), 5);
+    assert_eq!(listed([first].into_iter().chain(pass)), expected);
     assert_eq!(page.items.len_max(), 7);
 }
 

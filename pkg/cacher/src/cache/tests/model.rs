@@ -73,32 +73,32 @@ impl World {
         let at = (self.history.revision - back).max(10);
         let Some(snapshot) = self.cache.snapshot_at(at) else { return };
         let limit = self.dice.roll(4);
-        let mut got = Vec::new();
+        let mut actual = Vec::new();
         let mut start = None;
         loop {
             let page = list(&snapshot, &query(&selection, start.as_deref(), limit), at).unwrap();
             assert!(limit == 0 || page.items.len_max() <= limit);
-            got.extend(listed(page.items.iter()));
+            actual.extend(listed(page.items.iter()));
             start = page.next;
             let Some(next) = &start else { break };
-            let left = self.history.at(at).split_off(next).into_keys();
-            let left = left.filter(|key| selection.scope.contains(key)).count() as u64;
-            assert!(page.remaining.is_none_or(|remaining| remaining == left));
+            let remaining_keys = self.history.at(at).split_off(next).into_keys();
+            let remaining_keys = remaining_keys.filter(|key| selection.scope.contains(key)).count() as u64;
+            assert!(page.remaining.is_none_or(|remaining| remaining == remaining_keys));
             assert_eq!(page.remaining.is_some(), selection.predicate.is_everything());
         }
-        assert_eq!(got, self.history.list(&selection, at), "{selection:?} at {at}");
+        assert_eq!(actual, self.history.list(&selection, at), "{selection:?} at {at}");
     }
 
     fn start(&mut self) {
         let selection = self.selection();
         let now = self.history.revision;
-        let (start, after) = match self.dice.roll(5) {
+        let (start, start_revision) = match self.dice.roll(5) {
             0 | 1 => (WatchStart::State(Freshness::NotOlderThan(0)), 0),
             2 => (WatchStart::After(0), now),
             // Includes future revisions.
             _ => {
-                let after = (now + 5 - self.dice.roll(40) as Revision).max(10);
-                (WatchStart::After(after), after)
+                let start_revision = (now + 5 - self.dice.roll(40) as Revision).max(10);
+                (WatchStart::After(start_revision), start_revision)
             }
         };
         match self.cache.watch(watch_query(&selection, start, true)) {
@@ -106,7 +106,7 @@ impl World {
                 self.watchers.push(Watcher {
                     watch,
                     selection,
-                    after,
+                    after: start_revision,
                     got: Vec::new(),
                     wakes: Arc::default(),
                 });
@@ -174,8 +174,8 @@ impl Watcher {
             None => {
                 // The end of the initial state.
                 assert!(event.initial_events_end && self.after == 0);
-                let got = std::mem::take(&mut self.got);
-                assert_eq!(got, history.list(&self.selection, event.revision), "{:?}", self.selection);
+                let actual = std::mem::take(&mut self.got);
+                assert_eq!(actual, history.list(&self.selection, event.revision), "{:?}", self.selection);
                 self.after = event.revision;
             }
         }

@@ -13,8 +13,8 @@ fn changed(limits: Limits, last: Revision) -> Arc<Cache> {
 fn past_states_are_bounded_by_log_and_compaction() {
     let cache = changed(Limits { events_max: 5, ..Limits::default() }, 20);
     let check = |from: Revision| {
-        let known: Vec<Revision> = (0..=20).filter(|at| cache.snapshot_at(*at).is_some()).collect();
-        assert_eq!(known, (from..=20).collect::<Vec<_>>());
+        let revisions: Vec<Revision> = (0..=20).filter(|at| cache.snapshot_at(*at).is_some()).collect();
+        assert_eq!(revisions, (from..=20).collect::<Vec<_>>());
     };
     check(15);
     cache.compacted(17);

@@ -49,9 +49,9 @@ fn watches_do_not_resume_within_a_transaction() {
     let mut fixture = Fixture::new("/r/pods/", false, keeping(3), 10);
     fixture.apply((0..4).map(|name| put(&format!("/r/pods/a/{name}"), 11 + name, "n")).collect());
     fixture.apply((0..4).map(|name| delete(&format!("/r/pods/a/{name}"), 20)).collect());
-    let everything = || select("/r/pods/", "", "");
-    assert!(matches!(fixture.resume(everything(), 19), Err(Error::TooOld { requested: 19, oldest: 20 })));
-    assert!(fixture.resume(everything(), 20).is_ok());
+    let all_pods = || select("/r/pods/", "", "");
+    assert!(matches!(fixture.resume(all_pods(), 19), Err(Error::TooOld { requested: 19, oldest: 20 })));
+    assert!(fixture.resume(all_pods(), 20).is_ok());
 }
 
 #[test]

@@ -51,11 +51,11 @@ impl World {
     /// Applies random changes; exactly the waiting watches that they concern are woken.
     fn change(&mut self) {
         self.fixture.now += Duration::from_secs(self.dice.roll(3) as u64);
-        let before = self.history.len();
+        let old_length = self.history.len();
         let batch = self.history.happen(&mut self.dice, &self.keys);
         self.fixture.apply(batch);
         for watcher in &mut self.watchers {
-            let concerned = self.history.concerned(&watcher.reader.selection, self.index, before);
+            let concerned = self.history.concerned(&watcher.reader.selection, self.index, old_length);
             let expected = watcher.waits && concerned.contains(&true);
             assert_eq!(watcher.reader.wakes.take(), usize::from(expected), "{:?}", watcher.reader.selection);
             watcher.waits &= !expected;
@@ -65,19 +65,19 @@ impl World {
     fn start(&mut self) {
         let selection = any_selection(&mut self.dice, self.prefix, &self.keys);
         let now = self.history.revision;
-        let after = now - self.dice.roll(80).min(now as usize) as Revision;
-        let (reader, after) = match self.dice.roll(2) {
+        let start_revision = now - self.dice.roll(80).min(now as usize) as Revision;
+        let (reader, start_revision) = match self.dice.roll(2) {
             0 => (self.fixture.follow(selection), now),
-            _ => match self.fixture.resume(selection, after) {
-                Ok(reader) => (reader, after),
+            _ => match self.fixture.resume(selection, start_revision) {
+                Ok(reader) => (reader, start_revision),
                 Err(error) => {
                     assert!(matches!(error, Error::TooOld { requested, oldest }
-                        if requested == after && oldest > after));
+                        if requested == start_revision && oldest > start_revision));
                     return;
                 }
             },
         };
-        self.watchers.push(Watcher { reader, after, waits: false });
+        self.watchers.push(Watcher { reader, after: start_revision, waits: false });
     }
 
     /// Reads some or all available changes.
@@ -112,8 +112,8 @@ impl World {
         let next = nth(reader.position.next());
         let first = nth(fixture.state.first());
         let concerned = history.concerned(&reader.selection, self.index, next);
-        let lost = &concerned[..first - next];
-        assert!(lost.contains(&true) || !reader.position.is_subscribed(), "{:?}", reader.selection);
+        let skipped = &concerned[..first - next];
+        assert!(skipped.contains(&true) || !reader.position.is_subscribed(), "{:?}", reader.selection);
         fixture.state.end_watch(&mut reader.position);
         self.overruns += 1;
     }

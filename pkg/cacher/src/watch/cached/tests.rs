@@ -147,8 +147,8 @@ async fn bookmark_follows_all_available_changes() {
         fixture.cache.apply(vec![put("/r/pods/a/1", revision, "n1 x")], Instant::now());
     }
     // The batch is not yet published as fresh.
-    let got = ready(&mut watch);
-    assert_eq!((got.len(), &*got[88], &*got[89]), (90, "Modified 1 99", "Bookmark - 99"));
+    let events = ready(&mut watch);
+    assert_eq!((events.len(), &*events[88], &*events[89]), (90, "Modified 1 99", "Bookmark - 99"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -112,8 +112,8 @@ impl<'a> Classes<'a> {
         // The crate ignores case and these separators. Other spellings of a name must not add to the map.
         let key: String = name.chars().filter(|c| !"_- ".contains(*c)).collect();
         let key = key.to_ascii_lowercase();
-        if let Some(known) = self.unicode.get(&key) {
-            return Some(known.clone());
+        if let Some(cached) = self.unicode.get(&key) {
+            return Some(cached.clone());
         }
         let special = matches!(key.as_str(), "any" | "ascii" | "assigned").then(|| key.clone());
         let candidates = ["gc", "sc"].into_iter().map(|property| format!("{property}={key}")).chain(special);

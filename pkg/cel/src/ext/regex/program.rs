@@ -98,10 +98,10 @@ impl Search<'_> {
         let Search { program, steps, current, next } = self;
         // The last search ended with the threads of its last character.
         current.list.clear();
-        let mut found = None;
+        let mut best = None;
         let mut position = from;
         loop {
-            if found.is_none() {
+            if best.is_none() {
                 current.add(program, 0, Place { text, position }, position);
             }
             steps.spend((current.list.len() as u64 + 1).div_ceil(THREADS_PER_STEP))?;
@@ -110,11 +110,11 @@ impl Search<'_> {
             for at in 0..current.list.len() {
                 let Some(Thread { instruction, start }) = current.list.get(at).copied() else { break };
                 let matches = match program.instructions.get(instruction as usize) {
-                    Some(Instruction::Char(wanted)) => c == Some(*wanted),
+                    Some(Instruction::Char(expected)) => c == Some(*expected),
                     Some(Instruction::Class(class)) => c.is_some_and(|c| program.contains(*class, c)),
                     Some(Instruction::Match) => {
                         // Threads behind this one have less priority.
-                        found = Some(start..position);
+                        best = Some(start..position);
                         break;
                     }
                     _ => false,
@@ -125,8 +125,8 @@ impl Search<'_> {
             }
             std::mem::swap(current, next);
             next.list.clear();
-            if c.is_none() || found.is_some() && current.list.is_empty() {
-                return Ok(found);
+            if c.is_none() || best.is_some() && current.list.is_empty() {
+                return Ok(best);
             }
             position = after;
         }

@@ -59,7 +59,7 @@ impl Flags {
     /// Formats a directive that sets every flag except greediness, which each repetition sets itself.
     fn directive(self) -> String {
         let all = [(self.ignore_case, 'i'), (self.multi_line, 'm'), (self.dot_newline, 's')];
-        let chosen = |wanted: bool| all.iter().filter(move |(on, _)| *on == wanted).map(|(_, flag)| *flag);
+        let chosen = |enabled: bool| all.iter().filter(move |(on, _)| *on == enabled).map(|(_, flag)| *flag);
         let on: String = chosen(true).collect();
         let off: String = chosen(false).collect();
         if off.is_empty() { format!("?{on}") } else { format!("?{on}-{off}") }
@@ -260,8 +260,8 @@ impl<'a> Translator<'a> {
     }
 
     fn escape(&mut self, text: &'a str, ignore_case: bool) -> Result<&'a str, RegexError<'a>> {
-        let known = [("\\A", "\\A"), ("\\z", "\\z"), ("\\b", "(?-u:\\b)"), ("\\B", "(?-u:\\B)")];
-        for (escape, translated) in known {
+        let translations = [("\\A", "\\A"), ("\\z", "\\z"), ("\\b", "(?-u:\\b)"), ("\\B", "(?-u:\\B)")];
+        for (escape, translated) in translations {
             if let Some(rest) = text.strip_prefix(escape) {
                 self.atom(translated);
                 return Ok(rest);

@@ -26,10 +26,10 @@ impl Configs {
         if place == self.list.len() {
             return self.list.push(config);
         }
-        let known = &mut self.list[place];
-        known.stack = contexts.merge(known.stack, config.stack, !self.full);
-        known.outside |= config.outside;
-        known.precedence_filter_suppressed |= config.precedence_filter_suppressed;
+        let existing = &mut self.list[place];
+        existing.stack = contexts.merge(existing.stack, config.stack, !self.full);
+        existing.outside |= config.outside;
+        existing.precedence_filter_suppressed |= config.precedence_filter_suppressed;
     }
 }
 

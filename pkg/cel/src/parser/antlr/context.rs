@@ -67,8 +67,8 @@ impl Contexts {
     }
 
     fn intern(&mut self, set: Vec<(Id, Context)>) -> Context {
-        if let Some(known) = self.index.get(&set) {
-            return *known;
+        if let Some(existing) = self.index.get(&set) {
+            return *existing;
         }
         let context = self.sets.len() as Context;
         self.sets.push(set.clone());

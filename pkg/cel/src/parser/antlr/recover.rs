@@ -147,13 +147,13 @@ impl Interpreter<'_> {
                 let expected = list(self.expected_at(self.state));
                 self.tokens.report(token.offset, &format!("mismatched input {shown} expecting {expected}"))
             }
-            RuleError::NoViable(found) => {
-                let input = match found.start.kind {
+            RuleError::NoViable(no_viable) => {
+                let input = match no_viable.start.kind {
                     TokenKind::Eof => "<EOF>".to_owned(),
-                    _ => self.tokens.text_between(found.start, found.offending),
+                    _ => self.tokens.text_between(no_viable.start, no_viable.offending),
                 };
                 let message = format!("no viable alternative at input {}", quoted(&input));
-                self.tokens.report(found.offending.offset, &message)
+                self.tokens.report(no_viable.offending.offset, &message)
             }
         }
     }
@@ -162,7 +162,7 @@ impl Interpreter<'_> {
     fn report_with_expected(
         &mut self,
         token: Token,
-        what: &str,
+        prefix: &str,
         then: &str,
         missing: bool,
     ) -> Result<(), ParsingAborted> {
@@ -172,7 +172,7 @@ impl Interpreter<'_> {
         let shown = self.tokens.display(token);
         let expected = list(self.expected_at(self.state));
         let (first, second) = if missing { (expected, shown) } else { (shown, expected) };
-        self.tokens.report(token.offset, &format!("{what}{first}{then}{second}"))
+        self.tokens.report(token.offset, &format!("{prefix}{first}{then}{second}"))
     }
 
     /// Returns the tokens that are valid in a state, given the open rules.

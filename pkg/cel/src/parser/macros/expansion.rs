@@ -189,27 +189,27 @@ impl Expansion<'_, '_> {
         match kind {
             Quantifier::All => {
                 let init = self.literal(Literal::Bool(true));
-                let so_far = self.accumulator();
-                let condition = self.call("@not_strictly_false", &[so_far]);
-                let so_far = self.accumulator();
-                let step = self.call("_&&_", &[so_far, predicate]);
+                let accumulated = self.accumulator();
+                let condition = self.call("@not_strictly_false", &[accumulated]);
+                let accumulated = self.accumulator();
+                let step = self.call("_&&_", &[accumulated, predicate]);
                 Parts { init, condition, step, result: self.accumulator() }
             }
             Quantifier::Exists => {
                 let init = self.literal(Literal::Bool(false));
-                let so_far = self.accumulator();
-                let not = self.call("!_", &[so_far]);
+                let accumulated = self.accumulator();
+                let not = self.call("!_", &[accumulated]);
                 let condition = self.call("@not_strictly_false", &[not]);
-                let so_far = self.accumulator();
-                let step = self.call("_||_", &[so_far, predicate]);
+                let accumulated = self.accumulator();
+                let step = self.call("_||_", &[accumulated, predicate]);
                 Parts { init, condition, step, result: self.accumulator() }
             }
             Quantifier::ExistsOne => {
                 let init = self.literal(Literal::Int(0));
                 let condition = self.literal(Literal::Bool(true));
-                let so_far = self.accumulator();
+                let accumulated = self.accumulator();
                 let one = self.literal(Literal::Int(1));
-                let more = self.call("_+_", &[so_far, one]);
+                let more = self.call("_+_", &[accumulated, one]);
                 let step = self.only_if(Some(predicate), more);
                 let count = self.accumulator();
                 let one = self.literal(Literal::Int(1));
@@ -227,9 +227,9 @@ impl Expansion<'_, '_> {
 
     /// Returns a step that appends an element to the accumulator.
     fn append(&mut self, element: Expr) -> Expr {
-        let so_far = self.accumulator();
+        let accumulated = self.accumulator();
         let element = self.list(&[element]);
-        self.call("_+_", &[so_far, element])
+        self.call("_+_", &[accumulated, element])
     }
 
     fn map(&mut self, range: Expr, args: &[Expr]) -> Result<Expr, ExpansionError> {

@@ -78,5 +78,5 @@ fn scalar(types: &mut Types, package: &str, name: &str) -> Option<Type> {
 /// Returns an enum constant of the tests.
 pub(crate) fn find_constant(name: &str) -> Option<i64> {
     let (_, constant) = local(name)?;
-    CONSTANTS.iter().find(|(known, _)| *known == constant).map(|(_, value)| *value)
+    CONSTANTS.iter().find(|(constant_name, _)| *constant_name == constant).map(|(_, value)| *value)
 }

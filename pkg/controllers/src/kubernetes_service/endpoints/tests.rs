@@ -25,33 +25,33 @@ fn subset(addresses: &[&str], port: u16) -> Value {
 #[test]
 fn endpoints_are_lease_holders() {
     let check = |before: Value, leases: &[&str], ports: Ports, after: Option<Value>| {
-        let wanted = endpoints(Some(&stored(before.clone())), &texts(leases), 6443, ports);
-        assert_eq!(wanted, after.map(stored), "{before} {leases:?}");
+        let actual = endpoints(Some(&stored(before.clone())), &texts(leases), 6443, ports);
+        assert_eq!(actual, after.map(stored), "{before} {leases:?}");
     };
-    let ours = Ports::OwnPort;
-    let any = Ports::Existing;
+    let own_port = Ports::OwnPort;
+    let existing_port = Ports::Existing;
     let a = "192.0.2.1";
     let b = "192.0.2.2";
-    let one = json!([subset(&[a], 6443)]);
-    check(one.clone(), &[a], any, None);
-    check(one.clone(), &[a], ours, None);
-    check(json!([subset(&[b, a], 6443)]), &[a, b], any, None);
-    check(one.clone(), &[b, a], any, Some(json!([subset(&[a, b], 6443)])));
-    check(one.clone(), &[b], any, Some(json!([subset(&[b], 6443)])));
-    check(json!([subset(&[a, a], 6443)]), &[a, b], any, Some(json!([subset(&[a, b], 6443)])));
+    let single = json!([subset(&[a], 6443)]);
+    check(single.clone(), &[a], existing_port, None);
+    check(single.clone(), &[a], own_port, None);
+    check(json!([subset(&[b, a], 6443)]), &[a, b], existing_port, None);
+    check(single.clone(), &[b, a], existing_port, Some(json!([subset(&[a, b], 6443)])));
+    check(single.clone(), &[b], existing_port, Some(json!([subset(&[b], 6443)])));
+    check(json!([subset(&[a, a], 6443)]), &[a, b], existing_port, Some(json!([subset(&[a, b], 6443)])));
     // Different ports belong to another server, unless this server's ports are requested.
-    check(json!([subset(&[a], 1)]), &[a], any, None);
-    check(json!([subset(&[a], 1)]), &[a, b], any, Some(json!([subset(&[a, b], 1)])));
-    check(json!([subset(&[a], 1)]), &[a], ours, Some(one.clone()));
+    check(json!([subset(&[a], 1)]), &[a], existing_port, None);
+    check(json!([subset(&[a], 1)]), &[a, b], existing_port, Some(json!([subset(&[a, b], 1)])));
+    check(json!([subset(&[a], 1)]), &[a], own_port, Some(single.clone()));
     // Anything but one subset is replaced.
-    check(json!([]), &[a], any, Some(one.clone()));
-    check(json!([subset(&[a], 1), subset(&[b], 2)]), &[a], any, Some(one.clone()));
+    check(json!([]), &[a], existing_port, Some(single.clone()));
+    check(json!([subset(&[a], 1), subset(&[b], 2)]), &[a], existing_port, Some(single.clone()));
     // No lease is left.
-    check(one.clone(), &[], ours, Some(json!([])));
+    check(single.clone(), &[], own_port, Some(json!([])));
     // Unready addresses stay unready.
     let mut unready = subset(&[a], 6443);
     unready["notReadyAddresses"] = json!([{"ip": b}]);
-    check(json!([unready]), &[a, b], any, Some(json!([unready])));
+    check(json!([unready]), &[a, b], existing_port, Some(json!([unready])));
 }
 
 #[test]
@@ -70,11 +70,11 @@ fn slice_of(subset: Value) -> Object {
 
 #[test]
 fn a_slice_has_one_family_of_addresses() {
-    let check = |addresses: &[&str], family: &str, expected: &[&str]| {
+    let check = |addresses: &[&str], family: &str, ready: &[&str]| {
         let slice = slice_of(subset(addresses, 6443));
         let endpoints: Vec<Value> =
-            expected.iter().map(|ip| json!({"addresses": [ip], "conditions": {"ready": true}})).collect();
-        let whole = json!({
+            ready.iter().map(|ip| json!({"addresses": [ip], "conditions": {"ready": true}})).collect();
+        let expected = json!({
             "metadata": {
                 "name": "kubernetes",
                 "namespace": "default",
@@ -84,7 +84,7 @@ fn a_slice_has_one_family_of_addresses() {
             "endpoints": endpoints,
             "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}],
         });
-        assert_eq!(Value::from(slice), whole);
+        assert_eq!(Value::from(slice), expected);
     };
     check(&["192.0.2.1", "192.0.2.2"], "IPv4", &["192.0.2.1", "192.0.2.2"]);
     check(&["fd00::1"], "IPv6", &["fd00::1"]);
@@ -94,31 +94,31 @@ fn a_slice_has_one_family_of_addresses() {
     assert!(!none.contains_key("endpoints") && !none.contains_key("ports"));
     let mut unready = subset(&[], 6443);
     unready["notReadyAddresses"] = json!([{"ip": "192.0.2.3", "nodeName": "n"}]);
-    let expected = json!([{"addresses": ["192.0.2.3"], "conditions": {"ready": false}, "nodeName": "n"}]);
-    assert_eq!(slice_of(unready).get("endpoints"), Some(&expected));
+    let ready = json!([{"addresses": ["192.0.2.3"], "conditions": {"ready": false}, "nodeName": "n"}]);
+    assert_eq!(slice_of(unready).get("endpoints"), Some(&ready));
 }
 
 #[test]
 fn differing_slice_is_written_or_replaced() {
     let row = api::resources::find("discovery.k8s.io", "v1", "endpointslices", "").unwrap();
-    let change = |current: Option<&Object>, wanted: &Object| slice_change(row, current, wanted);
-    let one = slice_of(subset(&["192.0.2.1"], 6443));
-    let two = slice_of(subset(&["192.0.2.1", "192.0.2.2"], 6443));
-    assert_eq!(change(None, &one), SliceChange::Write(one.clone()));
-    assert_eq!(change(Some(&one), &one), SliceChange::None);
-    assert_eq!(change(Some(&one), &slice_of(subset(&["fd00::1"], 6443))), SliceChange::Replace);
+    let change = |current: Option<&Object>, desired: &Object| slice_change(row, current, desired);
+    let first = slice_of(subset(&["192.0.2.1"], 6443));
+    let second = slice_of(subset(&["192.0.2.1", "192.0.2.2"], 6443));
+    assert_eq!(change(None, &first), SliceChange::Write(first.clone()));
+    assert_eq!(change(Some(&first), &first), SliceChange::None);
+    assert_eq!(change(Some(&first), &slice_of(subset(&["fd00::1"], 6443))), SliceChange::Replace);
     // Other metadata is kept.
-    let mut annotated = one.clone();
+    let mut annotated = first.clone();
     object::set(&mut annotated, &["metadata", "annotations", "a"], "b");
-    assert_eq!(change(Some(&annotated), &one), SliceChange::None);
-    let mut expected = two.clone();
+    assert_eq!(change(Some(&annotated), &first), SliceChange::None);
+    let mut expected = second.clone();
     object::set(&mut expected, &["metadata", "annotations", "a"], "b");
-    assert_eq!(change(Some(&annotated), &two), SliceChange::Write(expected));
+    assert_eq!(change(Some(&annotated), &second), SliceChange::Write(expected));
     let empty = slice(&stored(json!([])));
-    assert_eq!(change(Some(&one), &empty), SliceChange::Write(empty.clone()));
-    let mut labelled = one.clone();
+    assert_eq!(change(Some(&first), &empty), SliceChange::Write(empty.clone()));
+    let mut labelled = first.clone();
     object::set(&mut labelled, &["metadata", "labels", "x"], "y");
-    assert_eq!(change(Some(&labelled), &one), SliceChange::Write(one.clone()));
+    assert_eq!(change(Some(&labelled), &first), SliceChange::Write(first.clone()));
 }
 
 #[test]
@@ -128,10 +128,10 @@ fn counted_server_adds_itself_and_removes_excess() {
         let addresses: Vec<String> = last.iter().map(|&last| ip(last)).collect();
         subset(&addresses.iter().map(String::as_str).collect::<Vec<_>>(), 1)
     };
-    let check = |before: &[u8], own: u8, count: usize, after: Option<&[u8]>| {
+    let check = |before: &[u8], server: u8, count: usize, after: Option<&[u8]>| {
         let before = stored(json!([subset_of(before)]));
-        let wanted = with_address(Some(&before), ip(own).parse().unwrap(), 1, count);
-        assert_eq!(wanted, after.map(|after| stored(json!([subset_of(after)]))), "{own} {count}");
+        let actual = with_address(Some(&before), ip(server).parse().unwrap(), 1, count);
+        assert_eq!(actual, after.map(|after| stored(json!([subset_of(after)]))), "{server} {count}");
     };
     check(&[1], 1, 1, None);
     check(&[2, 1], 1, 2, None);
@@ -140,18 +140,18 @@ fn counted_server_adds_itself_and_removes_excess() {
     check(&[1, 2, 3], 2, 2, Some(&[1, 2]));
     check(&[1, 2], 3, 2, Some(&[2, 3]));
     check(&[1, 2, 3, 4], 3, 1, Some(&[3]));
-    let own = "192.0.2.1".parse().unwrap();
+    let server = "192.0.2.1".parse().unwrap();
     let alone = stored(json!([subset(&["192.0.2.1"], 6443)]));
-    assert_eq!(with_address(None, own, 6443, 1), Some(alone.clone()));
+    assert_eq!(with_address(None, server, 6443, 1), Some(alone.clone()));
     let odd = stored(json!([subset(&["192.0.2.8"], 1), subset(&["192.0.2.9"], 2)]));
-    assert_eq!(with_address(Some(&odd), own, 6443, 3), Some(alone));
+    assert_eq!(with_address(Some(&odd), server, 6443, 3), Some(alone));
 }
 
 #[test]
 fn stopping_counted_server_removes_its_address() {
-    let own = "192.0.2.1".parse().unwrap();
+    let address = "192.0.2.1".parse().unwrap();
     let check = |before: Value, after: Option<Value>| {
-        assert_eq!(without_address(&stored(before.clone()), own), after.map(stored), "{before}");
+        assert_eq!(without_address(&stored(before.clone()), address), after.map(stored), "{before}");
     };
     check(json!([]), None);
     check(json!([subset(&["192.0.2.2"], 1)]), None);

@@ -14,14 +14,14 @@ fn ago(seconds: i64) -> String {
 
 /// Builds a candidate with name and versions (emulation, binary), and the seconds since its response and its
 /// ping.
-fn candidate(name: &str, versions: (&str, &str), answered: Option<i64>, asked: Option<i64>) -> Candidate {
+fn candidate(name: &str, versions: (&str, &str), renewed: Option<i64>, pinged: Option<i64>) -> Candidate {
     let mut candidate = object(json!({
         "metadata": {"name": name, "namespace": "ns", "creationTimestamp": "1970-01-01T00:00:01Z"},
         "spec": {
             "leaseName": "l", "emulationVersion": versions.0, "binaryVersion": versions.1, "strategy": OLDEST,
         },
     }));
-    for (member, seconds) in [("renewTime", answered), ("pingTime", asked)] {
+    for (member, seconds) in [("renewTime", renewed), ("pingTime", pinged)] {
         if let Some(seconds) = seconds {
             object::set(&mut candidate, &["spec", member], ago(seconds));
         }
@@ -102,7 +102,7 @@ fn the_oldest_is_elected() {
         let all: Vec<_> =
             candidates.iter().map(|(name, e, b)| candidate(name, (e, b), Some(1), None)).collect();
         let all: Vec<&Candidate> = all.iter().collect();
-        assert_eq!(oldest(&all).map(|it| &*it.name), expected, "{candidates:?}");
+        assert_eq!(oldest(&all).map(|candidate| &*candidate.name), expected, "{candidates:?}");
     };
     check(&[], None);
     check(&[("a", "0.1.0", "0.1.0")], Some("a"));
@@ -146,8 +146,12 @@ fn unknown_strategy_elects_no_holder() {
 #[test]
 fn lease_is_assigned_to_elected_candidate() {
     let check = |current: Option<&Object>, holder: Option<&str>, expected: Option<jsontree::Value>| {
-        let given = assigned_lease(current, "ns", "l", &elected(holder), NOW);
-        assert_eq!(given.map(|lease| lease.get("spec").unwrap().clone()), expected, "{current:?} {holder:?}");
+        let assigned = assigned_lease(current, "ns", "l", &elected(holder), NOW);
+        assert_eq!(
+            assigned.map(|lease| lease.get("spec").unwrap().clone()),
+            expected,
+            "{current:?} {holder:?}"
+        );
     };
     let now = ago(0);
     let new = json!({"holderIdentity": "a", "strategy": OLDEST, "leaseDurationSeconds": 5, "renewTime": now});
@@ -155,11 +159,11 @@ fn lease_is_assigned_to_elected_candidate() {
     let unheld = json!({"strategy": "foo.com/bar", "leaseDurationSeconds": 5, "renewTime": now});
     check(None, None, Some(unheld));
     // The current holder sees the preferred holder.
-    let told = json!({
+    let with_preferred_holder = json!({
         "holderIdentity": "b", "leaseDurationSeconds": 5, "renewTime": ago(1), "strategy": OLDEST,
         "acquireTime": ago(1), "preferredHolder": "a",
     });
-    check(Some(&lease("b", 1)), Some("a"), Some(told));
+    check(Some(&lease("b", 1)), Some("a"), Some(with_preferred_holder));
     let mut marked = lease("b", 6);
     object::set(&mut marked, &["spec", "preferredHolder"], "a");
     check(Some(&marked), Some("a"), Some(new.clone()));

@@ -111,11 +111,11 @@ impl Reloader {
         let path = self.path.clone();
         let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
         let Ok(read) = read else { return };
-        let known = read.as_ref().ok();
-        if known == Some(&self.tracked) {
+        let text = read.as_ref().ok();
+        if text == Some(&self.tracked) {
             return self.report_stale();
         }
-        if self.failed.as_ref().is_some_and(|(of, at)| of.as_ref() == known && Instant::now() < *at) {
+        if self.failed.as_ref().is_some_and(|(of, at)| of.as_ref() == text && Instant::now() < *at) {
             return;
         }
         let text = match read {

@@ -17,7 +17,7 @@ use crate::test_client::Client;
 use crate::test_cluster::TestServer;
 use crate::test_https::Https;
 
-const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 /// Timeout for a change to take effect. The file is checked every second.
 const CHANGE_MAX: Duration = Duration::from_secs(60);
 
@@ -47,7 +47,7 @@ impl Provider {
         let shared = Arc::clone(&state);
         let server = Https::start(&["127.0.0.1"], move |path, _| {
             let state = shared.lock().unwrap();
-            state.up.then(|| answer(&state.url, path, &state))
+            state.up.then(|| document(&state.url, path, &state))
         });
         let server = server.await;
         let url = format!("https://127.0.0.1:{}", server.port);
@@ -86,7 +86,7 @@ impl Provider {
     }
 }
 
-fn answer(issuer: &str, path: &str, state: &State) -> String {
+fn document(issuer: &str, path: &str, state: &State) -> String {
     match path {
         "/.well-known/openid-configuration" => {
             json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")}).to_string()
@@ -115,28 +115,28 @@ impl Key {
 }
 
 /// Returns the user of a token.
-async fn who(server: &TestServer, token: &str) -> Option<Value> {
+async fn user_info(server: &TestServer, token: &str) -> Option<Value> {
     let client = Client::of(server).with_token(token.to_owned().leak());
-    let (code, answer) = client.send("POST", WHO, json!({})).await;
-    (code == 201).then(|| answer["status"]["userInfo"].clone())
+    let (code, review) = client.send("POST", REVIEWS, json!({})).await;
+    (code == 201).then(|| review["status"]["userInfo"].clone())
 }
 
 /// Waits until a token is accepted for a user name. Returns the user.
 async fn until_known(server: &TestServer, token: &str, name: &str) -> Value {
-    let asking = async {
+    let polling = async {
         loop {
-            match who(server, token).await {
+            match user_info(server, token).await {
                 Some(user) if user["username"] == name => return user,
                 _ => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
     };
-    tokio::time::timeout(CHANGE_MAX, asking).await.unwrap()
+    tokio::time::timeout(CHANGE_MAX, polling).await.unwrap()
 }
 
 /// Waits until the metrics contain a line.
 async fn until_counted(server: &TestServer, sample: &str) {
-    let asking = async {
+    let polling = async {
         loop {
             let (_, page) = Client::of(server).text("GET", "/metrics").await;
             if page.lines().any(|line| line.starts_with(sample)) {
@@ -145,7 +145,7 @@ async fn until_counted(server: &TestServer, sample: &str) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(CHANGE_MAX, asking).await.unwrap();
+    tokio::time::timeout(CHANGE_MAX, polling).await.unwrap();
 }
 
 async fn server_of(text: String) -> (TestServer, PathBuf) {
@@ -172,25 +172,28 @@ async fn tokens_are_valid_while_their_key_is_published() {
     provider.publish(&[&first]);
     let (server, _) = server_of(provider.configuration(&mappings("oidc:"))).await;
     let token = provider.token(&first, &json!({"groups": ["dev"]}));
-    assert_eq!(who(&server, &token).await, None, "nobody knows the provider's keys");
+    assert_eq!(user_info(&server, &token).await, None, "nobody knows the provider's keys");
     provider.state.lock().unwrap().up = true;
     let user = until_known(&server, &token, "oidc:ann").await;
     assert_eq!(user["groups"], json!(["g:dev", "system:authenticated"]));
-    for (what, refused) in [
+    for (case, refused) in [
         ("another audience", provider.token(&first, &json!({"aud": "other"}))),
         ("another issuer", provider.token(&first, &json!({"iss": "https://127.0.0.1:1"}))),
         ("expired", provider.token(&first, &json!({"exp": 1}))),
         ("another's key", provider.token(&second, &json!({}))),
         ("another's key by this name", provider.token(&Key { id: "1", ..Key::new("") }, &json!({}))),
     ] {
-        assert_eq!(who(&server, &refused).await, None, "{what}");
+        assert_eq!(user_info(&server, &refused).await, None, "{case}");
     }
     // A new key becomes valid with the first token that it signs.
     provider.publish(&[&second]);
     let rotated = provider.token(&second, &json!({"sub": "bob"}));
-    assert_eq!(who(&server, &rotated).await.map(|user| user["username"].clone()), Some(json!("oidc:bob")));
+    assert_eq!(
+        user_info(&server, &rotated).await.map(|user| user["username"].clone()),
+        Some(json!("oidc:bob"))
+    );
     let old = provider.token(&first, &json!({"sub": "eve"}));
-    assert_eq!(who(&server, &old).await, None, "the key is not published any more");
+    assert_eq!(user_info(&server, &old).await, None, "the key is not published any more");
     server.stop().await;
 }
 
@@ -225,7 +228,7 @@ async fn valid_file_is_reloaded() {
     std::fs::write(&file, provider.configuration(&json!({}))).unwrap();
     until_counted(&server, &format!("{RELOADS}\"{hash}\",status=\"failure\"}} 1")).await;
     until_counted(&server, "mainstay_weakened_decisions_total{kind=\"stale_configuration\"} 1").await;
-    assert_eq!(who(&server, &token).await.map(|user| user["username"].clone()), Some(json!("one:ann")));
+    assert_eq!(user_info(&server, &token).await.map(|user| user["username"].clone()), Some(json!("one:ann")));
     std::fs::write(&file, provider.configuration(&mappings("two:"))).unwrap();
     until_known(&server, &token, "two:ann").await;
     until_counted(&server, &format!("{RELOADS}\"{hash}\",status=\"success\"}} 1")).await;

@@ -56,12 +56,12 @@ impl Server {
     }
 
     async fn metrics_say(&self, line: &str) {
-        let says = async {
+        let polling = async {
             while !self.client.text("GET", "/metrics").await.1.contains(line) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), says).await.unwrap_or_else(|_| panic!("{line}"));
+        tokio::time::timeout(Duration::from_secs(60), polling).await.unwrap_or_else(|_| panic!("{line}"));
     }
 }
 
@@ -69,17 +69,17 @@ impl Server {
 async fn secrets_are_encrypted_and_rotated_by_updates() {
     for embedded in [false, true] {
         let server = started("[secrets]", embedded).await;
-        let made = server.made("a").await;
+        let created = server.made("a").await;
         let stored = server.raw(KEY).await;
         assert!(stored.starts_with(b"k8s:enc:aesgcm:v1:old:"), "{stored:?}");
         assert!(!stored.windows(10).any(|window| window == b"plain text"));
         let path = format!("{SECRETS}/a");
-        assert_eq!(server.client.get(&path).await, made);
+        assert_eq!(server.client.get(&path).await, created);
 
         std::fs::write(&server.file, text("[secrets]", &["new", "old"])).unwrap();
         server.metrics_say("automatic_reloads_total{apiserver_id_hash").await;
-        let updated = server.client.ok("PUT", &path, made.clone()).await;
-        assert_ne!(updated["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+        let updated = server.client.ok("PUT", &path, created.clone()).await;
+        assert_ne!(updated["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
         assert!(server.raw(KEY).await.starts_with(b"k8s:enc:aesgcm:v1:new:"));
         let again = server.client.ok("PUT", &path, updated.clone()).await;
         assert_eq!(again, updated);
@@ -174,7 +174,7 @@ const IGNORE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 #[tokio::test(flavor = "multi_thread")]
 async fn unreadable_object_is_reported() {
     let server = with_a_corrupt_object().await;
-    let told = |key: &str| {
+    let message_for = |key: &str| {
         format!(
             "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: data from the \
              storage is not transformable revision=0: no matching key was found for the provided AES transformer"
@@ -182,7 +182,7 @@ async fn unreadable_object_is_reported() {
     };
     for method in ["GET", "DELETE"] {
         let (code, status) = server.client.send(method, &format!("{SECRETS}/a"), Value::Null).await;
-        let message = format!("Internal error occurred: {}", told("/secrets/default/a"));
+        let message = format!("Internal error occurred: {}", message_for("/secrets/default/a"));
         assert_eq!((code, &status["message"]), (500, &json!(message)), "{method}");
     }
     let malformed = "/registry/secrets/default/m";
@@ -194,7 +194,7 @@ async fn unreadable_object_is_reported() {
     let details = &status["details"];
     assert_eq!((&details["name"], &details["kind"]), (&json!("list"), &json!("secrets")));
     let causes = details["causes"].as_array().unwrap();
-    let first = json!({"reason": "UnexpectedServerResponse", "message": told(KEY), "field": KEY});
+    let first = json!({"reason": "UnexpectedServerResponse", "message": message_for(KEY), "field": KEY});
     assert_eq!((causes.len(), &causes[0], &causes[1]["field"]), (2, &first, &json!(malformed)));
     let second = causes[1]["message"].as_str().unwrap();
     assert!(second.contains(&format!("object not decodable revision={revision}: ")), "{second}");

@@ -154,10 +154,10 @@ async fn server_records_requests() {
 /// Returns the recorded object of a request.
 async fn sent(method: &str, path: &str, body: Value) -> Value {
     let events = recorded("level: Request", async |client| _ = client.send(method, path, body).await).await;
-    let own = events
+    let event = events
         .iter()
         .find(|event| event["requestURI"] == path && event["user"]["username"] != "system:apiserver");
-    own.unwrap()["requestObject"].clone()
+    event.unwrap()["requestObject"].clone()
 }
 
 #[tokio::test]
@@ -215,20 +215,20 @@ async fn objects_of_any_form_are_recorded_as_json() {
 }
 
 /// Receives one request on the webhook's side and returns its body.
-async fn take(listener: &tokio::net::TcpListener, answer: &str) -> Value {
+async fn take(listener: &tokio::net::TcpListener, status_line: &str) -> Value {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let (mut stream, _) = listener.accept().await.unwrap();
-    let mut got = Vec::new();
+    let mut read = Vec::new();
     let body = loop {
-        assert!(stream.read_buf(&mut got).await.unwrap() > 0, "{}", String::from_utf8_lossy(&got));
-        let text = String::from_utf8_lossy(&got).into_owned();
+        assert!(stream.read_buf(&mut read).await.unwrap() > 0, "{}", String::from_utf8_lossy(&read));
+        let text = String::from_utf8_lossy(&read).into_owned();
         if let Some((_, body)) = text.split_once("\r\n\r\n")
             && let Ok(body) = serde_json::from_str(body)
         {
             break body;
         }
     };
-    let head = format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    let head = format!("HTTP/1.1 {status_line}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
     body
 }
@@ -252,11 +252,11 @@ fn webhook(world: &World, listener: &tokio::net::TcpListener, mode: AuditMode) -
 async fn blocking_webhook_call_yields_its_thread() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let sink = webhook(&World::new(), &listener, AuditMode::Blocking);
-    let (tell, told) = std::sync::mpsc::channel();
-    tokio::spawn(async move { tell.send(sink.process(&[event()])) });
+    let (sender, receiver) = std::sync::mpsc::channel();
+    tokio::spawn(async move { sender.send(sink.process(&[event()])) });
     // On the same thread, so that the webhook could not respond if the caller blocked.
     tokio::spawn(async move { take(&listener, "200 OK").await });
-    let good = tokio::task::spawn_blocking(move || told.recv_timeout(std::time::Duration::from_secs(30)));
+    let good = tokio::task::spawn_blocking(move || receiver.recv_timeout(std::time::Duration::from_secs(30)));
     assert_eq!(good.await.unwrap(), Ok(true));
 }
 

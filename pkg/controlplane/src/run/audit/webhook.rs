@@ -120,11 +120,11 @@ async fn call(webhook: Webhook, job: Job, metrics: Arc<AuditMetrics>) {
     }
     match job.done {
         Completion::Waits(waiting) => _ = waiting.send(outcome.is_ok()),
-        Completion::Counts(under_way) => {
-            let mut calls = under_way.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        Completion::Counts(in_flight) => {
+            let mut calls = in_flight.calls.lock().unwrap_or_else(PoisonError::into_inner);
             calls.count = calls.count.saturating_sub(1);
             calls.bytes = calls.bytes.saturating_sub(weight(&job.events));
-            under_way.calls_finished.notify_one();
+            in_flight.calls_finished.notify_one();
         }
     }
 }
@@ -135,18 +135,18 @@ fn weight(events: &[Event]) -> usize {
 
 impl Sink for WebhookSink {
     fn process(&self, events: &[Event]) -> bool {
-        let Some(under_way) = &self.in_flight else {
+        let Some(in_flight) = &self.in_flight else {
             let (waits, done) = sync_channel(1);
             return self.send(events, Completion::Waits(waits))
                 && run_blocking(|| done.recv().unwrap_or(false));
         };
-        let calls = under_way.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = under_way.calls_finished.wait_while(calls, |calls| calls.is_full());
+        let calls = in_flight.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = in_flight.calls_finished.wait_while(calls, |calls| calls.is_full());
         let mut calls = calls.unwrap_or_else(PoisonError::into_inner);
         calls.count = calls.count.saturating_add(1);
         calls.bytes = calls.bytes.saturating_add(weight(events));
         drop(calls);
-        self.send(events, Completion::Counts(Arc::clone(under_way)))
+        self.send(events, Completion::Counts(Arc::clone(in_flight)))
     }
 
     fn finish(&self) {

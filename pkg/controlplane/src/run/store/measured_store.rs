@@ -107,8 +107,8 @@ impl StoreTimes {
         let mut slashes = key.match_indices('/').map(|(at, _)| at);
         let first = slashes.next();
         let second = slashes.next();
-        let known = |end: Option<usize>| self.directories.get(key.get(..end?)?).cloned();
-        known(second).or_else(|| known(first)).or_else(|| {
+        let labels_of = |end: Option<usize>| self.directories.get(key.get(..end?)?).cloned();
+        labels_of(second).or_else(|| labels_of(first)).or_else(|| {
             // Built-in resources were found above. Of the rest, only groups of custom resources contain a dot.
             let (group, plural) = key.get(..second?)?.split_once('/')?;
             group.contains('.').then(|| (group.to_owned(), plural.to_owned()))
@@ -127,9 +127,9 @@ impl StoreTimes {
 
     /// Returns the operations with calls in progress: their count and the start of the oldest.
     pub(in super::super) fn active_operations(&self) -> Vec<(&'static str, usize, Instant)> {
-        let under_way = self.active_calls();
+        let active_calls = self.active_calls();
         let row = |(number, name): (usize, &'static str)| {
-            let calls = under_way.iter().filter(|(_, (operation, _))| *operation == number);
+            let calls = active_calls.iter().filter(|(_, (operation, _))| *operation == number);
             let oldest = calls.clone().map(|(_, (_, at))| *at).min()?;
             Some((name, calls.count(), oldest))
         };
@@ -213,16 +213,16 @@ impl MeasuredStore {
         operation: usize,
         call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let began = Instant::now();
-        let under_way = self.times.begin(operation, began);
-        let answer = call.await;
-        drop(under_way);
-        let took = began.elapsed();
+        let start = Instant::now();
+        let active = self.times.begin(operation, start);
+        let result = call.await;
+        drop(active);
+        let took = start.elapsed();
         Span::record_step(Step::Storage, took);
         if let Some(key) = key.strip_prefix(&self.prefix) {
-            self.times.record(key, operation, took, answer.is_err());
+            self.times.record(key, operation, took, result.is_err());
         }
-        answer
+        result
     }
 }
 
@@ -359,12 +359,12 @@ mod tests {
     #[test]
     fn a_call_is_under_way_until_it_ends() {
         let times = StoreTimes::default();
-        let began = Instant::now();
-        let first = times.begin(LIST, began);
-        let second = times.begin(LIST, began + Duration::from_secs(1));
-        assert_eq!(times.active_operations(), [("list", 2, began)]);
+        let start = Instant::now();
+        let first = times.begin(LIST, start);
+        let second = times.begin(LIST, start + Duration::from_secs(1));
+        assert_eq!(times.active_operations(), [("list", 2, start)]);
         drop(first);
-        assert_eq!(times.active_operations(), [("list", 1, began + Duration::from_secs(1))]);
+        assert_eq!(times.active_operations(), [("list", 1, start + Duration::from_secs(1))]);
         drop(second);
         assert!(times.active_operations().is_empty());
     }

@@ -42,9 +42,9 @@ impl Size {
                 vec![("embedded".to_owned(), sizes.sum())]
             }
             Size::Reported(clusters) => {
-                let told = clusters.iter().enumerate();
-                let told = told.map(|(number, bytes)| (format!("etcd-{number}"), bytes.load(Relaxed)));
-                told.filter(|(_, bytes)| *bytes > 0).collect()
+                let sizes = clusters.iter().enumerate();
+                let sizes = sizes.map(|(number, bytes)| (format!("etcd-{number}"), bytes.load(Relaxed)));
+                sizes.filter(|(_, bytes)| *bytes > 0).collect()
             }
         }
     }
@@ -64,10 +64,10 @@ impl Size {
 /// Periodically fetches the size of cluster `number`.
 pub(super) async fn poll(etcd: Arc<Etcd>, size: Arc<Size>, number: usize, every: Duration) {
     let Size::Reported(clusters) = &*size else { return };
-    let Some(told) = clusters.get(number) else { return };
+    let Some(reported) = clusters.get(number) else { return };
     loop {
         match etcd.size_bytes().await {
-            Ok(bytes) => told.store(bytes, Relaxed),
+            Ok(bytes) => reported.store(bytes, Relaxed),
             Err(error) => tracing::debug!(%error, "failed to fetch the size of etcd"),
         }
         sleep(every).await;

@@ -20,18 +20,18 @@ async fn retry_after_mode_finishes_requests_first() {
     .await
     .unwrap();
     let client = Client::of(&server);
-    let mut watch = client.answer("GET", "/api/v1/configmaps?watch=1").await.into_body();
+    let mut watch = client.response("GET", "/api/v1/configmaps?watch=1").await.into_body();
     let object = json!({"metadata": {"name": "a"}});
-    let (go_on, made) = client.held_back("/api/v1/namespaces/default/configmaps", &object);
+    let (resume, created) = client.held_back("/api/v1/namespaces/default/configmaps", &object);
     client
         .until_page_has("/metrics", "apiserver_current_inflight_requests{request_kind=\"mutating\"} 1")
         .await;
     let address = client.address();
     let stopping = tokio::spawn(server.stop());
     let refused = loop {
-        let answer = client.answer("GET", "/api/v1/namespaces").await;
-        if answer.status() == 429 {
-            break answer;
+        let response = client.response("GET", "/api/v1/namespaces").await;
+        if response.status() == 429 {
+            break response;
         }
     };
     assert_eq!(refused.headers()["retry-after"], "5");
@@ -47,8 +47,8 @@ async fn retry_after_mode_finishes_requests_first() {
         frame.unwrap();
     }
     assert!(!stopping.is_finished(), "a request is under way");
-    go_on.send(()).unwrap();
-    assert_eq!(made.await.unwrap(), 201);
+    resume.send(()).unwrap();
+    assert_eq!(created.await.unwrap(), 201);
     stopping.await.unwrap();
     assert!(TcpStream::connect(address).await.is_err());
 }
@@ -57,9 +57,9 @@ async fn retry_after_mode_finishes_requests_first() {
 async fn watches_get_full_grace_period() {
     let seconds = Duration::from_secs;
     let check = async |requests: u64, watches: u64, expected: u64| {
-        let begun = Instant::now();
+        let start = Instant::now();
         finish(sleep(seconds(requests)), sleep(seconds(watches)), seconds(60)).await;
-        assert_eq!(begun.elapsed().as_secs(), expected, "{requests} {watches}");
+        assert_eq!(start.elapsed().as_secs(), expected, "{requests} {watches}");
     };
     check(1, 120, 120).await;
     check(30, 1, 30).await;

@@ -51,19 +51,19 @@ async fn omitted_field_is_removed() {
 #[tokio::test]
 async fn apply_needs_field_manager() {
     let client = Client::start().await;
-    let answer = client.patch(&path(""), APPLY, &configuration("v")).await;
-    assert_eq!(answer.code_and_reason(), (422, "Invalid".to_owned()));
+    let response = client.patch(&path(""), APPLY, &configuration("v")).await;
+    assert_eq!(response.code_and_reason(), (422, "Invalid".to_owned()));
 }
 
 #[tokio::test]
 async fn many_keys_can_be_applied_and_patched() {
     let client = Client::start().await;
-    let mut many = configuration("v");
-    many["data"] = (0..50_000).map(|key| (format!("k{key}"), "")).collect();
-    let applied = client.patch(&path("fieldManager=m"), APPLY, &many).await;
+    let mut large = configuration("v");
+    large["data"] = (0..50_000).map(|key| (format!("k{key}"), "")).collect();
+    let applied = client.patch(&path("fieldManager=m"), APPLY, &large).await;
     assert_eq!(applied.code, 201);
-    many["data"]["k0"] = "w".into();
-    assert_eq!(client.patch(&path("fieldManager=m"), APPLY, &many).await.code, 200);
+    large["data"]["k0"] = "w".into();
+    assert_eq!(client.patch(&path("fieldManager=m"), APPLY, &large).await.code, 200);
     let strategic = "application/strategic-merge-patch+json";
     let patched = client.patch(&path(""), strategic, &json!({"data": {"k1": "w"}})).await;
     assert_eq!(patched.code, 200);

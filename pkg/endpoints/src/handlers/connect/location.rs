@@ -71,10 +71,11 @@ impl Kubelet {
             let all = object::get_list(node, &["status", "addresses"]).iter().filter_map(Value::as_object);
             all.map(|address| (tree::text(address, "type"), tree::text(address, "address")))
         };
-        let of_type = |wanted: &String| addresses().find(|(ty, _)| ty == wanted);
+        let of_type = |requested: &String| addresses().find(|(ty, _)| ty == requested);
         let Some((_, host)) = types.iter().find_map(of_type) else {
-            let known: Vec<String> = addresses().map(|(ty, address)| format!("{{{ty} {address}}}")).collect();
-            return Err(NoAddressError { addresses: known.join(" ") });
+            let available: Vec<String> =
+                addresses().map(|(ty, address)| format!("{{{ty} {address}}}")).collect();
+            return Err(NoAddressError { addresses: available.join(" ") });
         };
         let port = object::get_i64(node, &["status", "daemonEndpoints", "kubeletEndpoint", "Port"]);
         let port = port.filter(|port| *port > 0).unwrap_or_else(|| usual_port.into());
@@ -100,11 +101,11 @@ fn containers(pod: &Object) -> impl Iterator<Item = &str> {
 ///
 /// # Errors
 /// 400 when there is no such container or the choice is ambiguous.
-pub(super) fn container<'p>(pod: &'p Object, wanted: &str) -> Result<&'p str, Box<Status>> {
+pub(super) fn container<'p>(pod: &'p Object, requested: &str) -> Result<&'p str, Box<Status>> {
     let name = meta::text(pod, "name");
-    if !wanted.is_empty() {
-        let invalid = || Status::bad_request(format!("container {wanted} is not valid for pod {name}"));
-        return containers(pod).find(|found| *found == wanted).ok_or_else(|| invalid().into());
+    if !requested.is_empty() {
+        let invalid = || Status::bad_request(format!("container {requested} is not valid for pod {name}"));
+        return containers(pod).find(|container| *container == requested).ok_or_else(|| invalid().into());
     }
     let message = format!("a container name must be specified for pod {name}");
     let message = match object::get_list(pod, &["spec", "containers"]) {
@@ -143,7 +144,7 @@ fn addresses(pod: &Object) -> impl Iterator<Item = &str> {
 }
 
 pub(super) fn has_address(pod: &Object, address: &str) -> bool {
-    addresses(pod).any(|own| own == address)
+    addresses(pod).any(|pod_address| pod_address == address)
 }
 
 /// URL of a node's kubelet, or of another port of the node. A name is resolved and checked when the connection is made.
@@ -182,8 +183,8 @@ pub(super) fn of_pod(named: &ProxyName<'_>, pod: &Object) -> Result<Url, Box<Sta
 /// 503 when the Service has no such port.
 pub(super) fn port_name(service: &Object, number: i64, name: &str) -> Result<String, Box<Status>> {
     let mut ports = object::get_list(service, &["spec", "ports"]).iter().filter_map(Value::as_object);
-    let found = ports.find(|port| tree::integer(port, "port") == number);
-    found.map(|port| tree::text(port, "name").to_owned()).ok_or_else(|| {
+    let matching = ports.find(|port| tree::integer(port, "port") == number);
+    matching.map(|port| tree::text(port, "name").to_owned()).ok_or_else(|| {
         let name = apimachinery::go_quote::quote(name);
         let message = format!("no service port {number} found for service {name}");
         Status::failure(503, Reason::ServiceUnavailable, message).into()
@@ -206,7 +207,7 @@ pub(super) struct BackendEndpoint<'e> {
 impl<'e> BackendEndpoint<'e> {
     /// Returns the target pod if it is in the namespace.
     pub(super) fn pod(&self, namespace: &str) -> Option<&'e str> {
-        self.target.filter(|(own, _)| *own == namespace).map(|(_, name)| name)
+        self.target.filter(|(pod_namespace, _)| *pod_namespace == namespace).map(|(_, name)| name)
     }
 }
 
@@ -220,8 +221,10 @@ pub(super) fn backends<'e>(
     let subsets = object::get_list(endpoints, &["subsets"]);
     let mut places = Vec::new();
     for subset in rotate(subsets, random()).filter_map(Value::as_object) {
-        for found in tree::children(subset, "ports").filter(|found| tree::text(found, "name") == port) {
-            let number = tree::integer(found, "port").to_string();
+        for matching in
+            tree::children(subset, "ports").filter(|matching| tree::text(matching, "name") == port)
+        {
+            let number = tree::integer(matching, "port").to_string();
             let all = rotate(tree::list(subset, "addresses"), random()).filter_map(Value::as_object);
             places.extend(all.map(|address| {
                 BackendEndpoint {

@@ -23,25 +23,25 @@ use crate::scope::RequestScope;
 /// 400 and 422 for invalid options, the kubelet's error, 500 when it does not respond.
 pub(in crate::handlers) async fn log(call: &RequestScope<'_>) -> Result<Response, Box<Status>> {
     let splits = call.api.registry.gates().enabled(Gate::PodLogsQuerySplitStreams);
-    let wanted =
+    let options =
         options::Log::parse(call.query, splits).map_err(|error| Status::bad_request(error.to_string()))?;
-    let errors = wanted.errors(splits);
+    let errors = options.errors(splits);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("", "PodLogOptions"), call.name(), &errors).into());
     }
     let pod = pod_named(call, call.name()).await?;
-    let container = location::container(&pod, &wanted.container)?;
+    let container = location::container(&pod, &options.container)?;
     let Some(node) = location::node_of(&pod) else {
-        let mut nothing = http::Response::new(response::full(bytes::Bytes::new()));
-        *nothing.status_mut() = StatusCode::NO_CONTENT;
-        return Ok(nothing);
+        let mut no_content = http::Response::new(response::full(bytes::Bytes::new()));
+        *no_content.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(no_content);
     };
-    let trust = if wanted.insecure { Trust::UnverifiedKubelet } else { Trust::Kubelet };
-    call.api.backends.logs.record_request(wanted.insecure);
+    let trust = if options.insecure { Trust::UnverifiedKubelet } else { Trust::Kubelet };
+    call.api.backends.logs.record_request(options.insecure);
     let path = location::log_path(&pod, container);
-    let url = kubelet_of(call, node).await?.url(trust, path, wanted.query());
-    let answer = fetch_log(call, &url).await?;
-    let mut response = http::Response::new(answer.into_body());
+    let url = kubelet_of(call, node).await?.url(trust, path, options.query());
+    let stream = fetch_log(call, &url).await?;
+    let mut response = http::Response::new(stream.into_body());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Ok(response)
 }
@@ -53,18 +53,18 @@ async fn fetch_log(call: &RequestScope<'_>, url: &Url) -> Result<Response, Box<S
     *request.uri_mut() = url.uri().map_err(|error| failed(&error))?;
     request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
     let network = call.api.backends.network.as_ref();
-    let answer = network.send(url.trust, request).await;
-    let answer = answer.map_err(|error| {
+    let response = network.send(url.trust, request).await;
+    let response = response.map_err(|error| {
         call.api.backends.logs.failed(&error.to_string());
         failed(&error)
     })?;
-    match answer.status().as_u16() {
-        200..=206 => Ok(answer),
-        301 | 302 | 303 | 307 | 308 if answer.headers().contains_key(LOCATION) => {
+    match response.status().as_u16() {
+        200..=206 => Ok(response),
+        301 | 302 | 303 | 307 | 308 if response.headers().contains_key(LOCATION) => {
             Err(failed(&"redirects forbidden"))
         }
         code => {
-            let text = failure_text(answer.into_body())
+            let text = failure_text(response.into_body())
                 .await
                 .map_err(|error| Status::internal_error(error.to_string()))?;
             Err(rejection(code, &text, call.endpoint(), call.name()))
@@ -131,8 +131,8 @@ mod tests {
         };
         check(400, "no c", "BadRequest", "no c");
         check(500, "oh", "InternalError", "Internal error occurred: oh");
-        let gone = "the server could not find the requested resource ( pods/log p)";
-        check(404, "x", "NotFound", gone);
+        let not_found = "the server could not find the requested resource ( pods/log p)";
+        check(404, "x", "NotFound", not_found);
         check(403, "no", "Forbidden", "no ( pods/log p)");
         let server =
             "an error on the server (\"a\\nb\") has prevented the request from succeeding ( pods/log p)";

@@ -41,25 +41,25 @@ pub(super) fn object(
     let mut options = Object::new();
     options.insert("kind", endpoint.kind.into());
     options.insert("apiVersion", endpoint.kind_group_version.into());
-    let mut give = |name: &str, given: Option<Value>| {
-        if let Some(value) = given {
+    let mut insert = |name: &str, member: Option<Value>| {
+        if let Some(value) = member {
             options.insert(name, value);
         }
     };
     match endpoint.subresource {
-        "proxy" => give("path", subpath.filter(|path| !path.is_empty()).map(Value::from)),
+        "proxy" => insert("path", subpath.filter(|path| !path.is_empty()).map(Value::from)),
         "portforward" => {
             let ports = ports(&query.texts("ports"))?;
-            give("ports", (!ports.is_empty()).then(|| ports.into()));
+            insert("ports", (!ports.is_empty()).then(|| ports.into()));
         }
         subresource => {
             for name in STREAMS.map(|(name, _)| name) {
-                give(name, (query.flag(name) == Some(true)).then(|| true.into()));
+                insert(name, (query.flag(name) == Some(true)).then(|| true.into()));
             }
-            give("container", query.first("container").filter(|name| !name.is_empty()).map(Value::from));
+            insert("container", query.first("container").filter(|name| !name.is_empty()).map(Value::from));
             if subresource == "exec" {
                 let command = query.texts("command");
-                give("command", (!command.is_empty()).then(|| command.into()));
+                insert("command", (!command.is_empty()).then(|| command.into()));
             }
         }
     }
@@ -84,9 +84,9 @@ pub(super) fn kubelet_query(options: &Object) -> String {
     out.finish()
 }
 
-fn ports(given: &[String]) -> Result<Vec<u16>, OptionsError> {
+fn ports(values: &[String]) -> Result<Vec<u16>, OptionsError> {
     let mut ports = Vec::new();
-    for text in given.iter().flat_map(|given| given.split(',')) {
+    for text in values.iter().flat_map(|values| values.split(',')) {
         let number = parse_uint(text).map_err(|error| OptionsError::Port(error.to_string()))?;
         let out_of_range = || {
             let text = apimachinery::go_quote::quote(text);
@@ -125,8 +125,8 @@ impl Log {
         let since_seconds = number("sinceSeconds")?;
         let since_time = match query.first("sinceTime") {
             Some("" | "null") => Some(GO_ZERO_TIME),
-            given => {
-                given.map(parse_time).transpose().map_err(|error| OptionsError::Value(error.to_string()))?
+            text => {
+                text.map(parse_time).transpose().map_err(|error| OptionsError::Value(error.to_string()))?
             }
         };
         Ok(Log {
@@ -146,9 +146,9 @@ impl Log {
     /// Validates the options and returns all errors (upstream's `ValidatePodLogOptions`).
     pub(super) fn errors(&self, splits: bool) -> ErrorList {
         let mut errors = ErrorList::new();
-        let mut at_least = |name: &'static str, given: Option<i64>, least: i64, detail: &str| {
-            if let Some(given) = given.filter(|given| *given < least) {
-                errors.push(Error::invalid(&Path::root(name), given, detail));
+        let mut at_least = |name: &'static str, number: Option<i64>, least: i64, detail: &str| {
+            if let Some(number) = number.filter(|number| *number < least) {
+                errors.push(Error::invalid(&Path::root(name), number, detail));
             }
         };
         at_least("tailLines", self.tail_lines, 0, "must be greater than or equal to 0");
@@ -176,8 +176,8 @@ impl Log {
 
     /// The kubelet's query.
     pub(super) fn query(&self) -> String {
-        let flag = |name, given: bool| given.then(|| (name, "true".to_owned()));
-        let number = |name, given: Option<i64>| given.map(|given| (name, given.to_string()));
+        let flag = |name, value: bool| value.then(|| (name, "true".to_owned()));
+        let number = |name, value: Option<i64>| value.map(|value| (name, value.to_string()));
         let since = self.since_time.map(|time| UnixTime { nanos: 0, ..time }.rfc3339().to_string());
         let parameters = [
             flag("follow", self.follow),
@@ -209,9 +209,9 @@ mod tests {
     #[test]
     fn stream_query_uses_kubelet_names() {
         let check = |subresource: &str, query: &str, expected: Result<&str, &str>| {
-            let got = object(subresource, query).map(|options| kubelet_query(&options));
-            let got = got.map_err(|error| error.to_string());
-            assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{query}");
+            let actual = object(subresource, query).map(|options| kubelet_query(&options));
+            let actual = actual.map_err(|error| error.to_string());
+            assert_eq!(actual, expected.map(str::to_owned).map_err(str::to_owned), "{query}");
         };
         check(
             "exec",
@@ -281,12 +281,12 @@ mod tests {
 
     #[test]
     fn log_stream_selection_needs_gate() {
-        let check = |query: &str, expected: &[&str], asked: &str| {
+        let check = |query: &str, expected: &[&str], kubelet_query: &str| {
             let log = Log::parse(&Query::parse(query), true).unwrap_or_default();
             let errors: Vec<String> = log.errors(true).iter().map(Error::to_string).collect();
             assert_eq!(
                 (errors, log.query()),
-                (expected.iter().map(ToString::to_string).collect(), asked.to_owned())
+                (expected.iter().map(ToString::to_string).collect(), kubelet_query.to_owned())
             );
         };
         check("tailLines=1", &[], "stream=All&tailLines=1");

@@ -8,9 +8,9 @@ use crate::testing::server::{CONFIG_MAPS, Client, JSON};
 async fn generated_name_starts_with_prefix() {
     let client = Client::start().await;
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}});
-    let made = client.post(CONFIG_MAPS, &object).await;
-    let name = made.json()["metadata"]["name"].as_str().unwrap().to_owned();
-    assert_eq!((made.code, name.len()), (201, "a-".len() + 5));
+    let created = client.post(CONFIG_MAPS, &object).await;
+    let name = created.json()["metadata"]["name"].as_str().unwrap().to_owned();
+    assert_eq!((created.code, name.len()), (201, "a-".len() + 5));
     assert!(name.starts_with("a-"), "{name}");
 }
 
@@ -43,8 +43,8 @@ async fn unknown_field_follows_field_validation() {
     ] {
         let path = format!("{CONFIG_MAPS}?fieldValidation={validation}");
         let name = format!("a{}", validation.to_lowercase());
-        let answer = client.post(&path, &object(&name)).await;
-        assert_eq!((answer.code, answer.header("warning")), (code, warning), "{validation:?}");
+        let response = client.post(&path, &object(&name)).await;
+        assert_eq!((response.code, response.header("warning")), (code, warning), "{validation:?}");
     }
 }
 
@@ -52,8 +52,8 @@ async fn unknown_field_follows_field_validation() {
 async fn strict_rejection_names_field() {
     let client = Client::start().await;
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "extra": 1});
-    let answer = client.post(&format!("{CONFIG_MAPS}?fieldValidation=Strict"), &object).await;
-    let message = answer.json()["message"].as_str().unwrap().to_owned();
+    let response = client.post(&format!("{CONFIG_MAPS}?fieldValidation=Strict"), &object).await;
+    let message = response.json()["message"].as_str().unwrap().to_owned();
     assert!(message.ends_with("strict decoding error: unknown field \"extra\""), "{message}");
 }
 
@@ -65,8 +65,8 @@ async fn system_metadata_of_clients_is_ignored() {
         "deletionTimestamp": "2001-01-01T00:00:00Z", "selfLink": "/x",
     });
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
-    let made = client.post(CONFIG_MAPS, &object).await.json();
+    let created = client.post(CONFIG_MAPS, &object).await.json();
     for name in ["uid", "creationTimestamp", "deletionTimestamp", "selfLink"] {
-        assert_ne!(made["metadata"].get(name), metadata.get(name), "{name}");
+        assert_ne!(created["metadata"].get(name), metadata.get(name), "{name}");
     }
 }

@@ -9,8 +9,8 @@ async fn deleted_object_is_gone() {
     let client = Client::start().await;
     client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
-    let answer = client.delete(&path, &json!({})).await;
-    assert_eq!((answer.code, &answer.json()["status"]), (200, &json!("Success")));
+    let response = client.delete(&path, &json!({})).await;
+    assert_eq!((response.code, &response.json()["status"]), (200, &json!("Success")));
     assert_eq!(client.delete(&path, &json!({})).await.code_and_reason(), (404, "NotFound".to_owned()));
 }
 
@@ -19,8 +19,8 @@ async fn deletion_with_other_uid_conflicts() {
     let client = Client::start().await;
     client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
-    let answer = client.delete(&path, &json!({"preconditions": {"uid": "other"}})).await;
-    assert_eq!(answer.code_and_reason(), (409, "Conflict".to_owned()));
+    let response = client.delete(&path, &json!({"preconditions": {"uid": "other"}})).await;
+    assert_eq!(response.code_and_reason(), (409, "Conflict".to_owned()));
     assert_eq!(client.get(&path, JSON).await.code, 200);
 }
 

@@ -110,9 +110,9 @@ fn set_exhausted_condition(budget: &mut Object, now: UnixTime) {
     let mut conditions = object::get_list(budget, &["status", "conditions"]).to_vec();
     let is_ours = |c: &Value| c.get("type").and_then(Value::as_str) == Some(ALLOWED);
     let at = conditions.iter().position(is_ours);
-    let before =
+    let old_condition =
         at.and_then(|at| conditions.get(at)).filter(|old| old.get("status") == Some(&"False".into()));
-    let since = before.and_then(|old| old.get("lastTransitionTime").cloned());
+    let since = old_condition.and_then(|old| old.get("lastTransitionTime").cloned());
     let mut condition = json!({
         "type": ALLOWED,
         "status": "False",

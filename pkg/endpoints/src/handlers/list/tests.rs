@@ -11,14 +11,14 @@ async fn chunks_add_up_to_the_list() {
     for name in ["a", "b", "c", "d", "e"] {
         client.create_config_map(name, "x").await;
     }
-    let mut seen = Vec::new();
+    let mut names = Vec::new();
     let mut revisions = Vec::new();
     let mut token = String::new();
     loop {
         let path = format!("{CONFIG_MAPS}?labelSelector=app&limit=2&continue={token}");
         let page = client.get(&path, JSON).await.json();
         for item in page["items"].as_array().unwrap() {
-            seen.push(item["metadata"]["name"].as_str().unwrap().to_owned());
+            names.push(item["metadata"]["name"].as_str().unwrap().to_owned());
         }
         revisions.push(page["metadata"]["resourceVersion"].clone());
         match page["metadata"]["continue"].as_str() {
@@ -26,7 +26,7 @@ async fn chunks_add_up_to_the_list() {
             None => break,
         }
     }
-    assert_eq!(seen, ["a", "b", "c", "d", "e"]);
+    assert_eq!(names, ["a", "b", "c", "d", "e"]);
     revisions.dedup();
     assert_eq!(revisions.len(), 1, "all chunks show one moment");
 }
@@ -61,7 +61,7 @@ async fn invalid_list_options_are_bad_requests() {
         "continue=%25",
         "limit=x",
     ] {
-        let answer = client.get(&format!("{CONFIG_MAPS}?{query}"), JSON).await;
-        assert_eq!(answer.code_and_reason(), (400, "BadRequest".to_owned()), "{query}");
+        let response = client.get(&format!("{CONFIG_MAPS}?{query}"), JSON).await;
+        assert_eq!(response.code_and_reason(), (400, "BadRequest".to_owned()), "{query}");
     }
 }

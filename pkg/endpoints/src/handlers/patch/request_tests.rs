@@ -19,8 +19,8 @@ async fn patch_types_change_the_object() {
         (STRATEGIC, json!({"data": {"$patch": "replace", "m": "2"}}), json!({"m": "2"})),
     ];
     for (media_type, patch, expected) in cases {
-        let answer = client.patch(&path, media_type, &patch).await;
-        assert_eq!((answer.code, &answer.json()["data"]), (200, &expected), "{media_type}");
+        let response = client.patch(&path, media_type, &patch).await;
+        assert_eq!((response.code, &response.json()["data"]), (200, &expected), "{media_type}");
     }
 }
 
@@ -29,8 +29,8 @@ async fn failed_test_operation_is_unprocessable() {
     let client = Client::start().await;
     client.create_config_map("a", "x").await;
     let patch = json!([{"op": "test", "path": "/data/k", "value": "w"}]);
-    let answer = client.patch(&format!("{CONFIG_MAPS}/a"), JSON_PATCH, &patch).await;
-    assert_eq!(answer.code_and_reason(), (422, "Invalid".to_owned()));
+    let response = client.patch(&format!("{CONFIG_MAPS}/a"), JSON_PATCH, &patch).await;
+    assert_eq!(response.code_and_reason(), (422, "Invalid".to_owned()));
 }
 
 #[tokio::test]
@@ -46,15 +46,15 @@ async fn endlessly_nesting_patch_is_unprocessable() {
         operations.push(json!({"op": "move", "from": "/metadata/y", "path": "/metadata/x"}));
     }
     let path = format!("{CONFIG_MAPS}/a?dryRun=All");
-    let answer = client.patch(&path, JSON_PATCH, &json!(operations)).await;
-    assert_eq!(answer.code_and_reason(), (422, "Invalid".to_owned()));
+    let response = client.patch(&path, JSON_PATCH, &json!(operations)).await;
+    assert_eq!(response.code_and_reason(), (422, "Invalid".to_owned()));
 }
 
 #[tokio::test]
 async fn patch_of_missing_object_is_not_found() {
     let client = Client::start().await;
-    let answer = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &json!({})).await;
-    assert_eq!(answer.code_and_reason(), (404, "NotFound".to_owned()));
+    let response = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &json!({})).await;
+    assert_eq!(response.code_and_reason(), (404, "NotFound".to_owned()));
 }
 
 #[tokio::test]
@@ -62,6 +62,6 @@ async fn patch_with_stale_revision_conflicts() {
     let client = Client::start().await;
     client.create_config_map("a", "x").await;
     let patch = json!({"metadata": {"resourceVersion": "1"}, "data": {"k": "w"}});
-    let answer = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &patch).await;
-    assert_eq!(answer.code_and_reason(), (409, "Conflict".to_owned()));
+    let response = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &patch).await;
+    assert_eq!(response.code_and_reason(), (409, "Conflict".to_owned()));
 }

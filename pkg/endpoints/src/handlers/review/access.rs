@@ -47,12 +47,12 @@ pub(super) async fn review(
     let named = subject(object);
     let user = if about == ReviewSubject::Sender { call.user } else { &named };
     let selectors = selectors::of(object);
-    let wanted = attributes(object, user, &selectors);
-    let (allowed, Denial { denied, reason, error }) = match call.api.authorizer.decide(wanted).await.outcome()
-    {
-        Ok(reason) => (true, Denial { reason: reason.to_string(), ..Denial::default() }),
-        Err(refused) => (false, refused),
-    };
+    let reviewed = attributes(object, user, &selectors);
+    let (allowed, Denial { denied, reason, error }) =
+        match call.api.authorizer.decide(reviewed).await.outcome() {
+            Ok(reason) => (true, Denial { reason: reason.to_string(), ..Denial::default() }),
+            Err(refused) => (false, refused),
+        };
     let mut status = json!({"allowed": allowed});
     if denied {
         status["denied"] = true.into();
@@ -79,7 +79,7 @@ fn subject(object: &Object) -> UserInfo {
 
 /// Returns the attributes that a review describes.
 fn attributes<'r>(object: &'r Object, user: &'r UserInfo, selectors: &'r Selectors) -> Attributes<'r> {
-    let nobody = Attributes::of_user(user);
+    let user_only = Attributes::of_user(user);
     if let Some(resource) = get_object(object, &["spec", "resourceAttributes"]) {
         let text = |name| member(resource, name);
         return Attributes {
@@ -93,12 +93,12 @@ fn attributes<'r>(object: &'r Object, user: &'r UserInfo, selectors: &'r Selecto
             subresource: text("subresource"),
             name: text("name"),
             selectors,
-            ..nobody
+            ..user_only
         };
     }
     match get_object(object, &["spec", "nonResourceAttributes"]) {
-        Some(path) => Attributes { verb: member(path, "verb"), path: member(path, "path"), ..nobody },
-        None => nobody,
+        Some(path) => Attributes { verb: member(path, "verb"), path: member(path, "path"), ..user_only },
+        None => user_only,
     }
 }
 
@@ -140,12 +140,12 @@ fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
     }
     metadata_errors(object, about, &mut errors);
     if about == ReviewSubject::NamedUserInNamespace {
-        let here = get_str(object, &["metadata", "namespace"]).unwrap_or("");
-        if let Some(asked) = resource.map(|resource| member(resource, "namespace"))
-            && asked != here
+        let review_namespace = get_str(object, &["metadata", "namespace"]).unwrap_or("");
+        if let Some(namespace) = resource.map(|resource| member(resource, "namespace"))
+            && namespace != review_namespace
         {
             let detail = "must match metadata.namespace";
-            errors.push(Error::invalid(&at_resource.child("namespace"), asked, detail));
+            errors.push(Error::invalid(&at_resource.child("namespace"), namespace, detail));
         }
         if let Some(path) = path {
             errors.push(Error::invalid(&at_path, &go_path(path), "disallowed on this kind of request"));
@@ -156,13 +156,13 @@ fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
 
 /// A review has no name or other metadata.
 fn metadata_errors(object: &Object, about: ReviewSubject, errors: &mut ErrorList) {
-    let Some(given) = get_object(object, &["metadata"]) else { return };
+    let Some(metadata) = get_object(object, &["metadata"]) else { return };
     let local = about == ReviewSubject::NamedUserInNamespace;
     let may_be_there = |name: &str| name == "managedFields" || local && name == "namespace";
     let is_nothing = |value: &Value| matches!(value, Value::Null) || value.as_str() == Some("");
-    if given.iter().any(|(name, value)| !may_be_there(name) && !is_nothing(value)) {
+    if metadata.iter().any(|(name, value)| !may_be_there(name) && !is_nothing(value)) {
         let detail = if local { "must be empty except for namespace" } else { "must be empty" };
-        errors.push(Error::invalid(&Path::root("metadata"), &Value::Object(given.clone()), detail));
+        errors.push(Error::invalid(&Path::root("metadata"), &Value::Object(metadata.clone()), detail));
     }
 }
 
@@ -237,31 +237,35 @@ mod tests {
             ReviewSubject::NamedUserInNamespace => review,
             _ => object(json!({"spec": review["spec"]})),
         };
-        let got: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
-        assert_eq!(got, expected, "{about:?} {review:?}");
+        let actual: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
+        assert_eq!(actual, expected, "{about:?} {review:?}");
     }
 
     #[test]
     fn review_needs_one_attribute_set_and_a_user() {
         let resource = json!({"namespace": "ns", "verb": "get", "resource": "pods"});
         let path = json!({"verb": "get", "path": "/"});
-        let neither = "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        let both = "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: cannot be specified in combination with resourceAttributes";
-        let nobody = "spec.user: Invalid value: \"\": at least one of user or group must be specified";
+        let required = "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        let exclusive = "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: cannot be specified in combination with resourceAttributes";
+        let no_subject = "spec.user: Invalid value: \"\": at least one of user or group must be specified";
         for about in [ReviewSubject::NamedUser, ReviewSubject::NamedUserInNamespace, ReviewSubject::Sender] {
             check(about, json!({"resourceAttributes": resource}), &[]);
-            check(about, json!({}), &[neither]);
+            check(about, json!({}), &[required]);
         }
         for about in [ReviewSubject::NamedUser, ReviewSubject::Sender] {
             check(about, json!({"nonResourceAttributes": path}), &[]);
-            check(about, json!({"resourceAttributes": resource, "nonResourceAttributes": path}), &[both]);
+            check(
+                about,
+                json!({"resourceAttributes": resource, "nonResourceAttributes": path}),
+                &[exclusive],
+            );
         }
         check(
             ReviewSubject::NamedUser,
             json!({"user": "", "groups": ["g"], "nonResourceAttributes": path}),
             &[],
         );
-        check(ReviewSubject::NamedUser, json!({"user": ""}), &[neither, nobody]);
+        check(ReviewSubject::NamedUser, json!({"user": ""}), &[required, no_subject]);
     }
 
     #[test]
@@ -281,8 +285,8 @@ mod tests {
         let check = |about: ReviewSubject, metadata: Value, expected: &[&str]| {
             let review =
                 object(json!({"metadata": metadata, "spec": {"user": "z", "resourceAttributes": {}}}));
-            let got: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
-            assert_eq!(got, expected, "{review:?}");
+            let actual: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
+            assert_eq!(actual, expected, "{review:?}");
         };
         check(ReviewSubject::NamedUser, json!({"managedFields": []}), &[]);
         check(ReviewSubject::NamedUser, json!({"name": "", "creationTimestamp": null}), &[]);
@@ -303,14 +307,14 @@ mod tests {
             let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
             check(ReviewSubject::NamedUser, json!({"resourceAttributes": {name: selector}}), &expected);
         };
-        let one = json!([{"key": "a", "operator": "In", "values": ["b"]}]);
+        let requirements = json!([{"key": "a", "operator": "In", "values": ["b"]}]);
         for name in ["fieldSelector", "labelSelector"] {
-            check(name, json!({"requirements": one}), &[]);
+            check(name, json!({"requirements": requirements}), &[]);
             check(name, json!({"rawSelector": "a=b"}), &[]);
             check(name, json!({"requirements": [{"key": "a", "operator": "Bogus"}]}), &[]);
-            let both =
+            let exclusive =
                 "@.rawSelector: Invalid value: \"a=b\": may not specified at the same time as requirements";
-            check(name, json!({"rawSelector": "a=b", "requirements": one}), &[both]);
+            check(name, json!({"rawSelector": "a=b", "requirements": requirements}), &[exclusive]);
             let none = "@.requirements: Required value: when @ is specified, requirements or rawSelector is required";
             check(name, json!({}), &[none]);
             let values =

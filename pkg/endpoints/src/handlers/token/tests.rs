@@ -50,11 +50,15 @@ fn requested_lifetime_is_limited() {
 
 #[test]
 fn kubelet_style_pod_token_is_extended() {
-    let check = |max: i64, extend: bool, asked: i64, of_pod: bool, audience: &str, extended: bool| {
-        let got = requests(max, extend).lifetime(asked, of_pod, &[audience.to_owned()]);
-        assert_eq!((got.warn_after, got.token_seconds == 31_536_000), (extended.then_some(3607), extended));
-        assert_eq!(got.reported_seconds, asked.min(3607));
-    };
+    let check =
+        |max: i64, extend: bool, requested_seconds: i64, of_pod: bool, audience: &str, extended: bool| {
+            let lifetime = requests(max, extend).lifetime(requested_seconds, of_pod, &[audience.to_owned()]);
+            assert_eq!(
+                (lifetime.warn_after, lifetime.token_seconds == 31_536_000),
+                (extended.then_some(3607), extended)
+            );
+            assert_eq!(lifetime.reported_seconds, requested_seconds.min(3607));
+        };
     check(0, true, 3607, true, "api", true);
     check(0, true, 3607, true, "too", true);
     check(0, false, 3607, true, "api", false);
@@ -118,15 +122,15 @@ fn name_and_uid_must_match_service_account() {
     let account = object(json!({"metadata": {"name": "sa", "uid": "u"}}));
     let check = |metadata: Value, expected: Result<(), &str>| {
         let request = object(json!({"metadata": metadata}));
-        let got = check_name(&request, "sa").and_then(|()| check_account(&request, &account, true));
-        assert_eq!(got.map(drop).map_err(|status| status.message), expected.map_err(str::to_owned));
+        let checked = check_name(&request, "sa").and_then(|()| check_account(&request, &account, true));
+        assert_eq!(checked.map(drop).map_err(|status| status.message), expected.map_err(str::to_owned));
     };
     check(json!({}), Ok(()));
     check(json!({"name": "sa", "uid": "u"}), Ok(()));
-    let other = object(json!({"metadata": {"uid": "v"}}));
+    let request = object(json!({"metadata": {"uid": "v"}}));
     let cause = "the UID in the token request (v) does not match the UID of the service account (u)";
     assert_eq!(
-        check_account(&other, &account, false),
+        check_account(&request, &account, false),
         Ok(Some(cause.to_owned())),
         "where it is not enforced"
     );

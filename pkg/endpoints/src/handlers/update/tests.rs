@@ -21,23 +21,23 @@ async fn put_without_revision_overwrites() {
     client.create_config_map("a", "x").await;
     let path = format!("{CONFIG_MAPS}/a");
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
-    let put = client.put(&path, &object).await;
-    assert_eq!((put.code, put.json().get("data")), (200, None));
+    let updated = client.put(&path, &object).await;
+    assert_eq!((updated.code, updated.json().get("data")), (200, None));
 }
 
 #[tokio::test]
 async fn unchanged_put_keeps_revision() {
     let client = Client::start().await;
-    let made = client.create_config_map("a", "x").await;
-    assert_eq!(client.put(&format!("{CONFIG_MAPS}/a"), &made).await.json(), made);
+    let created = client.create_config_map("a", "x").await;
+    assert_eq!(client.put(&format!("{CONFIG_MAPS}/a"), &created).await.json(), created);
 }
 
 #[tokio::test]
 async fn body_and_path_must_match() {
     let client = Client::start().await;
-    let mut made = client.create_config_map("a", "x").await;
-    made["metadata"]["name"] = json!("b");
+    let mut renamed = client.create_config_map("a", "x").await;
+    renamed["metadata"]["name"] = json!("b");
     let path = format!("{CONFIG_MAPS}/a");
-    let answer = client.send("PUT", &path, &[("content-type", JSON)], made.to_string()).await;
-    assert_eq!(answer.code_and_reason(), (400, "BadRequest".to_owned()));
+    let response = client.send("PUT", &path, &[("content-type", JSON)], renamed.to_string()).await;
+    assert_eq!(response.code_and_reason(), (400, "BadRequest".to_owned()));
 }

@@ -42,14 +42,14 @@ async fn watch(client: &Client, query: &str, accept: &str) -> (String, Frames) {
 #[tokio::test]
 async fn json_frames_are_lines() {
     let client = Client::start().await;
-    let made = client.create_config_map("a", "x").await;
+    let created = client.create_config_map("a", "x").await;
     let (media_type, mut frames) = watch(&client, "", JSON).await;
     assert_eq!(media_type, JSON);
-    assert_eq!(frames.json().await, ("ADDED".to_owned(), made));
+    assert_eq!(frames.json().await, ("ADDED".to_owned(), created));
     let path = format!("{CONFIG_MAPS}/a");
     client.send("DELETE", &path, &[], "").await;
-    let (kind, gone) = frames.json().await;
-    assert_eq!((kind.as_str(), gone["metadata"]["name"].as_str()), ("DELETED", Some("a")));
+    let (kind, deleted) = frames.json().await;
+    assert_eq!((kind.as_str(), deleted["metadata"]["name"].as_str()), ("DELETED", Some("a")));
 }
 
 #[tokio::test]
@@ -84,9 +84,9 @@ async fn the_end_of_the_initial_state_is_marked() {
 #[tokio::test]
 async fn watch_from_version_sends_later_events() {
     let client = Client::start().await;
-    let made = client.create_config_map("a", "x").await;
+    let created = client.create_config_map("a", "x").await;
     let later = client.create_config_map("b", "x").await;
-    let from = made["metadata"]["resourceVersion"].as_str().unwrap();
+    let from = created["metadata"]["resourceVersion"].as_str().unwrap();
     let (_, mut frames) = watch(&client, &format!("resourceVersion={from}"), JSON).await;
     assert_eq!(frames.json().await, ("ADDED".to_owned(), later));
 }

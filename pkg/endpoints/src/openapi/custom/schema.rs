@@ -109,9 +109,9 @@ fn each_of(schema: &mut Schema, names: &[&str], change: &mut dyn FnMut(&mut Sche
             Some(Value::Object(members)) if *name == "properties" => {
                 members.values_mut().filter_map(Value::as_object_mut).for_each(&mut *change);
             }
-            Some(Value::Object(one)) => change(one),
-            Some(Value::Array(several)) => {
-                several.iter_mut().filter_map(Value::as_object_mut).for_each(&mut *change);
+            Some(Value::Object(single)) => change(single),
+            Some(Value::Array(schemas)) => {
+                schemas.iter_mut().filter_map(Value::as_object_mut).for_each(&mut *change);
             }
             _ => {}
         }
@@ -165,7 +165,7 @@ fn for_swagger(schema: &mut Schema) {
         schema.remove("items");
         schema.remove("properties");
     }
-    let of_type = |name: &str| schema.get("type").is_some_and(|own| own == name);
+    let of_type = |name: &str| schema.get("type").is_some_and(|value| value == name);
     let open_array = of_type("array") && !schema.contains_key("items");
     if nullable || open_array || (preserves && of_type("object")) {
         schema.remove("type");

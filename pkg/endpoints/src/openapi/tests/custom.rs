@@ -29,20 +29,20 @@ fn recorded() -> Value {
 }
 
 /// Collects the paths at which two values differ.
-fn differences(path: &str, want: &Value, got: &Value, out: &mut Vec<String>) {
-    match (want, got) {
-        (Value::Object(want), Value::Object(got)) => {
-            let mut names: Vec<&jsontree::Key> = want.keys().chain(got.keys()).collect();
+fn differences(path: &str, expected: &Value, actual: &Value, out: &mut Vec<String>) {
+    match (expected, actual) {
+        (Value::Object(expected), Value::Object(actual)) => {
+            let mut names: Vec<&jsontree::Key> = expected.keys().chain(actual.keys()).collect();
             names.sort_unstable();
             names.dedup();
             for name in names {
                 let member = |members: &jsontree::Object| members.get(name).cloned().unwrap_or_default();
-                differences(&format!("{path}/{name}"), &member(want), &member(got), out);
+                differences(&format!("{path}/{name}"), &member(expected), &member(actual), out);
             }
         }
-        _ if want == got => {}
-        _ if want.as_f64().is_some() && want.as_f64() == got.as_f64() => {}
-        _ => out.push(format!("{path}: {want} is {got}")),
+        _ if expected == actual => {}
+        _ if expected.as_f64().is_some() && expected.as_f64() == actual.as_f64() => {}
+        _ => out.push(format!("{path}: {expected} is {actual}")),
     }
 }
 
@@ -68,8 +68,8 @@ fn custom_documents_match_upstream() {
     let api = serving(&[recorded["definition"].clone()]);
     let swagger = body(&get(&api, "/openapi/v2", &[]).unwrap());
     for (version, want) in recorded["documents"].as_object().unwrap() {
-        let found = compared(&api, &swagger, &format!("toys.example.com/{version}"), want);
-        assert_eq!(found, Vec::<String>::new(), "{version}");
+        let differences = compared(&api, &swagger, &format!("toys.example.com/{version}"), want);
+        assert_eq!(differences, Vec::<String>::new(), "{version}");
     }
 }
 
@@ -124,12 +124,13 @@ fn new_crd_keeps_documents_of_other_groups() {
     let widgets = spec("toys.example.com", "Widget", &json!({"type": "object"}));
     let catalog = builtin(false).with_group(group(std::slice::from_ref(&widgets)));
     let before = OpenApi::new(Arc::new(catalog.clone()), clock());
-    let other = catalog.with_group(group(&[spec("other.example.com", "Doll", &json!({"type": "object"}))]));
-    let after = before.with_catalog(Arc::new(other.clone()));
-    let same = |before: &OpenApi, after: &OpenApi, path: &str| {
+    let extended =
+        catalog.with_group(group(&[spec("other.example.com", "Doll", &json!({"type": "object"}))]));
+    let after = before.with_catalog(Arc::new(extended.clone()));
+    let shared = |before: &OpenApi, after: &OpenApi, path: &str| {
         Arc::ptr_eq(before.entry(path).unwrap(), after.entry(path).unwrap())
     };
-    assert!(before.documents.iter().all(|entry| same(&before, &after, &entry.path)));
+    assert!(before.documents.iter().all(|entry| shared(&before, &after, &entry.path)));
     assert!(before.entry("apis/other.example.com/v1").is_none());
     assert!(after.entry("apis/other.example.com/v1").is_some());
 
@@ -139,15 +140,15 @@ fn new_crd_keeps_documents_of_other_groups() {
     let path = "apis/toys.example.com/v1";
     let old = tag(&after, path);
     let changed = json!({"type": "object", "properties": {"spec": {"type": "object"}}});
-    let third = after.with_catalog(Arc::new(other.with_group(group(&[spec(
+    let third = after.with_catalog(Arc::new(extended.with_group(group(&[spec(
         "toys.example.com",
         "Widget",
         &changed,
     )]))));
-    assert!(!same(&after, &third, path));
+    assert!(!shared(&after, &third, path));
     assert_ne!(tag(&third, path), old);
-    assert!(same(&after, &third, "apis/other.example.com/v1") && same(&after, &third, "apis/apps/v1"));
+    assert!(shared(&after, &third, "apis/other.example.com/v1") && shared(&after, &third, "apis/apps/v1"));
     let without = Group { versions: Vec::new(), ..group(&[widgets]) };
-    let last = third.with_catalog(Arc::new(other.with_group(without)));
+    let last = third.with_catalog(Arc::new(extended.with_group(without)));
     assert!(last.entry(path).is_none());
 }

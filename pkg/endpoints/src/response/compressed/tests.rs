@@ -64,11 +64,11 @@ fn inflate(frames: &[Bytes]) -> Vec<u8> {
 /// Compresses the list. The first 1000 bytes are encoded in advance.
 fn make(end: usize, remembering: Option<CacheFill>) -> Vec<Bytes> {
     let mut source = Lines { next: 0, end };
-    let mut made = Vec::new();
-    source.head(None, &mut made).unwrap();
-    let head = made.len();
-    let more = source.fill(&mut made, 1000).unwrap();
-    frames(CompressedSource::new(made, head, more.then_some(source), remembering))
+    let mut piece = Vec::new();
+    source.head(None, &mut piece).unwrap();
+    let head = piece.len();
+    let more = source.fill(&mut piece, 1000).unwrap();
+    frames(CompressedSource::new(piece, head, more.then_some(source), remembering))
 }
 
 fn wanted(lists: &CompressedLists, name: &str, version: i64) -> ListKey {
@@ -129,13 +129,13 @@ fn aborted_list_can_be_cached_later() {
 
 #[test]
 fn budget_evicts_oldest_first() {
-    let one = {
+    let entry_bytes = {
         let lists = CompressedLists::new(usize::MAX);
         wanted(&lists, "a", 1).miss();
         make(20_000, wanted(&lists, "a", 1).miss());
         lists.with_lock(|lists| lists.bytes)
     };
-    let lists = CompressedLists::new(one * 2);
+    let lists = CompressedLists::new(entry_bytes * 2);
     for name in ["a", "b", "c"] {
         wanted(&lists, name, 1).miss();
         make(20_000, wanted(&lists, name, 1).miss());
@@ -143,8 +143,8 @@ fn budget_evicts_oldest_first() {
         assert!(wanted(&lists, "b", 1).cached_items().is_some() || name == "a");
     }
     assert!(wanted(&lists, "a", 1).cached_items().is_none());
-    assert_eq!(lists.with_lock(|lists| lists.bytes), one * 2);
-    let small = CompressedLists::new(one - 1);
+    assert_eq!(lists.with_lock(|lists| lists.bytes), entry_bytes * 2);
+    let small = CompressedLists::new(entry_bytes - 1);
     wanted(&small, "a", 1).miss();
     make(20_000, wanted(&small, "a", 1).miss());
     assert!(wanted(&small, "a", 1).cached_items().is_none());

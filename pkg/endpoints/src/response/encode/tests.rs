@@ -9,12 +9,12 @@ fn object_is_item_with_type_metadata() {
     for testing::Stored { endpoint, storage, elements } in testing::all() {
         for element in &elements {
             let budget = Budget::new(1 << 20);
-            let kept = ResponseObject::element(endpoint, storage, element, element.revision(), &budget);
+            let memoized = ResponseObject::element(endpoint, storage, element, element.revision(), &budget);
             let mut expected = Vec::new();
-            json_write::encode(endpoint.message, &kept.tree().unwrap(), &mut expected).unwrap();
+            json_write::encode(endpoint.message, &memoized.tree().unwrap(), &mut expected).unwrap();
             for time in ["made", "made again", "kept"] {
                 let mut out = b"before".to_vec();
-                kept.json(true, &mut out).unwrap();
+                memoized.json(true, &mut out).unwrap();
                 assert!(out.strip_prefix(b"before") == Some(&expected), "{} {time}", endpoint.group_version);
                 assert_eq!(budget.used() > 0, time != "made");
             }
@@ -29,16 +29,16 @@ fn stored_and_tree_protobuf_are_equal() {
         for element in &elements {
             let outgoing = ResponseObject::element(endpoint, storage, element, element.revision(), &budget);
             for shape in [Shape::Whole, Shape::Metadata("v1")] {
-                let mut got = Vec::new();
+                let mut actual = Vec::new();
                 let mut expected = Vec::new();
-                object(&outgoing, shape, Format::Protobuf, &mut got).unwrap();
-                let whole = outgoing.tree().unwrap();
+                object(&outgoing, shape, Format::Protobuf, &mut actual).unwrap();
+                let object = outgoing.tree().unwrap();
                 let (message, object) = match shape {
-                    Shape::Whole => (endpoint.message, whole),
-                    Shape::Metadata(version) => (&PARTIAL, partial(whole, version)),
+                    Shape::Whole => (endpoint.message, object),
+                    Shape::Metadata(version) => (&PARTIAL, partial(object, version)),
                 };
                 tree(message, &object, Format::Protobuf, &mut expected).unwrap();
-                assert!(got == expected, "{} {shape:?}", endpoint.group_version);
+                assert!(actual == expected, "{} {shape:?}", endpoint.group_version);
             }
         }
     }
@@ -83,9 +83,9 @@ fn partial_metadata_omits_hidden_annotations() {
         for shape in [Shape::Whole, Shape::Metadata("v1")] {
             let mut out = Vec::new();
             super::object(&outgoing, shape, Format::Json, &mut out).unwrap();
-            let shown: Value = serde_json::from_slice(&out).unwrap();
+            let partial: Value = serde_json::from_slice(&out).unwrap();
             let expected = if shape == Shape::Whole { &annotations } else { &expected };
-            assert_eq!(&shown["metadata"]["annotations"], expected, "{shape:?}");
+            assert_eq!(&partial["metadata"]["annotations"], expected, "{shape:?}");
         }
     };
     let generation = "deprecated.daemonset.template.generation";

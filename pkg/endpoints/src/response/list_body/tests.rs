@@ -83,12 +83,12 @@ fn check(stored: &Stored, shape: Shape, pieces: &[usize]) {
     let protobuf = whole(stored, shape, Format::Protobuf);
     let cbor = whole(stored, shape, Format::Cbor);
     for enough in pieces {
-        let got = streamed(&mut Cbor::new(listing(stored, shape), &page(&stored.elements)), *enough);
-        assert!(got == cbor, "{name} in pieces of {enough} in CBOR");
-        let got = streamed(&mut Json::new(listing(stored, shape), &page(&stored.elements)), *enough);
-        assert_eq!(String::from_utf8(got).unwrap(), json, "{name} in pieces of {enough}");
-        let got = streamed(&mut Protobuf::new(listing(stored, shape), page(&stored.elements)), *enough);
-        assert!(got == protobuf, "{name} in protobuf in pieces of {enough}");
+        let actual = streamed(&mut Cbor::new(listing(stored, shape), &page(&stored.elements)), *enough);
+        assert!(actual == cbor, "{name} in pieces of {enough} in CBOR");
+        let actual = streamed(&mut Json::new(listing(stored, shape), &page(&stored.elements)), *enough);
+        assert_eq!(String::from_utf8(actual).unwrap(), json, "{name} in pieces of {enough}");
+        let actual = streamed(&mut Protobuf::new(listing(stored, shape), page(&stored.elements)), *enough);
+        assert!(actual == protobuf, "{name} in protobuf in pieces of {enough}");
     }
 }
 
@@ -116,11 +116,11 @@ fn lists_larger_than_a_chunk_are_measured_right() {
         ("", "v1", "configmaps", Shape::Metadata("v1")),
         ("autoscaling", "v1", "horizontalpodautoscalers", Shape::Whole),
     ] {
-        let one = testing::of(group, version, plural);
-        let size = whole(&one, shape, Format::Protobuf).len();
+        let single = testing::of(group, version, plural);
+        let size = whole(&single, shape, Format::Protobuf).len();
         let times = 2 * CHUNK_BYTES / size + 1;
-        let many = one.elements.iter().cycle().take(one.elements.len() * times).cloned().collect();
-        let stored = Stored { elements: many, ..one };
+        let elements = single.elements.iter().cycle().take(single.elements.len() * times).cloned().collect();
+        let stored = Stored { elements, ..single };
         check(&stored, shape, &[CHUNK_BYTES]);
     }
 }
@@ -133,9 +133,9 @@ fn a_list_of_known_length_is_not_measured() {
     let mut head = Vec::new();
     while measured.prepare().unwrap() {}
     measured.head(None, &mut head).unwrap();
-    let mut known = Protobuf::new(listing(&stored, Shape::Whole), page(&[]));
+    let mut preset = Protobuf::new(listing(&stored, Shape::Whole), page(&[]));
     let mut again = Vec::new();
-    known.head(Some(whole.len() - head.len()), &mut again).unwrap();
+    preset.head(Some(whole.len() - head.len()), &mut again).unwrap();
     assert_eq!(again, head);
 }
 
@@ -186,12 +186,12 @@ fn undecodable_item_fails_list_in_protobuf() {
 fn long_list_is_measured_in_steps() {
     let steps =
         |source: &mut dyn Source| 1 + std::iter::from_fn(|| source.prepare().unwrap().then_some(())).count();
-    let one = testing::of("", "v1", "configmaps");
-    let many = |count| one.elements.iter().cycle().take(count).cloned().collect::<Vec<_>>();
-    let mut counted = Cbor::new(listing(&one, Shape::Whole), &page(&many(2 * OBJECTS_AT_ONCE + 1)));
+    let single = testing::of("", "v1", "configmaps");
+    let repeated = |count| single.elements.iter().cycle().take(count).cloned().collect::<Vec<_>>();
+    let mut counted = Cbor::new(listing(&single, Shape::Whole), &page(&repeated(2 * OBJECTS_AT_ONCE + 1)));
     assert_eq!(steps(&mut counted), 3);
-    let mut measured = Protobuf::new(listing(&one, Shape::Whole), page(&many(OBJECTS_AT_ONCE)));
-    let taken = steps(&mut measured);
+    let mut measured = Protobuf::new(listing(&single, Shape::Whole), page(&repeated(OBJECTS_AT_ONCE)));
+    let steps = steps(&mut measured);
     let most = OBJECTS_AT_ONCE / MEASURED_AT_ONCE;
-    assert!(taken > most / 2 && taken <= most + 2, "{taken}");
+    assert!(steps > most / 2 && steps <= most + 2, "{steps}");
 }

@@ -48,9 +48,9 @@ fn whole_row(endpoint: &Resource, printer: Printer, tree: &Object, request: Tabl
         cell.write(&mut out);
         serde_json::from_slice::<Value>(&out).unwrap()
     });
-    let mut whole = json!({"cells": cells.collect::<Vec<_>>()});
+    let mut object = json!({"cells": cells.collect::<Vec<_>>()});
     if let Some(condition) = row.condition {
-        whole["conditions"] = json!([{
+        object["conditions"] = json!([{
             "type": condition.condition_type, "status": condition.status,
             "reason": condition.reason, "message": condition.message,
         }]);
@@ -58,14 +58,14 @@ fn whole_row(endpoint: &Resource, printer: Printer, tree: &Object, request: Tabl
     let partial = crate::response::encode::partial(tree.clone(), request.version);
     match request.include {
         IncludeObject::None => {}
-        IncludeObject::Object => whole["object"] = written(endpoint.message, tree).into(),
+        IncludeObject::Object => object["object"] = written(endpoint.message, tree).into(),
         IncludeObject::Metadata => {
-            whole["object"] =
+            object["object"] =
                 written(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial)
                     .into();
         }
     }
-    whole
+    object
 }
 
 fn written(message: &'static schema::table::Message, tree: &Object) -> String {
@@ -138,8 +138,8 @@ fn a_streamed_table_is_the_whole_tree_written() {
                 raws.iter().map(|raw| Item::Message { raw, version: "42", outgoing: None }).collect();
             let plain: Vec<Item<'_>> = trees.iter().cloned().map(Item::Tree).collect();
             for items in [messages, plain] {
-                let ours = streamed(endpoint, &items, &metadata(), request(include));
-                assert_eq!(ours, expected, "{} {include:?}", endpoint.plural);
+                let actual = streamed(endpoint, &items, &metadata(), request(include));
+                assert_eq!(actual, expected, "{} {include:?}", endpoint.plural);
                 tables += usize::from(!items.is_empty());
             }
         }
@@ -152,9 +152,9 @@ fn an_empty_table_has_empty_rows_or_none() {
     let check = |plural: &str, end: &str| {
         let endpoint = api::resources::find("", "v1", plural, "").unwrap();
         let request = request(IncludeObject::Metadata);
-        let ours = streamed(endpoint, &[], &Object::new(), request);
-        assert_eq!(ours, whole(endpoint, &[], &Object::new(), request));
-        assert!(ours.ends_with(end), "{ours}");
+        let actual = streamed(endpoint, &[], &Object::new(), request);
+        assert_eq!(actual, whole(endpoint, &[], &Object::new(), request));
+        assert!(actual.ends_with(end), "{actual}");
     };
     check("pods", ",\"rows\":[]}");
     check("limitranges", ",\"rows\":null}");

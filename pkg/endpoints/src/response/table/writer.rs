@@ -53,8 +53,8 @@ impl Writer {
     }
 
     fn custom(&self) -> Option<&CustomPrinter> {
-        let own = || self.endpoint.row().custom.map(|custom| custom.version.printer());
-        self.scales.as_ref().or_else(own)
+        let row_printer = || self.endpoint.row().custom.map(|custom| custom.version.printer());
+        self.scales.as_ref().or_else(row_printer)
     }
 
     /// Appends everything before the rows. `metadata` is the list's `ListMeta`, or the `ListMeta` of a list
@@ -89,7 +89,7 @@ impl Writer {
     /// 500 if the object cannot be decoded or JSON cannot represent it. `out` is then unchanged, and the
     /// table can continue.
     pub(crate) fn row(&mut self, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
-        let before = out.len();
+        let begin = out.len();
         self.next(out);
         match self.print(item, out).and_then(|()| self.append_object(item, out)) {
             Ok(()) => {
@@ -98,7 +98,7 @@ impl Writer {
                 Ok(())
             }
             Err(status) => {
-                out.truncate(before);
+                out.truncate(begin);
                 Err(status)
             }
         }
@@ -169,10 +169,10 @@ impl Writer {
             cells(&printer.cells(object, self.request.now), out);
             return Ok(());
         }
-        let mut written = Vec::new();
-        json_write::encode(message, object, &mut written).map_err(encoding_error)?;
-        let written = serde_json::from_slice(&written).map_err(unreadable)?;
-        cells(&printer.cells(&written, self.request.now), out);
+        let mut json = Vec::new();
+        json_write::encode(message, object, &mut json).map_err(encoding_error)?;
+        let json = serde_json::from_slice(&json).map_err(unreadable)?;
+        cells(&printer.cells(&json, self.request.now), out);
         Ok(())
     }
 

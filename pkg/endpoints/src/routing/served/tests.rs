@@ -20,8 +20,8 @@ fn served() -> (Arc<ServedApi>, ResourceRequests) {
     let server_address = "localhost:6443".to_owned();
     let version = VersionInfo::of_this_build();
     let about = Description { server_address, version, formats: Formats::default(), clock };
-    let (served, asked) = ServedApi::incomplete(catalog, about);
-    (Arc::new(served), asked)
+    let (served, requests) = ServedApi::incomplete(catalog, about);
+    (Arc::new(served), requests)
 }
 
 fn request(path: &str) -> RequestInfo {
@@ -37,10 +37,10 @@ fn ask(served: &Arc<ServedApi>, path: &str) -> JoinHandle<u64> {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_waits_until_everything_is_served() {
-    let (served, mut asked) = served();
+    let (served, mut requests) = served();
     assert_eq!(ask(&served, "/apis/apps/v1/deployments").await.unwrap(), 0, "it depends on nothing more");
     let waiting = ask(&served, "/apis");
-    assert_eq!(asked.recv().await, Some(None));
+    assert_eq!(requests.recv().await, Some(None));
     sleep(Duration::from_secs(9)).await;
     served.change(Clone::clone);
     sleep(Duration::from_millis(1)).await;
@@ -49,15 +49,15 @@ async fn a_request_waits_until_everything_is_served() {
     served.complete();
     assert_eq!(waiting.await.unwrap(), 2, "the generation is that in which everything is served");
     assert_eq!(ask(&served, "/apis").await.unwrap(), 2);
-    assert!(asked.try_recv().is_err());
+    assert!(requests.try_recv().is_err());
 }
 
 #[tokio::test]
 async fn a_request_waits_until_its_resource_is_served() {
-    let (served, mut asked) = served();
+    let (served, mut requests) = served();
     let waiting = ["foos", "bars"].map(|plural| ask(&served, &format!("/apis/example.com/v1/{plural}")));
     for plural in ["foos", "bars"] {
-        assert_eq!(asked.recv().await, Some(Some(GroupResource::new("example.com", plural))));
+        assert_eq!(requests.recv().await, Some(Some(GroupResource::new("example.com", plural))));
     }
     let names = json!({"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"});
     let versions = json!([{"name": "v1", "served": true, "storage": true}]);
@@ -85,13 +85,13 @@ async fn long_wait_returns_503() {
 /// More notifications than the queue holds, without a receiver; the requests still complete.
 #[tokio::test]
 async fn requests_wait_without_receiver() {
-    let (served, mut asked) = served();
+    let (served, mut requests) = served();
     let waiting: Vec<_> =
         (0..2 * REQUEST_QUEUE_MAX).map(|n| ask(&served, &format!("/apis/g{n}/v1/foos"))).collect();
     for n in 0..REQUEST_QUEUE_MAX {
-        assert_eq!(asked.recv().await, Some(Some(GroupResource::new(format!("g{n}"), "foos"))));
+        assert_eq!(requests.recv().await, Some(Some(GroupResource::new(format!("g{n}"), "foos"))));
     }
-    drop(asked);
+    drop(requests);
     served.complete();
     for request in waiting {
         assert_eq!(request.await.unwrap(), 0);

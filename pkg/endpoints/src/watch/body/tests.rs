@@ -154,8 +154,8 @@ fn frames_keep_their_order_in_a_piece() {
                 piece.buffer().push(step as u8)
             }
         }
-        let got = piece.finish().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
-        assert_eq!(got.as_deref().unwrap_or(""), expected);
+        let actual = piece.finish().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
+        assert_eq!(actual.as_deref().unwrap_or(""), expected);
     };
     for steps in ["", "A", "a", "AB", "Ab", "aB", "ABcDe", "abC", "AbcD"] {
         check(steps, steps);

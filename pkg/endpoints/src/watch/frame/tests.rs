@@ -69,9 +69,9 @@ fn frames_hold_the_object_at_the_events_version() {
                         Shape::Whole => (endpoint.message, tree),
                         Shape::Metadata(version) => (&PARTIAL, encode::partial(tree, version)),
                     };
-                    let got = frame(&mut encoder, Event::object(kind, Arc::clone(element), revision));
+                    let actual = frame(&mut encoder, Event::object(kind, Arc::clone(element), revision));
                     let expected = whole(name, message, &object, format);
-                    assert!(got == expected, "{} {name} {format:?} {shape:?}", endpoint.group_version);
+                    assert!(actual == expected, "{} {name} {format:?} {shape:?}", endpoint.group_version);
                 }
             }
         }
@@ -82,9 +82,9 @@ fn frames_hold_the_object_at_the_events_version() {
 fn bookmarks_are_empty_objects_of_the_kind() {
     let stored = testing::of("", "v1", "pods");
     let check = |shape: Shape, end: bool, expected: &str| {
-        let got = frame(&mut encoder(&stored, Format::Json, shape), Event::bookmark(7, end));
+        let actual = frame(&mut encoder(&stored, Format::Json, shape), Event::bookmark(7, end));
         assert_eq!(
-            String::from_utf8(got).unwrap(),
+            String::from_utf8(actual).unwrap(),
             format!("{{\"type\":\"BOOKMARK\",\"object\":{expected}}}\n")
         );
     };
@@ -169,8 +169,8 @@ fn every_kind_has_bookmarks_in_tables() {
         }
         let encoder = Encoder::of(row, Format::Json, Shape::Whole);
         let request = TableRequest { version: "v1", include: IncludeObject::Object, now: Default::default() };
-        let made = encoder.append_table(&Event::bookmark(7, false), request, true, &mut Vec::new());
-        assert!(made.is_ok(), "{} {}: {made:?}", row.group_version, row.plural);
+        let result = encoder.append_table(&Event::bookmark(7, false), request, true, &mut Vec::new());
+        assert!(result.is_ok(), "{} {}: {result:?}", row.group_version, row.plural);
     }
 }
 

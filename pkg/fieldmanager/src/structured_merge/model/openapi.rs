@@ -133,8 +133,8 @@ fn convert(schema: &Value, preserve: bool, depth: usize) -> Result<Node, SchemaE
     if depth > TREE_DEPTH_MAX {
         return fail("schema nests too deeply");
     }
-    let says = schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
-    let preserve = preserve || says;
+    let preserves = schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
+    let preserve = preserve || preserves;
     let list = || list(schema, preserve, depth).map(|list| Some(Box::new(list)));
     let map = || map(schema, preserve, depth).map(|map| Some(Box::new(map)));
     match text(schema, "type") {

@@ -16,8 +16,9 @@ fn published() -> BTreeMap<String, Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../endpoints/testdata/openapi-v3.json.gz");
     let mut text = String::new();
     GzDecoder::new(&std::fs::read(path).unwrap()[..]).read_to_string(&mut text).unwrap();
-    let all: Value = serde_json::from_str(&text).unwrap();
-    let documents = all.as_object().unwrap().values().flat_map(|group| group.as_object().unwrap().values());
+    let recorded: Value = serde_json::from_str(&text).unwrap();
+    let documents =
+        recorded.as_object().unwrap().values().flat_map(|group| group.as_object().unwrap().values());
     let schemas = documents.filter_map(|document| document["schemas"].as_object());
     schemas.flatten().map(|(name, schema)| (name.to_string(), schema.clone())).collect()
 }
@@ -72,12 +73,12 @@ fn names(map: &Map) -> Vec<String> {
         Fields::None(_) => Vec::new(),
         Fields::Custom(map) => map.names().map(str::to_owned).collect(),
         Fields::Builtin(message) => {
-            let known = message.members.iter().map(|member| member.name);
-            let all =
-                known.chain(["apiVersion", "kind"].into_iter().filter(|name| is_type_meta(message, name)));
-            let mut all: Vec<String> = all.map(str::to_owned).collect();
-            all.sort();
-            all
+            let declared = message.members.iter().map(|member| member.name);
+            let names =
+                declared.chain(["apiVersion", "kind"].into_iter().filter(|name| is_type_meta(message, name)));
+            let mut names: Vec<String> = names.map(str::to_owned).collect();
+            names.sort();
+            names
         }
     }
 }

@@ -26,9 +26,9 @@ impl Set {
         let mut union = Vec::new();
         while let Some(Node { element, mut member, children }) = nodes.next() {
             let mut below = vec![children];
-            while let Some(same) = nodes.next_if(|node| node.element == element) {
-                member |= same.member;
-                below.push(same.children);
+            while let Some(node) = nodes.next_if(|node| node.element == element) {
+                member |= node.member;
+                below.push(node.children);
             }
             below.retain(|children| !children.is_empty());
             union.push(Node { element, member, children: Set::union_of(below) });
@@ -45,15 +45,15 @@ impl Set {
         let mut at = 0;
         let mut changed = false;
         let mut new = Vec::new();
-        for theirs in other.nodes {
-            at = self.advance(at, &theirs);
+        for rhs in other.nodes {
+            at = self.advance(at, &rhs);
             match self.nodes.get_mut(at) {
-                Some(ours) if ours.element == theirs.element => {
-                    changed |= theirs.member && !ours.member;
-                    ours.member |= theirs.member;
-                    changed |= ours.children.unite(theirs.children);
+                Some(lhs) if lhs.element == rhs.element => {
+                    changed |= rhs.member && !lhs.member;
+                    lhs.member |= rhs.member;
+                    changed |= lhs.children.unite(rhs.children);
                 }
-                _ => new.push((at, theirs)),
+                _ => new.push((at, rhs)),
             }
         }
         changed | self.insert_all(new)
@@ -68,15 +68,15 @@ impl Set {
         let mut at = 0;
         let mut changed = false;
         let mut new = Vec::new();
-        for theirs in &other.nodes {
-            at = self.advance(at, theirs);
+        for rhs in &other.nodes {
+            at = self.advance(at, rhs);
             match self.nodes.get_mut(at) {
-                Some(ours) if ours.element == theirs.element => {
-                    changed |= theirs.member && !ours.member;
-                    ours.member |= theirs.member;
-                    changed |= ours.children.unite_ref(&theirs.children);
+                Some(lhs) if lhs.element == rhs.element => {
+                    changed |= rhs.member && !lhs.member;
+                    lhs.member |= rhs.member;
+                    changed |= lhs.children.unite_ref(&rhs.children);
                 }
-                _ => new.push((at, theirs.clone())),
+                _ => new.push((at, rhs.clone())),
             }
         }
         changed | self.insert_all(new)
@@ -110,11 +110,11 @@ impl Set {
     #[must_use]
     pub fn intersection(&self, other: &Set) -> Set {
         let mut nodes = Vec::new();
-        for (ours, theirs) in self.common(other) {
-            let member = ours.member && theirs.member;
-            let children = ours.children.intersection(&theirs.children);
+        for (lhs, rhs) in self.common(other) {
+            let member = lhs.member && rhs.member;
+            let children = lhs.children.intersection(&rhs.children);
             if member || !children.is_empty() {
-                nodes.push(Node { element: ours.element.clone(), member, children });
+                nodes.push(Node { element: lhs.element.clone(), member, children });
             }
         }
         Set { nodes }
@@ -123,17 +123,15 @@ impl Set {
     /// True if both sets have a common path.
     #[must_use]
     pub fn intersects(&self, other: &Set) -> bool {
-        self.common(other).any(|(ours, theirs)| {
-            (ours.member && theirs.member) || ours.children.intersects(&theirs.children)
-        })
+        self.common(other)
+            .any(|(lhs, rhs)| (lhs.member && rhs.member) || lhs.children.intersects(&rhs.children))
     }
 
     /// True if all paths are also in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &Set) -> bool {
-        let within = |(ours, theirs): (&Node, &Node)| {
-            (theirs.member || !ours.member) && ours.children.is_subset(&theirs.children)
-        };
+        let within =
+            |(lhs, rhs): (&Node, &Node)| (rhs.member || !lhs.member) && lhs.children.is_subset(&rhs.children);
         // Every node contains a path, so each must have a counterpart.
         self.nodes.len() <= other.nodes.len()
             && self.common(other).filter(|pair| within(*pair)).count() == self.nodes.len()
@@ -142,11 +140,11 @@ impl Set {
     /// True if each leaf path (not a prefix of another path) is also a leaf path of `other`.
     #[must_use]
     pub(in crate::structured_merge) fn leaves_are_subset(&self, other: &Set) -> bool {
-        let alike = |(ours, theirs): (&Node, &Node)| {
-            if ours.children.is_empty() {
-                theirs.member && theirs.children.is_empty()
+        let alike = |(lhs, rhs): (&Node, &Node)| {
+            if lhs.children.is_empty() {
+                rhs.member && rhs.children.is_empty()
             } else {
-                ours.children.leaves_are_subset(&theirs.children)
+                lhs.children.leaves_are_subset(&rhs.children)
             }
         };
         self.common(other).filter(|pair| alike(*pair)).count() == self.nodes.len()
@@ -154,18 +152,18 @@ impl Set {
 
     /// The pairs of nodes with the same element.
     fn common<'a>(&'a self, other: &'a Set) -> impl Iterator<Item = (&'a Node, &'a Node)> {
-        let mut left = self.nodes.as_slice();
-        let mut right = other.nodes.as_slice();
+        let mut left_nodes = self.nodes.as_slice();
+        let mut right_nodes = other.nodes.as_slice();
         std::iter::from_fn(move || {
             loop {
-                let ((ours, after_ours), (theirs, after_theirs)) =
-                    (left.split_first()?, right.split_first()?);
-                match ours.element.cmp(&theirs.element) {
-                    Ordering::Less => left = seek(left, &theirs.element),
-                    Ordering::Greater => right = seek(right, &ours.element),
+                let ((lhs, left_rest), (rhs, right_rest)) =
+                    (left_nodes.split_first()?, right_nodes.split_first()?);
+                match lhs.element.cmp(&rhs.element) {
+                    Ordering::Less => left_nodes = seek(left_nodes, &rhs.element),
+                    Ordering::Greater => right_nodes = seek(right_nodes, &lhs.element),
                     Ordering::Equal => {
-                        (left, right) = (after_ours, after_theirs);
-                        return Some((ours, theirs));
+                        (left_nodes, right_nodes) = (left_rest, right_rest);
+                        return Some((lhs, rhs));
                     }
                 }
             }
@@ -181,10 +179,10 @@ impl Set {
 
     /// Removes the paths of `other`, see [`difference`](Self::difference); returns true if there were any.
     pub fn subtract(&mut self, other: &Set) -> bool {
-        self.subtract_with(other, |ours, theirs| {
-            let taken = ours.member && theirs.member;
-            ours.member &= !theirs.member;
-            ours.children.subtract(&theirs.children) | taken
+        self.subtract_with(other, |lhs, rhs| {
+            let was_removed = lhs.member && rhs.member;
+            lhs.member &= !rhs.member;
+            lhs.children.subtract(&rhs.children) | was_removed
         })
     }
 
@@ -197,13 +195,13 @@ impl Set {
 
     /// Removes the paths of `other` and their children; returns true if there were any.
     pub fn subtract_recursively(&mut self, other: &Set) -> bool {
-        self.subtract_with(other, |ours, theirs| {
-            if theirs.member {
-                ours.member = false;
-                ours.children = Set::new();
+        self.subtract_with(other, |lhs, rhs| {
+            if rhs.member {
+                lhs.member = false;
+                lhs.children = Set::new();
                 true
             } else {
-                ours.children.subtract_recursively(&theirs.children)
+                lhs.children.subtract_recursively(&rhs.children)
             }
         })
     }
@@ -211,17 +209,17 @@ impl Set {
     /// Calls `take` on each node that `other` has too, drops nodes that become vacant, and returns true if
     /// `take` removed anything.
     fn subtract_with(&mut self, other: &Set, mut take: impl FnMut(&mut Node, &Node) -> bool) -> bool {
-        let mut others = other.nodes.as_slice();
+        let mut remaining = other.nodes.as_slice();
         let mut changed = false;
-        if others.is_empty() {
+        if remaining.is_empty() {
             return false;
         }
-        self.nodes.retain_mut(|ours| {
-            others = seek(others, &ours.element);
-            match others.first().filter(|theirs| theirs.element == ours.element) {
-                Some(theirs) if take(ours, theirs) => {
+        self.nodes.retain_mut(|lhs| {
+            remaining = seek(remaining, &lhs.element);
+            match remaining.first().filter(|rhs| rhs.element == lhs.element) {
+                Some(rhs) if take(lhs, rhs) => {
                     changed = true;
-                    !ours.is_vacant()
+                    !lhs.is_vacant()
                 }
                 _ => true,
             }
@@ -247,14 +245,14 @@ fn seek<'n>(nodes: &'n [Node], element: &PathElement) -> &'n [Node] {
     if !nodes.first().is_some_and(below) {
         return nodes;
     }
-    let mut known = 0;
+    let mut base = 0;
     let mut reach = 1_usize;
     while nodes.get(reach).is_some_and(below) {
-        known = reach;
+        base = reach;
         reach = reach.saturating_mul(2);
     }
     // The node at `known` is less, the one at `reach` is not.
-    let from = known.saturating_add(1);
+    let from = base.saturating_add(1);
     let between = nodes.get(from..reach.min(nodes.len())).unwrap_or_default();
     nodes.get(from.saturating_add(between.partition_point(below))..).unwrap_or_default()
 }

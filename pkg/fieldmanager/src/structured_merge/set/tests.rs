@@ -68,7 +68,7 @@ fn sets_match_upstream() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/structured_merge/sets.jsonl.gz");
     let mut lines = String::new();
     flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut lines).unwrap();
-    let mut seen = 0;
+    let mut count = 0;
     for line in lines.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let expected = |name: &str| case[name].as_str().unwrap();
@@ -84,9 +84,9 @@ fn sets_match_upstream() {
         check("leaves", a.clone().leaves());
         assert_eq!(a.to_string(), expected("text"));
         assert_eq!(Some(a.len() as u64), case["len"].as_u64());
-        seen += 1;
+        count += 1;
     }
-    assert_eq!(seen, 100);
+    assert_eq!(count, 100);
 }
 
 #[test]

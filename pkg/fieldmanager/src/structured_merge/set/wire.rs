@@ -70,14 +70,14 @@ impl Set {
         if !nodes.is_sorted_by(|a, b| a.element < b.element) {
             nodes.sort_by(|a, b| a.element.cmp(&b.element));
             nodes.dedup_by(|later, earlier| {
-                let same = later.element == earlier.element;
-                if same {
+                let is_duplicate = later.element == earlier.element;
+                if is_duplicate {
                     earlier.member |= later.member;
                     if !later.children.is_empty() {
                         earlier.children = std::mem::take(&mut later.children);
                     }
                 }
-                same
+                is_duplicate
             });
         }
         Set { nodes }

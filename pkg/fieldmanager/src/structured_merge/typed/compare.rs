@@ -56,11 +56,11 @@ impl Change {
         if let (Some(a), Some(b)) = (left, right)
             && std::mem::discriminant(a) != std::mem::discriminant(b)
         {
-            let other = ty.kind(left);
-            if std::mem::discriminant(&other) != std::mem::discriminant(&form) {
+            let left_kind = ty.kind(left);
+            if std::mem::discriminant(&left_kind) != std::mem::discriminant(&form) {
                 // The type allows both forms: each is compared as if the other value were absent.
                 let mut change = Change::default();
-                change.as_kind(left, right, other)?;
+                change.as_kind(left, right, left_kind)?;
                 self.unite(change);
             }
         }
@@ -155,10 +155,10 @@ impl Change {
                 (None, Some(_)) => std::cmp::Ordering::Greater,
                 (Some(left), Some(right)) => left.order(right),
             };
-            let (before, after);
-            (before, left) = if order.is_le() { items::split_group(left) } else { (&[][..], left) };
-            (after, right) = if order.is_ge() { items::split_group(right) } else { (&[][..], right) };
-            self.below.group(before, after, keyer, list.element)?;
+            let (left_group, right_group);
+            (left_group, left) = if order.is_le() { items::split_group(left) } else { (&[][..], left) };
+            (right_group, right) = if order.is_ge() { items::split_group(right) } else { (&[][..], right) };
+            self.below.group(left_group, right_group, keyer, list.element)?;
         }
     }
 
@@ -215,7 +215,7 @@ impl Comparison {
         let mut change = Change::default();
         // If one side has the item once and the other several times, the single item is compared with
         // nothing.
-        let (before, after) = match (left, right) {
+        let (old_item, new_item) = match (left, right) {
             ([] | [_], [] | [_]) => (left.first(), right.first()),
             ([_, _, ..], [_, _, ..]) => {
                 change.modified = left.len() != right.len()
@@ -231,10 +231,10 @@ impl Comparison {
                 (left.first(), None)
             }
         };
-        let before = before.map(Item::item);
-        let after = after.map(Item::item);
-        if before.is_some() || after.is_some() {
-            change.compare(before, after, element).map_err(|inner| {
+        let old_item = old_item.map(Item::item);
+        let new_item = new_item.map(Item::item);
+        if old_item.is_some() || new_item.is_some() {
+            change.compare(old_item, new_item, element).map_err(|inner| {
                 let mut errors = Errors::default();
                 errors.append(inner, path());
                 errors

@@ -63,13 +63,13 @@ fn walk_list(items: &[Value], list: &List) -> Result<Set, Errors> {
 fn walk_sorted<'v, T: Item<'v>>(items: &[T], keyer: &Keyer<'_>, list: &List) -> Result<Set, Errors> {
     let mut set = Set::with_capacity(items.len());
     let mut rest = items;
-    while let (group @ [first, ..], others) = items::split_group(rest) {
+    while let (group @ [first, ..], remaining) = items::split_group(rest) {
         let below = match group {
             [only] => walk(only.item(), list.element)?.1,
             _ => Set::new(),
         };
         set.push(first.element(keyer), true, below);
-        rest = others;
+        rest = remaining;
     }
     Ok(set)
 }

@@ -146,14 +146,14 @@ impl<'s> Keyer<'s> {
             }
             _ => return Err(KeyError::new("associative list with keys may not have non-map elements")),
         };
-        let mut found = SmallVec::new();
+        let mut values = SmallVec::new();
         for (name, default) in &self.names {
-            found.push(match members.get(*name) {
+            values.push(match members.get(*name) {
                 Some(value) => Some(value),
                 None => self.default_of(name, default)?,
             });
         }
-        if found.iter().all(Option::is_none) {
+        if values.iter().all(Option::is_none) {
             let names: Vec<String> = keys.iter().map(apimachinery::go_quote::quote).collect();
             return Err(KeyError::new(format!(
                 "associative list with keys has an element that omits all key fields [{}] (and doesn't \
@@ -161,20 +161,20 @@ impl<'s> Keyer<'s> {
                 names.join(" ")
             )));
         }
-        Ok(ItemKey::Fields(found))
+        Ok(ItemKey::Fields(values))
     }
 
     fn default_of<'v>(
         &self,
         name: &str,
-        known: &'v OnceCell<Option<Value>>,
+        cached: &'v OnceCell<Option<Value>>,
     ) -> Result<Option<&'v Value>, KeyError> {
         let map = self.list.element.map().ok_or_else(|| {
             KeyError::new(format!(
                 "couldn't find default value for {name}: associative list may not have non-map types"
             ))
         })?;
-        Ok(known.get_or_init(|| map.default_of(name)).as_ref())
+        Ok(cached.get_or_init(|| map.default_of(name)).as_ref())
     }
 
     /// The path element for a key of this list.
@@ -268,6 +268,6 @@ impl<'v> Item<'v> for Scalar<'v> {
 
 /// Splits off the leading items with the same key.
 pub(super) fn split_group<'k, 'v, T: Item<'v>>(items: &'k [T]) -> (&'k [T], &'k [T]) {
-    let same = |first: &T| items.iter().take_while(|item| item.order(first).is_eq()).count();
-    items.split_at_checked(items.first().map_or(0, same)).unwrap_or((items, &[]))
+    let group_length = |first: &T| items.iter().take_while(|item| item.order(first).is_eq()).count();
+    items.split_at_checked(items.first().map_or(0, group_length)).unwrap_or((items, &[]))
 }

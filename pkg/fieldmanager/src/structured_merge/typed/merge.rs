@@ -83,8 +83,8 @@ fn maps(left: Option<&Object>, right: Object, map: &Map) -> Result<Option<Value>
     };
     // Both are sorted by name.
     for (name, right) in right {
-        while let Some((before, value)) = left.next_if(|(other, _)| **other < name) {
-            add(before.clone(), Some(value), None);
+        while let Some((left_name, value)) = left.next_if(|(other, _)| **other < name) {
+            add(left_name.clone(), Some(value), None);
         }
         let left = left.next_if(|(other, _)| **other == name).map(|(_, value)| value);
         add(name, left, Some(right));
@@ -170,7 +170,7 @@ fn lists(left: &[Value], right: &[Value], list: &List) -> Result<Option<Value>, 
         // Upstream drops the errors of items.
         merged.extend(either(left, right.cloned(), list.element).ok().flatten());
     };
-    let mut done = vec![false; index.right_items.len()];
+    let mut merged_right = vec![false; index.right_items.len()];
     let mut shared = index.right.iter().copied().filter(|number| index.left_item(*number).is_some());
     let mut next_shared = shared.next();
     let mut l = 0;
@@ -192,7 +192,7 @@ fn lists(left: &[Value], right: &[Value], list: &List) -> Result<Option<Value>, 
                 l += 1;
                 continue;
             }
-            Some(number) if done.get(number) == Some(&true) => l += 1,
+            Some(number) if merged_right.get(number) == Some(&true) => l += 1,
             Some(_) => {}
             None if of_right.is_none() => break,
             None => {}
@@ -200,8 +200,8 @@ fn lists(left: &[Value], right: &[Value], list: &List) -> Result<Option<Value>, 
         if let Some(number) = of_right {
             r += 1;
             add(index.left_item(number), index.right_item(number));
-            if let Some(done) = done.get_mut(number) {
-                *done = true;
+            if let Some(flag) = merged_right.get_mut(number) {
+                *flag = true;
             }
             if of_left == of_right || next_shared == Some(number) {
                 next_shared = shared.next();

@@ -46,7 +46,7 @@ fn walk(value: &Value, set: &Set, ty: TypeRef, mode: Mode) -> Value {
 }
 
 fn walk_list(items: &[Value], set: &Set, list: &List, mode: Mode) -> Value {
-    let mut kept = Vec::new();
+    let mut retained = Vec::new();
     let mut inside = false;
     let keyer = Keyer::of(list);
     for item in items {
@@ -57,18 +57,18 @@ fn walk_list(items: &[Value], set: &Set, list: &List, mode: Mode) -> Value {
             (Mode::Remove, true, _) => {}
             (Mode::Remove, false, Some(below)) => {
                 inside = true;
-                kept.push(emptied(item, below, list.element));
+                retained.push(emptied(item, below, list.element));
             }
-            (Mode::Extract, _, Some(below)) => kept.push(walk(item, below, list.element, mode)),
-            (Mode::Remove, false, None) | (Mode::Extract, true, None) => kept.push(item.clone()),
+            (Mode::Extract, _, Some(below)) => retained.push(walk(item, below, list.element, mode)),
+            (Mode::Remove, false, None) | (Mode::Extract, true, None) => retained.push(item.clone()),
             (Mode::Extract, false, None) => {}
         }
     }
-    if kept.is_empty() && !inside { Value::Null } else { Value::Array(kept) }
+    if retained.is_empty() && !inside { Value::Null } else { Value::Array(retained) }
 }
 
 fn walk_map(members: &Object, set: &Set, map: &Map, mode: Mode) -> Value {
-    let mut kept = Object::new();
+    let mut retained = Object::new();
     let mut inside = false;
     for (name, value) in members {
         let node = field_node(set, name);
@@ -85,9 +85,9 @@ fn walk_map(members: &Object, set: &Set, map: &Map, mode: Mode) -> Value {
             // Upstream continues with the set of this level.
             (Mode::Extract, true, _) => walk(value, set, map.member(name).0, mode),
         };
-        kept.insert(name.clone(), value);
+        retained.insert(name.clone(), value);
     }
-    if kept.is_empty() && !inside { Value::Null } else { Value::Object(kept) }
+    if retained.is_empty() && !inside { Value::Null } else { Value::Object(retained) }
 }
 
 fn field_node<'a>(set: &'a Set, name: &str) -> Option<&'a Node> {
@@ -102,6 +102,6 @@ fn emptied(value: &Value, below: &Set, ty: TypeRef) -> Value {
     match (walk(value, below, ty, Mode::Remove), value) {
         (Value::Null, Value::Object(_)) => Value::Object(Object::new()),
         (Value::Null, Value::Array(_)) => Value::Array(Vec::new()),
-        (left, _) => left,
+        (value, _) => value,
     }
 }

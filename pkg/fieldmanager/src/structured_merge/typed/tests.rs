@@ -40,10 +40,10 @@ fn for_each(mut check: impl FnMut(&Value, &Value, TypeRef, &Value)) {
 /// Calls `check` if both values are valid, apart from duplicate items.
 fn for_each_valid(mut check: impl FnMut(&Value, &Value, TypeRef, &Value)) {
     let mut checked = 0;
-    for_each(|left, right, ty, answers| {
-        if answers.get("fields").is_some() {
+    for_each(|left, right, ty, expected| {
+        if expected.get("fields").is_some() {
             checked += 1;
-            check(left, right, ty, answers);
+            check(left, right, ty, expected);
         }
     });
     assert!(checked > 350, "{checked}");
@@ -61,20 +61,20 @@ fn sorted(errors: Errors) -> Value {
 
 /// Go formats 1.0 as 1.
 #[track_caller]
-fn same(ours: &Value, theirs: &Value) {
-    assert!(values_equal(ours, theirs), "{ours} {theirs}");
+fn same(actual: &Value, expected: &Value) {
+    assert!(values_equal(actual, expected), "{actual} {expected}");
 }
 
 #[test]
 fn validation_errors_match_upstream() {
     let mut wrong = 0;
-    for_each(|left, _, ty, answers| {
-        for (duplicates, answer) in
+    for_each(|left, _, ty, expected| {
+        for (duplicates, mode) in
             [(Duplicates::Reject, "invalid"), (Duplicates::Allow, "invalidAllowingDuplicates")]
         {
-            let ours = validate(left, ty, duplicates).err().map(sorted);
-            assert_eq!(ours.as_ref(), answers.get(answer), "{left}");
-            wrong += usize::from(ours.is_some());
+            let actual = validate(left, ty, duplicates).err().map(sorted);
+            assert_eq!(actual.as_ref(), expected.get(mode), "{left}");
+            wrong += usize::from(actual.is_some());
         }
     });
     assert!(wrong > 100, "{wrong}");
@@ -82,21 +82,21 @@ fn validation_errors_match_upstream() {
 
 #[test]
 fn field_sets_match_upstream() {
-    for_each_valid(|left, _, ty, answers| {
+    for_each_valid(|left, _, ty, expected| {
         let set = field_set(left, ty).unwrap();
-        assert_eq!(set.to_string(), answers["fields"], "{left}");
-        assert_eq!(ensure_named_fields_are_members(&set, ty).to_string(), answers["named"], "{left}");
+        assert_eq!(set.to_string(), expected["fields"], "{left}");
+        assert_eq!(ensure_named_fields_are_members(&set, ty).to_string(), expected["named"], "{left}");
     });
 }
 
 #[test]
 fn comparisons_match_upstream() {
-    for_each_valid(|left, right, ty, answers| {
+    for_each_valid(|left, right, ty, expected| {
         let comparison = compare(left, right, ty).unwrap();
-        for (set, answer) in
+        for (set, name) in
             [(comparison.removed, "removed"), (comparison.modified, "modified"), (comparison.added, "added")]
         {
-            assert_eq!(set.to_string(), answers[answer], "{answer}: {left} {right}");
+            assert_eq!(set.to_string(), expected[name], "{name}: {left} {right}");
         }
     });
 }
@@ -104,10 +104,10 @@ fn comparisons_match_upstream() {
 #[test]
 fn merged_values_match_upstream() {
     let mut merged = 0;
-    for_each_valid(|left, right, ty, answers| {
+    for_each_valid(|left, right, ty, expected| {
         // Upstream rejects an applied value with duplicates before merging it.
-        if let Some(answer) = answers.get("merged") {
-            same(&merge(left, right.clone(), ty).unwrap(), answer);
+        if let Some(upstream) = expected.get("merged") {
+            same(&merge(left, right.clone(), ty).unwrap(), upstream);
             merged += 1;
         }
     });
@@ -116,11 +116,11 @@ fn merged_values_match_upstream() {
 
 #[test]
 fn remove_and_extract_match_upstream() {
-    for_each_valid(|left, right, ty, answers| {
+    for_each_valid(|left, right, ty, expected| {
         let set = field_set(right, ty).unwrap();
-        same(&remove(left, &set, ty), &answers["without"]);
-        same(&extract(left, &set, ty), &answers["extracted"]);
-        same(&remove(left, &set.leaves(), ty), &answers["withoutLeaves"]);
+        same(&remove(left, &set, ty), &expected["without"]);
+        same(&extract(left, &set, ty), &expected["extracted"]);
+        same(&remove(left, &set.leaves(), ty), &expected["withoutLeaves"]);
     });
 }
 
@@ -139,8 +139,8 @@ fn swapped_comparison_swaps_removed_and_added() {
 
 #[test]
 fn merge_is_idempotent() {
-    for_each_valid(|left, right, ty, answers| {
-        if answers.get("merged").is_none() {
+    for_each_valid(|left, right, ty, expected| {
+        if expected.get("merged").is_none() {
             return;
         }
         let once = merge(left, right.clone(), ty).unwrap();
@@ -150,10 +150,10 @@ fn merge_is_idempotent() {
 
 #[test]
 fn merge_removes_nothing() {
-    for_each_valid(|left, right, ty, answers| {
+    for_each_valid(|left, right, ty, expected| {
         // Values with several forms may change their form, and duplicates become one item.
         let forms = left.get("any").or(left.get("anyset")).or(left.get("ios")).or(left.get("free")).is_some();
-        if forms || answers.get("merged").is_none() || validate(left, ty, Duplicates::Reject).is_err() {
+        if forms || expected.get("merged").is_none() || validate(left, ty, Duplicates::Reject).is_err() {
             return;
         }
         let merged = merge(left, right.clone(), ty).unwrap();

@@ -111,8 +111,8 @@ fn repeated(items: &[Value], keyer: &Keyer<'_>) -> Vec<bool> {
     let mut repeated = vec![false; keyed.len()];
     keyed.sort();
     for pair in keyed.windows(2) {
-        if let [(before, _), (key, at)] = pair
-            && before == key
+        if let [(previous, _), (key, at)] = pair
+            && previous == key
             && let Some(slot) = repeated.get_mut(*at)
         {
             *slot = true;

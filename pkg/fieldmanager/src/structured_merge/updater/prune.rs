@@ -20,15 +20,15 @@ struct View<'v> {
 
 impl View<'_> {
     /// All fields of the object. `what` and `place` are part of the error text.
-    fn fields(&self, what: &str, place: &str) -> Result<Set, UpdateError> {
+    fn fields(&self, label: &str, place: &str) -> Result<Set, UpdateError> {
         field_set(&self.value, self.ty).map_err(|error| {
-            UpdateError::new(format!("failed to create field set from {what} object {place}: {error}"))
+            UpdateError::new(format!("failed to create field set from {label} object {place}: {error}"))
         })
     }
 
     /// Like [`fields`](Self::fields), with the enclosing structs.
-    fn all_fields(&self, what: &str, place: &str) -> Result<Set, UpdateError> {
-        Ok(ensure_named_fields_are_members(&self.fields(what, place)?, self.ty))
+    fn all_fields(&self, label: &str, place: &str) -> Result<Set, UpdateError> {
+        Ok(ensure_named_fields_are_members(&self.fields(label, place)?, self.ty))
     }
 }
 
@@ -43,10 +43,10 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         applier: &str,
         last: &VersionedSet,
     ) -> Result<Value, UpdateError> {
-        let kept = managers
+        let still_managed = managers
             .get(applier)
             .is_some_and(|now| now.api_version == last.api_version && last.set.is_subset(&now.set));
-        let pruned = self.pruned(&merged, version, managers, last, kept)?;
+        let pruned = self.pruned(&merged, version, managers, last, still_managed)?;
         Ok(pruned.unwrap_or(merged))
     }
 
@@ -58,7 +58,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         version: &str,
         managers: &Managers,
         last: &VersionedSet,
-        kept: bool,
+        still_managed: bool,
     ) -> Result<Option<Value>, UpdateError> {
         let view = View { value: Cow::Borrowed(merged), version, ty: self.type_of(version)? };
         let merged = match self.view(&view, &last.api_version) {
@@ -70,28 +70,28 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
                 )));
             }
         };
-        let all = merged
+        let merged_fields = merged
             .fields("merged", &format!("at version {}", merged.version))
             .map_err(|error| UpdateError::new(format!("failed add back owned items: {error}")))?;
         // Applying the same configuration again is frequent and prunes nothing: the items and keys on the
         // paths to the applied fields are applied too, so all of it is added back. The exception is an empty
         // struct or null that is applied over a struct with fields: these are not owned and may be removed.
-        if kept && last.set.leaves_are_subset(&all) {
+        if still_managed && last.set.leaves_are_subset(&merged_fields) {
             return Ok(None);
         }
-        let all = ensure_named_fields_are_members(&all, merged.ty);
+        let merged_fields = ensure_named_fields_are_members(&merged_fields, merged.ty);
         let last_set = ensure_named_fields_are_members(&last.set, merged.ty);
         let without = View { value: Cow::Owned(remove(&merged.value, &last_set, merged.ty)), ..merged };
-        let kept = self
-            .add_back_owned(&merged, &all, without, managers)
+        let with_owned = self
+            .add_back_owned(&merged, &merged_fields, without, managers)
             .map_err(|error| UpdateError::new(format!("failed add back owned items: {error}")))?;
-        let taken = self
-            .without_dangling(&merged, all, kept, &last_set)
+        let removed = self
+            .without_dangling(&merged, merged_fields, with_owned, &last_set)
             .map_err(|error| UpdateError::new(format!("failed add back dangling items: {error}")))?;
-        if taken.is_empty() {
+        if removed.is_empty() {
             return Ok(None);
         }
-        let pruned = View { value: Cow::Owned(remove(&merged.value, &taken, merged.ty)), ..merged };
+        let pruned = View { value: Cow::Owned(remove(&merged.value, &removed, merged.ty)), ..merged };
         self.view(&pruned, version)
             .map(|view| Some(view.value.into_owned()))
             .map_err(|error| UpdateError::new(error.to_string()))
@@ -121,23 +121,26 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         for (version, owned) in first.into_iter().chain(owned) {
             let place = format!("at version {version}");
             let failed =
-                |what, error| UpdateError::new(format!("failed to convert {what} object {place}: {error}"));
-            let here = match self.view(merged, version) {
+                |label, error| UpdateError::new(format!("failed to convert {label} object {place}: {error}"));
+            let in_version = match self.view(merged, version) {
                 Ok(view) => view,
                 Err(ConvertError::Missing) => continue,
                 Err(error) => return Err(failed("merged", error)),
             };
-            let left = match self.view(&pruned, version) {
+            let pruned_fields = match self.view(&pruned, version) {
                 Ok(view) => view.all_fields("pruned", &place)?,
                 Err(ConvertError::Missing) => continue,
                 Err(error) => return Err(failed("pruned", error)),
             };
-            let mut lost =
-                if version == merged.version { all.clone() } else { here.all_fields("merged", &place)? };
-            lost.subtract(&left);
-            lost.subtract(&ensure_named_fields_are_members(&Set::union_of(owned), here.ty));
-            let value = Cow::Owned(remove(&here.value, &lost, here.ty));
-            pruned = View { value, version, ty: here.ty };
+            let mut removed = if version == merged.version {
+                all.clone()
+            } else {
+                in_version.all_fields("merged", &place)?
+            };
+            removed.subtract(&pruned_fields);
+            removed.subtract(&ensure_named_fields_are_members(&Set::union_of(owned), in_version.ty));
+            let value = Cow::Owned(remove(&in_version.value, &removed, in_version.ty));
+            pruned = View { value, version, ty: in_version.ty };
         }
         Ok(pruned)
     }

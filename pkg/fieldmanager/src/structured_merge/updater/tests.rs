@@ -69,26 +69,26 @@ fn check_step(versions: &Versions, live: Value, managers: Managers, step: &Value
     let input = &step["in"];
     let text_of = |name: &str| step[name].as_str();
     let version = text_of("version").unwrap();
-    let mut given = managers.clone();
+    let mut managers = managers.clone();
     if step["old"] == true {
-        given.insert("old".into(), owner(r#"{"f:x":{}}"#, "v0", false));
+        managers.insert("old".into(), owner(r#"{"f:x":{}}"#, "v0", false));
     }
     if let Some([applied, fields]) = step["granular"].as_array().map(Vec::as_slice) {
         // Owns parts of atomic fields, as if the schema had changed.
         let managed = owner(fields.as_str().unwrap(), "v1", applied == &json!(true));
-        given.insert("granular".into(), managed);
+        managers.insert("granular".into(), managed);
     }
-    given.values_mut().for_each(|managed| managed.changed = false);
-    let before = given.clone();
-    let (object, after) = if let Some(manager) = text_of("update") {
-        let after = updater.update(&live, input, version, given, manager).unwrap();
-        (Some(input.clone()), after)
+    managers.values_mut().for_each(|managed| managed.changed = false);
+    let old_managers = managers.clone();
+    let (object, new_managers) = if let Some(manager) = text_of("update") {
+        let new_managers = updater.update(&live, input, version, managers, manager).unwrap();
+        (Some(input.clone()), new_managers)
     } else {
         let force = step["force"].as_bool().unwrap();
-        match updater.apply(&live, input.clone(), version, given, text_of("apply").unwrap(), force) {
-            Ok((object, after)) => {
+        match updater.apply(&live, input.clone(), version, managers, text_of("apply").unwrap(), force) {
+            Ok((object, new_managers)) => {
                 assert_eq!(object.as_ref(), step.get("out").filter(|out| !out.is_null()));
-                (object, after)
+                (object, new_managers)
             }
             Err(error) => {
                 let (text, expected) = match error {
@@ -96,15 +96,15 @@ fn check_step(versions: &Versions, live: Value, managers: Managers, step: &Value
                     ApplyError::Failed(error) => (error.to_string(), text_of("error")),
                 };
                 assert_eq!(Some(text.as_str()), expected);
-                return (live, before);
+                return (live, old_managers);
             }
         }
     };
-    assert_eq!(shown(&after), step["managers"]);
-    for (name, managed) in after.iter().filter(|(_, managed)| !managed.changed) {
-        assert_eq!(before.get(name), Some(managed), "{name} says that it has not changed");
+    assert_eq!(shown(&new_managers), step["managers"]);
+    for (name, managed) in new_managers.iter().filter(|(_, managed)| !managed.changed) {
+        assert_eq!(old_managers.get(name), Some(managed), "{name} has changed");
     }
-    (object.unwrap_or(live), after)
+    (object.unwrap_or(live), new_managers)
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn updates_and_applies_match_upstream() {
     let mut lines = String::new();
     flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut lines).unwrap();
     let mut failed = Vec::new();
-    let mut seen = 0;
+    let mut step_count = 0;
     for (number, line) in lines.lines().enumerate() {
         let case: Value = serde_json::from_str(line).unwrap();
         let versions = Versions::of(case["type"].as_str().unwrap());
@@ -129,9 +129,9 @@ fn updates_and_applies_match_upstream() {
                     break;
                 }
             }
-            seen += 1;
+            step_count += 1;
         }
     }
     assert_eq!(failed, []);
-    assert!(seen > 1700, "only {seen} steps");
+    assert!(step_count > 1700, "only {step_count} steps");
 }

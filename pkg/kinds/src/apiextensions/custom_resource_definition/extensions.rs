@@ -32,11 +32,11 @@ pub(super) fn validate(
     }
     let map_type = maybe_text(schema, MAP_TYPE);
     errors.extend(map_type.and_then(|_| type_error(path, schema, "object", MAP_TYPE)));
-    if let Some(found) = map_type {
-        supported(&path.child(MAP_TYPE), found, &["atomic", "granular"], errors);
+    if let Some(value) = map_type {
+        supported(&path.child(MAP_TYPE), value, &["atomic", "granular"], errors);
     }
     let list_type = maybe_text(schema, LIST_TYPE);
-    if let Some(found) = list_type {
+    if let Some(list_type) = list_type {
         let wrong = type_error(path, schema, "array", LIST_TYPE);
         if let (None, Some((member, value))) = (&wrong, set_item_error(schema).filter(|_| rules.atomic_sets))
         {
@@ -44,7 +44,7 @@ pub(super) fn validate(
             errors.push(Error::invalid(&path.child("items").child(member), value, detail));
         }
         errors.extend(wrong);
-        supported(&path.child(LIST_TYPE), found, &["atomic", "set", "map"], errors);
+        supported(&path.child(LIST_TYPE), list_type, &["atomic", "set", "map"], errors);
     }
     if !list(schema, MAP_KEYS).is_empty() && list_type != Some("map") {
         let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
@@ -65,9 +65,9 @@ pub(super) fn validate(
     }
 }
 
-fn supported(path: &Path<'_>, value: &str, known: &[&str], errors: &mut ErrorList) {
-    if !known.contains(&value) {
-        errors.push(Error::not_supported(path, value, known));
+fn supported(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
+    if !supported.contains(&value) {
+        errors.push(Error::not_supported(path, value, supported));
     }
 }
 
@@ -77,7 +77,7 @@ fn type_error(path: &Path<'_>, schema: &Object, needed: &str, extension: &str) -
     let path = path.child("type");
     match text(schema, "type") {
         "" => Some(Error::required(&path, detail)),
-        found if found == needed => None,
+        actual if actual == needed => None,
         other => Some(Error::invalid(&path, other, detail)),
     }
 }
@@ -92,7 +92,7 @@ pub(super) fn set_item_error(schema: &Object) -> Option<(&'static str, BadValue)
     let list_type = maybe_text(item, LIST_TYPE);
     let shown = list_type.map_or(BadValue::Plain("null".to_owned()), BadValue::from);
     match text(item, "type") {
-        "array" if list_type.is_some_and(|it| it != "atomic") => Some((LIST_TYPE, shown)),
+        "array" if list_type.is_some_and(|list_type| list_type != "atomic") => Some((LIST_TYPE, shown)),
         "object" if maybe_text(item, MAP_TYPE) != Some("atomic") => Some((MAP_TYPE, shown)),
         _ => None,
     }

@@ -33,16 +33,16 @@ pub(super) struct Stored {
 impl Stored {
     /// Collects the expressions of a spec.
     pub(super) fn of(spec: &Object) -> Self {
-        let found = RefCell::new(Self::default());
+        let stored = RefCell::new(Self::default());
         any_in_spec(spec, &|schema| {
-            let mut found = found.borrow_mut();
+            let mut stored = stored.borrow_mut();
             for rule in children(schema, RULES) {
-                found.rules.insert(text(rule, "rule").to_owned());
-                found.messages.insert(text(rule, "messageExpression").to_owned());
+                stored.rules.insert(text(rule, "rule").to_owned());
+                stored.messages.insert(text(rule, "messageExpression").to_owned());
             }
             false
         });
-        found.into_inner()
+        stored.into_inner()
     }
 }
 
@@ -97,7 +97,7 @@ impl<'p> Scope<'p> {
 fn max_elements(schema: &Object) -> Option<u64> {
     let bound = |member| maybe_integer(schema, member).map(|max| u64::try_from(max).unwrap_or(0));
     match text(schema, "type") {
-        "object" if schema.get("additionalProperties").is_some_and(|it| !it.is_null()) => {
+        "object" if schema.get("additionalProperties").is_some_and(|value| !value.is_null()) => {
             bound("maxProperties")
         }
         "array" => bound("maxItems"),

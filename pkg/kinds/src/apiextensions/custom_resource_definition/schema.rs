@@ -50,12 +50,12 @@ pub(super) fn validate(
 ) {
     let Some(schema) = holder.and_then(|holder| child(holder, "openAPIV3Schema")) else { return };
     let path = &path.child("openAPIV3Schema");
-    let mut found = ErrorList::new();
+    let mut schema_errors = ErrorList::new();
     if has_status {
-        found.extend(root_error(path, schema));
+        schema_errors.extend(root_error(path, schema));
     }
     if flag(schema, "nullable") {
-        found.push(Error::forbidden(&path.child("nullable"), "nullable cannot be true at the root"));
+        schema_errors.push(Error::forbidden(&path.child("nullable"), "nullable cannot be true at the root"));
     }
     let mut refusal = None;
     let mut scope = None;
@@ -68,7 +68,7 @@ pub(super) fn validate(
                 defaults::validate(path, schema, rules.pruned_defaults, minor, &mut wrong);
             }
             scope = wrong.is_empty().then(Scope::root);
-            found.append(wrong);
+            schema_errors.append(wrong);
         }
     }
     let mut compiler = Compiler::new(rules.releases, rules.stored, rules.is_schema_unchanged(version));
@@ -78,23 +78,23 @@ pub(super) fn validate(
         SchemaContext { root: true, scope, ..SchemaContext::default() },
         rules,
         &mut compiler,
-        &mut found,
+        &mut schema_errors,
     );
     let (wrong_rules, total) = compiler.finish(path);
-    found.append(wrong_rules);
+    schema_errors.append(wrong_rules);
     // Other errors report the same problem, with the path of the field.
-    if let Some(refusal) = refusal.filter(|_| found.is_empty()) {
-        found.push(Error::invalid(path, "", refusal));
+    if let Some(refusal) = refusal.filter(|_| schema_errors.is_empty()) {
+        schema_errors.push(Error::invalid(path, "", refusal));
     }
-    found.append(total);
-    errors.append(found);
+    schema_errors.append(total);
+    errors.append(schema_errors);
 }
 
 /// Returns the first error at the root for a member that would be lost when the schema of the status is
 /// extracted.
 fn root_error(path: &Path<'_>, schema: &Object) -> Option<Error> {
-    let is_other = |name: &str| !AT_ROOT.iter().any(|(known, _)| *known == name);
-    let other = |known: &(&jsontree::Key, &Value)| is_other(known.0) && is_given(schema, known.0);
+    let is_other = |name: &str| !AT_ROOT.iter().any(|(allowed, _)| *allowed == name);
+    let other = |member: &(&jsontree::Key, &Value)| is_other(member.0) && is_given(schema, member.0);
     let kind = text(schema, "type");
     // In the order of the fields, which only matters for the type and the few fields before it.
     let before = ["id", "$schema", "$ref"].into_iter().any(|name| is_given(schema, name));
@@ -302,13 +302,13 @@ fn unsupported(
         errors.push(Error::forbidden(&path.child("default"), detail));
     }
     for member in ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] {
-        let given = match schema.get(member) {
+        let is_set = match schema.get(member) {
             Some(Value::Object(schemas)) if matches!(member, "patternProperties" | "definitions") => {
                 !schemas.is_empty()
             }
             _ => is_given(schema, member),
         };
-        if given {
+        if is_set {
             errors.push(Error::forbidden(&path.child(member), format!("{member} is not supported")));
         }
     }

@@ -125,13 +125,13 @@ fn versions(root: &Path<'_>, spec: &Object, rules: &ValidationRules<'_>, errors:
     }
 }
 
-fn required_names(path: &Path<'_>, found: Option<&Object>, errors: &mut ErrorList) {
+fn required_names(path: &Path<'_>, names: Option<&Object>, errors: &mut ErrorList) {
     let empty = Object::new();
-    let found = found.unwrap_or(&empty);
+    let names = names.unwrap_or(&empty);
     let required = ["plural", "singular", "kind", "listKind"];
-    let missing = required.into_iter().filter(|member| text(found, member).is_empty());
+    let missing = required.into_iter().filter(|member| text(names, member).is_empty());
     errors.extend(missing.map(|member| Error::required(&path.child(member), "")));
-    names::validate(path, found, errors);
+    names::validate(path, names, errors);
 }
 
 fn selectable_fields(root: &Path<'_>, spec: &Object, rules: &ValidationRules<'_>, errors: &mut ErrorList) {

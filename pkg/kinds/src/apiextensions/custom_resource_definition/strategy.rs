@@ -61,10 +61,10 @@ fn store_storage_version(definition: &mut Object) {
     let versions = object::get_list(definition, &["spec", "versions"]);
     let stored = versions.iter().filter_map(Value::as_object).find(|version| tree::flag(version, "storage"));
     let Some(name) = stored.map(|version| Value::from(tree::text(version, "name"))) else { return };
-    let known = child(definition, "status")
+    let stored_versions = child(definition, "status")
         .map(|status| status.entry("storedVersions").or_insert_with(|| Value::Array(Vec::new())));
-    match known {
-        Some(Value::Array(known)) if !known.contains(&name) => known.push(name),
+    match stored_versions {
+        Some(Value::Array(stored_versions)) if !stored_versions.contains(&name) => stored_versions.push(name),
         Some(other @ Value::Null) => *other = Value::Array(vec![name]),
         _ => {}
     }

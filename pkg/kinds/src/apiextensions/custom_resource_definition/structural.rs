@@ -25,8 +25,8 @@ pub(super) fn rejection_reason(schema: &Object) -> Option<String> {
 
 fn first_rejection_reason(schemas: Vec<&Object>) -> Option<String> {
     for schema in schemas {
-        if let Some(found) = rejection_reason(schema) {
-            return Some(found);
+        if let Some(reason) = rejection_reason(schema) {
+            return Some(reason);
         }
     }
     None
@@ -46,12 +46,12 @@ fn unsupported_member(schema: &Object) -> Option<String> {
     for member in
         ["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"]
     {
-        let given = match schema.get(member) {
+        let is_set = match schema.get(member) {
             Some(Value::String(text)) => !text.is_empty(),
             Some(Value::Object(schemas)) => member == "additionalItems" || !schemas.is_empty(),
             _ => is_set(schema, member),
         };
-        if given {
+        if is_set {
             let member = member.trim_start_matches(if member == "$schema" { "$" } else { "" });
             return Some(format!("OpenAPIV3Schema '{member}' is not supported"));
         }
@@ -120,14 +120,14 @@ fn node(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorList) 
 
 fn own_type(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorList) {
     let path = path.child("type");
-    let found = text(schema, "type");
-    if flag(schema, EMBEDDED) && found != "object" {
+    let ty = text(schema, "type");
+    if flag(schema, EMBEDDED) && ty != "object" {
         let detail = format!("must be object if {EMBEDDED} is true");
-        errors.push(match found {
+        errors.push(match ty {
             "" => Error::required(&path, detail),
             other => Error::invalid(&path, other, detail),
         });
-    } else if found.is_empty() && !flag(schema, INT_OR_STRING) && !flag(schema, PRESERVE) {
+    } else if ty.is_empty() && !flag(schema, INT_OR_STRING) && !flag(schema, PRESERVE) {
         let place = match level {
             Level::Root => "at the root",
             Level::Item => "for specified array items",
@@ -135,21 +135,21 @@ fn own_type(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorLi
         };
         errors.push(Error::required(&path, format!("must not be empty {place}")));
     }
-    if level == Level::Root && !found.is_empty() && found != "object" {
-        errors.push(Error::invalid(&path, found, "must be object at the root"));
+    if level == Level::Root && !ty.is_empty() && ty != "object" {
+        errors.push(Error::invalid(&path, ty, "must be object at the root"));
     }
 }
 
 /// Validates the schema of the fields that every resource has.
 fn metadata(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorList) {
     let is_resource = level == Level::Root || flag(schema, EMBEDDED);
-    let own = path.child("properties");
+    let properties_path = path.child("properties");
     for (name, needed) in [("kind", "string"), ("apiVersion", "string"), ("metadata", "object")] {
         let Some(property) = property(schema, name).filter(|_| is_resource) else { continue };
-        let found = text(property, "type");
-        if found != needed {
-            let of_name = own.key(name);
-            errors.push(Error::invalid(&of_name.child("type"), found, format!("must be {needed}")));
+        let ty = text(property, "type");
+        if ty != needed {
+            let of_name = properties_path.key(name);
+            errors.push(Error::invalid(&of_name.child("type"), ty, format!("must be {needed}")));
         }
     }
     let Some(metadata) = property(schema, "metadata").filter(|_| level == Level::Root) else { return };
@@ -159,7 +159,7 @@ fn metadata(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorLi
     if !only_names(metadata) || others.into_iter().any(|name| is_given(metadata, name)) {
         let detail = "must not specify anything other than name and generateName, but metadata is implicitly \
                       specified";
-        errors.push(Error::forbidden(&own.key("metadata"), detail));
+        errors.push(Error::forbidden(&properties_path.key("metadata"), detail));
     }
 }
 

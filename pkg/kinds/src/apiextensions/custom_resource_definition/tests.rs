@@ -38,10 +38,10 @@ fn texts(errors: &ErrorList) -> Vec<String> {
 
 /// Checks the starts of the error texts of a definition that is changed at JSON pointers.
 fn check(changes: Value, expected: &[&str]) {
-    let found = texts(&create(&definition(changes.clone()), &ValidationContext::default()));
-    assert_eq!(found.len(), expected.len(), "{changes}: {found:?}");
-    for (found, expected) in found.iter().zip(expected) {
-        assert!(found.starts_with(expected), "{changes}: {found}");
+    let errors = texts(&create(&definition(changes.clone()), &ValidationContext::default()));
+    assert_eq!(errors.len(), expected.len(), "{changes}: {errors:?}");
+    for (error, expected) in errors.iter().zip(expected) {
+        assert!(error.starts_with(expected), "{changes}: {error}");
     }
 }
 
@@ -274,7 +274,7 @@ fn lists_and_maps_are_of_known_types() {
 fn rules_have_a_shape() {
     let rule = |rule: Value, expected: &[&str]| {
         let expected: Vec<String> =
-            expected.iter().map(|it| format!(".x-kubernetes-validations[0]{it}")).collect();
+            expected.iter().map(|suffix| format!(".x-kubernetes-validations[0]{suffix}")).collect();
         let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
         let schema = json!({"type": "object", "properties": {"b": {"type": "string"}}, "x-kubernetes-validations": [rule]});
         check_schema(schema, &expected);
@@ -301,10 +301,13 @@ fn rules_have_a_shape() {
 #[test]
 fn update_allows_existing_errors_and_protects_used_fields() {
     let check = |new: Value, old: Value, expected: &[&str]| {
-        let found =
+        let errors =
             texts(&update("", &definition(new.clone()), &definition(old), &ValidationContext::default()));
-        assert_eq!(found.len(), expected.len(), "{new}: {found:?}");
-        assert!(found.iter().zip(expected).all(|(found, expected)| found.starts_with(expected)), "{found:?}");
+        assert_eq!(errors.len(), expected.len(), "{new}: {errors:?}");
+        assert!(
+            errors.iter().zip(expected).all(|(error, expected)| error.starts_with(expected)),
+            "{errors:?}"
+        );
     };
     let established = json!([{"type": "Established", "status": "True"}]);
     check(json!({"/spec/scope": "Cluster"}), json!({}), &[]);

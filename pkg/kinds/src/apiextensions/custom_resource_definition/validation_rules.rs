@@ -89,6 +89,6 @@ fn schema_for<'o>(spec: &'o Object, version: &str) -> Option<Option<&'o Object>>
     if !children(spec, "versions").any(|version| child(version, "schema").is_some()) {
         return Some(shared);
     }
-    let found = children(spec, "versions").find(|found| text(found, "name") == version)?;
-    shared.is_none().then(|| child(found, "schema"))
+    let entry = children(spec, "versions").find(|entry| text(entry, "name") == version)?;
+    shared.is_none().then(|| child(entry, "schema"))
 }

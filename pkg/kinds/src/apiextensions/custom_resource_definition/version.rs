@@ -70,7 +70,10 @@ pub(super) fn has_status(holder: &Object) -> bool {
 
 /// Validates the subresources of a version or a spec: the paths of the scale.
 pub(super) fn subresources(path: &Path<'_>, holder: &Object, errors: &mut ErrorList) {
-    let Some(scale) = child(holder, "subresources").and_then(|it| child(it, "scale")) else { return };
+    let Some(scale) = child(holder, "subresources").and_then(|subresources| child(subresources, "scale"))
+    else {
+        return;
+    };
     let path = path.child("scale");
     let within: [(&str, &[&str], &str); 3] = [
         ("specReplicasPath", &[".spec."], "should be a json path under .spec"),
@@ -84,7 +87,8 @@ pub(super) fn subresources(path: &Path<'_>, holder: &Object, errors: &mut ErrorL
             if member != "labelSelectorPath" {
                 errors.push(Error::required(&path, ""));
             }
-        } else if json_path(&path, value, errors) && !prefixes.iter().any(|it| value.starts_with(it)) {
+        } else if json_path(&path, value, errors) && !prefixes.iter().any(|prefix| value.starts_with(prefix))
+        {
             errors.push(Error::invalid(&path, value, detail));
         }
         let steps = ScalePaths::steps(value).count();
@@ -113,7 +117,7 @@ pub(super) fn columns(path: &Path<'_>, holder: &Object, errors: &mut ErrorList) 
         let types = format!("must be one of {}", COLUMN_TYPES.join(","));
         match text(column, "type") {
             "" => errors.push(Error::required(&path.child("type"), types)),
-            known if COLUMN_TYPES.contains(&known) => {}
+            ty if COLUMN_TYPES.contains(&ty) => {}
             other => errors.push(Error::invalid(&path.child("type"), other, types)),
         }
         let format = text(column, "format");

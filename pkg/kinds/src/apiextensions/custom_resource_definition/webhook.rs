@@ -75,7 +75,9 @@ fn review_versions(
             errors.push(Error::invalid(&path, version, "duplicate version"));
             continue;
         }
-        errors.extend(is_dns1035_label(version).into_iter().map(|it| Error::invalid(&path, version, it)));
+        errors.extend(
+            is_dns1035_label(version).into_iter().map(|message| Error::invalid(&path, version, message)),
+        );
     }
     if rules.known_review_version && !has_known_review_version(versions.into_iter()) {
         let detail = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));

@@ -15,8 +15,8 @@ pub(crate) struct DaemonSets;
 
 impl Strategy for DaemonSets {
     fn prepare_for_create(&self, object: &mut Object, _context: &Context<'_>) {
-        let given = generation(object);
-        set(object, given.max(1));
+        let sent = generation(object);
+        set(object, sent.max(1));
     }
 
     fn prepare_for_update(&self, _subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {

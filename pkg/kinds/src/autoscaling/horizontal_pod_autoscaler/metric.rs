@@ -58,14 +58,14 @@ fn source_of(member: &str, source: &Object, path: &Path<'_>, version: ApiVersion
     let empty = Object::new();
     let target = child(source, "target").unwrap_or(&empty);
     let target_path = path.child("target");
-    let has = |member: &str| target.contains_key(member);
+    let is_set = |member: &str| target.contains_key(member);
     match member {
         "object" => {
             let object = child(source, "describedObject").unwrap_or(&empty);
             reference(&path.child("describedObject"), object, version, errors);
             identifier(path, source, errors);
             metric_target(&target_path, target, errors);
-            if !has("value") && !has("averageValue") {
+            if !is_set("value") && !is_set("averageValue") {
                 let detail = "must set either a target value or averageValue";
                 errors.push(Error::required(&target_path.child("averageValue"), detail));
             }
@@ -73,11 +73,11 @@ fn source_of(member: &str, source: &Object, path: &Path<'_>, version: ApiVersion
         "external" => {
             identifier(path, source, errors);
             metric_target(&target_path, target, errors);
-            if !has("value") && !has("averageValue") {
+            if !is_set("value") && !is_set("averageValue") {
                 let detail = "must set either a target value for metric or a per-pod target";
                 errors.push(Error::required(&target_path.child("averageValue"), detail));
             }
-            if has("value") && has("averageValue") {
+            if is_set("value") && is_set("averageValue") {
                 let detail = "may not set both a target value for metric and a per-pod target";
                 errors.push(Error::forbidden(&target_path.child("value"), detail));
             }
@@ -85,7 +85,7 @@ fn source_of(member: &str, source: &Object, path: &Path<'_>, version: ApiVersion
         "pods" => {
             identifier(path, source, errors);
             metric_target(&target_path, target, errors);
-            if !has("averageValue") {
+            if !is_set("averageValue") {
                 let detail = "must specify a positive target averageValue";
                 errors.push(Error::required(&target_path.child("averageValue"), detail));
             }

@@ -119,9 +119,9 @@ fn sources_need_metric_and_target() {
             (REQUIRED, "object.target.averageValue"),
         ],
     );
-    let both = json!({"type": "Value", "value": "0", "averageValue": "-1", "averageUtilization": 0});
+    let two_values = json!({"type": "Value", "value": "0", "averageValue": "-1", "averageUtilization": 0});
     check_metric(
-        json!({"type": "External", "external": {"metric": {"name": "m"}, "target": both}}),
+        json!({"type": "External", "external": {"metric": {"name": "m"}, "target": two_values}}),
         &[
             (INVALID, "external.target.value"),
             (INVALID, "external.target.averageValue"),

@@ -173,8 +173,8 @@ impl Update<'_> {
             ));
         }
         let never_started = flag(self.spec, "suspend") && maybe_integer(self.spec, "completions") == Some(0);
-        let judged = (self.finish_changed() || self.changed("startTime")) && !never_started;
-        if judged && !is_set(self.new, "startTime") {
+        let checked = (self.finish_changed() || self.changed("startTime")) && !never_started;
+        if checked && !is_set(self.new, "startTime") {
             errors.push(Error::required(&path.child("startTime"), "startTime is required for finished job"));
         }
         let member = "uncountedTerminatedPods";
@@ -227,15 +227,15 @@ impl Update<'_> {
 
     fn running_pods(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let terminating = integer(self.new, "terminating");
-        let judged = self.finish_changed() || self.changed("terminating");
-        if judged && terminating > 0 && self.now.finished() {
+        let checked = self.finish_changed() || self.changed("terminating");
+        if checked && terminating > 0 && self.now.finished() {
             let detail = "terminating>0 is invalid for finished job";
             errors.push(Error::invalid(&path.child("terminating"), terminating, detail));
         }
         let active = integer(self.new, "active");
         let ready = maybe_integer(self.new, "ready");
-        let judged = self.changed("ready") || self.changed("active");
-        if let Some(ready) = ready.filter(|ready| judged && *ready > active) {
+        let checked = self.changed("ready") || self.changed("active");
+        if let Some(ready) = ready.filter(|ready| checked && *ready > active) {
             let detail = "cannot set more ready pods than active";
             errors.push(Error::invalid(&path.child("ready"), ready, detail));
         }
@@ -266,7 +266,7 @@ impl Update<'_> {
             ("Complete", before.complete && !now.complete),
             ("FailureTarget", before.failing && !now.failing),
         ];
-        for (kind, _) in terminal.into_iter().filter(|(_, gone)| *gone) {
+        for (kind, _) in terminal.into_iter().filter(|(_, removed)| *removed) {
             bad_conditions(path, &format!("cannot disable the terminal {kind}=True condition"), errors);
         }
         let falls = |counter| integer(self.new, counter) < integer(self.old, counter);

@@ -177,11 +177,11 @@ fn failure_rules_use_exit_codes_or_conditions() {
         codes("NotIn", Value::Null),
         &[format!("{values}: Invalid value: null: at least one value is required")],
     );
-    let mut both = codes("In", json!([1]));
-    both["onPodConditions"] = json!([{"type": "T", "status": "x"}]);
-    both["action"] = "FailIndex".into();
+    let mut ambiguous = codes("In", json!([1]));
+    ambiguous["onPodConditions"] = json!([{"type": "T", "status": "x"}]);
+    ambiguous["action"] = "FailIndex".into();
     check_rule(
-        both,
+        ambiguous,
         &[
             format!(
                 "{path}.action: Invalid value: \"FailIndex\": requires the backoffLimitPerIndex to be set"

@@ -33,15 +33,15 @@ pub(super) fn unchanged(
     template_is_mutable: bool,
     errors: &mut ErrorList,
 ) {
-    let same = |member: &str, errors: &mut ErrorList| {
+    let check_immutable = |member: &str, errors: &mut ErrorList| {
         immutable(&path.child(member), &JOB_SPEC, member, new, old, errors);
     };
     if text(new, "completionMode") == "Indexed" {
         completions(path, new, old, errors);
     } else {
-        same("completions", errors);
+        check_immutable("completions", errors);
     }
-    same("selector", errors);
+    check_immutable("selector", errors);
     if template_is_mutable {
         only_scheduling_and_resources(path, new, old, errors)
     } else {
@@ -54,7 +54,7 @@ pub(super) fn unchanged(
     }
     let fixed = ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
     for member in fixed {
-        same(member, errors);
+        check_immutable(member, errors);
     }
 }
 

@@ -53,6 +53,6 @@ const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are d
                              suppress this warning";
 
 pub(super) fn orphaned_pods(options: &DeleteOptions) -> Option<String> {
-    let says = options.propagation_policy.is_some() || options.orphan_dependents.is_some();
-    (!says).then(|| ORPHANED_PODS.to_owned())
+    let is_explicit = options.propagation_policy.is_some() || options.orphan_dependents.is_some();
+    (!is_explicit).then(|| ORPHANED_PODS.to_owned())
 }

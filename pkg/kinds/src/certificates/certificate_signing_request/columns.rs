@@ -24,13 +24,13 @@ fn requested_duration(request: View<'_>) -> String {
 
 /// Returns the decision, then its outcome.
 fn condition(status: View<'_>) -> String {
-    let has = |condition_type| status.get("conditions").condition(condition_type).is_some();
-    let decision = match (has("Denied"), has("Approved")) {
+    let has_condition = |condition_type| status.get("conditions").condition(condition_type).is_some();
+    let decision = match (has_condition("Denied"), has_condition("Approved")) {
         (true, _) => "Denied",
         (false, true) => "Approved",
         (false, false) => "Pending",
     };
-    let failed = if has("Failed") { ",Failed" } else { "" };
+    let failed = if has_condition("Failed") { ",Failed" } else { "" };
     let issued = if status.get("certificate").has_bytes() { ",Issued" } else { "" };
     format!("{decision}{failed}{issued}")
 }

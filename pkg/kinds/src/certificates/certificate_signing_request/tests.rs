@@ -54,9 +54,14 @@ fn a_request_is_decided_once() {
     check("approval", &approved, &none, &[]);
     check("status", &approved, &none, &["updates may not add a condition of type \"Approved\""]);
     check("approval", &none, &approved, &["updates may not remove a condition of type \"Approved\""]);
-    let both = with(&[condition("Approved", "True"), condition("Denied", "True")]);
-    check("approval", &both, &none, &["Approved and Denied conditions are mutually exclusive"]);
-    check("approval", &both, &both, &[]);
+    let approved_and_denied = with(&[condition("Approved", "True"), condition("Denied", "True")]);
+    check(
+        "approval",
+        &approved_and_denied,
+        &none,
+        &["Approved and Denied conditions are mutually exclusive"],
+    );
+    check("approval", &approved_and_denied, &approved_and_denied, &[]);
     let mut changed = condition("Approved", "True");
     changed["reason"] = "x".into();
     check(

@@ -91,15 +91,16 @@ fn answer(changes: Value) -> Object {
 #[test]
 fn issued_certificate_matches_the_request() {
     let check = |changes: Value, late: i64, expected: &[(&str, &str)]| {
-        let mut given = ValidationContext { now: parse_time(BEGIN).unwrap(), ..ValidationContext::default() };
-        given.now.seconds += late;
-        let errors = update("status", &answer(changes), &request(json!({}), json!({})), &given);
+        let mut context =
+            ValidationContext { now: parse_time(BEGIN).unwrap(), ..ValidationContext::default() };
+        context.now.seconds += late;
+        let errors = update("status", &answer(changes), &request(json!({}), json!({})), &context);
         assert_eq!(texts(&errors), expected);
     };
     check(json!({}), 0, &[]);
     let chain = "status.certificateChain";
-    let both = format!("{LEAF}{OTHER}");
-    check(json!({"certificateChain": both}), 299, &[]);
+    let two_leaves = format!("{LEAF}{OTHER}");
+    check(json!({"certificateChain": two_leaves}), 299, &[]);
     let late = "must be set to within 5 minutes of kube-apiserver's current time";
     check(json!({}), 300, &[("status.notBefore", late)]);
     let none = "issued certificate chain must contain at least one certificate";
@@ -128,8 +129,8 @@ fn a_request_ends_once() {
     let immutable = "immutable after PodCertificateRequest is issued, denied, or failed";
     check(&open, &denied, &[("status", immutable)]);
     let twice = "There may be at most one condition with type \"Issued\", \"Denied\", or \"Failed\"";
-    let both = with(json!([condition("Denied"), condition("Failed")]));
-    check(&both, &open, &[("status.conditions.[1].type", twice)]);
+    let denied_and_failed = with(json!([condition("Denied"), condition("Failed")]));
+    check(&denied_and_failed, &open, &[("status.conditions.[1].type", twice)]);
     let unknown = "supported values: \"Issued\", \"Denied\", \"Failed\"";
     check(&with(json!([condition("X")])), &open, &[("status.conditions.[0].type", unknown)]);
     let empty = "non-condition status fields must be empty when denying or failing the PodCertificateRequest";

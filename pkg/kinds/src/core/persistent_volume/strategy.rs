@@ -22,11 +22,11 @@ impl Strategy for PersistentVolumes {
             return;
         }
         let same_phase = object::get_str(new, &PHASE) == object::get_str(old, &PHASE);
-        let given = object::get(new, &CHANGED);
+        let sent = object::get(new, &CHANGED);
         let before = object::get(old, &CHANGED);
-        let time = match (given, before) {
+        let time = match (sent, before) {
             (None | Some(Value::Null), Some(before)) if same_phase => before.clone(),
-            (given, before) if !same_phase && (given.is_none_or(Value::is_null) || given == before) => {
+            (sent, before) if !same_phase && (sent.is_none_or(Value::is_null) || sent == before) => {
                 context.timestamp()
             }
             _ => return,

@@ -91,8 +91,8 @@ fn renamed(old: &Object, new: &Object) -> Object {
                 let old_key = text(old, "key");
                 let key = text(new, "key");
                 // In upstream, other keys count as beta names of the empty one.
-                let found = RENAMED_LABELS.iter().find(|(beta, _)| *beta == old_key);
-                if found.map_or("", |(_, stable)| *stable) == key {
+                let renamed_label = RENAMED_LABELS.iter().find(|(beta, _)| *beta == old_key);
+                if renamed_label.map_or("", |(_, stable)| *stable) == key {
                     old.insert("key", key.into());
                 }
             }

@@ -25,14 +25,17 @@ impl Strategy for PersistentVolumeClaims {
 
 /// Drops disallowed sources unless the claim already had them, then fills in the missing field.
 fn prepare(spec: &mut Object, old: Option<&Object>, gates: &Gates) {
-    let had = |name: &str| old.is_some_and(|old| tree::child(old, name).is_some());
+    let had_member = |name: &str| old.is_some_and(|old| tree::child(old, name).is_some());
     let elsewhere = tree::child(spec, "dataSourceRef").is_some_and(names_a_namespace);
-    if elsewhere && !gates.enabled(Gate::CrossNamespaceVolumeDataSource) && !had("dataSourceRef") {
+    if elsewhere && !gates.enabled(Gate::CrossNamespaceVolumeDataSource) && !had_member("dataSourceRef") {
         spec.remove("dataSourceRef");
     }
-    if !had("dataSource") && !had("dataSourceRef") && tree::child(spec, "dataSourceRef").is_none() {
-        let known = tree::child(spec, "dataSource").is_some_and(is_claim_or_snapshot);
-        if !known {
+    if !had_member("dataSource")
+        && !had_member("dataSourceRef")
+        && tree::child(spec, "dataSourceRef").is_none()
+    {
+        let is_supported = tree::child(spec, "dataSource").is_some_and(is_claim_or_snapshot);
+        if !is_supported {
             spec.remove("dataSource");
         }
     }

@@ -85,9 +85,9 @@ fn app_armor_profile_name(
     spec: &Object,
     errors: &mut ErrorList,
 ) {
-    let mut known = false;
-    visit_containers(path, spec, |other, _| known |= text(other, "name") == container);
-    if !known {
+    let mut exists = false;
+    visit_containers(path, spec, |other, _| exists |= text(other, "name") == container);
+    if !exists {
         errors.push(Error::invalid(path, container, "container not found"));
     }
     if !matches!(profile, "" | "runtime/default" | "unconfined") && !profile.starts_with(LOCALHOST) {
@@ -114,12 +114,12 @@ pub(super) fn annotation_updates(
     annotations(path, new, options, errors);
 }
 
-fn forbid_change(path: &Path<'_>, key: &str, what: &str, errors: &mut ErrorList) {
+fn forbid_change(path: &Path<'_>, key: &str, verb: &str, errors: &mut ErrorList) {
     if key.starts_with(APP_ARMOR) {
-        errors.push(Error::forbidden(&path.key(key), format!("may not {what} AppArmor annotations")));
+        errors.push(Error::forbidden(&path.key(key), format!("may not {verb} AppArmor annotations")));
     }
     if key == MIRROR_POD {
-        errors.push(Error::forbidden(&path.key(key), format!("may not {what} mirror pod annotation")));
+        errors.push(Error::forbidden(&path.key(key), format!("may not {verb} mirror pod annotation")));
     }
 }
 

@@ -82,8 +82,8 @@ mod tests {
         else {
             unreachable!("a literal object")
         };
-        let found = [Error::required(&Path::root("x"), "")].into();
-        let errors = validate_ephemeral_containers_update(&pod, &pod, found);
+        let errors = [Error::required(&Path::root("x"), "")].into();
+        let errors = validate_ephemeral_containers_update(&pod, &pod, errors);
         let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
         assert_eq!(texts, ["[]: Forbidden: static pods do not support ephemeral containers"]);
     }

@@ -96,16 +96,16 @@ pub(super) fn host_processes(path: &Path<'_>, spec: &Object, options: &PodOption
     let mut host_processes = 0;
     visit_containers(path, spec, |container, path| {
         containers += 1;
-        let own = setting(container);
-        if let (Some(pod), Some(own)) = (of_pod, own)
-            && pod != own
+        let container_setting = setting(container);
+        if let (Some(pod), Some(container_setting)) = (of_pod, container_setting)
+            && pod != container_setting
         {
             let path = path.child("securityContext");
             let path = path.child("windowsOptions");
             let detail = format!("pod hostProcess value must be identical if both are specified, was {pod}");
-            errors.push(Error::invalid(&path.child("hostProcess"), own, detail));
+            errors.push(Error::invalid(&path.child("hostProcess"), container_setting, detail));
         }
-        host_processes += u32::from(own.or(of_pod) == Some(true));
+        host_processes += u32::from(container_setting.or(of_pod) == Some(true));
     });
     if host_processes == 0 {
         return;

@@ -44,16 +44,16 @@ fn consistency(path: &Path<'_>, spec: &Object, resources: &Object, errors: &mut 
     let limits: Resources<'_> = resource_list(resources, "limits").collect();
     let requests_path = path.child("requests");
     for (name, sum) in aggregate(spec, "requests") {
-        if let Some(own) = requests.get(name).filter(|own| sum > **own) {
+        if let Some(pod_request) = requests.get(name).filter(|pod_request| sum > **pod_request) {
             let detail = format!("must be greater than or equal to aggregate container requests of {sum}");
-            errors.push(Error::invalid(&requests_path.key(name), own.to_string(), detail));
+            errors.push(Error::invalid(&requests_path.key(name), pod_request.to_string(), detail));
         }
     }
     let limits_path = path.child("limits");
     for (name, sum) in aggregate(spec, "limits").into_iter().filter(|(name, _)| is_huge_pages(name)) {
-        if let Some(own) = limits.get(name).filter(|own| sum > **own) {
+        if let Some(pod_limit) = limits.get(name).filter(|pod_limit| sum > **pod_limit) {
             let detail = format!("must be greater than or equal to aggregate container limits of {sum}");
-            errors.push(Error::invalid(&limits_path.key(name), own.to_string(), detail));
+            errors.push(Error::invalid(&limits_path.key(name), pod_limit.to_string(), detail));
         }
     }
     let path = path.child("containers");
@@ -61,9 +61,9 @@ fn consistency(path: &Path<'_>, spec: &Object, resources: &Object, errors: &mut 
         let path = path.index(index);
         let resources = child(container, "resources").into_iter();
         for (name, limit) in resources.flat_map(|resources| resource_list(resources, "limits")) {
-            if let Some(own) = limits.get(name).filter(|own| limit > **own) {
+            if let Some(pod_limit) = limits.get(name).filter(|pod_limit| limit > **pod_limit) {
                 let path = path.key(name);
-                let detail = format!("must be less than or equal to pod limits of {own}");
+                let detail = format!("must be less than or equal to pod limits of {pod_limit}");
                 errors.push(Error::invalid(&path.child("limits"), limit.to_string(), detail));
             }
         }

@@ -119,8 +119,8 @@ fn local_app_armor_profile(file: Option<&str>, path: &Path<'_>, errors: &mut Err
 
 /// Reports settings that contradict `allowPrivilegeEscalation: false`.
 fn contradictions(context: &Object, privileged: bool, path: &Path<'_>, errors: &mut ErrorList) {
-    let contradicts = |what: &str| {
-        let detail = format!("cannot set `allowPrivilegeEscalation` to false and {what}");
+    let contradicts = |conflict: &str| {
+        let detail = format!("cannot set `allowPrivilegeEscalation` to false and {conflict}");
         Error::invalid(path, go_value(&IO_K8S_API_CORE_V1_SECURITYCONTEXT, context), detail)
     };
     if privileged {

@@ -142,8 +142,8 @@ fn host_ports(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut
         let path = path.child("ports");
         for (index, port) in children(container, "ports").enumerate() {
             let host = integer(port, "hostPort");
-            let own = integer(port, "containerPort");
-            if host != own && (options.is_pod || host != 0) {
+            let container_port = integer(port, "containerPort");
+            if host != container_port && (options.is_pod || host != 0) {
                 let path = path.index(index);
                 let detail = "must match `containerPort` when `hostNetwork` is true";
                 errors.push(Error::invalid(&path.child("hostPort"), host, detail));

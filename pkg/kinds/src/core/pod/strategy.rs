@@ -50,8 +50,8 @@ impl Strategy for Pods {
         if unscheduled || ended {
             return Some(0);
         }
-        let own = object::get_i64(object, &["spec", "terminationGracePeriodSeconds"]);
-        let period = options.grace_period_seconds.or(own).unwrap_or(DEFAULT_GRACE_SECONDS);
+        let of_pod = object::get_i64(object, &["spec", "terminationGracePeriodSeconds"]);
+        let period = options.grace_period_seconds.or(of_pod).unwrap_or(DEFAULT_GRACE_SECONDS);
         Some(if period < 0 { 1 } else { period })
     }
 }

@@ -37,8 +37,8 @@ pub(super) fn only_additions(
     comparisons: bool,
     errors: &mut ErrorList,
 ) {
-    let left: BTreeSet<[&str; 4]> = children(new, "tolerations").map(all_but_seconds).collect();
-    if !children(old, "tolerations").all(|old| left.contains(&all_but_seconds(old))) {
+    let remaining: BTreeSet<[&str; 4]> = children(new, "tolerations").map(all_but_seconds).collect();
+    if !children(old, "tolerations").all(|old| remaining.contains(&all_but_seconds(old))) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         errors.push(Error::forbidden(path, detail));
         return;

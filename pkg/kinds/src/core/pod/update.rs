@@ -147,11 +147,11 @@ fn restore_gated(path: &Path<'_>, spec: &mut Object, old: &Object, errors: &mut 
     let nodes = |spec| child(spec, "affinity").and_then(|affinity| child(affinity, "nodeAffinity"));
     let new_nodes = nodes(spec);
     let old_nodes = nodes(old);
-    let same = match (new_nodes, old_nodes) {
+    let unchanged = match (new_nodes, old_nodes) {
         (Some(new), Some(old)) => semantic::equal(&NODE_AFFINITY, new, old),
         (new, old) => new.is_none() && old.is_none(),
     };
-    if same {
+    if unchanged {
         return;
     }
     let affinity_path = path.child("affinity");

@@ -104,11 +104,11 @@ pub(super) fn volumes<'o>(
     options: &PodOptions,
     errors: &mut ErrorList,
 ) -> BTreeMap<&'o str, &'o Object> {
-    let made =
+    let generated =
         |volume: &Object| is_set(volume, "ephemeral").then(|| format!("{pod}-{}", text(volume, "name")));
     let made_claims: BTreeSet<String> = match pod {
         "" => BTreeSet::new(),
-        _ => children(spec, "volumes").filter_map(made).collect(),
+        _ => children(spec, "volumes").filter_map(generated).collect(),
     };
     let mut good = BTreeMap::new();
     for (index, volume) in children(spec, "volumes").enumerate() {

@@ -53,8 +53,8 @@ fn clear_useless(new: &mut Object, old: &Object) {
         }
     }
     if may_have_node_ports(old) && !may_have_node_ports(new) {
-        let known: Vec<i64> = node_ports(old).collect();
-        if node_ports(new).all(|port| known.contains(&port)) {
+        let old_ports: Vec<i64> = node_ports(old).collect();
+        if node_ports(new).all(|port| old_ports.contains(&port)) {
             tree::children_mut(new, "ports").for_each(|port| {
                 port.remove("nodePort");
             });

@@ -155,11 +155,11 @@ fn gate_determines_address_spelling() {
     });
     let fields = |open: bool| {
         let gates = Gates::default().with(Gate::StrictIPCIDRValidation, open);
-        let given = ValidationContext {
+        let context = ValidationContext {
             settings: Settings { gates, ..Settings::default() },
             ..ValidationContext::default()
         };
-        let errors = create(&service(sloppy.clone()), &given);
+        let errors = create(&service(sloppy.clone()), &context);
         errors.iter().map(|error| error.field().to_owned()).collect::<Vec<_>>()
     };
     let all = ["spec.clusterIPs[0]", "spec.externalIPs[0]", "spec.LoadBalancerSourceRanges[0]"];

@@ -70,12 +70,12 @@ fn users_and_groups_get_the_rbac_group() {
 #[test]
 fn webhooks_select_everything() {
     let service = json!({"clientConfig": {"service": {"name": "s"}}, "rules": [{"operations": ["*"]}]});
-    let common = |own: Value| {
+    let common = |extra: Value| {
         let mut webhook = json!({
             "clientConfig": {"service": {"name": "s", "port": 443}}, "rules": [{"operations": ["*"], "scope": "*"}],
             "namespaceSelector": {}, "objectSelector": {},
         });
-        webhook.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+        webhook.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         json!({"webhooks": [webhook]})
     };
     let before = json!({"webhooks": [service]});
@@ -154,8 +154,8 @@ fn v1beta1_version_and_versions_are_synchronized() {
     check_at(kind.0, kind.1, "/spec/versions", &json!({"spec": {"version": "v1"}}), versions.clone());
     check_at(kind.0, kind.1, "/status/storedVersions", &json!({"spec": {"version": "v1"}}), json!(["v1"]));
     check_at(kind.0, kind.1, "/spec/version", &json!({"spec": {"versions": versions}}), json!("v1"));
-    let both = json!({"spec": {"version": "v0", "versions": versions}});
-    check_at(kind.0, kind.1, "/spec/version", &both, json!("v0"));
+    let synchronized = json!({"spec": {"version": "v0", "versions": versions}});
+    check_at(kind.0, kind.1, "/spec/version", &synchronized, json!("v0"));
     let webhook = json!({"spec": {"conversion": {"strategy": "Webhook"}}});
     check_at(kind.0, kind.1, "/spec/conversion/conversionReviewVersions", &webhook, json!(["v1beta1"]));
 }

@@ -27,62 +27,62 @@ const LIKE_ANOTHER: [&str; 4] =
 
 /// Calls `see` for each member or list item, with an object that lacks it. To limit the number, it skips pod
 /// specs inside other kinds than pods, and lists that are like another one.
-fn with_one_less(kind: &str, whole: &mut Object, see: &mut dyn FnMut(&Object, &str)) {
-    let mut ways = Vec::new();
-    collect(kind, &Value::Object(whole.clone()), &mut Vec::new(), &mut ways);
-    for way in ways {
-        let (last, parents) = way.split_last().unwrap();
-        let taken = take(whole, parents, last);
-        see(whole, &way.join("."));
-        put_back(whole, parents, last, taken);
+fn with_one_less(kind: &str, object: &mut Object, check: &mut dyn FnMut(&Object, &str)) {
+    let mut paths = Vec::new();
+    collect(kind, &Value::Object(object.clone()), &mut Vec::new(), &mut paths);
+    for path in paths {
+        let (last, parents) = path.split_last().unwrap();
+        let removed = take(object, parents, last);
+        check(object, &path.join("."));
+        put_back(object, parents, last, removed);
     }
 }
 
-fn collect(kind: &str, value: &Value, way: &mut Vec<String>, ways: &mut Vec<Vec<String>>) {
+fn collect(kind: &str, value: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
     let members: Vec<(String, &Value)> = match value {
         Value::Object(members) => members.iter().map(|(name, value)| (name.to_string(), value)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect(),
         _ => return,
     };
-    let is_template = way.len() > 1 && way.ends_with(&["template".to_owned(), "spec".to_owned()]);
+    let is_template = path.len() > 1 && path.ends_with(&["template".to_owned(), "spec".to_owned()]);
     for (name, value) in members {
-        way.push(name);
-        ways.push(way.clone());
-        let is_alike = LIKE_ANOTHER.contains(&way[way.len() - 1].as_str());
+        path.push(name);
+        paths.push(path.clone());
+        let is_alike = LIKE_ANOTHER.contains(&path[path.len() - 1].as_str());
         if !is_alike && (kind == "Pod" || !is_template) {
-            collect(kind, value, way, ways);
+            collect(kind, value, path, paths);
         }
-        way.pop();
+        path.pop();
     }
 }
 
 /// Returns the value at a path of at least one step.
-fn at<'o>(whole: &'o mut Object, way: &[String]) -> &'o mut Value {
-    let (first, rest) = way.split_first().unwrap();
-    rest.iter().fold(whole.get_mut(first).unwrap(), |at, step| match at {
+fn at<'o>(object: &'o mut Object, path: &[String]) -> &'o mut Value {
+    let (first, rest) = path.split_first().unwrap();
+    rest.iter().fold(object.get_mut(first).unwrap(), |at, step| match at {
         Value::Array(items) => &mut items[step.parse::<usize>().unwrap()],
         value => value.get_mut(step).unwrap(),
     })
 }
 
-fn take(whole: &mut Object, parents: &[String], last: &str) -> Value {
+fn take(object: &mut Object, parents: &[String], last: &str) -> Value {
     if parents.is_empty() {
-        return whole.remove(last).unwrap();
+        return object.remove(last).unwrap();
     }
-    match at(whole, parents) {
+    match at(object, parents) {
         Value::Array(items) => items.remove(last.parse().unwrap()),
         value => value.as_object_mut().unwrap().remove(last).unwrap(),
     }
 }
 
-fn put_back(whole: &mut Object, parents: &[String], last: &str, taken: Value) {
+fn put_back(object: &mut Object, parents: &[String], last: &str, removed: Value) {
     if parents.is_empty() {
-        _ = whole.insert(last.to_owned(), taken);
+        _ = object.insert(last.to_owned(), removed);
         return;
     }
-    match at(whole, parents) {
-        Value::Array(items) => items.insert(last.parse().unwrap(), taken),
-        value => _ = value.as_object_mut().unwrap().insert(last.to_owned(), taken),
+    match at(object, parents) {
+        Value::Array(items) => items.insert(last.parse().unwrap(), removed),
+        value => _ = value.as_object_mut().unwrap().insert(last.to_owned(), removed),
     }
 }
 
@@ -106,24 +106,24 @@ fn defaulted_objects_lack_no_defaults() {
 
 #[test]
 fn any_missing_default_is_detected() {
-    let mut seen = 0;
+    let mut checked = 0;
     let mut missed = 0;
     for (name, api_version, kind, mut object) in fixtures() {
         // All members of one pod fixture; for other kinds, random halves too.
-        let wanted = name.starts_with("HEAD/") || kind != "Pod" && name.ends_with(".r1.json");
-        if !wanted || Defaults::of(&api_version, &kind).is_none() || !is_stored(&api_version, &kind) {
+        let selected = name.starts_with("HEAD/") || kind != "Pod" && name.ends_with(".r1.json");
+        if !selected || Defaults::of(&api_version, &kind).is_none() || !is_stored(&api_version, &kind) {
             continue;
         }
         apply(&api_version, &kind, &mut object, &Gates::default());
         object.insert("metadata".to_owned(), json!({"name": "a"}));
         apply(&api_version, &kind, &mut object, &Gates::default());
         with_one_less(&kind, &mut object, &mut |less, path| {
-            let what = format!("{name} without {path}");
-            missed += usize::from(says_what_filling_in_does(&api_version, &kind, less, &what));
-            seen += 1;
+            let label = format!("{name} without {path}");
+            missed += usize::from(says_what_filling_in_does(&api_version, &kind, less, &label));
+            checked += 1;
         });
     }
-    assert!(seen > 3_000 && missed > 300, "{missed} of {seen}");
+    assert!(checked > 3_000 && missed > 300, "{missed} of {checked}");
 }
 
 #[test]

@@ -58,8 +58,9 @@ fn bare_stateful_set_strategy_gets_no_partition() {
 
 #[test]
 fn job_without_labels_shares_pod_labels() {
-    let check = |kind: &str, own: Value, pods: Value, shares: bool| {
-        let job = json!({"metadata": {"labels": own}, "spec": {"template": {"metadata": {"labels": pods}}}});
+    let check = |kind: &str, labels: Value, pods: Value, shares: bool| {
+        let job =
+            json!({"metadata": {"labels": labels}, "spec": {"template": {"metadata": {"labels": pods}}}});
         assert_eq!(shares_labels("batch/v1", kind, job.as_object().unwrap()), shares, "{job}");
     };
     check("Job", json!({}), json!({"a": "b"}), true);
@@ -112,8 +113,8 @@ fn jobs_and_controllers_copy_template_labels() {
         };
         check_at("/metadata/labels", &json!({"spec": spec}), &labels);
         check_at("/metadata/labels", &json!({"metadata": {"labels": {}}, "spec": spec}), &labels);
-        let own = json!({"c": "d"});
-        check_at("/metadata/labels", &json!({"metadata": {"labels": own}, "spec": spec}), &own);
+        let labels = json!({"c": "d"});
+        check_at("/metadata/labels", &json!({"metadata": {"labels": labels}, "spec": spec}), &labels);
         check_at("/metadata", &json!({"spec": {"template": {}}}), &Value::Null);
     }
     check_at("v1", "ReplicationController", "/spec/selector", &json!({"spec": spec}), labels);
@@ -306,10 +307,10 @@ fn old_workloads_select_the_labels_of_their_template() {
         check_at(api_version, kind, "/metadata/labels", &bare, json!({"a": "b"}));
     }
     check_at("apps/v1beta2", "Deployment", "/spec/selector", &bare, Value::Null);
-    let given = json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": {}}}});
+    let recreate = json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": {}}}});
     let steps = json!({"maxUnavailable": 1, "maxSurge": 1});
-    check_at("extensions/v1beta1", "Deployment", "/spec/strategy/rollingUpdate", &given, steps);
-    check_at("apps/v1beta1", "Deployment", "/spec/strategy/rollingUpdate", &given, json!({}));
+    check_at("extensions/v1beta1", "Deployment", "/spec/strategy/rollingUpdate", &recreate, steps);
+    check_at("apps/v1beta1", "Deployment", "/spec/strategy/rollingUpdate", &recreate, json!({}));
 }
 
 #[test]

@@ -23,10 +23,10 @@ impl Strategy for EndpointSlices {
     fn prepare_for_update(&self, _: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
         let mut members = IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE.members.iter();
         let endpoints = members.find(|member| member.name == "endpoints");
-        let same = endpoints.is_some_and(|endpoints| {
+        let unchanged = endpoints.is_some_and(|endpoints| {
             equal_members(endpoints.field, new.get(endpoints.name), old.get(endpoints.name))
         });
-        if !same {
+        if !unchanged {
             drop_topology(new, Some(old));
         }
     }
@@ -49,5 +49,5 @@ fn drop_topology(slice: &mut Object, old: Option<&Object>) {
 fn has_topology_host(slice: &Object, host: &str) -> bool {
     tree::children(slice, "endpoints")
         .filter_map(|endpoint| tree::child(endpoint, TOPOLOGY))
-        .any(|topology| topology.get(HOSTNAME).is_some_and(|known| known == host))
+        .any(|topology| topology.get(HOSTNAME).is_some_and(|value| value == host))
 }

@@ -158,7 +158,7 @@ fn rows_in_place_match_the_tree() {
 #[test]
 fn rows_in_place_match_varied_trees() {
     let mut random = Random(5);
-    let mut same = 0;
+    let mut equal_count = 0;
     let mut count = 0;
     for case in cases() {
         let mut tree = Value::Object(proto::decode(case.message, &case.raw).unwrap());
@@ -171,17 +171,17 @@ fn rows_in_place_match_varied_trees() {
                 continue;
             }
             count += 1;
-            same += usize::from(check_raw(&case.name, case.printer, case.message, &raw));
+            equal_count += usize::from(check_raw(&case.name, case.printer, case.message, &raw));
         }
     }
     // Everything that an encoder writes can be read in place.
-    assert!(count > 20_000 && same == count, "{same} of {count}");
+    assert!(count > 20_000 && equal_count == count, "{equal_count} of {count}");
 }
 
 #[test]
 fn canonical_bytes_print_like_their_tree() {
     let mut random = Random(11);
-    let mut same = 0;
+    let mut equal_count = 0;
     let mut canonical = 0;
     let mut other = 0;
     for case in cases() {
@@ -195,7 +195,7 @@ fn canonical_bytes_print_like_their_tree() {
             }
             if is_canonical(case.message, &raw) {
                 canonical += 1;
-                same += usize::from(check_raw(&case.name, case.printer, case.message, &raw));
+                equal_count += usize::from(check_raw(&case.name, case.printer, case.message, &raw));
             } else {
                 // Only checks that it terminates.
                 let _ = row(case.printer, &Subject::message(case.message, &raw));
@@ -204,7 +204,10 @@ fn canonical_bytes_print_like_their_tree() {
         }
     }
     // The others have text in a column that is not UTF-8.
-    assert!(canonical > 2000 && other > 2000 && same > canonical * 9 / 10, "{same} {canonical} {other}");
+    assert!(
+        canonical > 2000 && other > 2000 && equal_count > canonical * 9 / 10,
+        "{equal_count} {canonical} {other}"
+    );
 }
 
 #[test]

@@ -44,10 +44,10 @@ pub(super) fn device_claim(path: &Path<'_>, claim: &Object, compiler: &Selectors
     }
     let config = path.child("config");
     if at_most(&config, list(claim, "config").len(), ITEMS_MAX, errors) {
-        for (index, found) in children(claim, "config").enumerate() {
+        for (index, entry) in children(claim, "config").enumerate() {
             let path = config.index(index);
-            request_refs(&path.child("requests"), found, &names, errors);
-            configuration(&path, found, false, errors);
+            request_refs(&path.child("requests"), entry, &names, errors);
+            configuration(&path, entry, false, errors);
         }
     }
 }
@@ -108,17 +108,17 @@ fn device_request(path: &Path<'_>, request: &Object, compiler: &Selectors, error
         }
     }
     let tolerations = path.child("tolerations");
-    for (index, found) in children(request, "tolerations").enumerate() {
-        toleration(&tolerations.index(index), found, errors);
+    for (index, item) in children(request, "tolerations").enumerate() {
+        toleration(&tolerations.index(index), item, errors);
     }
 }
 
 fn constraint(path: &Path<'_>, constraint: &Object, names: &Names<'_>, errors: &mut ErrorList) {
     request_refs(&path.child("requests"), constraint, names, errors);
-    let found = ["matchAttribute", "distinctAttribute"]
+    let attribute = ["matchAttribute", "distinctAttribute"]
         .into_iter()
         .find_map(|member| maybe_text(constraint, member).map(|name| (member, name)));
-    match found {
+    match attribute {
         Some((member, name)) => full_attribute_name(&path.child(member), name, errors),
         None => {
             // The text is upstream's.
@@ -139,8 +139,8 @@ pub(super) fn request_ref(path: &Path<'_>, name: &str, names: &Names<'_>, errors
             dns_label(path, other, errors);
         }
     }
-    let found = names.get(request).is_some_and(|others| other.is_none_or(|other| others.contains(other)));
-    if nested || !found {
+    let exists = names.get(request).is_some_and(|others| other.is_none_or(|other| others.contains(other)));
+    if nested || !exists {
         let detail = "must be the name of a request in the claim or the name of a request and a subrequest \
             separated by '/'";
         errors.push(Error::invalid(path, name, detail));

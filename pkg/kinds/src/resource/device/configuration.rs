@@ -53,9 +53,9 @@ fn expression(path: &Path<'_>, expression: &str, compiler: &Selectors, errors: &
 }
 
 /// Validates the configuration for a driver. A `stored` one may be too long, from before there was a limit.
-pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, errors: &mut ErrorList) {
+pub(super) fn configuration(path: &Path<'_>, config: &Object, stored: bool, errors: &mut ErrorList) {
     let path = path.child("opaque");
-    let Some(opaque) = child(found, "opaque") else {
+    let Some(opaque) = child(config, "opaque") else {
         errors.push(Error::required(&path, ""));
         return;
     };

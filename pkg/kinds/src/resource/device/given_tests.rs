@@ -120,16 +120,16 @@ fn device_status_needs_an_allocation() {
         json!({"devices": [device, device]}),
         &[&absent(0), &absent(1), &format!("status.devices[1]: Duplicate value: {shown}")],
     );
-    let mut told = device.clone();
-    told["shareID"] = "nope".into();
-    told["networkData"] = json!({
+    let mut updated = device.clone();
+    updated["shareID"] = "nope".into();
+    updated["networkData"] = json!({
         "ips": ["1.2.3.4", "1.2.3.4/8", "1.2.3.4/8", "::1/200", "01.2.3.4/8", "::ffff:1.2.3.4/128"],
         "interfaceName": "i".repeat(257), "hardwareAddress": "h".repeat(128),
     });
-    told["data"] = "[1]".into();
+    updated["data"] = "[1]".into();
     let errors = {
         let mut errors = ErrorList::new();
-        let status = object(json!({"devices": [told]}));
+        let status = object(json!({"devices": [updated]}));
         status::devices::devices(&Path::root("d"), &status, &mut errors);
         errors
     };

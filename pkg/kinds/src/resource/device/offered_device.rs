@@ -127,16 +127,16 @@ fn version(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
 }
 
 fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut ErrorList) {
-    let same = |old: &Object| {
+    let is_unchanged = |old: &Object| {
         let new: Vec<_> = children(device, "taints").collect();
         let old: Vec<_> = children(old, "taints").collect();
         new.len() == old.len() && new.iter().zip(old).all(|(new, old)| equal(&DEVICE_TAINT, new, old))
     };
-    if old.is_some_and(same) || !at_most(path, list(device, "taints").len(), TAINTS_MAX, errors) {
+    if old.is_some_and(is_unchanged) || !at_most(path, list(device, "taints").len(), TAINTS_MAX, errors) {
         return;
     }
-    for (index, found) in children(device, "taints").enumerate() {
-        taint(&path.index(index), found, None, errors);
+    for (index, item) in children(device, "taints").enumerate() {
+        taint(&path.index(index), item, None, errors);
     }
 }
 
@@ -164,7 +164,7 @@ fn consumptions(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
         }
         counters(&path.child("counters"), consumption, errors);
     }
-    duplicates(path, children(device, "consumesCounters").map(|found| text(found, "counterSet")), errors);
+    duplicates(path, children(device, "consumesCounters").map(|entry| text(entry, "counterSet")), errors);
 }
 
 /// Validates the counters of a set. `path` is that of `counters`.

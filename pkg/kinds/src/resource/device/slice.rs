@@ -130,10 +130,10 @@ fn devices(path: &Path<'_>, spec: &Object, old: Option<&Object>, errors: &mut Er
         return;
     }
     let per_device = maybe_flag(spec, "perDeviceNodeSelection") == Some(true);
-    for (index, found) in children(spec, "devices").enumerate() {
-        let name = text(found, "name");
+    for (index, item) in children(spec, "devices").enumerate() {
+        let name = text(item, "name");
         let old = old.and_then(|old| children(old, "devices").find(|old| text(old, "name") == name));
-        device(&path.index(index), found, old, per_device, errors);
+        device(&path.index(index), item, old, per_device, errors);
     }
     duplicates(path, children(spec, "devices").map(|device| text(device, "name")), errors);
 }

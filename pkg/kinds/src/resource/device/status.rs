@@ -94,12 +94,12 @@ fn allocated_devices(path: &Path<'_>, allocation: &Object, names: &Names<'_>, er
     // The configurations of the class and of the claim.
     let config = path.child("devices.config");
     if at_most(&config, list(devices, "config").len(), 2 * ITEMS_MAX, errors) {
-        for (index, found) in children(devices, "config").enumerate() {
+        for (index, entry) in children(devices, "config").enumerate() {
             let path = config.index(index);
-            let source = text(found, "source");
+            let source = text(entry, "source");
             required_one_of(&path.child("source"), source, &["FromClaim", "FromClass"], errors);
-            request_refs(&path.child("requests"), found, names, errors);
-            configuration(&path, found, false, errors);
+            request_refs(&path.child("requests"), entry, names, errors);
+            configuration(&path, entry, false, errors);
         }
     }
     if let Some(selector) = child(allocation, "nodeSelector") {

@@ -10,8 +10,8 @@ impl Strategy for DeviceTaintRules {
     fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
         let effect = ["spec", "taint", "effect"];
         let added = ["spec", "taint", "timeAdded"];
-        let same = |path: &[&str]| object::get(new, path) == object::get(old, path);
-        if subresource.is_empty() && !same(&effect) && same(&added) {
+        let is_unchanged = |path: &[&str]| object::get(new, path) == object::get(old, path);
+        if subresource.is_empty() && !is_unchanged(&effect) && is_unchanged(&added) {
             object::set(new, &added, context.timestamp());
         }
     }

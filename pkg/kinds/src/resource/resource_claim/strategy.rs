@@ -20,16 +20,16 @@ impl Strategy for ResourceClaims {
             return;
         }
         let still: HashSet<_> = results(new).collect();
-        let gone: HashSet<_> = results(old).filter(|device| !still.contains(device)).collect();
+        let removed: HashSet<_> = results(old).filter(|device| !still.contains(device)).collect();
         let devices = object::get_list(new, &DEVICES).iter();
-        let kept: Vec<Value> = devices
-            .filter(|device| !device.as_object().is_some_and(|device| gone.contains(&identity(device))))
+        let remaining: Vec<Value> = devices
+            .filter(|device| !device.as_object().is_some_and(|device| removed.contains(&identity(device))))
             .cloned()
             .collect();
-        if kept.is_empty() {
+        if remaining.is_empty() {
             object::remove(new, &DEVICES);
         } else {
-            object::set(new, &DEVICES, kept);
+            object::set(new, &DEVICES, remaining);
         }
     }
 }

@@ -60,9 +60,9 @@ fn pool_errors(request: View<'_>) -> String {
 fn pool_state(request: View<'_>) -> String {
     let status = request.get("status");
     let shown = status.get("pools").len();
-    let found = status.get("poolCount").int();
+    let pool_count = status.get("poolCount").int();
     match end_type(request) {
-        "Complete" if found > shown as i64 => format!("Complete ({shown}/{found} pools)"),
+        "Complete" if pool_count > shown as i64 => format!("Complete ({shown}/{pool_count} pools)"),
         state => state.to_owned(),
     }
 }

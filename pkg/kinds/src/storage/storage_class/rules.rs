@@ -58,8 +58,8 @@ fn topologies(class: &Object, errors: &mut ErrorList) {
                 errors.push(Error::duplicate(&path.child("key"), key));
             }
         }
-        let same = seen.iter().filter(|other| **other == map).count();
-        errors.extend((0..same).map(|_| Error::duplicate(&path, "")));
+        let duplicates = seen.iter().filter(|other| **other == map).count();
+        errors.extend((0..duplicates).map(|_| Error::duplicate(&path, "")));
         seen.push(map);
     }
 }

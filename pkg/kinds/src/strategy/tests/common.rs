@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn creation_clears_the_status_except_of_nodes() {
     let check = |plural: &str, expected: Option<Value>| {
-        let made = created(plural, json!({"metadata": {"name": "a"}, "status": {"phase": "x"}}));
-        assert_eq!(made.get("status").cloned(), expected, "{plural}");
+        let created_object = created(plural, json!({"metadata": {"name": "a"}, "status": {"phase": "x"}}));
+        assert_eq!(created_object.get("status").cloned(), expected, "{plural}");
     };
     check("deployments", None);
     check("ingresses", None);
@@ -77,7 +77,7 @@ fn custom_resource_never_gets_built_in_strategy() {
             ..CustomTexts::default()
         };
         let handle = Handle::custom(texts, |row, _| Resource { sets_generation: true, ..row });
-        let made = |object: Value| {
+        let create = |object: Value| {
             let mut object = object.as_object().cloned().unwrap_or_default();
             crate::strategy::prepare_for_create(handle.row(), &mut object, &context(&UserInfo::default()));
             Value::Object(object)
@@ -85,6 +85,6 @@ fn custom_resource_never_gets_built_in_strategy() {
         let object = json!({"metadata": {}, "spec": {}, "status": {"a": 1}});
         let mut expected = object.clone();
         expected["metadata"] = json!({"generation": 1});
-        assert_eq!(made(object), expected, "{plural}");
+        assert_eq!(create(object), expected, "{plural}");
     }
 }

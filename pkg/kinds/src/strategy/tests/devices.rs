@@ -8,12 +8,12 @@ fn a_device_that_is_deallocated_loses_its_status() {
         None => json!({"driver": "d", "pool": "p", "device": name}),
         Some(share) => json!({"driver": "d", "pool": "p", "device": name, "shareID": share}),
     };
-    let check = |old: &[Value], new: &[Value], given: &[Value], expected: Option<Value>| {
+    let check = |old: &[Value], new: &[Value], sent: &[Value], expected: Option<Value>| {
         let of = |results: &[Value], devices: &[Value]| {
             let allocation = json!({"devices": {"results": results}});
             json!({"metadata": {}, "spec": {}, "status": {"allocation": allocation, "devices": devices}})
         };
-        let put = updated("resourceclaims/status", of(old, &[]), of(new, given));
+        let put = updated("resourceclaims/status", of(old, &[]), of(new, sent));
         assert_eq!(put["status"].get("devices").cloned(), expected);
     };
     let a = device("a", None);

@@ -11,9 +11,9 @@ fn check(plural: &str, with: Value, without: Value) {
         object.remove("metadata");
         Value::Object(object)
     };
-    let made = created(plural, with.clone());
+    let created_object = created(plural, with.clone());
     for (name, value) in object(without.clone()) {
-        assert_eq!(made[&name], value, "created {plural}");
+        assert_eq!(created_object[&name], value, "created {plural}");
     }
     assert_eq!(spec(&updated(plural, with.clone(), with.clone())), with, "kept {plural}");
     assert_eq!(spec(&updated(plural, without.clone(), with)), without, "updated {plural}");
@@ -86,8 +86,8 @@ fn pod_templates_drop_gated_fields() {
     ] {
         let at = |value: Value| value.pointer(pointer).cloned();
         assert_eq!(at(created(plural, of(&gated))), Some(plain.clone()), "{plural}");
-        let kept = updated(plural, of(&gated), of(&gated));
-        assert_eq!(at(kept), Some(gated.clone()), "{plural}");
+        let object = updated(plural, of(&gated), of(&gated));
+        assert_eq!(at(object), Some(gated.clone()), "{plural}");
     }
 }
 

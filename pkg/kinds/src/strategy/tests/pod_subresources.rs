@@ -14,9 +14,9 @@ fn pod(label: &str, spec: Value) -> Value {
 fn ephemeral_containers_change_nothing_else() {
     let check = |old: Value, new: Value, expected: Value, generation: i64| {
         let put = updated("pods/ephemeralcontainers", pod("old", old), pod("new", new));
-        let mut wanted = pod("old", expected);
-        wanted["metadata"]["generation"] = generation.into();
-        assert_eq!(put, wanted);
+        let mut expected_pod = pod("old", expected);
+        expected_pod["metadata"]["generation"] = generation.into();
+        assert_eq!(put, expected_pod);
     };
     let with = |image: &str| json!({"hostname": image, "ephemeralContainers": [{"name": "e"}]});
     check(json!({"hostname": "a"}), with("b"), with("a"), 2);

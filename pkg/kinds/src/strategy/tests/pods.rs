@@ -5,16 +5,16 @@ use super::*;
 #[test]
 fn the_quality_of_service_follows_requests_and_limits() {
     let check = |spec: Value, expected: &str| {
-        let made = created("pods", json!({"metadata": {}, "spec": spec}));
-        assert_eq!(made["status"], json!({"phase": "Pending", "qosClass": expected}), "{spec}");
+        let pod = created("pods", json!({"metadata": {}, "spec": spec}));
+        assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": expected}), "{spec}");
     };
     let containers = |resources: Value| {
         let list: Vec<Value> =
             resources.as_array().unwrap().iter().map(|r| json!({"name": "c", "resources": r})).collect();
         json!({"containers": list})
     };
-    let both = json!({"cpu": "1", "memory": "1Gi"});
-    let full = json!({"requests": both, "limits": both});
+    let cpu_and_memory = json!({"cpu": "1", "memory": "1Gi"});
+    let full = json!({"requests": cpu_and_memory, "limits": cpu_and_memory});
     check(containers(json!([{}])), "BestEffort");
     check(
         containers(json!([{"requests": {"cpu": "0"}, "limits": {"ephemeral-storage": "1"}}])),
@@ -23,10 +23,13 @@ fn the_quality_of_service_follows_requests_and_limits() {
     check(containers(json!([full])), "Guaranteed");
     check(containers(json!([full, {}])), "Burstable");
     check(containers(json!([{"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}])), "Burstable");
-    check(containers(json!([{"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": both}])), "Burstable");
-    check(containers(json!([{"limits": both}])), "Burstable");
-    let same = json!({"requests": {"cpu": "1000m", "memory": "1024Mi"}, "limits": both});
-    check(containers(json!([same])), "Guaranteed");
+    check(
+        containers(json!([{"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": cpu_and_memory}])),
+        "Burstable",
+    );
+    check(containers(json!([{"limits": cpu_and_memory}])), "Burstable");
+    let equal_requests = json!({"requests": {"cpu": "1000m", "memory": "1024Mi"}, "limits": cpu_and_memory});
+    check(containers(json!([equal_requests])), "Guaranteed");
     check(json!({"containers": [{"resources": full}], "initContainers": [{}]}), "Burstable");
     check(json!({"containers": [{}], "resources": full}), "Guaranteed");
     check(json!({"containers": [{"resources": full}], "resources": {}}), "BestEffort");
@@ -36,18 +39,18 @@ fn the_quality_of_service_follows_requests_and_limits() {
 #[test]
 fn only_qos_class_of_initial_status_is_kept() {
     let status = json!({"phase": "Running", "qosClass": "Guaranteed", "podIP": "1.2.3.4"});
-    let made = created("pods", json!({"metadata": {}, "spec": {}, "status": status}));
-    assert_eq!(made["status"], json!({"phase": "Pending", "qosClass": "Guaranteed"}));
+    let pod = created("pods", json!({"metadata": {}, "spec": {}, "status": status}));
+    assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": "Guaranteed"}));
 }
 
 #[test]
 fn gated_pod_has_condition() {
-    let made = created("pods", json!({"metadata": {}, "spec": {"schedulingGates": [{"name": "a"}]}}));
+    let pod = created("pods", json!({"metadata": {}, "spec": {"schedulingGates": [{"name": "a"}]}}));
     let expected = json!([{
         "type": "PodScheduled", "status": "False", "lastTransitionTime": NOW, "reason": "SchedulingGated",
         "message": "Scheduling is blocked due to non-empty scheduling gates",
     }]);
-    assert_eq!(made["status"]["conditions"], expected);
+    assert_eq!(pod["status"]["conditions"], expected);
 }
 
 #[test]
@@ -59,7 +62,7 @@ fn label_keys_extend_selectors() {
             "mismatchLabelKeys": ["b"],
         })
     };
-    let check = |given: Value, spread: Value, affinity: Value| {
+    let check = |terms: Value, spread: Value, affinity: Value| {
         let spec = |spread: &Value, affinity: &Value| {
             json!({
                 "topologySpreadConstraints": [term(spread.clone())],
@@ -74,34 +77,34 @@ fn label_keys_extend_selectors() {
             })
         };
         let labels = json!({"labels": {"a": "1", "b": "2"}});
-        let made = created("pods", json!({"metadata": labels, "spec": spec(&given, &given)}));
-        assert_eq!(made["spec"], spec(&spread, &affinity));
+        let pod = created("pods", json!({"metadata": labels, "spec": spec(&terms, &terms)}));
+        assert_eq!(pod["spec"], spec(&spread, &affinity));
     };
-    let own = json!({"key": "a", "operator": "In", "values": ["1"]});
+    let requirement = json!({"key": "a", "operator": "In", "values": ["1"]});
     let other = json!({"key": "b", "operator": "NotIn", "values": ["2"]});
     let all = |requirements: Value| json!({"matchExpressions": requirements});
-    check(json!({}), all(json!([own])), all(json!([own, other])));
+    check(json!({}), all(json!([requirement])), all(json!([requirement, other])));
     let before = json!({"key": "k", "operator": "Exists"});
-    check(all(json!([before])), all(json!([before, own])), all(json!([before, own, other])));
+    check(all(json!([before])), all(json!([before, requirement])), all(json!([before, requirement, other])));
     check(Value::Null, Value::Null, Value::Null);
 }
 
 #[test]
 fn app_armor_annotations_become_fields() {
-    let check = |annotation: &str, own: Value, pod: Value, expected: Value| {
+    let check = |annotation: &str, context: Value, pod: Value, expected: Value| {
         let key = "container.apparmor.security.beta.kubernetes.io/c";
-        let made = created(
+        let object = created(
             "pods",
             json!({
                 "metadata": {"annotations": {key: annotation}},
                 "spec": {
-                    "containers": [{"name": "c", "securityContext": own}, {"name": "d"}],
+                    "containers": [{"name": "c", "securityContext": context}, {"name": "d"}],
                     "securityContext": pod,
                 },
             }),
         );
         let expected = json!([{"name": "c", "securityContext": expected}, {"name": "d"}]);
-        assert_eq!(made["spec"]["containers"], expected, "{annotation}");
+        assert_eq!(object["spec"]["containers"], expected, "{annotation}");
     };
     let of = |profile: Value| json!({"appArmorProfile": profile});
     let default = of(json!({"type": "RuntimeDefault"}));
@@ -121,6 +124,6 @@ fn app_armor_annotations_become_fields() {
 fn windows_has_no_app_armor() {
     let spec = json!({"os": {"name": "windows"}, "containers": [{"name": "c"}]});
     let annotations = json!({"container.apparmor.security.beta.kubernetes.io/c": "unconfined"});
-    let made = created("pods", json!({"metadata": {"annotations": annotations}, "spec": spec.clone()}));
-    assert_eq!(made["spec"], spec);
+    let pod = created("pods", json!({"metadata": {"annotations": annotations}, "spec": spec.clone()}));
+    assert_eq!(pod["spec"], spec);
 }

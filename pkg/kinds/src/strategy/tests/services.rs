@@ -68,7 +68,8 @@ fn an_alias_has_no_internal_traffic_policy() {
     let of = |ty: &str, policy: &str| json!({"type": ty, "internalTrafficPolicy": policy});
     check(of("ClusterIP", "Cluster"), of("ExternalName", "Cluster"), json!({"type": "ExternalName"}));
     check(json!({"type": "ExternalName"}), of("ExternalName", "x"), of("ExternalName", "x"));
-    let made = |spec: Value| created("services", json!({"metadata": {}, "spec": spec}))["spec"].clone();
-    assert_eq!(made(of("ExternalName", "Local")), json!({"type": "ExternalName"}));
-    assert_eq!(made(of("ClusterIP", "Local")), of("ClusterIP", "Local"));
+    let created_spec =
+        |spec: Value| created("services", json!({"metadata": {}, "spec": spec}))["spec"].clone();
+    assert_eq!(created_spec(of("ExternalName", "Local")), json!({"type": "ExternalName"}));
+    assert_eq!(created_spec(of("ClusterIP", "Local")), of("ClusterIP", "Local"));
 }

@@ -40,9 +40,9 @@ fn the_resource_itself_changes_neither_spec_nor_status() {
 #[test]
 fn approval_sets_times_and_keeps_certificate() {
     let check = |old: Value, new: Value, expected: Value| {
-        let mut given = with(new);
-        given["status"]["certificate"] = "other".into();
-        assert_eq!(updated("certificatesigningrequests/approval", with(old), given), with(expected));
+        let mut request = with(new);
+        request["status"]["certificate"] = "other".into();
+        assert_eq!(updated("certificatesigningrequests/approval", with(old), request), with(expected));
     };
     check(
         json!([]),

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn the_server_selects_the_pods_of_a_job() {
     let job = |spec: Value| json!({"metadata": {"name": "j", "uid": "u"}, "spec": spec});
-    let made = created("jobs", job(json!({})));
+    let object = created("jobs", job(json!({})));
     let labels = json!({
         "job-name": "j", "batch.kubernetes.io/job-name": "j",
         "controller-uid": "u", "batch.kubernetes.io/controller-uid": "u",
@@ -14,21 +14,22 @@ fn the_server_selects_the_pods_of_a_job() {
         "template": {"metadata": {"labels": labels}},
         "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}},
     });
-    assert_eq!(made["spec"], expected);
-    let own = json!({"template": {"metadata": {"labels": {"job-name": "mine"}}}, "manualSelector": false});
-    let made = created("jobs", job(own));
-    assert_eq!(made["spec"]["template"]["metadata"]["labels"]["job-name"], "mine");
+    assert_eq!(object["spec"], expected);
+    let manual_off =
+        json!({"template": {"metadata": {"labels": {"job-name": "mine"}}}, "manualSelector": false});
+    let object = created("jobs", job(manual_off));
+    assert_eq!(object["spec"]["template"]["metadata"]["labels"]["job-name"], "mine");
     let manual = json!({"manualSelector": true, "selector": {"matchLabels": {"a": "b"}}});
-    let made = created("jobs", job(manual.clone()));
-    assert_eq!((&made["spec"], made["metadata"].get("labels")), (&manual, None));
+    let object = created("jobs", job(manual.clone()));
+    assert_eq!((&object["spec"], object["metadata"].get("labels")), (&manual, None));
 }
 
 #[test]
 fn job_gets_pod_labels_only_if_shared() {
-    let check = |shares_labels, own: Value, expected: &[&str]| {
+    let check = |shares_labels, job_labels: Value, expected: &[&str]| {
         let mut job = object(json!({
-            "metadata": {"name": "j", "uid": "u", "labels": own},
-            "spec": {"template": {"metadata": {"labels": own}}},
+            "metadata": {"name": "j", "uid": "u", "labels": job_labels},
+            "spec": {"template": {"metadata": {"labels": job_labels}}},
         }));
         let user = UserInfo::default();
         prepare_for_create(row("jobs"), &mut job, &Context { shares_labels, ..context(&user) });
@@ -47,10 +48,10 @@ fn job_gets_pod_labels_only_if_shared() {
 #[test]
 fn service_account_keeps_only_secret_names() {
     let of = |secrets: Value| json!({"metadata": {}, "secrets": secrets});
-    let given = json!([{"name": "a", "kind": "Secret", "namespace": "n"}, {"kind": "Secret"}]);
+    let references = json!([{"name": "a", "kind": "Secret", "namespace": "n"}, {"kind": "Secret"}]);
     let expected = json!([{"name": "a"}, {}]);
-    assert_eq!(created("serviceaccounts", of(given.clone()))["secrets"], expected);
-    assert_eq!(updated("serviceaccounts", of(json!([])), of(given))["secrets"], expected);
+    assert_eq!(created("serviceaccounts", of(references.clone()))["secrets"], expected);
+    assert_eq!(updated("serviceaccounts", of(json!([])), of(references))["secrets"], expected);
 }
 
 #[test]

@@ -4,9 +4,9 @@ use super::*;
 
 #[test]
 fn a_volume_starts_as_pending() {
-    let made =
+    let volume =
         created("persistentvolumes", json!({"metadata": {}, "status": {"phase": "Bound", "reason": "r"}}));
-    assert_eq!(made["status"], json!({"phase": "Pending", "lastPhaseTransitionTime": NOW}));
+    assert_eq!(volume["status"], json!({"phase": "Pending", "lastPhaseTransitionTime": NOW}));
 }
 
 #[test]
@@ -45,11 +45,11 @@ fn both_fields_of_a_claim_name_its_source() {
     };
     let both = |source: &Value| spec(&[("dataSource", source), ("dataSourceRef", source)]);
     let of = |spec: Value| json!({"metadata": {}, "spec": spec});
-    let check = |given: Value, expected: Value| {
-        let made = created("persistentvolumeclaims", of(given.clone()));
-        assert_eq!(made["spec"], expected, "created {given}");
-        let put = updated("persistentvolumeclaims", of(json!({})), of(given.clone()));
-        assert_eq!(put["spec"], expected, "updated {given}");
+    let check = |sent: Value, expected: Value| {
+        let claim_object = created("persistentvolumeclaims", of(sent.clone()));
+        assert_eq!(claim_object["spec"], expected, "created {sent}");
+        let put = updated("persistentvolumeclaims", of(json!({})), of(sent.clone()));
+        assert_eq!(put["spec"], expected, "updated {sent}");
     };
     check(json!({}), json!({}));
     check(spec(&[("dataSource", &claim)]), both(&claim));
@@ -60,8 +60,9 @@ fn both_fields_of_a_claim_name_its_source() {
     let different = spec(&[("dataSource", &claim), ("dataSourceRef", &custom)]);
     check(different.clone(), different);
     // A claim keeps its existing source.
-    let kept = |old: Value, new: Value| updated("persistentvolumeclaims", of(old), of(new))["spec"].clone();
-    assert_eq!(kept(both(&custom), spec(&[("dataSource", &custom)])), both(&custom));
+    let updated_spec =
+        |old: Value, new: Value| updated("persistentvolumeclaims", of(old), of(new))["spec"].clone();
+    assert_eq!(updated_spec(both(&custom), spec(&[("dataSource", &custom)])), both(&custom));
     let reference = spec(&[("dataSourceRef", &away)]);
-    assert_eq!(kept(reference.clone(), reference.clone()), reference);
+    assert_eq!(updated_spec(reference.clone(), reference.clone()), reference);
 }

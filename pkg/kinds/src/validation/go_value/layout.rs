@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 /// Returns the Go name of an internal type's field, by the type's definition and the field's JSON name.
 pub(crate) fn go_name(definition: &str, name: &str) -> Cow<'static, str> {
-    let own = OWN_NAMES.iter().find(|(types, field, _)| *field == name && definition.contains(types));
-    if let Some((_, _, go_name)) = own {
+    let exception = OWN_NAMES.iter().find(|(types, field, _)| *field == name && definition.contains(types));
+    if let Some((_, _, go_name)) = exception {
         return Cow::Borrowed(go_name);
     }
-    if let Ok(at) = NAMES.binary_search_by(|(known, _)| known.cmp(&name)) {
+    if let Ok(at) = NAMES.binary_search_by(|(listed, _)| listed.cmp(&name)) {
         return NAMES.get(at).map_or(Cow::Borrowed(""), |(_, go_name)| Cow::Borrowed(go_name));
     }
     let mut chars = name.chars();
@@ -18,7 +18,7 @@ pub(crate) fn go_name(definition: &str, name: &str) -> Cow<'static, str> {
 
 /// Returns the JSON names of a type's fields in the order of the internal type, if it differs from v1.
 pub(crate) fn order(definition: &str) -> Option<&'static [&'static str]> {
-    ORDERS.iter().find(|(known, _)| *known == definition).map(|(_, names)| *names)
+    ORDERS.iter().find(|(listed, _)| *listed == definition).map(|(_, names)| *names)
 }
 
 /// Fields with a different name in some types: part of the definition, JSON name, Go name.

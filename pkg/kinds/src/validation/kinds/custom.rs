@@ -93,10 +93,10 @@ fn validate_type(row: &Resource, new: &Object) -> ErrorList {
     }
 }
 
-/// Validates the fields of a Scale; the desired replicas only if `wanted`, because they may have changed.
-fn scale(version: &CustomVersion, new: &Object, wanted: bool, errors: &mut ErrorList) {
+/// Validates the fields of a Scale; the desired replicas only if `required`, because they may have changed.
+fn scale(version: &CustomVersion, new: &Object, required: bool, errors: &mut ErrorList) {
     let Some(paths) = &version.scale else { return };
-    if wanted {
+    if required {
         replicas(&paths.spec_replicas, new, errors);
     }
     replicas(&paths.status_replicas, new, errors);

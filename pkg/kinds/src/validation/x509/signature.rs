@@ -190,13 +190,13 @@ fn mismatch(family: Family, key: Key) -> X509Error {
         Family::Ecdsa => "ECDSA",
         Family::Ed25519 => "Ed25519",
     };
-    let found = match key {
+    let actual = match key {
         Key::Rsa { .. } => "*rsa.PublicKey",
         Key::Ecdsa(_) => "*ecdsa.PublicKey",
         Key::Ed25519 | Key::Other => "ed25519.PublicKey",
     };
     X509Error(format!(
-        "x509: signature algorithm specifies an {expected} public key, but have public key of type {found}"
+        "x509: signature algorithm specifies an {expected} public key, but have public key of type {actual}"
     ))
 }
 

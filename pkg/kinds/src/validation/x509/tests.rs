@@ -82,15 +82,15 @@ fn ecdsa_key_is_a_point_of_its_curve() {
 #[test]
 fn malformed_requests_have_gos_errors() {
     let check = |der: &[u8], expected: &str| {
-        let found = verdict(der).unwrap_err();
-        assert!(found.starts_with(expected), "{found}");
+        let error = verdict(der).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
     };
-    let whole = der!("rsa2048.csr");
-    let tags = |found: &str| format!("asn1: structure error: tags don't match (16 vs {{{found}}})");
+    let file = der!("rsa2048.csr");
+    let tags = |error: &str| format!("asn1: structure error: tags don't match (16 vs {{{error}}})");
     check(&[], "asn1: syntax error: sequence truncated");
     check(&[0x30, 0], "asn1: syntax error: sequence truncated");
-    check(&whole[..whole.len() - 5], "asn1: syntax error: data truncated");
-    check(&[whole.clone(), vec![0]].concat(), "asn1: syntax error: trailing data");
+    check(&file[..file.len() - 5], "asn1: syntax error: data truncated");
+    check(&[file.clone(), vec![0]].concat(), "asn1: syntax error: trailing data");
     check(&[0, 0, 0], &tags("class:0 tag:0 length:0 isCompound:false"));
     check(b"hello", &tags("class:1 tag:8 length:101 isCompound:true"));
     check(&[0x30, 3, 2, 1, 1], &tags("class:0 tag:2 length:1 isCompound:false"));
@@ -100,7 +100,7 @@ fn malformed_requests_have_gos_errors() {
 
 #[test]
 fn truncated_files_do_not_overread() {
-    for whole in [
+    for file in [
         der!("rsa2048.csr"),
         der!("rsa1024-pss.csr"),
         der!("p256.csr"),
@@ -108,10 +108,10 @@ fn truncated_files_do_not_overread() {
         der!("leaf.crt"),
         der!("ca.crt"),
     ] {
-        for end in 0..whole.len() {
-            assert!(verdict(&whole[..end]).is_err());
-            assert!(Certificate::parse(&whole[..end]).is_err());
-            assert!(PublicKeyInfo::parse(&whole[..end]).is_err());
+        for end in 0..file.len() {
+            assert!(verdict(&file[..end]).is_err());
+            assert!(Certificate::parse(&file[..end]).is_err());
+            assert!(PublicKeyInfo::parse(&file[..end]).is_err());
         }
     }
 }

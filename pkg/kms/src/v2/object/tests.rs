@@ -43,10 +43,10 @@ fn annotations_may_come_in_any_order() {
         smallvec![("a.example.com", &[0, 1, 255][..]), ("b.example.com", &b"two"[..])];
     assert_eq!(object.source.annotations, expected);
     let Source { kind, encrypted, key_id, .. } = object.source;
-    let other = Source::new(kind, encrypted, key_id, expected.clone()).unwrap();
-    assert_eq!(other.fingerprint(), object.source.fingerprint());
-    let fewer = Source::new(kind, encrypted, key_id, expected[..1].into()).unwrap();
-    assert_ne!(fewer.fingerprint(), object.source.fingerprint());
+    let reordered = Source::new(kind, encrypted, key_id, expected.clone()).unwrap();
+    assert_eq!(reordered.fingerprint(), object.source.fingerprint());
+    let shortened = Source::new(kind, encrypted, key_id, expected[..1].into()).unwrap();
+    assert_ne!(shortened.fingerprint(), object.source.fingerprint());
 }
 
 #[test]

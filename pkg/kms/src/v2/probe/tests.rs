@@ -47,13 +47,13 @@ async fn unhealthy_plugin_is_reported() {
         "{start} KMSv2 API version should not change after the initial status response version v2, got v2beta1"
     );
     check(|plugin| plugin.change_status(|status| status.version = "v2beta1".into()), &changed).await;
-    let both = format!(
+    let two_errors = format!(
         "{start} [got unexpected healthz status: ill, got invalid KMSv2 KeyID hash \"\": keyID is empty]"
     );
     let ill = |plugin: &FakePlugin| {
         plugin.change_status(|status| (status.healthz, status.key_id) = ("ill".into(), String::new()));
     };
-    check(ill, &both).await;
+    check(ill, &two_errors).await;
     let away = "failed to perform status section of the healthz check for KMS Provider p, error: \
                 rpc error: code = Unavailable desc = away";
     check(FakePlugin::go_away, away).await;

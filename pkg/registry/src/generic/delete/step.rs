@@ -83,25 +83,25 @@ impl Stage {
 }
 
 /// A second deletion can only shorten the grace period of the first.
-fn shorten_grace(object: &Object, now: i64, wanted: Option<i64>) -> Stage {
+fn shorten_grace(object: &Object, now: i64, requested: Option<i64>) -> Stage {
     let current = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
     if current == 0 {
         return Stage::Continue(Grace::None);
     }
-    let wanted = match wanted {
+    let requested = match requested {
         Some(seconds) if seconds < 0 => 1,
         Some(seconds) => seconds,
         None => return Stage::Terminating,
     };
-    if wanted >= current {
+    if requested >= current {
         return Stage::Terminating;
     }
     let begun = meta::deletion_seconds(object).unwrap_or(now).saturating_sub(current);
-    let end = begun.saturating_add(wanted);
+    let end = begun.saturating_add(requested);
     Stage::Continue(if end < now {
-        Grace::Shorten { end: now, seconds: i64::from(wanted != 0) }
+        Grace::Shorten { end: now, seconds: i64::from(requested != 0) }
     } else {
-        Grace::Shorten { end, seconds: wanted }
+        Grace::Shorten { end, seconds: requested }
     })
 }
 
@@ -125,7 +125,7 @@ pub(super) fn step(
     options: &DeleteOptions,
     now: UnixTime,
 ) -> Step {
-    let left = match grace {
+    let deadline = match grace {
         Grace::None => None,
         Grace::Start(seconds) => {
             let generation = meta::generation(&object);
@@ -136,13 +136,13 @@ pub(super) fn step(
         }
         Grace::Shorten { end, seconds } => Some((end, seconds)),
     };
-    if let Some((end, seconds)) = left {
+    if let Some((end, seconds)) = deadline {
         meta::set_deletion_seconds(&mut object, end);
         meta::set(&mut object, "deletionGracePeriodSeconds", Some(seconds.into()));
     }
     set_gc_finalizers(target, &mut object, options);
     let pending = !meta::finalizers(&object).is_empty();
-    match (left, pending) {
+    match (deadline, pending) {
         (None, false) => Step::Remove,
         (None, true) => {
             meta::mark_as_deleting(&mut object, now);
@@ -164,7 +164,7 @@ fn set_gc_finalizers(target: &Target<'_>, object: &mut Object, options: &DeleteO
 /// Returns the finalizers for the propagation policy, if they differ from the current ones.
 fn gc_finalizers(default: DefaultGc, object: &Object, options: &DeleteOptions) -> Option<Vec<String>> {
     let present = meta::finalizers(object);
-    let had = |name: &str| present.contains(&name);
+    let is_present = |name: &str| present.contains(&name);
     let policy = options.propagation_policy.as_deref();
     let (orphan, foreground) = match (default, options.orphan_dependents, policy) {
         (DefaultGc::Unsupported, _, _) => (false, false),
@@ -177,13 +177,15 @@ fn gc_finalizers(default: DefaultGc, object: &Object, options: &DeleteOptions) -
             None => (default == DefaultGc::OrphanDependents, false),
         },
     };
-    if had(ORPHAN) == orphan && had(FOREGROUND) == foreground {
+    if is_present(ORPHAN) == orphan && is_present(FOREGROUND) == foreground {
         return None;
     }
     let others = present.iter().filter(|f| !matches!(**f, ORPHAN | FOREGROUND)).map(|f| (*f).to_owned());
-    let ours = [(orphan, ORPHAN), (foreground, FOREGROUND)];
+    let added = [(orphan, ORPHAN), (foreground, FOREGROUND)];
     Some(
-        others.chain(ours.iter().filter(|(wanted, _)| *wanted).map(|(_, name)| (*name).to_owned())).collect(),
+        others
+            .chain(added.iter().filter(|(included, _)| *included).map(|(_, name)| (*name).to_owned()))
+            .collect(),
     )
 }
 
@@ -206,14 +208,16 @@ pub(super) fn check_preconditions(
         ("UID", "uid", &preconditions.uid, "deleted and then recreated"),
         ("ResourceVersion", "resourceVersion", &preconditions.resource_version, "modified"),
     ];
-    for (what, member, wanted, fate) in checks {
-        let found = meta::text(object, member);
-        let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) else { continue };
+    for (label, member, required, fate) in checks {
+        let actual = meta::text(object, member);
+        let Some(required) = required.as_deref().filter(|required| *required != actual) else { continue };
         let cause = if early {
-            format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}")
+            format!(
+                "Precondition failed: {label} in precondition: {required}, {label} in object meta: {actual}"
+            )
         } else {
             format!(
-                "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
+                "the {label} in the precondition ({required}) does not match the {label} in record ({actual}). \
              The object might have been {fate}"
             )
         };

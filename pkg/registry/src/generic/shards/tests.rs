@@ -11,10 +11,10 @@ fn check(text: &str, expected: Result<&str, &str>) {
 fn ranges_round_trip() {
     const FIRST: &str = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')";
     const SECOND: &str = "shardRange(object.metadata.uid, '0x8000000000000000', '0x10000000000000000')";
-    let both = format!("{FIRST} || {SECOND}");
+    let two_ranges = format!("{FIRST} || {SECOND}");
     check(FIRST, Ok(FIRST));
-    check(&both, Ok(&both));
-    check(&format!("({both}) || {FIRST}"), Ok(&format!("{both} || {FIRST}")));
+    check(&two_ranges, Ok(&two_ranges));
+    check(&format!("({two_ranges}) || {FIRST}"), Ok(&format!("{two_ranges} || {FIRST}")));
     check(&format!("  x.{FIRST} "), Ok(FIRST));
     check(
         "shardRange( object.metadata.namespace,\"0x00000000000000aa\",'0x10000000000000000' )",

@@ -36,12 +36,12 @@ impl Allocator for Pool {
         if old.is_some_and(|old| old["data"]["k"] == new["data"]["k"]) || dry_run {
             return Ok(None);
         }
-        let mut held = self.0.lock().unwrap();
-        let number = (1..).find(|number| !held.contains(number)).unwrap();
-        held.insert(number);
+        let mut allocated = self.0.lock().unwrap();
+        let number = (1..).find(|number| !allocated.contains(number)).unwrap();
+        allocated.insert(number);
         new["data"]["number"] = number.to_string().into();
-        let before = old.and_then(self::number);
-        Ok(Some(Box::new(Taken { pool: self.clone(), number, before })))
+        let old_number = old.and_then(self::number);
+        Ok(Some(Box::new(Taken { pool: self.clone(), number, before: old_number })))
     }
 
     async fn release(&self, object: &Object, dry_run: bool) {
@@ -87,9 +87,9 @@ impl Admit for Meddler<'_> {
         let first = self.seen.lock().unwrap().is_empty();
         self.seen.lock().unwrap().push(crate::meta::text(old, "resourceVersion").to_owned());
         if first {
-            let mut other = old.clone();
-            other["data"]["other"] = "writer".into();
-            self.world.put("configmaps", Value::Object(other)).await?;
+            let mut concurrent = old.clone();
+            concurrent["data"]["other"] = "writer".into();
+            self.world.put("configmaps", Value::Object(concurrent)).await?;
         }
         Ok(AdmissionEffects::default())
     }
@@ -131,9 +131,9 @@ impl Meddler<'_> {
 async fn allocation_lasts_until_deletion() {
     let pool = Pool::default();
     let world = world_with(&pool);
-    let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
-    assert_eq!((made["data"]["number"].as_str(), pool.held()), (Some("1"), vec![1]));
-    world.given("configmaps", "b", json!({"data": {"k": "1"}})).await;
+    let created = world.create_object("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    assert_eq!((created["data"]["number"].as_str(), pool.held()), (Some("1"), vec![1]));
+    world.create_object("configmaps", "b", json!({"data": {"k": "1"}})).await;
     assert!(world.delete_and_get("configmaps", "a").await.is_none());
     assert_eq!(pool.held(), [2]);
 }
@@ -142,7 +142,7 @@ async fn allocation_lasts_until_deletion() {
 async fn failed_create_releases_allocation() {
     let pool = Pool::default();
     let world = world_with(&pool);
-    world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    world.create_object("configmaps", "a", json!({"data": {"k": "1"}})).await;
     let again = named("configmaps", "a", json!({"data": {"k": "1"}}));
     assert_eq!(failure(world.post("configmaps", again, false).await).0, 409);
     let invalid = named("configmaps", "b", json!({"data": {"k": "1", "?": ""}}));
@@ -154,7 +154,7 @@ async fn failed_create_releases_allocation() {
 async fn only_last_update_attempt_allocates() {
     let pool = Pool::default();
     let world = world_with(&pool);
-    world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    world.create_object("configmaps", "a", json!({"data": {"k": "1"}})).await;
     let meddler = Meddler::of(&world);
     meddler.set(json!({"k": "2"})).await.unwrap();
     assert_eq!(meddler.seen.lock().unwrap().len(), 2);
@@ -167,12 +167,12 @@ async fn only_last_update_attempt_allocates() {
 #[tokio::test]
 async fn update_admission_gets_replaced_state() {
     let world = World::new();
-    world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    world.create_object("configmaps", "a", json!({"data": {"k": "1"}})).await;
     let meddler = Meddler::of(&world);
     meddler.set(json!({"k": "2"})).await.unwrap();
-    let seen = meddler.seen.lock().unwrap().clone();
-    assert_ne!(seen[0], seen[1]);
-    assert_eq!(seen.len(), 2);
+    let old_objects = meddler.seen.lock().unwrap().clone();
+    assert_ne!(old_objects[0], old_objects[1]);
+    assert_eq!(old_objects.len(), 2);
     assert_eq!(world.get("configmaps", "a").await.unwrap()["data"], json!({"k": "2", "mutated": "yes"}));
 }
 

@@ -29,7 +29,7 @@ async fn conflicting_writers_need_one_transaction_each() {
     const WRITERS: usize = 64;
     const ROUNDS: usize = 4;
     let (world, faulty) = slow();
-    world.given("configmaps", "a", json!({"data": {}})).await;
+    world.create_object("configmaps", "a", json!({"data": {}})).await;
     let writers = (0..WRITERS).map(|writer| {
         let world = &world;
         async move {

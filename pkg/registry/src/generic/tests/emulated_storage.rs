@@ -17,34 +17,36 @@ fn beside(minor: u32) -> World {
 }
 
 async fn stored_version(world: &World, name: &str) -> String {
-    let found = world.store.get(&format!("/registry/{CLASSES}/{name}")).await.unwrap();
-    Envelope::parse(&found.kv.unwrap().value).unwrap().api_version.into_owned()
+    let response = world.store.get(&format!("/registry/{CLASSES}/{name}")).await.unwrap();
+    Envelope::parse(&response.kv.unwrap().value).unwrap().api_version.into_owned()
 }
 
 #[tokio::test]
 async fn objects_are_stored_in_version_of_oldest_server() {
     for (minor, expected) in [(33, "storage.k8s.io/v1beta1"), (35, "storage.k8s.io/v1")] {
         let world = beside(minor);
-        let made = world.given(CLASSES, "a", json!({"driverName": "d", "parameters": {"a": "b"}})).await;
+        let created =
+            world.create_object(CLASSES, "a", json!({"driverName": "d", "parameters": {"a": "b"}})).await;
         assert_eq!(stored_version(&world, "a").await, expected);
-        assert_eq!(made["apiVersion"], "storage.k8s.io/v1");
-        assert_eq!(world.get(CLASSES, "a").await.unwrap(), made, "what is read is of the usual version");
-        let mut changed = made.clone();
+        assert_eq!(created["apiVersion"], "storage.k8s.io/v1");
+        assert_eq!(world.get(CLASSES, "a").await.unwrap(), created, "what is read is of the usual version");
+        let mut changed = created.clone();
         changed["metadata"]["finalizers"] = json!(["a/b"]);
         let changed = world.put(CLASSES, changed).await.unwrap();
         assert_eq!(stored_version(&world, "a").await, expected);
         assert_eq!(changed["metadata"]["finalizers"], json!(["a/b"]));
-        let left = world.delete_and_get(CLASSES, "a").await.unwrap();
+        let remaining = world.delete_and_get(CLASSES, "a").await.unwrap();
         assert_eq!(stored_version(&world, "a").await, expected);
-        assert!(left["metadata"]["deletionTimestamp"].is_string());
+        assert!(remaining["metadata"]["deletionTimestamp"].is_string());
     }
 }
 
 #[tokio::test]
 async fn no_op_update_in_older_version_writes_nothing() {
     let world = beside(33);
-    let made = world.given(CLASSES, "a", json!({"driverName": "d", "parameters": {"a": "b"}})).await;
+    let created =
+        world.create_object(CLASSES, "a", json!({"driverName": "d", "parameters": {"a": "b"}})).await;
     let revision = world.revision().await;
-    assert_eq!(world.put(CLASSES, made.clone()).await.unwrap(), made);
+    assert_eq!(world.put(CLASSES, created.clone()).await.unwrap(), created);
     assert_eq!(world.revision().await, revision);
 }

@@ -15,7 +15,9 @@ async fn left(world: &World) -> Option<(i64, i64)> {
 
 async fn running() -> World {
     let world = World::new();
-    world.given("pods", "p", json!({"spec": {"nodeName": "n", "terminationGracePeriodSeconds": 20}})).await;
+    world
+        .create_object("pods", "p", json!({"spec": {"nodeName": "n", "terminationGracePeriodSeconds": 20}}))
+        .await;
     world
 }
 
@@ -23,7 +25,7 @@ async fn running() -> World {
 async fn scheduled_pod_has_grace_period() {
     let check = async |spec: Value, options: DeleteOptions, expected: Option<(i64, i64)>| {
         let world = World::new();
-        world.given("pods", "p", json!({ "spec": spec })).await;
+        world.create_object("pods", "p", json!({ "spec": spec })).await;
         world.delete("pods", "p", &options).await.unwrap();
         assert_eq!(left(&world).await, expected, "{spec} {options:?}");
     };
@@ -79,7 +81,7 @@ async fn kubelet_deletion_with_zero_grace_removes_pod() {
 async fn finalizers_keep_pod_after_grace_period() {
     let world = World::new();
     let more = json!({"metadata": {"finalizers": ["x.y/z"]}, "spec": {"nodeName": "n"}});
-    world.given("pods", "p", more).await;
+    world.create_object("pods", "p", more).await;
     world.delete("pods", "p", &grace(0)).await.unwrap();
     assert_eq!(left(&world).await, Some((0, 0)));
 }

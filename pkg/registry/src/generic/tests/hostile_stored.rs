@@ -105,19 +105,19 @@ fn every_stored() -> impl Iterator<Item = Stored> {
 }
 
 async fn store(world: &World, key: &str, value: Bytes) {
-    let found = world.store.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
-    world.store.put(key, value, found, None).await.unwrap();
+    let revision = world.store.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
+    world.store.put(key, value, revision, None).await.unwrap();
 }
 
 /// Checks all reads of the good objects `a` and `c` beside `bad`.
-async fn good_objects_are_readable(world: &World, stored: Stored, what: &str) {
+async fn good_objects_are_readable(world: &World, stored: Stored, case: &str) {
     for version in ["", "0"] {
         let options = ListOptions { resource_version: version.to_owned(), ..ListOptions::default() };
         let page = world.registry.list(&stored.target(""), &options).await;
-        let page = page.unwrap_or_else(|status| panic!("{what}: {}", status.message));
+        let page = page.unwrap_or_else(|status| panic!("{case}: {}", status.message));
         let names: Vec<String> = page.items.iter().map(|item| item.name().to_owned()).collect();
-        assert!(["a", "c"].iter().all(|name| names.iter().any(|known| known == name)), "{what}: {names:?}");
-        assert_eq!(names.len() + page.left_out, 3, "{what}");
+        assert!(["a", "c"].iter().all(|name| names.iter().any(|listed| listed == name)), "{case}: {names:?}");
+        assert_eq!(names.len() + page.left_out, 3, "{case}");
         world.registry.get(&stored.target("a"), version).await.unwrap();
         // The bad one may be readable.
         let _ = world.registry.get(&stored.target("bad"), version).await;
@@ -125,42 +125,42 @@ async fn good_objects_are_readable(world: &World, stored: Stored, what: &str) {
 }
 
 /// Checks that a watch delivers the good objects and goes on after the bad one is written again.
-async fn watch_goes_on(world: &World, stored: Stored, bad: Bytes, what: &str) {
+async fn watch_goes_on(world: &World, stored: Stored, bad: Bytes, case: &str) {
     let later = Instant::now() + Duration::from_secs(3600);
     let mut events = world.registry.watch(&stored.target(""), &ListOptions::default(), later).await.unwrap();
     store(world, &stored.key("bad"), bad).await;
     store(world, &stored.key("c"), stored.value("c")).await;
-    let mut seen = Vec::new();
-    while seen.iter().filter(|name| *name == "c").count() < 2 {
+    let mut names = Vec::new();
+    while names.iter().filter(|name| *name == "c").count() < 2 {
         match events.next().await {
             Some(WatchEvent::Event(event)) if event.kind != EventType::Bookmark => {
-                seen.extend(event.element.map(|element| element.name().to_owned()));
+                names.extend(event.element.map(|element| element.name().to_owned()));
             }
             Some(WatchEvent::Event(_)) => {}
-            Some(WatchEvent::Error(status)) => panic!("{what}: {}", status.message),
-            None => panic!("{what}: the watch ended"),
+            Some(WatchEvent::Error(status)) => panic!("{case}: {}", status.message),
+            None => panic!("{case}: the watch ended"),
         }
     }
-    assert!(seen.iter().any(|name| name == "a"), "{what}: {seen:?}");
+    assert!(names.iter().any(|name| name == "a"), "{case}: {names:?}");
 }
 
 /// Deletes the good objects, then the bad one, unread if necessary.
-async fn everything_can_be_deleted(world: &World, stored: Stored, what: &str) {
+async fn everything_can_be_deleted(world: &World, stored: Stored, case: &str) {
     let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
     let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
     let deleted = world.registry.delete(&stored.target("a"), &request).await;
-    deleted.unwrap_or_else(|status| panic!("{what}: {}", status.message));
+    deleted.unwrap_or_else(|status| panic!("{case}: {}", status.message));
     let bad = stored.target("bad");
     if world.registry.delete(&bad, &request).await.is_err() {
         world
             .registry
             .delete_corrupt(&bad)
             .await
-            .unwrap_or_else(|status| panic!("{what}: {}", status.message));
+            .unwrap_or_else(|status| panic!("{case}: {}", status.message));
     }
     let deleted =
         world.registry.delete_collection(&stored.target(""), &ListOptions::default(), &request).await;
-    deleted.unwrap_or_else(|status| panic!("{what}: {}", status.message));
+    deleted.unwrap_or_else(|status| panic!("{case}: {}", status.message));
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,14 +179,14 @@ async fn hostile_values_block_no_resource() {
         let mut random = Random(1);
         for stored in every_stored() {
             for (number, bad) in stored.hostile_values(&mut random).into_iter().enumerate() {
-                let what = format!("{} {number} cached={cached}", stored.storage.prefix);
+                let case = format!("{} {number} cached={cached}", stored.storage.prefix);
                 for name in ["a", "c"] {
                     store(&world, &stored.key(name), stored.value(name)).await;
                 }
                 store(&world, &stored.key("bad"), bad.clone()).await;
-                good_objects_are_readable(&world, stored, &what).await;
-                watch_goes_on(&world, stored, bad, &what).await;
-                everything_can_be_deleted(&world, stored, &what).await;
+                good_objects_are_readable(&world, stored, &case).await;
+                watch_goes_on(&world, stored, bad, &case).await;
+                everything_can_be_deleted(&world, stored, &case).await;
             }
         }
         driver.abort();

@@ -24,9 +24,9 @@ const OLD: [(&str, &str, &str); 4] = [
 /// Bytes of an object that lacks one default.
 fn old(plural: &str, name: &str, pointer: &str) -> Bytes {
     let (parent, default) = pointer.rsplit_once('/').unwrap();
-    let mut whole = Value::Object(named(plural, name, json!({"metadata": {"uid": "u"}})));
-    whole.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(default).unwrap();
-    codec::encode(row(plural).storage.as_ref().unwrap(), &object(whole)).unwrap()
+    let mut complete = Value::Object(named(plural, name, json!({"metadata": {"uid": "u"}})));
+    complete.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(default).unwrap();
+    codec::encode(row(plural).storage.as_ref().unwrap(), &object(complete)).unwrap()
 }
 
 fn key(plural: &str, name: &str) -> String {
@@ -143,22 +143,22 @@ async fn an_update_without_changes_stores_the_defaults() {
     for (plural, pointer, default) in OLD.into_iter().filter(|(plural, ..)| !plural.starts_with("custom")) {
         let store = Arc::new(Memory::new());
         put(&store, plural, "a", pointer).await;
-        let before = store.get(&key(plural, "a")).await.unwrap().kv.unwrap().mod_revision;
+        let old_revision = store.get(&key(plural, "a")).await.unwrap().kv.unwrap().mod_revision;
         let (world, driver) = cached(store);
         let update = async {
             world.registry.delegator.ready().await;
             let request = world.update(plural);
             let target = target(plural, "a");
-            let same = &mut |old: Option<&Object>| Ok(old.unwrap().clone());
-            let first = world.registry.update(&target, &request, same).await.unwrap().stored.revision;
-            let second = world.registry.update(&target, &request, same).await.unwrap().stored.revision;
+            let identity = &mut |old: Option<&Object>| Ok(old.unwrap().clone());
+            let first = world.registry.update(&target, &request, identity).await.unwrap().stored.revision;
+            let second = world.registry.update(&target, &request, identity).await.unwrap().stored.revision;
             (first, second)
         };
         let (first, second) = tokio::select! {
             () = driver.run() => panic!("the store is not shut down"),
             revisions = update => revisions,
         };
-        assert!(first > before && second == first, "{plural}: {before}, {first}, {second}");
+        assert!(first > old_revision && second == first, "{plural}: {old_revision}, {first}, {second}");
         let kv = world.store.get(&key(plural, "a")).await.unwrap().kv.unwrap();
         let object = decode(plural, StoredRef::of(&kv));
         assert_eq!(object.pointer(pointer).unwrap().to_string(), default, "{plural}");

@@ -27,7 +27,7 @@ async fn three() -> World {
     let world = World::new();
     for (name, app) in [("a", "x"), ("b", "y"), ("c", "x")] {
         let more = json!({"metadata": {"labels": {"app": app}}, "spec": {"nodeName": format!("node-{app}")}});
-        world.given("pods", name, more).await;
+        world.create_object("pods", name, more).await;
     }
     world
 }
@@ -70,7 +70,7 @@ async fn chunked_list_is_consistent() {
     let first = world.registry.list(&target("pods", ""), &options(2, "")).await.unwrap();
     assert_eq!((names("pods", &first), first.remaining), (vec!["a".to_owned(), "b".to_owned()], Some(1)));
     world.delete_and_get("pods", "c").await;
-    world.given("pods", "d", json!({"spec": {}})).await;
+    world.create_object("pods", "d", json!({"spec": {}})).await;
     let token = &first.continue_token;
     let last = world.registry.list(&target("pods", ""), &options(2, token)).await.unwrap();
     assert_eq!(names("pods", &last), ["c"]);
@@ -81,7 +81,7 @@ async fn chunked_list_is_consistent() {
 async fn expired_token_returns_fresh_token() {
     let world = three().await;
     let first = world.registry.list(&target("pods", ""), &options(1, "")).await.unwrap();
-    world.given("pods", "d", json!({"spec": {}})).await;
+    world.create_object("pods", "d", json!({"spec": {}})).await;
     world.store.compact(world.revision().await).await.unwrap();
     let token = &first.continue_token;
     let status = world.registry.list(&target("pods", ""), &options(1, token)).await.err().unwrap();
@@ -128,15 +128,15 @@ async fn storage_honours_the_limit_at_version_zero() {
 #[tokio::test]
 async fn an_exact_list_shows_the_past() {
     let world = three().await;
-    let then = world.revision().await;
-    world.given("pods", "d", json!({"spec": {}})).await;
+    let past_revision = world.revision().await;
+    world.create_object("pods", "d", json!({"spec": {}})).await;
     let options = ListOptions {
-        resource_version: then.to_string(),
+        resource_version: past_revision.to_string(),
         resource_version_match: MATCH_EXACT.to_owned(),
         ..ListOptions::default()
     };
     let page = world.registry.list(&target("pods", ""), &options).await.unwrap();
-    assert_eq!((page.items.iter().count(), page.revision), (3, then));
+    assert_eq!((page.items.iter().count(), page.revision), (3, past_revision));
 }
 
 #[tokio::test]
@@ -220,7 +220,7 @@ async fn watch_without_version_sends_initial_state() {
             ..ListOptions::default()
         };
         let events = world.registry.watch(&target("pods", ""), &options, later).await.unwrap();
-        world.given("configmaps", &format!("between{version}"), json!({})).await;
+        world.create_object("configmaps", &format!("between{version}"), json!({})).await;
         let at_once = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
         let name = if version.is_empty() { "a" } else { "b" };
         world.delete("pods", name, &at_once).await.unwrap();

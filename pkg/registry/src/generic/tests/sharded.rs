@@ -42,7 +42,7 @@ fn uid_of(element: &cacher::Element) -> String {
 async fn twenty(open: bool) -> World {
     let world = World::gated(Gates::default().with(Gate::ShardedListAndWatch, open));
     for number in 0..20 {
-        world.given("configmaps", &format!("c{number:02}"), json!({})).await;
+        world.create_object("configmaps", &format!("c{number:02}"), json!({})).await;
     }
     world
 }
@@ -72,7 +72,7 @@ async fn shards_by_namespace_keep_a_namespace_together() {
         let count = world.registry.list(&target("configmaps", ""), &options).await.unwrap();
         assert_eq!(count.items.iter().count(), if half == half_of(NAMESPACE) { 20 } else { 0 });
         // The namespace of a cluster-scoped object is empty.
-        world.given("nodes", &format!("n{half}"), json!({})).await;
+        world.create_object("nodes", &format!("n{half}"), json!({})).await;
         let nodes = world.registry.list(&target("nodes", ""), &options).await.unwrap();
         assert_eq!(nodes.items.iter().count(), if half == half_of("") { half + 1 } else { 0 });
     }
@@ -82,11 +82,11 @@ async fn shards_by_namespace_keep_a_namespace_together() {
 async fn shard_pages_are_full() {
     let world = twenty(true).await;
     let mut options = ListOptions { limit: 3, ..half("uid", 1) };
-    let mut found = Vec::new();
+    let mut listed = Vec::new();
     let mut remaining = Vec::new();
     loop {
         let page = world.registry.list(&target("configmaps", ""), &options).await.unwrap();
-        found.extend(uids(&page));
+        listed.extend(uids(&page));
         remaining.push(page.remaining);
         if page.continue_token.is_empty() {
             break;
@@ -94,7 +94,7 @@ async fn shard_pages_are_full() {
         assert_eq!(page.items.iter().count(), 3);
         options.continue_token = page.continue_token;
     }
-    assert_eq!(found, expected(1));
+    assert_eq!(listed, expected(1));
     assert!(remaining.len() > 1 && remaining.first().unwrap().is_some(), "{remaining:?}");
     assert_eq!(remaining.last(), Some(&None));
 }
@@ -105,16 +105,16 @@ async fn a_watch_of_a_shard_shows_its_objects() {
     let later = Instant::now() + Duration::from_secs(3600);
     let events = world.registry.watch(&target("configmaps", ""), &half("uid", 0), later).await.unwrap();
     for number in 20..40 {
-        world.given("configmaps", &format!("c{number:02}"), json!({})).await;
+        world.create_object("configmaps", &format!("c{number:02}"), json!({})).await;
     }
-    let wanted: Vec<_> =
+    let expected: Vec<_> =
         (1..=40).map(|number| format!("uid-{number}")).filter(|uid| half_of(uid) == 0).collect();
-    let events: Vec<_> = events.take(wanted.len()).collect().await;
-    let seen = events.iter().map(|event| match event {
+    let events: Vec<_> = events.take(expected.len()).collect().await;
+    let actual = events.iter().map(|event| match event {
         WatchEvent::Event(event) => uid_of(event.element.as_ref().unwrap()),
         WatchEvent::Error(status) => panic!("{}", status.message),
     });
-    assert_eq!(seen.collect::<Vec<_>>(), wanted);
+    assert_eq!(actual.collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]
@@ -122,11 +122,11 @@ async fn a_collection_is_deleted_by_shard() {
     let world = twenty(true).await;
     let options = DeleteOptions::default();
     let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
-    let all = target("configmaps", "");
-    let page = world.registry.delete_collection(&all, &half("uid", 0), &request).await.unwrap();
+    let collection = target("configmaps", "");
+    let page = world.registry.delete_collection(&collection, &half("uid", 0), &request).await.unwrap();
     assert_eq!((uids(&page), page.shard_selector), (expected(0), half("uid", 0).shard_selector));
-    let left = world.registry.list(&all, &ListOptions::default()).await.unwrap();
-    assert_eq!(uids(&left), expected(1));
+    let remaining = world.registry.list(&collection, &ListOptions::default()).await.unwrap();
+    assert_eq!(uids(&remaining), expected(1));
 }
 
 #[tokio::test]
@@ -136,9 +136,9 @@ async fn invalid_shard_selector_is_500() {
     let text =
         "invalid shard selector: unexpected expression kind 3; expected shardRange() call or || operator";
     let listed = world.registry.list(&target("configmaps", ""), &options).await;
-    assert_eq!(failure(listed), says(500, Reason::Unknown, text));
+    assert_eq!(failure(listed), expected_failure(500, Reason::Unknown, text));
     let watched = world.registry.watch(&target("configmaps", ""), &options, Instant::now()).await;
-    assert_eq!(failure(watched), says(500, Reason::Unknown, text));
+    assert_eq!(failure(watched), expected_failure(500, Reason::Unknown, text));
 }
 
 #[tokio::test]

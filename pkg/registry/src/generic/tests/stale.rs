@@ -66,7 +66,7 @@ fn with_datum(mut object: Value, datum: &str) -> Value {
 }
 
 /// Result for a config map: its data, or the code of the error.
-fn told(result: Result<Value>) -> String {
+fn summary(result: Result<Value>) -> String {
     match result {
         Ok(object) => {
             let data = object["data"].as_object().into_iter().flatten();
@@ -82,25 +82,29 @@ async fn check(
     case: &str,
     meanwhile: impl AsyncFn(&World, Value),
     act: impl AsyncFn(&Frozen, Value) -> Result<Value>,
-    answer: &str,
-    left: &str,
+    expected_result: &str,
+    expected_state: &str,
     calls: [u64; 3],
 ) {
     let outside = World::new();
-    let made = outside.given("configmaps", "a", json!({"data": {"old": "yes"}})).await;
+    let created = outside.create_object("configmaps", "a", json!({"data": {"old": "yes"}})).await;
     let frozen = Frozen::after(outside).await;
-    meanwhile(&frozen.outside, made.clone()).await;
-    let result = act(&frozen, made).await;
-    assert_eq!(told(result), answer, "{case}: the answer");
+    meanwhile(&frozen.outside, created.clone()).await;
+    let result = act(&frozen, created).await;
+    assert_eq!(summary(result), expected_result, "{case}: the answer");
     let stored = frozen.stored().await;
-    assert_eq!(stored.map_or("nothing".to_owned(), |object| told(Ok(object))), left, "{case}: what is left");
+    assert_eq!(
+        stored.map_or("nothing".to_owned(), |object| summary(Ok(object))),
+        expected_state,
+        "{case}: what is left"
+    );
     assert_eq!(frozen.calls(), calls, "{case}: reads, writes, removals");
 }
 
-async fn nothing(_: &World, _: Value) {}
+async fn no_change(_: &World, _: Value) {}
 
-async fn changed(outside: &World, made: Value) {
-    outside.put("configmaps", with_datum(made, "theirs")).await.unwrap();
+async fn changed(outside: &World, created: Value) {
+    outside.put("configmaps", with_datum(created, "theirs")).await.unwrap();
 }
 
 async fn deleted(outside: &World, _: Value) {
@@ -109,53 +113,53 @@ async fn deleted(outside: &World, _: Value) {
 
 async fn replaced(outside: &World, _: Value) {
     deleted(outside, Value::Null).await;
-    outside.given("configmaps", "a", json!({"data": {"theirs": "yes"}})).await;
+    outside.create_object("configmaps", "a", json!({"data": {"theirs": "yes"}})).await;
 }
 
 #[tokio::test]
 async fn patch_costs_one_write_without_lost_updates() {
-    let ours = async |frozen: &Frozen, _| frozen.patch("a", "ours").await;
-    let both = "old ours theirs";
-    check("nobody else", nothing, ours, "old ours", "old ours", [0, 1, 0]).await;
-    check("changed", changed, ours, both, both, [0, 2, 0]).await;
-    check("deleted", deleted, ours, "404 NotFound", "nothing", [0, 1, 0]).await;
-    check("replaced", replaced, ours, "ours theirs", "ours theirs", [0, 2, 0]).await;
+    let patch = async |frozen: &Frozen, _| frozen.patch("a", "ours").await;
+    let merged = "old ours theirs";
+    check("nobody else", no_change, patch, "old ours", "old ours", [0, 1, 0]).await;
+    check("changed", changed, patch, merged, merged, [0, 2, 0]).await;
+    check("deleted", deleted, patch, "404 NotFound", "nothing", [0, 1, 0]).await;
+    check("replaced", replaced, patch, "ours theirs", "ours theirs", [0, 2, 0]).await;
 }
 
 #[tokio::test]
 async fn object_missing_from_cache_is_read() {
-    let created = async |outside: &World, _| drop(outside.given("configmaps", "b", json!({})).await);
-    let ours = async |frozen: &Frozen, _| frozen.patch("b", "ours").await;
-    check("created", created, ours, "ours", "old", [1, 1, 0]).await;
-    check("never there", nothing, ours, "404 NotFound", "old", [1, 0, 0]).await;
+    let created = async |outside: &World, _| drop(outside.create_object("configmaps", "b", json!({})).await);
+    let patch = async |frozen: &Frozen, _| frozen.patch("b", "ours").await;
+    check("created", created, patch, "ours", "old", [1, 1, 0]).await;
+    check("never there", no_change, patch, "404 NotFound", "old", [1, 0, 0]).await;
 }
 
 #[tokio::test]
 async fn no_op_is_verified_against_store() {
-    let same = async |frozen: &Frozen, made: Value| {
-        let mut whole = object(made);
-        whole["metadata"].as_object_mut().unwrap().remove("resourceVersion");
-        frozen.update("a", "", &mut |_| Ok(whole.clone())).await
+    let put_unchanged = async |frozen: &Frozen, created: Value| {
+        let mut replacement = object(created);
+        replacement["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+        frozen.update("a", "", &mut |_| Ok(replacement.clone())).await
     };
-    check("nobody else", nothing, same, "old", "old", [1, 0, 0]).await;
-    check("changed", changed, same, "old", "old", [1, 1, 0]).await;
+    check("nobody else", no_change, put_unchanged, "old", "old", [1, 0, 0]).await;
+    check("changed", changed, put_unchanged, "old", "old", [1, 1, 0]).await;
 }
 
 #[tokio::test]
 async fn put_is_checked_against_stored_version() {
-    let of_cached = async |frozen: &Frozen, made: Value| {
-        let whole = object(with_datum(made, "ours"));
-        frozen.update("a", "", &mut |_| Ok(whole.clone())).await
+    let of_cached = async |frozen: &Frozen, created: Value| {
+        let replacement = object(with_datum(created, "ours"));
+        frozen.update("a", "", &mut |_| Ok(replacement.clone())).await
     };
     let of_stored = async |frozen: &Frozen, _| {
-        let whole = object(with_datum(frozen.stored().await.unwrap(), "ours"));
-        let uid = crate::meta::text(&whole, "uid").to_owned();
-        frozen.update("a", &uid, &mut |_| Ok(whole.clone())).await
+        let replacement = object(with_datum(frozen.stored().await.unwrap(), "ours"));
+        let uid = crate::meta::text(&replacement, "uid").to_owned();
+        frozen.update("a", &uid, &mut |_| Ok(replacement.clone())).await
     };
-    let both = "old ours theirs";
-    check("current", nothing, of_cached, "old ours", "old ours", [0, 1, 0]).await;
+    let merged = "old ours theirs";
+    check("current", no_change, of_cached, "old ours", "old ours", [0, 1, 0]).await;
     check("too old", changed, of_cached, "409 Conflict", "old theirs", [0, 1, 0]).await;
-    check("newer than the cache", changed, of_stored, both, both, [1, 1, 0]).await;
+    check("newer than the cache", changed, of_stored, merged, merged, [1, 1, 0]).await;
     check("another uid than the cache", replaced, of_stored, "ours theirs", "ours theirs", [1, 1, 0]).await;
 }
 
@@ -171,7 +175,7 @@ async fn rejection_is_verified_against_store() {
         };
         frozen.update("a", "", &mut change).await
     };
-    check("true", nothing, wants_theirs, "400 BadRequest", "old", [1, 0, 0]).await;
+    check("true", no_change, wants_theirs, "400 BadRequest", "old", [1, 0, 0]).await;
     check("not any more", changed, wants_theirs, "old ours theirs", "old ours theirs", [1, 1, 0]).await;
 }
 
@@ -186,7 +190,7 @@ async fn dry_run_patch_uses_stored_state() {
         Ok(decode("configmaps", outcome.stored.as_ref()))
     };
     // The write of a dry run is a read.
-    check("nobody else", nothing, dry, "old ours", "old", [1, 0, 0]).await;
+    check("nobody else", no_change, dry, "old ours", "old", [1, 0, 0]).await;
     check("changed", changed, dry, "old ours theirs", "old theirs", [2, 0, 0]).await;
 }
 
@@ -198,21 +202,22 @@ async fn deletion_costs_one_removal() {
     };
     let any = async |frozen: &Frozen, _| delete(frozen, None).await;
     let text = |object: &Value, member: &str| object["metadata"][member].as_str().map(str::to_owned);
-    let this = async |frozen: &Frozen, made: Value| {
-        let resource_version = text(&made, "resourceVersion");
-        delete(frozen, Some(Preconditions { uid: text(&made, "uid"), resource_version })).await
+    let delete_exact = async |frozen: &Frozen, expected: Value| {
+        let resource_version = text(&expected, "resourceVersion");
+        delete(frozen, Some(Preconditions { uid: text(&expected, "uid"), resource_version })).await
     };
-    let stored = async |frozen: &Frozen, _| this(frozen, frozen.stored().await.unwrap()).await;
-    let held = async |outside: &World, mut made: Value| {
-        made["metadata"]["finalizers"] = json!(["x.y/z"]);
-        outside.put("configmaps", made).await.unwrap();
+    let stored = async |frozen: &Frozen, _| delete_exact(frozen, frozen.stored().await.unwrap()).await;
+    let add_finalizer = async |outside: &World, mut created: Value| {
+        created["metadata"]["finalizers"] = json!(["x.y/z"]);
+        outside.put("configmaps", created).await.unwrap();
     };
-    check("nobody else", nothing, any, "", "nothing", [0, 0, 1]).await;
+    check("nobody else", no_change, any, "", "nothing", [0, 0, 1]).await;
     check("changed", changed, any, "", "nothing", [0, 0, 2]).await;
     check("deleted", deleted, any, "404 NotFound", "nothing", [0, 0, 1]).await;
-    check("a finalizer was added", held, any, "", "old", [0, 1, 1]).await;
-    check("the one meant", nothing, this, "", "nothing", [0, 0, 1]).await;
-    check("changed, so not the one meant", changed, this, "409 Conflict", "old theirs", [0, 0, 1]).await;
+    check("a finalizer was added", add_finalizer, any, "", "old", [0, 1, 1]).await;
+    check("the one meant", no_change, delete_exact, "", "nothing", [0, 0, 1]).await;
+    check("changed, so not the one meant", changed, delete_exact, "409 Conflict", "old theirs", [0, 0, 1])
+        .await;
     check("newer than the cache", changed, stored, "", "nothing", [1, 0, 1]).await;
     check("another than in the cache", replaced, stored, "", "nothing", [1, 0, 1]).await;
 }
@@ -221,7 +226,7 @@ async fn deletion_costs_one_removal() {
 async fn collection_is_deleted_without_extra_reads() {
     let outside = World::new();
     for name in ["a", "b", "c"] {
-        outside.given("configmaps", name, json!({})).await;
+        outside.create_object("configmaps", name, json!({})).await;
     }
     let frozen = Frozen::after(outside).await;
     let options = DeleteOptions::default();
@@ -236,9 +241,9 @@ async fn collection_is_deleted_without_extra_reads() {
 #[tokio::test]
 async fn uncached_object_is_read_before_write() {
     let outside = World::new();
-    let made = outside.given("events", "a", json!({"reason": "old"})).await;
+    let created = outside.create_object("events", "a", json!({"reason": "old"})).await;
     let frozen = Frozen::after(outside).await;
-    let mut changed = made;
+    let mut changed = created;
     changed["reason"] = "new".into();
     frozen.world.put("events", changed).await.unwrap();
     assert_eq!(frozen.calls(), [1, 1, 0]);
@@ -249,9 +254,9 @@ async fn uncached_object_is_read_before_write() {
 #[tokio::test]
 async fn second_deletion_with_finalizers_writes_nothing() {
     let world = World::new();
-    world.given("configmaps", "a", json!({"metadata": {"finalizers": ["x.y/z"]}})).await;
+    world.create_object("configmaps", "a", json!({"metadata": {"finalizers": ["x.y/z"]}})).await;
     let marked = world.delete_and_get("configmaps", "a").await.unwrap();
-    let before = world.revision().await;
+    let revision = world.revision().await;
     assert_eq!(world.delete_and_get("configmaps", "a").await.unwrap(), marked);
-    assert_eq!(world.revision().await, before);
+    assert_eq!(world.revision().await, revision);
 }

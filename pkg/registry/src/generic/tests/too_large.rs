@@ -32,18 +32,18 @@ fn managed(object: &Value) -> bool {
 #[tokio::test]
 async fn managed_fields_are_dropped_if_too_large() {
     let world = World::new();
-    let made = world.post("deployments", large(), false).await.unwrap();
-    assert!(!managed(&made));
-    let mut again = object(made);
+    let created = world.post("deployments", large(), false).await.unwrap();
+    assert!(!managed(&created));
+    let mut again = object(created);
     again["metadata"]["managedFields"] = large()["metadata"]["managedFields"].clone();
     again["spec"]["replicas"] = 2.into();
-    let put = world.put("deployments", Value::Object(again.clone())).await.unwrap();
-    assert!(put["spec"]["replicas"] == 2 && !managed(&put));
+    let updated = world.put("deployments", Value::Object(again.clone())).await.unwrap();
+    assert!(updated["spec"]["replicas"] == 2 && !managed(&updated));
     let request = UpdateRequest { keeps_managers: true, ..world.update("deployments") };
     let mut change = |_: Option<&Object>| Ok(again.clone());
     let applied = world.registry.update(&target("deployments", "a"), &request, &mut change).await;
     assert_eq!(failure(applied).0, 409, "the version is stale by now");
-    again["metadata"]["resourceVersion"] = put["metadata"]["resourceVersion"].clone();
+    again["metadata"]["resourceVersion"] = updated["metadata"]["resourceVersion"].clone();
     again["spec"]["replicas"] = 3.into();
     let mut change = |_: Option<&Object>| Ok(again.clone());
     let applied = world.registry.update(&target("deployments", "a"), &request, &mut change).await;

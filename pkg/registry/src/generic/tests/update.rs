@@ -17,46 +17,49 @@ fn without(mut object: Value, name: &str) -> Value {
 #[tokio::test]
 async fn a_put_replaces_and_moves_the_resource_version() {
     let world = World::new();
-    let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
-    let put = world.put("configmaps", with(made.clone(), "/data/k", json!("2"))).await.unwrap();
-    assert_eq!(put["data"]["k"], "2");
-    assert_ne!(put["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
-    assert_eq!(world.get("configmaps", "a").await.unwrap(), put);
+    let created = world.create_object("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    let updated = world.put("configmaps", with(created.clone(), "/data/k", json!("2"))).await.unwrap();
+    assert_eq!(updated["data"]["k"], "2");
+    assert_ne!(updated["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
+    assert_eq!(world.get("configmaps", "a").await.unwrap(), updated);
 }
 
 #[tokio::test]
 async fn stale_put_conflicts() {
     let world = World::new();
-    let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
-    world.put("configmaps", with(made.clone(), "/data/k", json!("2"))).await.unwrap();
+    let created = world.create_object("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    world.put("configmaps", with(created.clone(), "/data/k", json!("2"))).await.unwrap();
     let text = format!("Operation cannot be fulfilled on configmaps \"a\": {OPTIMISTIC_LOCK}");
-    assert_eq!(failure(world.put("configmaps", made).await), says(409, Reason::Conflict, &text));
+    assert_eq!(
+        failure(world.put("configmaps", created).await),
+        expected_failure(409, Reason::Conflict, &text)
+    );
 }
 
 #[tokio::test]
 async fn put_with_other_uid_conflicts() {
     let world = World::new();
-    let made = world.given("configmaps", "a", json!({})).await;
+    let created = world.create_object("configmaps", "a", json!({})).await;
     let text = "Operation cannot be fulfilled on configmaps \"a\": StorageError: invalid object, Code: 4, \
                 Key: /registry/configmaps/ns/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
                 UID in precondition: other, UID in object meta: uid-1";
-    let result = world.put("configmaps", with(made, "/metadata/uid", json!("other"))).await;
-    assert_eq!(failure(result), says(409, Reason::Conflict, text));
+    let result = world.put("configmaps", with(created, "/metadata/uid", json!("other"))).await;
+    assert_eq!(failure(result), expected_failure(409, Reason::Conflict, text));
 }
 
 #[tokio::test]
 async fn put_without_version_overwrites_if_allowed() {
     let check = async |plural: &str, expected: Option<(u16, Reason, String)>| {
         let world = World::new();
-        let made = world.given(plural, "a", json!({})).await;
-        let result = world.put(plural, without(made, "resourceVersion")).await;
+        let created = world.create_object(plural, "a", json!({})).await;
+        let result = world.put(plural, without(created, "resourceVersion")).await;
         assert_eq!(result.is_err().then(|| failure(result)), expected, "{plural}");
     };
     check("configmaps", None).await;
     check("deployments", None).await;
     let text = "leases.coordination.k8s.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: \
                 must be specified for an update";
-    check("leases", Some(says(422, Reason::Invalid, text))).await;
+    check("leases", Some(expected_failure(422, Reason::Invalid, text))).await;
 }
 
 #[tokio::test]
@@ -69,10 +72,10 @@ async fn a_put_that_changes_nothing_is_not_written() {
         ("deployments/status", json!({"spec": {"replicas": 2}})),
     ] {
         let name = endpoint.replace('/', "-");
-        let made = world.given(endpoint.split('/').next().unwrap(), &name, more).await;
-        let before = world.revision().await;
-        assert_eq!(world.put(endpoint, made.clone()).await.unwrap(), made, "{endpoint}");
-        assert_eq!(world.revision().await, before, "{endpoint}");
+        let created = world.create_object(endpoint.split('/').next().unwrap(), &name, more).await;
+        let revision = world.revision().await;
+        assert_eq!(world.put(endpoint, created.clone()).await.unwrap(), created, "{endpoint}");
+        assert_eq!(world.revision().await, revision, "{endpoint}");
     }
 }
 
@@ -80,14 +83,14 @@ async fn a_put_that_changes_nothing_is_not_written() {
 async fn endpoints_write_only_their_part() {
     let check = async |endpoint: &str, expected: (i64, i64, Value)| {
         let world = World::new();
-        let mut made = world.given("deployments", "a", json!({"spec": {"replicas": 1}})).await;
-        made["status"] = json!({"replicas": 5});
-        made["spec"]["replicas"] = json!(2);
-        made["metadata"]["labels"] = json!({"l": "1"});
-        let put = world.put(endpoint, made).await.unwrap();
-        let status = put["status"]["replicas"].as_i64().unwrap_or(0);
-        let labels = put["metadata"].get("labels").cloned().unwrap_or(Value::Null);
-        assert_eq!((put["spec"]["replicas"].as_i64().unwrap(), status, labels), expected, "{endpoint}");
+        let mut created = world.create_object("deployments", "a", json!({"spec": {"replicas": 1}})).await;
+        created["status"] = json!({"replicas": 5});
+        created["spec"]["replicas"] = json!(2);
+        created["metadata"]["labels"] = json!({"l": "1"});
+        let updated = world.put(endpoint, created).await.unwrap();
+        let status = updated["status"]["replicas"].as_i64().unwrap_or(0);
+        let labels = updated["metadata"].get("labels").cloned().unwrap_or(Value::Null);
+        assert_eq!((updated["spec"]["replicas"].as_i64().unwrap(), status, labels), expected, "{endpoint}");
     };
     check("deployments", (2, 0, json!({"l": "1"}))).await;
     check("deployments/status", (1, 5, Value::Null)).await;
@@ -101,15 +104,15 @@ async fn generation_ignores_equivalent_changes() {
             "metadata": {"labels": {"l": "1"}, "annotations": {"a": "1"}},
             "spec": {"replicas": 1, "paused": false},
         });
-        let made = world.given("deployments", "a", more).await;
-        let mut changed = made.clone();
+        let created = world.create_object("deployments", "a", more).await;
+        let mut changed = created.clone();
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         if changed.pointer(parent).is_none() {
             changed[parent.trim_start_matches('/')] = json!({});
         }
         changed.pointer_mut(parent).unwrap()[name] = value;
-        let put = world.put(endpoint, changed).await.unwrap();
-        assert_eq!(put["metadata"]["generation"], expected, "{endpoint} {pointer}");
+        let updated = world.put(endpoint, changed).await.unwrap();
+        assert_eq!(updated["metadata"]["generation"], expected, "{endpoint} {pointer}");
     };
     check("deployments", "/spec/replicas", json!(2), 2).await;
     check("deployments", "/spec/replicas", json!(1), 1).await;
@@ -124,12 +127,12 @@ async fn generation_ignores_equivalent_changes() {
 #[tokio::test]
 async fn put_cannot_change_identity() {
     let world = World::new();
-    let made = world.given("configmaps", "a", json!({})).await;
-    let changed = with(made.clone(), "/metadata/creationTimestamp", json!("2001-01-01T00:00:00Z"));
-    let put = world.put("configmaps", changed).await.unwrap();
-    assert_eq!(put["metadata"]["creationTimestamp"], made["metadata"]["creationTimestamp"]);
-    let put = world.put("configmaps", without(put, "uid")).await.unwrap();
-    assert_eq!(put["metadata"]["uid"], made["metadata"]["uid"]);
+    let created = world.create_object("configmaps", "a", json!({})).await;
+    let changed = with(created.clone(), "/metadata/creationTimestamp", json!("2001-01-01T00:00:00Z"));
+    let updated = world.put("configmaps", changed).await.unwrap();
+    assert_eq!(updated["metadata"]["creationTimestamp"], created["metadata"]["creationTimestamp"]);
+    let updated = world.put("configmaps", without(updated, "uid")).await.unwrap();
+    assert_eq!(updated["metadata"]["uid"], created["metadata"]["uid"]);
 }
 
 #[tokio::test]
@@ -141,8 +144,8 @@ async fn put_creates_missing_object_if_allowed() {
             .registry
             .update(&target(plural, "a"), &world.update(plural), &mut |_| Ok(object.clone()))
             .await;
-        let found = outcome.map(|outcome| outcome.created).map_err(|status| status.code);
-        assert_eq!(found, expected, "{plural}");
+        let result = outcome.map(|outcome| outcome.created).map_err(|status| status.code);
+        assert_eq!(result, expected, "{plural}");
         assert_eq!(world.get(plural, "a").await.is_ok(), expected.is_ok(), "{plural}");
     };
     check("leases", Ok(true)).await;
@@ -165,43 +168,44 @@ async fn apply_creates_missing_object() {
 #[tokio::test]
 async fn dry_run_put_returns_old_version() {
     let world = World::new();
-    let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
-    let changed = object(with(made.clone(), "/data/k", json!("2")));
+    let created = world.create_object("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    let changed = object(with(created.clone(), "/data/k", json!("2")));
     let request = UpdateRequest { dry_run: true, ..world.update("configmaps") };
     let outcome =
         world.registry.update(&target("configmaps", "a"), &request, &mut |_| Ok(changed.clone())).await;
-    let answer = decode("configmaps", outcome.unwrap().stored.as_ref());
-    assert_eq!(answer["data"]["k"], "2");
-    assert_eq!(answer["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
-    assert_eq!(world.get("configmaps", "a").await.unwrap(), made);
+    let response = decode("configmaps", outcome.unwrap().stored.as_ref());
+    assert_eq!(response["data"]["k"], "2");
+    assert_eq!(response["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
+    assert_eq!(world.get("configmaps", "a").await.unwrap(), created);
 }
 
 #[tokio::test]
 async fn losing_the_last_finalizer_ends_a_deletion() {
     let world = World::new();
-    world.given("configmaps", "a", json!({"metadata": {"finalizers": ["x.y/z", "x.y/w"]}})).await;
+    world.create_object("configmaps", "a", json!({"metadata": {"finalizers": ["x.y/z", "x.y/w"]}})).await;
     let marked = world.delete_and_get("configmaps", "a").await.unwrap();
-    let one = world.put("configmaps", with(marked, "/metadata/finalizers", json!(["x.y/w"]))).await.unwrap();
+    let partial =
+        world.put("configmaps", with(marked, "/metadata/finalizers", json!(["x.y/w"]))).await.unwrap();
     assert!(world.get("configmaps", "a").await.is_ok());
-    world.put("configmaps", with(one, "/metadata/finalizers", json!([]))).await.unwrap();
+    world.put("configmaps", with(partial, "/metadata/finalizers", json!([]))).await.unwrap();
     assert_eq!(failure(world.get("configmaps", "a").await).0, 404);
 }
 
 #[tokio::test]
 async fn only_finalize_changes_the_finalizers_of_a_namespace() {
     let world = World::new();
-    let made = world.given("namespaces", "a", json!({})).await;
-    let emptied = with(made, "/spec/finalizers", json!([]));
-    let put = world.put("namespaces", emptied.clone()).await.unwrap();
-    assert_eq!(put["spec"]["finalizers"], json!(["kubernetes"]));
-    let put = world.put("namespaces/finalize", emptied).await.unwrap();
-    assert!(put["spec"].get("finalizers").is_none_or(|list| list == &json!([])));
+    let created = world.create_object("namespaces", "a", json!({})).await;
+    let emptied = with(created, "/spec/finalizers", json!([]));
+    let updated = world.put("namespaces", emptied.clone()).await.unwrap();
+    assert_eq!(updated["spec"]["finalizers"], json!(["kubernetes"]));
+    let updated = world.put("namespaces/finalize", emptied).await.unwrap();
+    assert!(updated["spec"].get("finalizers").is_none_or(|list| list == &json!([])));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_writers_lose_no_update() {
     let world = Arc::new(World::new());
-    world.given("configmaps", "a", json!({"data": {"n": "0"}})).await;
+    world.create_object("configmaps", "a", json!({"data": {"n": "0"}})).await;
     let writers: Vec<_> = (0..64)
         .map(|_| {
             let world = world.clone();
@@ -228,13 +232,13 @@ async fn concurrent_writers_lose_no_update() {
 
 #[tokio::test]
 async fn put_does_not_recreate_deleted_object() {
-    let put = async |plural: &str| {
+    let put_deleted = async |plural: &str| {
         let object = named(plural, "zz", json!({"metadata": {"uid": "gone"}}));
         failure(World::new().put(plural, Value::Object(object)).await)
     };
-    let (code, reason, text) = put("leases").await;
+    let (code, reason, text) = put_deleted("leases").await;
     assert_eq!((code, reason), (409, Reason::Conflict));
     assert!(text.ends_with("UID in precondition: gone, UID in object meta: "), "{text}");
-    let (code, reason, _) = put("configmaps").await;
+    let (code, reason, _) = put_deleted("configmaps").await;
     assert_eq!((code, reason), (404, Reason::NotFound), "nobody creates those by PUT");
 }

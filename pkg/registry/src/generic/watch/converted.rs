@@ -44,17 +44,17 @@ impl ConvertedEvents {
         let how = Arc::new((conversion, selected, resource));
         let stage = Arc::<ConversionProgress>::default();
         let taking = Arc::clone(&stage);
-        let asking = Arc::clone(&stage);
+        let request_stage = Arc::clone(&stage);
         let mut events = events;
         let progress = events.progress();
-        let taken = stream::poll_fn(move |cx| {
+        let source_events = stream::poll_fn(move |cx| {
             let next = events.poll_next_unpin(cx);
             taking.initial_state_read.store(events.is_current(), Relaxed);
             next
         });
-        let converted = taken.ready_chunks(EVENTS_AT_ONCE).then(move |events| {
+        let converted = source_events.ready_chunks(EVENTS_AT_ONCE).then(move |events| {
             let how = Arc::clone(&how);
-            let stage = Arc::clone(&asking);
+            let stage = Arc::clone(&request_stage);
             async move {
                 stage.converting.store(true, Relaxed);
                 let converted = convert(events, how).await;

@@ -9,12 +9,12 @@ fn addresses(range: &str, starts: [u64; 2]) -> Vec<String> {
 #[test]
 fn all_inner_addresses_are_candidates_once() {
     let check = |range: &str, starts: [u64; 2], first: &str, count: usize| {
-        let all = addresses(range, starts);
-        let distinct: BTreeSet<&String> = all.iter().collect();
-        assert_eq!((all.len(), distinct.len()), (count, count), "{range}");
-        assert_eq!(all.first().map_or("", |address| address), first, "{range}");
+        let candidates = addresses(range, starts);
+        let distinct: BTreeSet<&String> = candidates.iter().collect();
+        assert_eq!((candidates.len(), distinct.len()), (count, count), "{range}");
+        assert_eq!(candidates.first().map_or("", |address| address), first, "{range}");
         let parsed = AddressRange::parse(range).unwrap();
-        assert!(all.iter().all(|address| parsed.is_usable(address.parse().unwrap())));
+        assert!(candidates.iter().all(|address| parsed.is_usable(address.parse().unwrap())));
     };
     check("10.0.0.0/28", [0, 0], "10.0.0.1", 14);
     check("10.0.0.0/28", [13, 0], "10.0.0.14", 14);
@@ -29,8 +29,12 @@ fn all_inner_addresses_are_candidates_once() {
 #[test]
 fn static_band_is_allocated_last() {
     let check = |range: &str, band: usize| {
-        let all = addresses(range, [7, 0]);
-        assert_eq!(all.iter().position(|address| *address == "10.0.0.1"), Some(all.len() - band), "{range}");
+        let candidates = addresses(range, [7, 0]);
+        assert_eq!(
+            candidates.iter().position(|address| *address == "10.0.0.1"),
+            Some(candidates.len() - band),
+            "{range}"
+        );
     };
     check("10.0.0.0/27", 16);
     check("10.0.0.0/24", 16);

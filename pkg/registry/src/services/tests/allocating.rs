@@ -9,17 +9,17 @@ async fn an_address_is_an_object_of_its_name() {
     let address = spec["clusterIP"].as_str().unwrap();
     assert_eq!(spec["clusterIPs"], json!([address]));
     assert_eq!((&spec["ipFamilies"], &spec["ipFamilyPolicy"]), (&json!(["IPv4"]), &json!("SingleStack")));
-    let found = server.get("ipaddresses", address).await;
+    let object = server.get("ipaddresses", address).await;
     let labels = json!({
         "ipaddress.kubernetes.io/ip-family": "IPv4",
         "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
     });
-    assert_eq!(found["metadata"]["labels"], labels);
+    assert_eq!(object["metadata"]["labels"], labels);
     assert_eq!(
-        found["spec"]["parentRef"],
+        object["spec"]["parentRef"],
         json!({"resource": "services", "namespace": NAMESPACE, "name": "a"})
     );
-    assert_eq!(found["metadata"]["managedFields"][0]["manager"], "kube-apiserver");
+    assert_eq!(object["metadata"]["managedFields"][0]["manager"], "kube-apiserver");
     server.assert_settled("a creation").await;
     server.delete("services", "a", false).await;
     assert_eq!(server.addresses().await, BTreeSet::new());
@@ -29,17 +29,17 @@ async fn an_address_is_an_object_of_its_name() {
 async fn unavailable_addresses_are_rejected() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     server.post("first", json!({"clusterIP": "10.0.0.9", "ports": one_port()})).await;
-    let check = async |wanted: &str, reason: &str| {
-        let result = server.try_post("a", json!({"clusterIP": wanted, "ports": one_port()}), false).await;
+    let check = async |requested: &str, reason: &str| {
+        let result = server.try_post("a", json!({"clusterIP": requested, "ports": one_port()}), false).await;
         let text = format!(
-            "Service \"a\" is invalid: spec.clusterIPs: Invalid value: [\"{wanted}\"]: failed to allocate IP \
-             {wanted}: {reason}"
+            "Service \"a\" is invalid: spec.clusterIPs: Invalid value: [\"{requested}\"]: failed to allocate IP \
+             {requested}: {reason}"
         );
         assert_eq!(failure(result), (422, text));
     };
     let elsewhere = "the provided network does not match the current range";
-    for wanted in ["10.1.0.5", "10.0.0.0", "10.0.0.255"] {
-        check(wanted, elsewhere).await;
+    for requested in ["10.1.0.5", "10.0.0.0", "10.0.0.255"] {
+        check(requested, elsewhere).await;
     }
     check("10.0.0.9", "provided IP is already allocated").await;
     server.assert_settled("refusals").await;
@@ -72,11 +72,11 @@ async fn unknown_range_in_store_allocates() {
         tokio::task::yield_now().await;
     }
     server.add_ranges("more", &["10.9.0.0/30"]).await;
-    let wanted = json!({"clusterIP": "10.9.0.1", "ports": one_port()});
-    assert_eq!(server.post("wanted", wanted.clone()).await["clusterIP"], "10.9.0.1");
-    let taken = "Service \"a\" is invalid: spec.clusterIPs: Invalid value: [\"10.9.0.1\"]: failed to allocate IP \
+    let requested = json!({"clusterIP": "10.9.0.1", "ports": one_port()});
+    assert_eq!(server.post("wanted", requested.clone()).await["clusterIP"], "10.9.0.1");
+    let conflict = "Service \"a\" is invalid: spec.clusterIPs: Invalid value: [\"10.9.0.1\"]: failed to allocate IP \
                  10.9.0.1: provided IP is already allocated";
-    assert_eq!(failure(server.try_post("a", wanted, false).await), (422, taken.to_owned()));
+    assert_eq!(failure(server.try_post("a", requested, false).await), (422, conflict.to_owned()));
     for name in ["x", "y", "z"] {
         server.post(name, json!({"ports": one_port()})).await;
     }
@@ -108,9 +108,9 @@ async fn failed_write_releases_allocations() {
 async fn a_dry_run_takes_nothing() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     let spec = json!({"type": "NodePort", "ports": one_port()});
-    let shown = server.try_post("a", spec.clone(), true).await.unwrap();
+    let response = server.try_post("a", spec.clone(), true).await.unwrap();
     assert_eq!(
-        (&shown["spec"]["clusterIP"], &shown["spec"]["ports"][0]["nodePort"]),
+        (&response["spec"]["clusterIP"], &response["spec"]["ports"][0]["nodePort"]),
         (&json!("10.0.0.0"), &json!(32_769))
     );
     let result = server.try_post("a", json!({"clusterIP": "10.1.0.5", "ports": one_port()}), true).await;
@@ -145,10 +145,10 @@ async fn type_determines_allocations() {
 #[tokio::test]
 async fn an_update_without_allocated_values_keeps_them() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
-    let made = server.post("a", json!({"type": "NodePort", "ports": one_port()})).await;
+    let created = server.post("a", json!({"type": "NodePort", "ports": one_port()})).await;
     let left_out = json!({"clusterIP": null, "clusterIPs": null, "ipFamilies": null, "ipFamilyPolicy": null,
         "ports": one_port()});
-    assert_eq!(server.put("a", left_out).await.unwrap(), made);
+    assert_eq!(server.put("a", left_out).await.unwrap(), created);
     server.assert_settled("an update that leaves out").await;
 }
 
@@ -163,10 +163,10 @@ async fn families_change_with_their_addresses() {
     let downgraded = server.put("a", json!({"ipFamilyPolicy": "SingleStack"})).await.unwrap();
     assert_eq!((&downgraded["clusterIPs"], &downgraded["ipFamilies"]), (&json!([first]), &json!(["IPv4"])));
     server.assert_settled("a downgrade").await;
-    let both = json!({"ipFamilyPolicy": "RequireDualStack", "ports": one_port(), "clusterIP": "10.0.0.77",
+    let dual_stack = json!({"ipFamilyPolicy": "RequireDualStack", "ports": one_port(), "clusterIP": "10.0.0.77",
         "clusterIPs": ["10.0.0.77"]});
-    let made = server.post("b", both).await;
-    assert_eq!(made["ipFamilies"], json!(["IPv4", "IPv6"]));
+    let created = server.post("b", dual_stack).await;
+    assert_eq!(created["ipFamilies"], json!(["IPv4", "IPv6"]));
     server.assert_settled("a creation with both").await;
     server.delete("services", "b", false).await;
     server.assert_settled("a deletion").await;
@@ -175,10 +175,10 @@ async fn families_change_with_their_addresses() {
 #[tokio::test]
 async fn a_status_takes_nothing() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
-    let made = server.post("a", json!({"ports": one_port()})).await;
-    let sent =
+    let created = server.post("a", json!({"ports": one_port()})).await;
+    let status =
         json!({"type": "NodePort", "clusterIP": "10.0.0.99", "ports": [{"port": 80, "nodePort": 30_005}]});
-    assert_eq!(server.edit("status", "a", sent, false).await.unwrap(), made);
+    assert_eq!(server.edit("status", "a", status, false).await.unwrap(), created);
     server.assert_settled("an update of the status").await;
 }
 
@@ -199,7 +199,7 @@ async fn endpoints_are_deleted_with_service() {
 async fn address_refers_to_generated_name() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     let object = json!({"metadata": {"generateName": "a-"}, "spec": {"ports": one_port()}});
-    let made = server.create("", "services", NAMESPACE, object, false).await.unwrap();
-    let found = server.get("ipaddresses", made["spec"]["clusterIP"].as_str().unwrap()).await;
-    assert_eq!(found["spec"]["parentRef"]["name"], made["metadata"]["name"]);
+    let created = server.create("", "services", NAMESPACE, object, false).await.unwrap();
+    let address = server.get("ipaddresses", created["spec"]["clusterIP"].as_str().unwrap()).await;
+    assert_eq!(address["spec"]["parentRef"]["name"], created["metadata"]["name"]);
 }

@@ -35,8 +35,8 @@ fn omitted_addresses_are_kept() {
     check(json!({"type": "ClusterIP", "clusterIP": "a"}), old.clone());
     let changed = json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["a", "b"]});
     check(changed, json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["c"]}));
-    let both = json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["c", "d"]});
-    check(both.clone(), both);
+    let dual_stack = json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["c", "d"]});
+    check(dual_stack.clone(), dual_stack);
 }
 
 #[test]

@@ -44,18 +44,18 @@ fn families_follow_spec_and_cluster() {
         json!({"ipFamilyPolicy": "PreferDualStack"}),
         json!(["PreferDualStack", ["IPv6", "IPv4"], null]),
     );
-    let both =
+    let dual_stack =
         json!({"ipFamilyPolicy": "RequireDualStack", "clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"]});
-    check(DUAL, both, json!(["RequireDualStack", ["IPv4", "IPv6"], ["10.0.0.9"]]));
+    check(DUAL, dual_stack, json!(["RequireDualStack", ["IPv4", "IPv6"], ["10.0.0.9"]]));
     check(SINGLE, json!({"type": "ExternalName"}), json!([null, null, null]));
 }
 
 #[test]
 fn headless_service_without_selector_has_both_families() {
     let headless = |more: Value| {
-        let mut all = json!({"clusterIP": "None", "clusterIPs": ["None"]});
-        all.as_object_mut().unwrap().extend(object(more));
-        all
+        let mut spec = json!({"clusterIP": "None", "clusterIPs": ["None"]});
+        spec.as_object_mut().unwrap().extend(object(more));
+        spec
     };
     let check = |new: Value, expected: Value| assert_eq!(filled(SINGLE, headless(new), None), expected);
     let none = ["None"];
@@ -95,15 +95,15 @@ fn unavailable_family_is_rejected() {
 
 #[test]
 fn update_drops_families_only_on_request() {
-    let both = json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv6", "IPv4"],
+    let old = json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv6", "IPv4"],
         "clusterIP": "fd00::5", "clusterIPs": ["fd00::5", "10.0.0.5"]});
     let with = |changes: Value| {
-        let mut all = both.clone();
-        all.as_object_mut().unwrap().extend(object(changes));
-        all
+        let mut changed = old.clone();
+        changed.as_object_mut().unwrap().extend(object(changes));
+        changed
     };
     let check = |new: Value, expected: Value| {
-        assert_eq!(filled(DUAL, new.clone(), Some(both.clone())), expected, "{new}");
+        assert_eq!(filled(DUAL, new.clone(), Some(old.clone())), expected, "{new}");
     };
     let addresses = ["fd00::5", "10.0.0.5"];
     let families = ["IPv6", "IPv4"];
@@ -113,10 +113,10 @@ fn update_drops_families_only_on_request() {
         with(json!({"ipFamilyPolicy": "RequireDualStack"})),
         json!(["RequireDualStack", families, addresses]),
     );
-    let released = |what: &str| {
+    let released = |label: &str| {
         format!(
             "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be 'SingleStack' to \
-             release the secondary {what}"
+             release the secondary {label}"
         )
     };
     check(with(json!({"clusterIPs": ["fd00::5"]})), json!([released("cluster IP")]));
@@ -125,14 +125,14 @@ fn update_drops_families_only_on_request() {
 
 #[test]
 fn prefer_dual_stack_keeps_single_family() {
-    let one = json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4"],
+    let single = json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4"],
         "clusterIP": "10.0.0.5", "clusterIPs": ["10.0.0.5"]});
     let unchanged = json!(["PreferDualStack", ["IPv4"], ["10.0.0.5"]]);
-    assert_eq!(filled(DUAL, one.clone(), Some(one.clone())), unchanged);
-    let mut required = one.clone();
+    assert_eq!(filled(DUAL, single.clone(), Some(single.clone())), unchanged);
+    let mut required = single.clone();
     required["ipFamilyPolicy"] = "RequireDualStack".into();
     assert_eq!(
-        filled(DUAL, required, Some(one)),
+        filled(DUAL, required, Some(single)),
         json!(["RequireDualStack", ["IPv4", "IPv6"], ["10.0.0.5"]])
     );
 }
@@ -143,8 +143,8 @@ fn old_services_get_families_on_read() {
         let mut service = service(spec.clone());
         default_on_read(&mut service, SINGLE);
         let spec_of = &service["spec"];
-        let got = json!([spec_of["ipFamilyPolicy"], spec_of["ipFamilies"], spec_of["clusterIPs"]]);
-        assert_eq!(got, expected, "{spec}");
+        let actual = json!([spec_of["ipFamilyPolicy"], spec_of["ipFamilies"], spec_of["clusterIPs"]]);
+        assert_eq!(actual, expected, "{spec}");
     };
     check(json!({"clusterIP": "10.0.0.5"}), json!(["SingleStack", ["IPv4"], ["10.0.0.5"]]));
     check(json!({"clusterIP": "fd00::5"}), json!(["SingleStack", ["IPv6"], ["fd00::5"]]));

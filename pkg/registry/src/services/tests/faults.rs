@@ -9,7 +9,7 @@ const PUTS: u64 = 3;
 
 #[tokio::test]
 async fn possible_allocations_are_kept_until_repair() {
-    for (put, fault, exists) in [
+    for (index, fault, exists) in [
         (0, Fault::FailBefore, false),
         (0, Fault::FailAfter, false),
         (1, Fault::FailBefore, false),
@@ -24,11 +24,11 @@ async fn possible_allocations_are_kept_until_repair() {
         server.add_ranges("kubernetes", &["10.0.0.0/24"]).await;
         let mut leaks = Leaks::default();
         server.services.repair_ports(&mut leaks).await.unwrap();
-        let before = faulty.calls(Operation::Put);
-        faulty.set_plan(Plan::script([(Operation::Put, before + put, fault)]));
+        let calls = faulty.calls(Operation::Put);
+        faulty.set_plan(Plan::script([(Operation::Put, calls + index, fault)]));
         let spec = json!({"type": "NodePort", "ports": one_port()});
         assert!(server.try_post("a", spec, false).await.is_err());
-        let case = format!("put {put} of {PUTS}, {fault:?}");
+        let case = format!("put {index} of {PUTS}, {fault:?}");
         assert_eq!(faulty.injected(), 1, "{case}");
         assert_eq!(server.exists(row("", "services"), NAMESPACE, "a").await, exists, "{case}");
         if exists {

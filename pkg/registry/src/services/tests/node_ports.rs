@@ -26,9 +26,9 @@ fn assigned(new: &Object, old: Option<&Object>, dry_run: bool) -> std::result::R
     let mut bitmap = Bitmap::default();
     let range = PortRange::new(&(30_000..=30_099));
     assert!(bitmap.insert(0));
-    let before: Vec<i64> =
+    let old_ports: Vec<i64> =
         old.map(|old| ports::allocated_ports(tree::child(old, "spec").unwrap())).unwrap_or_default();
-    for position in before.iter().filter_map(|port| range.position(*port)) {
+    for position in old_ports.iter().filter_map(|port| range.position(*port)) {
         assert!(bitmap.insert(position));
     }
     let random = || 0;
@@ -44,10 +44,10 @@ fn assigned(new: &Object, old: Option<&Object>, dry_run: bool) -> std::result::R
     ports::assign(&mut new, old, &mut pool)
         .map_err(|status| format!("{} {}", status.code, status.message))?;
     let spec = tree::child(&new, "spec").unwrap();
-    let mut held: Vec<i64> =
+    let mut assigned: Vec<i64> =
         tree::children(spec, "ports").map(|port| tree::integer(port, "nodePort")).collect();
-    held.extend(Some(tree::integer(spec, "healthCheckNodePort")).filter(|port| *port != 0));
-    Ok(held)
+    assigned.extend(Some(tree::integer(spec, "healthCheckNodePort")).filter(|port| *port != 0));
+    Ok(assigned)
 }
 
 #[test]
@@ -74,15 +74,15 @@ fn update_allocates_new_and_releases_removed_ports() {
     let check = |old: &Object, new: &Object, expected: &[i64], let_go: &[i64]| {
         let spec_of = |service| tree::child(service, "spec").unwrap();
         assert_eq!(assigned(new, Some(old), false).unwrap(), expected);
-        let mut held = new.clone();
+        let mut updated = new.clone();
         expected.iter().enumerate().for_each(|(index, port)| {
             if let Some(item) =
-                tree::list_mut(tree::child_mut(&mut held, "spec").unwrap(), "ports").get_mut(index)
+                tree::list_mut(tree::child_mut(&mut updated, "spec").unwrap(), "ports").get_mut(index)
             {
                 item["nodePort"] = (*port).into();
             }
         });
-        assert_eq!(ports::ports_to_release(spec_of(&held), spec_of(old)), let_go);
+        assert_eq!(ports::ports_to_release(spec_of(&updated), spec_of(old)), let_go);
     };
     let node_port = |ports| spec("NodePort", ports, json!({}));
     let old = node_port(&[(80, "TCP", 30_050), (81, "TCP", 30_051)]);
@@ -105,11 +105,11 @@ fn errors_match_upstream() {
         assert_eq!(assigned(&new, old.as_ref(), dry_run).unwrap_err(), expected);
     };
     let node_port = |ports| spec("NodePort", ports, json!({}));
-    let taken = "422 Service \"s\" is invalid: spec.ports[0].nodePort: Invalid value: 30000: provided port \
+    let conflict = "422 Service \"s\" is invalid: spec.ports[0].nodePort: Invalid value: 30000: provided port \
                  is already allocated";
-    check(node_port(&[(80, "TCP", 30_000)]), None, false, taken);
-    check(node_port(&[(80, "TCP", 30_000)]), None, true, taken);
-    check(node_port(&[(80, "TCP", 30_000)]), Some(node_port(&[])), false, taken);
+    check(node_port(&[(80, "TCP", 30_000)]), None, false, conflict);
+    check(node_port(&[(80, "TCP", 30_000)]), None, true, conflict);
+    check(node_port(&[(80, "TCP", 30_000)]), Some(node_port(&[])), false, conflict);
     let outside = "422 Service \"s\" is invalid: spec.ports[1].nodePort: Invalid value: 80: provided port is \
                    not in the valid range. The range of valid ports is 30000-30099";
     check(node_port(&[(80, "TCP", 0), (81, "TCP", 80)]), None, false, outside);
@@ -126,7 +126,7 @@ fn errors_match_upstream() {
 
 #[test]
 fn full_or_uninitialized_pool_is_an_error() {
-    let check = |bitmap: std::result::Result<Bitmap, PortError>, asked: i64, expected: &str| {
+    let check = |bitmap: std::result::Result<Bitmap, PortError>, requested: i64, expected: &str| {
         let random = || 7;
         let range = PortRange::new(&(30_000..=30_001));
         let mut pool = Pool {
@@ -137,7 +137,7 @@ fn full_or_uninitialized_pool_is_an_error() {
             random: &random,
             origins: Vec::new(),
         };
-        let mut new = spec("NodePort", &[(80, "TCP", asked)], json!({}));
+        let mut new = spec("NodePort", &[(80, "TCP", requested)], json!({}));
         assert_eq!(ports::assign(&mut new, None, &mut pool).unwrap_err().message, expected);
     };
     let full = "Internal error occurred: failed to allocate a nodePort: range is full";
@@ -150,8 +150,8 @@ fn full_or_uninitialized_pool_is_an_error() {
     );
     let path = "Service \"s\" is invalid: spec.ports[0].nodePort: Invalid value: 30001:";
     check(Err(PortError::NotReady), 30_001, &format!("{path} {unknown}"));
-    let other = "the provided range does not match the current range";
-    check(Err(PortError::OtherRange), 30_001, &format!("{path} {other}"));
+    let other_range = "the provided range does not match the current range";
+    check(Err(PortError::OtherRange), 30_001, &format!("{path} {other_range}"));
 }
 
 #[test]

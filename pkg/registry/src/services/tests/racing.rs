@@ -23,8 +23,8 @@ async fn servers_can_exhaust_shared_ranges() {
         }
     });
     let results = futures::future::join_all(posts).await;
-    let (made, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(std::result::Result::is_ok);
-    assert_eq!((made.len(), refused.len()), (14, 6));
+    let (created, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(std::result::Result::is_ok);
+    assert_eq!((created.len(), refused.len()), (14, 6));
     for result in refused {
         let (code, message) = failure(result);
         assert_eq!(code, 500, "{message}");
@@ -32,8 +32,10 @@ async fn servers_can_exhaust_shared_ranges() {
     }
     first.assert_settled("the race").await;
     assert_eq!((first.addresses().await.len(), first.ports().await.len()), (14, 14));
-    let names: Vec<String> =
-        made.into_iter().map(|made| made.unwrap()["metadata"]["name"].as_str().unwrap().to_owned()).collect();
+    let names: Vec<String> = created
+        .into_iter()
+        .map(|created| created.unwrap()["metadata"]["name"].as_str().unwrap().to_owned())
+        .collect();
     futures::future::join_all(names.iter().enumerate().map(|(number, name)| {
         let server = &servers[number % 2];
         async move { server.delete("services", name, false).await }
@@ -52,8 +54,8 @@ async fn one_of_two_competing_writers_wins() {
     first.services.repair_ports(&mut Leaks::default()).await.unwrap();
     let spec =
         json!({"type": "NodePort", "clusterIP": "10.0.0.5", "ports": [{"port": 80, "nodePort": 30_005}]});
-    let (one, other) =
+    let (first_result, second_result) =
         tokio::join!(first.try_post("a", spec.clone(), false), second.try_post("b", spec, false));
-    assert!(one.is_ok() != other.is_ok());
+    assert!(first_result.is_ok() != second_result.is_ok());
     first.assert_settled("the race").await;
 }

@@ -18,26 +18,26 @@ async fn ports_are_allocated_after_first_repair() {
     assert_eq!(server.ports().await, BTreeSet::new());
     server.services.repair_ports(&mut Leaks::default()).await.unwrap();
     assert_eq!(server.ports().await, BTreeSet::from([30_007]));
-    let before = server.services.pools.ports.read().await.unwrap().1;
+    let first_revision = server.services.pools.ports.read().await.unwrap().1;
     server.services.repair_ports(&mut Leaks::default()).await.unwrap();
-    assert_eq!(server.services.pools.ports.read().await.unwrap().1, before, "nothing to write");
+    assert_eq!(server.services.pools.ports.read().await.unwrap().1, first_revision, "nothing to write");
 }
 
 #[tokio::test]
 async fn leaked_port_is_released_by_third_repair() {
     let server = Server::with_ranges(&[]).await;
-    let mut taken = Bitmap::default();
-    assert!(taken.insert(7));
+    let mut bitmap = Bitmap::default();
+    assert!(bitmap.insert(7));
     let revision = server.services.pools.ports.read().await.unwrap().1;
-    let leaked = Allocation::new("30000-30099".to_owned(), taken);
+    let leaked = Allocation::new("30000-30099".to_owned(), bitmap);
     assert!(server.services.pools.ports.replace(&leaked, revision).await.unwrap());
     let mut leaks = Leaks::default();
-    let mut left = Vec::new();
+    let mut counts = Vec::new();
     for _ in 0..3 {
         server.services.repair_ports(&mut leaks).await.unwrap();
-        left.push(server.ports().await.len());
+        counts.push(server.ports().await.len());
     }
-    assert_eq!(left, [1, 1, 0]);
+    assert_eq!(counts, [1, 1, 0]);
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn leak_counter_resets_when_service_appears() {
     };
     let mut leaks = Leaks::default();
     let mut pass = |services: &[Object]| {
-        let (taken, seen) = rebuild(range, &[30_007], services, &leaks);
-        leaks = seen;
-        taken.members().collect::<Vec<_>>()
+        let (bitmap, current_leaks) = rebuild(range, &[30_007], services, &leaks);
+        leaks = current_leaks;
+        bitmap.members().collect::<Vec<_>>()
     };
     assert_eq!(pass(&[]), [7]);
     assert_eq!(pass(&[]), [7]);
@@ -94,14 +94,14 @@ async fn missing_ip_address_object_is_recreated() {
         server.create("networking.k8s.io", "ipaddresses", "", stranger, false).await.unwrap();
         server.services.repair_addresses().await.unwrap();
         let all = server.services.pools.addresses.all().await.unwrap();
-        let found = owner(all.first().unwrap()).unwrap();
-        assert_eq!((&*found.namespace, &*found.name, all.len()), ("ns", "a", 1));
+        let owner = owner(all.first().unwrap()).unwrap();
+        assert_eq!((&*owner.namespace, &*owner.name, all.len()), ("ns", "a", 1));
         assert_eq!(label(all.first().unwrap(), MANAGED_BY_LABEL), MANAGED_BY);
     }
 }
 
 /// Stores a service as a server from before IP families wrote it.
-async fn given_old_service(server: &Server) {
+async fn store_old_service(server: &Server) {
     let old = json!({
         "apiVersion": "v1",
         "kind": "Service",
@@ -114,7 +114,7 @@ async fn given_old_service(server: &Server) {
 #[tokio::test]
 async fn service_without_families_gets_address_object() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
-    given_old_service(&server).await;
+    store_old_service(&server).await;
     server.services.repair_addresses().await.unwrap();
     let address = BTreeSet::from(["10.0.0.11".to_owned()]);
     assert_eq!(server.addresses().await, address);
@@ -129,7 +129,7 @@ async fn service_without_address_object_is_detected() {
     let deadline = Instant::now() + std::time::Duration::from_secs(1);
     let mut changes = server.services.watch(deadline).await.unwrap();
     server.post("fine", json!({"ports": [{"port": 80}]})).await;
-    given_old_service(&server).await;
+    store_old_service(&server).await;
     assert!(server.services.next_without_address(&mut changes).await);
     server.services.repair_addresses().await.unwrap();
     server.post("also-fine", json!({"ports": [{"port": 80}]})).await;
@@ -143,8 +143,8 @@ async fn leaked_address_is_released_after_grace_period() {
         json!({"metadata": {"name": name, "labels": labels},
             "spec": {"parentRef": {"resource": "services", "namespace": "ns", "name": "gone"}}})
     };
-    let ours = of("10.0.0.9", json!({MANAGED_BY_LABEL: MANAGED_BY, FAMILY_LABEL: "IPv4"}));
-    for object in [ours, of("10.0.0.10", json!({}))] {
+    let managed = of("10.0.0.9", json!({MANAGED_BY_LABEL: MANAGED_BY, FAMILY_LABEL: "IPv4"}));
+    for object in [managed, of("10.0.0.10", json!({}))] {
         server.create("networking.k8s.io", "ipaddresses", "", object, false).await.unwrap();
     }
     server.services.repair_addresses().await.unwrap();

@@ -56,7 +56,7 @@ fn any_spec(numbers: &Numbers) -> Value {
 
 #[tokio::test]
 async fn allocations_match_services() {
-    let mut written = 0;
+    let mut writes = 0;
     let mut refused = 0;
     for seed in 0..SEEDS {
         let server = Server::with_ranges(FAMILIES[seed as usize % FAMILIES.len()]).await;
@@ -66,7 +66,7 @@ async fn allocations_match_services() {
             let spec = any_spec(&numbers);
             let dry_run = numbers.below(8) == 0;
             let name = if names.is_empty() { "s0".to_owned() } else { pick(&numbers, &names).clone() };
-            let said = match numbers.below(8) {
+            let outcome = match numbers.below(8) {
                 0..=2 => {
                     let name = format!("s{}", numbers.below(12));
                     let object = Value::Object(
@@ -86,13 +86,13 @@ async fn allocations_match_services() {
                 _ if !names.is_empty() => server.edit("", &name, spec.clone(), dry_run).await.map(drop),
                 _ => continue,
             };
-            if said.is_ok() {
-                written += 1
+            if outcome.is_ok() {
+                writes += 1
             } else {
                 refused += 1
             }
             server.assert_settled(&format!("seed {seed}, step {step}: {name} {spec}")).await;
         }
     }
-    assert!(written > 100 && refused > 100, "{written} writes and {refused} refusals are no test");
+    assert!(writes > 100 && refused > 100, "{writes} writes and {refused} refusals are no test");
 }

@@ -50,16 +50,16 @@ fn bytes_match_upstream() {
 #[test]
 fn free_port_prefers_dynamic_band() {
     let range = PortRange::new(&(30_000..=30_099));
-    let mut taken = Bitmap::default();
+    let mut bitmap = Bitmap::default();
     let numbers = Numbers::seeded(3);
-    let given: Vec<u32> = std::iter::from_fn(|| {
-        let position = taken.free(&range, || numbers.number())?;
-        assert!(taken.insert(position));
+    let positions: Vec<u32> = std::iter::from_fn(|| {
+        let position = bitmap.free(&range, || numbers.number())?;
+        assert!(bitmap.insert(position));
         Some(position)
     })
     .collect();
-    assert_eq!(given.len(), 100);
-    let (upper, lower) = given.split_at(84);
+    assert_eq!(positions.len(), 100);
+    let (upper, lower) = positions.split_at(84);
     assert!(upper.iter().all(|position| *position >= 16), "{upper:?}");
     assert!(lower.iter().all(|position| *position < 16), "{lower:?}");
 }

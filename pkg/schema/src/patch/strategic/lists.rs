@@ -27,22 +27,22 @@ const OBJECT: Kind = "map[string]interface {}";
 
 /// The common Go type of all items of some lists.
 pub(super) fn item_kind(lists: &[&[Value]]) -> Result<Kind, Error> {
-    let mut found = None;
+    let mut first_kind = None;
     for item in lists.iter().copied().flatten() {
         let kind = go_format::type_name(item);
-        match found {
+        match first_kind {
             None if item.is_array() => {
                 return Err(Error::DoesNotApply("lists of lists are not supported".to_owned()));
             }
-            None => found = Some(kind),
+            None => first_kind = Some(kind),
             Some(other) if other == kind => {}
             Some(_) => {
-                let shown: Vec<String> = lists.iter().map(|list| go_format::list(list)).collect();
-                return failed(format!("list element types are not identical: [{}]", shown.join(" ")));
+                let texts: Vec<String> = lists.iter().map(|list| go_format::list(list)).collect();
+                return failed(format!("list element types are not identical: [{}]", texts.join(" ")));
             }
         }
     }
-    match found {
+    match first_kind {
         Some(kind) => Ok(kind),
         None => failed("no elements in any of the given slices"),
     }
@@ -68,8 +68,8 @@ impl Merge {
         } else {
             (self.items(original.clone(), patch)?, original, ordinary)
         };
-        let (from_patch, others) = self.partition(merged, &ordinary)?;
-        self.sort(from_patch, others, &ordinary, &original, kind)
+        let (from_patch, server_only) = self.partition(merged, &ordinary)?;
+        self.sort(from_patch, server_only, &ordinary, &original, kind)
     }
 
     /// Merges a list of scalars as a set, or deletes scalars.
@@ -79,9 +79,9 @@ impl Merge {
             return Ok(original.into_iter().filter(|item| !deleted.contains(item)).collect());
         }
         let mut seen = HashSet::new();
-        let both = original.iter().chain(patch).filter(|item| seen.insert(*item));
-        let (from_patch, others) = self.partition(both.cloned().collect(), patch)?;
-        self.sort(from_patch, others, patch, &original, kind)
+        let items = original.iter().chain(patch).filter(|item| seen.insert(*item));
+        let (from_patch, server_only) = self.partition(items.cloned().collect(), patch)?;
+        self.sort(from_patch, server_only, patch, &original, kind)
     }
 
     /// Applies the items that are directives. Returns the remaining original list, and true if the patch's
@@ -155,13 +155,13 @@ impl Merge {
     pub(super) fn sort(
         self,
         mut from_patch: Vec<Value>,
-        mut others: Vec<Value>,
+        mut server_only: Vec<Value>,
         patch_order: &[Value],
         server_order: &[Value],
         kind: Kind,
     ) -> Result<Vec<Value>, Error> {
         if kind == OBJECT {
-            for item in from_patch.iter().chain(patch_order).chain(&others).chain(server_order) {
+            for item in from_patch.iter().chain(patch_order).chain(&server_only).chain(server_order) {
                 let Value::Object(members) = item else { return failed(bad_object(item)) };
                 self.key_of(members)?;
             }
@@ -171,21 +171,21 @@ impl Merge {
         let in_patch = |item: &Value| patch_places.get(&self.identity(item)).copied();
         let on_server = |item: &Value| server_places.get(&self.identity(item)).copied();
         sort_by_position(&mut from_patch, in_patch);
-        sort_by_position(&mut others, on_server);
-        let mut sorted = Vec::with_capacity(from_patch.len() + others.len());
-        let mut others = others.into_iter().peekable();
+        sort_by_position(&mut server_only, on_server);
+        let mut sorted = Vec::with_capacity(from_patch.len() + server_only.len());
+        let mut server_only = server_only.into_iter().peekable();
         for item in from_patch {
             let place = on_server(&item);
-            let before = |other: &Value| match (on_server(other), place) {
+            let precedes = |other: &Value| match (on_server(other), place) {
                 (Some(other), Some(place)) => other < place,
                 _ => false,
             };
-            while let Some(other) = others.next_if(before) {
+            while let Some(other) = server_only.next_if(precedes) {
                 sorted.push(other);
             }
             sorted.push(item);
         }
-        sorted.extend(others);
+        sorted.extend(server_only);
         Ok(sorted)
     }
 
@@ -200,7 +200,7 @@ impl Merge {
                 continue;
             }
             loop {
-                let Some(wanted) = order_left.next() else {
+                let Some(ordered_item) = order_left.next() else {
                     let patch = go_format::list(patch);
                     let order = go_format::list(order);
                     return failed(format!(
@@ -208,12 +208,12 @@ impl Merge {
                     ));
                 };
                 if !self.key.is_empty() {
-                    for side in [item, wanted] {
+                    for side in [item, ordered_item] {
                         let Value::Object(members) = side else { return failed(bad_object(side)) };
                         self.key_of(members)?;
                     }
                 }
-                if self.identity(item) == self.identity(wanted) {
+                if self.identity(item) == self.identity(ordered_item) {
                     break;
                 }
             }

@@ -68,8 +68,9 @@ impl Schema {
         };
         let fields = if message.shape == Shape::Struct { message.members } else { &[] };
         let exact = fields.iter().find(|member| member.name == name);
-        let found = exact.or_else(|| fields.iter().find(|member| member.name.eq_ignore_ascii_case(name)));
-        match found {
+        let member_entry =
+            exact.or_else(|| fields.iter().find(|member| member.name.eq_ignore_ascii_case(name)));
+        match member_entry {
             Some(member) => Ok(member.field),
             None => {
                 let name = apimachinery::go_quote::quote(name);

@@ -75,10 +75,10 @@ fn structs_that_are_set_are_shown() {
         let Ok(MemberRef::Message(spec)) = MessageRef::new(message, &raw).get("spec") else {
             panic!("a spec is always written")
         };
-        let mut shown = Vec::new();
-        spec.each_struct(&mut |name, _| shown.push(name)).unwrap();
-        shown.sort_unstable();
-        assert_eq!(shown, expected, "{volume}");
+        let mut names = Vec::new();
+        spec.each_struct(&mut |name, _| names.push(name)).unwrap();
+        names.sort_unstable();
+        assert_eq!(names, expected, "{volume}");
     };
     check(json!({}), &[]);
     check(json!({"capacity": {"storage": "1Gi"}, "accessModes": ["A"]}), &[]);

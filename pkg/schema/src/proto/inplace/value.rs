@@ -123,18 +123,18 @@ impl<'a> MessageRef<'a> {
 
     /// The numbers in fields 1 and 2, and the text in field 3; zero and empty if missing.
     fn numbers_and_text(self) -> Result<(u64, u64, &'a str), NotInPlace> {
-        let mut found = (0, 0, "");
+        let mut values = (0, 0, "");
         let mut reader = Reader::new(self.raw);
         while !reader.done() {
             let key = reader.key(self.message)?;
             match (key.number, key.wire_type) {
-                (1, VARINT) => found.0 = reader.varint()?,
-                (2, VARINT) => found.1 = reader.varint()?,
-                (3, BYTES) => found.2 = text(reader.bytes()?)?,
+                (1, VARINT) => values.0 = reader.varint()?,
+                (2, VARINT) => values.1 = reader.varint()?,
+                (3, BYTES) => values.2 = text(reader.bytes()?)?,
                 _ => return Err(NotInPlace),
             }
         }
-        Ok(found)
+        Ok(values)
     }
 }
 

@@ -15,8 +15,8 @@ impl MemoryBudget {
         MemoryBudget(AtomicUsize::new(bytes))
     }
 
-    fn acquire(&self, bytes: usize) -> bool {
-        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    fn reserve(&self, bytes: usize) -> bool {
+        self.0.fetch_update(Relaxed, Relaxed, |available| available.checked_sub(bytes)).is_ok()
     }
 
     fn release(&self, bytes: usize) {
@@ -24,20 +24,20 @@ impl MemoryBudget {
     }
 }
 
-/// Memory permit, released when dropped.
-pub(super) struct MemoryPermit {
+/// Reservation of memory, released when dropped.
+pub(super) struct MemoryReservation {
     bytes: usize,
     memory: Arc<MemoryBudget>,
 }
 
-impl MemoryPermit {
-    /// Acquires a permit for this many bytes, if available.
+impl MemoryReservation {
+    /// Reserves this many bytes, if available.
     pub(super) fn of(memory: &Arc<MemoryBudget>, bytes: usize) -> Option<Self> {
-        memory.acquire(bytes).then(|| MemoryPermit { bytes, memory: Arc::clone(memory) })
+        memory.reserve(bytes).then(|| MemoryReservation { bytes, memory: Arc::clone(memory) })
     }
 }
 
-impl Drop for MemoryPermit {
+impl Drop for MemoryReservation {
     fn drop(&mut self) {
         self.memory.release(self.bytes);
     }
@@ -54,14 +54,14 @@ pub(super) struct BodyBuffer {
 }
 
 impl BodyBuffer {
-    /// Creates a buffer with a size limit and a memory budget. If either is exceeded, nothing is kept.
+    /// Creates a buffer with a size limit and a memory budget. If either is exceeded, the body is dropped.
     pub(super) fn new(bytes_max: usize, memory: &Arc<MemoryBudget>) -> Self {
         BodyBuffer { chunks: Vec::new(), remaining: Some(bytes_max), bytes: 0, memory: Arc::clone(memory) }
     }
 
     pub(super) fn push(&mut self, piece: &Bytes) {
-        self.remaining = self.remaining.and_then(|left| left.checked_sub(piece.len()));
-        if self.remaining.is_none() || !self.memory.acquire(piece.len()) {
+        self.remaining = self.remaining.and_then(|remaining| remaining.checked_sub(piece.len()));
+        if self.remaining.is_none() || !self.memory.reserve(piece.len()) {
             self.remaining = None;
             self.chunks.clear();
             self.memory.release(std::mem::take(&mut self.bytes));
@@ -94,21 +94,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bodies_above_limits_are_not_kept() {
-        let room = Arc::new(MemoryBudget::of(10));
+    fn bodies_above_limits_are_dropped() {
+        let budget = Arc::new(MemoryBudget::of(10));
         let check = |max: usize, pieces: &[&'static str], expected: Option<&str>| {
-            let mut kept = BodyBuffer::new(max, &room);
-            pieces.iter().for_each(|piece| kept.push(&Bytes::from_static(piece.as_bytes())));
-            assert_eq!(kept.take().as_deref(), expected.map(str::as_bytes), "{max} {pieces:?}");
+            let mut buffer = BodyBuffer::new(max, &budget);
+            pieces.iter().for_each(|piece| buffer.push(&Bytes::from_static(piece.as_bytes())));
+            assert_eq!(buffer.take().as_deref(), expected.map(str::as_bytes), "{max} {pieces:?}");
         };
         check(5, &["abc", "de"], Some("abcde"));
         check(5, &["abc", "def", "g"], None);
-        let mut other = BodyBuffer::new(100, &room);
-        other.push(&Bytes::from_static(b"12345678"));
+        let mut second_buffer = BodyBuffer::new(100, &budget);
+        second_buffer.push(&Bytes::from_static(b"12345678"));
         check(5, &["abc"], None);
-        drop(other);
+        drop(second_buffer);
         check(100, &["1234567890"], Some("1234567890"));
-        assert!(MemoryPermit::of(&room, 11).is_none() && MemoryPermit::of(&room, 10).is_some());
-        assert_eq!(room.0.load(Relaxed), 10, "all is given back");
+        assert!(MemoryReservation::of(&budget, 11).is_none() && MemoryReservation::of(&budget, 10).is_some());
+        assert_eq!(budget.0.load(Relaxed), 10, "everything is released");
     }
 }

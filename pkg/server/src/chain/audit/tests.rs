@@ -17,12 +17,12 @@ use super::*;
 
 /// Sink that collects events.
 #[derive(Default)]
-struct Kept {
+struct RecordingSink {
     events: Mutex<Vec<Event>>,
     fails: bool,
 }
 
-impl Sink for Kept {
+impl Sink for RecordingSink {
     fn process(&self, events: &[Event]) -> bool {
         self.events.lock().unwrap().extend_from_slice(events);
         !self.fails
@@ -30,7 +30,7 @@ impl Sink for Kept {
 }
 
 struct World {
-    kept: Arc<Kept>,
+    sink: Arc<RecordingSink>,
     registry: MetricsRegistry,
     script: Arc<Script>,
     chain: Arc<Chain>,
@@ -41,16 +41,16 @@ const MASTER: &str = "Authorization: Bearer master";
 
 impl World {
     fn of(policy: &str, mode: Mode, fails: bool) -> Self {
-        let kept = Arc::new(Kept { fails, ..Kept::default() });
+        let sink = Arc::new(RecordingSink { fails, ..RecordingSink::default() });
         let registry = MetricsRegistry::default();
         let metrics = Arc::new(AuditMetrics::new(&registry, &Default::default()));
         let script = Arc::<Script>::default();
         let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\n{policy}\n");
         let (policy, _) = Policy::parse(policy.as_bytes()).unwrap();
-        let auditor = Auditor::new(policy, Arc::clone(&kept) as _, metrics);
+        let auditor = Auditor::new(policy, Arc::clone(&sink) as _, metrics);
         let chain = audited_chain(&script, &[mode], auditor);
         let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
-        World { kept, registry, script, chain, peer }
+        World { sink, registry, script, chain, peer }
     }
 
     fn at(level: &str) -> Self {
@@ -60,16 +60,16 @@ impl World {
     /// Sends a request, reads the whole response and returns its code.
     async fn send(&self, line: &str, headers: &[&str], body: &'static str) -> u16 {
         let (method, target) = line.split_once(' ').unwrap();
-        let sent = request(method, target, headers).map(|_| crate::respond::full(body));
-        let answer = self.chain.serve(sent, &self.peer).await;
-        let code = answer.status().as_u16();
-        let _ = answer.into_body().collect().await;
+        let request = request(method, target, headers).map(|_| crate::respond::full(body));
+        let response = self.chain.serve(request, &self.peer).await;
+        let code = response.status().as_u16();
+        let _ = response.into_body().collect().await;
         code
     }
 
     /// Events so far, as JSON.
     fn events(&self) -> Vec<Value> {
-        let events = std::mem::take(&mut *self.kept.events.lock().unwrap());
+        let events = std::mem::take(&mut *self.sink.events.lock().unwrap());
         let json = |event: &Event| {
             let mut out = Vec::new();
             event.write_json(&mut out);
@@ -78,8 +78,8 @@ impl World {
         events.iter().map(json).collect()
     }
 
-    /// These members of each event so far.
-    fn seen(&self, members: &[&str]) -> Value {
+    /// Values of the members of each event so far.
+    fn event_members(&self, members: &[&str]) -> Value {
         let pick =
             |event: &Value| -> Value { members.iter().map(|name| event.pointer(name).cloned()).collect() };
         self.events().iter().map(pick).collect()
@@ -100,17 +100,17 @@ async fn request_has_received_and_complete_events() {
         "objectRef": {"resource": "pods", "namespace": "ns", "name": "who", "apiVersion": "v1"},
         "requestReceivedTimestamp": "2027-01-15T08:00:00.000000Z", "stageTimestamp": "2027-01-15T08:00:00.000000Z",
     });
-    let with = |more: Value| {
-        let mut event = common.clone();
-        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        event
+    let event = |members: Value| {
+        let mut object = common.clone();
+        object.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        object
     };
-    let answered = with(json!({
+    let completed = event(json!({
         "stage": "ResponseComplete",
         "responseStatus": {"metadata": {}, "code": 200},
         "annotations": {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""},
     }));
-    assert_eq!(world.events(), [with(json!({"stage": "RequestReceived"})), answered]);
+    assert_eq!(world.events(), [event(json!({"stage": "RequestReceived"})), completed]);
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn policy_selects_events() {
     world.send("GET /api", &[MASTER], "").await;
     assert_eq!(world.events(), Vec::<Value>::new());
     world.send("GET /api", &["Authorization: Bearer ann"], "").await;
-    assert_eq!(world.seen(&["/stage", "/objectRef"]), json!([["ResponseComplete", null]]));
+    assert_eq!(world.event_members(&["/stage", "/objectRef"]), json!([["ResponseComplete", null]]));
     let page = world.registry.to_string();
     for line in
         ["level_total{level=\"None\"} 1\n", "level_total{level=\"Metadata\"} 1\n", "audit_event_total 1\n"]
@@ -133,10 +133,11 @@ async fn policy_selects_events() {
 async fn forbidden_request_is_recorded_with_reason() {
     let world = World::of("rules: [{level: Metadata}]", Mode::Rbac, false);
     assert_eq!(world.send("GET /nosuch", &["Authorization: Bearer ann"], "").await, 403);
-    let seen = world.seen(&["/stage", "/responseStatus/code", "/responseStatus/reason", "/annotations"]);
+    let events =
+        world.event_members(&["/stage", "/responseStatus/code", "/responseStatus/reason", "/annotations"]);
     let annotations = json!({"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": ""});
     assert_eq!(
-        seen,
+        events,
         json!([["RequestReceived", null, null, null], ["ResponseComplete", 403, "Forbidden", annotations]])
     );
 }
@@ -145,22 +146,26 @@ async fn forbidden_request_is_recorded_with_reason() {
 async fn unauthenticated_request_has_one_event() {
     let world = World::at("Metadata");
     assert_eq!(world.send("GET /api", &["Authorization: Bearer nope"], "").await, 401);
-    let seen = world.seen(&["/stage", "/user", "/responseStatus/message", "/responseStatus/code"]);
-    assert_eq!(seen, json!([["ResponseStarted", {}, "Unauthorized", 401]]));
+    let events = world.event_members(&["/stage", "/user", "/responseStatus/message", "/responseStatus/code"]);
+    assert_eq!(events, json!([["ResponseStarted", {}, "Unauthorized", 401]]));
     assert_eq!(world.send("GET /api?timeout=x", &[MASTER], "").await, 400);
-    let seen = world.seen(&["/stage", "/user", "/responseStatus/reason", "/responseStatus/code"]);
-    assert_eq!(seen, json!([["ResponseStarted", {}, "BadRequest", 400]]));
+    let events = world.event_members(&["/stage", "/user", "/responseStatus/reason", "/responseStatus/code"]);
+    assert_eq!(events, json!([["ResponseStarted", {}, "BadRequest", 400]]));
 }
 
 #[tokio::test]
 async fn impersonated_user_is_recorded() {
     let world = World::at("Metadata");
     world.send("GET /api", &[MASTER, "Impersonate-User: bob"], "").await;
-    let seen =
-        world.seen(&["/stage", "/user/username", "/impersonatedUser/username", "/authenticationMetadata"]);
+    let events = world.event_members(&[
+        "/stage",
+        "/user/username",
+        "/impersonatedUser/username",
+        "/authenticationMetadata",
+    ]);
     let constraint = json!({"impersonationConstraint": "impersonate:user-info"});
     assert_eq!(
-        seen,
+        events,
         json!([["RequestReceived", "root", null, null], ["ResponseComplete", "root", "bob", constraint]])
     );
 }
@@ -178,11 +183,11 @@ async fn level_selects_recorded_objects() {
             "{policy}"
         );
     };
-    let whole: Value = serde_json::from_str(crate::testing::OBJECT).unwrap();
-    let bare = json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}});
+    let complete: Value = serde_json::from_str(crate::testing::OBJECT).unwrap();
+    let without_managed_fields = json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}});
     check("rules: [{level: Metadata}]", Value::Null, Value::Null).await;
-    check("rules: [{level: Request}]", whole.clone(), Value::Null).await;
-    check("omitManagedFields: true\nrules: [{level: Request}]", bare, Value::Null).await;
+    check("rules: [{level: Request}]", complete.clone(), Value::Null).await;
+    check("omitManagedFields: true\nrules: [{level: Request}]", without_managed_fields, Value::Null).await;
 }
 
 #[tokio::test]
@@ -203,9 +208,9 @@ async fn patch_is_recorded_unchanged() {
 async fn long_running_request_has_response_started_event() {
     let world = World::at("RequestResponse");
     world.send("GET /api/v1/pods?watch=1", &[MASTER], "").await;
-    let seen = world.seen(&["/stage", "/responseStatus/code", "/responseObject"]);
+    let events = world.event_members(&["/stage", "/responseStatus/code", "/responseObject"]);
     assert_eq!(
-        seen,
+        events,
         json!([
             ["RequestReceived", null, null],
             ["ResponseStarted", 200, null],
@@ -218,25 +223,25 @@ async fn long_running_request_has_response_started_event() {
 async fn tunnel_completes_when_closed() {
     let world = World::at("Metadata");
     assert_eq!(world.send("GET /api/v1/namespaces/ns/pods/a/proxy/tunnel", &[MASTER], "").await, 101);
-    let seen = world.seen(&["/stage", "/responseStatus/code"]);
-    assert_eq!(seen, json!([["RequestReceived", null], ["ResponseStarted", 101]]));
+    let events = world.event_members(&["/stage", "/responseStatus/code"]);
+    assert_eq!(events, json!([["RequestReceived", null], ["ResponseStarted", 101]]));
     world.script.closes.notify_one();
-    let over = async {
-        while world.kept.events.lock().unwrap().is_empty() {
+    let completed = async {
+        while world.sink.events.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(crate::testing::PATIENCE, over).await.unwrap();
-    assert_eq!(world.seen(&["/stage", "/responseStatus/code"]), json!([["ResponseComplete", 101]]));
+    tokio::time::timeout(crate::testing::PATIENCE, completed).await.unwrap();
+    assert_eq!(world.event_members(&["/stage", "/responseStatus/code"]), json!([["ResponseComplete", 101]]));
 }
 
 #[tokio::test]
 async fn panic_is_recorded() {
     let world = World::at("Metadata");
     assert_eq!(world.send("GET /api/v1/panic", &[MASTER], "").await, 500);
-    let seen = world.seen(&["/stage", "/responseStatus/message", "/responseStatus/code"]);
+    let events = world.event_members(&["/stage", "/responseStatus/message", "/responseStatus/code"]);
     assert_eq!(
-        seen,
+        events,
         json!([["RequestReceived", null, null], ["Panic", "APIServer panic'd: as the path says", 500]])
     );
 }
@@ -252,9 +257,9 @@ async fn early_disconnect_is_recorded() {
             () = entered => {}
         }
     }
-    let seen = world.seen(&["/stage", "/responseStatus/message", "/responseStatus/code"]);
+    let events = world.event_members(&["/stage", "/responseStatus/message", "/responseStatus/code"]);
     assert_eq!(
-        seen,
+        events,
         json!([["RequestReceived", null, null], ["ResponseComplete", "Connection closed early", 200]])
     );
 }

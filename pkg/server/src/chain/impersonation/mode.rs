@@ -157,16 +157,16 @@ impl Mode {
 
     /// Returns the groups of the impersonated user: fixed ones for nodes and service accounts, otherwise the
     /// requested ones. Always adds the group for authenticated or unauthenticated users.
-    fn groups(self, wanted: &RequestedUser) -> Vec<String> {
-        let mut groups = match (wanted.subject(), self) {
+    fn groups(self, requested: &RequestedUser) -> Vec<String> {
+        let mut groups = match (requested.subject(), self) {
             (Subject::Node(_), mode) if mode != Mode::Legacy => vec!["system:nodes".to_owned()],
-            (Subject::ServiceAccount { namespace, .. }, _) if wanted.groups.is_empty() => {
+            (Subject::ServiceAccount { namespace, .. }, _) if requested.groups.is_empty() => {
                 vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
             }
-            _ => wanted.groups.clone(),
+            _ => requested.groups.clone(),
         };
-        let has = |group: &str| groups.iter().any(|other| other == group);
-        let missing = if wanted.name == USER_ANONYMOUS {
+        let has = |group: &str| groups.iter().any(|existing| existing == group);
+        let missing = if requested.name == USER_ANONYMOUS {
             (!has(GROUP_UNAUTHENTICATED)).then_some(GROUP_UNAUTHENTICATED)
         } else {
             (!has(GROUP_UNAUTHENTICATED) && !has(GROUP_AUTHENTICATED)).then_some(GROUP_AUTHENTICATED)
@@ -192,22 +192,22 @@ struct PermissionChecks<'a> {
 }
 
 impl<'a> PermissionChecks<'a> {
-    async fn authorize(&self, wanted: Attributes<'_>) -> Result<(), Box<Status>> {
-        let began = Instant::now();
-        let outcome = self.authorizer.decide(wanted).await.outcome();
-        self.metrics.check(self.mode, outcome.is_ok(), began.elapsed());
-        let refused = match outcome {
+    async fn authorize(&self, attributes: Attributes<'_>) -> Result<(), Box<Status>> {
+        let start = Instant::now();
+        let outcome = self.authorizer.decide(attributes).await.outcome();
+        self.metrics.check(self.mode, outcome.is_ok(), start.elapsed());
+        let denial = match outcome {
             Ok(_) => return Ok(()),
-            Err(refused) => refused,
+            Err(denial) => denial,
         };
         // The legacy mode does not return the authorizer's error.
-        let why = if self.is_constrained() { refused.message() } else { refused.reason };
-        Err(self.deny(wanted, &why))
+        let reason = if self.is_constrained() { denial.message() } else { denial.reason };
+        Err(self.deny(attributes, &reason))
     }
 
     /// Denial without an authorization check.
-    fn deny(&self, wanted: Attributes<'_>, reason: &str) -> Box<Status> {
-        Box::new(forbidden(wanted, reason))
+    fn deny(&self, attributes: Attributes<'_>, reason: &str) -> Box<Status> {
+        Box::new(forbidden(attributes, reason))
     }
 
     fn is_constrained(&self) -> bool {
@@ -231,16 +231,16 @@ impl<'a> PermissionChecks<'a> {
         }
     }
 
-    async fn check_name(&self, wanted: &RequestedUser) -> Result<(), Box<Status>> {
-        let right = match wanted.subject() {
+    async fn check_name(&self, requested: &RequestedUser) -> Result<(), Box<Status>> {
+        let permission = match requested.subject() {
             Subject::Node(_) if self.mode == Mode::AssociatedNode => self.permission("nodes", "*"),
             Subject::Node(name) if self.is_constrained() => self.permission("nodes", name),
             Subject::ServiceAccount { namespace, name } => {
                 Attributes { namespace, ..self.permission("serviceaccounts", name) }
             }
-            _ => self.permission("users", &wanted.name),
+            _ => self.permission("users", &requested.name),
         };
-        self.authorize(right).await
+        self.authorize(permission).await
     }
 
     async fn check_uid(&self, uid: &str) -> Result<(), Box<Status>> {

@@ -39,22 +39,23 @@ impl RequestedUser {
     /// # Errors
     /// 400 for attributes without a user name. Unknown `Impersonate-` headers are ignored.
     pub(super) fn extract(headers: &mut HeaderMap) -> Result<Option<Self>, Box<Status>> {
-        let named = |name: &HeaderName| {
+        let is_impersonation_header = |name: &HeaderName| {
             let name = name.as_str();
             [USER, UID, GROUP].contains(&name) || name.starts_with(EXTRA_PREFIX)
         };
-        let names: Vec<HeaderName> = headers.keys().filter(|name| named(name)).cloned().collect();
+        let names: Vec<HeaderName> =
+            headers.keys().filter(|name| is_impersonation_header(name)).cloned().collect();
         if names.is_empty() {
             return Ok(None);
         }
-        let wanted = RequestedUser::read(headers, &names);
-        if wanted.name.is_empty() {
-            return wanted.without_user();
+        let requested = RequestedUser::read(headers, &names);
+        if requested.name.is_empty() {
+            return requested.without_user();
         }
         for name in names {
             headers.remove(name);
         }
-        Ok(Some(wanted))
+        Ok(Some(requested))
     }
 
     fn read(headers: &HeaderMap, names: &[HeaderName]) -> Self {

@@ -19,7 +19,7 @@ type Extra = BTreeMap<String, Vec<String>>;
 #[derive(Default)]
 struct Grants {
     listed: Vec<String>,
-    asked: Mutex<Vec<(String, Extra)>>,
+    requests: Mutex<Vec<(String, Extra)>>,
 }
 
 #[async_trait]
@@ -28,14 +28,14 @@ impl Authorizer for Grants {
         let join = |parts: [&str; 2]| parts.map(str::to_owned).into_iter().filter(|part| !part.is_empty());
         let resource = join([a.resource, a.subresource]).collect::<Vec<_>>().join("/");
         let name = join([a.namespace, a.name]).collect::<Vec<_>>().join("/");
-        let question = if a.resource_request {
+        let permission = if a.resource_request {
             format!("{} {}/{resource} {name}", a.verb, a.group)
         } else {
             format!("{} {}", a.verb, a.path)
         };
-        let yes = self.listed.contains(&question);
-        self.asked.lock().unwrap().push((question, a.user.extra.clone()));
-        if yes {
+        let allowed = self.listed.contains(&permission);
+        self.requests.lock().unwrap().push((permission, a.user.extra.clone()));
+        if allowed {
             Decision::Allow(std::sync::Arc::default())
         } else {
             Decision::NoOpinion("no rule".to_owned())
@@ -43,10 +43,10 @@ impl Authorizer for Grants {
     }
 }
 
-struct Known(UserInfo);
+struct FixedUser(UserInfo);
 
 #[async_trait]
-impl TokenAuthenticator for Known {
+impl TokenAuthenticator for FixedUser {
     async fn authenticate(
         &self,
         _: &str,
@@ -59,7 +59,7 @@ impl TokenAuthenticator for Known {
 
 async fn sender(user: UserInfo) -> Authenticated {
     let authenticator =
-        Authenticator { tokens: vec![std::sync::Arc::new(Known(user))], ..Authenticator::default() };
+        Authenticator { tokens: vec![std::sync::Arc::new(FixedUser(user))], ..Authenticator::default() };
     let credentials = Credentials { authorization: Some("Bearer t"), ..Credentials::default() };
     authenticator.authenticate(credentials).await.unwrap()
 }
@@ -107,7 +107,7 @@ fn get_pods() -> RequestInfo {
 }
 
 /// `name|uid|groups|extra` of the effective user, or the code and message of an error.
-async fn ask(memory: &Impersonation, grants: &Grants, user: UserInfo, lines: &[&str]) -> String {
+async fn effective_user(memory: &Impersonation, grants: &Grants, user: UserInfo, lines: &[&str]) -> String {
     let mut headers = headers(lines);
     let actor = memory
         .actor(
@@ -135,7 +135,7 @@ fn grants(listed: &[&str]) -> Grants {
 }
 
 async fn check(user: UserInfo, lines: &[&str], listed: &[&str], expected: &str) {
-    let got = ask(&Impersonation::new(&Gates::default()), &grants(listed), user, lines).await;
+    let got = effective_user(&Impersonation::new(&Gates::default()), &grants(listed), user, lines).await;
     assert_eq!(got, expected, "{lines:?} with {listed:?}");
 }
 
@@ -259,23 +259,23 @@ async fn agent_may_impersonate_its_own_node() {
     ];
     let lines = ["Impersonate-User: system:node:n1"];
     check(agent("n1"), &lines, &rights, "system:node:n1||system:nodes,system:authenticated|").await;
-    for other in [agent("n2"), UserInfo { name: "ann".to_owned(), ..agent("n1") }] {
-        let name = other.name.clone();
-        let refusal = format!(
+    for sender in [agent("n2"), UserInfo { name: "ann".to_owned(), ..agent("n1") }] {
+        let name = sender.name.clone();
+        let expected = format!(
             "403 pods \"p\" is forbidden: User \"{name}\" cannot impersonate-on:arbitrary-node:get resource \"pods\" in API group \"\" in the namespace \"ns\": no rule"
         );
-        check(other, &lines, &rights, &refusal).await;
+        check(sender, &lines, &rights, &expected).await;
     }
     let grants = grants(&rights);
-    ask(&Impersonation::new(&Gates::default()), &grants, agent("n1"), &lines).await;
+    effective_user(&Impersonation::new(&Gates::default()), &grants, agent("n1"), &lines).await;
     let keys = vec![
         "authentication.kubernetes.io/node-name".to_owned(),
         "authentication.kubernetes.io/pod-name".to_owned(),
     ];
     let expected = BTreeMap::from([("authentication.kubernetes.io/associated-node-keys".to_owned(), keys)]);
-    let asked = grants.asked.into_inner().unwrap();
-    assert_eq!(asked.len(), 2);
-    assert!(asked.iter().all(|(_, extra)| *extra == expected), "{asked:?}");
+    let requests = grants.requests.into_inner().unwrap();
+    assert_eq!(requests.len(), 2);
+    assert!(requests.iter().all(|(_, extra)| *extra == expected), "{requests:?}");
 }
 
 #[tokio::test]
@@ -367,9 +367,13 @@ async fn wildcard_permission_covers_many_values() {
     };
     let check = async |lines: Vec<String>, right: &str, allowed: bool| {
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let got =
-            ask(&Impersonation::new(&Gates::default()), &grants(&[base[0], base[1], right]), ann(), &lines)
-                .await;
+        let got = effective_user(
+            &Impersonation::new(&Gates::default()),
+            &grants(&[base[0], base[1], right]),
+            ann(),
+            &lines,
+        )
+        .await;
         assert_eq!(!got.starts_with("403"), allowed, "{lines:?}: {got}");
     };
     let all_groups = "impersonate:user-info authentication.k8s.io/groups *";
@@ -382,17 +386,25 @@ async fn wildcard_permission_covers_many_values() {
 
 #[tokio::test]
 async fn denial_comes_from_last_allowed_mode() {
-    let memory = Impersonation::new(&Gates::default());
-    let old = grants(&["impersonate /users bob"]);
-    let refused = |text: &str| text.contains("cannot impersonate-on:user-info:get");
-    assert!(refused(&ask(&memory, &old, ann(), &["Impersonate-User: eve"]).await));
-    assert!(ask(&memory, &old, ann(), &["Impersonate-User: bob"]).await.starts_with("bob|"));
+    let impersonation = Impersonation::new(&Gates::default());
+    let legacy_grants = grants(&["impersonate /users bob"]);
+    let is_constrained_denial = |text: &str| text.contains("cannot impersonate-on:user-info:get");
+    assert!(is_constrained_denial(
+        &effective_user(&impersonation, &legacy_grants, ann(), &["Impersonate-User: eve"]).await
+    ));
+    assert!(
+        effective_user(&impersonation, &legacy_grants, ann(), &["Impersonate-User: bob"])
+            .await
+            .starts_with("bob|")
+    );
     assert_eq!(
-        ask(&memory, &old, ann(), &["Impersonate-User: eve"]).await,
+        effective_user(&impersonation, &legacy_grants, ann(), &["Impersonate-User: eve"]).await,
         "403 users \"eve\" is forbidden: User \"ann\" cannot impersonate resource \"users\" in API group \"\" at the cluster scope: no rule"
     );
-    let other = UserInfo { name: "cid".to_owned(), ..UserInfo::default() };
-    assert!(refused(&ask(&memory, &old, other, &["Impersonate-User: eve"]).await));
+    let second_user = UserInfo { name: "cid".to_owned(), ..UserInfo::default() };
+    assert!(is_constrained_denial(
+        &effective_user(&impersonation, &legacy_grants, second_user, &["Impersonate-User: eve"]).await
+    ));
 }
 
 #[test]
@@ -408,8 +420,10 @@ fn invalid_escape_in_key_is_kept() {
 async fn constrained_modes_require_gate() {
     let closed = Gates::default().with(Gate::ConstrainedImpersonation, false);
     let granted = grants(&[ON_USER, AS_BOB]);
-    let got = ask(&Impersonation::new(&closed), &granted, ann(), &["impersonate-user: bob"]).await;
+    let got = effective_user(&Impersonation::new(&closed), &granted, ann(), &["impersonate-user: bob"]).await;
     assert!(got.starts_with("403 "), "{got}");
-    let got = ask(&Impersonation::new(&Gates::default()), &granted, ann(), &["impersonate-user: bob"]).await;
+    let got =
+        effective_user(&Impersonation::new(&Gates::default()), &granted, ann(), &["impersonate-user: bob"])
+            .await;
     assert!(got.starts_with("bob|"), "{got}");
 }

@@ -13,7 +13,7 @@ struct Client {
     writes: Vec<Vec<u8>>,
     flushes: usize,
     room: usize,
-    gone: bool,
+    disconnected: bool,
     /// Task that waits for input.
     reader: Option<Waker>,
 }
@@ -31,16 +31,16 @@ impl AsyncRead for Client {
 
 impl AsyncWrite for Client {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if self.gone {
+        if self.disconnected {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         if self.room == 0 {
             return Poll::Pending;
         }
-        let taken = buf.len().min(self.room);
-        self.room -= taken;
-        self.writes.push(buf[..taken].to_vec());
-        Poll::Ready(Ok(taken))
+        let count = buf.len().min(self.room);
+        self.room -= count;
+        self.writes.push(buf[..count].to_vec());
+        Poll::Ready(Ok(count))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -63,7 +63,10 @@ impl Wake for Wakes {
 }
 
 fn gathered(gathers: bool, room: usize) -> CoalescingWriter<Client> {
-    CoalescingWriter::new(Client { writes: Vec::new(), flushes: 0, room, gone: false, reader: None }, gathers)
+    CoalescingWriter::new(
+        Client { writes: Vec::new(), flushes: 0, room, disconnected: false, reader: None },
+        gathers,
+    )
 }
 
 /// Writes and flushes a frame like HTTP/2. Returns true if it was accepted.
@@ -191,7 +194,7 @@ fn shutdown_and_client_eof_are_passed_on() {
     let mut output = gathered(true, usize::MAX);
     let mut cx = Context::from_waker(Waker::noop());
     assert!(matches!(output.poll_driving(pin!(std::future::ready(7)), &mut cx), Poll::Ready(Ok(7))));
-    output.lock().stream.gone = true;
+    output.lock().stream.disconnected = true;
     assert!(frame(&mut output, &mut cx, b"event"));
     let mut idle = pin!(std::future::pending::<()>());
     assert!(output.poll_driving(idle.as_mut(), &mut cx).is_pending(), "others have their turn");

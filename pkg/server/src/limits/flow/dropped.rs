@@ -52,8 +52,8 @@ impl Level {
         }
         self.history.push(self.current);
         self.current = (now, 1);
-        let kept = (2 * self.retry_after).min(RETRY_AFTER_MAX);
-        self.history.retain(|(second, _)| now.abs_diff(*second) <= kept);
+        let retention = (2 * self.retry_after).min(RETRY_AFTER_MAX);
+        self.history.retain(|(second, _)| now.abs_diff(*second) <= retention);
         self.update(now);
         self.retry_after
     }
@@ -62,8 +62,8 @@ impl Level {
     fn update(&mut self, now: i64) {
         let recent = self.history.iter().filter(|(second, _)| now.abs_diff(*second) <= self.retry_after);
         let dropped: u64 = recent.map(|(_, requests)| requests).sum();
-        let waited = now.abs_diff(self.last_doubling) >= self.retry_after;
-        if waited && dropped >= 3 * self.retry_after {
+        let wait_is_over = now.abs_diff(self.last_doubling) >= self.retry_after;
+        if wait_is_over && dropped >= 3 * self.retry_after {
             self.retry_after = (2 * self.retry_after).min(RETRY_AFTER_MAX);
             self.last_doubling = now;
         } else if dropped < self.retry_after && self.retry_after > 1 {

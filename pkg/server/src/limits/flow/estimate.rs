@@ -49,8 +49,8 @@ pub(super) fn estimate(context: &RequestContext, class: &Class, dispatch: &dyn D
 /// True if a watch sends initial objects.
 fn sends_initial_state(context: &RequestContext) -> bool {
     let query = &context.query;
-    let old_way = matches!(query.first("resourceVersion"), None | Some("" | "0"));
-    old_way || query.flag("sendInitialEvents") == Some(true)
+    let legacy = matches!(query.first("resourceVersion"), None | Some("" | "0"));
+    legacy || query.flag("sendInitialEvents") == Some(true)
 }
 
 /// True if no watch sees the write, as for a service account token.
@@ -62,21 +62,21 @@ fn list(context: &RequestContext, dispatch: &dyn Dispatch, seats_max: u32) -> u3
     // A request with an invalid limit is rejected before it costs anything.
     let limit = context.query.integer("limit").ok().flatten().unwrap_or(0);
     let Some(extent) = dispatch.extent(&context.info) else { return 1 };
-    let selects = !context.info.selectors.is_empty();
+    let filtered = !context.info.selectors.is_empty();
     let single = !context.info.name.is_empty();
     let limit = usize::try_from(limit).unwrap_or(0);
-    seats(nanos(extent, if single { 1 } else { limit }, selects && !single), seats_max)
+    seats(nanos(extent, if single { 1 } else { limit }, filtered && !single), seats_max)
 }
 
 /// CPU time of a list in nanoseconds. `limit` is 0 for none.
-fn nanos(extent: Extent, limit: usize, selects: bool) -> u64 {
+fn nanos(extent: Extent, limit: usize, filtered: bool) -> u64 {
     let Extent { objects, bytes, stored } = extent;
-    let shown = if limit == 0 { objects } else { limit.min(objects) };
+    let returned = if limit == 0 { objects } else { limit.min(objects) };
     // A page ends with its last object. With a selector its position is unknown.
-    let looked_at = if selects { objects } else { shown };
-    let shown_bytes = bytes.checked_div(objects).unwrap_or(0) as u64 * shown as u64;
-    let each = OBJECT_NANOS + if stored { STORED_NANOS } else { 0 };
-    (looked_at as u64).saturating_mul(each) + shown_bytes.saturating_mul(BYTE_PICOS) / 1000
+    let visited = if filtered { objects } else { returned };
+    let returned_bytes = bytes.checked_div(objects).unwrap_or(0) as u64 * returned as u64;
+    let object_nanos = OBJECT_NANOS + if stored { STORED_NANOS } else { 0 };
+    (visited as u64).saturating_mul(object_nanos) + returned_bytes.saturating_mul(BYTE_PICOS) / 1000
 }
 
 fn seats(nanos: u64, seats_max: u32) -> u32 {

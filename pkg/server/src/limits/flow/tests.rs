@@ -81,7 +81,7 @@ impl Setup {
     }
 
     /// Request that holds the seat.
-    async fn seated(&self) -> BoxFuture<'_, SentResponse> {
+    async fn hold_seat(&self) -> BoxFuture<'_, SentResponse> {
         let mut first = self.get("ann", "wait");
         assert!((&mut first).now_or_never().is_none());
         timeout(PATIENCE, self.script.entered.notified()).await.unwrap();
@@ -89,10 +89,10 @@ impl Setup {
     }
 
     /// Request that waits for the seat.
-    fn waiting(&self, token: &str, last: &str) -> BoxFuture<'_, SentResponse> {
-        let mut waiting = self.get(token, last);
-        assert!((&mut waiting).now_or_never().is_none(), "it waits");
-        waiting
+    fn wait_for_seat(&self, token: &str, last: &str) -> BoxFuture<'_, SentResponse> {
+        let mut queued = self.get(token, last);
+        assert!((&mut queued).now_or_never().is_none(), "it waits");
+        queued
     }
 }
 
@@ -101,11 +101,11 @@ async fn quiet_user_is_served_before_greedy_one() {
     let setup = setup(64, 100);
     let all = FuturesUnordered::new();
     for _ in 0..100 {
-        all.push(setup.get("ann", "wait").map(|answer| ("ann", answer.status().as_u16())).boxed());
+        all.push(setup.get("ann", "wait").map(|response| ("ann", response.status().as_u16())).boxed());
     }
     let mut all = all;
     assert!(all.next().now_or_never().is_none());
-    all.push(setup.get("bob", "wait").map(|answer| ("bob", answer.status().as_u16())).boxed());
+    all.push(setup.get("bob", "wait").map(|response| ("bob", response.status().as_u16())).boxed());
     let mut before_bob = 0;
     loop {
         advance(Duration::from_millis(10)).await;
@@ -123,16 +123,16 @@ async fn quiet_user_is_served_before_greedy_one() {
 #[tokio::test]
 async fn full_queue_returns_retry_after() {
     let setup = setup(1, 1);
-    let first = setup.seated().await;
-    let second = setup.waiting("ann", "who");
-    let refused = setup.get("bob", "who").await;
-    assert_eq!(refused.status(), 429);
-    let header = |name: &str| refused.headers()[name].to_str().unwrap();
+    let first = setup.hold_seat().await;
+    let second = setup.wait_for_seat("ann", "who");
+    let rejected = setup.get("bob", "who").await;
+    assert_eq!(rejected.status(), 429);
+    let header = |name: &str| rejected.headers()[name].to_str().unwrap();
     assert_eq!(
         [header("retry-after"), header(SCHEMA_UID.as_str()), header(LEVEL_UID.as_str())],
         ["1", "schema-uid", "level-uid"]
     );
-    let body = refused.into_body().collect().await.unwrap().to_bytes();
+    let body = rejected.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(body, "Too many requests, please try again later.\n");
     assert_eq!(setup.chain.metrics().dropped.get(), 1);
     setup.script.release.notify_one();
@@ -143,11 +143,11 @@ async fn full_queue_returns_retry_after() {
 #[tokio::test]
 async fn disconnect_leaves_queue() {
     let setup = setup(1, 1);
-    let first = setup.seated().await;
-    let second = setup.waiting("ann", "who");
+    let first = setup.hold_seat().await;
+    let second = setup.wait_for_seat("ann", "who");
     assert_eq!(setup.code("ann", "who").await, 429);
     drop(second);
-    let third = setup.waiting("bob", "who");
+    let third = setup.wait_for_seat("bob", "who");
     drop(first);
     assert_eq!(timeout(PATIENCE, third).await.unwrap().status(), 200);
 }
@@ -155,7 +155,7 @@ async fn disconnect_leaves_queue() {
 #[tokio::test(start_paused = true)]
 async fn wait_is_limited_to_quarter_of_timeout() {
     let setup = setup(1, 10);
-    let _first = setup.seated().await;
+    let _first = setup.hold_seat().await;
     for (target, seconds) in [("who?timeout=8s", 2), ("who", 15), ("?watch=1", 15)] {
         let start = Instant::now();
         assert_eq!(setup.code("bob", target).await, 429, "{target}");
@@ -166,7 +166,7 @@ async fn wait_is_limited_to_quarter_of_timeout() {
 #[tokio::test]
 async fn administrators_do_not_wait() {
     let setup = setup(1, 1);
-    let _first = setup.seated().await;
+    let _first = setup.hold_seat().await;
     for _ in 0..10 {
         assert_eq!(setup.code("master", "who").await, 200);
     }
@@ -177,7 +177,7 @@ async fn watch_holds_seat_until_initial_state() {
     let setup = setup(1, 9);
     let mut watch = setup.get("ann", "watched?watch=1").await;
     assert_eq!(watch.headers()[SCHEMA_UID], "schema-uid");
-    let second = setup.waiting("bob", "who");
+    let second = setup.wait_for_seat("bob", "who");
     setup.script.release.notify_one();
     let initial = watch.body_mut().frame().await.unwrap().unwrap().into_data().unwrap();
     assert_eq!(initial, "initial");
@@ -188,14 +188,14 @@ async fn watch_holds_seat_until_initial_state() {
 #[tokio::test]
 async fn long_running_requests_except_watches_need_no_seat() {
     let setup = setup(1, 0);
-    let _first = setup.seated().await;
+    let _first = setup.hold_seat().await;
     let log = setup.get("bob", "x/log").await;
     assert_eq!(log.status(), 200);
     assert!(!log.headers().contains_key(SCHEMA_UID));
 }
 
 #[tokio::test]
-async fn a_panic_gives_the_seat_back() {
+async fn panic_releases_seat() {
     let setup = setup(1, 0);
     for (last, code) in [("panic", 500), ("who", 200), ("panic-body", 200)] {
         assert_eq!(setup.code("ann", last).await, code, "{last}");
@@ -226,21 +226,21 @@ async fn complete_response_holds_no_seat() {
 #[tokio::test]
 async fn dumps_list_executing_and_waiting_requests() {
     let setup = setup(2, 9);
-    let _first = setup.seated().await;
-    let _second = setup.waiting("bob", "who");
+    let _first = setup.hold_seat().await;
+    let _second = setup.wait_for_seat("bob", "who");
     let dump = async |page: &str| {
         let target = format!("/debug/api_priority_and_fairness/{page}");
         let request = request("GET", &target, &["Authorization: Bearer master"]);
-        let answer = setup.chain.serve(request, &setup.peer).await;
-        assert_eq!(answer.headers()["content-type"], "text/plain; charset=utf-8");
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = setup.chain.serve(request, &setup.peer).await;
+        assert_eq!(response.headers()["content-type"], "text/plain; charset=utf-8");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         String::from_utf8(body.to_vec()).unwrap()
     };
     let levels = dump("dump_priority_levels").await;
     assert!(levels.starts_with("PriorityLevelName,"), "{levels}");
-    let narrow = levels.lines().find(|line| line.starts_with("narrow,")).unwrap();
-    let cells: Vec<&str> = narrow.split(',').map(str::trim).collect();
-    assert_eq!(cells[1..6], ["1", "false", "false", "1", "1"], "{narrow}");
+    let row = levels.lines().find(|line| line.starts_with("narrow,")).unwrap();
+    let cells: Vec<&str> = row.split(',').map(str::trim).collect();
+    assert_eq!(cells[1..6], ["1", "false", "false", "1", "1"], "{row}");
     assert_eq!(dump("dump_queues").await.lines().filter(|line| line.starts_with("narrow,")).count(), 2);
     let requests = dump("dump_requests").await;
     assert!(!requests.contains("UserName") && requests.contains("everybody"), "{requests}");

@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use apimachinery::status::Status;
 use endpoints::routing::dispatch::{Body, BoxError};
 
-use super::{BodyReservation, Reservation};
+use super::{Reservation, ReservedBytes};
 
 /// Memory per body byte while the request is handled: its tree, the object, and the response. A malicious
 /// body needs more; decoders have limits of their own for that.
@@ -31,9 +31,7 @@ impl Reservation {
 
     fn meter(&self, body: Body, per_byte: u64) -> Body {
         match &self.0 {
-            Some(reservation) => {
-                MeteredBody { body, reservation: Arc::clone(reservation), per_byte }.boxed_unsync()
-            }
+            Some(reserved) => MeteredBody { body, reserved: Arc::clone(reserved), per_byte }.boxed_unsync(),
             None => body,
         }
     }
@@ -41,7 +39,7 @@ impl Reservation {
 
 struct MeteredBody {
     body: Body,
-    reservation: Arc<BodyReservation>,
+    reserved: Arc<ReservedBytes>,
     per_byte: u64,
 }
 
@@ -56,7 +54,7 @@ impl http_body::Body for MeteredBody {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
         let bytes = data.map_or(0, |data| data.len() as u64);
-        if bytes > 0 && !self.reservation.reserve_more(bytes.saturating_mul(self.per_byte)) {
+        if bytes > 0 && !self.reserved.reserve_more(bytes.saturating_mul(self.per_byte)) {
             let status = Status::too_many_requests("Too many requests, please try again later.", 1);
             return Poll::Ready(Some(Err(Box::new(status))));
         }

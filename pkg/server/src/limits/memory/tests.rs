@@ -27,24 +27,24 @@ const PODS: &str = "/api/v1/namespaces/a/pods";
 const MASTER: &str = "Authorization: Bearer master";
 const ANN: &str = "Authorization: Bearer ann";
 
-struct Fixed(AtomicU64);
+struct FixedMeter(AtomicU64);
 
-impl Meter for Fixed {
+impl Meter for FixedMeter {
     fn bytes(&self) -> Option<u64> {
         Some(self.0.load(Relaxed))
     }
 }
 
-fn ledger(limit: u64, taken: u64) -> (MemoryBudget, Arc<Fixed>) {
-    let meter = Arc::new(Fixed(AtomicU64::new(taken)));
+fn budget(limit: u64, used: u64) -> (MemoryBudget, Arc<FixedMeter>) {
+    let meter = Arc::new(FixedMeter(AtomicU64::new(used)));
     (MemoryBudget::new(limit, meter.clone()), meter)
 }
 
 /// API without handlers, that reports a thousand objects of 4 KiB.
-struct Thousand;
+struct ThousandObjects;
 
 #[async_trait]
-impl Dispatch for Thousand {
+impl Dispatch for ThousandObjects {
     async fn dispatch(
         &self,
         _: endpoints::routing::dispatch::Request,
@@ -68,7 +68,7 @@ fn check(method: &str, uri: &str, headers: &[&str], expected: Option<(SheddingRa
     let context = RequestContext { info, query, ..RequestContext::default() };
     for exempt in [false, true] {
         let demand =
-            Demand::of(&parts, &context, exempt, &Thousand).map(|demand| (demand.rank, demand.bytes));
+            Demand::of(&parts, &context, exempt, &ThousandObjects).map(|demand| (demand.rank, demand.bytes));
         let expected = expected.map(|(rank, bytes)| (if exempt { rank.above() } else { rank }, bytes));
         assert_eq!(demand, expected, "{method} {uri} {exempt}");
     }
@@ -84,10 +84,10 @@ fn requests_are_ranked_for_load_shedding() {
     check("GET", &format!("{PODS}/b"), &yaml, Some((SheddingRank::Object, REQUEST_BYTES)));
     check("GET", &format!("{PODS}?limit=500"), &[], Some((SheddingRank::Bulk, REQUEST_BYTES)));
     check("GET", &format!("{PODS}?watch=1"), &[], Some((SheddingRank::Bulk, REQUEST_BYTES)));
-    let long = format!("X-Forwarded-For: {}", "x".repeat(MIB as usize));
+    let long_header = format!("X-Forwarded-For: {}", "x".repeat(MIB as usize));
     let head = (PODS.len() + "?watch=1".len() + "x-forwarded-for".len()) as u64 + MIB;
     let bytes = REQUEST_BYTES + HEAD_FACTOR * (head - HEAD_BYTES);
-    check("GET", &format!("{PODS}?watch=1"), &[&long], Some((SheddingRank::Bulk, bytes)));
+    check("GET", &format!("{PODS}?watch=1"), &[&long_header], Some((SheddingRank::Bulk, bytes)));
     check("GET", &format!("{PODS}/b"), &[], Some((SheddingRank::Object, REQUEST_BYTES)));
     check("POST", PODS, &["Content-Length: 1000"], Some((SheddingRank::Object, REQUEST_BYTES)));
     check(
@@ -109,19 +109,19 @@ fn requests_are_ranked_for_load_shedding() {
 
 #[test]
 fn vital_requests_are_rejected_last() {
-    let (ledger, _) = ledger(100 * MIB, 79 * MIB);
-    let reserve = |rank, bytes| ledger.reserve(Some(Demand { rank, bytes }));
+    let (budget, _) = budget(100 * MIB, 79 * MIB);
+    let reserve = |rank, bytes| budget.reserve(Some(Demand { rank, bytes }));
     let first = reserve(SheddingRank::Bulk, MIB);
     assert!(first.is_some());
     assert!(reserve(SheddingRank::Bulk, 1).is_none());
     let object = reserve(SheddingRank::Object, 10 * MIB);
     assert!(object.is_some() && reserve(SheddingRank::Object, 1).is_none());
     assert!(reserve(SheddingRank::Vital, MIB).is_some());
-    assert!(ledger.reserve(None).is_some());
+    assert!(budget.reserve(None).is_some());
     drop((first, object));
     assert!(reserve(SheddingRank::Bulk, MIB).is_some());
     let registry = MetricsRegistry::default();
-    ledger.register(&registry);
+    budget.register(&registry);
     let page = registry.to_string();
     assert!(page.contains("mainstay_memory_refused_requests_total{rank=\"bulk\"} 1\n"), "{page}");
     assert!(page.contains("mainstay_memory_reserved_bytes 0\n"), "{page}");
@@ -129,22 +129,22 @@ fn vital_requests_are_rejected_last() {
 
 #[tokio::test(start_paused = true)]
 async fn process_memory_counts() {
-    let (ledger, meter) = ledger(100 * MIB, 0);
+    let (budget, meter) = budget(100 * MIB, 0);
     let weakened = WeakenedDecisions::default();
     let demand = Some(Demand { rank: SheddingRank::Bulk, bytes: MIB });
     meter.0.store(80 * MIB, Relaxed);
-    assert!(ledger.reserve(demand).is_some(), "nobody has looked yet");
-    let _ = timeout(METER_INTERVAL * 2, ledger.poll_meter(&weakened)).await;
-    assert!(ledger.reserve(demand).is_none());
+    assert!(budget.reserve(demand).is_some(), "the meter has not been read yet");
+    let _ = timeout(METER_INTERVAL * 2, budget.poll_meter(&weakened)).await;
+    assert!(budget.reserve(demand).is_none());
     meter.0.store(0, Relaxed);
-    let _ = timeout(METER_INTERVAL * 2, ledger.poll_meter(&weakened)).await;
-    assert!(ledger.reserve(demand).is_some());
+    let _ = timeout(METER_INTERVAL * 2, budget.poll_meter(&weakened)).await;
+    assert!(budget.reserve(demand).is_some());
 }
 
 /// Meter that cannot be read.
-struct Broken;
+struct BrokenMeter;
 
-impl Meter for Broken {
+impl Meter for BrokenMeter {
     fn bytes(&self) -> Option<u64> {
         None
     }
@@ -153,13 +153,13 @@ impl Meter for Broken {
 #[tokio::test(start_paused = true)]
 async fn unknown_memory_use_is_weakened_decision() {
     let weakened = WeakenedDecisions::default();
-    let budget = MemoryBudget::new(MIB, Arc::new(Broken));
+    let budget = MemoryBudget::new(MIB, Arc::new(BrokenMeter));
     let _ = timeout(METER_INTERVAL / 2, budget.poll_meter(&weakened)).await;
     assert_eq!(weakened.count(WeakenedKind::UnknownMemoryUse), 1);
 }
 
 #[test]
-fn without_a_limit_everything_fits() {
+fn unlimited_budget_admits_everything() {
     assert!(
         MemoryBudget::default().reserve(Some(Demand { rank: SheddingRank::Bulk, bytes: u64::MAX })).is_some()
     );
@@ -170,25 +170,25 @@ struct Setup {
     script: Arc<Script>,
     chain: Arc<Chain>,
     peer: Arc<Peer>,
-    ledger: MemoryBudget,
+    budget: MemoryBudget,
 }
 
 impl Setup {
-    fn new(taken: u64, chain: impl FnOnce(&Arc<Script>, ChainOptions) -> Arc<Chain>) -> Self {
-        let (ledger, _) = ledger(100 * MIB, taken);
+    fn new(used: u64, chain: impl FnOnce(&Arc<Script>, ChainOptions) -> Arc<Chain>) -> Self {
+        let (budget, _) = budget(100 * MIB, used);
         let script = Arc::new(Script::default());
-        let chain = chain(&script, ChainOptions { memory: ledger.clone(), ..ChainOptions::default() });
+        let chain = chain(&script, ChainOptions { memory: budget.clone(), ..ChainOptions::default() });
         Setup {
             script,
             chain,
             peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None),
-            ledger,
+            budget,
         }
     }
 
     /// Sets the memory that is already in use, in MiB.
-    fn with(modes: &[Mode], taken: u64) -> Self {
-        Setup::new(taken * MIB, |script, options| chain(script, modes, options))
+    fn with(modes: &[Mode], used: u64) -> Self {
+        Setup::new(used * MIB, |script, options| chain(script, modes, options))
     }
 
     fn send<'s>(
@@ -203,7 +203,7 @@ impl Setup {
     }
 
     fn reserved(&self) -> u64 {
-        self.ledger.0.as_ref().unwrap().reserved.load(Relaxed)
+        self.budget.0.as_ref().unwrap().reserved.load(Relaxed)
     }
 }
 
@@ -219,9 +219,9 @@ async fn unauthorized_requests_reserve_no_memory() {
 #[tokio::test]
 async fn rejection_has_retry_after() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 85);
-    let refused = setup.get("", ANN).await;
-    assert_eq!(refused.status(), 429);
-    assert_eq!(refused.headers()["retry-after"], "1");
+    let rejected = setup.get("", ANN).await;
+    assert_eq!(rejected.status(), 429);
+    assert_eq!(rejected.headers()["retry-after"], "1");
     assert_eq!(setup.get("/who", ANN).await.status(), 200);
     assert_eq!(setup.send(request("GET", "/livez", &[])).await.status(), 200);
 }
@@ -232,16 +232,16 @@ async fn exempt_requests_are_rejected_later() {
         let now = UnixTime { seconds: NOW, nanos: 0 };
         Fairness::new(flowcontrol::Configuration::mandatory(600), now)
     };
-    for (taken, expected) in [(75, [200, 200]), (85, [429, 200]), (91, [429, 429])] {
-        let setup = Setup::new(taken * MIB, |script, options| fair_chain(script, fairness(), options));
+    for (used, expected) in [(75, [200, 200]), (85, [429, 200]), (91, [429, 429])] {
+        let setup = Setup::new(used * MIB, |script, options| fair_chain(script, fairness(), options));
         let codes =
             [setup.get("", ANN).await.status().as_u16(), setup.get("", MASTER).await.status().as_u16()];
-        assert_eq!(codes, expected, "{taken}");
+        assert_eq!(codes, expected, "{used}");
     }
 }
 
 #[tokio::test]
-async fn a_request_without_a_seat_has_no_memory() {
+async fn request_without_seat_reserves_nothing() {
     let now = UnixTime { seconds: NOW, nanos: 0 };
     // One seat for requests that match no schema, and no queue.
     let fairness = Fairness::new(flowcontrol::Configuration::mandatory(1), now);
@@ -285,12 +285,12 @@ async fn watch_reserves_memory_until_initial_state() {
 #[tokio::test]
 async fn abandoned_write_keeps_reservation() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 0);
-    let mut change = setup.send(request("POST", &format!("{PODS}/wait"), &[ANN]));
+    let mut write = setup.send(request("POST", &format!("{PODS}/wait"), &[ANN]));
     tokio::select! {
-        _ = &mut change => unreachable!("nothing lets it go on yet"),
+        _ = &mut write => unreachable!("the write waits"),
         () = setup.script.entered.notified() => {}
     }
-    drop(change);
+    drop(write);
     assert_eq!(setup.reserved(), REQUEST_BYTES);
     setup.script.release.notify_one();
     timeout(PATIENCE, setup.chain.wait_for_writes()).await.unwrap();
@@ -310,16 +310,16 @@ fn upload() -> (mpsc::UnboundedSender<Bytes>, http::Request<endpoints::routing::
 async fn body_reserves_more_while_handled() {
     let setup = Setup::with(&[Mode::AlwaysAllow], 0);
     let (pieces, request) = upload();
-    let mut change = setup.send(request);
-    assert!((&mut change).now_or_never().is_none());
-    assert_eq!(setup.reserved(), REQUEST_BYTES, "what is announced takes nothing");
+    let mut write = setup.send(request);
+    assert!((&mut write).now_or_never().is_none());
+    assert_eq!(setup.reserved(), REQUEST_BYTES, "an announced length reserves nothing");
     pieces.unbounded_send(Bytes::from(vec![0; 1000])).unwrap();
-    assert!((&mut change).now_or_never().is_none());
+    assert!((&mut write).now_or_never().is_none());
     assert_eq!(setup.reserved(), REQUEST_BYTES + 1000);
     pieces.unbounded_send(Bytes::from(vec![0; 7 * MIB as usize])).unwrap();
     drop(pieces);
-    let answer = timeout(PATIENCE, change).await.unwrap();
-    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let response = timeout(PATIENCE, write).await.unwrap();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(body, "Too many requests, please try again later.", "16 times 7 MiB are too many");
     assert_eq!(setup.reserved(), 0);
 }
@@ -330,8 +330,8 @@ async fn admitted_body_is_complete() {
     for bytes in [1000, 2 * POOL_WRITE_BYTES_MIN] {
         let body = "x".repeat(bytes);
         let request = request("POST", &format!("{PODS}/echo"), &[ANN]);
-        let answer = setup.send(request.map(|_| respond::full(body.clone()))).await;
-        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), body);
+        let response = setup.send(request.map(|_| respond::full(body.clone()))).await;
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), body);
         assert_eq!(setup.reserved(), 0);
     }
 }

@@ -80,9 +80,9 @@ fn requests_have_upstreams_labels() {
 #[test]
 fn name_selector_narrows_scope_of_active_watch() {
     let requests = requests();
-    let (answered, running) = labels(&requests, "GET /api/v1/pods?watch=1&fieldSelector=metadata.name%3Dx");
-    assert_eq!(words(&requests, answered), "WATCH||v1|pods||cluster|");
-    assert_eq!(words(&requests, running), "WATCH||v1|pods||resource|");
+    let (completed, active) = labels(&requests, "GET /api/v1/pods?watch=1&fieldSelector=metadata.name%3Dx");
+    assert_eq!(words(&requests, completed), "WATCH||v1|pods||cluster|");
+    assert_eq!(words(&requests, active), "WATCH||v1|pods||resource|");
 }
 
 #[test]

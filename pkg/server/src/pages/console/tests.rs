@@ -33,8 +33,8 @@ fn setup() -> Setup {
 
 impl Setup {
     async fn get(&self, target: &str, headers: &[&str]) -> (u16, http::HeaderMap, String) {
-        let answer = self.chain.serve(request("GET", target, headers), &self.peer).await;
-        let (parts, body) = answer.into_parts();
+        let response = self.chain.serve(request("GET", target, headers), &self.peer).await;
+        let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         (parts.status.as_u16(), parts.headers, String::from_utf8(body.to_vec()).unwrap())
     }
@@ -91,14 +91,14 @@ async fn without_profiling_there_is_no_console() {
 #[tokio::test]
 async fn active_request_is_listed() {
     let setup = setup();
-    let waiting = setup.get("/api/v1/wait", &[MASTER]);
-    let look = async {
+    let request = setup.get("/api/v1/wait", &[MASTER]);
+    let inspect = async {
         setup.script.entered.notified().await;
         let requests = setup.section("requests").await;
         setup.script.release.notify_one();
         requests
     };
-    let (_, during) = tokio::join!(waiting, look);
+    let (_, during) = tokio::join!(request, inspect);
     let row =
         |path: &str| during["underWay"].as_array().unwrap().iter().find(|row| row["path"] == path).cloned();
     let row = row("/api/v1/wait").unwrap();
@@ -126,8 +126,8 @@ async fn recent_failures_are_listed_up_to_limit() {
 
 #[tokio::test]
 async fn state_has_every_section_once() {
-    let look: StateFn = Arc::new(|| json!({ "x": 1 }));
-    let setup = setup_with(vec![Section { name: "other", state: look }], CancellationToken::new());
+    let state_fn: StateFn = Arc::new(|| json!({ "x": 1 }));
+    let setup = setup_with(vec![Section { name: "other", state: state_fn }], CancellationToken::new());
     let (_, _, body) = setup.get("/debug/console/state", &[MASTER]).await;
     let state: Value = serde_json::from_str(&body).unwrap();
     let mut names: Vec<_> = state.as_object().unwrap().keys().map(jsontree::Key::as_str).collect();
@@ -139,20 +139,20 @@ async fn state_has_every_section_once() {
 
 #[tokio::test(start_paused = true)]
 async fn stream_has_two_events_per_second_until_shutdown() {
-    let leaving = CancellationToken::new();
-    let setup = setup_with(Vec::new(), leaving.clone());
-    let answer = setup.chain.serve(request("GET", "/debug/console/stream", &[MASTER]), &setup.peer).await;
-    assert_eq!(answer.headers()["content-type"], "text/event-stream");
-    let mut body = answer.into_body().into_data_stream();
-    let began = tokio::time::Instant::now();
+    let disconnecting = CancellationToken::new();
+    let setup = setup_with(Vec::new(), disconnecting.clone());
+    let response = setup.chain.serve(request("GET", "/debug/console/stream", &[MASTER]), &setup.peer).await;
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut body = response.into_body().into_data_stream();
+    let start = tokio::time::Instant::now();
     for _ in 0..3 {
         let event = body.next().await.unwrap().unwrap();
         let text = std::str::from_utf8(&event).unwrap();
         let state = text.strip_prefix("data: ").unwrap().strip_suffix("\n\n").unwrap();
         assert!(serde_json::from_str::<Value>(state).unwrap()["requests"]["total"].is_number());
     }
-    assert_eq!(began.elapsed().as_millis() / 100, 10);
-    leaving.cancel();
+    assert_eq!(start.elapsed().as_millis() / 100, 10);
+    disconnecting.cancel();
     assert!(timeout(PATIENCE, body.next()).await.unwrap().is_none());
 }
 
@@ -164,7 +164,7 @@ async fn number_of_streams_is_limited() {
     for _ in 0..stream::STREAMS_MAX {
         streams.push(open().await);
     }
-    assert!(streams.iter().all(|answer| answer.status() == 200));
+    assert!(streams.iter().all(|response| response.status() == 200));
     assert_eq!(open().await.status(), 429);
     streams.pop();
     assert_eq!(open().await.status(), 200);

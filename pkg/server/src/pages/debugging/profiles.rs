@@ -51,8 +51,11 @@ async fn cpu_profile(context: &Context) -> Response {
     let seconds = context.query.first("seconds").and_then(|seconds| seconds.parse::<u64>().ok());
     let duration = seconds.filter(|seconds| *seconds > 0).map_or(DURATION, Duration::from_secs);
     if duration > profiling::DURATION_MAX {
-        let most = profiling::DURATION_MAX.as_secs();
-        return error_response(400, &format!("a profile of the processor takes {most} seconds at most"));
+        let seconds_max = profiling::DURATION_MAX.as_secs();
+        return error_response(
+            400,
+            &format!("a profile of the processor takes {seconds_max} seconds at most"),
+        );
     }
     match profiling::processor(duration).await {
         Ok(profile) => file("profile", profile),
@@ -62,12 +65,12 @@ async fn cpu_profile(context: &Context) -> Response {
 
 async fn heap(context: &Context) -> Response {
     let text = is_text(context);
-    let answer = match profiling::heap().await {
+    let response = match profiling::heap().await {
         Ok(heap) if text => heap.text().map(|text| respond::text(200, text)),
         Ok(heap) => heap.encoded().map(|profile| file("heap", profile)),
         Err(error) => Err(error),
     };
-    answer.unwrap_or_else(|error| error_response(500, &format!("no profile of the heap: {error}")))
+    response.unwrap_or_else(|error| error_response(500, &format!("no profile of the heap: {error}")))
 }
 
 /// Response with a binary file for download.
@@ -81,8 +84,8 @@ fn file(name: &str, content: Vec<u8>) -> Response {
     response
 }
 
-fn error_response(code: u16, why: &str) -> Response {
-    let mut response = respond::text(code, format!("{why}\n"));
+fn error_response(code: u16, message: &str) -> Response {
+    let mut response = respond::text(code, format!("{message}\n"));
     // Go's handlers mark errors with this header.
     response.headers_mut().insert(GO_PPROF, HeaderValue::from_static("1"));
     response

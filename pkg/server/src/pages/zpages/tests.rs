@@ -102,11 +102,11 @@ fn day_below_ten_is_padded_like_go() {
 async fn an_old_version_warns() {
     let check = async |version: &'static str, warns: bool| {
         let object = Object::of("Statusz", version, status().members());
-        let answer = structured(object, Format::Json, &RequestContext::default(), &headers("*/*"));
+        let response = structured(object, Format::Json, &RequestContext::default(), &headers("*/*"));
         let media_type = format!("application/json;g=config.k8s.io;v={version};as=Statusz");
-        assert_eq!(answer.headers()["content-type"].to_str().unwrap(), media_type);
-        assert_eq!(answer.headers().contains_key("warning"), warns, "{version}");
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(response.headers()["content-type"].to_str().unwrap(), media_type);
+        assert_eq!(response.headers().contains_key("warning"), warns, "{version}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         assert!(body.ends_with(b"}\n"));
     };
     check("v1alpha1", true).await;
@@ -115,9 +115,9 @@ async fn an_old_version_warns() {
 
 #[tokio::test]
 async fn unsupported_format_is_406_with_alternatives() {
-    let answer = not_acceptable_response(false, &headers("application/json"));
-    assert_eq!(answer.status(), 406);
-    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let response = not_acceptable_response(false, &headers("application/json"));
+    assert_eq!(response.status(), 406);
+    let body = response.into_body().collect().await.unwrap().to_bytes();
     let status: jsontree::Value = serde_json::from_slice(&body).unwrap();
     let message =
         "only the following media types are accepted: application/json, application/yaml, text/plain";

@@ -60,9 +60,10 @@ impl World {
 }
 
 /// Results of the client CAs and the proxy CAs; `None` without any.
-fn worth(shown: &ClientCertificates, now: i64) -> (Option<bool>, Option<bool>) {
-    let verified = |one: &PresentedCertificate| matches!(one, PresentedCertificate::Verified(_));
-    let verdict = shown.verdict(now);
+fn worth(certificates: &ClientCertificates, now: i64) -> (Option<bool>, Option<bool>) {
+    let verified =
+        |certificate: &PresentedCertificate| matches!(certificate, PresentedCertificate::Verified(_));
+    let verdict = certificates.verdict(now);
     let PresentedCertificates { client, proxy } = &verdict.certificates;
     (client.as_ref().map(verified), proxy.as_ref().map(verified))
 }
@@ -73,17 +74,17 @@ fn of(authority: &CertificatePair, now: i64) -> CertificatePair {
 
 #[test]
 fn removed_ca_is_rejected_on_open_connection() {
-    let one = authority("one", NOW).unwrap();
-    let other = authority("other", NOW).unwrap();
-    let world = World::believing(&[&one, &other], &[&other]);
-    let shown = world.shows(&of(&one, NOW));
-    assert_eq!(worth(&shown, NOW), (Some(true), Some(false)));
-    world.believe(&[&other], &[&one]);
-    assert_eq!(worth(&shown, NOW), (Some(false), Some(true)));
-    world.believe(&[&one], &[]);
-    assert_eq!(worth(&shown, NOW), (Some(true), None));
+    let first = authority("one", NOW).unwrap();
+    let second = authority("other", NOW).unwrap();
+    let world = World::believing(&[&first, &second], &[&second]);
+    let certificates = world.shows(&of(&first, NOW));
+    assert_eq!(worth(&certificates, NOW), (Some(true), Some(false)));
+    world.believe(&[&second], &[&first]);
+    assert_eq!(worth(&certificates, NOW), (Some(false), Some(true)));
+    world.believe(&[&first], &[]);
+    assert_eq!(worth(&certificates, NOW), (Some(true), None));
     world.believe(&[], &[]);
-    assert_eq!(worth(&shown, NOW), (None, None));
+    assert_eq!(worth(&certificates, NOW), (None, None));
 }
 
 #[test]
@@ -91,9 +92,9 @@ fn certificate_and_ca_must_be_valid() {
     let ca = authority("ca", NOW).unwrap();
     let world = World::believing(&[&ca], &[]);
     let check = |issued: i64, times: &[(i64, bool)]| {
-        let shown = world.shows(&of(&ca, issued));
+        let certificates = world.shows(&of(&ca, issued));
         for (now, expected) in times {
-            assert_eq!(worth(&shown, *now).0, Some(*expected), "{}", now - NOW);
+            assert_eq!(worth(&certificates, *now).0, Some(*expected), "{}", now - NOW);
         }
     };
     let begin = NOW - 3600;
@@ -118,15 +119,15 @@ fn unchanged_state_reuses_verdict() {
     let ca = authority("ca", NOW).unwrap();
     let world = World::believing(&[&ca], &[]);
     for leaf in [of(&ca, NOW), of(&world.server, NOW)] {
-        let shown = world.shows(&leaf);
-        let first = shown.verdict(NOW);
-        assert!(Arc::ptr_eq(&first, &shown.verdict(NOW)));
-        assert!(Arc::ptr_eq(&first, &shown.verdict(NOW + 364 * DAY)));
-        assert!(Arc::ptr_eq(&first, &shown.verdict(NOW - 1)), "a clock may go back");
-        assert!(!Arc::ptr_eq(&first, &shown.verdict(NOW + 366 * DAY)));
+        let certificates = world.shows(&leaf);
+        let first = certificates.verdict(NOW);
+        assert!(Arc::ptr_eq(&first, &certificates.verdict(NOW)));
+        assert!(Arc::ptr_eq(&first, &certificates.verdict(NOW + 364 * DAY)));
+        assert!(Arc::ptr_eq(&first, &certificates.verdict(NOW - 1)), "a clock may go back");
+        assert!(!Arc::ptr_eq(&first, &certificates.verdict(NOW + 366 * DAY)));
     }
-    let shown = world.shows(&of(&ca, NOW));
-    let before = shown.verdict(NOW);
+    let certificates = world.shows(&of(&ca, NOW));
+    let before = certificates.verdict(NOW);
     world.believe(&[&ca], &[]);
-    assert!(!Arc::ptr_eq(&before, &shown.verdict(NOW)), "another generation may think otherwise");
+    assert!(!Arc::ptr_eq(&before, &certificates.verdict(NOW)), "another generation may think otherwise");
 }

@@ -11,32 +11,32 @@ use crate::{ListOptions, Revision};
 
 /// An archive of an image, in parts of a few keys each.
 #[derive(Debug)]
-struct Parted {
+struct PartedArchive {
     image: Image,
     parts: Vec<PartInfo>,
-    kept: Vec<Vec<ArchivedKey>>,
+    keys: Vec<Vec<ArchivedKey>>,
     reads: Mutex<Vec<usize>>,
     broken: AtomicBool,
 }
 
-impl Parted {
-    fn of(image: Image, keys: usize) -> Arc<Self> {
-        let ttl = |key: &str| image.ttls().iter().find(|(known, _)| **known == *key).map(|(_, ttl)| *ttl);
-        let kept = image.changes().filter_map(|change| {
+impl PartedArchive {
+    fn of(image: Image, keys_per_part: usize) -> Arc<Self> {
+        let ttl = |key: &str| image.ttls().iter().find(|(ttl_key, _)| **ttl_key == *key).map(|(_, ttl)| *ttl);
+        let keys = image.changes().filter_map(|change| {
             let ttl = ttl(&change.key);
             let value = change.value?;
             Some(ArchivedKey { key: change.key, mod_revision: change.revision, value, ttl })
         });
-        let kept: Vec<ArchivedKey> = kept.collect();
-        let kept: Vec<Vec<ArchivedKey>> = kept.chunks(keys).map(<[ArchivedKey]>::to_vec).collect();
-        let part = |kept: &Vec<ArchivedKey>| PartInfo {
-            first: (&*kept[0].key).into(),
-            keys: kept.len() as u64,
-            first_expiry: kept.iter().filter_map(|kept| kept.ttl).min(),
+        let keys: Vec<ArchivedKey> = keys.collect();
+        let keys: Vec<Vec<ArchivedKey>> = keys.chunks(keys_per_part).map(<[ArchivedKey]>::to_vec).collect();
+        let part = |keys: &Vec<ArchivedKey>| PartInfo {
+            first: (&*keys[0].key).into(),
+            keys: keys.len() as u64,
+            first_expiry: keys.iter().filter_map(|key| key.ttl).min(),
         };
-        let parts = kept.iter().map(part).collect();
+        let parts = keys.iter().map(part).collect();
         let broken = AtomicBool::new(false);
-        Arc::new(Parted { image, parts, kept, reads: Mutex::default(), broken })
+        Arc::new(PartedArchive { image, parts, keys, reads: Mutex::default(), broken })
     }
 
     /// The parts read since the last call.
@@ -45,7 +45,7 @@ impl Parted {
     }
 }
 
-impl Archive for Parted {
+impl Archive for PartedArchive {
     fn revision(&self) -> Revision {
         self.image.revision()
     }
@@ -63,7 +63,7 @@ impl Archive for Parted {
             return Err(ArchiveError::Part("the disk is gone".into()));
         }
         self.reads.lock().unwrap().push(part);
-        Ok(self.kept[part].clone())
+        Ok(self.keys[part].clone())
     }
 }
 
@@ -91,40 +91,42 @@ impl Random {
 }
 
 /// Runs the same operation on both stores; the results must be equal.
-async fn step(random: &mut Random, [one, other]: [&Memory; 2], begun: Revision) {
+async fn step(random: &mut Random, [left, right]: [&Memory; 2], initial_revision: Revision) {
     let key = format!("{}{:02}", ["/b/", "/a/", "/c/", "/", "/zz"][random.below(5)], random.below(14));
     match random.below(8) {
-        0 => assert_eq!(one.get(&key).await.unwrap(), other.get(&key).await.unwrap(), "{key}"),
+        0 => assert_eq!(left.get(&key).await.unwrap(), right.get(&key).await.unwrap(), "{key}"),
         1 => {
             let prefix = key.get(..random.below(4)).unwrap();
-            assert_eq!(one.count(prefix).await.unwrap(), other.count(prefix).await.unwrap(), "{prefix}");
+            assert_eq!(left.count(prefix).await.unwrap(), right.count(prefix).await.unwrap(), "{prefix}");
         }
         2..5 => {
             let prefix = key.get(..random.below(5).min(key.len())).unwrap();
-            let now = one.current_revision().await.unwrap();
+            let now = left.current_revision().await.unwrap();
             let options = ListOptions {
                 start: (random.below(2) == 0).then(|| format!("{}{:02}", &key[..3], random.below(14))),
                 limit: random.below(5) * random.below(5),
-                revision: [0, now, begun][random.below(3)],
+                revision: [0, now, initial_revision][random.below(3)],
                 uncounted: random.below(2) == 0,
             };
-            let of_one = one.list(prefix, options.clone()).await.unwrap();
-            let of_other = other.list(prefix, options.clone()).await.unwrap();
-            assert_eq!(format!("{of_one:?}"), format!("{of_other:?}"), "{prefix} {options:?}");
+            let of_left = left.list(prefix, options.clone()).await.unwrap();
+            let of_right = right.list(prefix, options.clone()).await.unwrap();
+            assert_eq!(format!("{of_left:?}"), format!("{of_right:?}"), "{prefix} {options:?}");
         }
         n => {
-            let at = one.get(&key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
-            let (of_one, of_other) = match n {
-                5 => (one.delete(&key, at).await.unwrap(), other.delete(&key, at).await.unwrap()),
+            let expected = left.get(&key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
+            let (of_left, of_right) = match n {
+                5 => {
+                    (left.delete(&key, expected).await.unwrap(), right.delete(&key, expected).await.unwrap())
+                }
                 _ => {
-                    let value = || Bytes::from(format!("{at}"));
+                    let value = || Bytes::from(format!("{expected}"));
                     (
-                        one.put(&key, value(), at, None).await.unwrap(),
-                        other.put(&key, value(), at, None).await.unwrap(),
+                        left.put(&key, value(), expected, None).await.unwrap(),
+                        right.put(&key, value(), expected, None).await.unwrap(),
                     )
                 }
             };
-            assert_eq!(format!("{of_one:?}"), format!("{of_other:?}"), "{key}");
+            assert_eq!(format!("{of_left:?}"), format!("{of_right:?}"), "{key}");
         }
     }
 }
@@ -138,29 +140,29 @@ async fn archive_store_equals_memory_store() {
             assert!(matches!(parent.delete("/b/11", 2).await.unwrap(), PutResult::Done(_)));
         }
         let image = parent.image().unwrap();
-        let whole = Memory::from_image(&image);
-        let over = Memory::from_archive(Parted::of(image, 1 + random.below(9)));
+        let loaded = Memory::from_image(&image);
+        let lazy = Memory::from_archive(PartedArchive::of(image, 1 + random.below(9)));
         for _ in 0..30 {
-            step(&mut random, [&whole, &over], parent.current_revision().await.unwrap()).await;
+            step(&mut random, [&loaded, &lazy], parent.current_revision().await.unwrap()).await;
         }
         let all = |store: &Memory| {
             let image = store.image().unwrap();
             image.changes().map(|change| format!("{change:?}")).collect::<Vec<_>>()
         };
-        assert_eq!(all(&whole), all(&over));
+        assert_eq!(all(&loaded), all(&lazy));
     }
 }
 
 #[tokio::test]
 async fn parts_are_read_on_demand() {
-    let archive = Parted::of(filled(keys(20)).await.image().unwrap(), 4);
+    let archive = PartedArchive::of(filled(keys(20)).await.image().unwrap(), 4);
     let store = Memory::from_archive(Arc::clone(&archive) as Arc<dyn Archive>);
-    assert_eq!(archive.reads(), [0; 0], "nothing is needed to begin");
+    assert_eq!(archive.reads(), [0; 0], "opening reads no part");
     assert!(store.get("/a/05").await.unwrap().kv.is_some());
     assert_eq!(archive.reads(), [1]);
     assert!(store.get("/a/05x").await.unwrap().kv.is_none());
     assert_eq!(store.count("/b/").await.unwrap(), 20);
-    assert_eq!(archive.reads(), [4, 9], "those at the ends, which may have other keys, too");
+    assert_eq!(archive.reads(), [4, 9], "the parts at the ends may have other keys too");
     let page = ListOptions { limit: 4, uncounted: true, ..ListOptions::default() };
     let listed = store.list("/b/", page).await.unwrap();
     assert_eq!((listed.kvs.len(), listed.has_more()), (4, true));
@@ -175,20 +177,20 @@ async fn parts_are_read_on_demand() {
 
 #[tokio::test]
 async fn unreadable_parts_are_errors() {
-    let archive = Parted::of(filled(keys(4)).await.image().unwrap(), 4);
+    let archive = PartedArchive::of(filled(keys(4)).await.image().unwrap(), 4);
     let store = Memory::from_archive(Arc::clone(&archive) as Arc<dyn Archive>);
     assert!(store.get("/a/00").await.unwrap().kv.is_some());
     archive.broken.store(true, Ordering::Relaxed);
     let revision = store.current_revision().await.unwrap();
-    let is_told = |error: Error| matches!(error, Error::Internal(text) if text == "the disk is gone");
-    assert!(is_told(store.get("/b/00").await.unwrap_err()));
-    assert!(is_told(store.list("/", ListOptions::default()).await.unwrap_err()));
-    assert!(is_told(store.count("/b/").await.unwrap_err()));
-    assert!(is_told(store.put("/b/00", Bytes::new(), 0, None).await.unwrap_err()));
-    assert!(is_told(store.delete("/b/00", 11).await.unwrap_err()));
-    assert!(is_told(store.image().unwrap_err()));
+    let is_read_error = |error: Error| matches!(error, Error::Internal(text) if text == "the disk is gone");
+    assert!(is_read_error(store.get("/b/00").await.unwrap_err()));
+    assert!(is_read_error(store.list("/", ListOptions::default()).await.unwrap_err()));
+    assert!(is_read_error(store.count("/b/").await.unwrap_err()));
+    assert!(is_read_error(store.put("/b/00", Bytes::new(), 0, None).await.unwrap_err()));
+    assert!(is_read_error(store.delete("/b/00", 11).await.unwrap_err()));
+    assert!(is_read_error(store.image().unwrap_err()));
     assert_eq!(store.current_revision().await.unwrap(), revision);
-    assert!(store.get("/a/00").await.unwrap().kv.is_some(), "what is read is there");
+    assert!(store.get("/a/00").await.unwrap().kv.is_some(), "the part was read before");
     archive.broken.store(false, Ordering::Relaxed);
     assert!(store.get("/b/00").await.unwrap().kv.is_some());
 }
@@ -198,7 +200,7 @@ async fn keys_in_unread_parts_expire() {
     let parent = filled(keys(4)).await;
     let ttl = Duration::from_secs(100);
     parent.put("/b/leased", Bytes::new(), 0, Some(ttl)).await.unwrap();
-    let archive = Parted::of(parent.image().unwrap(), 3);
+    let archive = PartedArchive::of(parent.image().unwrap(), 3);
     for broken in [true, false] {
         archive.broken.store(broken, Ordering::Relaxed);
         let store = Memory::from_archive(Arc::clone(&archive) as Arc<dyn Archive>);
@@ -208,15 +210,15 @@ async fn keys_in_unread_parts_expire() {
         assert_eq!(archive.reads(), [0; 0]);
         tokio::time::sleep(ttl / 5).await;
         assert_eq!(archive.reads().len(), usize::from(!broken));
-        let told = watch.next().now_or_never();
-        assert_eq!(told.is_some(), !broken, "of what cannot be read nothing is known");
+        let event = watch.next().now_or_never();
+        assert_eq!(event.is_some(), !broken, "an unreadable part has no events");
     }
 }
 
 /// Concurrent requests for the same part: it is added once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_reads_add_a_part_once() {
-    let archive = Parted::of(filled(keys(30)).await.image().unwrap(), 2);
+    let archive = PartedArchive::of(filled(keys(30)).await.image().unwrap(), 2);
     let store = Arc::new(Memory::from_archive(archive));
     let writes = Arc::new(AtomicUsize::new(0));
     let tasks = (0..16).map(|task| {
@@ -246,7 +248,7 @@ async fn concurrent_reads_add_a_part_once() {
 /// Keys that were counted on may be deleted before they are visited.
 #[tokio::test]
 async fn passed_over_parts_are_reported() {
-    let mut unread = UnreadParts::of(Parted::of(filled(keys(8)).await.image().unwrap(), 4));
+    let mut unread = UnreadParts::of(PartedArchive::of(filled(keys(8)).await.image().unwrap(), 4));
     assert!(unread.remove(1) && !unread.remove(1));
     let at = |key: &str| FoundKey { key: key.into(), mod_revision: 2, value: None };
     let start = std::ops::Bound::Unbounded;

@@ -28,9 +28,9 @@ fn name_may_have_scheme_and_port() {
 fn kubelet_address_comes_from_node() {
     let check = |status: Value, expected: Result<(&str, &str), &str>| {
         let types = ["Hostname", "InternalIP"].map(str::to_owned);
-        let got = Kubelet::of(&tree(json!({"status": status})), &types, 10250);
+        let actual = Kubelet::of(&tree(json!({"status": status})), &types, 10250);
         let expected = expected.map(|(host, port)| Kubelet { host: host.to_owned(), port: port.to_owned() });
-        assert_eq!(got.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{status}");
+        assert_eq!(actual.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{status}");
     };
     let ip = json!({"type": "InternalIP", "address": "10.0.0.1"});
     let name = json!({"type": "Hostname", "address": "n"});
@@ -40,17 +40,17 @@ fn kubelet_address_comes_from_node() {
     let port = json!({"kubeletEndpoint": {"Port": 7}});
     check(json!({"addresses": [ip], "daemonEndpoints": port}), Ok(("10.0.0.1", "7")));
     check(json!({}), Err("no preferred addresses found; known addresses: []"));
-    let known =
+    let no_address =
         "no preferred addresses found; known addresses: [{ExternalIP 192.0.2.1} {ExternalIP 192.0.2.1}]";
-    check(json!({"addresses": [outside, outside]}), Err(known));
+    check(json!({"addresses": [outside, outside]}), Err(no_address));
 }
 
 #[test]
 fn node_is_dialed_at_a_checked_address() {
     let check = |id: &str, trust: Trust, url: &str| {
         let kubelet = Kubelet { host: "n".to_owned(), port: "10250".to_owned() };
-        let found = of_node(&ProxyName::parse(id).unwrap(), kubelet);
-        assert_eq!((found.trust, found.to_string().as_str()), (trust, url), "{id}");
+        let target = of_node(&ProxyName::parse(id).unwrap(), kubelet);
+        assert_eq!((target.trust, target.to_string().as_str()), (trust, url), "{id}");
     };
     check("a", Trust::CheckedKubelet, "https://n:10250");
     check("http:a:10250", Trust::CheckedKubelet, "https://n:10250");
@@ -78,18 +78,18 @@ fn local_addresses_are_rejected() {
 
 #[test]
 fn container_name_is_required_if_ambiguous() {
-    let check = |spec: Value, wanted: &str, expected: Result<&str, &str>| {
+    let check = |spec: Value, requested: &str, expected: Result<&str, &str>| {
         let pod = tree(json!({"metadata": {"name": "p"}, "spec": spec}));
-        let got = container(&pod, wanted).map_err(|status| status.message.clone());
-        assert_eq!(got, expected.map_err(str::to_owned), "{spec} {wanted}");
+        let actual = container(&pod, requested).map_err(|status| status.message.clone());
+        assert_eq!(actual, expected.map_err(str::to_owned), "{spec} {requested}");
     };
     let a = json!({"name": "a"});
     let b = json!({"name": "b"});
     let init = json!([{"name": "i"}]);
-    let one = json!({"initContainers": init, "containers": [a]});
-    check(one.clone(), "", Ok("a"));
-    check(one.clone(), "i", Ok("i"));
-    check(one, "x", Err("container x is not valid for pod p"));
+    let pod_spec = json!({"initContainers": init, "containers": [a]});
+    check(pod_spec.clone(), "", Ok("a"));
+    check(pod_spec.clone(), "i", Ok("i"));
+    check(pod_spec, "x", Err("container x is not valid for pod p"));
     check(
         json!({"initContainers": init, "containers": [a, b], "ephemeralContainers": [{"name": "e"}]}),
         "",
@@ -103,8 +103,8 @@ fn pod_target_is_first_address_and_port() {
     let check = |id: &str, ips: Value, ports: Value, expected: Option<&str>| {
         let containers = json!([{"name": "a"}, {"name": "b", "ports": ports}]);
         let pod = tree(json!({"spec": {"containers": containers}, "status": {"podIPs": ips}}));
-        let got = of_pod(&ProxyName::parse(id).unwrap(), &pod).ok().map(|url| url.to_string());
-        assert_eq!(got.as_deref(), expected, "{id} {ips} {ports}");
+        let actual = of_pod(&ProxyName::parse(id).unwrap(), &pod).ok().map(|url| url.to_string());
+        assert_eq!(actual.as_deref(), expected, "{id} {ips} {ports}");
     };
     let ip = json!([{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]);
     let ports = json!([{"containerPort": 8080}]);
@@ -129,8 +129,8 @@ fn service_target_is_a_ready_address() {
     ]}));
     let check = |port: &str, random: f64, expected: &[(&str, &str, Option<&str>)]| {
         let places = backends(&endpoints, port, || random);
-        let got: Vec<_> = places.iter().map(|p| (p.address, p.port.as_str(), p.pod("ns"))).collect();
-        assert_eq!(got, expected, "{port} {random}");
+        let actual: Vec<_> = places.iter().map(|p| (p.address, p.port.as_str(), p.pod("ns"))).collect();
+        assert_eq!(actual, expected, "{port} {random}");
     };
     let a = ("10.0.0.1", "8", Some("a"));
     let b = ("10.0.0.2", "8", Some("b"));
@@ -147,8 +147,8 @@ fn service_target_is_a_ready_address() {
 fn a_port_of_a_service_has_a_name() {
     let service = tree(json!({"spec": {"ports": [{"port": 80, "name": "web"}, {"port": 81}]}}));
     let check = |number: i64, expected: Result<&str, &str>| {
-        let got = port_name(&service, number, "s").map_err(|status| status.message.clone());
-        assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned));
+        let actual = port_name(&service, number, "s").map_err(|status| status.message.clone());
+        assert_eq!(actual, expected.map(str::to_owned).map_err(str::to_owned));
     };
     check(80, Ok("web"));
     check(81, Ok(""));

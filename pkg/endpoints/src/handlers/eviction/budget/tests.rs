@@ -10,7 +10,7 @@ fn budget(status: Value) -> Object {
 
 /// Compares code, message or cause, and Retry-After of an error; none for a success.
 fn check(status: Value, expected: Option<(u16, &str, i32)>) {
-    let got =
+    let actual =
         consume_disruption(&mut budget(status.clone()), "p", UnixTime::from_seconds(0)).err().map(|status| {
             let retry = status.retry_after_seconds();
             let cause = status.details.as_ref().and_then(|details| details.causes.first());
@@ -18,7 +18,7 @@ fn check(status: Value, expected: Option<(u16, &str, i32)>) {
             (status.code, text, retry)
         });
     let expected = expected.map(|(code, text, retry)| (code, text.to_owned(), retry));
-    assert_eq!(got, expected, "{status}");
+    assert_eq!(actual, expected, "{status}");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn exhausted_budget_returns_reason() {
 
 #[test]
 fn last_disruption_sets_condition() {
-    let taken = |allowed: i64| {
+    let status_after = |allowed: i64| {
         let mut budget = budget(json!({
             "observedGeneration": 3, "disruptionsAllowed": allowed,
             "conditions": [{"type": ALLOWED, "status": "True"}],
@@ -64,10 +64,13 @@ fn last_disruption_sets_condition() {
         consume_disruption(&mut budget, "p", UnixTime::from_seconds(60)).unwrap();
         budget["status"].clone()
     };
-    let some = taken(2);
-    let last = taken(1);
-    assert_eq!(some["disruptedPods"], json!({"p": "1970-01-01T00:01:00Z"}));
-    assert_eq!((&some["disruptionsAllowed"], &some["conditions"][0]["status"]), (&json!(1), &json!("True")));
+    let first = status_after(2);
+    let last = status_after(1);
+    assert_eq!(first["disruptedPods"], json!({"p": "1970-01-01T00:01:00Z"}));
+    assert_eq!(
+        (&first["disruptionsAllowed"], &first["conditions"][0]["status"]),
+        (&json!(1), &json!("True"))
+    );
     assert_eq!(last["disruptionsAllowed"], json!(0));
     let condition = json!({
         "type": ALLOWED, "status": "False", "reason": "InsufficientPods", "message": "",

@@ -20,7 +20,7 @@ fn recorded(verb: &str) -> Vec<(&'static str, &'static str)> {
         let mut next = || columns.next().unwrap_or_else(|| panic!("three columns: {line}"));
         (next(), next(), next())
     });
-    rows.filter(|row| row.0 == verb).map(|(_, query, answer)| (query, answer)).collect()
+    rows.filter(|row| row.0 == verb).map(|(_, query, response)| (query, response)).collect()
 }
 
 /// A server with the objects of the recording.
@@ -57,10 +57,10 @@ impl Past {
     }
 
     async fn list(&self, query: &str) -> String {
-        let answer = self.client.get(&self.path(query), JSON).await;
-        let list = answer.json();
-        if answer.code != 200 {
-            return failure(&list, answer.header("retry-after"));
+        let response = self.client.get(&self.path(query), JSON).await;
+        let list = response.json();
+        if response.code != 200 {
+            return failure(&list, response.header("retry-after"));
         }
         let names: Vec<_> = list["items"].as_array().unwrap().iter().map(name).collect();
         let remaining =
@@ -83,20 +83,20 @@ impl Past {
             let retry = parts.headers.get("retry-after").map_or("", |value| value.to_str().unwrap());
             return failure(&serde_json::from_slice(&status).unwrap(), retry);
         }
-        let mut told = "200".to_owned();
+        let mut summary = "200".to_owned();
         let mut read = Vec::new();
         while let Some(frame) = body.frame().await {
             read.extend_from_slice(&frame.unwrap().into_data().unwrap_or_default());
             while let Some(end) = read.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = read.drain(..=end).collect();
                 let event: Value = serde_json::from_slice(&line).unwrap();
-                told += &self.event(&event);
+                summary += &self.event(&event);
                 if name(&event["object"]) == "z" {
-                    return told;
+                    return summary;
                 }
             }
         }
-        told + " end"
+        summary + " end"
     }
 
     fn event(&self, event: &Value) -> String {
@@ -126,7 +126,7 @@ fn failure(status: &Value, retry_after: &str) -> String {
     let text = |field: &str| status[field].as_str().unwrap_or("").replace(FUTURE, "{future}");
     // The store's current revision is not recorded.
     let message = match text("message").split_once("current: ") {
-        Some((before, _)) => format!("{before}current: {{now}}"),
+        Some((prefix, _)) => format!("{prefix}current: {{now}}"),
         None => text("message"),
     };
     let retry = if retry_after.is_empty() { String::new() } else { format!(" retry={retry_after}") };
@@ -134,10 +134,10 @@ fn failure(status: &Value, retry_after: &str) -> String {
 }
 
 /// Fails with all responses that differ from the recording.
-fn check(cases: &[(&str, &str)], answers: Vec<String>) {
+fn check(cases: &[(&str, &str)], responses: Vec<String>) {
     assert!(cases.len() > 50, "{} cases", cases.len());
     let differ: Vec<_> =
-        cases.iter().zip(&answers).filter(|((_, expected), answer)| expected != answer).collect();
+        cases.iter().zip(&responses).filter(|((_, expected), response)| expected != response).collect();
     assert!(differ.is_empty(), "{} of {} differ: {differ:#?}", differ.len(), cases.len());
 }
 
@@ -145,8 +145,8 @@ fn check(cases: &[(&str, &str)], answers: Vec<String>) {
 async fn lists_take_options_as_upstream_does() {
     let past = Past::start().await;
     let cases = recorded("list");
-    let answers = join_all(cases.iter().map(|(query, _)| past.list(query))).await;
-    check(&cases, answers);
+    let responses = join_all(cases.iter().map(|(query, _)| past.list(query))).await;
+    check(&cases, responses);
 }
 
 #[tokio::test]
@@ -155,6 +155,6 @@ async fn watches_take_options_as_upstream_does() {
     let cases = recorded("watch");
     let watches = join_all(cases.iter().map(|(query, _)| past.open_watch(query))).await;
     past.client.create_config_map("z", "x").await;
-    let answers = join_all(watches.into_iter().map(|watch| past.read_watch(watch))).await;
-    check(&cases, answers);
+    let responses = join_all(watches.into_iter().map(|watch| past.read_watch(watch))).await;
+    check(&cases, responses);
 }

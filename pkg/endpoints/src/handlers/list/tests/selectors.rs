@@ -36,12 +36,12 @@ async fn started() -> Client {
 }
 
 /// Returns status code and names in the response for a user with access only to `allowed`.
-async fn seen(client: &Client, method: &str, query: &str) -> (u16, Vec<String>) {
+async fn visible_names(client: &Client, method: &str, query: &str) -> (u16, Vec<String>) {
     let target = format!("{CONFIG_MAPS}?{query}");
-    let answer = client.send(method, &target, &[("authorization", "Bearer nobody")], "").await;
-    let items = answer.json()["items"].as_array().cloned().unwrap_or_default();
+    let response = client.send(method, &target, &[("authorization", "Bearer nobody")], "").await;
+    let items = response.json()["items"].as_array().cloned().unwrap_or_default();
     let name = |item: &Value| item["metadata"]["name"].as_str().unwrap_or("").to_owned();
-    (answer.code, items.iter().map(name).collect())
+    (response.code, items.iter().map(name).collect())
 }
 
 #[tokio::test]
@@ -57,14 +57,14 @@ async fn list_is_limited_to_authorized_selector() {
         // The first of several counts.
         "fieldSelector=metadata.name%3Dallowed&fieldSelector=metadata.name!%3Dallowed",
     ] {
-        assert_eq!(seen(&client, "GET", query).await, (200, vec!["allowed".to_owned()]), "{query}");
+        assert_eq!(visible_names(&client, "GET", query).await, (200, vec!["allowed".to_owned()]), "{query}");
     }
     for query in [
         "",
         "watch=1&fieldSelector=metadata.name%3Dallowed",
         "fieldSelector=metadata.name!%3Dallowed&fieldSelector=metadata.name%3Dallowed",
     ] {
-        assert_eq!(seen(&client, "GET", query).await, (403, Vec::new()), "{query}");
+        assert_eq!(visible_names(&client, "GET", query).await, (403, Vec::new()), "{query}");
     }
 }
 
@@ -72,11 +72,11 @@ async fn list_is_limited_to_authorized_selector() {
 async fn deletion_is_limited_to_authorized_selector() {
     let client = started().await;
     for query in ["", "labelSelector=app", "fieldSelector=metadata.name!%3Dallowed"] {
-        assert_eq!(seen(&client, "DELETE", query).await, (403, Vec::new()), "{query}");
+        assert_eq!(visible_names(&client, "DELETE", query).await, (403, Vec::new()), "{query}");
     }
-    assert_eq!(seen(&client, "DELETE", "fieldSelector=metadata.name%3Dallowed").await.0, 200);
-    let left = client.get(CONFIG_MAPS, JSON).await.json();
-    let names: Vec<&str> = left["items"]
+    assert_eq!(visible_names(&client, "DELETE", "fieldSelector=metadata.name%3Dallowed").await.0, 200);
+    let remaining = client.get(CONFIG_MAPS, JSON).await.json();
+    let names: Vec<&str> = remaining["items"]
         .as_array()
         .unwrap()
         .iter()

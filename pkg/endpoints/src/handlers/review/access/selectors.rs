@@ -11,19 +11,23 @@ use super::{member, requirements, texts};
 /// Returns the valid selectors of a review. Ignoring an invalid one makes the request broader, so it never
 /// allows more.
 pub(super) fn of(object: &Object) -> Selectors {
-    let given = |name| get_object(object, &["spec", "resourceAttributes", name]);
+    let selector_of = |name| get_object(object, &["spec", "resourceAttributes", name]);
     Selectors {
-        fields: given("fieldSelector").map_or(FieldRequirements::NONE, |selector| {
-            match requirements(selector).next() {
-                Some(_) => FieldRequirements::collect(requirements(selector).map(field_requirement)),
-                None => FieldRequirements::parse(member(selector, "rawSelector")),
-            }
+        fields: selector_of("fieldSelector").map_or(FieldRequirements::NONE, |selector| match requirements(
+            selector,
+        )
+        .next()
+        {
+            Some(_) => FieldRequirements::collect(requirements(selector).map(field_requirement)),
+            None => FieldRequirements::parse(member(selector, "rawSelector")),
         }),
-        labels: given("labelSelector").map_or(LabelRequirements::NONE, |selector| {
-            match requirements(selector).next() {
-                Some(_) => LabelRequirements::collect(requirements(selector).map(label_requirement)),
-                None => LabelRequirements::parse(member(selector, "rawSelector")),
-            }
+        labels: selector_of("labelSelector").map_or(LabelRequirements::NONE, |selector| match requirements(
+            selector,
+        )
+        .next()
+        {
+            Some(_) => LabelRequirements::collect(requirements(selector).map(label_requirement)),
+            None => LabelRequirements::parse(member(selector, "rawSelector")),
         }),
     }
 }
@@ -60,11 +64,11 @@ pub(super) fn evaluation_errors(selectors: &Selectors) -> Vec<String> {
         ("fieldSelector", fields.error.is_some(), fields.read.is_empty()),
         ("labelSelector", labels.error.is_some(), labels.read.is_empty()),
     ];
-    let told = all.into_iter().filter(|(_, broken, _)| *broken).map(|(name, _, nothing_read)| {
+    let messages = all.into_iter().filter(|(_, broken, _)| *broken).map(|(name, _, nothing_read)| {
         let how = if nothing_read { "ignored" } else { "partially ignored" };
         format!("spec.resourceAttributes.{name} {how} due to parse error")
     });
-    told.collect()
+    messages.collect()
 }
 
 #[cfg(test)]
@@ -79,8 +83,8 @@ mod tests {
         let check = |name: &str, selector: Value, expected: Option<&str>| {
             let review = json!({"spec": {"resourceAttributes": {name: selector}}});
             let review = review.as_object().unwrap();
-            let told = |how: &str| format!("spec.resourceAttributes.{name} {how} due to parse error");
-            let expected: Vec<String> = expected.into_iter().map(told).collect();
+            let message = |how: &str| format!("spec.resourceAttributes.{name} {how} due to parse error");
+            let expected: Vec<String> = expected.into_iter().map(message).collect();
             assert_eq!(evaluation_errors(&of(review)), expected, "{review:?}");
         };
         let exists = json!({"key": "a", "operator": "Exists"});

@@ -80,10 +80,10 @@ fn disjoint_appliers_commute() {
     let versions = Versions::of(CONFIG_MAP);
     let a = data(json!({"a": "1", "same": "x"}));
     let b = data(json!({"b": "2", "same": "x"}));
-    let one = History::new(&versions).apply("a", a.clone()).apply("b", b.clone());
-    let other = History::new(&versions).apply("b", b).apply("a", a);
-    assert_eq!(one.live, other.live);
-    assert_eq!(shown(&one.managers), shown(&other.managers));
+    let a_first = History::new(&versions).apply("a", a.clone()).apply("b", b.clone());
+    let b_first = History::new(&versions).apply("b", b).apply("a", a);
+    assert_eq!(a_first.live, b_first.live);
+    assert_eq!(shown(&a_first.managers), shown(&b_first.managers));
 }
 
 #[test]

@@ -39,9 +39,9 @@ fn of_nested(
     if let Some(items) = child(nested, "items") {
         of_nested(items, child(structure, "items"), &at.child("items"), &path.child("items"), errors);
     }
-    let ours = at.child("properties");
-    let theirs = path.child("properties");
+    let structure_path = at.child("properties");
+    let field_path = path.child("properties");
     for (name, field) in properties(nested) {
-        of_nested(field, property(structure, name), &ours.key(name), &theirs.key(name), errors);
+        of_nested(field, property(structure, name), &structure_path.key(name), &field_path.key(name), errors);
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn ports(container: &Object, path: &Path<'_>, errors: &mut ErrorList)
 /// Checks that the host ports of a container are still free. `path` is that of the container.
 pub(super) fn unique_host_ports<'o>(
     container: &'o Object,
-    taken: &mut BTreeSet<HostPort<'o>>,
+    used: &mut BTreeSet<HostPort<'o>>,
     path: &Path<'_>,
     errors: &mut ErrorList,
 ) {
@@ -44,7 +44,7 @@ pub(super) fn unique_host_ports<'o>(
         let protocol = text(port, "protocol");
         let ip = text(port, "hostIP");
         let number = integer(port, "hostPort");
-        if number != 0 && !taken.insert((protocol, ip, number)) {
+        if number != 0 && !used.insert((protocol, ip, number)) {
             let value = format!("{protocol}/{ip}/{number}");
             errors.push(Error::duplicate(&path.index(index).child("hostPort"), value));
         }

@@ -33,8 +33,8 @@ fn errors_of(spec: Value) -> ErrorList {
 
 fn check_spec(spec: Value, expected: &[(ErrorType, &str)]) {
     let errors = errors_of(spec.clone());
-    let found: Vec<(ErrorType, &str)> = errors.iter().map(|error| (error.kind(), error.field())).collect();
-    assert_eq!(found, expected, "{spec}");
+    let actual: Vec<(ErrorType, &str)> = errors.iter().map(|error| (error.kind(), error.field())).collect();
+    assert_eq!(actual, expected, "{spec}");
 }
 
 /// Returns a valid container with additional members.

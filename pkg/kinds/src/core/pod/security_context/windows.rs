@@ -87,8 +87,8 @@ fn is_net_bios_name(domain: &str) -> bool {
 /// True for dot-separated labels of letters, digits and inner dashes.
 fn is_dns_name(domain: &str) -> bool {
     domain.split('.').all(|label| {
-        let known = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        let allowed = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
         let length = (1..=DNS_LABEL_BYTES_MAX).contains(&label.len());
-        known && length && !label.starts_with('-') && !label.ends_with('-')
+        allowed && length && !label.starts_with('-') && !label.ends_with('-')
     })
 }

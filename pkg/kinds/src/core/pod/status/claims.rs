@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Validates the claims that were created for the claims in the spec. `path` is that of the list.
 pub(super) fn resource_claims(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
-    let known: BTreeSet<&str> = children(spec, "resourceClaims").map(|claim| text(claim, "name")).collect();
+    let claim_names: BTreeSet<&str> =
+        children(spec, "resourceClaims").map(|claim| text(claim, "name")).collect();
     let mut seen = BTreeSet::new();
     for (index, claim) in children(status, "resourceClaimStatuses").enumerate() {
         let path = path.index(index);
         let name = text(claim, "name");
-        if !known.contains(name) {
+        if !claim_names.contains(name) {
             let detail = "must match the name of an entry in `spec.resourceClaims`";
             errors.push(Error::invalid(&path.child("name"), name, detail));
         }
@@ -90,14 +91,15 @@ pub(super) fn node_allocatable_claims(
     errors: &mut ErrorList,
 ) {
     let mapped = children(spec, "resourceClaims").chain(children(status, "resourceClaimStatuses"));
-    let known: BTreeSet<&str> = mapped.filter_map(|claim| maybe_text(claim, "resourceClaimName")).collect();
+    let claim_names: BTreeSet<&str> =
+        mapped.filter_map(|claim| maybe_text(claim, "resourceClaimName")).collect();
     for (index, claim) in children(status, "nodeAllocatableResourceClaimStatuses").enumerate() {
         let path = path.index(index);
         let name = text(claim, "resourceClaimName");
         if name.is_empty() {
             errors.push(Error::required(&path.child("resourceClaimName"), "must not be empty"));
         }
-        if !known.contains(name) {
+        if !claim_names.contains(name) {
             let detail = "no mapping found in pod reference";
             errors.push(Error::invalid(&path.child("resourceClaimName"), name, detail));
         }

@@ -58,11 +58,11 @@ pub(super) fn transitions(
 
 /// Returns the containers of a list by name; the first one wins.
 fn by_name<'o>(spec: &'o Object, member: &str) -> BTreeMap<&'o str, &'o Object> {
-    let mut found = BTreeMap::new();
+    let mut containers = BTreeMap::new();
     for container in children(spec, member) {
-        found.entry(text(container, "name")).or_insert(container);
+        containers.entry(text(container, "name")).or_insert(container);
     }
-    found
+    containers
 }
 
 /// True if a container can trigger a restart of all containers (KEP-5532).
@@ -80,21 +80,21 @@ fn should_restart(container: &Object, spec: &Object, exit_code: i64) -> bool {
         "Never" => Some(false),
         _ => None,
     };
-    let own = maybe_text(container, "restartPolicy");
+    let container_policy = maybe_text(container, "restartPolicy");
     let rule = children(container, "restartPolicyRules").find(|rule| {
         let Some(codes) = child(rule, "exitCodes") else { return false };
-        let has = list(codes, "values").iter().any(|code| code.as_i64() == Some(exit_code));
+        let contains_code = list(codes, "values").iter().any(|code| code.as_i64() == Some(exit_code));
         match text(codes, "operator") {
-            "In" => has,
-            "NotIn" => !has,
+            "In" => contains_code,
+            "NotIn" => !contains_code,
             _ => false,
         }
     });
     let by_rule = rule.is_some_and(|rule| matches!(text(rule, "action"), "Restart" | "RestartAllContainers"));
-    if own.is_some() && by_rule {
+    if container_policy.is_some() && by_rule {
         return true;
     }
-    own.and_then(by_policy).or_else(|| by_policy(text(spec, "restartPolicy"))).unwrap_or(true)
+    container_policy.and_then(by_policy).or_else(|| by_policy(text(spec, "restartPolicy"))).unwrap_or(true)
 }
 
 /// Validates the users of the containers. `path` is that of the status.
@@ -135,8 +135,8 @@ pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Objec
         for (index, container_status) in children(status, member).enumerate() {
             let name = text(container_status, "name");
             let container = containers.get(name).copied();
-            let asked = || container.map(requested_claims).unwrap_or_default();
-            let claims = &*claims.entry(name).or_insert_with(asked);
+            let requested = || container.map(requested_claims).unwrap_or_default();
+            let claims = &*claims.entry(name).or_insert_with(requested);
             let container = container.map(|container| (container, claims));
             let path = path.index(index);
             let path = path.child("allocatedResourcesStatus");
@@ -185,7 +185,8 @@ fn allocated_resource(
 
 /// Returns the claims that a container requests, in the format of statuses.
 fn requested_claims(container: &Object) -> BTreeSet<String> {
-    let claims = child(container, "resources").into_iter().flat_map(|it| children(it, "claims"));
+    let claims =
+        child(container, "resources").into_iter().flat_map(|resources| children(resources, "claims"));
     let written = |claim: &Object| match (text(claim, "name"), text(claim, "request")) {
         (name, "") => name.to_owned(),
         (name, request) => format!("{name}/{request}"),

@@ -35,8 +35,9 @@ pub fn set_condition_true(pod: &mut Object, condition: Condition<'_>, now: UnixT
         *conditions = Value::Array(Vec::new());
     }
     let Some(conditions) = conditions.as_array_mut() else { return };
-    let same = |old: &&mut Value| old.get("type").and_then(Value::as_str) == Some(condition.condition_type);
-    match conditions.iter_mut().find(same) {
+    let is_same_type =
+        |old: &&mut Value| old.get("type").and_then(Value::as_str) == Some(condition.condition_type);
+    match conditions.iter_mut().find(is_same_type) {
         Some(old) => *old = new,
         None => conditions.push(new),
     }

@@ -15,7 +15,7 @@ pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
     if !same_number("containers") || !same_number("initContainers") {
         return;
     }
-    let kept = ["containers", "initContainers"].map(|name| {
+    let old_containers = ["containers", "initContainers"].map(|name| {
         let new = object::get_list(new, &spec(name));
         let old = object::get_list(old, &spec(name));
         (name, resized(new, old))
@@ -30,7 +30,7 @@ pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
         Some(resources) => spec.insert("resources", resources),
         None => spec.remove("resources"),
     };
-    for (name, containers) in kept.into_iter().filter(|(_, containers)| !containers.is_empty()) {
+    for (name, containers) in old_containers.into_iter().filter(|(_, containers)| !containers.is_empty()) {
         spec.insert(name, Value::Array(containers));
     }
 }

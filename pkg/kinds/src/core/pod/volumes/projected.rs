@@ -54,9 +54,9 @@ pub(super) fn projected(path: &Path<'_>, source: &Object, options: &PodOptions, 
         let path = sources.index(index);
         let mut kinds = 0;
         let mut of_kind = |member: &'static str| {
-            let found = child(projection, member);
-            kinds += usize::from(found.is_some());
-            found
+            let projected_source = child(projection, member);
+            kinds += usize::from(projected_source.is_some());
+            projected_source
         };
         for member in ["secret", "configMap"] {
             if let Some(keys) = of_kind(member) {

@@ -40,11 +40,11 @@ fn id_value([driver, pool, device, share]: Id<'_>) -> BadValue {
 
 /// Validates device statuses: each is for an allocated device, and devices are unique.
 pub(crate) fn devices(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
-    let given = child(status, "allocation").and_then(|allocation| child(allocation, "devices"));
-    let given: BTreeSet<Id<'_>> =
-        given.into_iter().flat_map(|devices| children(devices, "results")).map(id).collect();
-    for (index, found) in children(status, "devices").enumerate() {
-        device(&path.index(index), found, &given, errors);
+    let allocated = child(status, "allocation").and_then(|allocation| child(allocation, "devices"));
+    let allocated: BTreeSet<Id<'_>> =
+        allocated.into_iter().flat_map(|devices| children(devices, "results")).map(id).collect();
+    for (index, item) in children(status, "devices").enumerate() {
+        device(&path.index(index), item, &allocated, errors);
     }
     let mut seen = BTreeSet::new();
     for (index, id) in children(status, "devices").map(id).enumerate() {
@@ -54,12 +54,12 @@ pub(crate) fn devices(path: &Path<'_>, status: &Object, errors: &mut ErrorList) 
     }
 }
 
-fn device(path: &Path<'_>, device: &Object, given: &BTreeSet<Id<'_>>, errors: &mut ErrorList) {
+fn device(path: &Path<'_>, device: &Object, allocated: &BTreeSet<Id<'_>>, errors: &mut ErrorList) {
     csi_driver(&path.child("driver"), text(device, "driver"), errors);
     pool(&path.child("pool"), text(device, "pool"), errors);
     dns_label(&path.child("device"), text(device, "device"), errors);
     share_id(&path.child("shareID"), device, errors);
-    if !given.contains(&id(device)) {
+    if !allocated.contains(&id(device)) {
         let detail = "must be an allocated device in the claim";
         errors.push(Error::invalid(path, id_value(id(device)), detail));
     }

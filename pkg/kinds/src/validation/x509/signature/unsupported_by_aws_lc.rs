@@ -76,25 +76,25 @@ const SHA384_INFO: [u8; 19] =
 
 /// Verifies an RSA PKCS#1 v1.5 signature with SHA-384. The encoding of the signed bytes is unique.
 pub(crate) fn pkcs1_sha384(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
-    let Some((found, _)) = recover_signed_bytes(key, signature) else { return false };
+    let Some((recovered, _)) = recover_signed_bytes(key, signature) else { return false };
     let tail = [&[0][..], &SHA384_INFO, &Hash::Sha384.of(message)].concat();
-    let Some(padding) = found.len().checked_sub(tail.len() + 2).filter(|padding| *padding >= 8) else {
+    let Some(padding) = recovered.len().checked_sub(tail.len() + 2).filter(|padding| *padding >= 8) else {
         return false;
     };
-    found == [&[0, 1][..], &vec![0xff; padding], &tail].concat()
+    recovered == [&[0, 1][..], &vec![0xff; padding], &tail].concat()
 }
 
 /// Verifies an RSA PSS signature with a salt as long as its hash (RFC 8017, 9.1.2).
 pub(crate) fn pss(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     recover_signed_bytes(key, signature)
-        .and_then(|(found, bits)| recover_pss_digest(hash, &found, bits, message))
+        .and_then(|(recovered, bits)| recover_pss_digest(hash, &recovered, bits, message))
         .unwrap_or(false)
 }
 
-fn recover_pss_digest(hash: Hash, found: &[u8], modulus_bits: usize, message: &[u8]) -> Option<bool> {
+fn recover_pss_digest(hash: Hash, recovered: &[u8], modulus_bits: usize, message: &[u8]) -> Option<bool> {
     let bits = modulus_bits - 1;
     let length = bits.div_ceil(8);
-    let (leading, encoded) = found.split_at_checked(found.len().checked_sub(length)?)?;
+    let (leading, encoded) = recovered.split_at_checked(recovered.len().checked_sub(length)?)?;
     let size = hash.algorithm().output_len();
     let (masked, rest) = encoded.split_at_checked(length.checked_sub(size + 1)?)?;
     let (expected, end) = rest.split_at_checked(size)?;
