@@ -68,18 +68,27 @@ pub fn validate(row: &Resource, object: &Object, context: &Context<'_>) -> field
     with_declarative(row, object, None, context, errors)
 }
 
-/// Adds the errors of declarative rules to those of hand-written ones.
+/// Adds the errors of declarative rules to those of hand-written ones, which upstream reports only once then.
 fn with_declarative(
     row: &Resource,
     new: &Object,
     old: Option<&Object>,
     context: &Context<'_>,
-    errors: field::ErrorList,
+    mut errors: field::ErrorList,
 ) -> field::ErrorList {
+    if errors.len() > 1 && has_declarative_strategy(row) {
+        errors.remove_repeated();
+    }
     match &row.storage {
         Some(storage) => declarative::validate(storage.message, new, old, context.gates(), errors),
         None => errors,
     }
+}
+
+/// True for the kinds whose strategy runs declarative validation in upstream: all but CRDs, custom resources and
+/// APIServices.
+fn has_declarative_strategy(row: &Resource) -> bool {
+    row.custom.is_none() && !matches!(row.group, "apiextensions.k8s.io" | "apiregistration.k8s.io")
 }
 
 /// Prepares an object before it replaces `old` through `endpoint` (the resource itself or a subresource).

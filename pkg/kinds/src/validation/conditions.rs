@@ -21,16 +21,21 @@ pub(crate) fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorLis
         let path = path.index(index);
         let kind = text(condition, "type");
         if !seen.insert(kind) {
-            errors.push(Error::duplicate(&path.child("type"), kind));
+            errors.push(Error::duplicate(&path, kind));
         }
         validate_condition(&path, condition, errors);
     }
 }
 
 fn validate_condition(path: &Path<'_>, condition: &Object, errors: &mut ErrorList) {
-    qualified_name(&path.child("type"), text(condition, "type"), errors);
+    match text(condition, "type") {
+        "" => errors.push(Error::required(&path.child("type"), "is required")),
+        kind => qualified_name(&path.child("type"), kind, errors),
+    }
     let status = text(condition, "status");
-    if !STATUSES.contains(&status) {
+    if status.is_empty() {
+        errors.push(Error::required(&path.child("status"), ""));
+    } else if !STATUSES.contains(&status) {
         errors.push(Error::not_supported(&path.child("status"), BadValue::json_text(status), STATUSES));
     }
     let generation = integer(condition, "observedGeneration");
@@ -100,14 +105,13 @@ mod tests {
         check(
             json!([{}]),
             &[
-                ("FieldValueInvalid", "c[0].type"),
-                ("FieldValueInvalid", "c[0].type"),
-                ("FieldValueNotSupported", "c[0].status"),
+                ("FieldValueRequired", "c[0].type"),
+                ("FieldValueRequired", "c[0].status"),
                 ("FieldValueRequired", "c[0].lastTransitionTime"),
                 ("FieldValueRequired", "c[0].reason"),
             ],
         );
-        check(json!([condition(json!({})), condition(json!({}))]), &[("FieldValueDuplicate", "c[1].type")]);
+        check(json!([condition(json!({})), condition(json!({}))]), &[("FieldValueDuplicate", "c[1]")]);
         check(
             json!([condition(json!({"observedGeneration": -1}))]),
             &[("FieldValueInvalid", "c[0].observedGeneration")],

@@ -49,3 +49,11 @@ fn immutable_field_has_no_value() {
     let expected = ["reclaimPolicy: Invalid value: null: field is immutable"];
     assert_eq!(updated_errors("storageclasses", class("Retain"), class("Delete")), expected);
 }
+
+#[test]
+fn repeated_hand_written_error_is_reported_once() {
+    let config =
+        |uid| json!({"metadata": {"name": "c", "namespace": "n", "resourceVersion": "1", "uid": uid}});
+    let expected = ["metadata.uid: Invalid value: \"b\": field is immutable"];
+    assert_eq!(updated_errors("configmaps", config("b"), config("a")), expected);
+}
