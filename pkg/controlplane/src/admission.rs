@@ -86,7 +86,7 @@ fn build(name: &str, deps: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         "PodNodeSelector" => {
             Box::new(PodNodeSelector::new(objects())?.with_configuration(configurations.pod_node_selector))
         }
-        "Priority" => Box::new(Priority::new(objects())?),
+        "Priority" => Box::new(Priority::new(objects(), deps.gates)?),
         "DefaultTolerationSeconds" => Box::new(default_tolerations(deps.pods)),
         "PodTolerationRestriction" => Box::new(
             PodTolerationRestriction::new(objects())?.with_configuration(configurations.pod_tolerations),
