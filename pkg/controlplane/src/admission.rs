@@ -110,7 +110,7 @@ fn build(name: &str, deps: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         "DefaultIngressClass" => Box::new(DefaultIngressClass::new(objects())?),
         "DenyServiceExternalIPs" => Box::new(DenyServiceExternalIPs),
         "PodTopologyLabels" => Box::new(PodTopologyLabels::new(objects())?),
-        "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects())?),
+        "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects(), deps.gates)?),
         "PodResizeValidator" => Box::new(PodResizeValidator::new(objects())?),
         "MutatingAdmissionPolicy" => Box::new(MutatingAdmissionPolicy::new(deps.policies.clone())),
         "ValidatingAdmissionPolicy" => Box::new(ValidatingAdmissionPolicy::new(deps.policies.clone())),
