@@ -192,7 +192,8 @@ fn one_annotation_has_all_failures() {
     let audit = |name: &str| binding(name, "pol", json!({"validationActions": ["Audit"]}));
     let deps = validating(&[policy("pol", spec)], &[audit("one"), audit("two")]);
     let (_, notes) = validate(&deps, &pod(json!({})));
-    let [annotation] = notes.annotations() else { panic!("{:?}", notes.annotations()) };
+    assert_eq!(notes.annotations().len(), 1);
+    let annotation = &notes.annotations()[0];
     let failures: Value = serde_json::from_str(&annotation.value).unwrap();
     let failures = failures.as_array().unwrap();
     assert_eq!(

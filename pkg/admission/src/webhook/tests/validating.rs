@@ -274,7 +274,7 @@ fn webhook_configurations_are_exempt() {
 fn reviews_reach_no_webhook() {
     let world = Arc::new(World::default());
     world.configure(&[("a", json!({}))]);
-    let check = |excludes_reviews: bool, group: &str, plural: &str, expected: bool| {
+    let check = |excludes_reviews: bool, group: &'static str, plural: &'static str, expected: bool| {
         let plugin = ValidatingAdmissionWebhook::new(Webhooks { excludes_reviews, ..world.webhooks() });
         assert_eq!(Write::of(group, "v1", plural).reaches(&plugin), expected, "{plural}");
     };
