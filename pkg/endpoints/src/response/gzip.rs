@@ -1,5 +1,5 @@
-//! Gzip for watches, and for lists: streamed, and in two parts. The compressed items can be cached and sent behind a different
-//! head.
+//! Gzip for watches, and for lists: streamed, and in two parts. The compressed items of a list can be cached and
+//! sent behind a different head.
 //!
 //! The head is deflated and flushed to a byte boundary. The items start with an empty window and refer to no
 //! earlier bytes. The checksum of the whole is combined from the checksums of both parts.
