@@ -248,15 +248,6 @@ fn a_taint_without_a_time_was_added_now() {
 }
 
 #[test]
-fn a_mapped_resource_counts_once() {
-    let mapped = json!({"a": {}, "b": null, "c": {"allocationMultiplier": "2"}});
-    let after = json!({"a": {"allocationMultiplier": "1"}, "b": {"allocationMultiplier": "1"}, "c": {"allocationMultiplier": "2"}});
-    let slice = json!({"spec": {"devices": [{"nodeAllocatableResourceMappings": mapped}]}});
-    let pointer = "/spec/devices/0/nodeAllocatableResourceMappings";
-    check_at("resource.k8s.io/v1", "ResourceSlice", pointer, &slice, after);
-}
-
-#[test]
 fn unknown_kinds_and_versions_are_left_alone() {
     for (api_version, kind) in
         [("v1", "pod"), ("v2", "Pod"), ("apps/v1", "Pod"), ("", ""), ("x.io/v1", "Pod"), ("/v1", "Foo")]
