@@ -1,6 +1,9 @@
 //! The kind `Eviction` of `lifecycle.k8s.io`. The eviction subresource of pods is another kind, of `policy`.
 
 mod columns;
+mod responders;
+mod status;
+mod targets;
 
 use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::strategy::hooks::Common;
@@ -10,8 +13,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    // Off by default. Only the metadata and the declared rules are validated so far.
-    validation: Validation::Metadata,
+    validation: Validation::Settings(status::RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Custom(columns::COLUMNS),
     gated: &[],

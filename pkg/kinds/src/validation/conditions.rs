@@ -27,6 +27,18 @@ pub(crate) fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorLis
     }
 }
 
+/// Validates the reasons in the health of a volume (KEP-1432). `path` is that of `owner`.
+pub(crate) fn health_conditions(path: &Path<'_>, owner: &Object, errors: &mut ErrorList) {
+    let path = path.child("healthConditions");
+    for (index, condition) in children(owner, "healthConditions").enumerate() {
+        let reason = text(condition, "reason");
+        if !reason.is_empty() {
+            let path = path.index(index);
+            invalid_each(&path.child("reason"), reason, reason_messages(reason), errors);
+        }
+    }
+}
+
 fn validate_condition(path: &Path<'_>, condition: &Object, errors: &mut ErrorList) {
     match text(condition, "type") {
         "" => errors.push(Error::required(&path.child("type"), "is required")),
@@ -62,7 +74,7 @@ fn validate_condition(path: &Path<'_>, condition: &Object, errors: &mut ErrorLis
 }
 
 /// Returns the errors of a reason: it must start with a letter and not end in `,` or `:`.
-fn reason_messages(reason: &str) -> Vec<String> {
+pub(crate) fn reason_messages(reason: &str) -> Vec<String> {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let valid = reason.starts_with(|c: char| c.is_ascii_alphabetic())
         && reason.bytes().all(|byte| word(byte) || matches!(byte, b',' | b':'))
