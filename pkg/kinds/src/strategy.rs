@@ -18,6 +18,7 @@ use hooks::{Common, restore, restore_metadata};
 
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 
@@ -51,11 +52,19 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
             restore(object, None, path);
         }
     }
-    if row.sets_generation {
+    if row.sets_generation && generation_is_enabled(row, context.gates()) {
         meta::set_generation(object, 1);
     }
     gated::drop_unused(row, "", object, None, context.gates());
     of(row).prepare_for_create(object, context);
+}
+
+/// False if the generation of the kind is behind a disabled gate.
+fn generation_is_enabled(row: &Resource, gates: &Gates) -> bool {
+    match kind_of(row).map(|kind| kind.rare_properties.generation) {
+        Some(Generation::Gated(gate)) => gates.enabled(gate),
+        _ => true,
+    }
 }
 
 /// Validates an object before it is created.
@@ -116,12 +125,12 @@ pub fn prepare_for_update(
     // For slices the requested changes count, for others the effective ones.
     let counts_first = kind_of(row).is_some_and(|kind| kind.rare_properties.counts_before_strategy);
     if counts_first {
-        count_change(endpoint, row, new, old);
+        count_change(endpoint, row, new, old, context.gates());
     }
     gated::drop_unused(row, endpoint.subresource, new, Some(old), context.gates());
     of(row).prepare_for_update(endpoint.subresource, new, old, context);
     if !counts_first {
-        count_change(endpoint, row, new, old);
+        count_change(endpoint, row, new, old, context.gates());
     }
 }
 
@@ -135,13 +144,17 @@ fn keep_all_but_status(new: &mut Object, old: &Object) {
 }
 
 /// Increments the generation if the desired state changes.
-fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object) {
+fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object, gates: &Gates) {
     let counts = match kind_of(row).map(|kind| kind.rare_properties.generation) {
         Some(Generation::FromFirstUpdate) => true,
         Some(Generation::Constant) => false,
-        Some(Generation::OfResource) | None => row.sets_generation,
+        Some(Generation::OfResource | Generation::Gated(_)) | None => row.sets_generation,
     };
-    if counts && endpoint.subresource != "status" && desired_state_changed(row, new, old) {
+    if counts
+        && generation_is_enabled(row, gates)
+        && endpoint.subresource != "status"
+        && desired_state_changed(row, new, old)
+    {
         meta::set_generation(new, meta::generation(old) + 1);
     }
 }

@@ -70,6 +70,9 @@ pub(crate) static KIND: Kind = Kind {
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
+/// Update strategy that replaces all pods at once.
+const RECREATE: &str = "Recreate";
+
 /// Immutable members of a spec, in the order of their checks.
 const IMMUTABLE: [&str; 4] = ["selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"];
 
@@ -81,13 +84,16 @@ struct Options {
     /// True if the old spec is invalid: pods are not validated.
     skip_pods: bool,
     pod: PodOptions,
+    /// Allows the update strategy `Recreate`.
+    recreate: bool,
 }
 
 fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
-    let options = Options { pod: PodOptions::new(false, None, context), ..Options::default() };
+    let recreate = context.settings.gates.enabled(Gate::StatefulSetRecreateStrategy);
+    let options = Options { pod: PodOptions::new(false, None, context), recreate, ..Options::default() };
     validate_spec(&Path::root("spec"), spec, options, &mut errors);
     errors
 }
@@ -106,7 +112,9 @@ fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationCon
     let mut errors = metadata_update(new, old);
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     let pod = PodOptions::new(false, child(old, "template"), context);
-    let mut options = Options { update: true, skip_pods: false, pod };
+    let recreated = child(old, "updateStrategy").is_some_and(|strategy| text(strategy, "type") == RECREATE);
+    let recreate = recreated || context.settings.gates.enabled(Gate::StatefulSetRecreateStrategy);
+    let mut options = Options { update: true, skip_pods: false, pod, recreate };
     let mut before = ErrorList::new();
     validate_spec(&Path::NIL, old, options, &mut before);
     options.skip_pods = !before.is_empty();
@@ -129,7 +137,8 @@ fn validate_spec(path: &Path<'_>, spec: &Object, options: Options, errors: &mut 
             errors.push(Error::invalid(&management, value, "must be 'OrderedReady' or 'Parallel'"));
         }
     }
-    update_strategy(&path.child("updateStrategy"), child(spec, "updateStrategy").unwrap_or(&empty), errors);
+    let strategy = child(spec, "updateStrategy").unwrap_or(&empty);
+    update_strategy(&path.child("updateStrategy"), strategy, options.recreate, errors);
     if let Some(policy) = child(spec, "persistentVolumeClaimRetentionPolicy") {
         let path = path.child("persistentVolumeClaimRetentionPolicy");
         for member in ["whenDeleted", "whenScaled"] {
@@ -155,12 +164,13 @@ fn validate_spec(path: &Path<'_>, spec: &Object, options: Options, errors: &mut 
     template(path, spec, options, errors);
 }
 
-fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
+fn update_strategy(path: &Path<'_>, strategy: &Object, recreate: bool, errors: &mut ErrorList) {
     let rolling_path = path.child("rollingUpdate");
     match (text(strategy, "type"), child(strategy, "rollingUpdate")) {
         ("", _) => errors.push(Error::required(path, "")),
         ("OnDelete" | "RollingUpdate", None) => {}
-        ("OnDelete", Some(rolling)) => {
+        (RECREATE, None) if recreate => {}
+        (kind, Some(rolling)) if kind == "OnDelete" || (kind == RECREATE && recreate) => {
             let mut rolling = rolling.clone();
             rolling.entry("partition").or_insert_with(|| 0.into());
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
@@ -178,7 +188,12 @@ fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
         }
         _ => {
             let value = strategy_value(&UPDATE_STRATEGY, strategy, &["partition"]);
-            errors.push(Error::invalid(path, value, "must be 'RollingUpdate' or 'OnDelete'"));
+            let detail = if recreate {
+                "must be 'RollingUpdate', 'OnDelete', or 'Recreate'"
+            } else {
+                "must be 'RollingUpdate' or 'OnDelete'"
+            };
+            errors.push(Error::invalid(path, value, detail));
         }
     }
 }

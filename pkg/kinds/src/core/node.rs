@@ -38,6 +38,10 @@ pub(crate) static KIND: Kind = Kind {
         // Fields without a gate, which are dropped the same way.
         gated_path(&["spec"], &[always_dropped(&[&["configSource"]])]),
         gated_path(&["status"], &[always_dropped(&[&["config"]])]),
+        gated_path(
+            &["spec"],
+            &[gated_by(Gate::InPlacePodVerticalScalingSchedulerPreemption, &[&["podPreemptionPolicy"]])],
+        ),
         GatedPath {
             path: &["status"],
             fields: &[
@@ -45,6 +49,11 @@ pub(crate) static KIND: Kind = Kind {
                 gated_by(Gate::NodeDeclaredFeatures, &[&["declaredFeatures"]]),
             ],
             not_through: Some("status"),
+        },
+        GatedPath {
+            path: &["status"],
+            fields: &[gated_by(Gate::KubeletInUserNamespace, &[&["nodeInfo", "runningInUserNamespace"]])],
+            not_through: Some(""),
         },
     ],
     strategy: &Common,
