@@ -137,7 +137,4 @@ fn some_pods_cannot_be_resized_at_all() {
     let old_node = json!({"spec": spec, "status": {"containerStatuses": [{"state": {"running": {}}}]}});
     let expected = "spec: Forbidden: Pod running on node without support for resize";
     check_pods(old_node.clone(), old_node, &[expected]);
-    let claims = json!({"spec": spec, "status": {"nodeAllocatableResourceClaimStatuses": [{}]}});
-    let expected = "spec: Forbidden: pods with node allocatable resource claims cannot be resized";
-    check_pods(claims.clone(), claims, &[expected]);
 }

@@ -43,7 +43,7 @@ fn other_changes_are_refused_with_a_diff() {
     assert_eq!(found(&errors), [("Forbidden", "spec")]);
     let detail = errors.iter().next().unwrap().detail();
     assert!(detail.starts_with("pod updates may not change fields other than `spec.containers[*].image`,"));
-    let diff = "\n \"AutomountServiceAccountToken\": null,\n- \"NodeName\": \"a\",\n+ \"NodeName\": \"b\",\n  \"SecurityContext\": {";
+    let diff = "\n \"AutomountServiceAccountToken\": null,\n- \"NodeName\": \"a\",\n+ \"NodeName\": \"b\",\n  \"HostNetwork\": false,";
     assert!(detail.contains(&diff.replace("\n \"Auto", "\n  \"Auto")), "{detail}");
 }
 
