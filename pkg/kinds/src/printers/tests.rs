@@ -106,7 +106,14 @@ fn definitions_show_scope_versions_and_names() {
         "status": {"conditions": [{"type": "Established", "status": "True"}]},
     });
     let expected = json!([
-        "foos.x.io", "Namespaced", "v1(storage),v1beta1", "2024-01-02T03:04:05Z", "x.io", "Foo", "f,fo", true,
+        "foos.x.io",
+        "Namespaced",
+        "v1(storage),v1beta1",
+        "2024-01-02T03:04:05Z",
+        "x.io",
+        "Foo",
+        "f,fo",
+        true,
     ]);
     check("apiextensions.k8s.io/v1", "customresourcedefinitions", object, expected);
 }
