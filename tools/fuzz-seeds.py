@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes the seed corpora of the fuzz targets to pkg/*/fuzz/corpus: objects of every kind and recorded cases from the
-tests' fixtures, and the texts below. The file name of a seed is its digest, so there are no duplicates."""
+tests' fixtures, the texts below, and the inputs that earlier runs found (pkg/*/fuzz/inputs.tar.gz, written by
+tools/fuzz-inputs.sh). The file name of a seed is its digest, so there are no duplicates."""
 import gzip
 import hashlib
 import json
@@ -81,7 +82,17 @@ def write(crate, targets, seeds):
             (corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
 
 
+def write_found():
+    for path in ROOT.glob("pkg/*/fuzz/inputs.tar.gz"):
+        crate = path.parent.parent.name
+        with tarfile.open(path) as tar:
+            for member in tar.getmembers():
+                if member.isfile():
+                    write(crate, [pathlib.PurePath(member.name).parent.name], [tar.extractfile(member).read()])
+
+
 def main():
+    write_found()
     objects = archive("fixtures") | archive("generated")
     messages = [body for name, body in objects.items() if name.endswith(".pb")]
     texts = [body for name, body in objects.items() if name.endswith(".json")]

@@ -3,6 +3,8 @@ package clientgo
 import (
 	"context"
 	"fmt"
+	"net"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -187,6 +189,18 @@ func TestDynamicClientHandlesAnyKind(t *testing.T) {
 	must(t, api.Delete(ctx, "d", metav1.DeleteOptions{}))
 	_, err = api.Get(ctx, "d", metav1.GetOptions{})
 	equal(t, "deleted", errors.IsNotFound(err), true)
+}
+
+// The first request of a connection has frames of HTTP/2's smallest size, so this head takes dozens of them.
+func TestLargeFirstHeadIsServed(t *testing.T) {
+	t.Parallel()
+	config := config(t, runtime.ContentTypeJSON)
+	config.Dial = (&net.Dialer{}).DialContext
+	config.UserAgent = strings.Repeat("x", 600_000)
+	client, err := kubernetes.NewForConfig(config)
+	must(t, err)
+	_, err = client.CoreV1().Namespaces().Get(bounded(t), "default", metav1.GetOptions{})
+	must(t, err)
 }
 
 func TestDiscoveryMapsKindsToResources(t *testing.T) {

@@ -181,8 +181,8 @@ impl Flags {
     /// The flags with a non-default value.
     pub(crate) fn changed(&self) -> impl Iterator<Item = &'static Flag> {
         FLAGS.iter().filter(|flag| {
-            let same = |value: &String| value == flag.default || format!("[{value}]") == flag.default;
-            self.values.get(flag.name).is_some_and(|values| !values.iter().all(same))
+            let is_default = |value: &String| value == flag.default || format!("[{value}]") == flag.default;
+            self.values.get(flag.name).is_some_and(|values| !values.iter().all(is_default))
         })
     }
 
@@ -233,15 +233,15 @@ impl Flags {
     }
 
     fn printed(&self, flag: &Flag) -> String {
-        let Some(given) = self.values.get(flag.name) else { return flag.default.to_owned() };
+        let Some(values) = self.values.get(flag.name) else { return flag.default.to_owned() };
         match flag.kind {
             Kind::Bool => self.bool(flag.name).to_string(),
             Kind::Int | Kind::Level => self.int(flag.name).to_string(),
             Kind::Float => self.float(flag.name).to_string(),
             Kind::Duration => format_duration(self.nanos(flag.name)),
             Kind::List | Kind::Array | Kind::Ints => format!("[{}]", self.list(flag.name).join(",")),
-            Kind::Pair | Kind::Pairs | Kind::Map | Kind::Gates => given.join(","),
-            _ => given.last().cloned().unwrap_or_default(),
+            Kind::Pair | Kind::Pairs | Kind::Map | Kind::Gates => values.join(","),
+            _ => values.last().cloned().unwrap_or_default(),
         }
     }
 

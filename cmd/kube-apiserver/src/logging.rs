@@ -51,11 +51,11 @@ pub(crate) fn start(format: Format, v: i64, clock: Arc<dyn Clock>) -> Log {
 }
 
 fn filter(v: i64) -> Targets {
-    let (ours, theirs) = match v {
+    let (own_level, library_level) = match v {
         ..=2 => (LevelFilter::INFO, LevelFilter::ERROR),
         3..=5 => (LevelFilter::DEBUG, LevelFilter::WARN),
         6..=8 => (LevelFilter::TRACE, LevelFilter::INFO),
         _ => (LevelFilter::TRACE, LevelFilter::TRACE),
     };
-    Targets::new().with_default(ours).with_targets(QUIET.map(|target| (target, theirs)))
+    Targets::new().with_default(own_level).with_targets(QUIET.map(|target| (target, library_level)))
 }

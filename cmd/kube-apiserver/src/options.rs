@@ -84,8 +84,8 @@ impl Options {
 
     /// Returns the temporary directory of this process, which is removed on drop.
     pub(crate) fn temporary(&self, flags: &Flags) -> TempDirGuard {
-        let made = flags.bool("embedded-in-memory") && flags.optional("embedded-data-dir").is_none();
-        let kubeconfig = self.config.serving.admin_kubeconfig.as_ref().filter(|_| made);
+        let is_temporary = flags.bool("embedded-in-memory") && flags.optional("embedded-data-dir").is_none();
+        let kubeconfig = self.config.serving.admin_kubeconfig.as_ref().filter(|_| is_temporary);
         TempDirGuard(kubeconfig.and_then(|path| Some(path.parent()?.to_owned())))
     }
 
@@ -497,10 +497,10 @@ fn temporary_dir() -> Result<PathBuf, OptionError> {
     let parent = std::env::temp_dir();
     let process = std::process::id();
     let path = (0..TEMPORARY_MAX).map(|number| parent.join(format!("mainstay-{process}-{number}")));
-    let made = path.map(|path| std::fs::DirBuilder::new().mode(0o700).create(&path).map(|()| path));
+    let created = path.map(|path| std::fs::DirBuilder::new().mode(0o700).create(&path).map(|()| path));
     let mut failed = None;
-    for made in made {
-        match made {
+    for created in created {
+        match created {
             Ok(path) => return Ok(path),
             Err(error) => failed = Some(error),
         }

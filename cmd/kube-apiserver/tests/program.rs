@@ -53,6 +53,7 @@ fn locked_data_directory_is_rejected() {
     assert_eq!(ended.status.code(), Some(1));
     let log = String::from_utf8_lossy(&ended.stderr);
     assert!(log.contains("the store is in use by another process"), "{log}");
-    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
-    assert_eq!(left, ["store"], "the rejected start has written something");
+    let remaining: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(remaining, ["store"], "the rejected start has written something");
 }

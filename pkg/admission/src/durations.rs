@@ -72,6 +72,13 @@ impl Durations {
     pub fn register(self: &Arc<Self>, registry: &MetricsRegistry) {
         let durations = Arc::clone(self);
         registry.collect(&[&PLUGINS, &STEPS], move |page| durations.write(page));
+        let durations = Arc::clone(self);
+        registry.on_reset(move || durations.reset());
+    }
+
+    fn reset(&self) {
+        let plugins = self.plugins.iter().map(|(_, series)| series);
+        plugins.chain([&self.steps]).for_each(|series| for_each(series, |_, times| times.reset()));
     }
 
     fn write(&self, page: &mut Page<'_>) {

@@ -51,7 +51,8 @@ const HEAD_MARGIN_BYTES: usize = 64 * 1024;
 /// Receive window of a stream. Nearly every object fits into it.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// Maximum size of a received frame, the smallest that HTTP/2 permits. A connection keeps a read buffer of the size of its
-/// largest frames.
+/// largest frames. `h2` permits as many frames per head as [`HEAD_BYTES_MAX`] takes at this size. With upstream's 256 KiB, it
+/// would reject a head of 100 KB in the small frames with which every client begins.
 const FRAME_BYTES_MAX: u32 = 16 * 1024;
 /// Send buffer per stream for slow clients, in addition to the current piece of the body.
 const SEND_BUFFER_BYTES: usize = 128 * 1024;

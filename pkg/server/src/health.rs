@@ -375,6 +375,14 @@ impl Health {
         });
     }
 
+    /// Sets the counts of `/metrics/slis` to zero. A check is absent until it runs again.
+    pub(crate) fn reset_slis(&self) {
+        self.for_each(|_, counted| {
+            counted.failed.store(0, Relaxed);
+            counted.succeeded.store(0, Relaxed);
+        });
+    }
+
     /// Visits every check that has been run.
     fn for_each(&self, mut visit: impl FnMut(&str, &CountedCheck)) {
         for (kind, group) in GROUPS {

@@ -59,12 +59,12 @@ fn document() -> String {
 }
 
 fn honoured(flag: &Flag) -> Option<String> {
-    let FlagSupport::Honoured(what) = flag.support else { return None };
+    let FlagSupport::Honoured(description) = flag.support else { return None };
     let default = match flag.default {
         "" | "[]" | "<nil>" => String::new(),
         default => format!("`{}`", escaped(default)),
     };
-    Some(format!("| `--{}` | {default} | {} |", flag.name, escaped(what)))
+    Some(format!("| `--{}` | {default} | {} |", flag.name, escaped(description)))
 }
 
 /// Escapes `|` for table cells.

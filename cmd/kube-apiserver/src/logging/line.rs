@@ -55,16 +55,16 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut said = EventFields::default();
-        event.record(&mut said);
-        let of = event.metadata();
+        let mut fields = EventFields::default();
+        event.record(&mut fields);
+        let metadata = event.metadata();
         let now = self.clock.now();
         writeln!(
             writer,
             "{}",
             match self.format {
-                Format::Text => said.text(of, now, self.process),
-                Format::Json => said.json(of, now),
+                Format::Text => fields.text(metadata, now, self.process),
+                Format::Json => fields.json(metadata, now),
             }
         )
     }

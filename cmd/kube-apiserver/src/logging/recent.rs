@@ -44,10 +44,10 @@ impl<S: Subscriber> Layer<S> for RecentLog {
         if *event.metadata().level() > Level::WARN {
             return;
         }
-        let mut said = EventFields::default();
-        event.record(&mut said);
+        let mut fields = EventFields::default();
+        event.record(&mut fields);
         let now = self.clock.now();
-        let mut line = said.text(event.metadata(), now, self.process);
+        let mut line = fields.text(event.metadata(), now, self.process);
         line.truncate(line.floor_char_boundary(LINE_BYTES_MAX));
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push_front((now.seconds, line));

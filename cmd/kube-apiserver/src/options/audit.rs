@@ -131,13 +131,13 @@ fn check_backend(flags: &Flags, of: &str, errors: &mut Vec<String>) {
 /// Returns the first error in the batching flags.
 fn check_batch(flags: &Flags, of: &str) -> Option<String> {
     let name = |name: &str| format!("audit-{of}-batch-{name}");
-    let wrong = |what: &str, value: &str| {
-        format!("invalid audit batch {of} {what} {value}, must be a positive number")
+    let wrong = |setting: &str, value: &str| {
+        format!("invalid audit batch {of} {setting} {value}, must be a positive number")
     };
-    for (flag, what) in [("buffer-size", "buffer size"), ("max-size", "max batch size")] {
+    for (flag, setting) in [("buffer-size", "buffer size"), ("max-size", "max batch size")] {
         let value = flags.int(&name(flag));
         if value <= 0 {
-            return Some(wrong(what, &value.to_string()));
+            return Some(wrong(setting, &value.to_string()));
         }
     }
     if !flags.bool(&name("throttle-enable")) {

@@ -56,9 +56,9 @@ fn embedded(flags: &Flags, errors: &mut Vec<String>) {
     if super::is_standalone(flags) {
         return;
     }
-    let given = ["embedded-in-memory", "embedded-from", "embedded-snapshot", "embedded-snapshot-endpoint"];
-    let is_given = |name: &&str| flags.optional(name).is_some_and(|value| value != "false");
-    for name in given.iter().filter(|name| is_given(name)) {
+    let names = ["embedded-in-memory", "embedded-from", "embedded-snapshot", "embedded-snapshot-endpoint"];
+    let is_set = |name: &&str| flags.optional(name).is_some_and(|value| value != "false");
+    for name in names.iter().filter(|name| is_set(name)) {
         errors.push(format!("--{name} is about the embedded store, which is not used with --etcd-servers"));
     }
 }
@@ -184,7 +184,7 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
     for (index, issuer) in issuers.iter().enumerate() {
         if issuer.is_empty() {
             errors.push("service-account-issuer should not be an empty string".to_owned());
-        } else if issuers.iter().take(index).any(|other| other == issuer) {
+        } else if issuers.iter().take(index).any(|previous| previous == issuer) {
             errors.push(format!("service-account-issuer {issuer:?} is already specified"));
         }
     }
@@ -322,11 +322,12 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
             }
         }
     }
-    let both: Vec<&str> = enabled.iter().filter(|name| disabled.contains(name)).map(String::as_str).collect();
-    if !both.is_empty() {
+    let overlap: Vec<&str> =
+        enabled.iter().filter(|name| disabled.contains(name)).map(String::as_str).collect();
+    if !overlap.is_empty() {
         errors.push(format!(
             "[{}] in enable-admission-plugins and disable-admission-plugins overlapped",
-            both.join(" ")
+            overlap.join(" ")
         ));
     }
 }
@@ -381,12 +382,12 @@ fn services(flags: &Flags, errors: &mut Vec<String>) {
         errors.push(format!("--apiserver-count should be a positive number, but value '{count}' provided"));
     }
     let text = flags.optional("service-cluster-ip-range").unwrap_or(SERVICE_CIDR);
-    let given = text.split(',').count();
+    let cidr_count = text.split(',').count();
     let cidrs = cidrs(flags);
-    if cidrs.len() < given {
+    if cidrs.len() < cidr_count {
         errors.push(format!("service-cluster-ip-range {text:?} is not a valid cidr"));
     }
-    if given > 2 {
+    if cidr_count > 2 {
         errors.push("--service-cluster-ip-range must not contain more than two entries".to_owned());
     }
     for cidr in &cidrs {

@@ -22,8 +22,8 @@ pub(super) fn gates(flags: &Flags) -> Result<Gates, OptionError> {
     if let Some(oldest) = release(flags, "min-compatibility-version")? {
         effective.min_compatibility = oldest;
     }
-    let said = explicit_gates(flags)?;
-    Gates::new(effective, said.iter().map(|(gate, open)| (gate.as_str(), *open)))
+    let explicit = explicit_gates(flags)?;
+    Gates::new(effective, explicit.iter().map(|(gate, open)| (gate.as_str(), *open)))
         .map_err(|errors| OptionError::Invalid(errors.iter().map(ToString::to_string).collect()))
 }
 
@@ -65,7 +65,7 @@ fn release(flags: &Flags, flag: &str) -> Result<Option<Release>, OptionError> {
         releases.insert(component.to_owned(), release);
     }
     match releases.keys().find(|component| *component != KUBE) {
-        Some(other) => Err(unregistered(other)),
+        Some(component) => Err(unregistered(component)),
         None => Ok(releases.remove(KUBE)),
     }
 }
@@ -84,8 +84,8 @@ fn explicit_gates(flags: &Flags) -> Result<Vec<(String, bool)>, OptionError> {
             "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use",
         ));
     }
-    if let Some(other) = by_component.keys().find(|component| !matches!(**component, "" | KUBE)) {
-        return Err(unregistered(other));
+    if let Some(unknown) = by_component.keys().find(|component| !matches!(**component, "" | KUBE)) {
+        return Err(unregistered(unknown));
     }
     by_component.values().flatten().filter(|pair| !pair.is_empty()).map(|pair| gate(pair)).collect()
 }

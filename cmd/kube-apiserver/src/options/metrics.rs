@@ -100,15 +100,15 @@ fn allow(
     selection: Selection,
     pairs: &BTreeMap<String, String>,
     errors: &mut Vec<String>,
-    said: impl Fn(&str, &BTreeMap<String, String>) -> String,
+    message: impl Fn(&str, &BTreeMap<String, String>) -> String,
 ) -> Selection {
-    let given = pairs.iter().map(|(key, values)| (key.as_str(), values.as_str()));
-    selection.with_allowed(given).unwrap_or_else(|_| {
+    let allow_list = pairs.iter().map(|(key, values)| (key.as_str(), values.as_str()));
+    selection.with_allowed(allow_list).unwrap_or_else(|_| {
         let reason = format!(
             "must have keys with format `metricName,labelName` where metricName matches {NAME:?} and labelName \
              matches {LABEL:?}"
         );
-        errors.push(said(&reason, pairs));
+        errors.push(message(&reason, pairs));
         Selection::default()
     })
 }

@@ -113,8 +113,8 @@ fn in_memory_server_removes_its_files() {
     assert!(dir.is_dir());
     drop(read.temporary(&flags));
     assert!(!dir.exists());
-    let kept = options("--embedded-in-memory --embedded-data-dir /d").unwrap();
-    assert_eq!(kept.serving.admin_kubeconfig, Some(PathBuf::from("/d/admin.kubeconfig")));
+    let permanent = options("--embedded-in-memory --embedded-data-dir /d").unwrap();
+    assert_eq!(permanent.serving.admin_kubeconfig, Some(PathBuf::from("/d/admin.kubeconfig")));
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn etcd_requires_token_keys_and_issuer() {
     let check = |line: &str, expected: &[&str]| {
         let flags = Flags::parse(line.split_whitespace().map(str::to_owned)).unwrap();
         let prefix = |error: &String| error.contains("service-account");
-        let found: Vec<_> = checks::all(&flags, Gates::default()).into_iter().filter(prefix).collect();
-        assert_eq!(found, expected, "{line}");
+        let errors: Vec<_> = checks::all(&flags, Gates::default()).into_iter().filter(prefix).collect();
+        assert_eq!(errors, expected, "{line}");
     };
     let on_etcd = |line: &str, expected: &[&str]| check(&format!("--etcd-servers a:1 {line}"), expected);
     on_etcd("", &[issuer, keys, neither]);
@@ -161,10 +161,10 @@ fn events_can_use_a_separate_etcd() {
         let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
         Ok::<_, OptionError>(etcd.overrides)
     };
-    let found = overrides("/events#https://b:1;https://c:1,coordination.k8s.io/leases#d:1").unwrap();
-    assert_eq!(found[0].endpoints, ["https://b:1", "https://c:1"]);
-    let found: Vec<_> = found.iter().map(EtcdOverride::directory).collect();
-    assert_eq!(found, [Some("events"), Some("leases")]);
+    let overridden = overrides("/events#https://b:1;https://c:1,coordination.k8s.io/leases#d:1").unwrap();
+    assert_eq!(overridden[0].endpoints, ["https://b:1", "https://c:1"]);
+    let overridden: Vec<_> = overridden.iter().map(EtcdOverride::directory).collect();
+    assert_eq!(overridden, [Some("events"), Some("leases")]);
     for wrong in ["events#b:1", "/events", "/events#", "/events#b:1;", "a/b/c#d:1", "/events#b:1#c:1"] {
         let error = overrides(wrong).unwrap_err().to_string();
         assert!(error.contains("must be of format: group/resource#servers"), "{error}");
@@ -225,19 +225,19 @@ fn unsupported_security_flags_are_rejected() {
     );
     assert!(options("--authorization-config=/x").is_err(), "there is no such file");
     options("--enable-admission-plugins NodeRestriction,AlwaysPullImages").unwrap();
-    let told =
+    let config =
         options("--admission-control-config-file /x --enable-admission-plugins EventRateLimit").unwrap();
-    assert_eq!(told.admission.config_file, Some("/x".into()));
+    assert_eq!(config.admission.config_file, Some("/x".into()));
 }
 
 #[test]
 fn encryption_file_configures_encryption() {
     let encryption = |words: &str| options(words).unwrap().encryption;
-    let wanted = |automatic_reload| Some(EncryptionConfig { file: "/x".into(), automatic_reload });
+    let expected = |automatic_reload| Some(EncryptionConfig { file: "/x".into(), automatic_reload });
     assert_eq!(encryption(""), None);
-    assert_eq!(encryption("--encryption-provider-config /x"), wanted(false));
+    assert_eq!(encryption("--encryption-provider-config /x"), expected(false));
     let reload = "--encryption-provider-config-automatic-reload";
-    assert_eq!(encryption(&format!("--encryption-provider-config /x {reload}")), wanted(true));
+    assert_eq!(encryption(&format!("--encryption-provider-config /x {reload}")), expected(true));
     error(reload, &format!("{reload} must be set with --encryption-provider-config"));
 }
 
@@ -401,12 +401,12 @@ fn releases_follow_from_each_other() {
 #[test]
 fn emulation_forward_compatibility_needs_emulation() {
     let option = |line: &str| options(line).unwrap().emulation;
-    let both = "--emulation-forward-compatible --runtime-config-emulation-forward-compatible";
-    let emulation = option(&format!("{both} --emulated-version=1.35"));
+    let flags = "--emulation-forward-compatible --runtime-config-emulation-forward-compatible";
+    let emulation = option(&format!("{flags} --emulated-version=1.35"));
     assert!(emulation.forward_compatible && emulation.runtime_config_forward_compatible);
     let text = "cannot be set to true if the emulation version is the same as the binary version";
     error(
-        both,
+        flags,
         &format!(
             "[ServerRunOptions.EmulationForwardCompatible {text}, \
              ServerRunOptions.RuntimeConfigEmulationForwardCompatible {text}]"
@@ -464,12 +464,12 @@ fn request_header_errors_equal_upstreams() {
     let pem = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
     std::fs::write(&path, pem).unwrap();
     let path = path.display();
-    let both = format!("--client-ca-file {path} --requestheader-client-ca-file {path}");
+    let flags = format!("--client-ca-file {path} --requestheader-client-ca-file {path}");
     error(
-        &both,
+        &flags,
         "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users",
     );
-    options(&format!("{both} --requestheader-allowed-names front")).unwrap();
+    options(&format!("{flags} --requestheader-allowed-names front")).unwrap();
 }
 
 #[test]

@@ -149,7 +149,8 @@ impl ClaimMapper {
                     "oidc: required claim {claim} not present in ID token"
                 )));
             }
-            let actual = text(claims, claim).map_err(|error| error.context("oidc: parse claim {claim}"))?;
+            let actual =
+                text(claims, claim).map_err(|error| error.context(format!("oidc: parse claim {claim}")))?;
             if actual != expected {
                 return Err(Error::credential(format!(
                     "oidc: required claim {claim} value does not match. Got = {actual}, want = {expected}"

@@ -84,7 +84,7 @@ impl DistributedClaims {
             )))?;
         let verifier = self
             .verifier(&issuer)
-            .map_err(|error| error.context("verifying untrusted issuer {issuer} failed"))?;
+            .map_err(|error| error.context(format!("verifying untrusted issuer {issuer} failed")))?;
         let mut claims =
             verifier.verify(token).await.map_err(|error| error.context("verify distributed claim token"))?;
         claims.remove(claim).ok_or_else(|| {

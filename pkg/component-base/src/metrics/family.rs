@@ -106,6 +106,9 @@ pub trait Metric: Clone + Send + Sync + Sized + 'static {
     /// True before the first count. A series of a [`MetricVec`](super::MetricVec) is not written before it.
     fn is_unused(&self) -> bool;
 
+    /// Sets counts to zero. A gauge keeps its value, because the next change is relative to it.
+    fn reset(&self);
+
     /// Writes the samples of this metric.
     fn write<const N: usize>(&self, labels: [&str; N], samples: &mut super::Samples<'_, Self, N>);
 }
@@ -211,6 +214,9 @@ impl Metric for Summary {
     fn is_unused(&self) -> bool {
         self.count == 0
     }
+
+    /// Has no effect: the values are read on each scrape.
+    fn reset(&self) {}
 
     fn write<const N: usize>(&self, labels: [&str; N], samples: &mut super::Samples<'_, Self, N>) {
         samples.add(labels, *self);

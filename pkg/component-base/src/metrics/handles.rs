@@ -37,6 +37,10 @@ impl Metric for Counter {
         self.get() == 0
     }
 
+    fn reset(&self) {
+        self.0.store(0, Relaxed);
+    }
+
     fn write<const N: usize>(&self, labels: [&str; N], samples: &mut Samples<'_, Self, N>) {
         samples.add(labels, self.get());
     }
@@ -79,6 +83,8 @@ impl Metric for Gauge {
     fn is_unused(&self) -> bool {
         false
     }
+
+    fn reset(&self) {}
 
     fn write<const N: usize>(&self, labels: [&str; N], samples: &mut Samples<'_, Self, N>) {
         samples.add(labels, self.get());

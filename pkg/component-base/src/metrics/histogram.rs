@@ -102,6 +102,10 @@ impl Metric for Histogram {
         self.cells.iter().skip(1).all(|count| count.load(Relaxed) == 0)
     }
 
+    fn reset(&self) {
+        self.cells.iter().for_each(|cell| cell.store(0, Relaxed));
+    }
+
     fn write<const N: usize>(&self, labels: [&str; N], samples: &mut Samples<'_, Self, N>) {
         let (below, count) = self.cumulative();
         let bounds = self.buckets.bounds.iter().map(|(text, _)| *text);

@@ -27,12 +27,15 @@ const REGISTRY_FAMILIES: [&dyn AnyFamily; 4] = [&REGISTERED, &DISABLED, &HIDDEN,
 
 /// Writes registered families to a page.
 type Collector = Arc<dyn Fn(&mut Page<'_>) + Send + Sync>;
+/// Sets the counts of families to zero.
+type Reset = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 struct Inner {
     /// Descriptors by name.
     families: BTreeMap<&'static str, &'static Desc>,
     collectors: Vec<Collector>,
+    resets: Vec<Reset>,
 }
 
 /// Metrics of one server. It is created once per server and passed to the constructors of its components,
@@ -60,6 +63,21 @@ impl MetricsRegistry {
     pub fn register_existing<M: Metric, const N: usize>(&self, metrics: &MetricVec<M, N>) {
         let written = metrics.clone();
         self.collect(&[metrics.family()], move |page| written.write(page));
+        let metrics = metrics.clone();
+        self.on_reset(move || metrics.reset());
+    }
+
+    /// Registers a function that sets the counts of collected families with labels to zero.
+    pub fn on_reset(&self, reset: impl Fn() + Send + Sync + 'static) {
+        self.lock().resets.push(Arc::new(reset));
+    }
+
+    /// Sets the counters and histograms of families with labels to zero (upstream's `KubeRegistry.Reset`). Families
+    /// without labels keep their counts. Gauges keep their values, unlike upstream's.
+    pub fn reset(&self) {
+        // A copy, because a component may register a family at any time.
+        let resets = self.lock().resets.clone();
+        resets.iter().for_each(|reset| reset());
     }
 
     /// Registers a family with the numbers of observations of `histograms`, which have the same labels.

@@ -84,6 +84,14 @@ impl<M: Metric, const N: usize> MetricVec<M, N> {
         self.lock().retain(|series| keep(series.labels()));
     }
 
+    /// Sets all counts to zero, so that their series are not written before the next count.
+    pub(super) fn reset(&self) {
+        for series in self.lock().iter_mut() {
+            series.exported_at_zero = false;
+            series.metric.reset();
+        }
+    }
+
     /// Calls `visit` for each series, sorted by label values.
     pub fn for_each(&self, mut visit: impl FnMut([&str; N], &M)) {
         self.snapshot().iter().for_each(|series| visit(series.labels(), &series.metric));

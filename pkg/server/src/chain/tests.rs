@@ -456,6 +456,27 @@ async fn answers_are_counted() {
 }
 
 #[tokio::test]
+async fn delete_resets_metrics_only_with_profiling() {
+    let debugging = Some(crate::DebugPages::new(Arc::new(|_| {})));
+    let pages = PageOptions { debugging, ..PageOptions::default() };
+    let profiled = setup_with(&[Mode::AlwaysAllow], ChainOptions { pages, ..ChainOptions::default() });
+    for (setup, resets) in [(profiled, true), (setup(), false)] {
+        for (path, count) in [
+            ("/metrics", "subresource=\"\",verb=\"LIST\",version=\"v1\"} 1\n"),
+            ("/metrics/slis", "kubernetes_healthchecks_total{"),
+        ] {
+            for counted in ["/api/v1/pods", "/livez"] {
+                assert_eq!(setup.send("GET", counted, &[MASTER]).await.0, 200);
+            }
+            let (code, _, body) = setup.send("DELETE", path, &[MASTER]).await;
+            assert_eq!((code, body.unwrap() == "metrics reset\n"), (200, resets), "{path}");
+            let page = setup.send("GET", path, &[MASTER]).await.2.unwrap();
+            assert_eq!(page.contains(count), !resets, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_watch_is_counted_when_it_ends() {
     let setup = strict();
     let count = |page: &str, family: &str| {

@@ -146,6 +146,16 @@ impl Default for Series {
     }
 }
 
+impl Series {
+    /// Sets all counts to zero. The number of running requests stays.
+    fn reset(&self) {
+        let counts = self.codes.iter().chain(&self.terminated).chain([&self.aborted]);
+        counts.for_each(|count| count.store(0, Relaxed));
+        let histograms = [&self.latencies, &self.sli, &self.sizes].into_iter().chain(self.bodies.get());
+        histograms.for_each(Metric::reset);
+    }
+}
+
 /// Series of one resource.
 struct Row {
     labels: ResourceLabels<'static>,
@@ -256,6 +266,8 @@ impl Requests {
             ],
             move |page| requests.write(page),
         );
+        let requests = Arc::clone(self);
+        registry.on_reset(move || requests.all().for_each(|(_, _, series)| series.reset()));
     }
 
     fn write(&self, page: &mut Page<'_>) {

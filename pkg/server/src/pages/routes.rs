@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, HeaderValue};
+use http::{HeaderMap, Method};
 use jsontree::json;
 
 use apimachinery::status::{Reason, Status};
@@ -24,6 +24,7 @@ use crate::pages::snapshots;
 use crate::pages::zpages::{self, Statusz};
 use crate::{process, respond};
 
+const METRICS_RESET: &str = "metrics reset\n";
 /// Prometheus text format, as upstream's library spells it.
 const METRICS_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
@@ -44,12 +45,22 @@ pub(crate) fn pages(
     let selection = Arc::new(options.metrics.clone());
     let rendered = registry.clone();
     let selected = Arc::clone(&selection);
-    pages = pages.add_listed("/metrics", async move |headers: HeaderMap| {
+    // Upstream's `MetricsWithReset`, which it serves only with profiling.
+    let resettable = options.debugging.is_some();
+    pages = pages.add_listed("/metrics", async move |method: Method, headers: HeaderMap| {
+        if resettable && method == Method::DELETE {
+            rendered.reset();
+            return respond::text(200, METRICS_RESET);
+        }
         page_of_metrics(rendered.render(&selected), &headers)
     });
     let checked = Arc::clone(health);
     let (started, _) = metrics.started();
-    pages = pages.add_listed("/metrics/slis", async move |headers: HeaderMap| {
+    pages = pages.add_listed("/metrics/slis", async move |method: Method, headers: HeaderMap| {
+        if resettable && method == Method::DELETE {
+            checked.reset_slis();
+            return respond::text(200, METRICS_RESET);
+        }
         let mut page = Page::new(&selection);
         checked.write_slis(&mut page);
         page.family(&process::START).add([], started);
@@ -58,7 +69,7 @@ pub(crate) fn pages(
     if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
         let fairness = fairness.as_ref();
         let disconnecting = chain.disconnecting.clone();
-        let sources = Sources { requests, metrics, limiter, fairness, disconnecting: disconnecting };
+        let sources = Sources { requests, metrics, limiter, fairness, disconnecting };
         let console = Console::new(sources, &debugging.sections, env);
         pages = pages.merge(debugging::pages(debugging)).merge(console::pages(&console));
     }

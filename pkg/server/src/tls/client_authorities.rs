@@ -81,7 +81,7 @@ impl Authorities {
         pems: &[Vec<u8>],
         provider: &Arc<CryptoProvider>,
     ) -> Result<Option<Self>, TlsError> {
-        let mut found = Vec::new();
+        let mut certificates = Vec::new();
         for (path, pem) in paths.iter().zip(pems) {
             let content = |problem: String| TlsError::Content { path: path.clone(), problem };
             for certificate in super::certificates(path, pem)? {
@@ -90,14 +90,14 @@ impl Authorities {
                 RootCertStore::empty()
                     .add(certificate.clone())
                     .map_err(|error| content(error.to_string()))?;
-                found.push((certificate, validity));
+                certificates.push((certificate, validity));
             }
         }
-        if found.is_empty() {
+        if certificates.is_empty() {
             return Ok(None);
         }
-        let judge = verifier(found.iter().map(|(certificate, _)| certificate), provider)?;
-        Ok(Some(Authorities { certificates: found, provider: Arc::clone(provider), verifier: judge }))
+        let verifier = verifier(certificates.iter().map(|(certificate, _)| certificate), provider)?;
+        Ok(Some(Authorities { certificates, provider: Arc::clone(provider), verifier }))
     }
 
     /// Verifier for handshake signatures.

@@ -59,27 +59,28 @@ impl ClientCertificates {
     /// Returns the verdict at `now`, in seconds since 1970.
     pub(crate) fn verdict(&self, now: i64) -> Arc<Verdict> {
         let tls = self.tls.load();
-        let present = &tls.authorities;
-        let known = || self.verdict.load_full().filter(|verdict| verdict.is_valid(present, now));
-        if let Some(verdict) = known() {
+        let authorities = &tls.authorities;
+        let cached = || self.verdict.load_full().filter(|verdict| verdict.is_valid(authorities, now));
+        if let Some(verdict) = cached() {
             return verdict;
         }
         let _turn = self.verification_lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(verdict) = known() {
+        if let Some(verdict) = cached() {
             return verdict;
         }
-        let (certificates, period) = present.verify_chain(&self.chain, now);
+        let (certificates, period) = authorities.verify_chain(&self.chain, now);
         let last = self.last(&certificates);
-        let verdict = Arc::new(Verdict { certificates, last, authorities: Arc::downgrade(present), period });
+        let verdict =
+            Arc::new(Verdict { certificates, last, authorities: Arc::downgrade(authorities), period });
         self.verdict.store(Some(Arc::clone(&verdict)));
         verdict
     }
 
     /// The certificate of a trusted proxy is not verified further.
     fn last(&self, certificates: &PresentedCertificates) -> Option<i64> {
-        let believed = matches!(certificates.proxy, Some(PresentedCertificate::Verified(_)));
-        let asked = certificates.client.is_some() && !believed;
-        asked.then(|| Some(Validity::of(self.chain.first()?).ok()?.last)).flatten()
+        let from_trusted_proxy = matches!(certificates.proxy, Some(PresentedCertificate::Verified(_)));
+        let is_relevant = certificates.client.is_some() && !from_trusted_proxy;
+        is_relevant.then(|| Some(Validity::of(self.chain.first()?).ok()?.last)).flatten()
     }
 }
 

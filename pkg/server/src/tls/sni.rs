@@ -88,18 +88,18 @@ mod tests {
         let default = key(&[]);
         let exact = key(&[]);
         let wild = key(&[]);
-        let own = key(&["Own.example"]);
+        let from_certificate = key(&["Own.example"]);
         let mut by_name = SniResolver::new(Arc::clone(&default));
         by_name.add(&["a.example".to_owned()], Arc::clone(&exact));
         by_name.add(&["*.example".to_owned(), "a.example".to_owned()], Arc::clone(&wild));
-        by_name.add(&[], Arc::clone(&own));
+        by_name.add(&[], Arc::clone(&from_certificate));
         let check = |name: &str, expected: &Arc<CertifiedKey>| {
             assert!(Arc::ptr_eq(by_name.find(name), expected), "{name}")
         };
         check("a.example", &exact);
         check("A.EXAMPLE.", &exact);
         check("b.example", &wild);
-        check("own.example", &own);
+        check("own.example", &from_certificate);
         check("x.b.example", &default);
         check("example", &default);
     }

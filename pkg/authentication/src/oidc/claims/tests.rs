@@ -115,6 +115,8 @@ fn rules_reject_claims_and_users() {
     check(&config, json!({"sub": "ann"}), Err(missing));
     let other = "oidc: required claim hd value does not match. Got = x, want = example.com";
     check(&config, claims("ann", "g", json!("x"), 60), Err(other));
+    let number = "oidc: parse claim hd: json: cannot unmarshal number into Go value of type string";
+    check(&config, claims("ann", "g", json!(5), 60), Err(number));
     let long = "oidc: error evaluating claim validation expression: validation expression 'claims.exp - claims.nbf <= \
                 86400.0' failed: lives too long";
     check(&config, claims("ann", "g", json!("example.com"), 90_000), Err(long));

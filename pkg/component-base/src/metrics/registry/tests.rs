@@ -165,3 +165,17 @@ fn special_values_are_written_as_go_does() {
     let values: Vec<&str> = page.lines().skip(2).filter_map(|line| line.split(' ').nth(1)).collect();
     assert_eq!(values, ["+Inf", "-Inf", "NaN"]);
 }
+
+#[test]
+fn reset_hides_counts_and_keeps_handles() {
+    let registry = MetricsRegistry::default();
+    let count = registry.register_vec(&BY_KIND).with_zero(["a", "b"]);
+    let total = registry.register(&EVENTS);
+    count.increment();
+    total.increment();
+    registry.reset();
+    assert_eq!((count.get(), total.get()), (0, 1));
+    assert!(!registry.to_string().contains("{"));
+    count.increment();
+    assert!(registry.to_string().contains("} 1\n"));
+}

@@ -78,16 +78,16 @@ impl Mode {
                 .authorize(Attributes { verb: &verb, ..Attributes::of_request(&sender, attempt.info) })
                 .await?;
         }
-        let wanted = attempt.requested;
-        rights.check_name(wanted).await?;
-        rights.check_uid(&wanted.uid).await?;
-        rights.check_groups(&wanted.groups).await?;
-        rights.check_extra(&wanted.extra).await?;
+        let requested = attempt.requested;
+        rights.check_name(requested).await?;
+        rights.check_uid(&requested.uid).await?;
+        rights.check_groups(&requested.groups).await?;
+        rights.check_extra(&requested.extra).await?;
         Ok(Some(UserInfo {
-            name: wanted.name.clone(),
-            uid: wanted.uid.clone(),
-            groups: self.groups(wanted),
-            extra: wanted.extra.clone(),
+            name: requested.name.clone(),
+            uid: requested.uid.clone(),
+            groups: self.groups(requested),
+            extra: requested.extra.clone(),
         }))
     }
 
@@ -131,13 +131,13 @@ impl Mode {
     }
 
     fn applies(self, attempt: &ImpersonationRequest<'_>) -> bool {
-        let wanted = attempt.requested;
-        match (self, wanted.subject()) {
+        let requested = attempt.requested;
+        match (self, requested.subject()) {
             (Mode::AssociatedNode, Subject::Node(node)) => {
-                wanted.is_name_only() && is_on_node(attempt.sender, node)
+                requested.is_name_only() && is_on_node(attempt.sender, node)
             }
-            (Mode::ArbitraryNode, Subject::Node(_)) => wanted.is_name_only(),
-            (Mode::ServiceAccount, Subject::ServiceAccount { .. }) => wanted.is_name_only(),
+            (Mode::ArbitraryNode, Subject::Node(_)) => requested.is_name_only(),
+            (Mode::ServiceAccount, Subject::ServiceAccount { .. }) => requested.is_name_only(),
             (Mode::UserInfo, Subject::Other) | (Mode::Legacy, _) => true,
             _ => false,
         }

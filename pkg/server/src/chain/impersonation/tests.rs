@@ -229,9 +229,9 @@ async fn nodes_and_service_accounts_have_fixed_groups() {
     let expected = format!("system:serviceaccount:ns:a||{groups}|");
     check(ann(), &account, &constrained, &expected).await;
     check(ann(), &account, &["impersonate /serviceaccounts ns/a"], &expected).await;
-    let both = [account[0], "Impersonate-Group: g"];
-    let old = ["impersonate /serviceaccounts ns/a", "impersonate /groups g"];
-    check(ann(), &both, &old, "system:serviceaccount:ns:a||g,system:authenticated|").await;
+    let account_and_group = [account[0], "Impersonate-Group: g"];
+    let legacy = ["impersonate /serviceaccounts ns/a", "impersonate /groups g"];
+    check(ann(), &account_and_group, &legacy, "system:serviceaccount:ns:a||g,system:authenticated|").await;
 
     let node = ["Impersonate-User: system:node:n1"];
     let constrained = [
@@ -411,8 +411,8 @@ async fn denial_comes_from_last_allowed_mode() {
 fn invalid_escape_in_key_is_kept() {
     for (key, expected) in [("a%2fb", "a/b"), ("a%2", "a%2"), ("a%zz", "a%zz"), ("%41%", "%41%"), ("", "")] {
         let mut headers = headers(&["Impersonate-User: bob", &format!("Impersonate-Extra-{key}: v")]);
-        let wanted = RequestedUser::extract(&mut headers).unwrap().unwrap();
-        assert_eq!(wanted.extra.keys().collect::<Vec<_>>(), [expected]);
+        let requested = RequestedUser::extract(&mut headers).unwrap().unwrap();
+        assert_eq!(requested.extra.keys().collect::<Vec<_>>(), [expected]);
     }
 }
 
