@@ -38,7 +38,7 @@ fn daemon_sets_replace_one_at_a_time() {
 
 #[test]
 fn bare_stateful_set_strategy_gets_no_partition() {
-    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}});
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 1}});
     let cases = [
         (json!({}), rolling.clone()),
         (json!({"type": "RollingUpdate"}), json!({"type": "RollingUpdate"})),
@@ -91,8 +91,6 @@ fn some_defaults_need_feature_gates() {
     let image = pod(json!({"volumes": [{"image": {"reference": "a:b"}}]}));
     let policy = "/spec/volumes/0/image/pullPolicy";
     check(Gate::ImageVolume, ("v1", "Pod"), image, policy, json!("IfNotPresent"));
-    let limited = pod(json!({"resources": {"limits": {"cpu": "1"}}}));
-    check(Gate::PodLevelResources, ("v1", "Pod"), limited, "/spec/resources/requests/cpu", json!("1"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ const ONLY: &str = "spec: Forbidden: only cpu and memory resources are mutable";
 
 fn check_pods(new: Value, old: Value, expected: &[&str]) {
     let (Value::Object(new), Value::Object(old)) = (new, old) else { unreachable!("tests give objects") };
-    let options = PodOptions { pod_level_resize: true, ..PodOptions::default() };
+    let options = PodOptions { pod_level_resize: true, init_container_resize: true, ..PodOptions::default() };
     let errors = validate_pod_resize(&new, &old, &options, ErrorList::new());
     let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
     assert_eq!(texts, expected, "{new:?}");
