@@ -581,7 +581,11 @@ fn health(
     let patient =
         |check| Arc::new(GracePeriodCheck::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
     Health {
-        healthz: group(loopback_checks().chain(stores_health()).chain(plugins.clone()).collect(), listed(), Vec::new()),
+        healthz: group(
+            loopback_checks().chain(stores_health()).chain(plugins.clone()).collect(),
+            listed(),
+            Vec::new(),
+        ),
         livez: group(
             loopback_checks().chain(stores_health()).collect(),
             listed().into_iter().map(patient).collect(),
