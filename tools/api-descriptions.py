@@ -24,7 +24,12 @@ OPTIONS = (
     + [CORE + name + "ProxyOptions" for name in ("Node", "Service")]
 )
 # Types that this release serves only when it emulates an earlier release.
-REMOVED = ["io.k8s.api.admissionregistration.v1beta1.ValidatingAdmissionPolicy" + end for end in ("List", "BindingList")]
+REMOVED = ["io.k8s.api.admissionregistration.v1beta1.ValidatingAdmissionPolicy" + end for end in ("List", "BindingList")] + [
+    "io.k8s.api.certificates.v1alpha1.ClusterTrustBundleList",
+    "io.k8s.api.networking.v1beta1.IPAddressList",
+    "io.k8s.api.networking.v1beta1.ServiceCIDRList",
+    "io.k8s.api.storage.v1beta1.VolumeAttributesClassList",
+]
 # Left out, because their texts are the same in every type.
 TYPE_META = ("apiVersion", "kind")
 

@@ -1,20 +1,17 @@
 #!/usr/bin/env python3
 """Generates the table of feature gates from the registered gates of an upstream server.
 
-    cargo xtask generate gates GATES.json UPSTREAM
+    cargo xtask generate gates FACTS/features.json FACTS/feature_dependencies.json
 
-GATES.json is an array with one {"name", "history"} per registered gate of the release that Mainstay follows.
-A history is a list of [release, stage, default, locked], oldest first. UPSTREAM is upstream's source tree of
-that release; only the dependencies between gates are read from it. The table has one gate per line, so that
-the diff of a new release is readable.
+features.json is an array with one {"name", "history"} per registered gate of the release that Mainstay follows.
+A history is a list of [release, stage, default, locked], oldest first. A fifth element is a text with the
+minimum --min-compatibility-version of the entry. feature_dependencies.json maps a gate to the gates that it needs. The
+table has one gate per line, so that the diff of a new release is readable.
 """
 import json
 import re
 import sys
-from pathlib import Path
 
-DEPENDENCIES = re.compile(r"GateDependencies = map\[featuregate\.Feature\]\[\]featuregate\.Feature\{(.*?)\n\}", re.S)
-FEATURE_FILES = "pkg/features/kube_features.go", "staging/src/k8s.io/*/pkg/features/kube_features.go"
 STAGES = {"ALPHA": "alpha", "BETA": "beta", "GA": "stable", "DEPRECATED": "deprecated"}
 
 HEADER = """//! Every feature gate of the release, with the releases in which it changed and the gates that it needs.
@@ -27,43 +24,38 @@ use super::{alpha, beta, deprecated, stable};
 gates! {"""
 
 
-def constants(tree):
-    """Returns the gate name of each Go constant."""
-    found = {}
-    for pattern in FEATURE_FILES:
-        for path in Path(tree).glob(pattern):
-            text = path.read_text(encoding="utf-8")
-            found.update(re.findall(r'^\s*(\w+)\s+featuregate\.Feature\s+= "(\w+)"', text, re.M))
-    return found
+def minor(release):
+    return int(release.split(".")[1])
 
 
-def dependencies(tree, known):
-    """Returns the gates that each gate needs. Gates without dependencies are absent."""
-    names, needs = constants(tree), {}
-    for pattern in FEATURE_FILES:
-        for path in Path(tree).glob(pattern):
-            for block in DEPENDENCIES.findall(path.read_text(encoding="utf-8")):
-                for gate, listed in re.findall(r"^\t([\w.]+):\s+\{([^}]+)\}", block, re.M):
-                    name = lambda word: names.get(word, word)
-                    gate, needed = name(gate.split(".")[-1]), re.findall(r"(\w+)\)?(?:,|$)", listed)
-                    if gate in known:
-                        needs[gate] = sorted(name(word) for word in needed)
-    return needs
+def spec(release, stage, default, locked, compatibility):
+    """Returns the entry of a history as Rust code."""
+    options = [".on()"] * default + [".locked()"] * locked
+    if compatibility:
+        options.append(f".compatible({minor(re.search('[0-9]+[.][0-9]+', compatibility)[0])})")
+    return f"{STAGES[stage]}({minor(release)}){''.join(options)}"
 
 
-def spec(release, stage, default, locked):
-    minor = int(release.split(".")[1])
-    return f"{STAGES[stage]}({minor}){'.on()' if default else ''}{'.locked()' if locked else ''}"
+def specs(history):
+    """Returns the history as Rust code. An entry inherits the minimum compatibility of the entry before it."""
+    compatibility = ""
+    for entry in history:
+        compatibility = entry[4] if len(entry) > 4 else compatibility
+        yield spec(*entry[:4], compatibility)
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        gates = sorted(json.load(file), key=lambda gate: gate["name"])
-    needs = dependencies(sys.argv[2], {gate["name"] for gate in gates})
+    gates = sorted(load(sys.argv[1]), key=lambda gate: gate["name"])
+    needs = load(sys.argv[2])
     print(HEADER)
     for gate in gates:
-        history = ", ".join(spec(*entry) for entry in gate["history"])
-        after = ", ".join(needs.get(gate["name"], []))
+        history = ", ".join(specs(gate["history"]))
+        after = ", ".join(sorted(needs.get(gate["name"], [])))
         print(f"    {gate['name']}: [{history}]{f', needs [{after}]' if after else ''};")
     print("}")
 

@@ -63,7 +63,7 @@ def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     root, archive = sys.argv[1:3]
-    name = sys.argv[3] if len(sys.argv) == 4 else "kube-apiserver:v1.36.2-mainstay"
+    name = sys.argv[3] if len(sys.argv) == 4 else "kube-apiserver:v1.37.2-mainstay"
     plain = layer(root)
     packed = gzip.compress(plain, 9, mtime=0)
     blobs = {}

@@ -12,6 +12,12 @@ pub(crate) enum Error {
     MissingInput { name: &'static str, path: String },
     #[error("{path}: {source}")]
     File { path: String, source: io::Error },
+    #[error("{path}: {source}")]
+    Json { path: String, source: serde_json::Error },
+    #[error("{path}:{number}: not understood: {line}")]
+    IdlLine { path: String, number: usize, line: String },
+    #[error("{0} has a JSON form of its own; write its IDL by hand")]
+    SpecialType(String),
     #[error("{command}: {source}")]
     Start { command: String, source: io::Error },
     #[error("{command}: {status}")]

@@ -1,30 +1,34 @@
 //! Generated files: their generators, inputs and outputs.
 
+mod declarative;
+
 use std::path::Path;
 use std::process::Command;
 
 use crate::error::Error;
-use crate::tree::{output, root};
+use crate::tidy::gates;
+use crate::tree::{self, output, root};
 
 /// A generator of committed files.
 struct Generator {
     name: &'static str,
-    /// Program and first arguments; the inputs follow.
+    /// Program and first arguments; the inputs follow. Empty for a function.
     command: &'static [&'static str],
-    /// Names of the required inputs, which are files or directories.
+    /// Names of the required inputs, which are files or directories. `FACTS` is a folder with the facts of a release.
     inputs: &'static [&'static str],
     /// The first output receives the standard output, if `writes` is `ToStdout`.
     outputs: &'static [&'static str],
     writes: Writes,
 }
 
-#[derive(PartialEq, Eq)]
 enum Writes {
     ToStdout,
     ItsFiles,
+    /// A function of this program returns the first output.
+    Returned(fn(&[&Path]) -> Result<Vec<u8>, Error>),
 }
 
-const GENERATORS: [Generator; 8] = [
+const GENERATORS: [Generator; 15] = [
     Generator {
         name: "printable",
         command: &["go", "run", "tools/printable.go"],
@@ -35,14 +39,42 @@ const GENERATORS: [Generator; 8] = [
     Generator {
         name: "gates",
         command: &["python3", "tools/feature-gates.py"],
-        inputs: &["GATES.json", "UPSTREAM"],
+        inputs: &["FACTS/features.json", "FACTS/feature_dependencies.json"],
         outputs: &["pkg/component-base/src/features/table.rs"],
+        writes: Writes::ToStdout,
+    },
+    Generator {
+        name: "flags",
+        command: &["python3", "tools/flags.py"],
+        inputs: &["FACTS/flags.json"],
+        outputs: &["cmd/kube-apiserver/src/flags/table.rs"],
+        writes: Writes::ToStdout,
+    },
+    Generator {
+        name: "plugins",
+        command: &["python3", "tools/admission-plugins.py"],
+        inputs: &["FACTS/admission.json"],
+        outputs: &["pkg/controlplane/src/admission/table/plugins.rs"],
+        writes: Writes::ToStdout,
+    },
+    Generator {
+        name: "metrics",
+        command: &["python3", "tools/metrics.py", "guaranteed"],
+        inputs: &["FACTS/metrics.json"],
+        outputs: &["e2e/tests/deploy/metrics.json"],
+        writes: Writes::ToStdout,
+    },
+    Generator {
+        name: "metrics-alpha",
+        command: &["python3", "tools/metrics.py", "alpha"],
+        inputs: &["FACTS/metrics.json"],
+        outputs: &["e2e/tests/deploy/metrics-alpha.json"],
         writes: Writes::ToStdout,
     },
     Generator {
         name: "bootstrap",
         command: &["python3", "tools/bootstrap-objects.py"],
-        inputs: &["DUMP.json"],
+        inputs: &["FACTS/bootstrap.json", "FACTS/bootstrap_all_gates.json"],
         outputs: &["pkg/controllers/src/bootstrap/objects.jsonl"],
         writes: Writes::ToStdout,
     },
@@ -79,6 +111,27 @@ const GENERATORS: [Generator; 8] = [
         writes: Writes::ItsFiles,
     },
     Generator {
+        name: "declarative",
+        command: &[],
+        inputs: &["FACTS/declarative.json"],
+        outputs: &["pkg/kinds/src/declarative/table.rs"],
+        writes: Writes::Returned(declarative::table),
+    },
+    Generator {
+        name: "implemented-gates",
+        command: &[],
+        inputs: &[],
+        outputs: &[gates::LIST],
+        writes: Writes::Returned(implemented_gates),
+    },
+    Generator {
+        name: "gate-document",
+        command: &[],
+        inputs: &[],
+        outputs: &[gates::DOCUMENT],
+        writes: Writes::Returned(gate_document),
+    },
+    Generator {
         name: "docs",
         command: &["env", "WRITE_DOCS=1", "cargo", "test", "--package", "kube-apiserver", "document"],
         inputs: &[],
@@ -86,6 +139,19 @@ const GENERATORS: [Generator; 8] = [
         writes: Writes::ItsFiles,
     },
 ];
+
+fn implemented_gates(_: &[&Path]) -> Result<Vec<u8>, Error> {
+    let sources = tree::files(&root(), |path| path.ends_with(".rs"));
+    Ok(gates::list(&gates::read(&gates::sources(&sources))).into_bytes())
+}
+
+fn gate_document(_: &[&Path]) -> Result<Vec<u8>, Error> {
+    let sources = tree::files(&root(), |path| path.ends_with(".rs"));
+    let read = gates::read(&gates::sources(&sources));
+    let document =
+        std::fs::read_to_string(root().join(gates::DOCUMENT)).map_err(Error::of(gates::DOCUMENT))?;
+    Ok(gates::document(&read, &document).into_bytes())
+}
 
 /// Lists the generators with inputs and outputs.
 pub(crate) fn list() -> Result<(), Error> {
@@ -112,11 +178,25 @@ pub(crate) fn check(name: &str, inputs: &[&str]) -> Result<(), Error> {
     let generator = find(name)?;
     let committed = generator.read_outputs()?;
     let generated = match generator.writes {
-        Writes::ToStdout => vec![generator.print(inputs)?],
+        Writes::ToStdout | Writes::Returned(_) => vec![generator.print(inputs)?],
         Writes::ItsFiles => generator.write_and_restore(inputs, &committed)?,
     };
     let outdated = outdated(generator.outputs, &committed, &generated);
     if outdated.is_empty() { Ok(()) } else { Err(Error::Outdated(outdated.join(", "))) }
+}
+
+/// Returns what the generators whose inputs are all facts make of this folder: paths from the root, and texts.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn from_facts(folder: &Path) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
+    let made = GENERATORS.iter().filter_map(|generator| Some((generator, generator.facts()?)));
+    made.map(|(generator, facts)| {
+        let paths: Vec<String> = facts.iter().map(|name| folder.join(name).display().to_string()).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        Ok((generator.outputs[0], generator.print(&paths)?))
+    })
+    .collect()
 }
 
 fn find(name: &str) -> Result<&'static Generator, Error> {
@@ -136,11 +216,17 @@ fn write_file(path: &str, text: &[u8]) -> Result<(), Error> {
 }
 
 impl Generator {
+    /// Returns the files of the facts folder that are the inputs; `None` if there are others or none.
+    fn facts(&self) -> Option<Vec<&'static str>> {
+        let facts = self.inputs.iter().map(|input| input.strip_prefix("FACTS/")).collect::<Option<Vec<_>>>();
+        facts.filter(|facts| !facts.is_empty())
+    }
+
     fn usage(&self) -> String {
         [&[self.name], self.inputs].concat().join(" ")
     }
 
-    /// Runs the generator, and returns its standard output.
+    /// Runs the generator, and returns its standard output or result.
     fn print(&self, inputs: &[&str]) -> Result<Vec<u8>, Error> {
         if inputs.len() != self.inputs.len() {
             return Err(Error::Usage(format!("usage: cargo xtask generate {}", self.usage())));
@@ -150,6 +236,9 @@ impl Generator {
                 return Err(Error::MissingInput { name, path: (*input).to_owned() });
             }
         }
+        if let Writes::Returned(function) = self.writes {
+            return function(&inputs.iter().map(Path::new).collect::<Vec<_>>());
+        }
         let absolute = |input: &&str| std::path::absolute(input).map_err(Error::of(*input));
         let paths = inputs.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
         output(Command::new(self.command[0]).args(&self.command[1..]).args(paths))
@@ -158,7 +247,7 @@ impl Generator {
     fn write(&self, inputs: &[&str]) -> Result<(), Error> {
         let printed = self.print(inputs)?;
         match self.writes {
-            Writes::ToStdout => write_file(self.outputs[0], &printed),
+            Writes::ToStdout | Writes::Returned(_) => write_file(self.outputs[0], &printed),
             Writes::ItsFiles => Ok(()),
         }
     }
@@ -197,11 +286,17 @@ mod tests {
     #[test]
     fn missing_input_is_named() {
         let message = |name: &str, inputs: &[&str]| write(name, inputs).unwrap_err().to_string();
-        assert_eq!(message("bootstrap", &[]), "usage: cargo xtask generate bootstrap DUMP.json");
-        assert_eq!(message("bootstrap", &["/absent"]), "DUMP.json: /absent does not exist");
+        assert_eq!(message("plugins", &[]), "usage: cargo xtask generate plugins FACTS/admission.json");
+        assert_eq!(message("plugins", &["/absent"]), "FACTS/admission.json: /absent does not exist");
         assert!(
             message("bootstraps", &[]).starts_with("no generator is named bootstraps; known: printable,")
         );
+    }
+
+    #[test]
+    fn generators_with_facts_have_one_output() {
+        let with_facts: Vec<_> = GENERATORS.iter().filter(|generator| generator.facts().is_some()).collect();
+        assert!(with_facts.len() > 1 && with_facts.iter().all(|generator| generator.outputs.len() == 1));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod crates;
 mod dist;
 mod error;
 mod generate;
+mod release;
 mod tidy;
 mod tree;
 
@@ -26,6 +27,10 @@ Usage: cargo xtask TASK
                             lists the generated files, or generates one from its inputs
   generate --check NAME [INPUT...]
                             fails if the generated file differs from the committed one
+  release FACTS [GO_MODULES]
+                            updates the generated files from the facts of a release, and lists the remaining work
+  release --check FACTS [GO_MODULES]
+                            fails if a generated file differs from the facts
   crates [CRATE...]         compiles each crate and its tests alone, with the features that it asks for
   dist [DIRECTORY]          builds the files of a release into DIRECTORY (dist)
 ";
@@ -38,6 +43,7 @@ fn main() -> ExitCode {
         ["generate"] => generate::list(),
         ["generate", "--check", name, ref inputs @ ..] => generate::check(name, inputs),
         ["generate", name, ref inputs @ ..] => generate::write(name, inputs),
+        ["release", ref arguments @ ..] => release::run(arguments),
         ["crates", ref names @ ..] => crates::run(names),
         ["dist"] => dist::run("dist"),
         ["dist", directory] => dist::run(directory),

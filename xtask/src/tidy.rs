@@ -10,7 +10,7 @@ mod edges;
 mod exceptions;
 mod foreign;
 mod functions;
-mod gates;
+pub(crate) mod gates;
 mod internal_errors;
 mod licenses;
 mod manifests;
@@ -257,10 +257,9 @@ fn arithmetic(tree: &Tree) -> Vec<String> {
 }
 
 fn gates(tree: &Tree) -> Vec<String> {
-    let is_product = |path: &str| path.starts_with("pkg/") || path.starts_with("cmd/");
-    let sources = matching(tree, |path| is_product(path) && path.ends_with(".rs"));
+    let sources = gates::sources(&tree.files);
     let read = gates::read(&sources);
-    let mut findings = gates::findings(&read, tree.text("docs/feature-gates.md"));
+    let mut findings = gates::findings(&read, tree.text(gates::DOCUMENT));
     if read.keys().copied().collect::<Vec<_>>() != gates::listed(&sources) {
         findings.push("controlplane::features::IMPLEMENTED is not the list of these gates".to_owned());
     }

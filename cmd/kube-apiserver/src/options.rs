@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use apimachinery::quantity::Quantity;
 use authentication::Anonymous;
-use component_base::features::{Gate, Gates};
+use component_base::features::{Gate, Gates, Release};
 use component_base::metrics::Selection;
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
@@ -116,10 +116,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
     let watch_cache = watch_cache(flags, errors);
     let serving = serving(flags, &data_dir, &storage, &authentication, errors)?;
     let advertise_address =
-        match flags.optional("advertise-address").and_then(|text| text.trim().parse().ok()) {
-            Some(address) => address,
-            None => default_advertise_address(serving.bind.address.ip()),
-        };
+        advertised_address(flags).unwrap_or_else(|| default_advertise_address(serving.bind.address.ip()));
     Some(Config {
         storage,
         snapshot_file: path(flags, "embedded-snapshot"),
@@ -179,7 +176,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
 fn ignored_settings(flags: &Flags, gates: Gates) -> Vec<IgnoredSetting> {
     let gates = controlplane::features::idle(&gates).map(|gate| IgnoredSetting {
         name: format!("--feature-gates={gate:?}"),
-        reason: "behaviour is as in v1.36".to_owned(),
+        reason: format!("behaviour is as in v{}", Release::THIS),
     });
     flags.ignored().chain(gates).collect()
 }
@@ -238,6 +235,7 @@ fn storage(flags: &Flags, data_dir: &std::path::Path, errors: &mut Vec<String>) 
         certificate: path(flags, "etcd-certfile"),
         key: path(flags, "etcd-keyfile"),
         health_timeout: duration(flags, "etcd-healthcheck-timeout"),
+        readiness_timeout: duration(flags, "etcd-readycheck-timeout"),
         lease_reuse: seconds(flags.int("lease-reuse-duration-seconds")),
         compaction_interval,
         size_interval: duration(flags, "etcd-db-metric-poll-interval"),
@@ -509,6 +507,12 @@ fn temporary_dir() -> Result<PathBuf, OptionError> {
     }
     let message = failed.as_ref().map_or_else(String::new, |error| format!("{}: {error}", parent.display()));
     Err(OptionError::TemporaryDir { message, source: failed })
+}
+
+/// Returns `--advertise-address`; `None` if it is absent or unspecified.
+fn advertised_address(flags: &Flags) -> Option<IpAddr> {
+    let address = flags.optional("advertise-address")?.trim().parse().ok();
+    address.filter(|address: &IpAddr| !address.is_unspecified())
 }
 
 /// Returns the default advertise address: the bind address if it is reachable from outside, otherwise the

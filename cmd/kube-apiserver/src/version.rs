@@ -27,8 +27,8 @@ mod tests {
                 Some(start) => assert!(got.is_some_and(|got| got.starts_with(start)), "{flag}"),
             }
         };
-        check("true", Some("Kubernetes v1.36."));
-        check("1", Some("Kubernetes v1.36."));
+        check("true", Some("Kubernetes v1.37."));
+        check("1", Some("Kubernetes v1.37."));
         check("raw", Some("VersionInfo {"));
         check("false", None);
         check("v1.2.3", None);

@@ -31,7 +31,7 @@ fn run(args: &[&str]) -> Output {
 fn version_output_equals_upstreams() {
     let ended = run(&["--version"]);
     assert!(ended.status.success(), "{ended:?}");
-    assert!(ended.stdout.starts_with(b"Kubernetes v1.36."), "{ended:?}");
+    assert!(ended.stdout.starts_with(b"Kubernetes v1.37."), "{ended:?}");
 }
 
 #[test]

@@ -91,7 +91,7 @@ pub(super) async fn unsettled(client: &Client) -> Vec<String> {
 
 fn wrong(deployment: &Deployment, pods: &[Pod]) -> Option<String> {
     let metadata = &deployment.metadata;
-    let spec = deployment.spec.as_ref()?;
+    let spec = &deployment.spec;
     let status = deployment.status.clone();
     let desired = spec.replicas;
     let status = status.unwrap_or_default();

@@ -17,7 +17,7 @@ fn version_is_the_emulated_upstream_release(server: &Server) {
     let version: serde_json::Value = serde_json::from_str(&kubectl.ok("version -o json")).unwrap();
     let server = &version["serverVersion"];
     assert_eq!((&server["major"], &server["minor"]), (&"1".into(), &"36".into()));
-    assert!(server["gitVersion"].as_str().unwrap().starts_with("v1.36."), "{server}");
+    assert!(server["gitVersion"].as_str().unwrap().starts_with("v1.37."), "{server}");
 }
 
 fn api_versions_lists_groups_and_versions(server: &Server) {

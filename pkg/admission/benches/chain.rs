@@ -14,6 +14,7 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
+use component_base::features::Gates;
 use futures::executor::block_on;
 use jsontree::{Value, json};
 use schema::object::Object;
@@ -101,7 +102,7 @@ fn chain() -> Option<Chain> {
         Box::new(LimitRanger::new(objects())?),
         Box::new(ServiceAccount::new(objects(), Arc::new(Dice))?),
         Box::new(PodSecurity::new(objects(), Arc::default())?),
-        Box::new(Priority::new(objects())?),
+        Box::new(Priority::new(objects(), Gates::default())?),
         Box::new(DefaultTolerationSeconds::new(300, 300)),
         Box::new(RuntimeClass::new(objects())?),
         Box::new(PodTopologyLabels::new(objects())?),

@@ -137,6 +137,7 @@ fn plugin(count: usize) -> ValidatingAdmissionWebhook {
             weakened: WeakenedDecisions::default(),
         },
         metrics: Arc::default(),
+        excludes_reviews: true,
     })
 }
 

@@ -59,11 +59,7 @@ impl NamespaceLifecycle {
 
     /// True if the informer alone is enough to accept a request.
     fn is_allowed_by_informer(&self, a: &Attributes<'_>) -> bool {
-        match self.namespace_states.is_active(a.namespace) {
-            // Only creations depend on the termination of the namespace.
-            Some(stays) => a.operation != Operation::Create || stays && !self.was_deleted(a.namespace),
-            None => false,
-        }
+        self.namespace_states.is_active(a.namespace) == Some(true) && !self.was_deleted(a.namespace)
     }
 }
 
@@ -75,11 +71,9 @@ impl Plugin for NamespaceLifecycle {
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
         match a.operation {
-            Operation::Create | Operation::Update => {
-                !a.is_namespace() && !a.namespace.is_empty() && !is_access_review(a)
-            }
+            Operation::Create => !a.is_namespace() && !a.namespace.is_empty() && !is_access_review(a),
             Operation::Delete => a.is_namespace(),
-            Operation::Connect => false,
+            Operation::Update | Operation::Connect => false,
         }
     }
 
@@ -96,7 +90,7 @@ impl Plugin for NamespaceLifecycle {
         }
         match self.objects.get(self.row, "", a.namespace).await? {
             None => Err(not_found(self.row, a.namespace)),
-            Some(namespace) if a.creates() && meta::is_deleting(&namespace) => Err(terminating_error(a)),
+            Some(namespace) if meta::is_deleting(&namespace) => Err(terminating_error(a)),
             Some(_) => Ok(()),
         }
     }
@@ -153,18 +147,15 @@ mod tests {
     #[test]
     fn active_namespace_in_informer_is_trusted() {
         let pod = || json!({"metadata": {"name": "p"}});
-        let check = |view: bool, namespace: Option<jsontree::Value>, update: bool, passes: bool| {
-            let write = if update { Write::default().over(pod()) } else { Write::default() };
-            let got = write.mutated(&plugin_with(Some(view), namespace), pod());
+        let check = |view: bool, namespace: Option<jsontree::Value>, passes: bool| {
+            let got = Write::default().mutated(&plugin_with(Some(view), namespace), pod());
             assert_eq!(got.is_ok(), passes);
         };
         let terminating = json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"});
-        check(true, None, false, true);
-        check(true, None, true, true);
-        check(false, None, true, true);
-        check(false, Some(terminating), false, false);
+        check(true, None, true);
+        check(false, Some(terminating), false);
         // The namespace was created again, and the informer lags behind.
-        check(false, Some(json!({"name": "ns"})), false, true);
+        check(false, Some(json!({"name": "ns"})), true);
     }
 
     #[test]
@@ -200,12 +191,12 @@ mod tests {
         check(None, Write::default(), missing);
         check(terminating(), Write::default(), Err(TERMINATING));
         check(terminating(), update(), Ok(()));
-        check(None, update(), missing);
+        check(None, update(), Ok(()));
     }
 
     #[test]
-    fn delete_and_connect_work_in_terminating_namespace() {
-        for operation in [Operation::Delete, Operation::Connect] {
+    fn only_creations_depend_on_the_namespace() {
+        for operation in [Operation::Update, Operation::Delete, Operation::Connect] {
             assert!(!Write::default().with_operation(operation).reaches(&plugin(None)));
         }
     }

@@ -44,6 +44,7 @@ struct Rows {
     claims: &'static Resource<'static>,
     volumes: &'static Resource<'static>,
     drivers: &'static Resource<'static>,
+    csi_nodes: &'static Resource<'static>,
 }
 
 pub struct NodeRestriction {
@@ -54,8 +55,8 @@ pub struct NodeRestriction {
 }
 
 impl NodeRestriction {
-    /// Looks up pods and nodes in `objects`. Checks `request-serviceaccounts-token-audience` with
-    /// `authorizer`. `None` if they are not served.
+    /// Looks up pods and nodes in `objects`. Checks permissions for audiences and signers
+    /// with `authorizer`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>, authorizer: Arc<dyn Authorizer>, gates: Gates) -> Option<Self> {
         let core = |plural: &str| resources::find("", "v1", plural, "");
         let rows = Rows {
@@ -65,6 +66,7 @@ impl NodeRestriction {
             claims: core("persistentvolumeclaims")?,
             volumes: core("persistentvolumes")?,
             drivers: resources::find("storage.k8s.io", "v1", "csidrivers", "")?,
+            csi_nodes: resources::find("storage.k8s.io", "v1", "csinodes", "")?,
         };
         Some(NodeRestriction { objects, authorizer, gates, rows })
     }
@@ -101,6 +103,29 @@ impl NodeRestriction {
                 "node {} is not allowed to update fields other than status.quantity and status.conditions",
                 quote(node)
             )))
+        }
+    }
+
+    fn csi_node(&self, a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
+        if written_name(a, new) != node {
+            return Err(a.forbidden("can only access CSINode with the same name as the requesting node"));
+        }
+        if a.subresource() != "status" {
+            return Ok(());
+        }
+        if !self.gates.enabled(Gate::CSIVolumeHealth) {
+            return Err(a.forbidden("CSIVolumeHealth feature gate is disabled"));
+        }
+        let Some(old) = a.old.filter(|_| a.operation == Operation::Update) else {
+            return Err(a.forbidden(format!("unexpected operation {}", quote(operation(a)))));
+        };
+        let spec = |csi_node: &Object| -> Object {
+            csi_node.get("spec").map(|spec| ("spec".to_owned(), spec.clone())).into_iter().collect()
+        };
+        if semantic::equal(self.rows.csi_nodes.message, &spec(old), &spec(new)) {
+            Ok(())
+        } else {
+            Err(a.forbidden(format!("node {} is not allowed to modify CSINode spec via status", quote(node))))
         }
     }
 
@@ -163,14 +188,6 @@ fn lease(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     }
 }
 
-fn csi_node(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
-    if written_name(a, new) == node {
-        Ok(())
-    } else {
-        Err(a.forbidden("can only access CSINode with the same name as the requesting node"))
-    }
-}
-
 fn resource_slice(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     let (slice, does) = match a.operation {
         Operation::Create => (Some(new), "create"),
@@ -216,7 +233,7 @@ impl Plugin for NodeRestriction {
             ("", "serviceaccounts") => self.token(a, node, new).await,
             ("certificates.k8s.io", "podcertificaterequests") => self.pod_certificate(a, node, new).await,
             ("coordination.k8s.io", "leases") => lease(a, node, new),
-            ("storage.k8s.io", "csinodes") => csi_node(a, node, new),
+            ("storage.k8s.io", "csinodes") => self.csi_node(a, node, new),
             ("resource.k8s.io", "resourceslices") => resource_slice(a, node, new),
             ("certificates.k8s.io", "certificatesigningrequests") => self.signing_request(a, node, new),
             _ => Ok(()),

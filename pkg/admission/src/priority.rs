@@ -1,5 +1,5 @@
-//! `Priority` sets the priority and the preemption policy of a pod from its priority class, and allows only
-//! one default class (upstream's `plugin/pkg/admission/priority`).
+//! `Priority` sets the priority and the preemption policy of a pod or a group of pods from its priority class,
+//! and allows only one default class (upstream's `plugin/pkg/admission/priority`).
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use api::resources::{self, Resource};
 use api::tree::{child, child_mut, flag, integer, maybe_integer, maybe_text, text};
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::Object;
 
@@ -18,6 +19,62 @@ const DEFAULT_POLICY: &str = "PreemptLowerPriority";
 pub struct Priority {
     objects: Arc<dyn Objects>,
     classes: &'static Resource<'static>,
+    gates: Gates,
+}
+
+/// Kind of the object that gets a priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    Pod,
+    PodGroup,
+    CompositePodGroup,
+}
+
+impl Holder {
+    /// Returns the kind of a request; `None` for other resources and for subresources.
+    fn of(a: &Attributes<'_>) -> Option<Holder> {
+        if a.is_pod() {
+            return Some(Holder::Pod);
+        }
+        match (a.resource.group, a.resource.plural, a.subresource()) {
+            ("scheduling.k8s.io", "podgroups", "") => Some(Holder::PodGroup),
+            ("scheduling.k8s.io", "compositepodgroups", "") => Some(Holder::CompositePodGroup),
+            _ => None,
+        }
+    }
+
+    /// Returns the noun in messages.
+    fn noun(self) -> &'static str {
+        match self {
+            Holder::Pod => "pod",
+            Holder::PodGroup => "pod group",
+            Holder::CompositePodGroup => "composite pod group",
+        }
+    }
+
+    /// Returns the gate that the plugin depends on for this kind.
+    fn gate(self) -> Option<Gate> {
+        match self {
+            Holder::Pod => None,
+            Holder::PodGroup => Some(Gate::GenericWorkload),
+            Holder::CompositePodGroup => Some(Gate::CompositePodGroup),
+        }
+    }
+
+    /// Returns the message for a sent priority that is not the class' priority.
+    fn priority_message(self, sent: i64, computed: i64) -> String {
+        match self {
+            Holder::Pod => format!(
+                "the integer value of priority ({sent}) must not be provided in pod spec; priority admission \
+                 controller computed {computed} from the given PriorityClass name"
+            ),
+            Holder::PodGroup | Holder::CompositePodGroup => format!(
+                "priority set in the {} ({sent}) must match the priority computed ({computed}) based on the \
+                 priority class set in the spec",
+                self.noun()
+            ),
+        }
+    }
 }
 
 /// Values that a priority class sets.
@@ -44,9 +101,9 @@ impl ClassValues {
 
 impl Priority {
     /// Looks up classes in `objects`. `None` if they are not served.
-    pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
+    pub fn new(objects: Arc<dyn Objects>, gates: Gates) -> Option<Self> {
         let classes = resources::find("scheduling.k8s.io", "v1", "priorityclasses", "")?;
-        Some(Priority { objects, classes })
+        Some(Priority { objects, classes, gates })
     }
 
     /// Returns the default class. If a race has created several, returns the one with the lowest priority.
@@ -67,30 +124,36 @@ impl Priority {
         }
     }
 
-    async fn prioritise(&self, a: &Attributes<'_>, spec: &mut Object) -> Verdict {
+    async fn prioritise(&self, a: &Attributes<'_>, holder: Holder, spec: &mut Object) -> Verdict {
         let standing = self.class_values(a, text(spec, "priorityClassName")).await?;
         let priority = standing.priority;
         if let Some(value) = maybe_integer(spec, "priority").filter(|value| *value != priority) {
-            return Err(a.forbidden(format!(
-                "the integer value of priority ({value}) must not be provided in pod spec; priority admission \
-                 controller computed {priority} from the given PriorityClass name"
-            )));
+            return Err(a.forbidden(holder.priority_message(value, priority)));
         }
         if !standing.class.is_empty() {
             spec.insert("priorityClassName", Value::from(standing.class));
         }
         spec.insert("priority", Value::from(priority));
-        let Some(policy) = standing.policy else { return Ok(()) };
+        let sets_policy = holder == Holder::Pod || self.gates.enabled(Gate::PodGroupPreemptionPolicy);
+        let Some(policy) = standing.policy.filter(|_| sets_policy) else { return Ok(()) };
         if let Some(preemption) =
             maybe_text(spec, "preemptionPolicy").filter(|preemption| *preemption != policy)
         {
             return Err(a.forbidden(format!(
-                "the string value of PreemptionPolicy ({preemption}) must not be provided in pod spec; priority \
-                 admission controller computed {policy} from the given PriorityClass name"
+                "the string value of PreemptionPolicy ({preemption}) must not be provided in {} spec; priority \
+                 admission controller computed {policy} from the given PriorityClass name",
+                holder.noun()
             )));
         }
         spec.insert("preemptionPolicy", Value::from(policy));
         Ok(())
+    }
+
+    /// Returns the kind of the object if it gets values from a class in this request.
+    fn holder(&self, a: &Attributes<'_>) -> Option<Holder> {
+        let holder = Holder::of(a)?;
+        let is_open = holder.gate().is_none_or(|gate| self.gates.enabled(gate));
+        (is_open && (a.creates() || holder == Holder::Pod)).then_some(holder)
     }
 }
 
@@ -101,7 +164,7 @@ impl Plugin for Priority {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.writes() && (a.is_pod() || a.is("scheduling.k8s.io", "priorityclasses", ""))
+        a.writes() && (self.holder(a).is_some() || a.is("scheduling.k8s.io", "priorityclasses", ""))
     }
 
     async fn mutate(
@@ -111,12 +174,10 @@ impl Plugin for Priority {
         _: &mut AdmissionNotes,
     ) -> Verdict {
         let Some(object) = object else { return Ok(()) };
-        if !a.is_pod() {
-            return Ok(());
-        }
+        let Some(holder) = self.holder(a) else { return Ok(()) };
         let Some(spec) = child_mut(object, "spec") else { return Ok(()) };
         if a.creates() {
-            return self.prioritise(a, spec).await;
+            return self.prioritise(a, holder, spec).await;
         }
         // Clients that predate these fields omit them from a PUT.
         let old = a.old.and_then(|old| child(old, "spec"));
@@ -129,7 +190,8 @@ impl Plugin for Priority {
     }
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
-        let Some(class) = object.filter(|object| !a.is_pod() && flag(object, "globalDefault")) else {
+        let Some(class) = object.filter(|object| Holder::of(a).is_none() && flag(object, "globalDefault"))
+        else {
             return Ok(());
         };
         let Some(default) = self.default_class().await? else { return Ok(()) };
@@ -165,7 +227,44 @@ mod tests {
     }
 
     fn plugin<const N: usize>(classes: [(&'static str, Value); N]) -> Priority {
-        Priority::new(Store::of(classes)).unwrap()
+        Priority::new(Store::of(classes), Gates::default()).unwrap()
+    }
+
+    #[test]
+    fn group_gets_values_of_its_class_with_gates() {
+        let gates = Gates::default().with(Gate::GenericWorkload, true);
+        let check = |gates: Gates, spec: Value, expected: Result<Value, &str>| {
+            let store = Store::of([class("high", 1000, false, Some("Never"))]);
+            let write = Write::of("scheduling.k8s.io", "v1beta1", "podgroups");
+            let group = json!({"metadata": {"name": "g"}, "spec": spec});
+            let got = write.mutated(&Priority::new(store, gates).unwrap(), group);
+            let expected =
+                expected.map_err(|cause| format!("podgroups.scheduling.k8s.io \"g\" is forbidden: {cause}"));
+            assert_eq!(got.map(|group| group["spec"].clone()), expected);
+        };
+        let high = json!({"priorityClassName": "high"});
+        let without_gate = Gates::default().with(Gate::GenericWorkload, false);
+        check(without_gate, high.clone(), Ok(high.clone()));
+        check(gates, high.clone(), Ok(json!({"priorityClassName": "high", "priority": 1000})));
+        check(
+            gates,
+            json!({"priority": 5}),
+            Err(
+                "priority set in the pod group (5) must match the priority computed (0) based on the priority \
+                 class set in the spec",
+            ),
+        );
+        let with_policy = gates.with(Gate::PodGroupPreemptionPolicy, true);
+        let full = json!({"priorityClassName": "high", "priority": 1000, "preemptionPolicy": "Never"});
+        check(with_policy, high, Ok(full));
+        check(
+            with_policy,
+            json!({"preemptionPolicy": "Never"}),
+            Err(
+                "the string value of PreemptionPolicy (Never) must not be provided in pod group spec; priority \
+                 admission controller computed PreemptLowerPriority from the given PriorityClass name",
+            ),
+        );
     }
 
     #[test]
@@ -219,7 +318,7 @@ mod tests {
             let write = Write::of("scheduling.k8s.io", "v1", "priorityclasses");
             let new = class(name, 2, true, None).1;
             let write = if updates { write.over(new.clone()) } else { write };
-            let got = write.validated(&Priority::new(store).unwrap(), new);
+            let got = write.validated(&Priority::new(store, Gates::default()).unwrap(), new);
             assert_eq!(got.is_ok(), expected, "{exists} {name} {updates} {got:?}");
         };
         check(false, "n", false, true);

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use kinds::warnings::is_excluded_from_webhooks;
 
+use crate::Attributes;
 use crate::dynamic::DynamicAdmissionDeps;
 pub use hook::{Hook, ServicePort, Target};
 pub use hooks::Hooks;
@@ -80,6 +82,15 @@ pub struct Webhooks {
     /// Dependencies shared with policies.
     pub deps: DynamicAdmissionDeps,
     pub metrics: Arc<WebhookMetrics>,
+    /// True if access and token reviews reach no webhook (`ExcludeAdmissionWebhookVirtualResources`).
+    pub excludes_reviews: bool,
+}
+
+impl Webhooks {
+    /// True for requests that no webhook receives.
+    fn excludes(&self, a: &Attributes<'_>) -> bool {
+        self.excludes_reviews && is_excluded_from_webhooks(a.resource.group, a.resource.plural)
+    }
 }
 
 /// A request that a webhook did not accept.

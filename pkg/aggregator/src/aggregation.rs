@@ -48,12 +48,11 @@ const GROUP: &str = "apiregistration.k8s.io";
 /// Delay after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
 /// Upstream's names of the start hooks that this module implements.
-pub const HOOKS: [&str; 8] = [
+pub const HOOKS: [&str; 7] = [
     "start-kube-aggregator-informers",
     "apiservice-status-local-available-controller",
     "apiservice-status-remote-available-controller",
     "apiservice-registration-controller",
-    "apiservice-wait-for-first-sync",
     "apiservice-discovery-controller",
     "apiservice-openapi-controller",
     "apiservice-openapiv3-controller",

@@ -30,8 +30,7 @@ types! {
     api::autoscaling::v1: HorizontalPodAutoscaler Scale;
     api::autoscaling::v2: HorizontalPodAutoscaler;
     api::batch::v1: CronJob Job;
-    api::certificates::v1: CertificateSigningRequest;
-    api::certificates::v1alpha1: ClusterTrustBundle;
+    api::certificates::v1: CertificateSigningRequest ClusterTrustBundle PodCertificateRequest;
     api::certificates::v1beta1: ClusterTrustBundle PodCertificateRequest;
     api::coordination::v1: Lease;
     api::coordination::v1alpha2: LeaseCandidate;
@@ -42,21 +41,22 @@ types! {
     api::discovery::v1: EndpointSlice;
     api::events::v1: Event;
     api::flowcontrol::v1: FlowSchema PriorityLevelConfiguration;
+    api::lifecycle::v1alpha1: Eviction EvictionRequest;
     api::networking::v1: IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR;
-    api::networking::v1beta1: IPAddress ServiceCIDR;
     api::node::v1: RuntimeClass;
     api::policy::v1: Eviction PodDisruptionBudget;
     api::rbac::v1: ClusterRole ClusterRoleBinding Role RoleBinding;
-    api::resource::v1: DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice;
+    api::resource::v1: DeviceClass DeviceTaintRule ResourceClaim ResourceClaimTemplate ResourceSlice;
     api::resource::v1alpha3: DeviceTaintRule ResourcePoolStatusRequest;
     api::resource::v1beta1: DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice;
     api::resource::v1beta2: DeviceClass DeviceTaintRule ResourceClaim ResourceClaimTemplate
         ResourceSlice;
     api::scheduling::v1: PriorityClass;
-    api::scheduling::v1alpha2: PodGroup Workload;
+    api::scheduling::v1alpha3: CompositePodGroup PodGroup Workload;
+    api::scheduling::v1beta1: PodGroup Workload;
     api::storage::v1: CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment
         VolumeAttributesClass;
-    api::storage::v1beta1: VolumeAttributesClass;
+    api::storagemigration::v1: StorageVersionMigration;
     api::storagemigration::v1beta1: StorageVersionMigration;
     apiextensions_apiserver::pkg::apis::apiextensions::v1: CustomResourceDefinition;
     apimachinery::pkg::apis::meta::v1: APIGroupList APIResourceList APIVersions Patch Status;

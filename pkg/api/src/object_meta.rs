@@ -185,8 +185,8 @@ fn new_finalizers_error(new: &Object, old: &Object, path: &Path<'_>) -> Option<E
 
 fn validate_owner_references(meta: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let mut controller: Option<String> = None;
-    for owner in children(meta, "ownerReferences") {
-        validate_owner_reference(owner, path, errors);
+    for (index, owner) in children(meta, "ownerReferences").enumerate() {
+        validate_owner_reference(owner, &path.index(index), errors);
         if !flag(owner, "controller") {
             continue;
         }
@@ -209,12 +209,13 @@ fn validate_owner_references(meta: &Object, path: &Path<'_>, errors: &mut ErrorL
 fn validate_owner_reference(owner: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let api_version = text(owner, "apiVersion");
     let (group, version) = group_and_version(api_version);
-    if version.is_empty() {
-        errors.push(Error::invalid(&path.child("apiVersion"), api_version, "version must not be empty"));
+    if !api_version.is_empty() && version.is_empty() {
+        let detail = "must be <group>/<version> or <version>";
+        errors.push(Error::invalid(&path.child("apiVersion"), api_version, detail));
     }
-    for name in ["kind", "name", "uid"] {
+    for name in ["apiVersion", "kind", "name", "uid"] {
         if text(owner, name).is_empty() {
-            errors.push(Error::invalid(&path.child(name), "", "must not be empty"));
+            errors.push(Error::required(&path.child(name), "must not be empty"));
         }
     }
     // Events are often deleted before the objects that they would own.
@@ -254,8 +255,10 @@ fn validate_managed_fields(meta: &Object, path: &Path<'_>, errors: &mut ErrorLis
     for (index, entry) in children(meta, "managedFields").enumerate() {
         let path = path.index(index);
         let operation = text(entry, "operation");
-        if !matches!(operation, "Apply" | "Update") {
-            errors.push(Error::invalid(&path.child("operation"), operation, "must be `Apply` or `Update`"));
+        match operation {
+            "Apply" | "Update" => {}
+            "" => errors.push(Error::required(&path.child("operation"), "must not be empty")),
+            other => errors.push(Error::not_supported(&path.child("operation"), other, &["Apply", "Update"])),
         }
         let fields_type = text(entry, "fieldsType");
         if !matches!(fields_type, "" | "FieldsV1") {

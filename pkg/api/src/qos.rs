@@ -22,7 +22,7 @@ pub fn of(pod: &Object) -> &str {
 
 /// Computes the class from a pod's spec. `BestEffort` if nothing is requested. `Guaranteed` if all containers
 /// have limits for cpu and memory that equal the requests. Otherwise `Burstable`. Resources of the whole pod
-/// (KEP-2837), if set, replace those of the containers.
+/// (KEP-2837), if not empty, replace those of the containers.
 pub fn compute(pod: &Object) -> &'static str {
     let Some(spec) = child(pod, "spec") else { return "BestEffort" };
     let mut requests = Sums::new();
@@ -34,7 +34,10 @@ pub fn compute(pod: &Object) -> &'static str {
         let limited = add(list("limits"), &mut limits);
         guaranteed &= limited == COMPUTE.len() || !needs_limits;
     };
-    if let Some(resources) = child(spec, "resources") {
+    let has_any = |resources: &&Object| {
+        ["requests", "limits"].iter().any(|list| child(resources, list).is_some_and(|list| !list.is_empty()))
+    };
+    if let Some(resources) = child(spec, "resources").filter(has_any) {
         let has_limits = child(resources, "limits").is_some_and(|limits| !limits.is_empty());
         count(Some(resources), has_limits);
     } else {
@@ -100,7 +103,8 @@ mod tests {
             json!({"containers": [{}], "resources": container(both.clone(), both.clone())["resources"]}),
             "Guaranteed",
         );
-        check(json!({"resources": {"requests": both}}), "Burstable");
+        check(json!({"resources": {"requests": both.clone()}}), "Burstable");
+        check(json!({"containers": [container(both.clone(), both)], "resources": {}}), "Guaranteed");
         check(json!({"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}}), "Burstable");
     }
 

@@ -23,6 +23,7 @@ mod core;
 pub mod custom;
 mod discovery;
 mod events;
+mod evictions;
 mod flowcontrol;
 mod groups;
 mod handle;

@@ -56,7 +56,7 @@ fn check(bencher: Bencher, resource: &str, namespace: &str, name: &str, allowed:
         resource_request: true,
         ..Attributes::of_user(&user)
     };
-    let features = Features { selectors: true, service_accounts: true, pod_certificates: false };
+    let features = Features { service_accounts: true, pod_certificates: false, volume_health: false };
     let policy = Policy { rules: Vec::new(), features };
     assert_eq!(matches!(decide(&graph, &policy, &attributes), Decision::Allow(_)), allowed);
     bencher.bench(|| decide(black_box(&graph), &policy, black_box(&attributes)));

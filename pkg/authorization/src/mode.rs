@@ -55,6 +55,9 @@ impl Mode {
     }
 }
 
+/// Name of the authorizer of `system:masters`.
+const MASTERS_NAME: &str = "kubernetes.io/system-privileged-group";
+
 /// Factory for webhook clients.
 pub type Connect = Box<dyn Fn(&WebhookConfiguration) -> Result<Arc<dyn Caller>, Error> + Send + Sync>;
 
@@ -78,13 +81,14 @@ impl AuthorizerDeps {
     /// # Errors
     /// Upstream's message about an unusable authorizer.
     pub fn authorizer(&self, config: &Configuration) -> Result<Union, Error> {
-        let mut members = vec![Member { authorizer: Arc::new(MastersOnly), series: None }];
+        let masters = Arc::new(MastersOnly);
+        let mut members = vec![Member { name: MASTERS_NAME.to_owned(), authorizer: masters, series: None }];
         for configured in &config.authorizers {
             let series = self.metrics.series(configured.mode.name(), &configured.name);
             let authorizer = self.build(configured)?;
-            members.push(Member { authorizer, series: Some(series) });
+            members.push(Member { name: configured.name.clone(), authorizer, series: Some(series) });
         }
-        Ok(Union::of_members(members))
+        Ok(Union::new(members))
     }
 
     fn build(&self, configured: &AuthorizerConfig) -> Result<Arc<dyn Authorizer>, Error> {

@@ -53,13 +53,13 @@ impl GraphSource for Graph {
 /// Feature gates of the node authorizer.
 #[derive(Debug, Clone, Copy)]
 pub struct Features {
-    /// Nodes may read only their own pods and Node (`AuthorizeNodeWithSelectors`).
-    pub selectors: bool,
     /// Nodes may read the service accounts of their pods (`KubeletServiceAccountTokenForCredentialProviders` or
     /// `PodCertificateRequest`).
     pub service_accounts: bool,
     /// Nodes may request certificates for their pods (`PodCertificateRequest`).
     pub pod_certificates: bool,
+    /// Nodes may report the health of volumes in the status of their CSINode (`CSIVolumeHealth`).
+    pub volume_health: bool,
 }
 
 /// Permissions of all nodes.

@@ -26,10 +26,23 @@ const INITIALIZATIONS: Family<Counter, 2> = Family::counter(
     "Counter of watch cache initializations broken by resource type.",
     ["group", "resource"],
 );
+const INITIALIZATION_ERRORS: Family<Counter, 2> = Family::counter(
+    Stability::Alpha,
+    "apiserver_watch_cache_initialization_errors_total",
+    "Counter of watch cache initialization errors broken by resource type.",
+    ["group", "resource"],
+);
+const INITIALIZATION_SECONDS: Family<Histogram, 2> = Family::histogram(
+    Stability::Alpha,
+    "apiserver_watch_cache_initialization_duration_seconds",
+    "Histogram of watch cache initialization duration in seconds, broken by resource type.",
+    ["group", "resource"],
+    &buckets::INITIALIZATION_SECONDS,
+);
 const RESOURCE_VERSION: Family<Gauge, 2> = Family::gauge(
     Stability::Alpha,
     "apiserver_watch_cache_resource_version",
-    "Current resource version of watch cache broken by resource type.",
+    "Current resource version of watch cache broken by resource type. This is truncated to the 15 least significant digits.",
     ["group", "resource"],
 );
 const CAPACITY: Family<Gauge, 2> = Family::gauge(
@@ -55,48 +68,51 @@ const CACHE_LISTS: Family<Counter, 3> = Family::counter(
     "apiserver_cache_list_total",
     "Number of LIST requests served from watch cache",
     ["group", "index", "resource"],
-);
+)
+.deprecated(37);
 const CACHE_FETCHED: Family<Counter, 3> = Family::counter(
     Stability::Alpha,
     "apiserver_cache_list_fetched_objects_total",
     "Number of objects read from watch cache in the course of serving a LIST request",
     ["group", "index", "resource"],
-);
+)
+.deprecated(37);
 const CACHE_RETURNED: Family<Counter, 2> = Family::counter(
     Stability::Alpha,
     "apiserver_cache_list_returned_objects_total",
     "Number of objects returned for a LIST request from watch cache",
     ["group", "resource"],
-);
+)
+.deprecated(37);
 const STORAGE_EVENTS: Family<Counter, 2> = Family::counter(
     Stability::Beta,
     "apiserver_storage_events_received_total",
     "Number of etcd events received split by kind.",
     ["group", "resource"],
 );
-const STORAGE_LISTS: Family<Counter, 2> = Family::counter(
+const STORAGE_LISTS: Family<Counter, 4> = Family::counter(
     Stability::Alpha,
     "apiserver_storage_list_total",
     "Number of LIST requests served from storage",
-    ["group", "resource"],
+    ["group", "index", "resource", "storage"],
 );
-const STORAGE_FETCHED: Family<Counter, 2> = Family::counter(
+const STORAGE_FETCHED: Family<Counter, 4> = Family::counter(
     Stability::Alpha,
     "apiserver_storage_list_fetched_objects_total",
     "Number of objects read from storage in the course of serving a LIST request",
-    ["group", "resource"],
+    ["group", "index", "resource", "storage"],
 );
-const STORAGE_EVALUATED: Family<Counter, 2> = Family::counter(
+const STORAGE_EVALUATED: Family<Counter, 3> = Family::counter(
     Stability::Alpha,
     "apiserver_storage_list_evaluated_objects_total",
     "Number of objects tested in the course of serving a LIST request from storage",
-    ["group", "resource"],
+    ["group", "resource", "storage"],
 );
-const STORAGE_RETURNED: Family<Counter, 2> = Family::counter(
+const STORAGE_RETURNED: Family<Counter, 3> = Family::counter(
     Stability::Alpha,
     "apiserver_storage_list_returned_objects_total",
     "Number of objects returned for a LIST request from storage",
-    ["group", "resource"],
+    ["group", "resource", "storage"],
 );
 const DECODE_ERRORS: Family<Counter, 2> = Family::counter(
     Stability::Alpha,
@@ -150,6 +166,10 @@ pub(crate) struct ResourceMetrics {
     pub(crate) events: Counter,
     /// Number of times the cache was filled.
     pub(crate) initializations: Counter,
+    /// Failed pages of the lists that fill the cache.
+    pub(crate) initialization_errors: Counter,
+    /// Durations of the lists that filled the cache.
+    pub(crate) initialization_seconds: Histogram,
     /// Lists served by the cache: by key range, and by the index.
     pub(crate) cache_lists: [Counter; 2],
     /// Objects scanned by those lists, in the same order.
@@ -176,6 +196,8 @@ impl Default for ResourceMetrics {
         ResourceMetrics {
             events: Counter::default(),
             initializations: Counter::default(),
+            initialization_errors: Counter::default(),
+            initialization_seconds: Histogram::new(INITIALIZATION_SECONDS.buckets()),
             cache_lists: Default::default(),
             cache_fetched: Default::default(),
             cache_returned: Counter::default(),
@@ -240,18 +262,15 @@ type CounterReader = (&'static Family<Counter, 2>, fn(&Row<'_>) -> Option<u64>);
 type GaugeReader = (&'static Family<Gauge, 2>, fn(&CacheStats) -> u64);
 
 /// Counters with one sample per resource that has a value.
-const COUNTERS: [CounterReader; 12] = [
+const COUNTERS: [CounterReader; 9] = [
     (&EVENTS_RECEIVED, |row| row.stats.map(|_| row.metrics.events.get())),
     (&EVENTS_DISPATCHED, |row| row.stats.map(|stats| stats.events)),
     (&INITIALIZATIONS, |row| row.stats.map(|_| row.metrics.initializations.get())),
+    (&INITIALIZATION_ERRORS, |row| Some(row.metrics.initialization_errors.get())),
     (&INITIAL_EVENTS, |row| row.stats.map(|stats| stats.initial_events)),
     (&TERMINATED, |row| row.stats.map(|stats| stats.terminated)),
     (&CACHE_RETURNED, |row| row.stats.map(|_| row.metrics.cache_returned.get())),
     (&STORAGE_EVENTS, |row| Some(row.metrics.events.get())),
-    (&STORAGE_LISTS, |row| Some(row.metrics.storage_lists.get())),
-    (&STORAGE_FETCHED, |row| Some(row.metrics.storage_fetched.get())),
-    (&STORAGE_EVALUATED, |row| Some(row.metrics.storage_evaluated.get())),
-    (&STORAGE_RETURNED, |row| Some(row.metrics.storage_returned.get())),
     (&DECODE_ERRORS, |row| Some(row.metrics.decode_errors.get())),
 ];
 
@@ -273,6 +292,8 @@ impl Delegator {
                 &EVENTS_RECEIVED,
                 &EVENTS_DISPATCHED,
                 &INITIALIZATIONS,
+                &INITIALIZATION_ERRORS,
+                &INITIALIZATION_SECONDS,
                 &INITIAL_EVENTS,
                 &TERMINATED,
                 &CACHE_LISTS,
@@ -315,11 +336,10 @@ impl Delegator {
         }
         write_by_index(page, &CACHE_LISTS, &rows, |metrics| &metrics.cache_lists);
         write_by_index(page, &CACHE_FETCHED, &rows, |metrics| &metrics.cache_fetched);
+        write_lists(page, &rows);
         write_consistent_reads(page, &rows);
-        let mut samples = page.family(&WAIT_SECONDS);
-        for row in &rows {
-            samples.write_used([row.group, row.resource], &row.metrics.waits);
-        }
+        write_histogram(page, &WAIT_SECONDS, &rows, |metrics| &metrics.waits);
+        write_histogram(page, &INITIALIZATION_SECONDS, &rows, |metrics| &metrics.initialization_seconds);
     }
 }
 
@@ -334,7 +354,63 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Writes a counter by index. Upstream's label is the name of the field; here a resource has only one index.
+fn write_histogram(
+    page: &mut MetricsPage<'_>,
+    family: &'static Family<Histogram, 2>,
+    rows: &[Row],
+    histogram: fn(&ResourceMetrics) -> &Histogram,
+) {
+    let mut samples = page.family(family);
+    for row in rows {
+        samples.write_used([row.group, row.resource], histogram(row.metrics));
+    }
+}
+
+/// Indexes of the cached lists: none, and the index of a resource. Upstream's label is the name of the field; here a
+/// resource has only one index.
+const INDEXES: [&str; 2] = ["", "f"];
+/// The label values of lists from the store and from the cache.
+const STORE: &str = "etcd";
+const CACHE: &str = "watchcache";
+
+/// Writes the lists of the store and of the cache.
+fn write_lists(page: &mut MetricsPage<'_>, rows: &[Row]) {
+    write_lists_by_index(page, &STORAGE_LISTS, rows, |metrics| {
+        (&metrics.storage_lists, &metrics.cache_lists)
+    });
+    write_lists_by_index(page, &STORAGE_FETCHED, rows, |metrics| {
+        (&metrics.storage_fetched, &metrics.cache_fetched)
+    });
+    let mut samples = page.family(&STORAGE_EVALUATED);
+    for row in rows {
+        samples.write_used([row.group, row.resource, STORE], &row.metrics.storage_evaluated);
+    }
+    drop(samples);
+    let mut samples = page.family(&STORAGE_RETURNED);
+    for row in rows {
+        samples.write_used([row.group, row.resource, STORE], &row.metrics.storage_returned);
+        samples.write_used([row.group, row.resource, CACHE], &row.metrics.cache_returned);
+    }
+}
+
+/// Writes a counter of the store, and the one of the cache by index.
+fn write_lists_by_index(
+    page: &mut MetricsPage<'_>,
+    family: &'static Family<Counter, 4>,
+    rows: &[Row],
+    counters: fn(&ResourceMetrics) -> (&Counter, &[Counter; 2]),
+) {
+    let mut samples = page.family(family);
+    for row in rows {
+        let (stored, cached) = counters(row.metrics);
+        samples.write_used([row.group, "", row.resource, STORE], stored);
+        for (index, counter) in INDEXES.iter().zip(cached) {
+            samples.write_used([row.group, index, row.resource, CACHE], counter);
+        }
+    }
+}
+
+/// Writes a counter by index.
 fn write_by_index(
     page: &mut MetricsPage<'_>,
     family: &'static Family<Counter, 3>,
@@ -343,7 +419,7 @@ fn write_by_index(
 ) {
     let mut samples = page.family(family);
     for row in rows {
-        for (index, counter) in ["", "f"].iter().zip(counters(row.metrics)) {
+        for (index, counter) in INDEXES.iter().zip(counters(row.metrics)) {
             samples.write_used([row.group, index, row.resource], counter);
         }
     }

@@ -191,6 +191,7 @@ impl Webhook {
             Ok(response) => Err(response_error(&response)),
             Err(error) => {
                 let message = error.of_request(&Method::POST, &self.url);
+                self.metrics.as_ref().inspect(|host| host.record_error(&message));
                 let retryable = message.contains("connection reset by peer")
                     || message.contains("http2: client connection lost");
                 Err(WebhookCallError { message, code: None, retryable })

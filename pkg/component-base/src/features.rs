@@ -3,7 +3,8 @@
 //! A server can emulate an earlier release (`--emulated-version`) and stay compatible with an older server of
 //! the same cluster (`--min-compatibility-version`); see [`Effective`]. Each gate has a history
 //! ([`Gate::specs`]), of which the entry for the emulated release applies. [`Gates`] contains the values of
-//! all gates: a small value, created at startup and passed to all users of gates.
+//! all gates: a small value, created at startup and passed to all users of gates. An entry can require that no
+//! older server is in the cluster ([`Spec::compatible`], KEP-4330).
 #![allow(clippy::as_conversions)]
 
 mod effective;
@@ -51,11 +52,14 @@ pub struct Spec {
     pub default: bool,
     /// True if the default cannot be changed.
     pub locked: bool,
+    /// Oldest minor release that may be in the cluster (`--min-compatibility-version`) for this entry to apply;
+    /// 0 for any.
+    pub compatible: u32,
 }
 
 impl Spec {
     const fn new(stage: Stage, since: u32) -> Self {
-        Spec { since, stage, default: false, locked: false }
+        Spec { since, stage, default: false, locked: false, compatible: 0 }
     }
 
     const fn on(self) -> Self {
@@ -64,6 +68,16 @@ impl Spec {
 
     const fn locked(self) -> Self {
         Spec { locked: true, ..self }
+    }
+
+    const fn compatible(self, compatible: u32) -> Self {
+        Spec { compatible, ..self }
+    }
+
+    /// True if the entry applies to a server of these releases, unless a later one does.
+    fn applies_to(&self, effective: Effective) -> bool {
+        Release::minor_of_1(self.since) <= effective.emulation
+            && (self.compatible == 0 || Release::minor_of_1(self.compatible) <= effective.min_compatibility)
     }
 }
 
@@ -141,9 +155,9 @@ impl Gate {
         self.row().specs
     }
 
-    /// Returns the properties in a release; `None` before the release that introduced the gate.
-    pub fn spec_in(self, release: Release) -> Option<&'static Spec> {
-        self.specs().iter().rev().find(|spec| Release::minor_of_1(spec.since) <= release)
+    /// Returns the properties in a server of these releases; `None` before the release that introduced the gate.
+    pub fn spec_in(self, effective: Effective) -> Option<&'static Spec> {
+        self.specs().iter().rev().find(|spec| spec.applies_to(effective))
     }
 
     /// Gates that this gate requires.

@@ -3,12 +3,14 @@
 //! and most continue periodically.
 
 pub mod flow_control;
+mod gated;
 pub mod objects;
 mod rbac;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use component_base::features::Gates;
 use jsontree::json;
 use registry::{Client, Registry, meta};
 use schema::object::Object;
@@ -59,8 +61,8 @@ pub fn namespaces(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, E
     Ok(PostStartHook { name: "start-system-namespaces-controller", work })
 }
 
-pub fn roles(registry: &Registry) -> Result<PostStartHook, Error> {
-    let policy = Policy::new(registry)?;
+pub fn roles(registry: &Registry, gates: &Gates) -> Result<PostStartHook, Error> {
+    let policy = Policy::new(registry, gates)?;
     let work = Box::pin(async move {
         let done = until_done("bootstrap roles", FAST_RETRY, || policy.ensure()).await;
         done.map_err(|error| error.context("unable to initialize roles"))
@@ -71,7 +73,7 @@ pub fn roles(registry: &Registry) -> Result<PostStartHook, Error> {
 /// Creates the system's priority classes. They are immutable, so only missing ones are created.
 pub fn priority_classes(registry: &Registry) -> Result<PostStartHook, Error> {
     let client = Client::find(registry, "scheduling.k8s.io", "priorityclasses")?;
-    let classes = objects::of_kind("scheduling.k8s.io/v1", "PriorityClass")?;
+    let classes = objects::of_kind("scheduling.k8s.io/v1", "PriorityClass", &Gates::default())?;
     let work = Box::pin(async move {
         let done = until_done("system priority classes", FAST_RETRY, || existing(&client, &classes)).await;
         done.map_err(|error| error.context("unable to add default system priority classes"))

@@ -6,6 +6,7 @@ use apimachinery::foreign_text::ForeignText;
 use bytes::Bytes;
 use client::kubeconfig::Credentials;
 use client::{Address, Client, Limits, Options, Source, Tls, Trust};
+use component_base::features::Release;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request};
 use jsontree::Value;
@@ -85,7 +86,8 @@ impl LoopbackClient {
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         // The part before the slash is the field manager.
-        headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver/v1.36"));
+        let user_agent = format!("kube-apiserver/v{}", Release::THIS);
+        headers.extend(HeaderValue::try_from(user_agent).ok().map(|value| (USER_AGENT, value)));
         let response = self.client.call(request, &LIMITS).await;
         let response = response.map_err(|error| broken(error.of_request(&method, &uri)))?;
         let code = response.status().as_u16();

@@ -12,13 +12,12 @@ use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
     CertificateSubjectRestriction, Chain, ClusterTrustBundleAttest, DefaultIngressClass, DefaultStorageClass,
     DefaultTolerationSeconds, DenyServiceExternalIPs, Durations, Environment, EventRateLimit,
-    ExtendedResourceToleration, ImagePolicyWebhook, JobValidation, LimitPodHardAntiAffinityTopology,
-    LimitRanger, NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, NamespaceStates,
+    ExtendedResourceToleration, ImagePolicyWebhook, LimitPodHardAntiAffinityTopology, LimitRanger,
+    NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, NamespaceStates,
     NodeDeclaredFeatureValidator, NodeRestriction, Objects, OwnerReferencesPermissionEnforcement,
-    PersistentVolumeClaimResize, Plugin, PodGroupProtection, PodGroupWorkloadExists, PodNodeSelector,
-    PodResizeValidator, PodSecurity, PodSecurityMetrics, PodTolerationRestriction, PodTopologyLabels,
-    Priority, ResourceQuota, RuntimeClass, ServiceAccount, StorageObjectInUseProtection,
-    TaintNodesByCondition, Writes,
+    PersistentVolumeClaimResize, Plugin, PodGroupProtection, PodNodeSelector, PodResizeValidator,
+    PodSecurity, PodSecurityMetrics, PodTolerationRestriction, PodTopologyLabels, Priority, ResourceQuota,
+    RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition, Writes,
 };
 
 use authorization::Authorizer;
@@ -87,7 +86,7 @@ fn build(name: &str, deps: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         "PodNodeSelector" => {
             Box::new(PodNodeSelector::new(objects())?.with_configuration(configurations.pod_node_selector))
         }
-        "Priority" => Box::new(Priority::new(objects())?),
+        "Priority" => Box::new(Priority::new(objects(), deps.gates)?),
         "DefaultTolerationSeconds" => Box::new(default_tolerations(deps.pods)),
         "PodTolerationRestriction" => Box::new(
             PodTolerationRestriction::new(objects())?.with_configuration(configurations.pod_tolerations),
@@ -111,9 +110,7 @@ fn build(name: &str, deps: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         "DefaultIngressClass" => Box::new(DefaultIngressClass::new(objects())?),
         "DenyServiceExternalIPs" => Box::new(DenyServiceExternalIPs),
         "PodTopologyLabels" => Box::new(PodTopologyLabels::new(objects())?),
-        "PodGroupWorkloadExists" => Box::new(PodGroupWorkloadExists::new(objects())?),
-        "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects())?),
-        "JobValidation" => Box::new(JobValidation::new(objects())?),
+        "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects(), deps.gates)?),
         "PodResizeValidator" => Box::new(PodResizeValidator::new(objects())?),
         "MutatingAdmissionPolicy" => Box::new(MutatingAdmissionPolicy::new(deps.policies.clone())),
         "ValidatingAdmissionPolicy" => Box::new(ValidatingAdmissionPolicy::new(deps.policies.clone())),

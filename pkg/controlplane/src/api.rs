@@ -246,6 +246,7 @@ fn backends(config: &Config, logs: &Arc<LogMetrics>) -> Result<Backends, RunErro
         network: Arc::new(SystemNetwork::new(kubelets, dialer.as_ref())?),
         kubelet_port: kubelets.port,
         address_types: kubelets.address_types.clone(),
+        primary_family: controllers::services::families(&config.services.cidrs).primary.name(),
         logs: Arc::clone(logs),
     })
 }

@@ -200,6 +200,14 @@ impl StorageConfig {
         }
     }
 
+    /// Returns the timeout of a readiness check.
+    pub fn readiness_timeout(&self) -> Duration {
+        match self {
+            StorageConfig::Etcd(etcd) => etcd.readiness_timeout,
+            StorageConfig::Embedded { .. } | StorageConfig::Memory(_) => HEALTH_TIMEOUT,
+        }
+    }
+
     /// Returns the resources in other etcd clusters.
     pub fn overrides(&self) -> &[EtcdOverride] {
         match self {
@@ -226,6 +234,8 @@ pub struct EtcdConfig {
     pub key: Option<PathBuf>,
     /// `--etcd-healthcheck-timeout`.
     pub health_timeout: Duration,
+    /// `--etcd-readycheck-timeout`. A readiness check also ends after [`health_timeout`](Self::health_timeout).
+    pub readiness_timeout: Duration,
     /// `--lease-reuse-duration-seconds`.
     pub lease_reuse: Duration,
     /// `--etcd-compaction-interval`; `None` disables compaction by this server.

@@ -132,8 +132,6 @@ pub enum RunError {
         /// Reason why it is invalid.
         source: audit::Error,
     },
-    #[error("APIServerTracing feature is not enabled, but tracing config file was provided")]
-    TracingDisabled,
     /// Tracing cannot be set up.
     #[error(transparent)]
     Tracing(#[from] telemetry::Error),

@@ -4,87 +4,9 @@ use component_base::features::{Effective, Gate, Gates};
 use component_base::metrics::{Family, Gauge, MetricsRegistry, Page, Stability};
 use endpoints::discovery::VersionInfo;
 
-/// The gates that the code reads. `docs/feature-gates.md` lists the places, and a test verifies the list.
-pub const IMPLEMENTED: &[Gate] = &[
-    Gate::APIServerIdentity,
-    Gate::APIServerTracing,
-    Gate::AllowInsecureKubeletCertificateSigningRequests,
-    Gate::AllowUnsafeMalformedObjectDeletion,
-    Gate::AuthorizeNodeWithSelectors,
-    Gate::CBORServingAndStorage,
-    Gate::CSIServiceAccountTokenSecrets,
-    Gate::ClusterTrustBundle,
-    Gate::ClusterTrustBundleProjection,
-    Gate::ComponentFlagz,
-    Gate::ComponentStatusz,
-    Gate::ConstrainedImpersonation,
-    Gate::ContainerStopSignals,
-    Gate::CoordinatedLeaderElection,
-    Gate::CrossNamespaceVolumeDataSource,
-    Gate::DRAAdminAccess,
-    Gate::DRAConsumableCapacity,
-    Gate::DRADeviceBindingConditions,
-    Gate::DRADeviceTaints,
-    Gate::DRAExtendedResource,
-    Gate::DRAListTypeAttributes,
-    Gate::DRAPartitionableDevices,
-    Gate::DRAPrioritizedList,
-    Gate::DRAResourceClaimDeviceStatus,
-    Gate::DRAResourceClaimGranularStatusAuthorization,
-    Gate::DRAWorkloadResourceClaims,
-    Gate::DeploymentReplicaSetTerminatingReplicas,
-    Gate::DynamicResourceAllocation,
-    Gate::EnvFiles,
-    Gate::ExternalServiceAccountTokenSigner,
-    Gate::GenericWorkload,
-    Gate::GitRepoVolumeDriver,
-    Gate::HPAConfigurableTolerance,
-    Gate::HPAScaleToZero,
-    Gate::HostnameOverride,
-    Gate::ImageVolume,
-    Gate::InPlacePodLevelResourcesVerticalScaling,
-    Gate::InPlacePodVerticalScaling,
-    Gate::JobPodReplacementPolicy,
-    Gate::KMSv1,
-    Gate::KubeletServiceAccountTokenForCredentialProviders,
-    Gate::ManifestBasedAdmissionControlConfig,
-    Gate::MatchLabelKeysInPodTopologySpread,
-    Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge,
-    Gate::MaxUnavailableStatefulSet,
-    Gate::MutableCSINodeAllocatableCount,
-    Gate::MutatingAdmissionPolicy,
-    Gate::NodeDeclaredFeatures,
-    Gate::PodCertificateRequest,
-    Gate::PodDeletionCost,
-    Gate::PodLevelResources,
-    Gate::PodLifecycleSleepAction,
-    Gate::PodLogsQuerySplitStreams,
-    Gate::PodObservedGenerationTracking,
-    Gate::PodTopologyLabelsAdmission,
-    Gate::PreferSameTrafficDistribution,
-    Gate::RecoverVolumeExpansionFailure,
-    Gate::RemoteRequestHeaderUID,
-    Gate::ResourceHealthStatus,
-    Gate::ResourceHealthStatusMessage,
-    Gate::SELinuxChangePolicy,
-    Gate::SELinuxMount,
-    Gate::SELinuxMountReadWriteOncePod,
-    Gate::ServiceAccountNodeAudienceRestriction,
-    Gate::ShardedListAndWatch,
-    Gate::StorageVersionAPI,
-    Gate::StorageVersionMigrator,
-    Gate::StrictIPCIDRValidation,
-    Gate::StructuredAuthenticationConfigurationEgressSelector,
-    Gate::StructuredAuthenticationConfigurationJWKSMetrics,
-    Gate::SupplementalGroupsPolicy,
-    Gate::TaintTolerationComparisonOperators,
-    Gate::TokenRequestServiceAccountUIDValidation,
-    Gate::UnknownVersionInteroperabilityProxy,
-    Gate::UserNamespacesHostNetworkSupport,
-    Gate::UserNamespacesSupport,
-    Gate::VolumeAttributesClass,
-    Gate::VolumeLimitScaling,
-];
+mod implemented;
+
+pub use implemented::IMPLEMENTED;
 
 /// Returns the gates with a non-default setting that this server ignores. It always has the default behavior
 /// of its release. Operators should be warned.
@@ -115,15 +37,16 @@ pub(crate) fn register(gates: Gates, registry: &MetricsRegistry) {
 }
 
 fn write(gates: &Gates, page: &mut Page<'_>) {
-    let Effective { emulation, min_compatibility } = gates.effective();
+    let effective = gates.effective();
     let mut samples = page.family(&ENABLED);
     for &gate in Gate::ALL {
-        let Some(spec) = gate.spec_in(emulation) else { continue };
+        let Some(spec) = gate.spec_in(effective) else { continue };
         samples.add([gate.name(), spec.stage.name()], gates.enabled(gate));
     }
     drop(samples);
     let binary = VersionInfo::of_this_build().git_version;
     let binary = binary.trim_start_matches('v').split('+').next().unwrap_or_default();
+    let Effective { emulation, min_compatibility } = effective;
     let labels = [binary, "kube", &emulation.to_string(), &min_compatibility.to_string()];
     page.family(&VERSION).add(labels, 1);
 }
@@ -141,12 +64,13 @@ mod tests {
     #[test]
     fn a_gate_that_is_read_is_never_idle() {
         let check = |flags: &[(&str, bool)], expected: &[Gate]| {
-            assert_eq!(idle(&emulating(36, flags)).collect::<Vec<_>>(), expected, "{flags:?}");
+            let gates = emulating(Release::THIS.minor, flags);
+            assert_eq!(idle(&gates).collect::<Vec<_>>(), expected, "{flags:?}");
         };
         check(&[], &[]);
         check(&[("CBORServingAndStorage", true)], &[]);
-        check(&[("MemoryQoS", true)], &[Gate::MemoryQoS]);
-        check(&[("MemoryQoS", false)], &[]);
+        check(&[("TopologyManagerPolicyAlphaOptions", true)], &[Gate::TopologyManagerPolicyAlphaOptions]);
+        check(&[("TopologyManagerPolicyAlphaOptions", false)], &[]);
     }
 
     #[test]
@@ -157,16 +81,19 @@ mod tests {
             registry.to_string()
         };
         let now = page(36, &[("MemoryQoS", true)]);
+        let binary = Release::THIS_WITH_PATCH;
         for line in [
             "kubernetes_feature_enabled{name=\"MemoryQoS\",stage=\"ALPHA\"} 1\n",
-            "kubernetes_feature_enabled{name=\"APIServerTracing\",stage=\"\"} 1\n",
+            "kubernetes_feature_enabled{name=\"WinDSR\",stage=\"\"} 1\n",
             "kubernetes_feature_enabled{name=\"AtomicFIFO\",stage=\"BETA\"} 1\n",
-            "version_info{binary=\"1.36.2\",component=\"kube\",emulation=\"1.36\",min_compat=\"1.35\"} 1\n",
+            &format!(
+                "version_info{{binary=\"{binary}\",component=\"kube\",emulation=\"1.36\",min_compat=\"1.35\"}} 1\n"
+            ),
         ] {
             assert!(now.contains(line), "{line}");
         }
         let before = page(34, &[]);
         assert!(!before.contains("AtomicFIFO"));
-        assert!(before.contains("emulation=\"1.34\",min_compat=\"1.33\""));
+        assert!(before.contains("emulation=\"1.34\",min_compat=\"1.34\""));
     }
 }

@@ -59,12 +59,14 @@ impl Objects {
     /// Returns the bootstrap configuration.
     fn bootstrap() -> Result<Self, controllers::Error> {
         let mut all = Objects::default();
-        for mut object in bootstrapped::of_kind(GROUP_VERSION, "FlowSchema")? {
+        for mut object in bootstrapped::of_kind(GROUP_VERSION, "FlowSchema", &Gates::default())? {
             kinds::defaults::apply(GROUP_VERSION, "FlowSchema", &mut object, &Gates::default());
             let schema = objects::schema(&object);
             all.schemas.insert(schema.name.as_str().into(), schema);
         }
-        for mut object in bootstrapped::of_kind(GROUP_VERSION, "PriorityLevelConfiguration")? {
+        for mut object in
+            bootstrapped::of_kind(GROUP_VERSION, "PriorityLevelConfiguration", &Gates::default())?
+        {
             kinds::defaults::apply(
                 GROUP_VERSION,
                 "PriorityLevelConfiguration",

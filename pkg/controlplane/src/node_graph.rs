@@ -159,25 +159,16 @@ impl Nodes {
 /// # Errors
 /// The built-in bootstrap data is invalid.
 pub(crate) fn policy(gates: Gates) -> Result<Policy, controllers::Error> {
-    let roles = objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
+    let roles = objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole", &gates)?;
     let role = roles.iter().find(|role| meta::text(role, "name") == ROLE);
-    let mut rules = role
+    let rules = role
         .map(Rule::all_of)
         .ok_or_else(|| controllers::Error::Invalid(format!("there is no role {ROLE}")))?;
-    let read = |resource: &str| Rule {
-        verbs: ["get", "list", "watch"].map(str::to_owned).to_vec(),
-        groups: vec!["certificates.k8s.io".to_owned()],
-        resources: vec![resource.to_owned()],
-        ..Rule::default()
-    };
-    if gates.enabled(Gate::ClusterTrustBundle) {
-        rules.push(read("clustertrustbundles"));
-    }
     let pod_certificates = gates.enabled(Gate::PodCertificateRequest);
     let service_accounts =
         pod_certificates || gates.enabled(Gate::KubeletServiceAccountTokenForCredentialProviders);
-    let selectors = gates.enabled(Gate::AuthorizeNodeWithSelectors);
-    Ok(Policy { rules, features: Features { selectors, service_accounts, pod_certificates } })
+    let volume_health = gates.enabled(Gate::CSIVolumeHealth);
+    Ok(Policy { rules, features: Features { service_accounts, pod_certificates, volume_health } })
 }
 
 #[cfg(test)]

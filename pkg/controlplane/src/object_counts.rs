@@ -67,9 +67,10 @@ const BYTES: Family<Gauge, 2> = Family::gauge(
 const LEGACY_OBJECTS: Family<Gauge, 1> = Family::gauge(
     Stability::Stable,
     "apiserver_storage_objects",
-    "(Deprecated since 1.34.0) [DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.",
+    "[DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.",
     ["resource"],
-);
+)
+.deprecated(34);
 
 fn write(delegator: &Delegator, page: &mut Page<'_>) {
     let resources = delegator.resources();
@@ -102,6 +103,7 @@ fn write(delegator: &Delegator, page: &mut Page<'_>) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use component_base::features::Gates;
+    use component_base::metrics::Selection;
     use std::sync::Arc;
 
     use bytes::Bytes;
@@ -115,7 +117,7 @@ mod tests {
     fn counts(counts: &ObjectCounts) -> (Option<String>, Option<String>) {
         let registry = MetricsRegistry::default();
         counts.register(&registry);
-        let page = registry.to_string();
+        let page = registry.render(&Selection::default().show_hidden());
         let of = |name: &str| {
             let line = page.lines().find_map(|line| line.strip_prefix(name))?;
             Some(line.trim().to_owned())

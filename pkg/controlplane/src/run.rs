@@ -523,19 +523,39 @@ fn resource_labels() -> impl Iterator<Item = ResourceLabels<'static>> {
     })
 }
 
-/// Returns a health check for each cluster of the store. They are unauthenticated, so calls of the store are
+/// Health checks of a cluster of the store.
+struct StoreChecks {
+    health: Arc<dyn Check>,
+    /// The check of `/readyz` with its own timeout.
+    readiness: Arc<dyn Check>,
+}
+
+/// Returns the health checks of each cluster of the store. They are unauthenticated, so calls of the store are
 /// throttled, as in upstream.
-fn store_checks(config: &Config, store: &Store) -> Vec<Arc<dyn Check>> {
-    let check = |(n, cluster): (usize, &Arc<dyn storage::Storage>)| {
+fn store_checks(config: &Config, store: &Store) -> Vec<StoreChecks> {
+    let check = |name: String, cluster: &Arc<dyn storage::Storage>, limit: Duration| {
         let cluster = Arc::clone(cluster);
-        let name = n.checked_sub(1).map_or("etcd".into(), |n| format!("etcd-override-{n}").into());
-        let check = Arc::new(NamedCheck(name, move || {
+        let check = Arc::new(NamedCheck(name.into(), move || {
             let cluster = Arc::clone(&cluster);
-            async move { cluster.healthy().await.map_err(CheckError::new) }
+            async move {
+                let healthy = timeout(limit, cluster.healthy()).await;
+                healthy.map_err(CheckError::new)?.map_err(CheckError::new)
+            }
         }));
-        Arc::new(ThrottledCheck::new(check, config.storage.health_timeout() / 2)) as Arc<dyn Check>
+        Arc::new(ThrottledCheck::new(check, limit / 2)) as Arc<dyn Check>
     };
-    store.clusters.iter().enumerate().map(check).collect()
+    let checks = |(index, cluster): (usize, &Arc<dyn storage::Storage>)| {
+        let names = match index.checked_sub(1) {
+            None => ["etcd".to_owned(), "etcd-readiness".to_owned()],
+            Some(n) => [format!("etcd-override-{n}"), format!("etcd-override-readiness-{n}")],
+        };
+        let [health, readiness] = names;
+        StoreChecks {
+            health: check(health, cluster, config.storage.health_timeout()),
+            readiness: check(readiness, cluster, config.storage.readiness_timeout()),
+        }
+    };
+    store.clusters.iter().enumerate().map(checks).collect()
 }
 
 /// Builds upstream's health checks in upstream's order, as far as their subjects exist here.
@@ -549,7 +569,9 @@ fn health(
 ) -> Health {
     let log: Arc<dyn Check> = Arc::new(Log::default());
     let stores = store_checks(config, store);
-    let stores = || stores.iter().cloned();
+    let stores_health = || stores.iter().map(|checks| Arc::clone(&checks.health));
+    let stores_readiness =
+        || stores.iter().flat_map(|checks| [Arc::clone(&checks.health), Arc::clone(&checks.readiness)]);
     let loopback_checks = || std::iter::once(Arc::clone(&loopback_check));
     let listed = || hooks.listed.iter().map(|hook| Arc::clone(hook) as Arc<dyn Check>).collect::<Vec<_>>();
     let group = |mid: Vec<Arc<dyn Check>>, hooks: Vec<Arc<dyn Check>>, end: Vec<Arc<dyn Check>>| {
@@ -560,17 +582,20 @@ fn health(
         |check| Arc::new(GracePeriodCheck::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
     Health {
         healthz: group(
-            loopback_checks().chain(stores()).chain(plugins.clone()).collect(),
+            loopback_checks().chain(stores_health()).chain(plugins.clone()).collect(),
             listed(),
             Vec::new(),
         ),
         livez: group(
-            loopback_checks().chain(stores()).collect(),
+            loopback_checks().chain(stores_health()).collect(),
             listed().into_iter().map(patient).collect(),
             Vec::new(),
         ),
         readyz: group(
-            [Arc::clone(&hooks.informers) as Arc<dyn Check>].into_iter().chain(plugins).collect(),
+            stores_readiness()
+                .chain(plugins)
+                .chain([Arc::clone(&hooks.informers) as Arc<dyn Check>])
+                .collect(),
             listed(),
             vec![Arc::new(Shutdown(lifecycle.terminating().clone()))],
         ),

@@ -49,7 +49,7 @@ pub(crate) fn startup_tasks(
         namespaces(registry, tasks)?,
         Arc::new(information).hook(tasks),
         LegacyTokenTracking::new(registry)?.hook(tasks),
-        roles(registry)?,
+        roles(registry, &config.gates)?,
         priority_classes(registry)?,
         flow_control(registry, tasks)?,
         service.hook(tasks),

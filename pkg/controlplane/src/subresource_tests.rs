@@ -236,15 +236,18 @@ async fn a_service_without_pods_is_not_available() {
         let (got, refused) = client.send("GET", &format!("{services}/{path}/proxy/"), Value::Null).await;
         assert_eq!((got, refused["message"].as_str()), (code, Some(message)), "{path}");
     };
-    check("s", 404, "services \"s\" not found").await;
+    check("s", 503, "no endpoints available for service \"s\"").await;
+    check("absent", 503, "no endpoints available for service \"absent\"").await;
     check("s:81", 503, "no service port 81 found for service \"s\"").await;
     check("a:b:c:d", 400, "invalid service request \"a:b:c:d\"").await;
     let target = json!({"kind": "Pod", "namespace": "default", "name": "none"});
-    let subsets = json!([{"addresses": [{"ip": "10.1.2.3", "targetRef": target}], "ports": [{"port": 8}]}]);
-    let endpoints = json!({"metadata": {"name": "s"}, "subsets": subsets});
-    client.make("/api/v1/namespaces/default/endpoints", endpoints).await;
+    let slice = json!({
+        "metadata": {"name": "s", "labels": {"kubernetes.io/service-name": "s"}}, "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.1.2.3"], "targetRef": target}], "ports": [{"port": 8}],
+    });
+    client.make("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", slice).await;
     // The address does not belong to a known pod.
-    check("s:80", 503, "no endpoints available for service \"s:80\"").await;
+    check("s:80", 503, "no endpoints available for service \"s\"").await;
     server.stop().await;
 }
 

@@ -64,6 +64,8 @@ pub struct Backends {
     pub kubelet_port: u16,
     /// `--kubelet-preferred-address-types`, best first.
     pub address_types: Vec<String>,
+    /// IP family of Service backends that are tried first: `IPv4` or `IPv6`.
+    pub primary_family: &'static str,
     pub logs: Arc<LogMetrics>,
 }
 

@@ -254,7 +254,8 @@ fn pretty(body: Vec<u8>) -> Vec<u8> {
     out
 }
 
-fn accepts_gzip(headers: &HeaderMap) -> bool {
+/// True if the client accepts gzip. Like upstream, it ignores a coding with a weight.
+pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     header::texts(headers, ACCEPT_ENCODING).any(|value| value.split(',').any(|token| token.trim() == "gzip"))
 }
 

@@ -57,13 +57,6 @@ const NOMINAL_LIMIT: Family<Gauge, 1> = Family::gauge(
     "Nominal number of execution seats configured for each priority level",
     ["priority_level"],
 );
-/// Exported until upstream removes it.
-const CONCURRENCY_LIMIT: Family<Gauge, 1> = Family::gauge(
-    Alpha,
-    "apiserver_flowcontrol_request_concurrency_limit",
-    "(Deprecated since 1.30.0) Nominal number of execution seats configured for each priority level",
-    ["priority_level"],
-);
 const TARGET: Family<Gauge, 1> =
     Family::gauge(Alpha, "apiserver_flowcontrol_target_seats", "Seat allocation targets", ["priority_level"]);
 const UPPER_LIMIT: Family<Gauge, 1> = Family::gauge(
@@ -122,13 +115,6 @@ const WAITING_SEATS: Family<Gauge, 2> = Family::gauge(
     Alpha,
     "apiserver_flowcontrol_current_inqueue_seats",
     "Number of seats currently pending in queues of the API Priority and Fairness subsystem",
-    ["flow_schema", "priority_level"],
-);
-/// Exported until upstream removes it.
-const CONCURRENCY_IN_USE: Family<Gauge, 2> = Family::gauge(
-    Alpha,
-    "apiserver_flowcontrol_request_concurrency_in_use",
-    "(Deprecated since 1.31.0) Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
     ["flow_schema", "priority_level"],
 );
 const DISPATCHED: Family<Counter, 2> = Family::counter(
@@ -215,7 +201,6 @@ pub(crate) const FAMILIES: &[&dyn AnyFamily] = &[
     &DEMAND_DEVIATION,
     &LOWER_LIMIT,
     &NOMINAL_LIMIT,
-    &CONCURRENCY_LIMIT,
     &TARGET,
     &UPPER_LIMIT,
     &CURRENT_R,
@@ -228,7 +213,6 @@ pub(crate) const FAMILIES: &[&dyn AnyFamily] = &[
     &EXECUTING_SEATS,
     &WAITING_REQUESTS,
     &WAITING_SEATS,
-    &CONCURRENCY_IN_USE,
     &DISPATCHED,
     &REJECTED,
     &NO_ACCOMMODATION,
@@ -291,7 +275,7 @@ struct SchemaSample<'a> {
 /// Writes configured, current and wanted seats.
 fn write_levels(page: &mut Page<'_>, levels: &[LevelMetrics<'_>]) {
     type Value = fn(&PlannedLevel) -> f64;
-    const FAMILIES: [(&Family<Gauge, 1>, Value); 10] = [
+    const FAMILIES: [(&Family<Gauge, 1>, Value); 9] = [
         (&CURRENT_LIMIT, |planned| planned.current.into()),
         (&DEMAND_AVERAGE, |planned| planned.demand.average),
         (&DEMAND_HIGH, |planned| planned.demand.high_watermark.into()),
@@ -299,7 +283,6 @@ fn write_levels(page: &mut Page<'_>, levels: &[LevelMetrics<'_>]) {
         (&DEMAND_DEVIATION, |planned| planned.demand.deviation),
         (&LOWER_LIMIT, |planned| planned.limits.min.into()),
         (&NOMINAL_LIMIT, |planned| planned.limits.nominal.into()),
-        (&CONCURRENCY_LIMIT, |planned| planned.limits.nominal.into()),
         (&TARGET, |planned| planned.target),
         (&UPPER_LIMIT, |planned| planned.limits.max.into()),
     ];
@@ -364,12 +347,11 @@ fn write_meters(page: &mut Page<'_>, levels: &[LevelMetrics<'_>]) {
 /// Writes the numbers of waiting and executing requests per schema.
 fn write_gauges(page: &mut Page<'_>, schemas: &[SchemaSample<'_>]) {
     type Value = fn(&SchemaMetrics) -> &Gauge;
-    const FAMILIES: [(&Family<Gauge, 2>, Value); 5] = [
+    const FAMILIES: [(&Family<Gauge, 2>, Value); 4] = [
         (&EXECUTING_REQUESTS, |metrics| &metrics.executing_requests),
         (&EXECUTING_SEATS, |metrics| &metrics.executing_seats),
         (&WAITING_REQUESTS, |metrics| &metrics.waiting_requests),
         (&WAITING_SEATS, |metrics| &metrics.waiting_seats),
-        (&CONCURRENCY_IN_USE, |metrics| &metrics.executing_seats),
     ];
     for (family, value) in FAMILIES {
         let mut samples = page.family(family);

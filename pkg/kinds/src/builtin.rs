@@ -3,8 +3,8 @@
 use crate::kind::Kind;
 use crate::{
     admissionregistration, apiextensions, apiregistration, apps, authentication, authorization, autoscaling,
-    batch, certificates, coordination, core, discovery, events, flowcontrol, internal, networking, node,
-    policy, rbac, resource, scheduling, storage, storagemigration,
+    batch, certificates, coordination, core, discovery, events, flowcontrol, internal, lifecycle, networking,
+    node, policy, rbac, resource, scheduling, storage, storagemigration,
 };
 use api::resources::{Builtin, Resource};
 

@@ -4,6 +4,7 @@ use api::name_rule::NameRule;
 use api::options::DeleteOptions;
 use api::table::view::View;
 use apimachinery::time::UnixTime;
+use component_base::features::Gate;
 use schema::object::Object;
 
 use crate::defaults::object::{Object as Incomplete, Rule};
@@ -161,6 +162,8 @@ pub(crate) enum Generation {
     FromFirstUpdate,
     /// Set on creation and never changed.
     Constant,
+    /// Set on creation and counted while the gate is enabled.
+    Gated(Gate),
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! uses the JSON of the served version.
 
 pub(crate) mod column;
+mod default_class;
 pub(crate) mod format;
 mod scale;
 pub(crate) mod volume;
@@ -22,6 +23,7 @@ use view::{ReadStatus, View};
 
 pub use api::table::{Cell, ColumnDefinition, CustomPrinter};
 pub use column::{Column, RowCondition, status_column_descriptions};
+pub use default_class::DefaultClass;
 
 /// Row printer of one resource, looked up once and used for every object.
 #[derive(Debug, Clone, Copy)]
@@ -59,10 +61,10 @@ impl Printer {
         self.columns.iter().filter(|column| column.is_declared)
     }
 
-    /// True if the resource has columns of its own. If it has none, upstream returns an empty
-    /// list with `rows: null` instead of `[]`.
-    pub fn is_own(&self) -> bool {
-        !std::ptr::eq(self.columns, &NAME_AND_CREATED)
+    /// True if upstream returns an empty list with `rows: null` instead of `[]`. Its convertors for kinds without
+    /// columns of their own and for CRDs do so; both have this column.
+    pub fn has_null_rows(&self) -> bool {
+        self.columns.iter().any(|column| column.name == CREATED_AT)
     }
 
     /// Prints the row of an object. Ages count up to `now`.
@@ -127,10 +129,13 @@ pub fn status_cells(status: &Object) -> Vec<Cell<'_>> {
     ["status", "reason", "message"].map(|name| view.get(name).text().into()).into()
 }
 
+/// Heading of the column of the creation time.
+pub(crate) const CREATED_AT: &str = "Created At";
+
 /// The columns of kinds without columns of their own.
 static NAME_AND_CREATED: [Column; 2] = [
     NAME,
-    Column::date("Created At", |object, _| created_at(object).into())
+    Column::date(CREATED_AT, |object, _| created_at(object).into())
         .with_description_of("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "creationTimestamp"),
 ];
 
@@ -146,7 +151,8 @@ fn columns_of(columns: &Columns, group_version: &str) -> &'static [Column] {
     }
 }
 
-fn created_at(object: View<'_>) -> String {
+/// Returns the creation time of an object as text.
+pub(crate) fn created_at(object: View<'_>) -> String {
     object.get_path("metadata.creationTimestamp").time().unwrap_or(GO_ZERO_TIME).rfc3339().to_string()
 }
 

@@ -7,6 +7,7 @@ mod scale;
 pub mod service_fields;
 
 use crate::builtin::kind_of;
+use crate::declarative;
 use crate::kind::Generation;
 use crate::validation::kinds;
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
@@ -17,6 +18,7 @@ use hooks::{Common, restore, restore_metadata};
 
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 
@@ -50,22 +52,52 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
             restore(object, None, path);
         }
     }
-    if row.sets_generation {
+    if row.sets_generation && generation_is_enabled(row, context.gates()) {
         meta::set_generation(object, 1);
     }
     gated::drop_unused(row, "", object, None, context.gates());
     of(row).prepare_for_create(object, context);
 }
 
+/// False if the generation of the kind is behind a disabled gate.
+fn generation_is_enabled(row: &Resource, gates: &Gates) -> bool {
+    match kind_of(row).map(|kind| kind.rare_properties.generation) {
+        Some(Generation::Gated(gate)) => gates.enabled(gate),
+        _ => true,
+    }
+}
+
 /// Validates an object before it is created.
 pub fn validate(row: &Resource, object: &Object, context: &Context<'_>) -> field::ErrorList {
-    let errors = kinds::validate(row, object, &context.validation_context());
+    let mut errors = kinds::validate(row, object, &context.validation_context());
     if errors.is_empty() {
         // Required of every kind, even without rules of its own.
-        validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata"))
-    } else {
-        errors
+        errors = validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata"));
     }
+    with_declarative(row, object, None, context, errors)
+}
+
+/// Adds the errors of declarative rules to those of hand-written ones, which upstream reports only once then.
+fn with_declarative(
+    row: &Resource,
+    new: &Object,
+    old: Option<&Object>,
+    context: &Context<'_>,
+    mut errors: field::ErrorList,
+) -> field::ErrorList {
+    if errors.len() > 1 && has_declarative_strategy(row) {
+        errors.remove_repeated();
+    }
+    match &row.storage {
+        Some(storage) => declarative::validate(storage.message, new, old, context.gates(), errors),
+        None => errors,
+    }
+}
+
+/// True for the kinds whose strategy runs declarative validation in upstream: all but CRDs, custom resources and
+/// APIServices.
+fn has_declarative_strategy(row: &Resource) -> bool {
+    row.custom.is_none() && !matches!(row.group, "apiextensions.k8s.io" | "apiregistration.k8s.io")
 }
 
 /// Prepares an object before it replaces `old` through `endpoint` (the resource itself or a subresource).
@@ -93,12 +125,12 @@ pub fn prepare_for_update(
     // For slices the requested changes count, for others the effective ones.
     let counts_first = kind_of(row).is_some_and(|kind| kind.rare_properties.counts_before_strategy);
     if counts_first {
-        count_change(endpoint, row, new, old);
+        count_change(endpoint, row, new, old, context.gates());
     }
     gated::drop_unused(row, endpoint.subresource, new, Some(old), context.gates());
     of(row).prepare_for_update(endpoint.subresource, new, old, context);
     if !counts_first {
-        count_change(endpoint, row, new, old);
+        count_change(endpoint, row, new, old, context.gates());
     }
 }
 
@@ -112,13 +144,17 @@ fn keep_all_but_status(new: &mut Object, old: &Object) {
 }
 
 /// Increments the generation if the desired state changes.
-fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object) {
+fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object, gates: &Gates) {
     let counts = match kind_of(row).map(|kind| kind.rare_properties.generation) {
         Some(Generation::FromFirstUpdate) => true,
         Some(Generation::Constant) => false,
-        Some(Generation::OfResource) | None => row.sets_generation,
+        Some(Generation::OfResource | Generation::Gated(_)) | None => row.sets_generation,
     };
-    if counts && endpoint.subresource != "status" && desired_state_changed(row, new, old) {
+    if counts
+        && generation_is_enabled(row, gates)
+        && endpoint.subresource != "status"
+        && desired_state_changed(row, new, old)
+    {
         meta::set_generation(new, meta::generation(old) + 1);
     }
 }
@@ -169,7 +205,7 @@ pub fn validate_update(
     let mut errors = validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
     errors.append(validate_object_meta_update(new, old, &path));
     errors.append(kinds::validate_update(row, endpoint.subresource, new, old, &context.validation_context()));
-    errors
+    with_declarative(row, new, Some(old), context, errors)
 }
 
 /// True if an update completes a deletion: no finalizer and no grace period are left.

@@ -24,6 +24,7 @@ pub(crate) mod template;
 #[cfg(test)]
 mod testing;
 mod volumes;
+pub(crate) mod webhook;
 
 use crate::builtin::kind_of;
 use crate::kind::OnUpdate;
@@ -34,6 +35,7 @@ use component_base::features::Gates;
 use schema::object::Object;
 
 use custom::custom_object;
+pub use webhook::is_excluded_from_webhooks;
 
 /// Returns upstream's warnings from preparing the creation of an object of `row`, before validation. A
 /// response that rejects the object also contains them. Call this before annotations are copied to fields.

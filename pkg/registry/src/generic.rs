@@ -49,7 +49,7 @@ pub use kinds::strategy::Entropy;
 pub use allocate::{Allocator, Claim};
 pub use cacher::{Event, EventType, Extent, Lag, Progress};
 pub use convert::{ConversionError, Convert};
-pub use create::CreateRequest;
+pub use create::{CreateRequest, wipe_system_fields};
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use edit::Edit;
 pub use list::ListPage;

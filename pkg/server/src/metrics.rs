@@ -177,10 +177,10 @@ fn register_build_info(registry: &MetricsRegistry, build: &VersionInfo) {
         build.compiler,
         build.git_commit,
         build.git_tree_state,
-        build.git_version,
+        &build.git_version,
         build.go_version,
-        build.major,
-        build.minor,
+        &build.major,
+        &build.minor,
         &build.platform,
     ])
     .set(1);
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn every_line_of_the_page_is_well_formed() {
         let registry = MetricsRegistry::default();
-        let build = VersionInfo { git_version: "v1\"x", ..VersionInfo::of_this_build() };
+        let build = VersionInfo { git_version: "v1\"x".to_owned(), ..VersionInfo::of_this_build() };
         let _metrics = Metrics::new(&registry, build, 1, []);
         let executing = ReadWriteCounts { reading: 3, mutating: 2 };
         register_watermarks(&registry, move || Watermarks { executing, ..Watermarks::default() });

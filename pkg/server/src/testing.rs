@@ -158,7 +158,7 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
 
 /// Authorizer for the modes, without roles, nodes, policies and webhook.
 fn authorizer(modes: &[Mode]) -> Arc<dyn Authorizer> {
-    let features = node::Features { selectors: true, service_accounts: true, pod_certificates: true };
+    let features = node::Features { service_accounts: true, pod_certificates: true, volume_health: true };
     let policy = node::Policy { rules: Vec::new(), features };
     let means = AuthorizerDeps {
         roles: Some(Arc::new(Index::default())),

@@ -4,14 +4,13 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use component_base::features::Release;
+
 use super::{FLAGS, Flag, FlagSupport};
 
 /// Environment variable for rewriting the document (`make docs`).
 const WRITE: &str = "WRITE_DOCS";
 
-const HEAD: &str = "# Flags\n\n\
-Every flag of upstream v1.36, with its type, default and rules. `make docs` generates this page from the table that the \
-server reads (`cmd/kube-apiserver/src/flags/table.rs`); a test compares them.\n";
 const REJECTED_HEAD: &str = "\n## Refused\n\n\
 The server does not start with one of these flags, because ignoring it would weaken security.\n\n\
 | flag | reason |\n|---|---|\n";
@@ -30,8 +29,16 @@ const OWN_FLAGS: [&str; 6] = [
     "memory-limit",
 ];
 
+fn head() -> String {
+    format!(
+        "# Flags\n\nEvery flag of upstream v{}, with its type, default and rules. `make docs` generates this page \
+         from the table that the server reads (`cmd/kube-apiserver/src/flags/table.rs`); a test compares them.\n",
+        Release::THIS
+    )
+}
+
 fn document() -> String {
-    let mut out = HEAD.to_owned();
+    let mut out = head();
     let mut rows = |head: &str, row: &dyn Fn(&Flag) -> Option<String>| {
         let rows: Vec<String> = FLAGS.iter().filter_map(row).collect();
         if !rows.is_empty() {

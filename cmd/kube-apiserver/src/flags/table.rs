@@ -1,5 +1,5 @@
-//! All flags of upstream's kube-apiserver v1.36, with their support by this server. Names, types and defaults
-//! are upstream's; the last column is Mainstay's.
+//! All flags of upstream's kube-apiserver, with their support by this server. Sections, names, types and defaults
+//! are upstream's: `tools/flags.py` updates them. The last column is Mainstay's.
 
 use super::FlagSupport::{Honoured, Ignored, Rejected};
 use super::Kind::*;
@@ -35,7 +35,7 @@ const fn with_shorthand(shorthand: char, flag: Flag) -> Flag {
 pub(crate) const FLAGS: &[Flag] = &[
     flag("Generic", "advertise-address", Ip, "ip", "<nil>", Honoured("Address of this server for members of the cluster.")),
     flag("Generic", "cors-allowed-origins", List, "stringSlice", "[]", Ignored("browsers of other origins are rejected")),
-    flag("Generic", "emulated-version", List, "stringSlice", "[]", Honoured("Release to emulate, 1.33 to 1.36: its feature gates and APIs.")),
+    flag("Generic", "emulated-version", List, "stringSlice", "[]", Honoured("Release to emulate, up to three minor versions back: its feature gates and APIs.")),
     flag("Generic", "emulation-forward-compatible", Bool, "bool", "false", Honoured("Serve newer versions of emulated APIs, even if they are newer than the emulated release.")),
     flag("Generic", "external-hostname", Text, "string", "", Ignored("no URL contains it")),
     flag("Generic", "feature-gates", Gates, "colonSeparatedMultimapStringString", "", Honoured("Feature gates, as name=true or kube:name=true. Gates without effect are listed at start.")),
@@ -43,11 +43,10 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Generic", "livez-grace-period", Duration, "duration", "0s", Honoured("Time for start hooks before /livez fails because of them.")),
     flag("Generic", "max-mutating-requests-inflight", Int, "int", "200", Honoured("Seats for requests, added to those of --max-requests-inflight. Without --enable-priority-and-fairness: concurrent mutating requests, 0 for no limit.")),
     flag("Generic", "max-requests-inflight", Int, "int", "400", Honoured("Seats for requests, added to those of --max-mutating-requests-inflight. Without --enable-priority-and-fairness: concurrent read requests, 0 for no limit.")),
-    flag("Generic", "min-compatibility-version", List, "stringSlice", "[]", Honoured("Oldest release of an API server in the cluster, 1.33 to the emulated one.")),
+    flag("Generic", "min-compatibility-version", List, "stringSlice", "[]", Honoured("Oldest release of an API server in the cluster, up to three minor versions back and at most the emulated one. By default one minor version before that.")),
     flag("Generic", "min-request-timeout", Int, "int", "1800", Honoured("Minimum duration of a watch in seconds.")),
     flag("Generic", "request-timeout", Duration, "duration", "1m0s", Honoured("Timeout of requests that are not long-running.")),
     flag("Generic", "runtime-config-emulation-forward-compatible", Bool, "bool", "false", Honoured("Serve APIs that --runtime-config names, even if they are newer than the emulated release.")),
-    flag("Generic", "send-retry-after-while-not-ready-once", Bool, "bool", "false", Ignored("clients see the connection close and connect elsewhere")),
     flag("Generic", "shutdown-delay-duration", Duration, "duration", "0s", Honoured("Time between the stop signal and the end of service. /readyz fails meanwhile.")),
     flag("Generic", "shutdown-send-retry-after", Bool, "bool", "false", Honoured("Reject new requests with 429 and Retry-After while running requests finish. The listener stays open meanwhile.")),
     flag("Generic", "shutdown-watch-termination-grace-period", Duration, "duration", "0s", Honoured("Time for watches to end during shutdown.")),
@@ -65,7 +64,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Etcd", "etcd-healthcheck-timeout", Duration, "duration", "2s", Honoured("Timeout of the store's health check.")),
     flag("Etcd", "etcd-keyfile", Text, "string", "", Honoured("Key of the client certificate for etcd.")),
     flag("Etcd", "etcd-prefix", Text, "string", "/registry", Honoured("Prefix of all keys in etcd.")),
-    flag("Etcd", "etcd-readycheck-timeout", Duration, "duration", "2s", Ignored("the start hooks decide about readiness")),
+    flag("Etcd", "etcd-readycheck-timeout", Duration, "duration", "2s", Honoured("Timeout of the store's check in /readyz, at most --etcd-healthcheck-timeout.")),
     flag("Etcd", "etcd-servers", List, "stringSlice", "[]", Honoured("Members of the etcd cluster. Without any, the embedded store is used.")),
     flag("Etcd", "etcd-servers-overrides", List, "stringSlice", "[]", Honoured("Resources in other etcd clusters: group/resource#server;server. They are not cached.")),
     flag("Etcd", "lease-reuse-duration-seconds", Int, "int64", "60", Honoured("Time in seconds during which keys share a lease in etcd.")),
@@ -174,7 +173,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Metrics", "allow-metric-labels", Pairs, "stringToString", "[]", Honoured("Permitted values of metric labels, as METRIC,LABEL=VALUE,VALUE; other values become unexpected.")),
     flag("Metrics", "allow-metric-labels-manifest", Text, "string", "", Honoured("YAML file with the same content: a map of METRIC,LABEL to VALUE,VALUE. Read at start.")),
     flag("Metrics", "disabled-metrics", List, "stringSlice", "[]", Honoured("Metrics to hide.")),
-    flag("Metrics", "show-hidden-metrics-for-version", Text, "string", "", Ignored("no metric is hidden")),
+    flag("Metrics", "show-hidden-metrics-for-version", Text, "string", "", Honoured("Previous release, as 1.36: also export the deprecated metrics that this release hides.")),
     flag("Logs", "log-flush-frequency", Duration, "duration", "5s", Ignored("log lines are written one by one")),
     flag("Logs", "log-json-info-buffer-size", Quantity, "quantity", "0", Ignored("log lines are written one by one")),
     flag("Logs", "log-json-split-stream", Bool, "bool", "false", Ignored("log lines are written one by one")),

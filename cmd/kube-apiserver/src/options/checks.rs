@@ -1,5 +1,7 @@
 //! Flag validation at start: upstream's checks, and flags that this server refuses to ignore.
 
+use std::net::IpAddr;
+
 use component_base::features::{Gate, Gates};
 use controlplane::admission::find_plugin;
 use controlplane::config::Cidr;
@@ -30,6 +32,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     admission(flags, &mut errors);
     token_requests(flags, &mut errors);
     services(flags, &mut errors);
+    errors.extend(advertised_address(flags));
     token_signer(flags, gates, &mut errors);
     request_headers(flags, gates, &mut errors);
     tracing(flags, &mut errors);
@@ -342,6 +345,31 @@ pub(super) fn node_ports(flags: &Flags) -> (u16, u16) {
         Ok((low, high)) if high > 0 => (port(low), port(high)),
         _ => (30_000, 32_767),
     }
+}
+
+/// Rejects an address that Endpoints cannot contain, if the server maintains Endpoints with it (upstream's
+/// `EndpointReconciler.ValidateIP`).
+fn advertised_address(flags: &Flags) -> Option<String> {
+    let address = super::advertised_address(flags)?;
+    if flags.text("endpoint-reconciler-type") == "none" {
+        return None;
+    }
+    let (is_link_local, is_local_multicast) = match address.to_canonical() {
+        IpAddr::V4(ip) => (ip.is_link_local(), ip.octets().starts_with(&[224, 0, 0])),
+        IpAddr::V6(ip) => (ip.is_unicast_link_local(), ip.octets().starts_with(&[0xff, 0x02])),
+    };
+    let reason = if address.to_canonical().is_loopback() {
+        "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+    } else if is_link_local {
+        "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+    } else if is_local_multicast {
+        "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "cannot use public IP {address} with endpoint reconciler: <nil>: Invalid value: \"{address}\": {reason}"
+    ))
 }
 
 fn services(flags: &Flags, errors: &mut Vec<String>) {

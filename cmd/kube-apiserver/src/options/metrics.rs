@@ -1,8 +1,9 @@
-//! `--disabled-metrics`, `--allow-metric-labels` and `--allow-metric-labels-manifest`: selection of exported
-//! metrics.
+//! `--disabled-metrics`, `--show-hidden-metrics-for-version`, `--allow-metric-labels` and
+//! `--allow-metric-labels-manifest`: selection of exported metrics.
 
 use std::collections::BTreeMap;
 
+use component_base::features::Release;
 use component_base::metrics::{InvalidNameError, Selection};
 use server::metrics::read_manifest;
 
@@ -30,6 +31,7 @@ pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
             Selection::default()
         }
     };
+    let selection = show_hidden(flags, selection, errors);
     match (flags.is_set(INLINE), flags.optional(MANIFEST)) {
         (true, Some(_)) => {
             errors.push(
@@ -59,6 +61,20 @@ pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
         },
         (false, None) => selection,
     }
+}
+
+/// Selects hidden metrics if the flag names the previous release.
+fn show_hidden(flags: &Flags, selection: Selection, errors: &mut Vec<String>) -> Selection {
+    let Some(version) = flags.optional("show-hidden-metrics-for-version") else { return selection };
+    let previous = Release::THIS.subtract_minor(1).to_string();
+    if version == previous {
+        return selection.show_hidden();
+    }
+    errors.push(format!(
+        "metrics.showHiddenMetricsForVersion: Invalid value: {version:?}: must be omitted or have the value \
+         '{previous}'; only the previous minor version is allowed"
+    ));
+    selection
 }
 
 /// Returns the inline pairs. The last value of a repeated key wins.
@@ -131,6 +147,14 @@ mod tests {
     }
 
     #[test]
+    fn previous_release_shows_hidden_metrics() -> TestResult {
+        let previous = Release::THIS.subtract_minor(1);
+        let (got, errors) = read_flags(&[&format!("--show-hidden-metrics-for-version={previous}")])?;
+        assert_eq!((got, errors), (Selection::default().show_hidden(), Vec::new()));
+        Ok(())
+    }
+
+    #[test]
     fn errors_equal_upstreams() -> TestResult {
         let check = |words: &[&str], expected: &str| -> TestResult {
             assert_eq!(read_flags(words)?.1, [expected.to_owned()], "{words:?}");
@@ -147,6 +171,11 @@ mod tests {
         check(
             &["--allow-metric-labels=\"a,b=1\"", "--allow-metric-labels-manifest=/x"],
             "metrics: Invalid value: cannot specify both allowListMapping and allowListMappingManifest",
+        )?;
+        check(
+            &["--show-hidden-metrics-for-version=1.20"],
+            "metrics.showHiddenMetricsForVersion: Invalid value: \"1.20\": must be omitted or have the value '1.36'; \
+             only the previous minor version is allowed",
         )?;
         let (_, errors) = read_flags(&["--allow-metric-labels-manifest=/does/not/exist"])?;
         let start = "metrics.allowListMappingManifest: Invalid value: \"/does/not/exist\": failed to read allow list manifest: open";

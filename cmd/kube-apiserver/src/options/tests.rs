@@ -190,11 +190,30 @@ fn kubeadm_kind_and_envtest_flags_are_accepted() {
     let config = options(kubeadm).unwrap();
     assert_eq!(config.services.cidrs.first().map(ToString::to_string).as_deref(), Some("10.96.0.0/16"));
     assert_eq!(config.service_accounts.issuers, ["https://kubernetes.default.svc.cluster.local"]);
-    options("--advertise-address=127.0.0.1 --authorization-mode=RBAC --bind-address=127.0.0.1 --cert-dir=/tmp/x \
+    options("--authorization-mode=RBAC --bind-address=127.0.0.1 --cert-dir=/tmp/x \
         --client-ca-file=/tmp/x/ca.crt --disable-admission-plugins=ServiceAccount --etcd-servers=http://127.0.0.1:1 \
         --secure-port=40000 --service-account-issuer=https://127.0.0.1:40000/ --service-account-key-file=/tmp/x/sa.crt \
         --service-account-signing-key-file=/tmp/x/sa.key --service-cluster-ip-range=10.0.0.0/24 --allow-privileged=true")
     .unwrap();
+}
+
+#[test]
+fn advertised_address_must_fit_endpoints() {
+    error(
+        "--advertise-address ::1",
+        "cannot use public IP ::1 with endpoint reconciler: <nil>: Invalid value: \"::1\": may not be in the loopback \
+         range (127.0.0.0/8, ::1/128)",
+    );
+    let check = |address: &str, accepted: bool| {
+        assert_eq!(options(&format!("--advertise-address {address}")).is_ok(), accepted, "{address}");
+    };
+    check("169.254.1.1", false);
+    check("fe80::1", false);
+    check("224.0.0.9", false);
+    check("ff02::1", false);
+    check("0.0.0.0", true);
+    check("192.0.2.1", true);
+    options("--advertise-address 127.0.0.1 --endpoint-reconciler-type none").unwrap();
 }
 
 #[test]
@@ -372,11 +391,11 @@ fn releases_follow_from_each_other() {
         let expected = Effective { emulation, min_compatibility: oldest };
         assert_eq!(options(line).unwrap().gates.effective(), expected, "{line}");
     };
-    check("", 36, 35);
-    check("--emulated-version=1.34", 34, 33);
-    check("--emulated-version=v1.33.0", 33, 33);
-    check("--min-compatibility-version=1.36", 36, 36);
-    check("--emulated-version=kube=1.35 --min-compatibility-version=kube=1.33", 35, 33);
+    check("", 37, 36);
+    check("--emulated-version=1.35", 35, 34);
+    check("--emulated-version=v1.34.0", 34, 34);
+    check("--min-compatibility-version=1.37", 37, 37);
+    check("--emulated-version=kube=1.36 --min-compatibility-version=kube=1.34", 36, 34);
 }
 
 #[test]
@@ -409,8 +428,8 @@ fn gate_and_release_errors_equal_upstreams() {
         "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use",
     );
     error(
-        "--feature-gates APIServerTracing=false,WinDSR=false",
-        "[cannot set feature gate APIServerTracing to false, feature is locked to true, cannot set feature \
+        "--feature-gates HostnameOverride=false,WinDSR=false",
+        "[cannot set feature gate HostnameOverride to false, feature is locked to true, cannot set feature \
          gate WinDSR to false, feature is locked to true]",
     );
     error(
@@ -422,10 +441,10 @@ fn gate_and_release_errors_equal_upstreams() {
     error("--emulated-version x", "could not parse \"x\" as version");
     error("--emulated-version 1.35.1", "patch version not allowed, got: kube=1.35.1");
     error("--emulated-version 1.35,kube=1.34", "duplicate version flag, kube=1.35 and kube=1.34");
-    error("--emulated-version 1.37", "emulation version 1.37 is not between [1.33, 1.36.0]");
+    error("--emulated-version 1.38", "emulation version 1.38 is not between [1.34, 1.37.0]");
     error(
-        "--min-compatibility-version 1.32",
-        "minCompatibilityVersion version 1.32 is not between [1.33, 1.36]",
+        "--min-compatibility-version 1.33",
+        "minCompatibilityVersion version 1.33 is not between [1.34, 1.37]",
     );
 }
 

@@ -7,6 +7,7 @@ use api::references::{Kind, MIRROR_ANNOTATION, Referrer};
 use api::tree::{child, children, list, maybe_flag, text};
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
+use jsontree::Value;
 use schema::object::Object;
 
 use super::{NodeRestriction, operation};
@@ -202,6 +203,13 @@ fn pod_status(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
     let extended = |pod: &Object| child(pod, "status")?.get("extendedResourceClaimStatus").cloned();
     if extended(old) != extended(new) {
         return Err(a.forbidden(format!("node {by} cannot update extended resource claim status")));
+    }
+    let allocatable = |pod: &Object| -> Vec<Value> {
+        let status = child(pod, "status");
+        status.map_or(Vec::new(), |status| list(status, "nodeAllocatableResourceClaimStatuses").to_vec())
+    };
+    if allocatable(old) != allocatable(new) {
+        return Err(a.forbidden(format!("node {by} cannot update node allocatable resource claim statuses")));
     }
     Ok(())
 }

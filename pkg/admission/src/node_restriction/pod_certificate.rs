@@ -1,8 +1,8 @@
 //! Certificate requests of a node on behalf of a pod. The pod must run on the node, with the requested
-//! service account.
+//! service account, and mount a certificate of the signer.
 
 use api::references::MIRROR_ANNOTATION;
-use api::tree::{child, text};
+use api::tree::{child, children, text};
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
 use component_base::features::Gate;
@@ -90,7 +90,7 @@ impl NodeRestriction {
         let requested = text(spec, "serviceAccountUID");
         let uid = meta::text(&stored, "uid");
         if requested == uid {
-            Ok(())
+            self.named_signer(a, named, spec, pod).await
         } else {
             Err(inconsistent(&format!(
                 "PodCertificateRequest for pod {named} names service account UID {}, which differs from the running service account ({})",
@@ -99,6 +99,48 @@ impl NodeRestriction {
             )))
         }
     }
+
+    /// Checks that the node has a reason to use the signer: a volume of the pod, or an explicit permission. RBAC cannot
+    /// name resources with slashes, so that a colon replaces them in the signer's name.
+    async fn named_signer(&self, a: &Attributes<'_>, named: &str, spec: &Object, pod: &Object) -> Verdict {
+        let signer = text(spec, "signerName");
+        if mounts_signer(pod, signer) {
+            return Ok(());
+        }
+        let resource = signer.replace('/', ":");
+        let attributes = authorization::Attributes {
+            verb: "request-serviceaccounts-podcertificate-signer",
+            group: a.resource.group,
+            version: a.resource.version,
+            resource: &resource,
+            namespace: a.namespace,
+            name: text(spec, "serviceAccountName"),
+            resource_request: true,
+            ..authorization::Attributes::of_user(a.user)
+        };
+        let Err(refused) = self.authorizer.decide(attributes).await.outcome() else { return Ok(()) };
+        let signer = quote(signer);
+        Err(a.forbidden(match refused.error {
+            Some(error) => format!(
+                "error authorizing {} to request podcertificaterequests for signer {signer}: {error}",
+                a.user.name
+            ),
+            None => {
+                format!("pod {named} does not mount a podCertificate projected volume for signer {signer}")
+            }
+        }))
+    }
+}
+
+/// True if a volume of the pod requests certificates of the signer.
+fn mounts_signer(pod: &Object, signer: &str) -> bool {
+    let volumes = child(pod, "spec").into_iter().flat_map(|spec| children(spec, "volumes"));
+    let sources = volumes
+        .filter_map(|volume| child(volume, "projected"))
+        .flat_map(|volume| children(volume, "sources"));
+    sources
+        .filter_map(|source| child(source, "podCertificate"))
+        .any(|certificate| text(certificate, "signerName") == signer)
 }
 
 /// Builds the error for a missing object. It is not a rejection, because the object may still appear.

@@ -21,7 +21,8 @@ fn store() -> Arc<Store> {
         })
     };
     let projected = json!([
-        {"name": "a", "projected": {"sources": [{"serviceAccountToken": {"audience": "vault"}}]}},
+        {"name": "a", "projected": {"sources": [{"serviceAccountToken": {"audience": "vault"}},
+            {"podCertificate": {"signerName": "example.com/mounted"}}]}},
         {"name": "b", "persistentVolumeClaim": {"claimName": "c"}},
     ]);
     Store::of([
@@ -47,7 +48,10 @@ fn store() -> Arc<Store> {
 
 fn plugin(gates: &[(&str, bool)]) -> NodeRestriction {
     let gates = Gates::new(Effective::default(), gates.iter().copied()).unwrap();
-    let permits = Permits(&["request-serviceaccounts-token-audience extra account"]);
+    let permits = Permits(&[
+        "request-serviceaccounts-token-audience extra account",
+        "request-serviceaccounts-podcertificate-signer example.com:extra account",
+    ]);
     NodeRestriction::new(store(), Arc::new(permits), gates).unwrap()
 }
 
@@ -232,7 +236,7 @@ fn tokens_need_pod_on_node_and_audience() {
     check(pod("none"), &[], Some("pod \"none\" not found"));
     check(pod("q"), &[], Some("node requested token bound to a pod scheduled on a different node"));
     check(pod("p"), &["a", "b"], Some("node may only request 0 or 1 audiences"));
-    let other = "audience \"other\" not found in pod spec volume, system:node:n1 is not authorized to request tokens for this audience";
+    let other = "system:node:n1 is not authorized to request tokens for audience \"other\"";
     check(pod("p"), &["other"], Some(other));
     let lost = "error validating audience \"other\": persistentvolumeclaim \"none\" not found";
     check(pod("lost"), &["other"], Some(lost));
@@ -251,6 +255,18 @@ fn node_writes_leases_and_csi_nodes_by_name() {
     assert_eq!(csi("n1"), None);
     let other = "can only access CSINode with the same name as the requesting node";
     assert_eq!(csi("n2").as_deref(), Some(other));
+    let status = |gate: bool, spec: Value| {
+        let old = json!({"metadata": {"name": "n1"}, "spec": {"drivers": []}});
+        let write = Write::of("storage.k8s.io", "v1", "csinodes").over(old).through("status");
+        let new = json!({"metadata": {"name": "n1"}, "spec": spec});
+        let plugin = plugin(&[("CSIVolumeHealth", gate)]);
+        let message = by("system:node:n1", write).mutated(&plugin, new).err()?;
+        message.split_once(" is forbidden: ").map(|(_, cause)| cause.to_owned())
+    };
+    assert_eq!(status(true, json!({})), None);
+    let other = "node \"n1\" is not allowed to modify CSINode spec via status";
+    assert_eq!(status(true, json!({"drivers": [{"name": "d", "nodeID": "n1"}]})).as_deref(), Some(other));
+    assert_eq!(status(false, json!({})).as_deref(), Some("CSIVolumeHealth feature gate is disabled"));
     let slice = |node: Value| {
         let object = json!({"metadata": {"name": "s"}, "spec": {"nodeName": node}});
         rejection_cause(Write::of("resource.k8s.io", "v1", "resourceslices"), object)
@@ -301,6 +317,7 @@ fn pod_certificates_need_pod_on_node() {
     let spec = json!({
         "nodeName": "n1", "nodeUID": "n1-uid", "podName": "p", "podUID": "p-uid",
         "serviceAccountName": "account", "serviceAccountUID": "account-uid",
+        "signerName": "example.com/mounted",
     });
     let check = |member: &str, value: &str, expected: &str| {
         let mut spec = spec.clone();
@@ -313,6 +330,12 @@ fn pod_certificates_need_pod_on_node() {
         assert!(message.ends_with(expected) && message.is_empty() == expected.is_empty(), "{message}");
     };
     check("podName", "p", "");
+    check("signerName", "example.com/extra", "");
+    check(
+        "signerName",
+        "example.com/other",
+        "pod \"ns/p\" does not mount a podCertificate projected volume for signer \"example.com/other\"",
+    );
     check(
         "nodeName",
         "n2",

@@ -80,12 +80,10 @@ impl NodeRestriction {
         let audience = quote(audience);
         let user = &a.user.name;
         Err(RejectionReason(match refused.error {
-            Some(error) => format!(
-                "audience {audience} not found in pod spec volume, error authorizing {user} to request tokens for this audience: {error}"
-            ),
-            None => format!(
-                "audience {audience} not found in pod spec volume, {user} is not authorized to request tokens for this audience"
-            ),
+            Some(error) => {
+                format!("error authorizing {user} to request tokens for audience {audience}: {error}")
+            }
+            None => format!("{user} is not authorized to request tokens for audience {audience}"),
         }))
     }
 

@@ -23,6 +23,8 @@ use crate::expressions::Authorizations;
 use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
 const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
+/// Maximum number of failed validations in the audit annotation; further ones are left out.
+const FAILURES_MAX: usize = 50;
 /// Maximum size in bytes of a policy's audit annotation.
 const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
 
@@ -71,9 +73,13 @@ impl Plugin for ValidatingAdmissionPolicy {
             authorizations: Authorizations::new(self.0.deps.authorizer.as_ref(), attributes.user),
             request_view: None,
             rejection: None,
+            failures: Vec::new(),
         };
         for candidate in candidates.iter() {
             dispatch.policy(candidate, notes).await?;
+        }
+        if !dispatch.failures.is_empty() {
+            notes.annotate(FAILURE, format!("[{}]", dispatch.failures.join(",")), Level::Metadata);
         }
         dispatch.rejection.map_or(Ok(()), |denied| Err(denied.status(attributes)))
     }
@@ -103,6 +109,8 @@ struct Dispatch<'r> {
     request_view: Option<Arc<PolicyView<'r>>>,
     /// The first rejection.
     rejection: Option<Rejection>,
+    /// Failed validations for the audit event, as JSON; at most [`FAILURES_MAX`].
+    failures: Vec<String>,
 }
 
 struct Rejection {
@@ -304,7 +312,9 @@ impl<'r> Dispatch<'r> {
                         count(EnforcementAction::Deny);
                     }
                     Action::Audit => {
-                        notes.annotate(FAILURE, failure(policy, binding, &decision), Level::Metadata);
+                        if self.failures.len() < FAILURES_MAX {
+                            self.failures.push(failure(policy, binding, &decision));
+                        }
                         count(EnforcementAction::Audit);
                     }
                     Action::Warn => {
@@ -366,9 +376,9 @@ fn collect(collected: &mut AnnotationValues, key: Box<str>, value: String) {
     }
 }
 
-/// Builds the audit annotation of a failed validation, as JSON in Go's format.
+/// Describes a failed validation in the audit annotation, as JSON in Go's format.
 fn failure(policy: &Policy<Validations>, binding: &Binding, decision: &Decision) -> String {
-    let mut json = b"[{\"message\":".to_vec();
+    let mut json = b"{\"message\":".to_vec();
     write_string(decision.message.as_bytes(), &mut json);
     for (member, name) in [(&b",\"policy\":"[..], &policy.name), (b",\"binding\":", &binding.name)] {
         json.extend_from_slice(member);
@@ -377,7 +387,7 @@ fn failure(policy: &Policy<Validations>, binding: &Binding, decision: &Decision)
     let actions: Vec<String> =
         binding.actions.iter().map(|action| format!("\"{}\"", action.name())).collect();
     let rest =
-        format!(",\"expressionIndex\":{},\"validationActions\":[{}]}}]", decision.index, actions.join(","));
+        format!(",\"expressionIndex\":{},\"validationActions\":[{}]}}", decision.index, actions.join(","));
     json.extend_from_slice(rest.as_bytes());
     String::from_utf8_lossy(&json).into_owned()
 }

@@ -89,6 +89,7 @@ impl World {
                 weakened: self.weakened.clone(),
             },
             metrics: Arc::default(),
+            excludes_reviews: true,
         }
     }
 

@@ -68,7 +68,7 @@ impl Plugin for ValidatingAdmissionWebhook {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        !self.hooks(a).is_some_and(|hooks| hooks.is_empty())
+        !self.0.excludes(a) && !self.hooks(a).is_some_and(|hooks| hooks.is_empty())
     }
 
     async fn validate(

@@ -4,8 +4,8 @@
 use super::kind::{Conversion, NONE, Spoke};
 use super::{
     access_review, certificate_signing_request, custom_resource_definition, device, endpoint_slice, event,
-    horizontal_pod_autoscaler, ingress, node, pod, pod_disruption_budget, priority_level_configuration,
-    role_binding, runtime_class, secret, workload,
+    horizontal_pod_autoscaler, ingress, node, pod, pod_certificate_request, pod_disruption_budget, pod_group,
+    priority_level_configuration, role_binding, runtime_class, secret, workload,
 };
 use crate::resources::Builtin;
 

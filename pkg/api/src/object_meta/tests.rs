@@ -114,17 +114,17 @@ fn owner_references_have_one_controller_and_no_event() {
     check(
         json!({"name": "a", "namespace": "ns", "ownerReferences": [event]}),
         &[concat!(
-            r#"metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"x","uid":"1"}: "#,
+            r#"metadata.ownerReferences[0]: Invalid value: {"apiVersion":"v1","kind":"Event","name":"x","uid":"1"}: "#,
             "/v1, Kind=Event is disallowed from being an owner",
         )],
     );
     check(
         json!({"name": "a", "namespace": "ns", "ownerReferences": [{"apiVersion": "a/b/c"}]}),
         &[
-            "metadata.ownerReferences.apiVersion: Invalid value: \"a/b/c\": version must not be empty",
-            "metadata.ownerReferences.kind: Invalid value: \"\": must not be empty",
-            "metadata.ownerReferences.name: Invalid value: \"\": must not be empty",
-            "metadata.ownerReferences.uid: Invalid value: \"\": must not be empty",
+            "metadata.ownerReferences[0].apiVersion: Invalid value: \"a/b/c\": must be <group>/<version> or <version>",
+            "metadata.ownerReferences[0].kind: Required value: must not be empty",
+            "metadata.ownerReferences[0].name: Required value: must not be empty",
+            "metadata.ownerReferences[0].uid: Required value: must not be empty",
         ],
     );
 }
@@ -162,7 +162,7 @@ fn managed_fields_are_checked_for_form() {
             {"operation": "Replace", "fieldsType": "X", "manager": "a\u{7}", "subresource": "s".repeat(257)},
         ]}),
         &[
-            "metadata.managedFields[1].operation: Invalid value: \"Replace\": must be `Apply` or `Update`",
+            "metadata.managedFields[1].operation: Unsupported value: \"Replace\": supported values: \"Apply\", \"Update\"",
             "metadata.managedFields[1].fieldsType: Invalid value: \"X\": must be `FieldsV1`",
             "metadata.managedFields[1].manager: Invalid value: \"a\\a\": invalid character U+0007 (at position 1)",
             "metadata.managedFields[1].subresource: Too long: may not be more than 256 bytes",

@@ -53,6 +53,7 @@ pub(super) static ROWS: &[Resource] = &[
             "horizontalpodautoscalers",
         ),
         storage_version_hash: "qwQve8ut294=",
+        sets_generation: true,
         reset_fields: STATUS,
         ..V1
     },
@@ -81,6 +82,7 @@ pub(super) static ROWS: &[Resource] = &[
             "horizontalpodautoscalers",
         ),
         storage_version_hash: "qwQve8ut294=",
+        sets_generation: true,
         reset_fields: STATUS,
         ..V2
     },

@@ -155,7 +155,8 @@ pub(super) static GROUPS: &[Group] = &[
         priority: Some(16600),
         versions: &[
             version("scheduling.k8s.io/v1", "v1", 15, true),
-            version("scheduling.k8s.io/v1alpha2", "v1alpha2", 2, false),
+            version("scheduling.k8s.io/v1beta1", "v1beta1", 9, false),
+            version("scheduling.k8s.io/v1alpha3", "v1alpha3", 3, false),
         ],
         resources: scheduling::ROWS,
     },
@@ -207,7 +208,16 @@ pub(super) static GROUPS: &[Group] = &[
     Group {
         name: "storagemigration.k8s.io",
         priority: Some(15800),
-        versions: &[version("storagemigration.k8s.io/v1beta1", "v1beta1", 9, false)],
+        versions: &[
+            version("storagemigration.k8s.io/v1", "v1", 15, true),
+            version("storagemigration.k8s.io/v1beta1", "v1beta1", 9, false),
+        ],
         resources: storagemigration::ROWS,
+    },
+    Group {
+        name: "lifecycle.k8s.io",
+        priority: Some(15700),
+        versions: &[version("lifecycle.k8s.io/v1alpha1", "v1alpha1", 1, false)],
+        resources: evictions::ROWS,
     },
 ];

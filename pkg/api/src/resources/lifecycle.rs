@@ -121,7 +121,8 @@ mod tests {
         check("resource.k8s.io", "deviceclasses", 33, "v1beta2");
         check("storage.k8s.io", "volumeattributesclasses", 33, "v1beta1");
         check("networking.k8s.io", "ipaddresses", 33, "v1");
-        check("admissionregistration.k8s.io", "mutatingadmissionpolicies", 36, "v1beta1");
+        check("admissionregistration.k8s.io", "mutatingadmissionpolicies", 36, "v1");
+        check("admissionregistration.k8s.io", "mutatingadmissionpolicies", 35, "v1beta1");
         // No version of it is that old.
         check("storagemigration.k8s.io", "storageversionmigrations", 33, "v1beta1");
     }

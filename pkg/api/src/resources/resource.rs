@@ -2,6 +2,7 @@
 
 use schema::builtin::{
     IO_K8S_API_RESOURCE_V1_DEVICECLASS, IO_K8S_API_RESOURCE_V1_DEVICECLASSLIST,
+    IO_K8S_API_RESOURCE_V1_DEVICETAINTRULE, IO_K8S_API_RESOURCE_V1_DEVICETAINTRULELIST,
     IO_K8S_API_RESOURCE_V1_RESOURCECLAIM, IO_K8S_API_RESOURCE_V1_RESOURCECLAIMLIST,
     IO_K8S_API_RESOURCE_V1_RESOURCECLAIMTEMPLATE, IO_K8S_API_RESOURCE_V1_RESOURCECLAIMTEMPLATELIST,
     IO_K8S_API_RESOURCE_V1_RESOURCESLICE, IO_K8S_API_RESOURCE_V1_RESOURCESLICELIST,
@@ -112,6 +113,41 @@ pub(super) static ROWS: &[Resource] = &[
         ..V1
     },
     Resource {
+        plural: "devicetaintrules",
+        pinned_storage: true,
+        builtin: Some(Builtin::DeviceTaintRule),
+        kind: "DeviceTaintRule",
+        singular: "devicetaintrule",
+        namespaced: false,
+        message: &IO_K8S_API_RESOURCE_V1_DEVICETAINTRULE,
+        list_message: Some(&IO_K8S_API_RESOURCE_V1_DEVICETAINTRULELIST),
+        storage: protobuf(
+            "resource.k8s.io/v1beta2",
+            "DeviceTaintRule",
+            &IO_K8S_API_RESOURCE_V1BETA2_DEVICETAINTRULE,
+            "devicetaintrules",
+        ),
+        storage_version_hash: "i+85+TcIKpA=",
+        sets_generation: true,
+        returns_deleted_object: true,
+        reset_fields: STATUS,
+        allow_unconditional_update: false,
+        lifecycle: since(37),
+        ..V1
+    },
+    Resource {
+        plural: "devicetaintrules",
+        builtin: Some(Builtin::DeviceTaintRule),
+        subresource: "status",
+        kind: "DeviceTaintRule",
+        namespaced: false,
+        message: &IO_K8S_API_RESOURCE_V1_DEVICETAINTRULE,
+        reset_fields: METADATA_AND_SPEC,
+        allow_unconditional_update: false,
+        lifecycle: since(37),
+        ..V1_SUB
+    },
+    Resource {
         plural: "resourceclaims",
         builtin: Some(Builtin::ResourceClaim),
         kind: "ResourceClaim",
@@ -176,6 +212,7 @@ pub(super) static ROWS: &[Resource] = &[
             label_equal_to_path("metadata.name"),
             label_equal_to_path("spec.driver"),
             label_equal_to_path("spec.nodeName"),
+            label_equal_to_path("spec.pool.name"),
         ],
         index_fields: &["spec.nodeName"],
         ..V1
@@ -189,12 +226,12 @@ pub(super) static ROWS: &[Resource] = &[
         message: &IO_K8S_API_RESOURCE_V1ALPHA3_DEVICETAINTRULE,
         list_message: Some(&IO_K8S_API_RESOURCE_V1ALPHA3_DEVICETAINTRULELIST),
         storage: protobuf(
-            "resource.k8s.io/v1alpha3",
+            "resource.k8s.io/v1beta2",
             "DeviceTaintRule",
-            &IO_K8S_API_RESOURCE_V1ALPHA3_DEVICETAINTRULE,
+            &IO_K8S_API_RESOURCE_V1BETA2_DEVICETAINTRULE,
             "devicetaintrules",
         ),
-        storage_version_hash: "DJ3UJ0fj8MI=",
+        storage_version_hash: "i+85+TcIKpA=",
         sets_generation: true,
         returns_deleted_object: true,
         reset_fields: STATUS,
@@ -325,6 +362,7 @@ pub(super) static ROWS: &[Resource] = &[
             label_equal_to_path("metadata.name"),
             label_equal_to_path("spec.driver"),
             label_equal_to_path("spec.nodeName"),
+            label_equal_to_path("spec.pool.name"),
         ],
         index_fields: &["spec.nodeName"],
         ..V1BETA1
@@ -356,12 +394,12 @@ pub(super) static ROWS: &[Resource] = &[
         message: &IO_K8S_API_RESOURCE_V1BETA2_DEVICETAINTRULE,
         list_message: Some(&IO_K8S_API_RESOURCE_V1BETA2_DEVICETAINTRULELIST),
         storage: protobuf(
-            "resource.k8s.io/v1alpha3",
+            "resource.k8s.io/v1beta2",
             "DeviceTaintRule",
-            &IO_K8S_API_RESOURCE_V1ALPHA3_DEVICETAINTRULE,
+            &IO_K8S_API_RESOURCE_V1BETA2_DEVICETAINTRULE,
             "devicetaintrules",
         ),
-        storage_version_hash: "DJ3UJ0fj8MI=",
+        storage_version_hash: "i+85+TcIKpA=",
         sets_generation: true,
         returns_deleted_object: true,
         reset_fields: STATUS,
@@ -445,6 +483,7 @@ pub(super) static ROWS: &[Resource] = &[
             label_equal_to_path("metadata.name"),
             label_equal_to_path("spec.driver"),
             label_equal_to_path("spec.nodeName"),
+            label_equal_to_path("spec.pool.name"),
         ],
         index_fields: &["spec.nodeName"],
         ..V1BETA2

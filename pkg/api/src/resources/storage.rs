@@ -73,8 +73,20 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "Pe62DkZtjuo=",
         allow_unconditional_update: false,
         returns_deleted_object: true,
+        reset_fields: STATUS,
         lifecycle: since(17),
         ..V1
+    },
+    Resource {
+        plural: "csinodes",
+        builtin: Some(Builtin::CSINode),
+        subresource: "status",
+        kind: "CSINode",
+        message: &IO_K8S_API_STORAGE_V1_CSINODE,
+        allow_unconditional_update: false,
+        reset_fields: METADATA_AND_SPEC,
+        lifecycle: since(17),
+        ..V1_SUB
     },
     Resource {
         plural: "csistoragecapacities",

@@ -85,12 +85,12 @@ fn defaults_follow_from_the_version() {
 }
 
 #[test]
-fn v1_36_serves_68_resources_and_45_subresources() {
+fn v1_37_serves_72_resources_and_49_subresources() {
     let count = |main: bool, off: bool| {
         all().filter(|r| r.subresource.is_empty() == main && r.off_by_default == off).count()
     };
-    assert_eq!((count(true, false), count(false, false)), (68, 45));
-    assert_eq!(all().count(), 153);
+    assert_eq!((count(true, false), count(false, false)), (72, 49));
+    assert_eq!(all().count(), 170);
 }
 
 #[test]
@@ -109,8 +109,17 @@ fn deprecated_kinds_warn() {
         "deviceclasses",
         Some("resource.k8s.io/v1beta1 DeviceClass is deprecated in v1.35+, unavailable in v1.38+"),
     );
-    // Declared, but only from 1.37 on.
-    check("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies", None);
+    check(
+        "admissionregistration.k8s.io",
+        "v1beta1",
+        "mutatingadmissionpolicies",
+        Some(
+            "admissionregistration.k8s.io/v1beta1 MutatingAdmissionPolicy is deprecated in v1.37+, unavailable in \
+             v1.40+; use admissionregistration.k8s.io/v1 MutatingAdmissionPolicy",
+        ),
+    );
+    // Declared, but only from 1.40 on.
+    check("scheduling.k8s.io", "v1beta1", "podgroups", None);
 }
 
 #[test]

@@ -93,6 +93,7 @@ pub(crate) struct Definition {
     pub(super) accepted_names: Names,
     /// Types and statuses of its conditions.
     conditions: Vec<(String, String)>,
+    is_deleting: bool,
     /// True if it is deleted and its objects must be deleted first.
     waits_for_cleanup: bool,
     is_of_builtin: bool,
@@ -127,6 +128,7 @@ impl Definition {
             conditions: conditions
                 .map(|condition| (text(condition, "type").into(), text(condition, "status").into()))
                 .collect(),
+            is_deleting: meta::is_deleting(object),
             waits_for_cleanup: meta::is_deleting(object)
                 && texts(metadata, "finalizers").any(|name| name == CLEANUP_FINALIZER),
             bytes,
@@ -163,6 +165,11 @@ impl Definition {
     /// takes precedence: the CRD is not served, and its deletion deletes no objects.
     pub(super) fn is_of_builtin(&self) -> bool {
         self.is_of_builtin
+    }
+
+    /// True if no objects may be created, because it is deleted or its objects are.
+    pub(super) fn is_terminating(&self) -> bool {
+        self.is_deleting || self.is("Terminating")
     }
 
     /// True if no names were accepted yet.

@@ -90,7 +90,7 @@ impl ResourceInputs {
             uid: definition.uid.clone(),
             generation: definition.generation,
             names: definition.accepted_names.clone(),
-            terminating: definition.is("Terminating"),
+            terminating: definition.is_terminating(),
         }
     }
 
@@ -99,7 +99,7 @@ impl ResourceInputs {
         self.generation == definition.generation
             && self.uid == definition.uid
             && self.names == definition.accepted_names
-            && self.terminating == definition.is("Terminating")
+            && self.terminating == definition.is_terminating()
     }
 
     /// True if stored objects are decoded in the same way.

@@ -1,6 +1,8 @@
 //! List of field errors with bounded memory, whatever the object contains.
 #![allow(clippy::arithmetic_side_effects)]
 
+use std::collections::HashSet;
+
 use super::Error;
 
 /// Maximum size in bytes of the texts of one list; a `Status` has the same limit.
@@ -107,6 +109,12 @@ impl ErrorList {
         self.errors.retain(predicate);
     }
 
+    /// Removes kept errors with the text of an earlier one.
+    pub fn remove_repeated(&mut self) {
+        let mut seen = HashSet::with_capacity(self.errors.len());
+        self.errors.retain(|error| seen.insert(error.to_string()));
+    }
+
     /// Sorts the kept errors by their texts.
     pub fn sort(&mut self) {
         self.errors.sort_by_cached_key(Error::to_string);
@@ -169,6 +177,13 @@ mod tests {
     fn nothing_is_kept_after_omitted_error() {
         let errors = ErrorList::from([error(600_000), error(600_000), error(1)]);
         assert_eq!((errors.iter().count(), errors.omitted()), (1, 2));
+    }
+
+    #[test]
+    fn repeated_texts_are_removed() {
+        let mut errors = ErrorList::from([error(1), error(2), error(1)]);
+        errors.remove_repeated();
+        assert_eq!(errors, ErrorList { bytes: errors.bytes, ..ErrorList::from([error(1), error(2)]) });
     }
 
     #[test]

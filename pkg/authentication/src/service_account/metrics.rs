@@ -25,19 +25,19 @@ const MANUAL: Family<Counter, 0> = Family::counter(
     [],
 );
 const LEGACY: Family<Counter, 0> = Family::counter(
-    Stability::Alpha,
+    Stability::Beta,
     "serviceaccount_legacy_tokens_total",
     "Cumulative legacy service account tokens used",
     [],
 );
 const STALE: Family<Counter, 0> = Family::counter(
-    Stability::Alpha,
+    Stability::Beta,
     "serviceaccount_stale_tokens_total",
     "Cumulative stale projected service account tokens used",
     [],
 );
 const VALID: Family<Counter, 0> = Family::counter(
-    Stability::Alpha,
+    Stability::Beta,
     "serviceaccount_valid_tokens_total",
     "Cumulative valid projected service account tokens used",
     [],

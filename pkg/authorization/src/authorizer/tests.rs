@@ -19,7 +19,7 @@ fn user(name: &str, groups: &[&str]) -> UserInfo {
 
 /// Dependencies without roles, policies and objects, and with unavailable webhooks.
 fn nothing() -> AuthorizerDeps {
-    let features = Features { selectors: true, service_accounts: true, pod_certificates: true };
+    let features = Features { service_accounts: true, pod_certificates: true, volume_health: true };
     let policy = node::Policy { rules: Vec::new(), features };
     AuthorizerDeps {
         roles: Some(Arc::new(Index::default())),
@@ -150,9 +150,24 @@ impl Authorizer for Granting {
     }
 }
 
+/// Union of authorizers with the name `a`.
+fn union(authorizers: Vec<Arc<dyn Authorizer>>) -> Union {
+    let member = |authorizer| Member { name: "a".to_owned(), authorizer, series: None };
+    Union::new(authorizers.into_iter().map(member).collect())
+}
+
+#[tokio::test]
+async fn denial_names_the_authorizers() {
+    let user = user("u", &[]);
+    let union = union(vec![Arc::new(AlwaysDeny), Arc::new(MastersOnly), Arc::new(AlwaysDeny)]);
+    let expected = "a: Everything is forbidden.\na: Everything is forbidden.";
+    let decision = union.decide(Attributes::of_user(&user)).await;
+    assert_eq!(decision, Decision::NoOpinion(expected.to_owned()));
+}
+
 #[tokio::test]
 async fn allow_reason_is_kept() {
-    let union = Union::new(vec![Arc::new(AlwaysDeny), Arc::new(Granting), Arc::new(AlwaysAllow)]);
+    let union = union(vec![Arc::new(AlwaysDeny), Arc::new(Granting), Arc::new(AlwaysAllow)]);
     let authorized = authorize(&union, user("u", &[]), &info("GET", "/api")).await.unwrap();
     assert_eq!(authorized.reason(), "by a rule");
 }
@@ -179,7 +194,8 @@ async fn failure_passes_on_unless_it_denies() {
     let allowed = Decision::Allow(Arc::default());
     check(&[Mode::Webhook, Mode::AlwaysAllow], false, allowed).await;
     check(&[Mode::Webhook, Mode::AlwaysAllow], true, failed(true, "")).await;
-    check(&[Mode::Webhook, Mode::AlwaysDeny], false, failed(false, "Everything is forbidden.")).await;
+    check(&[Mode::Webhook, Mode::AlwaysDeny], false, failed(false, "alwaysdeny: Everything is forbidden."))
+        .await;
     check(&[Mode::Webhook, Mode::Webhook], false, failed(false, "")).await;
     let user = user("u", &[]);
     let info = info("GET", "/api");

@@ -13,23 +13,19 @@ use crate::{Attributes, Authorizer, AuthorizerError, Decision, Rules};
 /// A member of a union.
 #[derive(Clone)]
 pub struct Member {
+    /// The name from the configuration. It precedes the reason of a denial.
+    pub name: String,
     pub authorizer: Arc<dyn Authorizer>,
     /// Metrics of its decisions, if recorded.
     pub series: Option<Arc<Series>>,
 }
 
 /// Runs several authorizers in order. The first one with an opinion decides. Without one, reasons are joined,
-/// one per line, and so are errors.
+/// one per line after the name of their authorizer, and so are errors.
 pub struct Union(Vec<Member>);
 
 impl Union {
-    /// Creates a union without metrics.
-    pub fn new(authorizers: Vec<Arc<dyn Authorizer>>) -> Self {
-        let member = |authorizer| Member { authorizer, series: None };
-        Union(authorizers.into_iter().map(member).collect())
-    }
-
-    pub fn of_members(members: Vec<Member>) -> Self {
+    pub fn new(members: Vec<Member>) -> Self {
         Union(members)
     }
 }
@@ -39,21 +35,20 @@ impl Authorizer for Union {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
         let mut reasons = Vec::new();
         let mut errors = Vec::new();
-        for Member { authorizer, series } in &self.0 {
+        for Member { name, authorizer, series } in &self.0 {
             let decision = authorizer.decide(attributes).await;
             if let Some(series) = series {
                 series.decided(&decision);
             }
             match decision {
-                Decision::NoOpinion(reason) => reasons.push(reason),
+                Decision::NoOpinion(reason) => reasons.extend(named_reason(name, &reason)),
                 Decision::Failed(AuthorizerError { denied: false, reason, error }) => {
-                    reasons.push(reason);
+                    reasons.extend(named_reason(name, &reason));
                     errors.push(error);
                 }
                 opinion => return opinion,
             }
         }
-        reasons.retain(|reason| !reason.is_empty());
         let reason = reasons.join("\n");
         match aggregate(errors) {
             None => Decision::NoOpinion(reason),
@@ -79,6 +74,11 @@ impl fmt::Debug for Union {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Union").field(&self.0.len()).finish()
     }
+}
+
+/// Returns the reason after the name of its authorizer, or `None` for an empty reason.
+fn named_reason(name: &str, reason: &str) -> Option<String> {
+    (!reason.is_empty()).then(|| format!("{name}: {reason}"))
 }
 
 /// Joins errors as upstream does, without duplicates.

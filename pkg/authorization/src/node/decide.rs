@@ -52,7 +52,6 @@ impl NodeRequest<'_> {
     /// Decides about resources with special checks; `None` for all others.
     fn by_resource(&self) -> Option<Outcome> {
         let Attributes { group, resource, subresource, .. } = *self.attributes;
-        let features = self.policy.features;
         Some(match (group, resource) {
             ("", "secrets") => self.read_namespaced(Kind::Secret),
             ("", "configmaps") => self.read_namespaced(Kind::ConfigMap),
@@ -67,10 +66,10 @@ impl NodeRequest<'_> {
             ("coordination.k8s.io", "leases") => self.lease(),
             ("storage.k8s.io", "csinodes") => self.csi_node(),
             ("resource.k8s.io", "resourceslices") => self.resource_slice(),
-            ("", "nodes") if features.selectors => self.node_object(),
-            ("", "pods") if features.selectors => self.pod(),
+            ("", "nodes") => self.node_object(),
+            ("", "pods") => self.pod(),
             ("certificates.k8s.io", "podcertificaterequests") => {
-                if features.pod_certificates && features.selectors {
+                if self.policy.features.pod_certificates {
                     self.pod_certificate_request()
                 } else {
                     reject("")
@@ -186,11 +185,15 @@ impl NodeRequest<'_> {
     }
 
     fn csi_node(&self) -> Outcome {
-        if !self.is_own_object_verb() {
-            return reject("can only get, create, update, patch, or delete a CSINode");
-        }
-        if !self.attributes.subresource.is_empty() {
-            return reject("cannot authorize CSINode subresources");
+        match self.attributes.subresource {
+            "" if self.is_own_object_verb() => {}
+            "" => return reject("can only get, create, update, patch, or delete a CSINode"),
+            "status" if !self.policy.features.volume_health => {
+                return reject("CSINode status access requires CSIVolumeHealth feature");
+            }
+            "status" if matches!(self.attributes.verb, "get" | "update" | "patch") => {}
+            "status" => return reject("can only get, update, or patch CSINode status"),
+            _ => return reject("cannot authorize CSINode subresources"),
         }
         if self.is_own() {
             Ok(())
@@ -210,7 +213,7 @@ impl NodeRequest<'_> {
                 self.check_related(Vertex::Owned(NodeOwnedKind::ResourceSlice))
             }
             "watch" | "list" | "deletecollection" => {
-                if !self.policy.features.selectors || self.selects_own() {
+                if self.selects_own() {
                     Ok(())
                 } else {
                     reject("can only list/watch/deletecollection resourceslices with nodeName field selector")

@@ -49,9 +49,11 @@ pub(super) async fn fill(
 ) -> InitialList {
     let mut fill = ListTask::new(store, resource);
     let mut backoff = Backoff::default();
+    let started = Instant::now();
     loop {
         match fill.page(pages).await {
             Ok(true) => {
+                resource.metrics.initialization_seconds.observe_duration(started.elapsed());
                 return InitialList { elements: fill.elements, revision: fill.options.revision };
             }
             Ok(false) => {
@@ -59,6 +61,7 @@ pub(super) async fn fill(
                 tokio::task::yield_now().await;
             }
             Err(error) => {
+                resource.metrics.initialization_errors.increment();
                 match error {
                     // The store logs its own failures.
                     Error::Unavailable(_) => {}

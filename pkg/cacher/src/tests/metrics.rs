@@ -1,13 +1,13 @@
 //! The metrics page.
 
-use component_base::metrics::MetricsRegistry;
+use component_base::metrics::{MetricsRegistry, Selection};
 
 use super::*;
 
 pub(super) fn metrics_page(delegator: &Delegator) -> String {
     let registry = MetricsRegistry::default();
     delegator.register_metrics(&registry);
-    registry.to_string()
+    registry.render(&Selection::default().show_hidden())
 }
 
 #[tokio::test(start_paused = true)]
@@ -26,6 +26,7 @@ async fn metrics_have_upstream_names() {
         format!("apiserver_watch_cache_events_received_total{{{labels}}} 1"),
         format!("apiserver_watch_cache_events_dispatched_total{{{labels}}} 1"),
         format!("apiserver_watch_cache_initializations_total{{{labels}}} 1"),
+        format!("apiserver_watch_cache_initialization_duration_seconds_count{{{labels}}} 1"),
         format!("apiserver_watch_cache_resource_version{{{labels}}} {last_revision}"),
         format!("apiserver_storage_events_received_total{{{labels}}} 1"),
         "apiserver_cache_list_total{group=\"test\",index=\"\",resource=\"p\"} 1".to_string(),
@@ -33,9 +34,14 @@ async fn metrics_have_upstream_names() {
         "apiserver_cache_list_total{group=\"test\",index=\"f\",resource=\"p\"} 1".to_string(),
         "apiserver_cache_list_fetched_objects_total{group=\"test\",index=\"f\",resource=\"p\"} 3".to_string(),
         format!("apiserver_cache_list_returned_objects_total{{{labels}}} 3"),
-        format!("apiserver_storage_list_total{{{labels}}} 2"),
-        format!("apiserver_storage_list_fetched_objects_total{{{labels}}} 4"),
-        format!("apiserver_storage_list_returned_objects_total{{{labels}}} 4"),
+        format!(
+            "apiserver_storage_list_total{{group=\"test\",index=\"\",resource=\"p\",storage=\"etcd\"}} 2"
+        ),
+        "apiserver_storage_list_total{group=\"test\",index=\"f\",resource=\"p\",storage=\"watchcache\"} 1"
+            .to_string(),
+        format!("apiserver_storage_list_evaluated_objects_total{{{labels},storage=\"etcd\"}} 4"),
+        format!("apiserver_storage_list_returned_objects_total{{{labels},storage=\"etcd\"}} 4"),
+        format!("apiserver_storage_list_returned_objects_total{{{labels},storage=\"watchcache\"}} 3"),
         format!(
             "apiserver_watch_cache_consistent_read_total{{fallback=\"false\",{labels},success=\"true\"}} 1"
         ),

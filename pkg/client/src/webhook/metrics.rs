@@ -40,6 +40,22 @@ const RESPONSE_BYTES: Family<Histogram, 2> = Family::histogram(
     ["host", "verb"],
     &buckets::CLIENT_BYTES,
 );
+const MISSING_SAN: Family<Counter, 0> = Family::counter(
+    Stability::Beta,
+    "apiserver_webhooks_x509_missing_san_total",
+    "Counts the number of requests to servers missing SAN extension in their serving certificate OR the number of connection failures due to the lack of x509 certificate SAN extension missing (either/or, based on the runtime environment)",
+    [],
+);
+const INSECURE_SHA1: Family<Counter, 0> = Family::counter(
+    Stability::Beta,
+    "apiserver_webhooks_x509_insecure_sha1_total",
+    "Counts the number of requests to servers with insecure SHA1 signatures in their serving certificate OR the number of connection failures due to the insecure SHA1 signatures (either/or, based on the runtime environment)",
+    [],
+);
+/// Error texts of a certificate without a name of the host's kind.
+const WITHOUT_NAMES: [&str; 2] = ["certificate is not valid for any names", "doesn't contain any IP SANs"];
+/// Error text of a certificate with an unsupported signature, which is SHA-1 in practice.
+const UNSUPPORTED_SIGNATURE: &str = "UnsupportedSignatureAlgorithm";
 /// Verb and method of all calls.
 const POST: &str = "POST";
 
@@ -79,7 +95,15 @@ pub(super) struct HostMetrics {
     seconds: Histogram,
     request_bytes: Histogram,
     response_bytes: Histogram,
+    rejected_certificates: RejectedCertificates,
     in_flight: Mutex<Slab<InFlightCall>>,
+}
+
+/// Counters of connections that failed because of the server's certificate.
+#[derive(Debug, Clone)]
+struct RejectedCertificates {
+    missing_san: Counter,
+    insecure_sha1: Counter,
 }
 
 /// A call in flight.
@@ -142,6 +166,16 @@ impl HostMetrics {
         }
     }
 
+    /// Counts a call that failed with this error, if the cause is the server's certificate.
+    pub(super) fn record_error(&self, message: &str) {
+        if WITHOUT_NAMES.iter().any(|text| message.contains(text)) {
+            self.rejected_certificates.missing_san.increment();
+        }
+        if message.contains(UNSUPPORTED_SIGNATURE) {
+            self.rejected_certificates.insecure_sha1.increment();
+        }
+    }
+
     /// Returns the counter at an index of `by_code`, which exists from the first call with its code.
     fn counter(&self, place: usize) -> Option<&Counter> {
         let code = CODES.get(place).map_or("<error>", |(_, code)| code);
@@ -158,6 +192,7 @@ pub struct ClientMetrics {
     seconds: HistogramVec<2>,
     request_bytes: HistogramVec<2>,
     response_bytes: HistogramVec<2>,
+    rejected_certificates: RejectedCertificates,
     programs: Arc<ExecMetrics>,
 }
 
@@ -171,6 +206,10 @@ impl ClientMetrics {
             seconds: registry.register_vec(&SECONDS),
             request_bytes: registry.register_vec(&REQUEST_BYTES),
             response_bytes: registry.register_vec(&RESPONSE_BYTES),
+            rejected_certificates: RejectedCertificates {
+                missing_san: registry.register(&MISSING_SAN),
+                insecure_sha1: registry.register(&INSECURE_SHA1),
+            },
             programs: Arc::new(ExecMetrics::new(registry, clock)),
         }
     }
@@ -197,6 +236,7 @@ impl ClientMetrics {
             seconds: self.seconds.with(labels),
             request_bytes: self.request_bytes.with(labels),
             response_bytes: self.response_bytes.with(labels),
+            rejected_certificates: self.rejected_certificates.clone(),
             in_flight: Mutex::default(),
         });
         hosts.insert(authority.to_owned(), Arc::clone(&host));
@@ -234,6 +274,20 @@ mod tests {
     fn metrics(registry: &MetricsRegistry) -> ClientMetrics {
         let clock: Arc<dyn Clock> = Arc::<TestClock>::default();
         ClientMetrics::new(registry, &clock)
+    }
+
+    #[test]
+    fn rejected_certificates_are_counted() {
+        let registry = MetricsRegistry::default();
+        let metrics = metrics(&registry);
+        let host = metrics.host("a.b.svc:443").unwrap();
+        host.record_error("x509: certificate is not valid for any names, but wanted to match a.b.svc");
+        host.record_error("x509: UnsupportedSignatureAlgorithmContext { .. }");
+        host.record_error("EOF");
+        let page = registry.to_string();
+        for name in ["missing_san", "insecure_sha1"] {
+            assert!(page.contains(&format!("apiserver_webhooks_x509_{name}_total 1\n")), "{page}");
+        }
     }
 
     #[test]

@@ -62,13 +62,13 @@ mod tests {
             assert_eq!(effective.min_compatibility, Release::minor_of_1(min), "{emulation}");
             assert_eq!(effective.errors(), expected, "{emulation}");
         };
+        check(37, 36, &[]);
         check(36, 35, &[]);
         check(35, 34, &[]);
-        check(34, 33, &[]);
-        check(33, 33, &[]);
-        let too_old = "emulation version 1.32 is not between [1.33, 1.36.0]";
-        check(32, 33, &[too_old, "minCompatibilityVersion version 1.33 is not between [1.33, 1.32]"]);
-        check(37, 36, &["emulation version 1.37 is not between [1.33, 1.36.0]"]);
+        check(34, 34, &[]);
+        let too_old = "emulation version 1.33 is not between [1.34, 1.37.0]";
+        check(33, 34, &[too_old, "minCompatibilityVersion version 1.34 is not between [1.34, 1.33]"]);
+        check(38, 37, &["emulation version 1.38 is not between [1.34, 1.37.0]"]);
     }
 
     #[test]
@@ -78,9 +78,9 @@ mod tests {
             let min = Release::minor_of_1(min);
             assert_eq!(Effective { emulation, min_compatibility: min }.errors(), expected);
         };
-        check(36, 36, &[]);
-        check(36, 33, &[]);
-        check(35, 36, &["minCompatibilityVersion version 1.36 is not between [1.33, 1.35]"]);
-        check(36, 32, &["minCompatibilityVersion version 1.32 is not between [1.33, 1.36]"]);
+        check(37, 37, &[]);
+        check(37, 34, &[]);
+        check(36, 37, &["minCompatibilityVersion version 1.37 is not between [1.34, 1.36]"]);
+        check(37, 33, &["minCompatibilityVersion version 1.33 is not between [1.34, 1.37]"]);
     }
 }

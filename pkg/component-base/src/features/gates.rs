@@ -82,7 +82,7 @@ impl Gates {
     pub fn defaults(effective: Effective) -> Self {
         let mut gates = Gates { open: [0; _], effective };
         for &gate in Gate::ALL {
-            gates.set(gate, gate.spec_in(effective.emulation).is_some_and(|spec| spec.default));
+            gates.set(gate, gate.spec_in(effective).is_some_and(|spec| spec.default));
         }
         gates
     }
@@ -115,7 +115,7 @@ impl Gates {
             gates.set_stage(stage, open);
         }
         for (gate, open) in settings {
-            match gate.spec_in(effective.emulation) {
+            match gate.spec_in(effective) {
                 Some(spec) if spec.locked && spec.default != open => {
                     errors.push(GateError::Locked { gate, to: spec.default });
                 }
@@ -147,7 +147,7 @@ impl Gates {
     /// Enables or disables all gates of a stage.
     fn set_stage(&mut self, stage: Stage, open: bool) {
         for &gate in Gate::ALL.iter().filter(|gate| gate.controlled_stage().is_none()) {
-            if gate.spec_in(self.effective.emulation).is_some_and(|spec| spec.stage == stage) {
+            if gate.spec_in(self.effective).is_some_and(|spec| spec.stage == stage) {
                 self.set(gate, open);
             }
         }

@@ -40,7 +40,7 @@ pub enum ReleaseError {
 pub struct Release {
     /// Major version; 1 in all Kubernetes releases.
     pub major: u32,
-    /// Minor version, for example 36 in `v1.36.2`.
+    /// Minor version, for example 37 in `v1.37.2`.
     pub minor: u32,
 }
 
@@ -53,7 +53,10 @@ impl Default for Release {
 
 impl Release {
     /// The release whose API this program implements.
-    pub const THIS: Release = Release::minor_of_1(36);
+    pub const THIS: Release = Release::minor_of_1(37);
+
+    /// [`THIS`](Self::THIS) with the patch version whose behaviour this program follows.
+    pub const THIS_WITH_PATCH: &str = "1.37.2";
 
     /// Returns release 1.`minor`.
     pub const fn minor_of_1(minor: u32) -> Self {
@@ -157,6 +160,11 @@ mod tests {
             "illegal non-numeric version component \"99999999999999999999\" in \
              \"1.99999999999999999999\": strconv.ParseUint: parsing \"99999999999999999999\": value out of range",
         );
+    }
+
+    #[test]
+    fn patch_version_is_of_this_release() {
+        assert_eq!(Release::parse(Release::THIS_WITH_PATCH).map(|(release, _)| release), Ok(Release::THIS));
     }
 
     #[test]

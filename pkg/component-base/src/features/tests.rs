@@ -39,10 +39,15 @@ fn histories_go_forward() {
         assert!(!gate.specs().is_empty(), "{gate:?}");
         for pair in gate.specs().windows(2) {
             let [before, after] = pair else { unreachable!() };
-            assert!(before.since < after.since, "{gate:?}");
+            assert!((before.since, before.compatible) < (after.since, after.compatible), "{gate:?}");
+            assert!(before.compatible <= after.compatible && after.compatible <= after.since, "{gate:?}");
             assert!(rank(before.stage) <= rank(after.stage), "{gate:?}");
             assert!(!before.locked || after.locked, "{gate:?}");
-            assert_ne!(*before, Spec { since: before.since, ..*after }, "{gate:?}");
+            assert_ne!(
+                *before,
+                Spec { since: before.since, compatible: before.compatible, ..*after },
+                "{gate:?}"
+            );
         }
         assert!(gate.specs().iter().all(|spec| spec.since <= Release::THIS.minor), "{gate:?}");
     }
@@ -66,7 +71,8 @@ fn gate_default_follows_emulated_release() {
     check(36, Gate::CRDObservedGenerationTracking, true);
     check(35, Gate::CRDObservedGenerationTracking, false);
     check(34, Gate::CRDObservedGenerationTracking, false);
-    check(33, Gate::APIServerTracing, true);
+    check(37, Gate::StorageVersionMigrator, true);
+    check(36, Gate::StorageVersionMigrator, false);
     check(36, Gate::AllAlpha, false);
     check(36, Gate::AllowDNSOnlyNodeCSR, false);
 }
@@ -108,10 +114,10 @@ fn unknown_gate_is_an_error() {
 
 #[test]
 fn a_locked_gate_keeps_its_value() {
-    let locked = "cannot set feature gate APIServerTracing to false, feature is locked to true";
-    error(36, &[("APIServerTracing", false)], locked);
-    assert!(open(36, &[("APIServerTracing", true)], Gate::APIServerTracing));
-    assert!(!open(33, &[("APIServerTracing", false)], Gate::APIServerTracing));
+    let locked = "cannot set feature gate HostnameOverride to false, feature is locked to true";
+    error(37, &[("HostnameOverride", false)], locked);
+    assert!(open(37, &[("HostnameOverride", true)], Gate::HostnameOverride));
+    assert!(!open(36, &[("HostnameOverride", false)], Gate::HostnameOverride));
 }
 
 #[test]
@@ -122,18 +128,37 @@ fn gate_cannot_be_set_before_introduction() {
 }
 
 #[test]
+fn gate_default_follows_oldest_compatible_release() {
+    let gate = Gate::DRAFractionalCapacityRange;
+    let enabled = |emulation, min_compatibility| {
+        let [emulation, min_compatibility] = [emulation, min_compatibility].map(Release::minor_of_1);
+        Gates::defaults(Effective { emulation, min_compatibility }).enabled(gate)
+    };
+    assert!(!enabled(37, 36));
+    assert!(enabled(37, 37));
+    assert!(!enabled(36, 36));
+}
+
+#[test]
 fn gate_requires_other_gates() {
-    let expected = "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]";
-    error(36, &[("GangScheduling", true)], expected);
-    assert!(open(36, &[("GangScheduling", true), ("GenericWorkload", true)], Gate::GangScheduling));
+    let gate = Gate::PodGroupPreemptionPolicy;
+    let expected = "PodGroupPreemptionPolicy is enabled, but depends on features that are disabled: \
+                    [GenericWorkload]";
+    error(37, &[(gate.name(), true)], expected);
+    assert!(open(37, &[(gate.name(), true), ("GenericWorkload", true)], gate));
+}
+
+#[test]
+fn removed_gate_is_unknown() {
+    for minor in Effective::OLDEST.minor..=Release::THIS.minor {
+        error(minor, &[("GangScheduling", true)], "unrecognized feature gate: GangScheduling");
+    }
 }
 
 #[test]
 fn errors_are_in_gate_order() {
-    let flags = [("WatchListFoo", true), ("WinDSR", false), ("APIServerTracing", false)];
-    let errors = gates(36, &flags).unwrap_err();
-    let [unknown, tracing, win] = errors.as_slice() else { panic!("{errors:?}") };
-    assert!(
-        unknown.contains("WatchListFoo") && tracing.contains("APIServerTracing") && win.contains("WinDSR")
-    );
+    let flags = [("WatchListFoo", true), ("WinDSR", false), ("HostnameOverride", false)];
+    let errors = gates(37, &flags).unwrap_err();
+    let [unknown, host, win] = errors.as_slice() else { panic!("{errors:?}") };
+    assert!(unknown.contains("WatchListFoo") && host.contains("HostnameOverride") && win.contains("WinDSR"));
 }

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Buckets, Counter, Gauge, Histogram};
+use crate::features::Release;
 
 /// Stability guarantee of a family, as defined by upstream (component-base `metrics/opts.go`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,15 @@ impl Stability {
             Stability::Alpha => "[ALPHA] ",
             Stability::Experimental => "EXPERIMENTAL: [ALPHA] ",
             Stability::Internal => "",
+        }
+    }
+
+    /// Number of minor releases between the deprecation of a family and the first one that hides it.
+    fn deprecation_period(self) -> u32 {
+        match self {
+            Stability::Stable => 3,
+            Stability::Beta => 1,
+            Stability::Alpha | Stability::Experimental | Stability::Internal => 0,
         }
     }
 }
@@ -63,6 +73,26 @@ pub struct Desc {
     pub(super) kind: Kind,
     pub(super) stability: Stability,
     pub(super) help: &'static str,
+    /// Minor release that deprecated the family; `None` if it is not deprecated.
+    pub(super) deprecated: Option<u32>,
+}
+
+impl Desc {
+    const fn new(kind: Kind, stability: Stability, name: &'static str, help: &'static str) -> Self {
+        Desc { name, kind, stability, help, deprecated: None }
+    }
+
+    /// True if this release omits the family, because it was deprecated long enough ago.
+    pub(super) fn is_hidden(&self) -> bool {
+        self.deprecated.is_some_and(|minor| {
+            minor.saturating_add(self.stability.deprecation_period()) <= Release::THIS.minor
+        })
+    }
+
+    /// Returns the release that deprecated the family; empty if it is not deprecated.
+    pub(super) fn deprecated_version(&self) -> String {
+        self.deprecated.map_or_else(String::new, |minor| format!("{}.0", Release::minor_of_1(minor)))
+    }
 }
 
 /// Handle of a series that a family can have.
@@ -110,6 +140,16 @@ pub struct Family<M: Metric, const N: usize> {
     metric: PhantomData<fn() -> M>,
 }
 
+impl<M: Metric, const N: usize> Family<M, N> {
+    /// Marks a family that release 1.`minor` deprecated. It is hidden three releases later if it is stable, one release
+    /// later if it is beta, and at once otherwise (component-base `metrics/registry.go`).
+    #[must_use]
+    pub const fn deprecated(self, minor: u32) -> Self {
+        let desc = Desc { deprecated: Some(minor), ..self.desc };
+        Family { desc, ..self }
+    }
+}
+
 impl<const N: usize> Family<Counter, N> {
     /// Creates a family of counters, which only grow until the process restarts.
     pub const fn counter(
@@ -118,7 +158,7 @@ impl<const N: usize> Family<Counter, N> {
         help: &'static str,
         labels: [&'static str; N],
     ) -> Self {
-        let desc = Desc { name, kind: Kind::Counter, stability, help };
+        let desc = Desc::new(Kind::Counter, stability, name, help);
         Family { desc, labels, options: (), metric: PhantomData }
     }
 }
@@ -131,7 +171,7 @@ impl<const N: usize> Family<Gauge, N> {
         help: &'static str,
         labels: [&'static str; N],
     ) -> Self {
-        let desc = Desc { name, kind: Kind::Gauge, stability, help };
+        let desc = Desc::new(Kind::Gauge, stability, name, help);
         Family { desc, labels, options: (), metric: PhantomData }
     }
 }
@@ -145,7 +185,7 @@ impl<const N: usize> Family<Histogram, N> {
         labels: [&'static str; N],
         buckets: &'static Buckets,
     ) -> Self {
-        let desc = Desc { name, kind: Kind::Histogram, stability, help };
+        let desc = Desc::new(Kind::Histogram, stability, name, help);
         Family { desc, labels, options: buckets, metric: PhantomData }
     }
 
@@ -191,7 +231,7 @@ impl<const N: usize> Family<Summary, N> {
         help: &'static str,
         labels: [&'static str; N],
     ) -> Self {
-        let desc = Desc { name, kind: Kind::Summary, stability, help };
+        let desc = Desc::new(Kind::Summary, stability, name, help);
         Family { desc, labels, options: (), metric: PhantomData }
     }
 }

@@ -35,7 +35,7 @@ impl<'s> Page<'s> {
         let writer = Writer {
             desc: &family.desc,
             names: &family.labels,
-            enabled: !self.selection.is_disabled(name),
+            enabled: self.selection.selects(&family.desc),
             merged: allowed.map(Merged::new),
             text: self.families.remove(name).unwrap_or_default(),
             families: &mut self.families,
@@ -230,10 +230,14 @@ impl Drop for Writer<'_> {
 /// Appends a sample to the text of a family, after the header.
 fn append_sample(text: &mut String, desc: &Desc, sample: fmt::Arguments<'_>) {
     if text.is_empty() {
-        let Desc { name, kind, stability, help } = desc;
+        let Desc { name, kind, stability, help, .. } = desc;
         let prefix = stability.prefix();
         let kind = kind.name();
-        let _ = writeln!(text, "# HELP {name} {prefix}{help}\n# TYPE {name} {kind}");
+        let deprecated = match desc.deprecated_version() {
+            version if version.is_empty() => String::new(),
+            version => format!("(Deprecated since {version}) "),
+        };
+        let _ = writeln!(text, "# HELP {name} {prefix}{deprecated}{help}\n# TYPE {name} {kind}");
     }
     let _ = writeln!(text, "{sample}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{AnyFamily, Counter, Family, HistogramVec, Metric, MetricVec, Page, Selection, Stability};
+use super::{AnyFamily, Counter, Desc, Family, HistogramVec, Metric, MetricVec, Page, Selection, Stability};
 
 const REGISTERED: Family<Counter, 2> = Family::counter(
     Stability::Beta,
@@ -14,7 +14,6 @@ const REGISTERED: Family<Counter, 2> = Family::counter(
 );
 const DISABLED: Family<Counter, 0> =
     Family::counter(Stability::Beta, "disabled_metrics_total", "The count of disabled metrics.", []);
-/// No family of this server is hidden.
 const HIDDEN: Family<Counter, 0> =
     Family::counter(Stability::Beta, "hidden_metrics_total", "The count of hidden metrics.", []);
 const UNEXPECTED: Family<Counter, 0> = Family::counter(
@@ -33,8 +32,8 @@ type Reset = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 struct Inner {
-    /// Stability by name.
-    families: BTreeMap<&'static str, Stability>,
+    /// Descriptors by name.
+    families: BTreeMap<&'static str, &'static Desc>,
     collectors: Vec<Collector>,
     resets: Vec<Reset>,
 }
@@ -102,7 +101,7 @@ impl MetricsRegistry {
         write: impl Fn(&mut Page<'_>) + Send + Sync + 'static,
     ) {
         let mut inner = self.lock();
-        inner.families.extend(families.iter().map(|family| (family.desc().name, family.desc().stability)));
+        inner.families.extend(families.iter().map(|family| (family.desc().name, family.desc())));
         inner.collectors.push(Arc::new(write));
     }
 
@@ -110,12 +109,13 @@ impl MetricsRegistry {
     pub fn render(&self, selection: &Selection) -> String {
         let mut page = self.page(selection);
         let mut registered = page.family(&REGISTERED);
-        for (level, count) in self.registered_counts() {
-            registered.add(["", level], count);
+        for ((version, level), count) in self.registered_counts(selection) {
+            registered.add([&version, level], count);
         }
         drop(registered);
         page.family(&DISABLED).add([], selection.disabled_count());
-        page.family(&HIDDEN).add([], 0);
+        let hidden = self.lock().families.values().filter(|desc| selection.hides(desc)).count();
+        page.family(&HIDDEN).add([], hidden);
         let unexpected = page.unexpected();
         page.family(&UNEXPECTED).add([], unexpected);
         page.into_text()
@@ -129,17 +129,24 @@ impl MetricsRegistry {
         page
     }
 
-    /// Returns the number of families of each stability level, with the registry's own.
-    fn registered_counts(&self) -> [(&'static str, usize); 3] {
+    /// Returns the number of families by the release that deprecated them and by stability level, with the
+    /// registry's own and without hidden ones.
+    fn registered_counts(&self, selection: &Selection) -> BTreeMap<(String, &'static str), usize> {
         let inner = self.lock();
-        let own = REGISTRY_FAMILIES.iter().map(|family| family.desc().stability);
-        let all: Vec<Stability> = inner.families.values().copied().chain(own).collect();
-        let count = |levels: &[Stability]| all.iter().filter(|level| levels.contains(level)).count();
-        [
-            ("ALPHA", count(&[Stability::Alpha, Stability::Experimental])),
-            ("BETA", count(&[Stability::Beta])),
-            ("STABLE", count(&[Stability::Stable])),
-        ]
+        let own = REGISTRY_FAMILIES.iter().map(|family| family.desc());
+        let all = inner.families.values().copied().chain(own);
+        let mut counts = BTreeMap::new();
+        for desc in all.filter(|desc| !selection.hides(desc)) {
+            let level = match desc.stability {
+                Stability::Alpha | Stability::Experimental => "ALPHA",
+                Stability::Beta => "BETA",
+                Stability::Stable => "STABLE",
+                Stability::Internal => continue,
+            };
+            let count: &mut usize = counts.entry((desc.deprecated_version(), level)).or_default();
+            *count = count.saturating_add(1);
+        }
+        counts
     }
 
     /// Every change under the lock is complete, so a poisoned lock is still good.

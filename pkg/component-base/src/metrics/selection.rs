@@ -1,9 +1,12 @@
-//! Selection of the exported metrics: `--disabled-metrics` and `--allow-metric-labels`.
+//! Selection of the exported metrics: `--disabled-metrics`, `--show-hidden-metrics-for-version` and
+//! `--allow-metric-labels`.
 //!
 //! It affects only the page. This server still counts a hidden series; only the system that scrapes the page
 //! saves memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use super::Desc;
 
 /// Allowed label values of a family, by label. A label that is absent here may have any value.
 pub(super) type Allowed = BTreeMap<String, BTreeSet<String>>;
@@ -17,6 +20,8 @@ pub struct InvalidNameError(pub String);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     disabled: BTreeSet<String>,
+    /// True if deprecated families that this release hides are exported.
+    shows_hidden: bool,
     /// By family.
     allowed: BTreeMap<String, Allowed>,
 }
@@ -34,6 +39,13 @@ impl Selection {
             self.disabled.insert(name);
         }
         Ok(self)
+    }
+
+    /// Exports the deprecated families that this release hides.
+    #[must_use]
+    pub fn show_hidden(mut self) -> Self {
+        self.shows_hidden = true;
+        self
     }
 
     /// Sets the allowed label values: `METRIC,LABEL`, and the values separated by commas.
@@ -55,9 +67,14 @@ impl Selection {
         Ok(self)
     }
 
-    /// True for a disabled family.
-    pub(super) fn is_disabled(&self, family: &str) -> bool {
-        self.disabled.contains(family)
+    /// True if a family is exported.
+    pub(super) fn selects(&self, desc: &Desc) -> bool {
+        !self.disabled.contains(desc.name) && !self.hides(desc)
+    }
+
+    /// True if a family is not exported because it is deprecated.
+    pub(super) fn hides(&self, desc: &Desc) -> bool {
+        !self.shows_hidden && desc.is_hidden()
     }
 
     /// Returns the number of disabled names.

@@ -42,7 +42,7 @@ impl FlowControl {
     pub fn new(registry: &Registry) -> Result<Self, Error> {
         let of = |plural: &str, kind: &str| {
             let client = Client::find(registry, GROUP, plural)?.with_field_manager(FIELD_MANAGER);
-            Ok::<_, Error>((client, objects::of_kind(GROUP_VERSION, kind)?))
+            Ok::<_, Error>((client, objects::of_kind(GROUP_VERSION, kind, &Gates::default())?))
         };
         Ok(FlowControl {
             levels: of("prioritylevelconfigurations", "PriorityLevelConfiguration")?,
@@ -172,7 +172,8 @@ mod tests {
     use jsontree::Value;
 
     fn level(name: &str) -> Object {
-        let levels = objects::of_kind(GROUP_VERSION, "PriorityLevelConfiguration").unwrap();
+        let levels =
+            objects::of_kind(GROUP_VERSION, "PriorityLevelConfiguration", &Gates::default()).unwrap();
         levels.into_iter().find(|level| meta::text(level, "name") == name).unwrap()
     }
 

@@ -4,6 +4,7 @@
 
 use api::tree;
 use authorization::rbac::{self, Rule};
+use component_base::features::Gates;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 use jsontree::{Value, json};
@@ -37,13 +38,14 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// Loads the bootstrap objects.
+    /// Loads the bootstrap objects of these feature gates.
     ///
     /// # Errors
     /// The built-in data is invalid.
-    pub(super) fn new(registry: &Registry) -> Result<Self, Error> {
+    pub(super) fn new(registry: &Registry, gates: &Gates) -> Result<Self, Error> {
         let of = |plural: &str, kind: &str| {
-            Ok::<_, Error>((Client::find(registry, GROUP, plural)?, objects::of_kind(GROUP_VERSION, kind)?))
+            let client = Client::find(registry, GROUP, plural)?;
+            Ok::<_, Error>((client, objects::of_kind(GROUP_VERSION, kind, gates)?))
         };
         Ok(Policy {
             roles: [of("clusterroles", "ClusterRole")?, of("roles", "Role")?],

@@ -10,7 +10,7 @@ use ::admission::{Chain, PodSecurityMetrics};
 use authorization::Authorizer;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::webhook::{ClientMetrics, Dialers};
-use component_base::features::Gates;
+use component_base::features::{Gate, Gates};
 use endpoints::routing::served::ServedApi;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join3};
@@ -80,6 +80,7 @@ impl PluginChain {
             caller: caller(credentials),
             deps: dynamic.clone(),
             metrics: Arc::clone(&metrics),
+            excludes_reviews: config.gates.enabled(Gate::ExcludeAdmissionWebhookVirtualResources),
         };
         let (policies, following_policies) = ConfiguredPolicies::new(registry);
         let policies = policies

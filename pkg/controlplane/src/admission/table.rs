@@ -4,6 +4,10 @@ use component_base::features::{Gate, Gates};
 
 use crate::config::AdmissionConfig;
 
+mod plugins;
+
+pub use plugins::PLUGINS;
+
 /// Description of an admission plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginInfo {
@@ -26,51 +30,6 @@ const fn default_off(name: &'static str) -> PluginInfo {
 const fn gated(gate: Gate, plugin: PluginInfo) -> PluginInfo {
     PluginInfo { gate: Some(gate), ..plugin }
 }
-
-/// All of upstream's plugins, in order of execution.
-pub const PLUGINS: [PluginInfo; 41] = [
-    default_off("AlwaysAdmit"),
-    default_off("NamespaceAutoProvision"),
-    default_on("NamespaceLifecycle"),
-    default_off("NamespaceExists"),
-    default_off("LimitPodHardAntiAffinityTopology"),
-    default_on("LimitRanger"),
-    default_on("ServiceAccount"),
-    default_off("NodeRestriction"),
-    default_on("TaintNodesByCondition"),
-    default_off("AlwaysPullImages"),
-    default_off("ImagePolicyWebhook"),
-    default_on("PodSecurity"),
-    default_off("PodNodeSelector"),
-    default_on("Priority"),
-    default_on("DefaultTolerationSeconds"),
-    default_off("PodTolerationRestriction"),
-    default_off("EventRateLimit"),
-    default_off("ExtendedResourceToleration"),
-    default_on("DefaultStorageClass"),
-    default_on("StorageObjectInUseProtection"),
-    gated(Gate::GenericWorkload, default_on("PodGroupProtection")),
-    default_off("OwnerReferencesPermissionEnforcement"),
-    default_on("PersistentVolumeClaimResize"),
-    default_on("RuntimeClass"),
-    default_on("CertificateApproval"),
-    default_on("CertificateSigning"),
-    gated(Gate::ClusterTrustBundle, default_on("ClusterTrustBundleAttest")),
-    default_on("CertificateSubjectRestriction"),
-    default_on("DefaultIngressClass"),
-    default_off("DenyServiceExternalIPs"),
-    gated(Gate::PodTopologyLabelsAdmission, default_on("PodTopologyLabels")),
-    gated(Gate::GenericWorkload, default_on("PodGroupWorkloadExists")),
-    gated(Gate::NodeDeclaredFeatures, default_on("NodeDeclaredFeatureValidator")),
-    gated(Gate::GenericWorkload, default_on("JobValidation")),
-    gated(Gate::InPlacePodVerticalScaling, default_on("PodResizeValidator")),
-    gated(Gate::MutatingAdmissionPolicy, default_on("MutatingAdmissionPolicy")),
-    default_on("MutatingAdmissionWebhook"),
-    default_on("ValidatingAdmissionPolicy"),
-    default_on("ValidatingAdmissionWebhook"),
-    default_on("ResourceQuota"),
-    default_off("AlwaysDeny"),
-];
 
 /// Returns the description of the plugin with this name.
 pub fn find_plugin(name: &str) -> Option<&'static PluginInfo> {

@@ -169,6 +169,7 @@ fn webhooks() -> Webhooks {
             weakened: WeakenedDecisions::default(),
         },
         metrics: Arc::default(),
+        excludes_reviews: true,
     }
 }
 

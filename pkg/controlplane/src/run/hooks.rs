@@ -55,7 +55,6 @@ const ORDER: &[&str] = &[
     "apiservice-status-local-available-controller",
     "apiservice-status-remote-available-controller",
     "apiservice-registration-controller",
-    "apiservice-wait-for-first-sync",
     "apiservice-discovery-controller",
     "built-in-resources-storage-version-updater",
     "kube-apiserver-autoregistration",

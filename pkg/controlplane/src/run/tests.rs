@@ -268,7 +268,6 @@ async fn start_hooks_are_listed_as_upstream_does() {
         "apiservice-status-local-available-controller",
         "apiservice-status-remote-available-controller",
         "apiservice-registration-controller",
-        "apiservice-wait-for-first-sync",
         "apiservice-discovery-controller",
         "kube-apiserver-autoregistration",
         "apiservice-openapi-controller",

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use component_base::features::Gate;
 use egress::Network;
 use server::Traces;
 use telemetry::{Provider, TracingConfiguration};
@@ -24,9 +23,6 @@ impl Recorder {
     /// Upstream's message about an unreadable or invalid file.
     pub(super) fn of(config: &Config) -> Result<Option<Self>, RunError> {
         let Some(path) = &config.tracing_config_file else { return Ok(None) };
-        if !config.gates.enabled(Gate::APIServerTracing) {
-            return Err(RunError::TracingDisabled);
-        }
         let dialer = config.egress.dialer(Network::ControlPlane);
         let config = TracingConfiguration::parse(&read(path)?)?;
         let provider = Provider::new(&config, &identity::of_this_machine(), dialer)?;

@@ -109,7 +109,9 @@ fn kinds() -> Vec<(&'static Resource<'static>, Vec<Object>)> {
         (flow_control, "flowschemas"),
     ];
     let rows = plurals.map(|(group, plural)| resources::find(group, "v1", plural, "").unwrap());
-    rows.into_iter().map(|row| (row, objects::of_kind(row.group_version, row.kind).unwrap())).collect()
+    rows.into_iter()
+        .map(|row| (row, objects::of_kind(row.group_version, row.kind, &Gates::default()).unwrap()))
+        .collect()
 }
 
 #[tokio::test]

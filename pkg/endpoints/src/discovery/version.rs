@@ -1,6 +1,6 @@
 //! `/version`: public build information (`version.Info`).
 
-use component_base::features::Effective;
+use component_base::features::{Effective, Release};
 use serde::Serialize;
 
 /// Version of the Kubernetes API and of this program.
@@ -8,9 +8,9 @@ use serde::Serialize;
 #[serde(rename_all = "camelCase")]
 pub struct VersionInfo {
     /// Major version of Kubernetes; clients compare it with their own.
-    pub major: &'static str,
+    pub major: String,
     /// Minor version of Kubernetes.
-    pub minor: &'static str,
+    pub minor: String,
     /// Emulated major version.
     pub emulation_major: String,
     /// Emulated minor version.
@@ -20,7 +20,7 @@ pub struct VersionInfo {
     /// Minor version of the oldest release that can share the cluster with this one.
     pub min_compatibility_minor: String,
     /// Semantic version: the Kubernetes release, with the implementation after `+`.
-    pub git_version: &'static str,
+    pub git_version: String,
     /// Commit of the build; empty when unknown.
     pub git_commit: &'static str,
     /// `clean`, `dirty`, or empty when unknown.
@@ -43,13 +43,13 @@ impl VersionInfo {
     /// Version with emulation. Without a build script, everything except the commit and the time is known.
     pub fn with_emulation(Effective { emulation, min_compatibility }: Effective) -> Self {
         VersionInfo {
-            major: "1",
-            minor: "36",
+            major: Release::THIS.major.to_string(),
+            minor: Release::THIS.minor.to_string(),
             emulation_major: emulation.major.to_string(),
             emulation_minor: emulation.minor.to_string(),
             min_compatibility_major: min_compatibility.major.to_string(),
             min_compatibility_minor: min_compatibility.minor.to_string(),
-            git_version: "v1.36.2+mainstay",
+            git_version: format!("v{}+mainstay", Release::THIS_WITH_PATCH),
             git_commit: option_env!("MAINSTAY_GIT_COMMIT").unwrap_or(""),
             git_tree_state: option_env!("MAINSTAY_GIT_TREE_STATE").unwrap_or(""),
             build_date: option_env!("MAINSTAY_BUILD_DATE").unwrap_or(""),

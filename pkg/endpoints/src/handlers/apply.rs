@@ -64,7 +64,7 @@ pub(super) async fn apply(
         if validation == FieldValidation::Strict
             && let Some(error) = &strict_error
         {
-            return Err(Status::bad_request(format!("error strict decoding YAML: {error}")).into());
+            return Err(Status::bad_request(format!("error strict decoding patch: {error}")).into());
         }
         check(call, old, &mut new)?;
         call.trace.span.event("About to check admission control");
@@ -79,9 +79,8 @@ pub(super) async fn apply(
     Ok(outcome)
 }
 
-/// Upstream's error text names YAML for every format.
-fn apply_error(text: impl Display) -> Box<Status> {
-    Status::bad_request(format!("error decoding YAML: {text}")).into()
+fn decoding_error(text: impl Display) -> Box<Status> {
+    Status::bad_request(format!("error decoding patch: {text}")).into()
 }
 
 fn read(notation: ApplyFormat, body: &[u8]) -> Result<Configuration, Box<Status>> {
@@ -94,7 +93,7 @@ fn read(notation: ApplyFormat, body: &[u8]) -> Result<Configuration, Box<Status>
 fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {
     let decoded = cbor::decode_untyped(body).map_err(|error| match error {
         cbor::Error::BudgetExceeded(error) => too_large(error),
-        error => apply_error(error),
+        error => decoding_error(error),
     })?;
     let value = decoded.map_or(Value::Null, Value::Object);
     Ok(Configuration { value, duplicates: Vec::new(), strict_error: None })
@@ -103,16 +102,42 @@ fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {
 fn from_yaml(body: &[u8]) -> Result<Configuration, Box<Status>> {
     let converted = yaml::to_json(body).map_err(|error| match error {
         yaml::Error::BudgetExceeded(error) => too_large(error),
-        error => apply_error(format!("error converting YAML to JSON: {error}")),
+        error => conversion_error(body, &error),
     })?;
     let strict_error =
         converted.strict_error().map(|error| format!("error converting YAML to JSON: {error}"));
     let room = DecodeBudget::of_body(body.len());
     let decoded = json::decode_untyped_within(&converted.json, room).map_err(|error| match error {
         json::Error::BudgetExceeded(error) => too_large(error),
-        error => apply_error(error),
+        error => decoding_error(error),
     })?;
+    if let Some(kind) = kind_of_non_object(&decoded.value) {
+        return Err(decoding_error(format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type \
+             map[string]interface {{}}"
+        )));
+    }
     Ok(Configuration { value: decoded.value, duplicates: converted.duplicates, strict_error })
+}
+
+/// Upstream first converts the body for the audit event, unless it looks like JSON. Only then does it decode
+/// the body.
+fn conversion_error(body: &[u8], error: &yaml::Error) -> Box<Status> {
+    if body.trim_ascii_start().starts_with(b"{") {
+        return decoding_error(format!("error converting YAML to JSON: {error}"));
+    }
+    Status::bad_request(format!("error encoding patch: {error}")).into()
+}
+
+/// Returns Go's name for the kind of a value that is neither an object nor null.
+fn kind_of_non_object(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Null | Value::Object(_) => None,
+        Value::Array(_) => Some("array"),
+        Value::String(_) => Some("string"),
+        Value::Bool(_) => Some("bool"),
+        _ => Some("number"),
+    }
 }
 
 /// Checks that apply to the result of every patch.

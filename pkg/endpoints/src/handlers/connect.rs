@@ -8,12 +8,16 @@ mod location;
 mod log;
 mod options;
 
+use api::options::ListOptions;
 use api::resources::{self, Backend, EndpointOperation, Resource, Stream};
 use api::tree;
 use apimachinery::gvk::GroupResource;
+use apimachinery::labels;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::{Reason, Status};
 use authorization::Attributes;
+use jsontree::Value;
+use registry::{StoredRef, Target, codec};
 use schema::object::Object;
 
 use super::admission::Admission;
@@ -159,22 +163,10 @@ async fn service(call: &RequestScope<'_>) -> Result<Url, Box<Status>> {
         let service = read::newest(call, core_resource("services")?, named.name).await?;
         port = location::port_name(&service, number, named.name)?;
     }
-    let endpoints = read::newest(call, core_resource("endpoints")?, named.name).await;
-    let endpoints = endpoints.map_err(|status| match status.code {
-        // Upstream's store of endpoints reports Services in this error.
-        404 => Status::not_found(&GroupResource::new("", "services"), named.name).into(),
-        _ => status,
-    })?;
-    let unavailable = |target: &str| {
-        let target = apimachinery::go_quote::quote(target);
-        let message = format!("no endpoints available for service {target}");
-        Box::new(Status::failure(503, Reason::ServiceUnavailable, message))
-    };
-    if !location::has_subsets(&endpoints) {
-        return Err(unavailable(named.name));
-    }
-    for place in location::backends(&endpoints, &port, || (call.api.jitter)()) {
-        // Endpoints are easy to write by hand. Only pods of the namespace are allowed as targets.
+    let mut slices = slices_of(call, named.name).await?;
+    location::shuffle(&mut slices, call.api.backends.primary_family, || (call.api.jitter)());
+    for place in location::backends(&slices, &port, || (call.api.jitter)()) {
+        // Slices are easy to write by hand. Only pods of the namespace are allowed as targets.
         let Some(pod) = place.pod(&call.info.namespace) else { continue };
         match pod_named(call, pod).await {
             Ok(pod) if location::has_address(&pod, place.address) => {
@@ -186,5 +178,29 @@ async fn service(call: &RequestScope<'_>) -> Result<Url, Box<Status>> {
             Err(error) => tracing::debug!(pod, message = error.message, "cannot get the pod of an endpoint"),
         }
     }
-    Err(unavailable(call.name()))
+    let name = apimachinery::go_quote::quote(named.name);
+    let message = format!("no endpoints available for service {name}");
+    Err(Status::failure(503, Reason::ServiceUnavailable, message).into())
+}
+
+/// Label with the Service of an EndpointSlice.
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
+
+/// Returns the EndpointSlices of a Service; none for a name that no label can have.
+async fn slices_of(call: &RequestScope<'_>, service: &str) -> Result<Vec<Object>, Box<Status>> {
+    let row = resources::find("discovery.k8s.io", "v1", "endpointslices", "");
+    let row = row.ok_or_else(Status::unknown_path)?;
+    let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
+    let labels = Value::from_iter([(SERVICE_NAME, Value::from(service))]);
+    let selector = Object::from_iter([("matchLabels".to_owned(), labels)]);
+    let Ok(label_selector) = labels::from_label_selector(Some(&selector)) else { return Ok(Vec::new()) };
+    let target = Target { resource: row, namespace: &call.info.namespace, name: "" };
+    let options = ListOptions { label_selector, ..ListOptions::default() };
+    let page = call.api.registry.list(&target, &options).await?;
+    let mut slices = Vec::new();
+    for element in page.items.iter() {
+        let slice = codec::decode(storage, StoredRef::element(&element));
+        slices.push(slice.map_err(crate::response::encode::encoding_error)?);
+    }
+    Ok(slices)
 }

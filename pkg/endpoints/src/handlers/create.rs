@@ -4,7 +4,7 @@ use api::options::CreateOptions;
 use api::resources::{Builtin, EndpointOperation, Resource};
 use apimachinery::gvk::{GroupKind, GroupResource};
 use apimachinery::status::Status;
-use registry::generic::CreateRequest;
+use registry::generic::{CreateRequest, wipe_system_fields};
 use registry::{Target, meta};
 use schema::object::Object;
 
@@ -109,14 +109,6 @@ async fn run_action(
             Some(review::review(call, admit, question, object.clone()).await)
         }
         _ => None,
-    }
-}
-
-/// Clears the system fields, which clients cannot set (upstream's `WipeObjectMetaSystemFields`).
-fn wipe_system_fields(object: &mut Object) {
-    let metadata = meta::metadata_mut(object);
-    for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-        metadata.remove(name);
     }
 }
 

@@ -26,17 +26,18 @@ const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 pub(crate) async fn delete(call: &mut RequestScope<'_>, body: Body) -> Result<Response, Box<Status>> {
     let options = delete_options(call, body).await?;
     let storage = call.storage()?;
+    let dry_run = !options.dry_run.is_empty();
     if options.ignore_store_read_error {
         call.context.notes.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "");
         may_delete_corrupt(call).await?;
-        let removed = call.api.registry.delete_corrupt(&call.target()).await?;
+        let removed = call.api.registry.delete_corrupt(&call.target(), dry_run).await?;
         return Ok(call.reply()?.success(&removed));
     }
     if let Some(why) = undeletable(call.resource(), call.name()) {
         return Err(Status::forbidden(&call.target().group_resource(), call.name(), why).into());
     }
     let admit = Admission::of(call, Options::Delete(&options));
-    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &admit };
+    let request = DeleteRequest { options: &options, dry_run, admit: &admit };
     call.trace.span.event("About to delete object from database");
     let deleted = call.api.registry.delete(&call.target(), &request).await?;
     call.trace.span.event("Object deleted from database");

@@ -8,6 +8,7 @@ use apimachinery::status::{Details, Reason, Status};
 use http::header::CONTENT_TYPE;
 use jsontree::{Key, Value};
 use registry::generic::UpdateOutcome;
+use schema::json::Scanner;
 use schema::json::errors::strict_decoding_error;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
@@ -57,6 +58,9 @@ pub(crate) async fn patch(call: &mut RequestScope<'_>, mut body: Body) -> Result
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "PatchOptions"), "", &errors).into());
     }
+    if matches!(wish, PatchRequest::Patch(_)) && !is_json(&bytes) {
+        return Err(Status::bad_request("invalid JSON patch").into());
+    }
     audit_object::patch(call, &bytes);
     let outcome = match wish {
         PatchRequest::Apply(notation) => apply::apply(call, notation, &bytes, &options).await?,
@@ -75,8 +79,8 @@ async fn patch_stored(
 ) -> Result<UpdateOutcome, Box<Status>> {
     let validation = FieldValidation::parse(&options.field_validation);
     let writer = Writer::of(call, &options.field_manager);
-    // A missing object is a 404 even if the patch is invalid, so the patch is decoded only here. Each attempt
-    // decodes it again, because an attempt may modify it.
+    // A missing object is a 404 even if the patch is not one of its type, so the patch is decoded only here.
+    // Each attempt decodes it again, because an attempt may modify it.
     let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
         let (patch, mut warnings) = parse(kind, bytes, validation)?;
@@ -90,6 +94,14 @@ async fn patch_stored(
         view::merge(call, Some(old), new)
     };
     update::write(call, &writer, update::WriteRequest::new(options), &mut change).await
+}
+
+/// True for exactly one JSON value of any type.
+fn is_json(text: &[u8]) -> bool {
+    Scanner::new(text).skip().is_ok_and(|value| {
+        let rest = text.trim_ascii_start().get(value.len()..).unwrap_or_default();
+        rest.iter().all(|byte| b" \t\r\n".contains(byte))
+    })
 }
 
 /// Removes the parameters of a media type.

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use api::options::ListOptions;
 use apimachinery::status::Status;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use component_base::features::Gate;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use crate::negotiation::{CBOR_SEQUENCE, Format, not_acceptable};
+use crate::response::accepts_gzip;
 use crate::routing::dispatch::Response;
 use crate::scope::RequestScope;
 use crate::warning;
@@ -44,10 +46,23 @@ pub(crate) async fn watch(
     warning::add(&mut head.headers, &call.warnings.texts());
     let spans = call.trace.streamed(&head, call.endpoint().group_version);
     let listing = Listing { scope: Scope::of(call.info, call.name()), started_at, spans };
-    let body = WatchBody::new(events, encoder, call.api.watch_drain.register_watch(), counters, listing);
+    let mut body = WatchBody::new(events, encoder, call.api.watch_drain.register_watch(), counters, listing);
+    if compresses(call, &options) {
+        head.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        head.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        body = body.compressed();
+    }
     head.extensions.insert(body.initialized());
     progress.map(|progress| head.extensions.insert(progress));
     Ok(http::Response::from_parts(head, body.boxed_unsync()))
+}
+
+/// True for a watch that starts with the current state, if the client accepts gzip.
+fn compresses(call: &RequestScope<'_>, options: &ListOptions) -> bool {
+    call.api.registry.gates().enabled(Gate::WatchListCompression)
+        && options.send_initial_events == Some(true)
+        && options.allow_watch_bookmarks
+        && accepts_gzip(call.headers)
 }
 
 fn content_type(format: Format) -> &'static str {

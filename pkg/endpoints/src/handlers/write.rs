@@ -10,6 +10,7 @@ use apimachinery::time::UnixTime;
 use component_base::features::Gates;
 use fieldmanager::{ApplyOptions, PendingConversions, manager_or_user_agent};
 use jsontree::Value;
+use registry::meta;
 use schema::object::Object;
 
 use crate::body;
@@ -52,12 +53,15 @@ impl<'c> Writer<'c> {
     /// storage version.
     pub(super) fn track(&self, live: Option<&Object>, new: &mut Object) {
         let Some(fields) = self.fields else { return };
-        // As in upstream, the write succeeds even if managed fields cannot be updated.
-        if let Err(error) =
-            fields.update_through(live, new, &self.manager, self.now, self.pending_conversions())
-            && !self.pending_conversions().is_some_and(PendingConversions::is_open)
-            && fields.should_log_failure(self.now)
-        {
+        let updated = fields.update_through(live, new, &self.manager, self.now, self.pending_conversions());
+        let Err(error) = updated else { return };
+        if self.pending_conversions().is_some_and(PendingConversions::is_open) {
+            return;
+        }
+        // As in upstream, the write succeeds even if managed fields cannot be updated. Those of the live object stay.
+        let former = live.and_then(meta::metadata).and_then(|metadata| metadata.get("managedFields"));
+        meta::set(new, "managedFields", former.cloned());
+        if fields.should_log_failure(self.now) {
             tracing::error!(
                 kind = self.endpoint.kind,
                 error = error.to_string(),

@@ -1,5 +1,5 @@
-//! Gzip for lists: streamed, and in two parts. The compressed items can be cached and sent behind a different
-//! head.
+//! Gzip for watches, and for lists: streamed, and in two parts. The compressed items of a list can be cached and
+//! sent behind a different head.
 //!
 //! The head is deflated and flushed to a byte boundary. The items start with an empty window and refer to no
 //! earlier bytes. The checksum of the whole is combined from the checksums of both parts.
@@ -66,6 +66,16 @@ impl Deflate {
     }
 }
 
+/// Compresses `input` as a complete gzip member.
+pub(crate) fn member(input: &[u8]) -> Vec<u8> {
+    let mut out = HEADER.to_vec();
+    let mut deflate = Deflate::new();
+    deflate.write(input, &mut out);
+    let plain = deflate.finish(&mut out);
+    out.extend_from_slice(&trailer(&plain, &Plain { crc: Hasher::new(), len: 0 }));
+    out
+}
+
 /// Returns the checksum and length that end a gzip member of two parts.
 pub(crate) fn trailer(head: &Plain, rest: &Plain) -> [u8; 8] {
     let mut crc = head.crc.clone();
@@ -99,6 +109,14 @@ mod tests {
         let mut out = Vec::new();
         flate2::read::GzDecoder::new(member).read_to_end(&mut out).unwrap();
         out
+    }
+
+    #[test]
+    fn member_is_complete() {
+        for len in [0, 1, 100_000] {
+            let text = text(len);
+            assert_eq!(inflate(&member(&text)), text, "{len}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use api::resources::Handle;
 use apimachinery::status::Status;
 use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use jsontree::Value;
+use kinds::printers::DefaultClass;
 use registry::generic::ListPage;
 use registry::{Budget, Element, ItemsIter, OBJECTS_AT_ONCE};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META;
@@ -254,17 +255,46 @@ pub(crate) struct Table {
     meta: Object,
     items: ItemsIter,
     writer: table::Writer,
+    /// Search for the default class in a list of storage classes.
+    default_class: Option<DefaultClass>,
+    /// Items that the search has not considered yet.
+    unconsidered: ItemsIter,
 }
 
 impl Table {
     pub(crate) fn new(listing: Listing, page: &ListPage, request: TableRequest) -> Self {
         let writer = table::Writer::new(&listing.endpoint, request);
-        Table { listing, meta: list_meta(page), items: page.items.iter(), writer }
+        let default_class = DefaultClass::of(listing.endpoint.row());
+        let items = page.items.iter();
+        Table {
+            listing,
+            meta: list_meta(page),
+            items,
+            writer,
+            default_class,
+            unconsidered: page.items.iter(),
+        }
     }
 }
 
 impl Source for Table {
+    fn prepare(&mut self) -> Result<bool, Box<Status>> {
+        let Table { listing, default_class: Some(default_class), unconsidered, .. } = self else {
+            return Ok(false);
+        };
+        let mut considered = 0;
+        let ended = unconsidered.visit_some(OBJECTS_AT_ONCE, |element| {
+            if let Ok(object) = listing.outgoing(element).tree() {
+                default_class.consider(&object);
+            }
+            considered += 1;
+            if considered == MEASURED_AT_ONCE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        Ok(!ended)
+    }
+
     fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        self.writer.set_default_class(self.default_class.take());
         self.writer.begin(&self.meta, true, out)
     }
 

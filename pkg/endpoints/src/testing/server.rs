@@ -235,6 +235,7 @@ fn api(registry: Registry, settings: Settings) -> Api {
             network: Arc::new(NoNetwork),
             kubelet_port: 10250,
             address_types: Vec::new(),
+            primary_family: "IPv4",
             logs: Arc::new(LogMetrics::new(&metrics)),
         },
         aggregation: Aggregation { servers: Arc::new(NoNetwork), send_uid: false, forward_redirects: false },

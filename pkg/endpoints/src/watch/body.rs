@@ -13,6 +13,7 @@ use registry::generic::{Event, WatchEvent, WatchEvents};
 use tokio::time::Instant;
 
 use crate::response::chunks::CHUNK_BYTES;
+use crate::response::gzip;
 use crate::routing::dispatch::{BoxError, InitializedFlag};
 use crate::watch::drain::TerminationSignal;
 use crate::watch::frame::{Encoder, Frame};
@@ -43,6 +44,8 @@ pub(crate) struct WatchBody<E> {
     encoder: Encoder,
     termination: TerminationSignal,
     ended: bool,
+    /// True if each piece is sent as a gzip member of its own, so that an idle watch holds no compressor.
+    compresses: bool,
     counters: Arc<Counters>,
     /// Present until the initial state is sent. Boxed, because most watches are idle and have none.
     listing: Option<Box<Listing>>,
@@ -60,7 +63,21 @@ impl<E: Events> WatchBody<E> {
     ) -> Self {
         let listing = Some(Box::new(listing));
         let initialized = Some(InitializedFlag::default());
-        WatchBody { events, encoder, termination, ended: false, counters, listing, initialized }
+        WatchBody {
+            events,
+            encoder,
+            termination,
+            ended: false,
+            compresses: false,
+            counters,
+            listing,
+            initialized,
+        }
+    }
+
+    /// Compresses the body.
+    pub(crate) fn compressed(self) -> Self {
+        WatchBody { compresses: true, ..self }
     }
 
     /// Returns the flag that is set when the initial state is sent.
@@ -129,6 +146,9 @@ impl<E: Events> Body for WatchBody<E> {
             this.initialized.take().inspect(InitializedFlag::set);
         }
         match (piece.finish(), this.ended) {
+            (Some(bytes), _) if this.compresses => {
+                Poll::Ready(Some(Ok(HttpFrame::data(gzip::member(&bytes).into()))))
+            }
             (Some(bytes), _) => Poll::Ready(Some(Ok(HttpFrame::data(bytes)))),
             (None, true) => Poll::Ready(None),
             (None, false) => Poll::Pending,

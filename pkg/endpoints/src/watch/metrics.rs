@@ -10,13 +10,13 @@ use component_base::metrics::{
 };
 
 const EVENTS: Family<Counter, 3> = Family::counter(
-    Stability::Alpha,
+    Stability::Beta,
     "apiserver_watch_events_total",
     "Number of events sent in watch clients",
     ["group", "resource", "version"],
 );
 const SIZES: Family<Histogram, 3> = Family::histogram(
-    Stability::Alpha,
+    Stability::Beta,
     "apiserver_watch_events_sizes",
     "Watch event size distribution in bytes",
     ["group", "resource", "version"],

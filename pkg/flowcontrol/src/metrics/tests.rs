@@ -9,7 +9,7 @@ use crate::request::WorkEstimate;
 use crate::testing::{class, level, one_level, queuing, request, schema};
 
 /// The families of an upstream server, and the two counters that appear only after an event.
-const FAMILIES: [(&str, &str); 33] = [
+const FAMILIES: [(&str, &str); 31] = [
     ("current_executing_requests", "gauge"),
     ("current_executing_seats", "gauge"),
     ("current_inqueue_requests", "gauge"),
@@ -32,8 +32,6 @@ const FAMILIES: [(&str, &str); 33] = [
     ("priority_level_seat_utilization", "histogram"),
     ("read_vs_write_current_requests", "histogram"),
     ("rejected_requests_total", "counter"),
-    ("request_concurrency_in_use", "gauge"),
-    ("request_concurrency_limit", "gauge"),
     ("request_dispatch_no_accommodation_total", "counter"),
     ("request_execution_seconds", "histogram"),
     ("request_queue_length_after_enqueue", "histogram"),

@@ -20,8 +20,8 @@ pub(crate) static KIND: Kind = Kind {
     ],
     validation: Validation::Settings(admissionregistration::MUTATING_WEBHOOKS),
     warnings: WarningRules {
-        create: warnings::common::new_manifest_kind,
-        update: OnUpdate::Custom(|new, _, out| warnings::common::static_name(new, out)),
+        create: warnings::webhook::created,
+        update: OnUpdate::Custom(|new, _, out| warnings::webhook::updated(new, out)),
         ..WarningRules::NONE
     },
     columns: Columns::Custom(columns::WEBHOOK_CONFIGURATION),

@@ -4,6 +4,7 @@
 //! all versions at the top of the spec, which is visible in the paths of errors.
 
 mod absent_fields;
+mod columns;
 mod defaults;
 mod extensions;
 mod names;
@@ -48,7 +49,7 @@ pub(crate) static KIND: Kind = Kind {
         update: OnUpdate::Custom(|new, old, out| warnings::custom::definition(new, Some(old), out)),
         ..WarningRules::NONE
     },
-    columns: Columns::NameAndCreation,
+    columns: Columns::Custom(columns::COLUMNS),
     gated: &[],
     strategy: &strategy::CustomResourceDefinitions,
     rare_properties: RareProperties { early_preconditions: true, ..RareProperties::NONE },

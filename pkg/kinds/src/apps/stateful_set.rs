@@ -13,6 +13,7 @@ use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
 use crate::validation::go_value::go_value;
+use crate::validation::immutable::immutable;
 use crate::validation::int_or_percent::{at_most_100_percent, bad_value, int_or_percent, is_zero};
 use crate::validation::kinds::workload::{
     EXCEEDS_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector,
@@ -21,7 +22,6 @@ use crate::validation::kinds::workload::{
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{dns_label, supported_value};
 use crate::warnings::common::generation_changed;
-use api::semantic::equal_members;
 use api::tree::{child, child_mut, children, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
@@ -70,20 +70,11 @@ pub(crate) static KIND: Kind = Kind {
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
-/// Mutable members of a spec.
-const MUTABLE: &[&str] = &[
-    "replicas",
-    "template",
-    "updateStrategy",
-    "minReadySeconds",
-    "ordinals",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-];
+/// Update strategy that replaces all pods at once.
+const RECREATE: &str = "Recreate";
 
-const FORBIDDEN_UPDATE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
-    'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
-    'minReadySeconds' are forbidden";
+/// Immutable members of a spec, in the order of their checks.
+const IMMUTABLE: [&str; 4] = ["selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"];
 
 /// Strictness of the validation of a spec.
 #[derive(Clone, Copy, Default)]
@@ -93,13 +84,16 @@ struct Options {
     /// True if the old spec is invalid: pods are not validated.
     skip_pods: bool,
     pod: PodOptions,
+    /// Allows the update strategy `Recreate`.
+    recreate: bool,
 }
 
 fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
-    let options = Options { pod: PodOptions::new(false, None, context), ..Options::default() };
+    let recreate = context.settings.gates.enabled(Gate::StatefulSetRecreateStrategy);
+    let options = Options { pod: PodOptions::new(false, None, context), recreate, ..Options::default() };
     validate_spec(&Path::root("spec"), spec, options, &mut errors);
     errors
 }
@@ -118,15 +112,16 @@ fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationCon
     let mut errors = metadata_update(new, old);
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     let pod = PodOptions::new(false, child(old, "template"), context);
-    let mut options = Options { update: true, skip_pods: false, pod };
+    let recreated = child(old, "updateStrategy").is_some_and(|strategy| text(strategy, "type") == RECREATE);
+    let recreate = recreated || context.settings.gates.enabled(Gate::StatefulSetRecreateStrategy);
+    let mut options = Options { update: true, skip_pods: false, pod, recreate };
     let mut before = ErrorList::new();
     validate_spec(&Path::NIL, old, options, &mut before);
     options.skip_pods = !before.is_empty();
-    validate_spec(&Path::root("spec"), new, options, &mut errors);
-    let fixed = STATEFUL_SET_SPEC.members.iter().filter(|member| !MUTABLE.contains(&member.name));
-    let unchanged = |name: &str, field| equal_members(field, new.get(name), old.get(name));
-    if !fixed.into_iter().all(|member| unchanged(member.name, member.field)) {
-        errors.push(Error::forbidden(&Path::root("spec"), FORBIDDEN_UPDATE));
+    let path = Path::root("spec");
+    validate_spec(&path, new, options, &mut errors);
+    for member in IMMUTABLE {
+        immutable(&path.child(member), &STATEFUL_SET_SPEC, member, new, old, &mut errors);
     }
     errors
 }
@@ -142,7 +137,8 @@ fn validate_spec(path: &Path<'_>, spec: &Object, options: Options, errors: &mut 
             errors.push(Error::invalid(&management, value, "must be 'OrderedReady' or 'Parallel'"));
         }
     }
-    update_strategy(&path.child("updateStrategy"), child(spec, "updateStrategy").unwrap_or(&empty), errors);
+    let strategy = child(spec, "updateStrategy").unwrap_or(&empty);
+    update_strategy(&path.child("updateStrategy"), strategy, options.recreate, errors);
     if let Some(policy) = child(spec, "persistentVolumeClaimRetentionPolicy") {
         let path = path.child("persistentVolumeClaimRetentionPolicy");
         for member in ["whenDeleted", "whenScaled"] {
@@ -168,12 +164,13 @@ fn validate_spec(path: &Path<'_>, spec: &Object, options: Options, errors: &mut 
     template(path, spec, options, errors);
 }
 
-fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
+fn update_strategy(path: &Path<'_>, strategy: &Object, recreate: bool, errors: &mut ErrorList) {
     let rolling_path = path.child("rollingUpdate");
     match (text(strategy, "type"), child(strategy, "rollingUpdate")) {
         ("", _) => errors.push(Error::required(path, "")),
         ("OnDelete" | "RollingUpdate", None) => {}
-        ("OnDelete", Some(rolling)) => {
+        (RECREATE, None) if recreate => {}
+        (kind, Some(rolling)) if kind == "OnDelete" || (kind == RECREATE && recreate) => {
             let mut rolling = rolling.clone();
             rolling.entry("partition").or_insert_with(|| 0.into());
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
@@ -191,7 +188,12 @@ fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
         }
         _ => {
             let value = strategy_value(&UPDATE_STRATEGY, strategy, &["partition"]);
-            errors.push(Error::invalid(path, value, "must be 'RollingUpdate' or 'OnDelete'"));
+            let detail = if recreate {
+                "must be 'RollingUpdate', 'OnDelete', or 'Recreate'"
+            } else {
+                "must be 'RollingUpdate' or 'OnDelete'"
+            };
+            errors.push(Error::invalid(path, value, detail));
         }
     }
 }

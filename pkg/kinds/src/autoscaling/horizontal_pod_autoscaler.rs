@@ -5,7 +5,7 @@ mod defaults;
 mod metric;
 
 use crate::defaults::fill::default_struct;
-use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
+use crate::kind::{Columns, Generation, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
@@ -41,7 +41,10 @@ pub(crate) static KIND: Kind = Kind {
         )],
     )],
     strategy: &Common,
-    rare_properties: RareProperties::NONE,
+    rare_properties: RareProperties {
+        generation: Generation::Gated(Gate::HPAGeneration),
+        ..RareProperties::NONE
+    },
 };
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
@@ -83,6 +86,10 @@ fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationCon
     let empty = Object::new();
     if subresource == "status" {
         let status = child(new, "status").unwrap_or(&empty);
+        let conditions = Path::root("status.conditions");
+        for (index, condition) in children(status, "conditions").enumerate() {
+            none_negative(&conditions.index(index), condition, &["observedGeneration"], &mut errors);
+        }
         none_negative(&Path::root("status"), status, &["currentReplicas", "desiredReplicas"], &mut errors);
         return errors;
     }

@@ -4,7 +4,7 @@ mod columns;
 mod defaults;
 mod warnings;
 
-use super::job::validate_job_template;
+use super::job::{self, validate_job_template};
 use crate::core::pod::PodOptions;
 use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
 use crate::strategy::gated::fields::gated_path;
@@ -35,7 +35,10 @@ pub(crate) static KIND: Kind = Kind {
         ..WarningRules::NONE
     },
     columns: Columns::Custom(columns::COLUMNS),
-    gated: &[gated_path(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC)],
+    gated: &[
+        gated_path(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC),
+        gated_path(&["spec", "jobTemplate", "spec"], job::SPEC),
+    ],
     strategy: &Common,
     rare_properties: RareProperties::NONE,
 };

@@ -4,6 +4,7 @@ mod columns;
 pub(crate) mod defaults;
 mod failure_policy;
 mod indexes;
+mod scheduling;
 mod spec;
 mod status;
 mod strategy;
@@ -13,6 +14,7 @@ pub(crate) mod warnings;
 
 use crate::core::pod::PodOptions;
 use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::{GatedFields, gated_by, gated_path};
 use crate::strategy::gated::shared::TEMPLATE;
 use crate::validation::NameRule;
 use crate::validation::kinds::workload::{labels_value, selector_value, selects_template};
@@ -22,6 +24,7 @@ use api::tree::{child, flag, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
 use apimachinery::names;
+use component_base::features::Gate;
 use schema::object::Object;
 
 pub(crate) static KIND: Kind = Kind {
@@ -36,10 +39,13 @@ pub(crate) static KIND: Kind = Kind {
         ..WarningRules::NONE
     },
     columns: Columns::Custom(columns::COLUMNS),
-    gated: &[TEMPLATE],
+    gated: &[TEMPLATE, gated_path(&["spec"], SPEC)],
     strategy: &strategy::Jobs,
     rare_properties: RareProperties { shares_labels: Some("batch/v1"), ..RareProperties::NONE },
 };
+
+/// Fields of a job's spec behind feature gates.
+pub(super) const SPEC: &[GatedFields] = &[gated_by(Gate::WorkloadWithJob, &[&["scheduling"]])];
 
 pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
@@ -52,7 +58,7 @@ const LABELS: [(&str, &str); 4] = [
 ];
 
 fn create(new: &Object, context: &ValidationContext) -> ErrorList {
-    validate_job(new, &PodOptions::new(false, None, context), true)
+    validate_job(new, &PodOptions::new(false, None, context))
 }
 
 fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
@@ -65,28 +71,30 @@ fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationCon
     let [new_spec, old_spec] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     let mut options = PodOptions::new(false, child(old_spec, "template"), context);
     options.bad_affinity_selectors |= child(old_spec, "selector").is_some_and(has_bad_values);
-    // Jobs from before 1.27 lack these.
-    let labels =
-        child(old_spec, "template").and_then(|t| child(t, "metadata")).and_then(|m| child(m, "labels"));
-    let [_, _, rest @ ..] = LABELS;
-    let prefixed = labels.is_some_and(|labels| rest.iter().all(|(label, _)| labels.contains_key(*label)));
-
-    let mut errors = validate_job(new, &options, prefixed);
-    errors.append(metadata_update(new, old));
+    let mut errors = metadata_update(new, old);
     let path = Path::root("spec");
     validate_spec(&path, new_spec, &options, &mut errors);
     update::unchanged(&path, new_spec, old_spec, update::is_template_mutable(old), &mut errors);
+    scheduling::policy_unchanged(&path.child("scheduling"), new_spec, old_spec, &mut errors);
+    host_names(new, &mut errors);
     errors
 }
 
-/// Validates a job; `prefixed` requires the labels introduced in 1.27.
-fn validate_job(job: &Object, options: &PodOptions, prefixed: bool) -> ErrorList {
+fn validate_job(job: &Object, options: &PodOptions) -> ErrorList {
     let mut errors = metadata(job, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(job, "spec").unwrap_or(&empty);
     let meta = child(job, "metadata").unwrap_or(&empty);
-    generated_selector(spec, meta, prefixed, &mut errors);
+    generated_selector(spec, meta, &mut errors);
     validate_spec(&Path::root("spec"), spec, options, &mut errors);
+    host_names(job, &mut errors);
+    errors
+}
+
+/// Checks that the name of an Indexed job can be extended to the host names of its pods.
+fn host_names(job: &Object, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let [meta, spec] = ["metadata", "spec"].map(|member| child(job, member).unwrap_or(&empty));
     let completions = maybe_integer(spec, "completions").filter(|completions| *completions > 0);
     if let Some(completions) = completions.filter(|_| text(spec, "completionMode") == "Indexed") {
         let name = text(meta, "name");
@@ -96,20 +104,18 @@ fn validate_job(job: &Object, options: &PodOptions, prefixed: bool) -> ErrorList
             errors.push(Error::invalid(&Path::root("metadata.name"), name, detail));
         }
     }
-    errors
 }
 
 /// Checks that the job's selector and its pods' labels are those that the registry generates, unless
 /// `manualSelector` is set.
-fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut ErrorList) {
+fn generated_selector(spec: &Object, meta: &Object, errors: &mut ErrorList) {
     let Some(selector) = child(spec, "selector").filter(|_| !flag(spec, "manualSelector")) else { return };
     if text(meta, "uid").is_empty() {
         errors.push(Error::required(&Path::root("metadata.uid"), ""));
     }
-    let expected = if prefixed { &LABELS[..] } else { &LABELS[..2] };
     let of_pods = child(spec, "template").and_then(|template| child(template, "metadata"));
     let path = Path::root("spec.template.metadata.labels");
-    for (label, member) in expected {
+    for (label, member) in &LABELS {
         let path = path.key(label);
         let value = text(meta, member);
         let detail = format!("must be '{value}'");
@@ -122,7 +128,7 @@ fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut
         }
     }
     let Ok(selects) = from_label_selector(Some(selector)) else { return };
-    let labels = expected.iter().map(|(label, member)| (*label, text(meta, member)));
+    let labels = LABELS.iter().map(|(label, member)| (*label, text(meta, member)));
     if !selects.matches_pairs(labels) {
         let detail = "`selector` not auto-generated";
         errors.push(Error::invalid(&Path::root("spec.selector"), selector_value(Some(selector)), detail));

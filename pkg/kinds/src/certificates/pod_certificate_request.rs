@@ -28,9 +28,10 @@ use schema::object::Object;
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[Version::with_defaults("certificates.k8s.io/v1beta1", |request| {
-        default_struct(request, "spec", |spec| if_nil(spec, "maxExpirationSeconds", CERTIFICATE_SECONDS))
-    })],
+    defaults: &[
+        Version::with_defaults("certificates.k8s.io/v1", defaults),
+        Version::with_defaults("certificates.k8s.io/v1beta1", defaults),
+    ],
     validation: Validation::Settings(RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Custom(columns::COLUMNS),
@@ -41,6 +42,10 @@ pub(crate) static KIND: Kind = Kind {
         ..RareProperties::NONE
     },
 };
+
+fn defaults(request: &mut crate::defaults::object::Object) {
+    default_struct(request, "spec", |spec| if_nil(spec, "maxExpirationSeconds", CERTIFICATE_SECONDS));
+}
 
 /// Maximum validity of a pod certificate in seconds: a day.
 const CERTIFICATE_SECONDS: i64 = 86_400;

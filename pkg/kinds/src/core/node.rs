@@ -38,6 +38,10 @@ pub(crate) static KIND: Kind = Kind {
         // Fields without a gate, which are dropped the same way.
         gated_path(&["spec"], &[always_dropped(&[&["configSource"]])]),
         gated_path(&["status"], &[always_dropped(&[&["config"]])]),
+        gated_path(
+            &["spec"],
+            &[gated_by(Gate::InPlacePodVerticalScalingSchedulerPreemption, &[&["podPreemptionPolicy"]])],
+        ),
         GatedPath {
             path: &["status"],
             fields: &[
@@ -45,6 +49,11 @@ pub(crate) static KIND: Kind = Kind {
                 gated_by(Gate::NodeDeclaredFeatures, &[&["declaredFeatures"]]),
             ],
             not_through: Some("status"),
+        },
+        GatedPath {
+            path: &["status"],
+            fields: &[gated_by(Gate::KubeletInUserNamespace, &[&["nodeInfo", "runningInUserNamespace"]])],
+            not_through: Some(""),
         },
     ],
     strategy: &Common,
@@ -224,9 +233,15 @@ fn unchanged_once_set(spec: &Object, old: &Object, errors: &mut ErrorList) {
         Error::forbidden(&Path::root("spec.podCIDRs"), detail)
     }));
     let old_id = text(old, "providerID");
-    if !old_id.is_empty() && old_id != text(spec, "providerID") {
-        let detail = "node updates may not change providerID except from \"\" to valid";
-        errors.push(Error::forbidden(&Path::root("spec.providerID"), detail));
+    let new_id = text(spec, "providerID");
+    if !old_id.is_empty() && old_id != new_id {
+        let detail = if new_id.is_empty() {
+            "field cannot be cleared once set"
+        } else {
+            "field cannot be modified once set"
+        };
+        let value = BadValue::Plain("null".to_owned());
+        errors.push(Error::invalid(&Path::root("spec.providerID"), value, detail));
     }
 }
 

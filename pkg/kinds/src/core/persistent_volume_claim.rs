@@ -9,6 +9,7 @@ use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRul
 use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::validation::NameRule;
 use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
+use crate::validation::conditions::health_conditions;
 use crate::validation::go_value::go_lines;
 use crate::validation::immutable::{IMMUTABLE, immutable};
 use crate::validation::resource_name::is_native;
@@ -42,6 +43,7 @@ pub(crate) static KIND: Kind = Kind {
                 gated_by(Gate::VolumeAttributesClass, &[&["modifyVolumeStatus"]]),
                 gated_by(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResources"]]),
                 gated_by(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResourceStatuses"]]),
+                gated_by(Gate::CSIVolumeHealth, &[&["healthStatus"]]),
             ],
         ),
     ],
@@ -210,6 +212,9 @@ fn status(claim: &Object, errors: &mut ErrorList) {
     let path = Path::root("status");
     for (name, size) in resource_list(status, "capacity") {
         valid_quantity(&path.child("capacity").key(name), &size, errors);
+    }
+    if let Some(health) = child(status, "healthStatus") {
+        health_conditions(&path.child("healthStatus"), health, errors);
     }
     let states_path = path.child("allocatedResourceStatuses");
     for (name, state) in pairs(status, "allocatedResourceStatuses") {

@@ -34,11 +34,6 @@ pub(crate) fn each(object: &mut Object, name: &str, rule: impl FnMut(&mut Object
     object.items(name, rule);
 }
 
-/// Applies a rule to every struct of a map.
-pub(crate) fn each_value(object: &mut Object, name: &str, rule: impl FnMut(&mut Object)) {
-    object.items(name, rule);
-}
-
 /// Copies missing entries from the map `from` to the map `to`, which is created if needed.
 pub(crate) fn copy_missing(object: &mut Object, from: &str, to: &str) {
     object.copy_missing(from, to);

@@ -10,7 +10,7 @@ use super::resource_list::{round, round_requirements};
 use super::{image, volumes};
 use jsontree::json;
 
-const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+pub(crate) const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 pub(crate) fn pod_spec(spec: &mut Object) {
     if_zero(spec, "dnsPolicy", "ClusterFirst");

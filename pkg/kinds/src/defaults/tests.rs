@@ -48,11 +48,15 @@ fn check_at(api_version: &str, kind: &str, pointer: &str, before: &Value, after:
 
 /// Returns the object of a generated fixture: `zero` or `shallow`.
 fn fixture(files: &BTreeMap<String, Vec<u8>>, api_version: &str, kind: &str, form: &str) -> Object {
-    let group_version =
-        if api_version == "v1" { "core.v1".to_owned() } else { api_version.replace('/', ".") };
-    let name = format!("generated/{group_version}.{kind}.{form}.json");
+    let name = fixture_name(api_version, kind, form);
     let text = files.get(&name).unwrap_or_else(|| panic!("no {name}"));
     schema::json::decode(schema::builtin::kind(api_version, kind).unwrap(), text).unwrap().object
+}
+
+fn fixture_name(api_version: &str, kind: &str, form: &str) -> String {
+    let group_version =
+        if api_version == "v1" { "core.v1".to_owned() } else { api_version.replace('/', ".") };
+    format!("generated/{group_version}.{kind}.{form}.json")
 }
 
 /// Removes the fields that were absent when upstream's results were recorded: pointers to non-structs, and
@@ -75,6 +79,54 @@ fn strip(message: &Message, object: &mut Object) {
         }
         field.cardinality != Cardinality::Map && (!field.pointer || inner.is_some())
     });
+}
+
+/// Gives absent lists of texts the empty item that they had when upstream's results were recorded.
+fn fill_text_lists(message: &Message, object: &mut Object) {
+    for member in message.members {
+        let field = member.field;
+        match (field.cardinality, field.ty) {
+            (Cardinality::List, Type::String) if !object.contains_key(member.name) => {
+                object.insert(member.name, json!([""]));
+            }
+            (Cardinality::One, Type::Message(inner)) if matches!(inner.shape, Shape::Struct) => {
+                if let Some(inner_object) = object.get_mut(member.name).and_then(Value::as_object_mut) {
+                    fill_text_lists(inner, inner_object);
+                }
+            }
+            (Cardinality::List, Type::Message(inner)) if matches!(inner.shape, Shape::Struct) => {
+                let items = object.get_mut(member.name).and_then(Value::as_array_mut).into_iter().flatten();
+                items.filter_map(Value::as_object_mut).for_each(|item| fill_text_lists(inner, item));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Levels of structs in the recorded objects.
+const LEVELS: usize = 9;
+
+/// Removes structs below the given number of levels, because fixtures nest deeper than the recorded objects. Structs
+/// that are embedded in Go count as levels. Projected fields of the pod were not recorded.
+fn limit_levels(object: &mut Object, levels: usize) {
+    if levels == 0 {
+        object.retain(|_, value| !value.is_object());
+    }
+    for (name, value) in object.iter_mut() {
+        let embedded = matches!(name.as_str(), "volumes" | "ephemeralContainers");
+        let levels = levels.saturating_sub(1 + usize::from(embedded));
+        let is_projected = name == "sources";
+        match value {
+            Value::Object(inner) => limit_levels(inner, levels),
+            Value::Array(items) => items.iter_mut().filter_map(Value::as_object_mut).for_each(|item| {
+                if is_projected {
+                    item.remove("downwardAPI");
+                }
+                limit_levels(item, levels);
+            }),
+            _ => {}
+        }
+    }
 }
 
 /// Merges the expected defaults into a tree. Defaults of a list's single item apply to each item.
@@ -106,9 +158,17 @@ fn check_facts(form: &str, at_least: usize) {
     let mut filled_in = 0;
     for (key, filled) in &facts {
         let (api_version, kind) = key.split_once(' ').unwrap();
+        // The archive lacks objects that JSON and protobuf do not represent alike.
+        if !files.contains_key(&fixture_name(api_version, kind, form)) {
+            continue;
+        }
         let message = schema::builtin::kind(api_version, kind).unwrap();
         let mut before = fixture(&files, api_version, kind, form);
         strip(message, &mut before);
+        if form == "shallow" {
+            fill_text_lists(message, &mut before);
+            limit_levels(&mut before, LEVELS);
+        }
         let mut expected = Value::Object(before.clone());
         overlay(&mut expected, &filled[form]);
         if kind == "Service" {

@@ -94,6 +94,7 @@ fn by_type(path: &Path<'_>, spec: &Object, name: &str, errors: &mut ErrorList) {
                 Some(object) => limited(&limited_path, object, errors),
             }
         }
+        ("", ..) => errors.push(Error::required(&type_path, "")),
         _ => errors.push(Error::not_supported(&type_path, BadValue::json_text(kind), &["Exempt", "Limited"])),
     }
 }
@@ -149,6 +150,7 @@ fn limited(path: &Path<'_>, level: &Object, errors: &mut ErrorList) {
             let detail = "must not be empty if limited.limitResponse.type is Limited";
             errors.push(Error::required(&queuing_path, detail));
         }
+        ("", _) => errors.push(Error::required(&response_path.child("type"), "")),
         (kind, _) => {
             let path = response_path.child("type");
             errors.push(Error::not_supported(&path, BadValue::json_text(kind), &["Queue", "Reject"]));

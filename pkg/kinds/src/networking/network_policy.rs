@@ -134,8 +134,7 @@ fn port(path: &Path<'_>, port: &Object, errors: &mut ErrorList) {
     }
     if let (Some(first), Some(end)) = (first.and_then(Value::as_i64), end) {
         if end < first {
-            // Upstream shows the first port here.
-            errors.push(Error::invalid(&end_path, first, "must be greater than or equal to `port`"));
+            errors.push(Error::invalid(&end_path, end, "must be greater than or equal to `port`"));
         }
         invalid_each(&end_path, end, names::is_port_number(end), errors);
     }

@@ -61,10 +61,9 @@ fn of_containers(pod_spec: View<'_>, field: &str) -> Cell<'static> {
     texts.join(",").into()
 }
 
-/// The name of a class, marked where one of the annotations makes the class the default.
-pub(crate) fn name_of_class(class: View<'_>, annotations: &[&str]) -> Cell<'static> {
-    let present = class.get_path("metadata.annotations");
-    let is_default = annotations.iter().any(|name| present.get(name).text() == "true");
+/// The name of a class, marked if the annotation makes the class the default.
+pub(crate) fn name_of_class(class: View<'_>, annotation: &str) -> Cell<'static> {
+    let is_default = class.get_path("metadata.annotations").get(annotation).text() == "true";
     let suffix = if is_default { " (default)" } else { "" };
     format!("{}{suffix}", class.get_path("metadata.name").text()).into()
 }

@@ -67,8 +67,6 @@ fn every_column_has_a_cell_and_description() {
         let surplus = usize::from(name == "ipaddresses");
         assert_eq!(row.cells.len(), columns + surplus, "{gv} {name}");
         assert!(printer.columns().any(|column| column.name == "Name"), "{gv} {name}");
-        let default = printer.columns().any(|column| column.name == "Created At");
-        assert_eq!(printer.is_own(), !default, "{gv} {name}");
         count += 1;
     }
     assert!(count > 80, "only {count} resources have columns");
@@ -96,6 +94,28 @@ fn default_printer_shows_name_and_creation_time() {
     let object = json!({"metadata": {"name": "a", "creationTimestamp": "2024-01-02T03:04:05Z"}});
     check("v1", "limitranges", object, json!(["a", "2024-01-02T03:04:05Z"]));
     check("v1", "limitranges", json!({"metadata": {"name": "a"}}), json!(["a", "0001-01-01T00:00:00Z"]));
+}
+
+#[test]
+fn definitions_show_scope_versions_and_names() {
+    let version = |name: &str, served, storage| json!({"name": name, "served": served, "storage": storage});
+    let object = json!({
+        "metadata": {"name": "foos.x.io", "creationTimestamp": "2024-01-02T03:04:05Z"},
+        "spec": {"group": "x.io", "scope": "Namespaced", "names": {"kind": "Foo", "shortNames": ["f", "fo"]},
+            "versions": [version("v1beta1", true, false), version("v1", true, true), version("v0", false, false)]},
+        "status": {"conditions": [{"type": "Established", "status": "True"}]},
+    });
+    let expected = json!([
+        "foos.x.io",
+        "Namespaced",
+        "v1(storage),v1beta1",
+        "2024-01-02T03:04:05Z",
+        "x.io",
+        "Foo",
+        "f,fo",
+        true,
+    ]);
+    check("apiextensions.k8s.io/v1", "customresourcedefinitions", object, expected);
 }
 
 #[test]

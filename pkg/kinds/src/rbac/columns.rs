@@ -5,7 +5,7 @@ use api::table::view::View;
 
 pub(super) static CLUSTER_ROLE_BINDING: &[Column] = &[
     NAME,
-    Column::text("Role", |object, _| role(object).into()).with_description("RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
+    Column::text("Role", |object, _| role(object).into()).with_description("roleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
     AGE,
     Column::text("Users", |object, _| subjects(object, "User", name).into()).with_description("Users in the clusterRoleBinding").wide(),
     Column::text("Groups", |object, _| subjects(object, "Group", name).into()).with_description("Groups in the clusterRoleBinding").wide(),
@@ -14,7 +14,7 @@ pub(super) static CLUSTER_ROLE_BINDING: &[Column] = &[
 
 pub(super) static ROLE_BINDING: &[Column] = &[
     NAME,
-    Column::text("Role", |object, _| role(object).into()).with_description("RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
+    Column::text("Role", |object, _| role(object).into()).with_description("roleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
     AGE,
     Column::text("Users", |object, _| subjects(object, "User", name).into()).with_description("Users in the roleBinding").wide(),
     Column::text("Groups", |object, _| subjects(object, "Group", name).into()).with_description("Groups in the roleBinding").wide(),

@@ -2,6 +2,7 @@
 
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
+use crate::validation::immutable::IMMUTABLE;
 use crate::validation::rules::{Rules, metadata, metadata_update};
 use crate::validation::selector::label_selector;
 use crate::validation::value::invalid_each;
@@ -149,11 +150,7 @@ fn binding_update(new: &Object, old: &Object, namespaced: bool) -> ErrorList {
     let empty = Object::new();
     let [new, old] = [new, old].map(|object| child(object, "roleRef").unwrap_or(&empty));
     if ["apiGroup", "kind", "name"].into_iter().any(|member| text(new, member) != text(old, member)) {
-        errors.push(Error::invalid(
-            &Path::root("roleRef"),
-            go_value(&ROLE_REF, new),
-            "cannot change roleRef",
-        ));
+        errors.push(Error::invalid(&Path::root("roleRef"), go_value(&ROLE_REF, new), IMMUTABLE));
     }
     errors
 }
@@ -290,6 +287,6 @@ mod tests {
         let texts: Vec<String> =
             role_binding_update("", &of("b"), &of("a")).iter().map(Error::to_string).collect();
         let value = "{\"APIGroup\":\"rbac.authorization.k8s.io\",\"Kind\":\"Role\",\"Name\":\"b\"}";
-        assert_eq!(texts, [format!("roleRef: Invalid value: {value}: cannot change roleRef")]);
+        assert_eq!(texts, [format!("roleRef: Invalid value: {value}: field is immutable")]);
     }
 }

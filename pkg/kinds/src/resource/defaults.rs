@@ -1,6 +1,6 @@
 //! Defaults of dynamic resource allocation: device requests, tolerations, taints.
 
-use crate::defaults::fill::{default_struct, each, each_value, if_nil, if_present, if_zero, text};
+use crate::defaults::fill::{default_struct, each, if_present, if_zero, text};
 use crate::defaults::object::{Object, Rule};
 use apimachinery::time::UnixTime;
 
@@ -34,14 +34,8 @@ pub(super) fn request_v1beta1(request: &mut Object) {
     each(request, "firstAvailable", exact_request);
 }
 
-pub(super) fn each_device(slice: &mut Object, rule: impl FnMut(&mut Object)) {
+fn each_device(slice: &mut Object, rule: impl FnMut(&mut Object)) {
     if_present(slice, "spec", |spec| each(spec, "devices", rule));
-}
-
-pub(super) fn device(device: &mut Object) {
-    each_value(device, "nodeAllocatableResourceMappings", |mapping| {
-        if_nil(mapping, "allocationMultiplier", "1")
-    });
 }
 
 fn claim_spec(spec: &mut Object, request: Rule) {

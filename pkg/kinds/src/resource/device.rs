@@ -3,7 +3,10 @@
 mod capacity;
 mod claim;
 mod configuration;
+mod node_allocatable;
 mod offered_device;
+mod partition_type;
+mod skipped_operations;
 mod slice;
 mod status;
 mod taint_rule;

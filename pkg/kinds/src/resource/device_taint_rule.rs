@@ -19,6 +19,7 @@ pub(crate) static KIND: Kind = Kind {
     strategy: &strategy::DeviceTaintRules,
     rare_properties: RareProperties {
         times: &[
+            ("resource.k8s.io/v1", defaults::stamp_rule),
             ("resource.k8s.io/v1alpha3", defaults::stamp_rule),
             ("resource.k8s.io/v1beta2", defaults::stamp_rule),
         ],

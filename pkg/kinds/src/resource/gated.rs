@@ -15,6 +15,13 @@ const RESOURCE_CLAIM_SPEC: &[GatedFields] = &[
     ),
     gated_by(Gate::DRAAdminAccess, &[&["devices", "requests", EACH, "exactly", "adminAccess"]]),
     gated_by(
+        Gate::DRADerivedAttributes,
+        &[
+            &["devices", "requests", EACH, "exactly", "derivedAttributes"],
+            &["devices", "requests", EACH, "firstAvailable", EACH, "derivedAttributes"],
+        ],
+    ),
+    gated_by(
         Gate::DRAConsumableCapacity,
         &[
             &["devices", "constraints", EACH, "distinctAttribute"],
@@ -49,6 +56,10 @@ const RESOURCE_CLAIM_STATUS: &[GatedFields] = &[
         &["status", "allocation", "devices", "results", EACH, "consumedCapacity"],
         &["status", "devices", EACH, "shareID"],
     ]),
+    gated_by(
+        Gate::DRAOptionalNodeOperations,
+        &[&["status", "allocation", "devices", "results", EACH, "skipNodeOperations"]],
+    ),
     gated_by(
         Gate::DRADeviceBindingConditions,
         &[

@@ -4,8 +4,10 @@ mod columns;
 
 use crate::defaults::fill::{default_struct, if_nil};
 use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
+use component_base::features::Gate;
 
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
@@ -17,7 +19,10 @@ pub(crate) static KIND: Kind = Kind {
     validation: Validation::Metadata,
     warnings: WarningRules::NONE,
     columns: Columns::Custom(columns::COLUMNS),
-    gated: &[],
+    gated: &[gated_path(
+        &["spec"],
+        &[gated_by(Gate::DRAPartitionableDevicesType, &[&["defaultPartitionTypeAttribute"]])],
+    )],
     strategy: &Common,
     rare_properties: RareProperties::NONE,
 };

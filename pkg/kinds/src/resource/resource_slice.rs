@@ -3,24 +3,17 @@
 mod gated;
 mod warnings;
 
-use crate::defaults::fill::if_present;
-use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
+use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
-use crate::resource::defaults::{self, device, each_device};
-use crate::resource::device;
+use crate::resource::{defaults, device};
 use crate::strategy::hooks::Common;
 use api::name_rule::NameRule;
 
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
-    defaults: &[
-        Version::with_defaults("resource.k8s.io/v1", |slice| each_device(slice, device)),
-        Version::with_defaults("resource.k8s.io/v1beta2", |slice| each_device(slice, device)),
-        Version::with_defaults("resource.k8s.io/v1beta1", |slice| {
-            each_device(slice, |outer| if_present(outer, "basic", device))
-        }),
-    ],
+    // The only default is the time of taints, see `times`.
+    defaults: NO_DEFAULTS,
     validation: Validation::Objects(device::SLICES),
     warnings: WarningRules { create: warnings::driver_name, ..WarningRules::NONE },
     columns: Columns::Custom(&[

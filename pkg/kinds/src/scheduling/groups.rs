@@ -1,204 +1,163 @@
-//! Workloads and pod groups, which are scheduled together (KEP-4671), with the default feature gates of 1.36.
-//! Upstream declares these rules in the types. On an update they do not apply to unchanged parts of the
-//! object.
+//! Workloads and pod groups, which are scheduled together (KEP-4671): the rules that upstream does not declare
+//! in the types.
 
 use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
+use crate::validation::go_value::go_values;
 use crate::validation::rules::{Rules, metadata, metadata_update};
-use crate::validation::value::{invalid_each, path_segment};
-use api::name_rule::long_name;
-use api::semantic::equal_members;
-use api::tree::{child, children, integer, is_set, list, maybe_text, text};
+use api::tree::{child, children, is_set, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
-use apimachinery::names;
-use jsontree::Value;
-use schema::builtin::{
-    IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPRESOURCECLAIM as CLAIM,
-    IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPRESOURCECLAIMSTATUS as CLAIM_STATUS,
-    IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPSPEC as GROUP_SPEC,
-    IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPTEMPLATE as TEMPLATE,
-    IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOADSPEC as WORKLOAD_SPEC,
-};
-use schema::json_write;
+use schema::builtin::IO_K8S_API_SCHEDULING_V1BETA1_COMPOSITEPODGROUPTEMPLATE as COMPOSITE_TEMPLATE;
 use schema::object::Object;
-use schema::table::Message;
 use std::collections::BTreeSet;
 
 pub(crate) const WORKLOADS: Rules = Rules { create: workload, update: workload_update };
 pub(crate) const GROUPS: Rules = Rules { create: group, update: group_update };
+pub(crate) const COMPOSITE_GROUPS: Rules = Rules { create: composite_group, update: composite_group_update };
 
-const TEMPLATES_MAX: usize = 8;
-const CLAIMS_MAX: usize = 4;
-/// Members of a pod group's spec, and of its templates, whose gates are off.
-const GATED: [&str; 4] = ["schedulingConstraints", "disruptionMode", "priorityClassName", "priority"];
+/// Levels of templates below a workload.
+const TEMPLATE_DEPTH_MAX: usize = 4;
 
-fn spec_of(object: &Object) -> Option<&Object> {
-    child(object, "spec")
-}
+const GROUP_TEMPLATES: &str = "podGroupTemplates";
+const COMPOSITE_TEMPLATES: &str = "compositePodGroupTemplates";
 
 fn workload(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    let empty = Object::new();
-    let path = Path::root("spec");
-    let spec = spec_of(new).unwrap_or(&empty);
-    if let Some(reference) = child(spec, "controllerRef") {
-        controller(&path.child("controllerRef"), reference, &mut errors);
-    }
-    templates(&path.child("podGroupTemplates"), spec, &mut errors);
+    workload_spec(new, &mut errors);
     errors
 }
 
 fn workload_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    unchanged(&WORKLOAD_SPEC, &["controllerRef", "podGroupTemplates"], new, old, &mut errors);
+    workload_spec(new, &mut errors);
     errors
 }
 
-/// Reports changed members of a spec.
-fn unchanged(
-    message: &'static Message,
-    members: &[&str],
-    new: &Object,
-    old: &Object,
+fn workload_spec(workload: &Object, errors: &mut ErrorList) {
+    let Some(spec) = child(workload, "spec") else { return };
+    let path = Path::root("spec");
+    let mut names = children(spec, GROUP_TEMPLATES).map(|template| text(template, "name")).collect();
+    composite_names(&path, spec, &mut names, errors);
+    for (index, template) in children(spec, COMPOSITE_TEMPLATES).enumerate() {
+        if depth(template, TEMPLATE_DEPTH_MAX) >= TEMPLATE_DEPTH_MAX {
+            let detail = format!("maximum template hierarchy depth is {TEMPLATE_DEPTH_MAX}");
+            let value = go_values(&COMPOSITE_TEMPLATE, template.get(COMPOSITE_TEMPLATES));
+            errors.push(Error::invalid(&path.child(COMPOSITE_TEMPLATES).index(index), value, detail));
+        }
+    }
+    one_priority(&path, spec, errors);
+    with_children(&path, spec, errors);
+}
+
+/// Reports names that templates of two lists share.
+fn composite_names<'o>(
+    path: &Path<'_>,
+    owner: &'o Object,
+    names: &mut BTreeSet<&'o str>,
     errors: &mut ErrorList,
 ) {
-    let empty = Object::new();
-    let [new, old] = [new, old].map(|object| spec_of(object).unwrap_or(&empty));
-    let path = Path::root("spec");
-    for member in members {
-        let field = message.member(member);
-        if field.is_some_and(|field| !equal_members(field, new.get(*member), old.get(*member))) {
-            let value = BadValue::Plain("null".to_owned());
-            errors.push(Error::invalid(&path.child(member), value, "field is immutable"));
-        }
-    }
-}
-
-fn controller(path: &Path<'_>, reference: &Object, errors: &mut ErrorList) {
-    let group = text(reference, "apiGroup");
-    if !group.is_empty() {
-        invalid_each(&path.child("apiGroup"), group, long_name(group), errors);
-    }
-    for member in ["kind", "name"] {
-        path_segment(&path.child(member), text(reference, member), true, errors);
-    }
-}
-
-fn templates(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
-    match list(spec, "podGroupTemplates").len() {
-        0 => errors.push(Error::required(path, "")),
-        count if count > TEMPLATES_MAX => {
-            errors.push(Error::too_many(path, Some(count), Some(TEMPLATES_MAX)));
-        }
-        _ => {
-            unique_names(path, &TEMPLATE, list(spec, "podGroupTemplates"), errors);
-            for (index, template) in children(spec, "podGroupTemplates").enumerate() {
-                let path = path.index(index);
-                short_name(&path.child("name"), text(template, "name"), errors);
-                group_spec(&path, template, errors);
-            }
-        }
-    }
-}
-
-/// Reports duplicate names. The errors show the items as JSON.
-fn unique_names(path: &Path<'_>, message: &'static Message, items: &[Value], errors: &mut ErrorList) {
-    let mut seen = BTreeSet::new();
-    for (index, item) in items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_object()?)))
-    {
-        if !seen.insert(text(item, "name")) {
-            let mut json = Vec::new();
-            let written = json_write::encode(message, item, &mut json).is_ok();
-            let shown = if written { String::from_utf8_lossy(&json).into_owned() } else { String::new() };
-            errors.push(Error::duplicate(&path.index(index), BadValue::Plain(shown)));
-        }
-    }
-}
-
-fn short_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
-    match name {
-        "" => errors.push(Error::required(path, "")),
-        name => invalid_each(path, name, names::is_dns1123_label(name), errors),
-    }
-}
-
-/// Validates the fields that groups and group templates share.
-fn group_spec(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
-    let empty = Object::new();
-    let policy_path = path.child("schedulingPolicy");
-    let policy = child(spec, "schedulingPolicy").unwrap_or(&empty);
-    one_member(&policy_path, policy, &["basic", "gang"], errors);
-    if let Some(gang) = child(policy, "gang") {
-        let path = policy_path.child("gang");
-        let path = path.child("minCount");
-        match integer(gang, "minCount") {
-            0 => errors.push(Error::required(&path, "")),
-            count if count < 1 => {
-                errors.push(Error::invalid(&path, count, "must be greater than or equal to 1"));
-            }
-            _ => {}
-        }
-    }
-    claims(&path.child("resourceClaims"), spec, errors);
-    for member in GATED.iter().filter(|member| is_set(spec, member)) {
-        errors.push(Error::forbidden(&path.child(member), ""));
-    }
-}
-
-/// Reports an error unless exactly one of these members is set.
-fn one_member(path: &Path<'_>, owner: &Object, members: &[&str], errors: &mut ErrorList) {
-    let set: Vec<&str> = members.iter().filter(|member| is_set(owner, member)).copied().collect();
-    let all: Vec<String> = members.iter().map(|member| format!("`{member}`")).collect();
-    let all = all.join(", ");
-    match set.len() {
-        1 => {}
-        0 => errors.push(Error::invalid(path, "", format!("must specify one of: {all}"))),
-        _ => {
-            let value = format!("{{{}}}", set.join(", "));
-            errors.push(Error::invalid(path, value, format!("must specify exactly one of: {all}")));
-        }
-    }
-}
-
-fn claims(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
-    let count = list(spec, "resourceClaims").len();
-    if count > CLAIMS_MAX {
-        errors.push(Error::too_many(path, Some(count), Some(CLAIMS_MAX)));
-        return;
-    }
-    unique_names(path, &CLAIM, list(spec, "resourceClaims"), errors);
-    let sources = ["resourceClaimName", "resourceClaimTemplateName"];
-    for (index, claim) in children(spec, "resourceClaims").enumerate() {
+    add_names(path, owner, COMPOSITE_TEMPLATES, names, errors);
+    let path = path.child(COMPOSITE_TEMPLATES);
+    for (index, template) in children(owner, COMPOSITE_TEMPLATES).enumerate() {
         let path = path.index(index);
-        one_member(&path, claim, &sources, errors);
-        short_name(&path.child("name"), text(claim, "name"), errors);
-        for member in sources {
-            if let Some(name) = maybe_text(claim, member) {
-                invalid_each(&path.child(member), name, long_name(name), errors);
-            }
+        add_names(&path, template, GROUP_TEMPLATES, names, errors);
+        composite_names(&path, template, names, errors);
+    }
+}
+
+/// Adds the names of a list. Duplicates within the list are reported by the declared rules.
+fn add_names<'o>(
+    path: &Path<'_>,
+    owner: &'o Object,
+    member: &'static str,
+    names: &mut BTreeSet<&'o str>,
+    errors: &mut ErrorList,
+) {
+    let path = path.child(member);
+    let mut own = Vec::new();
+    for (index, template) in children(owner, member).enumerate() {
+        let name = text(template, "name");
+        if names.contains(name) {
+            errors.push(Error::duplicate(&path.index(index).child("name"), name));
         }
+        own.push(name);
+    }
+    names.extend(own);
+}
+
+/// Returns the levels of composite templates, with the given one. Deeper ones than `max` are not counted.
+fn depth(template: &Object, max: usize) -> usize {
+    match max {
+        0 => 0,
+        _ => {
+            1 + children(template, COMPOSITE_TEMPLATES).map(|child| depth(child, max - 1)).max().unwrap_or(0)
+        }
+    }
+}
+
+#[derive(PartialEq)]
+struct Priority<'o> {
+    class: &'o str,
+    value: Option<i64>,
+}
+
+/// Reports an error unless all templates have one priority.
+fn one_priority(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
+    let mut groups = children(spec, GROUP_TEMPLATES).map(priority);
+    let first = groups.next();
+    let mut details = Vec::new();
+    if groups.any(|other| Some(other) != first) {
+        details.push("detected multiple priority configurations");
+    } else {
+        let mut nested = Vec::new();
+        nested_priorities(spec, &mut nested);
+        let first = first.as_ref().or(nested.first());
+        if nested.iter().any(|other| Some(other) != first) {
+            details.push(
+                "all priority and priorityClassName values must be identical, detected multiple values",
+            );
+        }
+    }
+    for detail in details {
+        errors.push(Error::invalid(path, BadValue::Plain("null".to_owned()), detail));
+    }
+}
+
+fn priority(template: &Object) -> Priority<'_> {
+    Priority { class: text(template, "priorityClassName"), value: maybe_integer(template, "priority") }
+}
+
+fn nested_priorities<'o>(owner: &'o Object, found: &mut Vec<Priority<'o>>) {
+    for template in children(owner, COMPOSITE_TEMPLATES) {
+        found.push(priority(template));
+        nested_priorities(template, found);
+        found.extend(children(template, GROUP_TEMPLATES).map(priority));
+    }
+}
+
+/// Reports composite templates without templates.
+fn with_children(path: &Path<'_>, owner: &Object, errors: &mut ErrorList) {
+    let path = path.child(COMPOSITE_TEMPLATES);
+    for (index, template) in children(owner, COMPOSITE_TEMPLATES).enumerate() {
+        let path = path.index(index);
+        let lists = [GROUP_TEMPLATES, COMPOSITE_TEMPLATES];
+        if lists.iter().all(|list| children(template, list).next().is_none()) {
+            let detail = "must have at least one child PodGroupTemplate or CompositePodGroupTemplate";
+            errors.push(Error::invalid(&path, text(template, "name"), detail));
+        }
+        with_children(&path, template, errors);
     }
 }
 
 fn group(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    let empty = Object::new();
-    let path = Path::root("spec");
-    let spec = spec_of(new).unwrap_or(&empty);
-    if let Some(reference) = child(spec, "podGroupTemplateRef") {
-        let path = path.child("podGroupTemplateRef");
-        one_member(&path, reference, &["workload"], &mut errors);
-        if let Some(workload) = child(reference, "workload") {
-            let path = path.child("workload");
-            match text(workload, "workloadName") {
-                "" => errors.push(Error::required(&path.child("workloadName"), "")),
-                name => invalid_each(&path.child("workloadName"), name, long_name(name), &mut errors),
-            }
-            let name = text(workload, "podGroupTemplateName");
-            short_name(&path.child("podGroupTemplateName"), name, &mut errors);
-        }
+    if let Some(spec) = child(new, "spec")
+        && is_set(spec, "parentCompositePodGroupName")
+        && !is_set(spec, "workloadRef")
+    {
+        let detail = "must be set when parentCompositePodGroupName is set";
+        errors.push(Error::required(&Path::root("spec").child("workloadRef"), detail));
     }
-    group_spec(&path, spec, &mut errors);
     errors
 }
 
@@ -206,31 +165,17 @@ fn group_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
-        return errors;
-    }
-    let members = ["podGroupTemplateRef", "schedulingPolicy", "resourceClaims"];
-    unchanged(&GROUP_SPEC, &members, new, old, &mut errors);
-    let empty = Object::new();
-    let [new, old] = [new, old].map(|object| spec_of(object).unwrap_or(&empty));
-    let path = Path::root("spec");
-    for member in GATED.iter().filter(|member| is_set(new, member) && new.get(**member) != old.get(**member))
-    {
-        errors.push(Error::forbidden(&path.child(member), ""));
     }
     errors
 }
 
 fn status(group: &Object, errors: &mut ErrorList) {
-    let empty = Object::new();
+    let Some(status) = child(group, "status") else { return };
     let path = Path::root("status");
-    let status = child(group, "status").unwrap_or(&empty);
     conditions(&path.child("conditions"), status, errors);
     let path = path.child("resourceClaimStatuses");
-    let names: BTreeSet<&str> = spec_of(group)
-        .into_iter()
-        .flat_map(|spec| children(spec, "resourceClaims"))
-        .map(|claim| text(claim, "name"))
-        .collect();
+    let claims = child(group, "spec").into_iter().flat_map(|spec| children(spec, "resourceClaims"));
+    let names: BTreeSet<&str> = claims.map(|claim| text(claim, "name")).collect();
     for (index, claim_status) in children(status, "resourceClaimStatuses").enumerate() {
         let name = text(claim_status, "name");
         if !names.contains(name) {
@@ -238,24 +183,24 @@ fn status(group: &Object, errors: &mut ErrorList) {
             errors.push(Error::invalid(&path.index(index).child("name"), name, detail));
         }
     }
-    let count = list(status, "resourceClaimStatuses").len();
-    if count > CLAIMS_MAX {
-        errors.push(Error::too_many(&path, Some(count), Some(CLAIMS_MAX)));
-        return;
+}
+
+fn composite_group(new: &Object) -> ErrorList {
+    metadata(new, true, NameRule::DnsSubdomain)
+}
+
+fn composite_group_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+    let mut errors = metadata_update(new, old);
+    if let Some(status) = child(new, "status").filter(|_| subresource == "status") {
+        conditions(&Path::root("status.conditions"), status, &mut errors);
     }
-    unique_names(&path, &CLAIM_STATUS, list(status, "resourceClaimStatuses"), errors);
-    for (index, claim_status) in children(status, "resourceClaimStatuses").enumerate() {
-        if let Some(name) = maybe_text(claim_status, "resourceClaimName") {
-            let path = path.index(index);
-            invalid_each(&path.child("resourceClaimName"), name, long_name(name), errors);
-        }
-    }
+    errors
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jsontree::json;
+    use jsontree::{Value, json};
 
     fn object(spec: Value, status: Value) -> Object {
         let meta = json!({"name": "g", "namespace": "ns", "resourceVersion": "1"});
@@ -267,57 +212,46 @@ mod tests {
     }
 
     #[test]
-    fn a_group_has_one_policy() {
+    fn child_group_needs_workload() {
         let create = |spec: Value| group(&object(spec, json!({})));
-        check(&create(json!({"schedulingPolicy": {"basic": {}}})), &[]);
-        check(&create(json!({"schedulingPolicy": {"gang": {"minCount": 1}}})), &[]);
         check(
-            &create(json!({"schedulingPolicy": {"gang": {"minCount": 0}}})),
-            &["spec.schedulingPolicy.gang.minCount: Required value"],
+            &create(json!({"parentCompositePodGroupName": "p", "workloadRef": {"workloadName": "w"}})),
+            &[],
         );
         check(
-            &create(json!({})),
-            &["spec.schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`"],
-        );
-        check(
-            &create(json!({"schedulingPolicy": {"basic": {}, "gang": {"minCount": 2}}, "priority": 1})),
-            &[
-                "spec.schedulingPolicy: Invalid value: \"{basic, gang}\": must specify exactly one of: `basic`, `gang`",
-                "spec.priority: Forbidden",
-            ],
+            &create(json!({"parentCompositePodGroupName": "p"})),
+            &["spec.workloadRef: Required value: must be set when parentCompositePodGroupName is set"],
         );
     }
 
     #[test]
-    fn a_workload_has_templates() {
+    fn templates_share_names_and_priority() {
         let create = |spec: Value| workload(&object(spec, json!({})));
-        let template = |name: &str| json!({"name": name, "schedulingPolicy": {"basic": {}}});
-        check(&create(json!({"podGroupTemplates": [template("a")]})), &[]);
-        check(&create(json!({})), &["spec.podGroupTemplates: Required value"]);
-        let nine: Vec<Value> = (0..9).map(|index| template(&format!("t{index}"))).collect();
+        let nested = |name: &str| json!({"name": "c", "podGroupTemplates": [{"name": name}]});
+        let spec = |name: &str| json!({"podGroupTemplates": [{"name": "a"}], "compositePodGroupTemplates": [nested(name)]});
+        check(&create(spec("b")), &[]);
         check(
-            &create(json!({"podGroupTemplates": nine})),
-            &["spec.podGroupTemplates: Too many: 9: must have at most 8 items"],
+            &create(spec("a")),
+            &["spec.compositePodGroupTemplates[0].podGroupTemplates[0].name: Duplicate value: \"a\""],
         );
-        let errors = create(json!({
-            "controllerRef": {"kind": "a/b"}, "podGroupTemplates": [template("a"), template("a")],
-        }));
-        let fields: Vec<&str> = errors.iter().map(Error::field).collect();
-        let expected = ["spec.controllerRef.kind", "spec.controllerRef.name", "spec.podGroupTemplates[1]"];
-        assert_eq!(fields, expected);
+        let priorities = json!([{"name": "a", "priority": 1}, {"name": "b", "priority": 2}]);
+        check(
+            &create(json!({ "podGroupTemplates": (priorities) })),
+            &["spec: Invalid value: null: detected multiple priority configurations"],
+        );
+        check(
+            &create(json!({"compositePodGroupTemplates": [{"name": "c"}]})),
+            &["spec.compositePodGroupTemplates[0]: Invalid value: \"c\": must have at least one child \
+               PodGroupTemplate or CompositePodGroupTemplate"],
+        );
     }
 
     #[test]
-    fn specs_are_immutable_and_statuses_name_claims() {
-        let gang = |count: i32| object(json!({"schedulingPolicy": {"gang": {"minCount": count}}}), json!({}));
-        check(&group_update("", &gang(1), &gang(1)), &[]);
-        check(
-            &group_update("", &gang(2), &gang(1)),
-            &["spec.schedulingPolicy: Invalid value: null: field is immutable"],
-        );
+    fn statuses_name_claims() {
+        let old = object(json!({}), json!({}));
         let status = object(json!({}), json!({"resourceClaimStatuses": [{"name": "c"}]}));
         check(
-            &group_update("status", &status, &gang(1)),
+            &group_update("status", &status, &old),
             &[
                 "status.resourceClaimStatuses[0].name: Invalid value: \"c\": must match the name of an entry in \
                `spec.resourceClaims`",

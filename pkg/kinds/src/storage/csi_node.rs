@@ -1,7 +1,10 @@
 //! CSI nodes: the drivers on a node.
 
+mod storage_health;
+
 use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::printers::column::{AGE, Column, NAME};
+use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::strategy::hooks::Common;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
@@ -12,6 +15,7 @@ use crate::validation::volume_source::csi_driver;
 use api::semantic::equal;
 use api::tree::{child, children, maybe_integer, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
+use component_base::features::Gate;
 use schema::builtin::IO_K8S_API_STORAGE_V1_CSINODEDRIVER as CSI_NODE_DRIVER;
 use schema::object::Object;
 use std::collections::BTreeSet;
@@ -28,7 +32,7 @@ pub(crate) static KIND: Kind = Kind {
             .with_description("Drivers indicates the number of CSI drivers registered on the node"),
         AGE,
     ]),
-    gated: &[],
+    gated: &[gated_path(&["status"], &[gated_by(Gate::CSIVolumeHealth, &[&["storageHealth"]])])],
     strategy: &Common,
     rare_properties: RareProperties::NONE,
 };
@@ -53,7 +57,10 @@ fn drivers(node: &Object) -> impl Iterator<Item = &Object> {
 }
 
 /// Checks that drivers are unchanged, except for their allocatable volume count (KEP-4876).
-fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+    if subresource == "status" {
+        return storage_health::update(new, old);
+    }
     let mut errors = create(new);
     let counted_out = |driver: &Object| {
         let mut driver = driver.clone();

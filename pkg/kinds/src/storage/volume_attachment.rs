@@ -107,8 +107,7 @@ fn status(status: &Object, errors: &mut ErrorList) {
         let Some(error) = child(status, member) else { continue };
         let path = path.child(member);
         if text(error, "message").len() > MESSAGE_BYTES_MAX {
-            // Upstream's error has the other limit.
-            errors.push(Error::too_long(&path.child("message"), Some(METADATA_BYTES_MAX)));
+            errors.push(Error::too_long(&path.child("message"), Some(MESSAGE_BYTES_MAX)));
         }
         if let Some(code) = maybe_integer(error, "errorCode").filter(|code| *code < 0) {
             let detail = names::inclusive_range_error(0, i32::MAX.into());

@@ -1,6 +1,7 @@
 //! The kind `StorageVersionMigration`.
 
 mod columns;
+mod rules;
 
 use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::strategy::hooks::Common;
@@ -10,8 +11,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: NO_DEFAULTS,
-    // Off by default. Only the metadata is validated so far.
-    validation: Validation::Metadata,
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Custom(columns::COLUMNS),
     gated: &[],

@@ -1,6 +1,5 @@
 //! The `scale` subresource: `autoscaling/v1` Scale as a view of an object's replicas.
 
-use crate::validation::{NameRule, validate_object_meta};
 use api::resources::Resource;
 use api::resources::custom::{ScaleFieldError, ScalePaths};
 use apimachinery::field;
@@ -91,10 +90,9 @@ pub fn apply_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) {
     }
 }
 
-/// Validates a Scale (upstream's `ValidateScale`).
+/// Validates a Scale (upstream's `ValidateScaleUpdate`). The metadata are not written, so they are not validated.
 pub fn validate_scale(scale: &Object) -> field::ErrorList {
-    let mut errors =
-        validate_object_meta(scale, true, NameRule::DnsSubdomain, &field::Path::root("metadata"));
+    let mut errors = field::ErrorList::new();
     let replicas = schema::object::get_i64(scale, &["spec", "replicas"]).unwrap_or(0);
     if replicas < 0 {
         let spec = field::Path::root("spec");

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
+mod declarative;
 mod devices;
 mod gated;
 mod pod_subresources;

@@ -21,16 +21,33 @@ pub(crate) fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorLis
         let path = path.index(index);
         let kind = text(condition, "type");
         if !seen.insert(kind) {
-            errors.push(Error::duplicate(&path.child("type"), kind));
+            errors.push(Error::duplicate(&path, kind));
         }
         validate_condition(&path, condition, errors);
     }
 }
 
+/// Validates the reasons in the health of a volume (KEP-1432). `path` is that of `owner`.
+pub(crate) fn health_conditions(path: &Path<'_>, owner: &Object, errors: &mut ErrorList) {
+    let path = path.child("healthConditions");
+    for (index, condition) in children(owner, "healthConditions").enumerate() {
+        let reason = text(condition, "reason");
+        if !reason.is_empty() {
+            let path = path.index(index);
+            invalid_each(&path.child("reason"), reason, reason_messages(reason), errors);
+        }
+    }
+}
+
 fn validate_condition(path: &Path<'_>, condition: &Object, errors: &mut ErrorList) {
-    qualified_name(&path.child("type"), text(condition, "type"), errors);
+    match text(condition, "type") {
+        "" => errors.push(Error::required(&path.child("type"), "is required")),
+        kind => qualified_name(&path.child("type"), kind, errors),
+    }
     let status = text(condition, "status");
-    if !STATUSES.contains(&status) {
+    if status.is_empty() {
+        errors.push(Error::required(&path.child("status"), ""));
+    } else if !STATUSES.contains(&status) {
         errors.push(Error::not_supported(&path.child("status"), BadValue::json_text(status), STATUSES));
     }
     let generation = integer(condition, "observedGeneration");
@@ -57,7 +74,7 @@ fn validate_condition(path: &Path<'_>, condition: &Object, errors: &mut ErrorLis
 }
 
 /// Returns the errors of a reason: it must start with a letter and not end in `,` or `:`.
-fn reason_messages(reason: &str) -> Vec<String> {
+pub(crate) fn reason_messages(reason: &str) -> Vec<String> {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let valid = reason.starts_with(|c: char| c.is_ascii_alphabetic())
         && reason.bytes().all(|byte| word(byte) || matches!(byte, b',' | b':'))
@@ -100,14 +117,13 @@ mod tests {
         check(
             json!([{}]),
             &[
-                ("FieldValueInvalid", "c[0].type"),
-                ("FieldValueInvalid", "c[0].type"),
-                ("FieldValueNotSupported", "c[0].status"),
+                ("FieldValueRequired", "c[0].type"),
+                ("FieldValueRequired", "c[0].status"),
                 ("FieldValueRequired", "c[0].lastTransitionTime"),
                 ("FieldValueRequired", "c[0].reason"),
             ],
         );
-        check(json!([condition(json!({})), condition(json!({}))]), &[("FieldValueDuplicate", "c[1].type")]);
+        check(json!([condition(json!({})), condition(json!({}))]), &[("FieldValueDuplicate", "c[1]")]);
         check(
             json!([condition(json!({"observedGeneration": -1}))]),
             &[("FieldValueInvalid", "c[0].observedGeneration")],

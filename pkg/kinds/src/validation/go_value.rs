@@ -11,7 +11,6 @@ use schema::object::Object;
 use schema::table::{Cardinality, Field, Message, Shape, Type};
 
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
-const POD_SPEC: &str = "io.k8s.api.core.v1.PodSpec";
 
 /// Converts an object of a built-in type to the value of an error.
 pub(crate) fn go_value(message: &'static Message, object: &Object) -> BadValue {
@@ -82,33 +81,10 @@ fn members(message: &'static Message, object: &Object, out: &mut Vec<u8>) {
         return;
     };
     for name in names {
-        match message.members.iter().find(|member| member.name == *name) {
-            Some(known_member) if message.name == POD_SPEC && *name == "securityContext" => {
-                pod_security_context(known_member.field, object, out);
-            }
-            Some(known_member) => member(message, known_member.field, object, out),
-            // The internal type has this field here and v1 elsewhere; `pod_security_context` has moved it.
-            None => {
-                key(&go_name(message.name, name), out);
-                let nil = matches!(*name, "shareProcessNamespace" | "hostUsers");
-                let zero = if nil { Value::Null } else { Value::Bool(false) };
-                let value = object.get(*name).unwrap_or(&zero);
-                out.extend_from_slice(value.to_string().as_bytes());
-            }
+        if let Some(known_member) = message.members.iter().find(|member| member.name == *name) {
+            member(message, known_member.field, object, out);
         }
     }
-}
-
-/// Builds the internal type's security context, which contains fields of the v1 pod spec.
-fn pod_security_context(field: &'static Field, spec: &Object, out: &mut Vec<u8>) {
-    let mut context = api::tree::child(spec, "securityContext").cloned().unwrap_or_default();
-    for name in ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"] {
-        if let Some(value) = spec.get(name) {
-            context.insert(name.to_owned(), value.clone());
-        }
-    }
-    key("SecurityContext", out);
-    element(field.ty, &Value::Object(context), out);
 }
 
 fn member(message: &'static Message, field: &'static Field, object: &Object, out: &mut Vec<u8>) {

@@ -107,7 +107,6 @@ pub fn validate_delete_options(options: &DeleteOptions) -> ErrorList {
     errors.extend(dry_run_error(&options.dry_run));
     if options.ignore_store_read_error {
         let together = [
-            ("dryRun", !options.dry_run.is_empty()),
             ("propagationPolicy", options.propagation_policy.is_some()),
             ("orphanDependents", options.orphan_dependents.is_some()),
             ("gracePeriodSeconds", options.grace_period_seconds.is_some()),

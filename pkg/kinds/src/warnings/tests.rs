@@ -16,10 +16,11 @@ const RESERVED: &str = "metadata.name: names ending with \".static.k8s.io\" are 
 #[test]
 fn names_of_static_manifests_are_reserved() {
     let object = json!({"metadata": {"name": "a.static.k8s.io"}});
+    let closed = Gates::default().with(Gate::ManifestBasedAdmissionControlConfig, false);
     for plural in ["validatingadmissionpolicies", "mutatingwebhookconfigurations"] {
         let group = "admissionregistration.k8s.io";
         let other = json!({"metadata": {"name": "a.k8s.io"}});
-        created(group, plural, object.clone(), &[RESERVED]);
+        created_with(closed, group, plural, object.clone(), &[RESERVED]);
         updated(group, plural, object.clone(), object.clone(), &[RESERVED]);
         created(group, plural, other, &[]);
     }

@@ -1,10 +1,9 @@
 //! Objects that cannot be decoded (KEP-3926, the gate `AllowUnsafeMalformedObjectDeletion`): errors that
 //! identify them, and their deletion.
 
-use api::options::IGNORE_STORE_READ_ERROR;
+use std::fmt::Write as _;
+
 use api::resources::StorageSpec;
-use apimachinery::field::{Error, Path};
-use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Cause, Details, Reason, Status};
 use cacher::{Damage, Element, Scope};
 use component_base::features::Gate;
@@ -64,20 +63,24 @@ impl Registry {
         if !matches!(failure, cacher::Error::Corrupt { .. }) || !self.marks_corrupt() {
             return error::read(&resource, "list", failure);
         }
-        let unreadable = self.delegator.unreadable(&stored.resource, &scope.prefix, LISTED_MAX + 1).await;
+        let unreadable = self.delegator.unreadable(&stored.resource, &scope.prefix, LISTED_MAX).await;
         let mut causes: Vec<Cause> = match &unreadable {
-            // The objects have become readable meanwhile.
-            Ok(unreadable) if unreadable.is_empty() => return error::read(&resource, "list", failure),
             Ok(unreadable) => {
                 unreadable.iter().take(LISTED_MAX).filter_map(|element| cause(element)).collect()
             }
             Err(_) => return error::read(&resource, "list", failure),
         };
-        if unreadable.is_ok_and(|unreadable| unreadable.len() > LISTED_MAX) {
+        // Without a cause, the objects have become readable meanwhile.
+        let Some(first) = causes.first() else { return error::read(&resource, "list", failure) };
+        let mut message =
+            format!("failed to read one or more {resource} from the storage: {}", first.message);
+        if causes.len() > 1 {
+            let _ = write!(message, " (and {} more)", causes.len() - 1);
+        }
+        if causes.len() == LISTED_MAX {
             let message = "too many errors, the list is truncated".to_owned();
             causes.push(Cause { reason: "FieldValueTooMany".to_owned(), message, ..Cause::default() });
         }
-        let message = format!("failed to read one or more {resource} from the storage");
         tracing::error!(objects = causes.len(), "{message}");
         let group = target.resource.group.to_owned();
         let kind = target.resource.plural.to_owned();
@@ -86,23 +89,30 @@ impl Registry {
     }
 
     /// Deletes an object that cannot be decoded, without regard to finalizers and dependents, which are
-    /// unknown. As in upstream, any failure to decrypt or decode it counts, even a temporary one.
+    /// unknown. As in upstream, any failure to decrypt or decode it counts, even a temporary one. With
+    /// `dry_run` it only checks that the object cannot be decoded.
     ///
     /// # Errors
-    /// 422 for an object that is readable or missing; storage errors.
-    pub async fn delete_corrupt(&self, target: &Target<'_>) -> Result<Status> {
+    /// 404 for a missing object, 409 for a readable one; storage errors.
+    pub async fn delete_corrupt(&self, target: &Target<'_>, dry_run: bool) -> Result<Status> {
         let storage = self.storage_of(target, "delete")?;
         let key = self.key(storage, target)?;
         let (store, _) = self.writer();
         let failed = |error| error::storage(&target.group_resource(), "delete", error);
         for _ in 0..ATTEMPTS_MAX {
-            let stored = store.get(&key).await.map_err(failed)?.kv;
-            let corrupt = stored.filter(|kv| {
-                kv.readable().is_err() || self.decode(storage, &key, StoredRef::of(kv)).is_err()
-            });
-            let Some(corrupt) = corrupt else { return Err(option_error(target)) };
+            let Some(stored) = store.get(&key).await.map_err(failed)?.kv else {
+                return Err(Status::not_found(&target.group_resource(), target.name).into());
+            };
+            let is_readable =
+                stored.readable().is_ok() && self.decode(storage, &key, StoredRef::of(&stored)).is_ok();
+            if is_readable {
+                return Err(readable_error(target, &key));
+            }
+            if dry_run {
+                return Ok(deleted_status(target));
+            }
             tracing::warn!(key, "deleting an object that cannot be read");
-            match store.delete(&key, corrupt.mod_revision).await.map_err(failed)? {
+            match store.delete(&key, stored.mod_revision).await.map_err(failed)? {
                 PutResult::Done(_) | PutResult::Stale { current: None, .. } => {
                     return Ok(deleted_status(target));
                 }
@@ -147,12 +157,13 @@ fn cause(element: &Element) -> Option<Cause> {
     })
 }
 
-fn option_error(target: &Target<'_>) -> Box<Status> {
-    let detail = "is exclusively used to delete corrupt object(s), try again by removing this option";
-    let error = Error::invalid(&Path::root(IGNORE_STORE_READ_ERROR), true, detail);
-    // Upstream has the resource in place of the kind here.
-    let kind = GroupKind::new(target.resource.group, target.resource.plural);
-    Status::invalid(&kind, target.name, &[error].into()).into()
+/// Returns the error for an object that can be deleted normally.
+fn readable_error(target: &Target<'_>, key: &str) -> Box<Status> {
+    let cause = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: unsafe \
+         deletion is not allowed because the object is decodable from storage"
+    );
+    Status::conflict(&target.group_resource(), target.name, &cause).into()
 }
 
 /// Only the name of the object is known.

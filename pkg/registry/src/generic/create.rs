@@ -17,8 +17,20 @@ use super::{Admit, Registry, Result, Target, error, trace};
 use crate::{StoredObject, StoredRef, codec, meta};
 use kinds::strategy;
 
+/// Metadata of the system, which clients cannot set when they create an object.
+const SYSTEM_FIELDS: [&str; 5] =
+    ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
+
 /// Maximum number of generated names to try.
 const GENERATE_ATTEMPTS: usize = 8;
+
+/// Clears the system fields of a new object (upstream's `WipeObjectMetaSystemFields`).
+pub fn wipe_system_fields(object: &mut Object) {
+    let metadata = meta::metadata_mut(object);
+    for name in SYSTEM_FIELDS {
+        metadata.remove(name);
+    }
+}
 
 /// Parameters of a create, besides the object.
 #[derive(Clone, Copy)]

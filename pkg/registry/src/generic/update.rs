@@ -15,6 +15,7 @@ use schema::object::Object;
 use storage::{KeyValue, Update, UpdateResult};
 
 use super::allocate::{Claim, WriteResult, finish_claim};
+use super::create::wipe_system_fields;
 use super::dryrun::DryRun;
 use super::{Admit, CreateRequest, Registry, Result, Target, error, trace};
 use crate::codec::{self, CodecError};
@@ -175,6 +176,7 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
             None => {
                 // The value is not compared, but it must be valid.
                 body_resource_version(&object)?;
+                wipe_system_fields(&mut object);
                 self.registry.fill_system_metadata(&mut object);
             }
         }

@@ -12,13 +12,13 @@ pub(crate) struct Pair {
     pub(crate) pb: Vec<u8>,
     /// JSON; indented in upstream's published fixtures, compact in the generated ones.
     pub(crate) json: Vec<u8>,
-    /// The result of 1.36 for an older release's object, if it differs.
+    /// The result of this release for an older release's object, if it differs.
     pub(crate) after: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Pair {
     /// The type in the envelope, and the enclosed message; `None` for kinds of older releases that were
-    /// removed in 1.36.
+    /// removed.
     pub(crate) fn open(&self) -> Option<(&'static Message, Envelope<'_>)> {
         let envelope = Envelope::parse(&self.pb).unwrap();
         // The envelope of a WatchEvent has no kind.

@@ -169,7 +169,7 @@ fn codecs_agree_on_mutated_messages() {
         }
     }
     // Both valid and invalid messages occur.
-    assert_eq!(messages + broken, (185 + 1715) * ROUNDS);
+    assert_eq!(messages + broken, crate::fixtures::CURRENT * ROUNDS);
     assert!(messages > 5000 && broken > 1000, "{messages} {broken}");
 }
 

@@ -157,7 +157,7 @@ fn document(value: &Value, context: &Context, headers: &HeaderMap) -> Response {
 fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Value {
     let (started, version) = metrics.started();
     json!({
-        "version": version.git_version,
+        "version": version.git_version.as_str(),
         "uptimeSeconds": now.saturating_sub(started).max(0),
         "leaving": leaving,
         "connections": metrics.connections.get(),

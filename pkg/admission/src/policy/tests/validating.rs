@@ -185,6 +185,24 @@ fn binding_actions_apply() {
 }
 
 #[test]
+fn one_annotation_has_all_failures() {
+    let validations: Vec<Value> =
+        (0..30).map(|n| json!({"expression": "false", "message": n.to_string()})).collect();
+    let spec = json!({"validations": validations});
+    let audit = |name: &str| binding(name, "pol", json!({"validationActions": ["Audit"]}));
+    let deps = validating(&[policy("pol", spec)], &[audit("one"), audit("two")]);
+    let (_, notes) = validate(&deps, &pod(json!({})));
+    assert_eq!(notes.annotations().len(), 1);
+    let annotation = &notes.annotations()[0];
+    let failures: Value = serde_json::from_str(&annotation.value).unwrap();
+    let failures = failures.as_array().unwrap();
+    assert_eq!(
+        (failures.len(), &failures[29]["binding"], &failures[30]["binding"]),
+        (50, &json!("one"), &json!("two"))
+    );
+}
+
+#[test]
 fn audit_annotations_of_all_bindings_are_joined() {
     let spec = json!({
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},

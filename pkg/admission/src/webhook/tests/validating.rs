@@ -269,3 +269,17 @@ fn webhook_configurations_are_exempt() {
     assert!(!of("validatingadmissionpolicies").reaches(&plugin));
     assert!(Write::of("", "v1", "pods").reaches(&plugin));
 }
+
+#[test]
+fn reviews_reach_no_webhook() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({}))]);
+    let check = |excludes_reviews: bool, group: &'static str, plural: &'static str, expected: bool| {
+        let plugin = ValidatingAdmissionWebhook::new(Webhooks { excludes_reviews, ..world.webhooks() });
+        assert_eq!(Write::of(group, "v1", plural).reaches(&plugin), expected, "{plural}");
+    };
+    check(true, "authentication.k8s.io", "tokenreviews", false);
+    check(false, "authentication.k8s.io", "tokenreviews", true);
+    check(true, "authorization.k8s.io", "subjectaccessreviews", false);
+    check(true, "", "pods", true);
+}

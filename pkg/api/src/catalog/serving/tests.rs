@@ -63,10 +63,10 @@ fn naming_newer_resources_is_an_error() {
 
 #[test]
 fn disabled_gate_overrides_runtime_config() {
-    let selection = serving(36, &[("scheduling.k8s.io/v1alpha2/workloads", "true")]);
+    let selection = serving(37, &[("scheduling.k8s.io/v1alpha3/workloads", "true")]);
     let open =
         ServedSelection { gates: selection.gates.with(Gate::GenericWorkload, true), ..selection.clone() };
     let closed = ServedSelection { gates: selection.gates.with(Gate::GenericWorkload, false), ..selection };
-    assert!(has(open, "scheduling.k8s.io", "v1alpha2", "workloads"));
-    assert!(!has(closed, "scheduling.k8s.io", "v1alpha2", "workloads"));
+    assert!(has(open, "scheduling.k8s.io", "v1alpha3", "workloads"));
+    assert!(!has(closed, "scheduling.k8s.io", "v1alpha3", "workloads"));
 }

@@ -16,7 +16,10 @@ const OTHER_MEANING: &str = "PodDisruptionBudget";
 fn families() -> BTreeMap<&'static str, Vec<(&'static str, &'static Message)>> {
     let mut families: BTreeMap<&str, Vec<(&str, &Message)>> = BTreeMap::new();
     for (version, kind, message) in KINDS {
-        if version != "*" && !version.starts_with(AUDIT) && kind != SCALE && !kind.ends_with("List") {
+        // `lifecycle.k8s.io` and `policy` have different kinds of this name.
+        let is_lifecycle_eviction = kind == "Eviction" && version.starts_with("lifecycle.");
+        let has_versions = kind != SCALE && !kind.ends_with("List") && !is_lifecycle_eviction;
+        if version != "*" && !version.starts_with(AUDIT) && has_versions {
             families.entry(kind).or_default().push((version, message));
         }
     }

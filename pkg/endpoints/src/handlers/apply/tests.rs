@@ -68,3 +68,25 @@ async fn many_keys_can_be_applied_and_patched() {
     let patched = client.patch(&path(""), strategic, &json!({"data": {"k1": "w"}})).await;
     assert_eq!(patched.code, 200);
 }
+
+#[tokio::test]
+async fn malformed_configuration_is_rejected() {
+    async fn check(body: &'static str, expected: &str) {
+        let client = Client::start().await;
+        let headers = [("content-type", APPLY)];
+        let response = client.send("PATCH", &path("fieldManager=m"), &headers, body).await;
+        assert_eq!((response.code, &response.json()["message"]), (400, &json!(expected)), "{body}");
+    }
+    check("a: [", "error encoding patch: yaml: line 1: did not find expected node content").await;
+    check(
+        "{",
+        "error decoding patch: error converting YAML to JSON: yaml: line 1: did not find expected node content",
+    )
+    .await;
+    check(
+        "[]",
+        "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array \
+         into Go value of type map[string]interface {}",
+    )
+    .await;
+}

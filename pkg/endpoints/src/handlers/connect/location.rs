@@ -191,10 +191,6 @@ pub(super) fn port_name(service: &Object, number: i64, name: &str) -> Result<Str
     })
 }
 
-pub(super) fn has_subsets(endpoints: &Object) -> bool {
-    !object::get_list(endpoints, &["subsets"]).is_empty()
-}
-
 /// Backend address of a Service.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BackendEndpoint<'e> {
@@ -205,38 +201,52 @@ pub(super) struct BackendEndpoint<'e> {
 }
 
 impl<'e> BackendEndpoint<'e> {
+    fn of(endpoint: &'e Object, port: i64) -> Option<Self> {
+        Some(BackendEndpoint {
+            address: tree::texts(endpoint, "addresses").next()?,
+            port: port.to_string(),
+            target: tree::child(endpoint, "targetRef")
+                .map(|target| (tree::text(target, "namespace"), tree::text(target, "name"))),
+        })
+    }
+
     /// Returns the target pod if it is in the namespace.
     pub(super) fn pod(&self, namespace: &str) -> Option<&'e str> {
         self.target.filter(|(pod_namespace, _)| *pod_namespace == namespace).map(|(_, name)| name)
     }
 }
 
-/// Returns the backends of a port in a simple random order: starts at a random subset, and in each subset at
-/// a random address. `random` is uniformly distributed in `0..1`.
+/// Sorts the slices of a Service: those of the preferred family first, in random order otherwise. `random` is
+/// uniformly distributed in `0..1`.
+pub(super) fn shuffle(slices: &mut [Object], family: &str, mut random: impl FnMut() -> f64) {
+    slices.sort_by_cached_key(|slice| (tree::text(slice, "addressType") != family, random().to_bits()));
+}
+
+/// Returns the ready backends of a port: slice by slice, and in each slice from a random endpoint on. `random`
+/// is uniformly distributed in `0..1`.
 pub(super) fn backends<'e>(
-    endpoints: &'e Object,
+    slices: &'e [Object],
     port: &str,
     mut random: impl FnMut() -> f64,
 ) -> Vec<BackendEndpoint<'e>> {
-    let subsets = object::get_list(endpoints, &["subsets"]);
     let mut places = Vec::new();
-    for subset in rotate(subsets, random()).filter_map(Value::as_object) {
-        for matching in
-            tree::children(subset, "ports").filter(|matching| tree::text(matching, "name") == port)
-        {
-            let number = tree::integer(matching, "port").to_string();
-            let all = rotate(tree::list(subset, "addresses"), random()).filter_map(Value::as_object);
-            places.extend(all.map(|address| {
-                BackendEndpoint {
-                    address: tree::text(address, "ip"),
-                    port: number.clone(),
-                    target: tree::child(address, "targetRef")
-                        .map(|target| (tree::text(target, "namespace"), tree::text(target, "name"))),
-                }
-            }));
+    for slice in slices {
+        let matching = tree::children(slice, "ports").filter(|matching| tree::text(matching, "name") == port);
+        for number in matching.filter_map(|matching| matching.get("port")?.as_i64()) {
+            let endpoints = rotate(tree::list(slice, "endpoints"), random()).filter_map(Value::as_object);
+            places.extend(
+                endpoints
+                    .filter(|endpoint| is_ready(endpoint))
+                    .filter_map(|endpoint| BackendEndpoint::of(endpoint, number)),
+            );
         }
     }
     places
+}
+
+/// True unless the endpoint is not ready; an absent condition counts as ready.
+fn is_ready(endpoint: &Object) -> bool {
+    object::get_bool(endpoint, &["conditions", "ready"]) != Some(false)
 }
 
 /// Iterates over all items from a random start.

@@ -13,7 +13,9 @@ use schema::object::{self, Object};
 const DISRUPTED_PODS_MAX: usize = 2000;
 /// `Retry-After` in seconds while a budget is being processed.
 const RETRY_SECONDS: i32 = 10;
-/// Condition type for allowed evictions, also the cause in errors.
+/// Reason of a cause for evictions that a budget does not allow.
+const BUDGET_CAUSE: &str = "DisruptionBudget";
+/// Condition type for allowed evictions.
 const ALLOWED: &str = "DisruptionAllowed";
 
 /// True if the budget covers the pod. A budget with an invalid selector covers no pod.
@@ -43,7 +45,16 @@ pub(super) fn retry_soon(budget: &str) -> Box<Status> {
 fn budget_violation(retry_after: i32, cause: String) -> Box<Status> {
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
     let mut status = Status::too_many_requests(message, retry_after);
-    let cause = Cause { reason: "DisruptionBudget".to_owned(), message: cause, ..Cause::default() };
+    let cause = Cause { reason: BUDGET_CAUSE.to_owned(), message: cause, ..Cause::default() };
+    status.details.get_or_insert_default().causes.push(cause);
+    status.into()
+}
+
+/// 403 for a budget that no controller seems to process.
+fn broken_budget(budget: &str, reason: &str, detail: &str) -> Box<Status> {
+    let mut status = Status::forbidden(&GroupResource::new("policy", "poddisruptionbudget"), budget, reason);
+    let message = format!("The disruption budget {budget} does not allow evicting pods currently: {detail}");
+    let cause = Cause { reason: BUDGET_CAUSE.to_owned(), message, ..Cause::default() };
     status.details.get_or_insert_default().causes.push(cause);
     status.into()
 }
@@ -58,16 +69,16 @@ pub(super) fn consume_disruption(budget: &mut Object, pod: &str, now: UnixTime) 
     if number(budget, "observedGeneration") < meta::generation(budget) {
         return Err(retry_soon(&name));
     }
-    let forbidden = |cause: &str| -> Result<(), Box<Status>> {
-        Err(Status::forbidden(&GroupResource::new("policy", "poddisruptionbudget"), &name, cause).into())
-    };
     let allowed = number(budget, "disruptionsAllowed");
     if allowed < 0 {
-        return forbidden("pdb disruptions allowed is negative");
+        let reason = "pdb disruptions allowed is negative";
+        return Err(broken_budget(&name, reason, reason));
     }
     let disrupted = object::get_object(budget, &["status", "disruptedPods"]).map_or(0, Object::len);
     if disrupted > DISRUPTED_PODS_MAX {
-        return forbidden("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+        let reason = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+        let detail = "too many pending evictions not confirmed by PDB controller";
+        return Err(broken_budget(&name, reason, detail));
     }
     if allowed == 0 {
         return Err(budget_violation(0, denial_reason(&name, budget)));

@@ -65,3 +65,19 @@ async fn patch_with_stale_revision_conflicts() {
     let response = client.patch(&format!("{CONFIG_MAPS}/a"), MERGE, &patch).await;
     assert_eq!(response.code_and_reason(), (409, "Conflict".to_owned()));
 }
+
+#[tokio::test]
+async fn invalid_patch_of_missing_object_is_rejected() {
+    let client = Client::start().await;
+    for media_type in [JSON_PATCH, MERGE, STRATEGIC] {
+        for body in ["", "{", "[] []", "a: b", "{}\u{b}"] {
+            let headers = [("content-type", media_type)];
+            let response = client.send("PATCH", &format!("{CONFIG_MAPS}/a"), &headers, body).await;
+            assert_eq!(
+                (response.code, &response.json()["message"]),
+                (400, &json!("invalid JSON patch")),
+                "{media_type} {body}"
+            );
+        }
+    }
+}

@@ -82,6 +82,25 @@ async fn the_end_of_the_initial_state_is_marked() {
 }
 
 #[tokio::test]
+async fn only_watch_lists_are_compressed() {
+    let client = Client::start().await;
+    let check = async |query: &str, encodings: &str, expected: bool| {
+        let path = format!("{CONFIG_MAPS}?watch=true&{query}");
+        let response = client.send_streaming("GET", &path, &[("accept-encoding", encodings)], "").await;
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let headers = [header("content-encoding"), header("vary")];
+        let expected = if expected { [Some("gzip"), Some("Accept-Encoding")] } else { [None; 2] };
+        assert_eq!(headers, expected, "{query} {encodings}");
+    };
+    let list = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    check(list, "gzip", true).await;
+    check(list, "br, gzip ", true).await;
+    check(list, "gzip;q=1.0", false).await;
+    check(list, "deflate", false).await;
+    check("", "gzip", false).await;
+}
+
+#[tokio::test]
 async fn watch_from_version_sends_later_events() {
     let client = Client::start().await;
     let created = client.create_config_map("a", "x").await;

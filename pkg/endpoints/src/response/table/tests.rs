@@ -32,7 +32,7 @@ fn whole(
             "description": column.description(), "priority": column.priority,
         })
     });
-    let nil = rows.is_empty() && !printer.is_own();
+    let nil = rows.is_empty() && printer.has_null_rows();
     let table = json!({
         "kind": "Table", "apiVersion": format!("meta.k8s.io/{}", request.version), "metadata": metadata,
         "columnDefinitions": columns.collect::<Vec<_>>(), "rows": if nil { Value::Null } else { rows.into() },

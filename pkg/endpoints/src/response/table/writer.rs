@@ -6,7 +6,9 @@
 use api::resources::Handle;
 use apimachinery::status::Status;
 use jsontree::json;
-use kinds::printers::{Cell, ColumnDefinition, CustomPrinter, Printer, Row, RowCondition, Subject};
+use kinds::printers::{
+    Cell, ColumnDefinition, CustomPrinter, DefaultClass, Printer, Row, RowCondition, Subject,
+};
 use schema::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META,
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL,
@@ -40,6 +42,8 @@ pub(crate) struct Writer {
     request: TableRequest,
     printer: Printer,
     scales: Option<CustomPrinter>,
+    /// Default class of a list of storage classes.
+    default_class: Option<DefaultClass>,
     rows: bool,
 }
 
@@ -49,7 +53,20 @@ impl Writer {
         let printer = Printer::of(row);
         let scales = row.custom.is_some() && row.subresource == "scale";
         let scales = scales.then(CustomPrinter::of_scales);
-        Writer { endpoint: endpoint.clone(), request, printer, scales, rows: false }
+        Writer { endpoint: endpoint.clone(), request, printer, scales, default_class: None, rows: false }
+    }
+
+    /// Sets the default class of the list, whose row is marked.
+    pub(crate) fn set_default_class(&mut self, default_class: Option<DefaultClass>) {
+        self.default_class = default_class;
+    }
+
+    /// Appends a row of a built-in kind up to its conditions.
+    fn values(&self, mut row: Row<'_>, out: &mut Vec<u8>) {
+        if let Some(default_class) = &self.default_class {
+            default_class.mark(&mut row);
+        }
+        values(&row, out);
     }
 
     fn custom(&self) -> Option<&CustomPrinter> {
@@ -106,11 +123,11 @@ impl Writer {
 
     /// Appends everything after the rows.
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) {
-        // Upstream's default table convertor leaves the rows of an empty list nil.
-        out.extend_from_slice(match (self.rows, self.printer.is_own() || self.custom().is_some()) {
+        let is_null = self.custom().is_none() && self.printer.has_null_rows();
+        out.extend_from_slice(match (self.rows, is_null) {
             (true, _) => b"]}",
-            (false, true) => b"[]}",
-            (false, false) => b"null}",
+            (false, false) => b"[]}",
+            (false, true) => b"null}",
         });
     }
 
@@ -141,7 +158,7 @@ impl Writer {
             Item::Message { raw, .. } => {
                 let subject = Subject::message(self.endpoint.row().message, raw);
                 if let Ok(row) = self.printer.row(&subject, self.request.now) {
-                    values(&row, out);
+                    self.values(row, out);
                     return Ok(());
                 }
                 tree = proto::decode(self.endpoint.row().message, raw).map_err(unreadable)?;
@@ -152,7 +169,7 @@ impl Writer {
             return self.print_custom(custom, object, out);
         }
         let subject = Subject::tree(object);
-        values(&self.printer.row(&subject, self.request.now).map_err(unreadable)?, out);
+        self.values(self.printer.row(&subject, self.request.now).map_err(unreadable)?, out);
         Ok(())
     }
 

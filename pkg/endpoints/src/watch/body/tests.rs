@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
 use std::collections::VecDeque;
+use std::io::Read;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -73,6 +74,18 @@ fn ready_events_are_sent_together() {
     assert_eq!(revisions.collect::<Vec<_>>(), ["1", "2", "3"]);
     assert_eq!(poll(&mut body), Poll::Pending);
     assert!(!body.is_end_stream());
+}
+
+#[test]
+fn pieces_are_complete_gzip_members() {
+    let drain = WatchDrain::default();
+    let mut body = body(vec![bookmark(1, true), bookmark(2, false)], true, &drain).compressed();
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(Some(piece)) = Pin::new(&mut body).poll_frame(&mut cx) else { panic!("two are ready") };
+    let piece = piece.unwrap().into_data().unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&*piece).read_to_string(&mut text).unwrap();
+    assert_eq!(text.lines().count(), 2);
 }
 
 #[test]

@@ -122,9 +122,14 @@ fn only_mutable_fields_change() {
         assert_eq!(texts_of(&update("", &stateful_set(spec), &old, &ValidationContext::default())), expected);
     };
     check(json!({"replicas": 3, "minReadySeconds": 1, "revisionHistoryLimit": 2}), &[]);
-    let forbidden = format!("spec: Forbidden: {FORBIDDEN_UPDATE}");
-    check(json!({"serviceName": "NOT A NAME"}), &[&forbidden]);
-    check(json!({"volumeClaimTemplates": [claim("a")]}), &[&forbidden]);
+    check(
+        json!({"serviceName": "NOT A NAME"}),
+        &["spec.serviceName: Invalid value: \"NOT A NAME\": field is immutable"],
+    );
+    let changed = json!({"volumeClaimTemplates": [claim("a")], "podManagementPolicy": "Parallel"});
+    let errors = update("", &stateful_set(changed), &old, &ValidationContext::default());
+    let fields: Vec<&str> = errors.iter().map(Error::field).collect();
+    assert_eq!(fields, ["spec.volumeClaimTemplates", "spec.podManagementPolicy"]);
 }
 
 #[test]

@@ -4,7 +4,6 @@ use crate::defaults::fill::{default_struct, each, if_nil, if_present, if_zero, i
 use crate::defaults::object::Object;
 use crate::defaults::pod_spec;
 use crate::defaults::workload::labels_from_template;
-use component_base::features::Gate;
 
 pub(super) fn job(job: &mut Object) {
     labels_from_template(job);
@@ -21,10 +20,8 @@ pub(super) fn job(job: &mut Object) {
         if_nil(spec, "completionMode", "NonIndexed");
         if_nil(spec, "suspend", false);
         // A failure policy evaluates finished pods (KEP-3939).
-        if spec.enabled(Gate::JobPodReplacementPolicy) {
-            let replaced = if is_nil(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
-            if_nil(spec, "podReplacementPolicy", replaced);
-        }
+        let replaced = if is_nil(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
+        if_nil(spec, "podReplacementPolicy", replaced);
         if_nil(spec, "manualSelector", false);
         job_template_spec(spec);
     });

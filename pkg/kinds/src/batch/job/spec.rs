@@ -1,6 +1,7 @@
 //! The spec of a job, except its selector.
 
 use super::failure_policy::failure_policy;
+use super::scheduling::scheduling;
 use super::success_policy::success_policy;
 use crate::core::pod::{PodOptions, validate_pod_template_spec};
 use crate::validation::go_value::go_value;
@@ -80,6 +81,7 @@ pub(super) fn validate_spec_without_selector(
             if is_set(spec, "podFailurePolicy") { &["Failed"] } else { &["Failed", "TerminatingOrFailed"] };
         supported_value(&path.child("podReplacementPolicy"), policy, supported, errors);
     }
+    scheduling(&path.child("scheduling"), spec, errors);
     template(path, spec, options, errors);
 }
 

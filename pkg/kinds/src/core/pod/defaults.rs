@@ -1,6 +1,6 @@
 //! Defaults of pods that do not apply to the templates of workloads.
 
-mod pod_level_resources;
+pub(super) mod pod_level_resources;
 
 use crate::core::pod::defaults::pod_level_resources::fill;
 use crate::defaults::fill::{copy_missing, default_struct, each, flag, if_nil, if_present, if_zero, integer};
@@ -22,7 +22,7 @@ pub(super) fn pod(pod: &mut Object) {
                 if_present(container, "resources", |resources| copy_missing(resources, "limits", "requests"));
             });
         }
-        if spec.enabled(Gate::PodLevelResources) {
+        if spec.enabled(Gate::PodLevelResources) && !spec.enabled(Gate::PodLevelResourcesFixDefaulting) {
             fill(spec);
         }
         if_nil(spec, "enableServiceLinks", true);
@@ -32,8 +32,29 @@ pub(super) fn pod(pod: &mut Object) {
             }
         }
         pod_spec::pod_spec(spec);
+        if spec.enabled(Gate::H2CContainerProbe) {
+            for list in pod_spec::CONTAINER_LISTS {
+                each(spec, list, http_protocols);
+            }
+        }
     });
     if_present(pod, "status", status);
+}
+
+/// Sets the protocol of HTTP probes and hooks.
+fn http_protocols(container: &mut Object) {
+    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if_present(container, probe, http_protocol);
+    }
+    if_present(container, "lifecycle", |lifecycle| {
+        for hook in ["postStart", "preStop"] {
+            if_present(lifecycle, hook, http_protocol);
+        }
+    });
+}
+
+fn http_protocol(handler: &mut Object) {
+    if_present(handler, "httpGet", |action| if_nil(action, "protocol", "HTTP1"));
 }
 
 /// On the host's network, the host port is the container port.

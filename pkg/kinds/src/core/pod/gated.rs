@@ -91,8 +91,8 @@ const POD_STATUS: &[GatedFields] = &[
         &["status", "initContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
         &["status", "ephemeralContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
     ]),
-    // DRANodeAllocatableResources
-    unsupported(&[&["status", "nodeAllocatableResourceClaimStatuses"]]),
+    gated_by(Gate::DRANodeAllocatableResources, &[&["status", "nodeAllocatableResourceClaimStatuses"]]),
+    gated_by(Gate::CSIVolumeHealth, &[&["status", "volumeHealth"]]),
 ];
 
 pub(super) const GATED: &[GatedPath] = &[gated_path(&["spec"], POD_SPEC), gated_path(&[], POD_STATUS)];

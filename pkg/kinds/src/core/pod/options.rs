@@ -1,6 +1,7 @@
 //! Strictness of pod validation. Errors of an old object are allowed to stay; new ones are not, unless a
 //! feature gate allows them. Upstream's `PodValidationOptions`.
 
+use super::security_context::has_sys_admin_without_escalation;
 use super::{affinity, spread, sysctls, toleration, volumes};
 use crate::validation::Spelling;
 use crate::validation::resources::has_partial_huge_pages;
@@ -46,6 +47,14 @@ pub(crate) struct PodOptions {
     pub loose_addresses: bool,
     /// Allows resizing pod-level resources.
     pub pod_level_resize: bool,
+    /// Allows resizing volumes in memory.
+    pub memory_volume_resize: bool,
+    /// Allows resizing init containers that are not sidecars.
+    pub init_container_resize: bool,
+    /// Allows image volumes without a reference.
+    pub empty_image_references: bool,
+    /// Allows `CAP_SYS_ADMIN` for containers whose privileges may not be escalated.
+    pub sys_admin_without_escalation: bool,
 }
 
 impl PodOptions {
@@ -70,6 +79,8 @@ impl PodOptions {
             toleration_comparisons: gate(Gate::TaintTolerationComparisonOperators),
             user_namespace_host_network: gate(Gate::UserNamespacesHostNetworkSupport),
             pod_level_resize: gate(Gate::InPlacePodLevelResourcesVerticalScaling),
+            memory_volume_resize: gate(Gate::InPlacePodVerticalScalingMemoryBackedVolumes),
+            init_container_resize: gate(Gate::InPlacePodVerticalScalingInitContainers),
             ..Self::default()
         };
         let Some(old) = old else { return new };
@@ -100,6 +111,8 @@ impl PodOptions {
                 && all_containers(spec).any(|container| !list(container, "volumeDevices").is_empty()),
             user_namespace_host_network: new.user_namespace_host_network
                 || (in_user_namespace && flag(spec, "hostNetwork")),
+            empty_image_references: volumes::has_empty_image_reference(spec),
+            sys_admin_without_escalation: all_containers(spec).any(has_sys_admin_without_escalation),
             init_restart_on_resize: children(spec, "initContainers").any(restarts_on_resize),
             ..new
         }

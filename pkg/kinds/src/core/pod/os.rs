@@ -7,12 +7,21 @@ use schema::object::Object;
 use super::{PodOptions, visit_containers};
 
 /// Linux-only members of a pod's security context.
-const LINUX_POD_CONTEXT: &[&str] = &["appArmorProfile", "seLinuxOptions"];
-/// Linux-only members of the pod spec. In upstream's internal type they are in the security context.
-const LINUX_POD: &[&str] = &["hostUsers", "hostPID", "hostIPC"];
-const LINUX_POD_CONTEXT_REST: &[&str] = &["seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls"];
-const LINUX_POD_CONTEXT_USERS: &[&str] =
-    &["runAsUser", "runAsGroup", "supplementalGroups", "supplementalGroupsPolicy", "seLinuxChangePolicy"];
+const LINUX_POD_CONTEXT: &[&str] = &[
+    "appArmorProfile",
+    "seLinuxOptions",
+    "seccompProfile",
+    "fsGroup",
+    "fsGroupChangePolicy",
+    "sysctls",
+    "runAsUser",
+    "runAsGroup",
+    "supplementalGroups",
+    "supplementalGroupsPolicy",
+    "seLinuxChangePolicy",
+];
+/// Linux-only members of the pod spec.
+const LINUX_POD: &[&str] = &["hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"];
 
 /// Linux-only members of a container's security context.
 const LINUX_CONTAINER_CONTEXT: &[&str] = &[
@@ -74,9 +83,6 @@ fn windows(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let context_path = path.child("securityContext");
     forbid(context, &context_path, LINUX_POD_CONTEXT);
     forbid(spec, path, LINUX_POD);
-    forbid(context, &context_path, LINUX_POD_CONTEXT_REST);
-    forbid(spec, path, &["shareProcessNamespace"]);
-    forbid(context, &context_path, LINUX_POD_CONTEXT_USERS);
     visit_containers(path, spec, |container, path| {
         if let Some(context) = child(container, "securityContext") {
             forbid(context, &path.child("securityContext"), LINUX_CONTAINER_CONTEXT);

@@ -4,6 +4,7 @@
 use super::annotations::is_mirror_pod;
 use super::container::is_sidecar;
 use super::options::PodOptions;
+use super::volumes;
 use api::tree::{child, child_mut, children, children_mut, list, text};
 use api::{qos, semantic};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -53,12 +54,6 @@ pub(super) fn validate_pod_resize(
         }
         pod_resources(new_spec, old_spec, &mut rest, &path, &mut errors);
     }
-    let claims =
-        child(old, "status").is_some_and(|s| !list(s, "nodeAllocatableResourceClaimStatuses").is_empty());
-    if claims {
-        let detail = "pods with node allocatable resource claims cannot be resized";
-        errors.push(Error::forbidden(&path, detail));
-    }
     let before = errors.len();
     same_containers(new_spec, old_spec, &path, &mut errors);
     if errors.len() > before {
@@ -66,13 +61,20 @@ pub(super) fn validate_pod_resize(
     }
     for member in ["initContainers", "containers"] {
         let path = path.child(member);
+        let resizable = |container: &Object| {
+            member == "containers" || options.init_container_resize || is_sidecar(container)
+        };
         let pairs = children(new_spec, member).zip(children(old_spec, member)).enumerate();
-        for (index, (new, old)) in pairs {
+        for (index, (new, old)) in pairs.filter(|(_, (_, old))| resizable(old)) {
             nothing_removed(new, old, &path.index(index).child("resources"), &mut errors);
         }
     }
     containers(&mut rest, old_spec, &path, &mut errors);
-    init_containers(new_spec, &mut rest, old_spec, &path, &mut errors);
+    init_containers(Change { new: new_spec, old: old_spec }, &mut rest, options, &path, &mut errors);
+    volumes::resized(&path.child("volumes"), new_spec, old_spec, options, &mut errors);
+    if options.memory_volume_resize {
+        restore_volumes(&mut rest, old_spec);
+    }
     if errors.is_empty() && !semantic::equal(&POD_SPEC, &rest, old_spec) {
         errors.push(Error::forbidden(&path, ONLY_CPU_AND_MEMORY));
     }
@@ -179,12 +181,32 @@ fn containers(rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut Err
     }
 }
 
+/// Specs before and after a resize.
+#[derive(Clone, Copy)]
+struct Change<'a> {
+    new: &'a Object,
+    old: &'a Object,
+}
+
 /// Does the same for init containers. Those that run once can be resized unless that restarts them.
-fn init_containers(new: &Object, rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut ErrorList) {
-    let path = path.child("initContainers");
-    let before = children(new, "initContainers").zip(children(old, "initContainers"));
+fn init_containers(
+    change: Change<'_>,
+    rest: &mut Object,
+    options: &PodOptions,
+    spec_path: &Path<'_>,
+    errors: &mut ErrorList,
+) {
+    let path = spec_path.child("initContainers");
+    let before = children(change.new, "initContainers").zip(children(change.old, "initContainers"));
     for (index, ((new, old), rest)) in before.zip(children_mut(rest, "initContainers")).enumerate() {
         let path = path.index(index);
+        if !options.init_container_resize && !is_sidecar(new) {
+            if !semantic::equal(&CONTAINER, new, old) {
+                let detail = "resources for non-sidecar init containers are immutable";
+                errors.push(Error::forbidden(spec_path, detail));
+            }
+            continue;
+        }
         undo_container(rest, old);
         if !semantic::equal(&CONTAINER, rest, old) {
             let detail = "only cpu and memory resources for init or sidecar containers are mutable";
@@ -203,12 +225,17 @@ fn init_containers(new: &Object, rest: &mut Object, old: &Object, path: &Path<'_
     }
 }
 
-/// Restores the old cpu and memory of a container. Its claims are lost, as in upstream, so containers with
-/// claims cannot be resized.
+fn restore_volumes(rest: &mut Object, old: &Object) {
+    match old.get("volumes") {
+        Some(volumes) => rest.insert("volumes", volumes.clone()),
+        None => rest.remove("volumes"),
+    };
+}
+
+/// Restores the old cpu and memory of a container.
 fn undo_container(container: &mut Object, old: &Object) {
     let empty = Object::new();
     let mut resources = child(container, "resources").cloned().unwrap_or_default();
-    resources.remove("claims");
     undo(&mut resources, child(old, "resources").unwrap_or(&empty));
     container.insert("resources", Value::Object(resources));
 }

@@ -10,8 +10,7 @@ use super::PodOptions;
 use super::security_context::{app_armor_profile, seccomp_profile, user_or_group_id, windows_options};
 use super::sysctls::sysctls;
 
-/// Validates the security context of a pod spec. `path` is that of the context. The path of
-/// `shareProcessNamespace` is below it, as in upstream's internal type.
+/// Validates the security context of a pod spec. `path` is that of the context.
 pub(super) fn pod_security_context(
     path: &Path<'_>,
     spec: &Object,
@@ -28,10 +27,6 @@ pub(super) fn pod_security_context(
     let groups = path.child("supplementalGroups");
     for (index, group) in list(context, "supplementalGroups").iter().filter_map(Value::as_i64).enumerate() {
         user_or_group_id(&groups.index(index), group, errors);
-    }
-    if flag(spec, "hostPID") && flag(spec, "shareProcessNamespace") {
-        let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
-        errors.push(Error::invalid(&path.child("shareProcessNamespace"), true, detail));
     }
     sysctls(&path.child("sysctls"), spec, context, options.host_sysctls, errors);
     let choice = |member: &str, supported: &[&str], errors: &mut ErrorList| {
@@ -53,6 +48,15 @@ pub(super) fn pod_security_context(
     let change_policies: &[&str] =
         if options.any_selinux_change_policy { &["MountOption", "Recursive"] } else { &["Recursive"] };
     choice("seLinuxChangePolicy", change_policies, errors);
+}
+
+/// Checks that a pod does not share both its own process namespace and that of the host. `path` is that of the pod
+/// spec.
+pub(super) fn process_namespace(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
+    if flag(spec, "hostPID") && flag(spec, "shareProcessNamespace") {
+        let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
+        errors.push(Error::invalid(&path.child("shareProcessNamespace"), true, detail));
+    }
 }
 
 /// Validates the restrictions of a user namespace (KEP-127). `path` is that of the pod spec.

@@ -44,7 +44,7 @@ pub(super) fn security_context(
         seccomp_profile(profile, &path.child("seccompProfile"), errors);
     }
     if maybe_flag(context, "allowPrivilegeEscalation") == Some(false) {
-        contradictions(context, privileged, path, errors);
+        contradictions(context, privileged, pod.options.sys_admin_without_escalation, path, errors);
     }
     if let Some(options) = child(context, "windowsOptions") {
         windows_options(options, &path.child("windowsOptions"), errors);
@@ -117,8 +117,27 @@ fn local_app_armor_profile(file: Option<&str>, path: &Path<'_>, errors: &mut Err
     }
 }
 
+/// Iterates over the additional capabilities that are `CAP_SYS_ADMIN`.
+fn sys_admin(context: &Object) -> impl Iterator<Item = &str> {
+    let capabilities = child(context, "capabilities").into_iter().flat_map(|c| texts(c, "add"));
+    capabilities.filter(|capability| *capability == "CAP_SYS_ADMIN")
+}
+
+/// True if a container gets `CAP_SYS_ADMIN`, although its privileges may not be escalated. As in upstream, an unset
+/// `allowPrivilegeEscalation` counts as false.
+pub(super) fn has_sys_admin_without_escalation(container: &Object) -> bool {
+    let Some(context) = child(container, "securityContext") else { return false };
+    maybe_flag(context, "allowPrivilegeEscalation") != Some(true) && sys_admin(context).next().is_some()
+}
+
 /// Reports settings that contradict `allowPrivilegeEscalation: false`.
-fn contradictions(context: &Object, privileged: bool, path: &Path<'_>, errors: &mut ErrorList) {
+fn contradictions(
+    context: &Object,
+    privileged: bool,
+    allows_sys_admin: bool,
+    path: &Path<'_>,
+    errors: &mut ErrorList,
+) {
     let contradicts = |conflict: &str| {
         let detail = format!("cannot set `allowPrivilegeEscalation` to false and {conflict}");
         Error::invalid(path, go_value(&IO_K8S_API_CORE_V1_SECURITYCONTEXT, context), detail)
@@ -126,9 +145,9 @@ fn contradictions(context: &Object, privileged: bool, path: &Path<'_>, errors: &
     if privileged {
         errors.push(contradicts("`privileged` to true"));
     }
-    let capabilities = child(context, "capabilities").into_iter().flat_map(|c| texts(c, "add"));
-    let admin = capabilities.filter(|capability| *capability == "CAP_SYS_ADMIN");
-    errors.extend(admin.map(|_| contradicts("`capabilities.Add` CAP_SYS_ADMIN")));
+    if !allows_sys_admin {
+        errors.extend(sys_admin(context).map(|_| contradicts("`capabilities.Add` CAP_SYS_ADMIN")));
+    }
 }
 
 #[cfg(test)]

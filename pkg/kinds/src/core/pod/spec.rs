@@ -4,7 +4,7 @@ use crate::validation::resource_name::container_resource;
 use crate::validation::resources::Requirements;
 use crate::validation::validate_labels;
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
-use api::tree::{child, children, flag, integer, maybe_flag, maybe_integer, maybe_text, text};
+use api::tree::{child, children, flag, integer, list, maybe_flag, maybe_integer, maybe_text, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_PODRESOURCECLAIM as RESOURCE_CLAIM;
@@ -62,6 +62,7 @@ fn environment(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mu
     dns::policy(&path.child("dnsPolicy"), spec, errors);
     errors.append(validate_labels(spec, "nodeSelector", &path.child("nodeSelector")));
     security::pod_security_context(&path.child("securityContext"), spec, options, errors);
+    security::process_namespace(path, spec, errors);
 }
 
 /// Validates the scheduling fields of a pod.
@@ -166,13 +167,16 @@ fn scheduling_gates(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 /// Validates the scheduling group of a pod (KEP-4671); its only alternative is required.
 fn scheduling_group(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let Some(group) = child(spec, "schedulingGroup") else { return };
-    let path = path.child("podGroupName");
+    let name_path = path.child("podGroupName");
     match maybe_text(group, "podGroupName") {
-        Some(name) => dns_subdomain(&path, name, errors),
+        Some(name) => dns_subdomain(&name_path, name, errors),
         None => {
             let value = BadValue::Plain("null".to_owned());
-            errors.push(Error::invalid(&path, value, "must specify one of: `podGroupName`"));
+            errors.push(Error::invalid(&name_path, value, "must specify one of: `podGroupName`"));
         }
+    }
+    if !list(spec, "evictionResponders").is_empty() {
+        errors.push(Error::forbidden(path, "may not be set when evictionResponders is set"));
     }
 }
 

@@ -3,6 +3,7 @@
 mod claims;
 mod containers;
 
+use crate::validation::conditions::health_conditions;
 use crate::validation::go_value::go_values;
 use crate::validation::value::{dns_subdomain, invalid_each, qualified_name};
 use crate::validation::{Spelling, canonical_ip, is_valid_legacy_ip};
@@ -41,7 +42,9 @@ pub(super) fn validate_status_update(new: &Object, old: &Object, spelling: Spell
     claims::extended_resource_claim(&path.child("extendedResourceClaimStatus"), status, spec, errors);
     let allocatable = path.child("nodeAllocatableResourceClaimStatuses");
     claims::node_allocatable_claims(&allocatable, status, spec, errors);
+    volume_health(&path.child("volumeHealth"), status, spec, errors);
     ips(&path.child("podIPs"), "podIPs", &POD_IP, status, old_status, spelling, errors);
+    single_ip(&path.child("podIPs"), status, errors);
     host_ips(&path.child("hostIPs"), status, old_status, spelling, errors);
     containers::users(&path, status, spec, errors);
     containers::allocated_resources(&path, status, spec, errors);
@@ -113,6 +116,36 @@ fn ips(
     if !dual || all.len() > 2 {
         let detail = "may specify no more than one IP for each IP family";
         errors.push(Error::invalid(path, go_values(message, status.get(member)), detail));
+    }
+}
+
+/// Checks that `podIP` is the first of `podIPs`. `path` is that of the list.
+fn single_ip(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
+    let single = text(status, "podIP");
+    let first = children(status, "podIPs").next().map(|item| text(item, "ip"));
+    match first {
+        None if single.is_empty() => {}
+        Some(first) if !single.is_empty() && first == single => {}
+        Some(first) if !single.is_empty() => {
+            let path = path.index(0);
+            errors.push(Error::invalid(&path.child("ip"), first, "must be equal to `podIP`"));
+        }
+        _ => {
+            let detail = "podIP and podIPs must either both be set or both be unset";
+            errors.push(Error::invalid(path, go_values(&POD_IP, status.get("podIPs")), detail));
+        }
+    }
+}
+
+/// Validates the health of the pod's volumes (KEP-1432). `path` is that of the list.
+fn volume_health(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
+    for (index, volume) in children(status, "volumeHealth").enumerate() {
+        let path = path.index(index);
+        let name = text(volume, "name");
+        if !name.is_empty() && !children(spec, "volumes").any(|volume| text(volume, "name") == name) {
+            errors.push(Error::not_found(&path.child("name"), name));
+        }
+        health_conditions(&path, volume, errors);
     }
 }
 

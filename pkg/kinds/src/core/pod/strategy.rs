@@ -7,9 +7,11 @@ mod label_keys;
 mod resize;
 mod status;
 
+use super::defaults::pod_level_resources;
 use crate::strategy::hooks::{Context, Strategy, child, restore, restore_metadata, text_at};
 use api::options::DeleteOptions;
 use api::tree;
+use component_base::features::{Gate, Gates};
 use jsontree::{Value, json};
 use schema::object::{self, Object};
 
@@ -19,9 +21,11 @@ const DEFAULT_GRACE_SECONDS: i64 = 30;
 pub(crate) struct Pods;
 
 impl Strategy for Pods {
-    /// Only the QoS class of a client's status is kept.
     fn prepare_for_create(&self, pod: &mut Object, context: &Context<'_>) {
-        let class = api::qos::of(pod).to_owned();
+        label_keys::merge(pod, context.gates());
+        app_armor::fill_in(pod);
+        complete_resources(pod, context.gates());
+        let class = api::qos::compute(pod);
         let gated = !object::get_list(pod, &["spec", "schedulingGates"]).is_empty();
         if let Some(status) = child(pod, "status") {
             status.clear();
@@ -31,15 +35,18 @@ impl Strategy for Pods {
                 status.insert("conditions", vec![scheduling_gated(context)].into());
             }
         }
-        label_keys::merge(pod, context.gates());
-        app_armor::fill_in(pod);
     }
 
     fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
         match subresource {
             "status" => status::preserve(new, old),
             "ephemeralcontainers" => keep_ephemeral_containers(new, old),
-            "resize" => resize::keep_resources(new, old, context.gates()),
+            "resize" => {
+                resize::keep_resources(new, old, context.gates());
+                keep_pod_resources(new, old, context.gates());
+                complete_resources(new, context.gates());
+            }
+            "" => keep_pod_resources(new, old, context.gates()),
             _ => {}
         }
     }
@@ -65,6 +72,24 @@ fn scheduling_gated(context: &Context<'_>) -> Value {
         "reason": "SchedulingGated",
         "message": "Scheduling is blocked due to non-empty scheduling gates",
     })
+}
+
+/// Sets the defaults of pod-level resources. Mutating webhooks may add containers, so upstream sets these after
+/// admission, not on decoding.
+fn complete_resources(pod: &mut Object, gates: &Gates) {
+    let is_enabled =
+        gates.enabled(Gate::PodLevelResources) && gates.enabled(Gate::PodLevelResourcesFixDefaulting);
+    if let Some(spec) = tree::child_mut(pod, "spec").filter(|_| is_enabled) {
+        pod_level_resources::complete(spec);
+    }
+}
+
+/// Keeps pod-level resources that a client without this field omits.
+fn keep_pod_resources(new: &mut Object, old: &Object, gates: &Gates) {
+    let is_absent = object::get(new, &["spec", "resources"]).is_none_or(Value::is_null);
+    if is_absent && gates.enabled(Gate::PodLevelResourcesFixDefaulting) {
+        restore(new, Some(old), ".spec.resources");
+    }
 }
 
 /// Takes everything except the ephemeral containers from `old`.

@@ -245,12 +245,11 @@ fn security_contexts_have_valid_kernel_values() {
             ("Invalid", "spec.securityContext.sysctls[4].name"),
             ("NotSupported", "spec.securityContext.fsGroupChangePolicy"),
             ("NotSupported", "spec.securityContext.supplementalGroupsPolicy"),
-            ("NotSupported", "spec.securityContext.seLinuxChangePolicy"),
         ],
     );
     check(
         json!({"hostPID": true, "shareProcessNamespace": true, "hostUsers": false}),
-        &[("Invalid", "spec.securityContext.shareProcessNamespace"), ("Forbidden", "spec.HostPID")],
+        &[("Invalid", "spec.shareProcessNamespace"), ("Forbidden", "spec.HostPID")],
     );
 }
 
@@ -260,7 +259,7 @@ fn pods_have_fields_of_their_os_only() {
     check(json!({"os": {"name": "mac"}}), &[("NotSupported", "spec.os")]);
     check(
         json!({"os": {"name": "windows"}, "hostPID": true, "securityContext": {"runAsUser": 1}}),
-        &[("Forbidden", "spec.hostPID"), ("Forbidden", "spec.securityContext.runAsUser")],
+        &[("Forbidden", "spec.securityContext.runAsUser"), ("Forbidden", "spec.hostPID")],
     );
     let context = json!({"windowsOptions": {"hostProcess": true}});
     check(

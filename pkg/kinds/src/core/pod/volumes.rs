@@ -2,12 +2,13 @@
 
 mod files;
 mod projected;
+mod resize;
 
 use crate::validation::claim_spec::validate_claim_template;
 use crate::validation::resources::quantity;
 use crate::validation::value::{dns_label, required_one_of};
 use crate::validation::volume_source as source;
-use api::tree::{child, children, is_set, text};
+use api::tree::{child, children, is_set, maybe_integer, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
@@ -16,8 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::PodOptions;
 pub(super) use projected::{has_nonlocal_token_path, no_projected_tokens};
+pub(super) use resize::resized;
 
 const ISCSI_TARGET_BYTES_MAX: usize = 64;
+/// Limit of an empty directory's permissions, with the sticky bit.
+const DIRECTORY_MODE_MAX: i64 = 0o1777;
 const UNKNOWN_FORMAT: &str = "must be valid format starting with iqn, eui, or naa";
 const NAME: &[&str] = &["name"];
 
@@ -166,6 +170,11 @@ fn empty_dir(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut ErrorL
         let detail = "SizeLimit field must be a valid resource quantity";
         errors.push(Error::forbidden(&path.child("sizeLimit"), detail));
     }
+    if let Some(mode) = maybe_integer(source, "mode").filter(|mode| !(0..=DIRECTORY_MODE_MAX).contains(mode))
+    {
+        let detail = "must be a number between 0 and 01777 (octal), both inclusive";
+        errors.push(Error::invalid(&path.child("mode"), mode, detail));
+    }
 }
 
 fn ephemeral(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut ErrorList) {
@@ -189,11 +198,17 @@ fn claim_name(path: &Path<'_>, owner: Owner<'_>, errors: &mut ErrorList) {
 }
 
 fn image(path: &Path<'_>, source: &Object, owner: Owner<'_>, errors: &mut ErrorList) {
-    if owner.options.is_pod {
+    if !owner.options.empty_image_references {
         source::required(path, source, &["reference"], errors);
     }
     let policies = &["Always", "IfNotPresent", "Never"];
     required_one_of(&path.child("pullPolicy"), text(source, "pullPolicy"), policies, errors);
+}
+
+/// True if a pod spec has an image volume without a reference.
+pub(super) fn has_empty_image_reference(spec: &Object) -> bool {
+    let images = children(spec, "volumes").filter_map(|volume| child(volume, "image"));
+    images.into_iter().any(|image| text(image, "reference").is_empty())
 }
 
 /// Checks that variables from files (KEP-3721) refer to a volume of kind `emptyDir`. `path` is that of the

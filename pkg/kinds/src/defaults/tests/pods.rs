@@ -12,9 +12,29 @@ fn check_resources(before: Value, after: Value) {
     check_spec("/containers/0/resources", &json!({"containers": [{"resources": before}]}), after);
 }
 
-/// Checks the pod-level resources.
+/// Checks the pod-level resources as before v1.37, when they were set on decoding.
 fn check_pod_level(before: &Value, after: Value) {
-    check_spec("/resources", before, after);
+    let gates = Gates::default().with(Gate::PodLevelResourcesFixDefaulting, false);
+    let mut pod = json!({"spec": before}).as_object().unwrap().clone();
+    apply("v1", "Pod", &mut pod, &gates);
+    assert_eq!(pod["spec"].get("resources").unwrap_or(&Value::Null), &after, "{before}");
+}
+
+#[test]
+fn pod_level_resources_are_not_set_on_decoding() {
+    let resources = json!({"limits": {"cpu": "4"}});
+    check_spec("/resources", &json!({"resources": resources}), resources.clone());
+}
+
+#[test]
+fn probes_use_http1_with_gate() {
+    let get = |more: Value| json!({"containers": [{"livenessProbe": {"httpGet": more}}]});
+    let gates = Gates::default().with(Gate::H2CContainerProbe, true);
+    let mut pod = json!({"spec": get(json!({}))}).as_object().unwrap().clone();
+    apply("v1", "Pod", &mut pod, &gates);
+    let pointer = "/containers/0/livenessProbe/httpGet/protocol";
+    assert_eq!(pod["spec"].pointer(pointer), Some(&json!("HTTP1")));
+    check_spec(pointer, &get(json!({})), Value::Null);
 }
 
 #[test]
@@ -214,7 +234,8 @@ fn larger_init_containers_set_pod_requests() {
     ];
     for (init, cpu) in cases {
         let spec = json!({"resources": {"limits": {"memory": "1"}}, "containers": [container("2")], "initContainers": init});
-        check_spec("/resources/requests", &spec, json!({"cpu": cpu, "memory": "1"}));
+        let requests = json!({"cpu": cpu, "memory": "1"});
+        check_pod_level(&spec, json!({"limits": {"memory": "1"}, "requests": requests}));
     }
 }
 

@@ -38,7 +38,7 @@ fn daemon_sets_replace_one_at_a_time() {
 
 #[test]
 fn bare_stateful_set_strategy_gets_no_partition() {
-    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}});
+    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 1}});
     let cases = [
         (json!({}), rolling.clone()),
         (json!({"type": "RollingUpdate"}), json!({"type": "RollingUpdate"})),
@@ -84,9 +84,6 @@ fn some_defaults_need_feature_gates() {
     let driver = ("storage.k8s.io/v1", "CSIDriver");
     let unavailable = "/spec/updateStrategy/rollingUpdate/maxUnavailable";
     check(Gate::MaxUnavailableStatefulSet, set, json!({}), unavailable, json!(1));
-    let job = ("batch/v1", "Job");
-    let replaced = "/spec/podReplacementPolicy";
-    check(Gate::JobPodReplacementPolicy, job, json!({}), replaced, json!("TerminatingOrFailed"));
     check(Gate::SELinuxMountReadWriteOncePod, driver, json!({}), "/spec/seLinuxMount", json!(false));
     let missing = "/spec/preventPodSchedulingIfMissing";
     check(Gate::VolumeLimitScaling, driver, json!({}), missing, json!(false));
@@ -94,8 +91,6 @@ fn some_defaults_need_feature_gates() {
     let image = pod(json!({"volumes": [{"image": {"reference": "a:b"}}]}));
     let policy = "/spec/volumes/0/image/pullPolicy";
     check(Gate::ImageVolume, ("v1", "Pod"), image, policy, json!("IfNotPresent"));
-    let limited = pod(json!({"resources": {"limits": {"cpu": "1"}}}));
-    check(Gate::PodLevelResources, ("v1", "Pod"), limited, "/spec/resources/requests/cpu", json!("1"));
 }
 
 #[test]

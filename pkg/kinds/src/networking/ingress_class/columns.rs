@@ -5,7 +5,7 @@ use crate::printers::format::{NONE, name_of_class};
 use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
-    NAME.filled_by(|object, _| name_of_class(object, &["ingressclass.kubernetes.io/is-default-class"])),
+    NAME.filled_by(|object, _| name_of_class(object, "ingressclass.kubernetes.io/is-default-class")),
     Column::text("Controller", |object, _| object.get_path("spec.controller").into())
         .with_description("Controller that is responsible for handling this class"),
     Column::text("Parameters", |object, _| parameters(object.get_path("spec.parameters")).into())

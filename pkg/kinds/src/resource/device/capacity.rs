@@ -4,7 +4,7 @@ use super::at_most;
 use crate::validation::resources::quantity;
 use api::tree::{child, is_set, list};
 use apimachinery::field::{Error, ErrorList, Path};
-use apimachinery::quantity::Quantity;
+use apimachinery::quantity::{Format, Quantity};
 use jsontree::Value;
 use schema::object::Object;
 use std::cmp::Ordering;
@@ -105,7 +105,7 @@ fn valid_range(
         errors.push(invalid(&min_path, &min, format!("min is larger than capacity value: {capacity}")));
     }
     if *default < min {
-        errors.push(invalid(&min_path, default, format!("default is less than min: {min}")));
+        errors.push(invalid(&path.child("default"), default, format!("default is less than min: {min}")));
     }
     if let Some(max) = &max {
         if min > *max {
@@ -115,22 +115,47 @@ fn valid_range(
             errors.push(invalid(&max_path, max, format!("max is larger than capacity value: {capacity}")));
         }
         if default > max {
-            errors.push(invalid(&max_path, default, format!("default is more than max: {max}")));
+            errors.push(invalid(&path.child("default"), default, format!("default is more than max: {max}")));
         }
     }
     let Some(step) = member("step") else { return };
+    if step.sign() != Ordering::Greater {
+        errors.push(invalid(&step_path, &step, "must be greater than zero"));
+        return;
+    }
     let mut first = min.clone();
     first.add(&step);
     if first.cmp(capacity) == Ordering::Greater {
         let detail = format!("one step {first} is larger than capacity value: {capacity}");
         errors.push(invalid(&step_path, &step, detail));
     }
+    let bounds =
+        [("default", Some(default)), ("min", Some(&min)), ("max", max.as_ref()), ("step", Some(&step))];
+    let before = errors.len();
+    for (member, bound) in bounds {
+        if let Some(detail) = bound.and_then(out_of_range) {
+            errors.extend(bound.map(|bound| invalid(&path.child(member), bound, detail)));
+        }
+    }
+    if errors.len() > before {
+        return;
+    }
     for value in [Some(default), max.as_ref()].into_iter().flatten() {
         let distance = value.value().wrapping_sub(min.value());
-        // A zero step, where upstream panics, is never a multiple.
+        // A step that rounds to zero is never a divisor.
         if distance.checked_rem(step.value()) != Some(0) {
             let detail = format!("value is not a multiple of a given step ({step}) from ({min})");
             errors.push(invalid(&step_path, value, detail));
         }
+    }
+}
+
+/// Returns the error of a quantity that is not a 64-bit number, which the multiples of steps need.
+fn out_of_range(bound: &Quantity) -> Option<&'static str> {
+    let max = Quantity::new(i64::MAX, Format::DecimalSi);
+    if bound.sign() == Ordering::Less {
+        Some("must be greater than or equal to 0")
+    } else {
+        (*bound > max).then_some("must not be larger than 9223372036854775807")
     }
 }

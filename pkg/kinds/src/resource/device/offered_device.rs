@@ -1,19 +1,20 @@
-//! Device in a resource slice. Its mapping to node resources is behind a gate that is off.
+//! Device in a resource slice.
 
 use super::at_most;
 use super::capacity::request_policy;
 use super::claim::{attribute_name, duplicates};
+use super::node_allocatable::node_allocatable;
 use crate::validation::go_value::go_value;
 use crate::validation::node_selector::node_selector;
 use crate::validation::semver::Version;
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
-use api::semantic::equal;
+use api::semantic::{equal, equal_members};
 use api::tree::{child, children, is_set, list, maybe_flag, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use jsontree::Value;
 use schema::builtin::{
-    IO_K8S_API_RESOURCE_V1_DEVICEATTRIBUTE as DEVICE_ATTRIBUTE,
+    IO_K8S_API_RESOURCE_V1_DEVICE as DEVICE, IO_K8S_API_RESOURCE_V1_DEVICEATTRIBUTE as DEVICE_ATTRIBUTE,
     IO_K8S_API_RESOURCE_V1_DEVICETAINT as DEVICE_TAINT,
 };
 use schema::object::Object;
@@ -63,10 +64,26 @@ pub(super) fn device(
         attribute_name(&attributes_path, name, errors);
         attribute(&attributes_path.key(name), value.as_object().unwrap_or(&empty), errors);
     }
+    let is_unchanged = |old: &Object| {
+        let field = DEVICE.member("capacity");
+        field.is_some_and(|field| equal_members(field, device.get("capacity"), old.get("capacity")))
+    };
+    if !old.is_some_and(is_unchanged) {
+        capacities(&path.child("capacity"), device, capacity, errors);
+    }
+    taints(&path.child("taints"), device, old, errors);
+    consumptions(&path.child("consumesCounters"), device, errors);
+    nodes(path, device, per_device, errors);
+    binding_conditions(path, device, errors);
+    node_allocatable(&path.child("nodeAllocatableResources"), device, capacity, errors);
+}
+
+/// Validates the capacities of a device. `path` is that of the map.
+fn capacities(path: &Path<'_>, device: &Object, capacity: &Object, errors: &mut ErrorList) {
     let shared = maybe_flag(device, "allowMultipleAllocations") == Some(true);
-    let capacity_path = path.child("capacity");
+    let capacity_path = path;
     for (name, value) in capacity {
-        attribute_name(&capacity_path, name, errors);
+        attribute_name(capacity_path, name, errors);
         if let Some(policy) = value.as_object().and_then(|value| child(value, "requestPolicy")) {
             let path = capacity_path.key(name);
             let path = path.child("requestPolicy");
@@ -77,10 +94,6 @@ pub(super) fn device(
             }
         }
     }
-    taints(&path.child("taints"), device, old, errors);
-    consumptions(&path.child("consumesCounters"), device, errors);
-    nodes(path, device, per_device, errors);
-    binding_conditions(path, device, errors);
 }
 
 fn attribute(path: &Path<'_>, attribute: &Object, errors: &mut ErrorList) {

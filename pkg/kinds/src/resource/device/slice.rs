@@ -3,6 +3,8 @@
 use super::at_most;
 use super::claim::duplicates;
 use super::offered_device::{counters, device};
+use super::partition_type::partition_type;
+use super::skipped_operations::skipped_operations;
 use super::status::pool;
 use crate::validation::NameRule;
 use crate::validation::go_value::go_values;
@@ -68,6 +70,8 @@ fn spec(slice: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     }
     devices(&path.child("devices"), spec, old, errors);
     counter_sets(&path.child("sharedCounters"), spec, errors);
+    partition_type(&path, spec, errors);
+    skipped_operations(&path, spec, errors);
 }
 
 /// Validates the node selection of the devices; exactly one way must be used.

@@ -5,6 +5,8 @@ pub(crate) mod devices;
 use super::claim::{Names, request_names, request_ref, request_refs};
 use super::configuration::configuration;
 use super::offered_device::binding_conditions;
+use super::skipped_operations::skipped_operations;
+use super::toleration::toleration;
 use super::{ITEMS_MAX, at_most};
 use crate::validation::immutable::immutable;
 use crate::validation::node_selector::node_selector;
@@ -88,7 +90,12 @@ fn allocated_devices(path: &Path<'_>, allocation: &Object, names: &Names<'_>, er
             pool(&path.child("pool"), text(result, "pool"), errors);
             dns_label(&path.child("device"), text(result, "device"), errors);
             binding_conditions(&path, result, errors);
+            let tolerations = path.child("tolerations");
+            for (index, item) in children(result, "tolerations").enumerate() {
+                toleration(&tolerations.index(index), item, errors);
+            }
             devices::share_id(&path.child("shareID"), result, errors);
+            skipped_operations(&path, result, errors);
         }
     }
     // The configurations of the class and of the claim.

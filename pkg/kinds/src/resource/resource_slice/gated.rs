@@ -1,6 +1,6 @@
 //! Fields of resource slices behind feature gates.
 
-use crate::strategy::gated::fields::{EACH, GatedPath, Path, gated_by, gated_path, unsupported};
+use crate::strategy::gated::fields::{EACH, GatedPath, Path, gated_by, gated_path};
 use component_base::features::Gate;
 
 pub(super) const GATED: &[GatedPath] = &[gated_path(
@@ -28,8 +28,13 @@ pub(super) const GATED: &[GatedPath] = &[gated_path(
                 &["devices", EACH, "capacity", EACH, "requestPolicy"],
             ],
         ),
-        // DRANodeAllocatableResources
-        unsupported(&[&["devices", EACH, "nodeAllocatableResourceMappings"]]),
+        gated_by(Gate::DRANodeAllocatableResources, &[&["devices", EACH, "nodeAllocatableResources"]]),
+        gated_by(
+            Gate::DRADeviceCompatibilityGroups,
+            &[&["devices", EACH, "consumesCounters", EACH, "compatibilityGroups"]],
+        ),
+        gated_by(Gate::DRAPartitionableDevicesType, &[&["partitionTypeAttribute"]]),
+        gated_by(Gate::DRAOptionalNodeOperations, &[&["skipNodeOperations"]]),
         gated_by(
             Gate::DRAListTypeAttributes,
             &[

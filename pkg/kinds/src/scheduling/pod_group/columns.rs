@@ -6,29 +6,29 @@ use api::table::view::View;
 
 pub(super) static COLUMNS: &[Column] = &[
     NAME,
-    Column::text("Policy", |object, _| pod_group_policy(object).into())
-        .with_description_of("io.k8s.api.scheduling.v1alpha2.PodGroupSpec", "schedulingPolicy"),
-    Column::text("Workload", |object, _| pod_group_workload(object).into())
+    Column::text("Policy", |object, _| policy(object).into())
+        .with_description_of("io.k8s.api.scheduling.v1beta1.PodGroupSpec", "schedulingPolicy"),
+    Column::text("Workload", |object, _| workload(object).into())
         .with_description("Name of the referenced Workload object"),
-    Column::text("Status", |object, _| pod_group_status(object.get_path("status.conditions")).into())
+    Column::text("Status", |object, _| status(object.get_path("status.conditions")).into())
         .with_description("Status of the PodGroup"),
     AGE,
 ];
 
-fn pod_group_policy(group: View<'_>) -> &'static str {
+pub(in crate::scheduling) fn policy(group: View<'_>) -> &'static str {
     if group.get_path("spec.schedulingPolicy.gang").exists() { "Gang" } else { "Basic" }
 }
 
-fn pod_group_workload<'a>(group: View<'a>) -> &'a str {
-    let template = group.get_path("spec.podGroupTemplateRef");
-    if template.exists() { template.get_path("workload.workloadName").text() } else { NONE }
+pub(in crate::scheduling) fn workload<'a>(group: View<'a>) -> &'a str {
+    let reference = group.get_path("spec.workloadRef");
+    if reference.exists() { reference.get("workloadName").text() } else { NONE }
 }
 
 /// The last condition of each type counts.
-fn pod_group_status(conditions: View<'_>) -> String {
+fn status(conditions: View<'_>) -> String {
     let last =
         |condition_type: &str| conditions.items().filter(|c| c.get("type").text() == condition_type).last();
-    let scheduled = last("PodGroupScheduled").map(|c| c.get("status").text() == "True");
+    let scheduled = last("PodGroupInitiallyScheduled").map(|c| c.get("status").text() == "True");
     match (last("DisruptionTarget"), scheduled) {
         (Some(target), _) => target.get("reason").text().to_owned(),
         (None, Some(true)) => "Scheduled".to_owned(),

@@ -1,10 +1,9 @@
 //! Table columns of storage classes.
 
 use crate::printers::column::{AGE, Column, NAME};
-use crate::printers::format::name_of_class;
 
 pub(super) static COLUMNS: &[Column] = &[
-    NAME.filled_by(|object, _| name_of_class(object, &IS_DEFAULT)),
+    NAME,
     Column::text("Provisioner", |object, _| object.get("provisioner").into())
         .with_description_of("io.k8s.api.storage.v1.StorageClass", "provisioner"),
     Column::text("ReclaimPolicy", |object, _| object.get("reclaimPolicy").text_or("Delete").into())
@@ -17,6 +16,3 @@ pub(super) static COLUMNS: &[Column] = &[
         .with_description_of("io.k8s.api.storage.v1.StorageClass", "allowVolumeExpansion"),
     AGE,
 ];
-
-const IS_DEFAULT: [&str; 2] =
-    ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];

@@ -23,15 +23,18 @@ fn check(plural: &str, with: Value, without: Value) {
 fn unused_gated_field_is_dropped() {
     check("leases", json!({"spec": {"strategy": "s"}}), json!({"spec": {}}));
     check("leases", json!({"spec": {"preferredHolder": "s"}}), json!({"spec": {}}));
-    check("csidrivers", json!({"spec": {"preventPodSchedulingIfMissing": true}}), json!({"spec": {}}));
-    let rolling = |more: Value| json!({"spec": {"updateStrategy": {"rollingUpdate": more}}});
-    check(
-        "statefulsets",
-        rolling(json!({"maxUnavailable": 2, "partition": 0})),
-        rolling(json!({"partition": 0})),
-    );
+    let directory = |more: Value| json!({"spec": {"volumes": [{"emptyDir": more}]}});
+    check("pods", directory(json!({"mode": 1})), directory(json!({})));
+    let probe = |more: Value| json!({"spec": {"containers": [{"livenessProbe": more}]}});
+    check("pods", probe(json!({"httpGet": {"protocol": "HTTP2"}})), probe(json!({"httpGet": {}})));
+    check("pods", probe(json!({"grpc": {"mode": "TLS"}})), probe(json!({"grpc": {}})));
+    let secret = |more: Value| json!({"spec": {"volumes": [{"secret": more}]}});
+    check("pods", secret(json!({"defaultUser": 1})), secret(json!({})));
+    check("pods", json!({"spec": {"evictionResponders": [{"name": "a"}]}}), json!({"spec": {}}));
+    let job = |spec: Value| json!({"spec": {"jobTemplate": {"spec": spec}}});
+    check("cronjobs", job(json!({"scheduling": {}})), job(json!({})));
+    check("nodes", json!({"spec": {"podPreemptionPolicy": {}}}), json!({"spec": {}}));
     check("nodes", json!({"spec": {"configSource": {}}}), json!({"spec": {}}));
-    check("podgroups", json!({"spec": {"priority": 5}}), json!({"spec": {}}));
     check("podgroups", json!({"spec": {"resourceClaims": [{"name": "a"}]}}), json!({"spec": {}}));
     let device = |more: Value| json!({"spec": {"devices": [{"attributes": {"a": more, "b": {"int": 1}}}]}});
     check("resourceslices", device(json!({"ints": [1]})), device(json!({})));
@@ -58,7 +61,7 @@ fn pod_templates_drop_gated_fields() {
             {"name": "c", "lifecycle": {}},
         ],
         "volumes": [{"name": "v", "projected": {"sources": [
-            {"clusterTrustBundle": {"path": "p"}}, {"podCertificate": {"keyType": "k"}}, {"secret": {}},
+            {"clusterTrustBundle": {"path": "p", "user": 1}}, {"secret": {"items": [{"key": "k", "user": 1}]}},
         ]}}],
     });
     let plain = json!({
@@ -67,7 +70,9 @@ fn pod_templates_drop_gated_fields() {
             {"name": "b", "lifecycle": {"preStop": {}}},
             {"name": "c", "lifecycle": {}},
         ],
-        "volumes": [{"name": "v", "projected": {"sources": [{}, {}, {"secret": {}}]}}],
+        "volumes": [{"name": "v", "projected": {"sources": [
+            {"clusterTrustBundle": {"path": "p"}}, {"secret": {"items": [{"key": "k"}]}},
+        ]}}],
     });
     for (plural, pointer, of) in [
         ("pods", "/spec", (|spec| json!({"spec": spec})) as fn(&Value) -> Value),
@@ -96,6 +101,23 @@ fn in_template(spec: &Value) -> Value {
 }
 
 #[test]
+fn autoscaler_generation_is_gated() {
+    let generation = |gates| {
+        let created = created_with(gates, "horizontalpodautoscalers", json!({"metadata": {}, "spec": {}}));
+        created["metadata"]["generation"].clone()
+    };
+    assert_eq!(generation(Gates::default()), 1);
+    assert_eq!(generation(Gates::default().with(Gate::HPAGeneration, false)), Value::Null);
+    let update = |gates| {
+        let old = json!({"metadata": {"generation": 3}, "spec": {"maxReplicas": 1}});
+        let new = json!({"metadata": {}, "spec": {"maxReplicas": 2}});
+        meta::generation(&object(updated_with(gates, "horizontalpodautoscalers", old, new)))
+    };
+    assert_eq!(update(Gates::default()), 4);
+    assert_eq!(update(Gates::default().with(Gate::HPAGeneration, false)), 3);
+}
+
+#[test]
 fn one_stop_signal_in_use_permits_all() {
     let spec = |containers: Value, init: Value| {
         json!({
@@ -112,9 +134,11 @@ fn one_stop_signal_in_use_permits_all() {
 #[test]
 fn workload_templates_are_compared_by_position() {
     let of = |templates: Value| json!({"metadata": {}, "spec": {"podGroupTemplates": templates}});
-    let old = of(json!([{"name": "a", "priority": 1}, {"name": "b"}]));
-    let new = of(json!([{"name": "a", "priority": 2}, {"name": "b", "priority": 2}, {"priority": 2}]));
-    let expected = json!([{"name": "a", "priority": 2}, {"name": "b"}, {}]);
+    let old = of(json!([{"name": "a", "preemptionPolicy": "x"}, {"name": "b"}]));
+    let policy = json!({"preemptionPolicy": "y"});
+    let new =
+        of(json!([{"name": "a", "preemptionPolicy": "y"}, {"name": "b", "preemptionPolicy": "y"}, policy]));
+    let expected = json!([{"name": "a", "preemptionPolicy": "y"}, {"name": "b"}, {}]);
     assert_eq!(updated("workloads", old, new)["spec"]["podGroupTemplates"], expected);
 }
 
@@ -127,10 +151,11 @@ fn only_slices_count_dropped_changes() {
         meta::generation(&object(updated(plural, Value::Object(old), Value::Object(new))))
     };
     let device = |more: Value| json!({"spec": {"devices": [more]}});
-    let mapped = device(json!({"nodeAllocatableResourceMappings": {"cpu": {}}}));
+    let mapped = device(json!({"nodeAllocatableResources": {"cpu": {}}}));
     assert_eq!(generation("resourceslices", device(json!({})), mapped), 2);
-    let rolling = |more: Value| json!({"spec": {"updateStrategy": {"rollingUpdate": more}}});
-    assert_eq!(generation("statefulsets", rolling(json!({})), rolling(json!({"maxUnavailable": 2}))), 1);
+    let spec = |more: Value| json!({"spec": {"template": {"spec": more}}});
+    let responders = json!({"evictionResponders": [{"name": "a"}]});
+    assert_eq!(generation("statefulsets", spec(json!({})), spec(responders)), 1);
 }
 
 /// Checks that with the gate disabled the field is dropped or kept as above, and that with the gate enabled
@@ -167,6 +192,19 @@ fn gate_overrides_default() {
         "horizontalpodautoscalers",
         spec(json!({"behavior": {"scaleUp": {"tolerance": "1", "policies": []}}})),
         spec(json!({"behavior": {"scaleUp": {"policies": []}}})),
+    );
+    let rolling = |more: Value| spec(json!({"updateStrategy": {"rollingUpdate": more}}));
+    check_gate(
+        Gate::MaxUnavailableStatefulSet,
+        "statefulsets",
+        rolling(json!({"maxUnavailable": 2, "partition": 0})),
+        rolling(json!({"partition": 0})),
+    );
+    check_gate(
+        Gate::VolumeLimitScaling,
+        "csidrivers",
+        spec(json!({"preventPodSchedulingIfMissing": true})),
+        spec(json!({})),
     );
     check_gate(
         Gate::DRAExtendedResource,

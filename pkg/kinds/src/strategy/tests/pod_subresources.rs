@@ -80,6 +80,13 @@ fn status_write_keeps_omitted_fields() {
         json!({"observedGeneration": 1}),
         json!({"observedGeneration": 1}),
     );
+    let claims = json!([{"name": "c"}]);
+    check(json!({"resourceClaimStatuses": claims}), json!({}), json!({"resourceClaimStatuses": claims}));
+    check(
+        json!({"resourceClaimStatuses": claims}),
+        json!({"resourceClaimStatuses": []}),
+        json!({"resourceClaimStatuses": []}),
+    );
     let condition = |ty: &str, generation: i64| json!({"type": ty, "observedGeneration": generation});
     let plain = |ty: &str| json!({"type": ty});
     check(

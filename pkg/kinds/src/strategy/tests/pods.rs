@@ -32,15 +32,48 @@ fn the_quality_of_service_follows_requests_and_limits() {
     check(containers(json!([equal_requests])), "Guaranteed");
     check(json!({"containers": [{"resources": full}], "initContainers": [{}]}), "Burstable");
     check(json!({"containers": [{}], "resources": full}), "Guaranteed");
-    check(json!({"containers": [{"resources": full}], "resources": {}}), "BestEffort");
+    check(json!({"containers": [{"resources": full}], "resources": {}}), "Guaranteed");
     check(json!({"containers": [{}], "resources": {"requests": {"cpu": "1"}}}), "Burstable");
 }
 
 #[test]
-fn only_qos_class_of_initial_status_is_kept() {
+fn initial_status_is_ignored() {
     let status = json!({"phase": "Running", "qosClass": "Guaranteed", "podIP": "1.2.3.4"});
     let pod = created("pods", json!({"metadata": {}, "spec": {}, "status": status}));
-    assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": "Guaranteed"}));
+    assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": "BestEffort"}));
+}
+
+#[test]
+fn pod_level_resources_are_completed() {
+    let check = |containers: Value, resources: Value, expected: Value| {
+        let pod = created(
+            "pods",
+            json!({"metadata": {}, "spec": {"containers": containers, "resources": resources}}),
+        );
+        assert_eq!(pod["spec"]["resources"], expected);
+    };
+    let container = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}});
+    check(
+        json!([container("1"), container("2")]),
+        json!({"requests": {"memory": "1Gi"}}),
+        json!({"requests": {"memory": "1Gi", "cpu": "3"}, "limits": {"cpu": "3"}}),
+    );
+    check(json!([container("1"), {}]), json!({"requests": {"cpu": "4"}}), json!({"requests": {"cpu": "4"}}));
+    check(
+        json!([container("1")]),
+        json!({"requests": {"cpu": "4"}}),
+        json!({"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}),
+    );
+    check(json!([container("1")]), json!({}), json!({}));
+}
+
+#[test]
+fn omitted_pod_level_resources_are_kept() {
+    let with = json!({"metadata": {}, "spec": {"resources": {"requests": {"cpu": "1"}}}});
+    let without = json!({"metadata": {}, "spec": {}});
+    assert_eq!(updated("pods", with.clone(), without.clone())["spec"], with["spec"]);
+    let closed = Gates::default().with(component_base::features::Gate::PodLevelResourcesFixDefaulting, false);
+    assert_eq!(updated_with(closed, "pods", with, without.clone())["spec"], without["spec"]);
 }
 
 #[test]

@@ -52,14 +52,16 @@ fn metadata_is_embedded() {
 }
 
 #[test]
-fn host_settings_are_in_the_security_context() {
+fn host_settings_precede_the_security_context() {
     let message = &types::IO_K8S_API_CORE_V1_PODSPEC;
-    let Value::Object(object) = json!({"hostNetwork": true, "hostUsers": false}) else {
+    let Value::Object(object) = json!({"hostNetwork": true, "serviceAccount": "a", "securityContext": {}})
+    else {
         unreachable!("tests give objects")
     };
     let text = go_json(message, &object);
-    let expected = "\"SecurityContext\":{\"HostNetwork\":true,\"HostPID\":false,\"HostIPC\":false,\
-        \"ShareProcessNamespace\":null,\"HostUsers\":false,\"SELinuxOptions\":null,";
+    let expected = "\"DeprecatedServiceAccount\":\"a\",\"AutomountServiceAccountToken\":null,\"NodeName\":\"\",\
+        \"HostNetwork\":true,\"HostPID\":false,\"HostIPC\":false,\"ShareProcessNamespace\":null,\
+        \"SecurityContext\":{\"SELinuxOptions\":null,";
     assert!(text.contains(expected), "{text}");
 }
 

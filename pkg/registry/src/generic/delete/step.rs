@@ -189,6 +189,9 @@ fn gc_finalizers(default: DefaultGc, object: &Object, options: &DeleteOptions) -
     )
 }
 
+/// Plural of CRDs.
+const DEFINITIONS: &str = "customresourcedefinitions";
+
 /// Checks the uid and resource version in the client's preconditions (upstream's `rest.BeforeDelete`).
 /// Namespaces and CRDs check them earlier, with a different text.
 pub(super) fn check_preconditions(
@@ -212,9 +215,8 @@ pub(super) fn check_preconditions(
         let actual = meta::text(object, member);
         let Some(required) = required.as_deref().filter(|required| *required != actual) else { continue };
         let cause = if early {
-            format!(
-                "Precondition failed: {label} in precondition: {required}, {label} in object meta: {actual}"
-            )
+            let failed = if target.resource.plural == DEFINITIONS { "precondition" } else { "Precondition" };
+            format!("{failed} failed: {label} in precondition: {required}, {label} in object meta: {actual}")
         } else {
             format!(
                 "the {label} in the precondition ({required}) does not match the {label} in record ({actual}). \

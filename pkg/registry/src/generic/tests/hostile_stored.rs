@@ -154,7 +154,7 @@ async fn everything_can_be_deleted(world: &World, stored: Stored, case: &str) {
     if world.registry.delete(&bad, &request).await.is_err() {
         world
             .registry
-            .delete_corrupt(&bad)
+            .delete_corrupt(&bad, false)
             .await
             .unwrap_or_else(|status| panic!("{case}: {}", status.message));
     }

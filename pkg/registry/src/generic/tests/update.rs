@@ -156,6 +156,24 @@ async fn put_creates_missing_object_if_allowed() {
 }
 
 #[tokio::test]
+async fn put_that_creates_wipes_system_fields() {
+    let world = World::new();
+    let mut object = named("endpoints", "a", json!({}));
+    let time = "2001-01-01T00:00:00Z";
+    let system = json!({"creationTimestamp": time, "deletionTimestamp": time, "deletionGracePeriodSeconds": 5,
+                        "selfLink": "/x", "generation": 9});
+    crate::meta::metadata_mut(&mut object).extend(system.as_object().unwrap().clone());
+    let request = world.update("endpoints");
+    let target = target("endpoints", "a");
+    world.registry.update(&target, &request, &mut |_| Ok(object.clone())).await.unwrap();
+    let metadata = world.get("endpoints", "a").await.unwrap()["metadata"].clone();
+    let names = ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
+    assert_eq!(names.map(|name| metadata.get(name)), [None; 3]);
+    assert_ne!(metadata["creationTimestamp"], time);
+    assert_eq!(metadata["generation"], 9);
+}
+
+#[tokio::test]
 async fn apply_creates_missing_object() {
     let world = World::new();
     let object = named("configmaps", "a", json!({}));

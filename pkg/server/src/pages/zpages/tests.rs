@@ -1,6 +1,7 @@
 //! Tests of the pages, without a router.
 #![allow(clippy::unwrap_used)]
 
+use component_base::features::Release;
 use http_body_util::BodyExt;
 
 use super::*;
@@ -73,17 +74,21 @@ fn status_contains_start_time_and_paths() {
     let version = VersionInfo::of_this_build();
     let expected = format!(
         "\nStarted= Fri Jan 15 06:57:55 UTC 2027\nUp= 1 hr 02 min 05 sec\nGo version= {}\nBinary version= \
-         1.36.2\nEmulation version= 1.36\nPaths= /flagz /livez /metrics\n",
-        version.go_version
+         {}\nEmulation version= {}\nPaths= /flagz /livez /metrics\n",
+        version.go_version,
+        Release::THIS_WITH_PATCH,
+        Release::THIS,
     );
     assert_eq!(status().lines("="), expected);
     let object = serde_json::to_string(&Object::of("Statusz", "v1beta1", status().members())).unwrap();
     let expected = format!(
         "{{\"kind\":\"Statusz\",\"apiVersion\":\"config.k8s.io/v1beta1\",\"metadata\":{{\"name\":\"apiserver\"}},\
          \"startTime\":\"2027-01-15T06:57:55Z\",\"uptimeSeconds\":3725,\"goVersion\":\"{}\",\
-         \"binaryVersion\":\"1.36.2\",\"emulationVersion\":\"1.36\",\
+         \"binaryVersion\":\"{}\",\"emulationVersion\":\"{}\",\
          \"paths\":[\"/flagz\",\"/livez\",\"/metrics\"]}}",
-        version.go_version
+        version.go_version,
+        Release::THIS_WITH_PATCH,
+        Release::THIS,
     );
     assert_eq!(object, expected);
 }

@@ -120,15 +120,18 @@ fn pod_target_is_first_address_and_port() {
 }
 
 #[test]
-fn service_target_is_a_ready_address() {
-    let address = |ip: &str, pod: &str| json!({"ip": ip, "targetRef": {"namespace": "ns", "name": pod}});
-    let endpoints = tree(json!({"subsets": [
-        {"addresses": [address("10.0.0.1", "a"), address("10.0.0.2", "b")], "ports": [{"name": "web", "port": 8}]},
-        {"notReadyAddresses": [address("10.0.0.3", "c")], "ports": [{"name": "web", "port": 9}]},
-        {"addresses": [{"ip": "10.0.0.4"}], "ports": [{"name": "web", "port": 7}, {"name": "", "port": 6}]},
-    ]}));
+fn service_target_is_a_ready_endpoint() {
+    let endpoint = |ip: &str, pod: &str| json!({"addresses": [ip, "192.0.2.9"], "targetRef": {"namespace": "ns", "name": pod}});
+    let mut unready = endpoint("10.0.0.3", "c");
+    unready["conditions"] = json!({"ready": false, "serving": true});
+    let slices = [
+        tree(json!({"endpoints": [endpoint("10.0.0.1", "a"), endpoint("10.0.0.2", "b"), unready],
+            "ports": [{"name": "web", "port": 8}, {"name": "web"}]})),
+        tree(json!({"endpoints": [{"addresses": ["10.0.0.4"]}, {"addresses": []}],
+            "ports": [{"name": "web", "port": 7}, {"name": "", "port": 6}]})),
+    ];
     let check = |port: &str, random: f64, expected: &[(&str, &str, Option<&str>)]| {
-        let places = backends(&endpoints, port, || random);
+        let places = backends(&slices, port, || random);
         let actual: Vec<_> = places.iter().map(|p| (p.address, p.port.as_str(), p.pod("ns"))).collect();
         assert_eq!(actual, expected, "{port} {random}");
     };
@@ -136,11 +139,20 @@ fn service_target_is_a_ready_address() {
     let b = ("10.0.0.2", "8", Some("b"));
     let handmade = ("10.0.0.4", "7", None);
     check("web", 0.0, &[a, b, handmade]);
-    check("web", 0.7, &[handmade, b, a]);
+    check("web", 0.5, &[b, a, handmade]);
     check("", 0.0, &[("10.0.0.4", "6", None)]);
     check("none", 0.0, &[]);
-    let elsewhere = backends(&endpoints, "web", || 0.0);
+    let elsewhere = backends(&slices, "web", || 0.0);
     assert_eq!(elsewhere.first().and_then(|place| place.pod("other")), None);
+}
+
+#[test]
+fn slices_of_the_primary_family_come_first() {
+    let slice = |name: &str, family: &str| tree(json!({"name": name, "addressType": family}));
+    let mut slices = [slice("a", "IPv6"), slice("b", "IPv4"), slice("c", "IPv6"), slice("d", "IPv4")];
+    let mut drawn = [0.4, 0.3, 0.2, 0.1].into_iter();
+    shuffle(&mut slices, "IPv6", || drawn.next().unwrap());
+    assert_eq!(slices.map(|slice| tree::text(&slice, "name").to_owned()), ["c", "a", "d", "b"]);
 }
 
 #[test]

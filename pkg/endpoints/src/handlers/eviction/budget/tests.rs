@@ -26,13 +26,14 @@ fn lagging_controller_blocks_evictions() {
     let busy = "The disruption budget b is still being processed by the server.";
     check(json!({"observedGeneration": 2, "disruptionsAllowed": 1}), Some((429, busy, 10)));
     check(json!({"observedGeneration": 3, "disruptionsAllowed": 1}), None);
-    let refusal = |cause: &str| format!("poddisruptionbudget.policy \"b\" is forbidden: {cause}");
+    let refusal =
+        |cause: &str| format!("The disruption budget b does not allow evicting pods currently: {cause}");
     let negative = refusal("pdb disruptions allowed is negative");
     check(json!({"observedGeneration": 3, "disruptionsAllowed": -1}), Some((403, &negative, 0)));
     let pods = |n: usize| (0..n).map(|i| (i.to_string(), Value::Null)).collect::<Object>();
     let status = |n| json!({"observedGeneration": 3, "disruptionsAllowed": 1, "disruptedPods": pods(n)});
     check(status(2000), None);
-    let full = refusal("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+    let full = refusal("too many pending evictions not confirmed by PDB controller");
     check(status(2001), Some((403, &full, 0)));
 }
 

@@ -1,8 +1,9 @@
 //! Volumes of a container: mounted file systems and block devices.
 
 use crate::validation::value::{has_backsteps, local_relative_path, supported_value};
-use api::tree::{child, children, flag, is_set, maybe_flag, maybe_text, text};
+use api::tree::{child, children, flag, is_set, list, maybe_flag, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,6 +41,7 @@ pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>,
         sub_paths(mount, path, &item, errors);
         propagation(container, mount, &path.child("mountPropagation"), errors);
         recursive_read_only(mount, &path.child("recursiveReadOnly"), errors);
+        bind_options(mount, volumes.get(name).copied(), &item.child("bindMountOptions"), errors);
     }
 }
 
@@ -129,6 +131,23 @@ fn propagation(container: &Object, mount: &Object, path: &Path<'_>, errors: &mut
     if propagation == "Bidirectional" && !privileged {
         let detail = "Bidirectional mount propagation is available only to privileged containers";
         errors.push(Error::forbidden(path, detail));
+    }
+}
+
+/// Validates the options of a bind mount. `path` is that of the options.
+fn bind_options(mount: &Object, volume: Option<&Object>, path: &Path<'_>, errors: &mut ErrorList) {
+    let options = list(mount, "bindMountOptions");
+    let mut seen = BTreeSet::new();
+    for (index, option) in options.iter().filter_map(Value::as_str).enumerate() {
+        let path = path.index(index);
+        supported_value(&path, option, &["nodev", "noexec", "nosuid"], errors);
+        if !seen.insert(option) {
+            errors.push(Error::duplicate(&path, option));
+        }
+    }
+    if !options.is_empty() && volume.is_some_and(|volume| is_set(volume, "image")) {
+        let value = mount.get("bindMountOptions").unwrap_or(&Value::Null);
+        errors.push(Error::invalid(path, value, "bindMountOptions may not be used with image volumes"));
     }
 }
 

@@ -86,6 +86,9 @@ fn handler(
             let port = integer(action, "port");
             let path = action_path.child("port");
             invalid_each(&path, port, names::is_port_number(port), errors);
+            if let Some(mode) = maybe_text(action, "mode") {
+                supported_value(&action_path.child("mode"), mode, &["Plaintext", "TLS"], errors);
+            }
         }
         "sleep" => errors.extend(sleep(action, grace_period, &action_path)),
         _ => {}
@@ -103,6 +106,21 @@ fn http_get(action: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for header in children(action, "httpHeaders") {
         let name = text(header, "name");
         invalid_each(&path.child("httpHeaders"), name, names::is_http_header_name(name), errors);
+    }
+    http_protocol(action, path, errors);
+}
+
+/// Validates the protocol of a request: HTTP/2 is supported without TLS (h2c) and to the pod itself.
+fn http_protocol(action: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+    let Some(protocol) = maybe_text(action, "protocol") else { return };
+    let protocol_path = path.child("protocol");
+    if protocol != "HTTP2" {
+        supported_value(&protocol_path, protocol, &["HTTP1", "HTTP2"], errors);
+    } else if text(action, "scheme") != "HTTP" {
+        errors.push(Error::invalid(&protocol_path, protocol, "is only supported with HTTP (H2C)"));
+    } else if !text(action, "host").is_empty() {
+        let detail = "must be empty when `protocol` is \"HTTP2\"";
+        errors.push(Error::invalid(&path.child("host"), text(action, "host"), detail));
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 type Amounts = BTreeMap<String, Quantity>;
 
 const HUGE_PAGES: &str = "hugepages-";
+const ALL_CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
 /// Completes `resources` of a pod spec from the containers and from each other. The containers must already
 /// have their default requests.
@@ -19,6 +20,40 @@ pub(super) fn fill(spec: &mut Object) {
             fill_requests(spec);
         });
     }
+}
+
+/// Completes `resources` of a pod spec at the end of a write, if it has requests or limits (upstream's
+/// `DefaultPodLevelResources`). The containers must already have their default requests.
+pub(in crate::core::pod) fn complete(spec: &mut Tree) {
+    let Some(resources) = child(spec, "resources") else { return };
+    if ["limits", "requests"].iter().all(|list| child(resources, list).is_none_or(Tree::is_empty)) {
+        return;
+    }
+    fill_huge_page_limits(spec);
+    fill_all_requests(spec);
+    fill_limits(spec);
+}
+
+/// Sets the missing limits of requested resources for which all containers have limits: to the limits of the
+/// containers, or to the pod's request if that is larger.
+fn fill_limits(spec: &mut Tree) {
+    let Some(resources) = child(spec, "resources") else { return };
+    let Some(requests) = child(resources, "requests") else { return };
+    let is_limited_everywhere = |name: &str| {
+        let mut containers = ALL_CONTAINERS.into_iter().flat_map(|list| children(spec, list));
+        containers.all(|container| child(container, "resources").is_some_and(|of| has(of, "limits", name)))
+    };
+    let mut limits = of_containers(spec, "limits");
+    limits.retain(|name, _| has(resources, "requests", name) && !has(resources, "limits", name));
+    limits.retain(|name, _| is_supported(name) && is_limited_everywhere(name));
+    let requests = amounts(requests).map(|(name, amount)| (name.to_owned(), amount));
+    let requests: Amounts = requests.filter(|(name, _)| limits.contains_key(name)).collect();
+    raise(&mut limits, &requests);
+    insert(spec, "limits", limits);
+}
+
+fn is_supported(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES)
 }
 
 /// Sets the pod's limits of huge pages to the sum of its containers, unless the pod requests huge pages
@@ -38,12 +73,19 @@ fn fill_huge_page_limits(spec: &mut Tree) {
 /// Sets the requests of a pod with limits to those of its containers, or to the limits. Huge pages cannot be
 /// overcommitted, so their requests equal the limits.
 fn fill_requests(spec: &mut Tree) {
+    let limits = child(spec, "resources").and_then(|resources| child(resources, "limits"));
+    if limits.is_some_and(|limits| !limits.is_empty()) {
+        fill_all_requests(spec);
+    }
+}
+
+/// Sets the requests of a pod to those of its containers, or to its limits.
+fn fill_all_requests(spec: &mut Tree) {
     let Some(resources) = child(spec, "resources") else { return };
-    let Some(limits) = child(resources, "limits").filter(|limits| !limits.is_empty()) else { return };
     let mut requests = of_containers(spec, "requests");
     requests.retain(|name, _| matches!(name.as_str(), "cpu" | "memory"));
-    for (name, limit) in amounts(limits) {
-        if matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES) {
+    for (name, limit) in child(resources, "limits").into_iter().flat_map(amounts) {
+        if is_supported(name) {
             requests.entry(name.to_owned()).or_insert(limit);
         }
     }

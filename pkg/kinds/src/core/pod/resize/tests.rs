@@ -7,7 +7,7 @@ const ONLY: &str = "spec: Forbidden: only cpu and memory resources are mutable";
 
 fn check_pods(new: Value, old: Value, expected: &[&str]) {
     let (Value::Object(new), Value::Object(old)) = (new, old) else { unreachable!("tests give objects") };
-    let options = PodOptions { pod_level_resize: true, ..PodOptions::default() };
+    let options = PodOptions { pod_level_resize: true, init_container_resize: true, ..PodOptions::default() };
     let errors = validate_pod_resize(&new, &old, &options, ErrorList::new());
     let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
     assert_eq!(texts, expected, "{new:?}");
@@ -137,7 +137,4 @@ fn some_pods_cannot_be_resized_at_all() {
     let old_node = json!({"spec": spec, "status": {"containerStatuses": [{"state": {"running": {}}}]}});
     let expected = "spec: Forbidden: Pod running on node without support for resize";
     check_pods(old_node.clone(), old_node, &[expected]);
-    let claims = json!({"spec": spec, "status": {"nodeAllocatableResourceClaimStatuses": [{}]}});
-    let expected = "spec: Forbidden: pods with node allocatable resource claims cannot be resized";
-    check_pods(claims.clone(), claims, &[expected]);
 }

@@ -47,6 +47,18 @@ fn privilege_may_be_disallowed() {
 }
 
 #[test]
+fn existing_sys_admin_is_tolerated() {
+    let container = |escalation: Value| {
+        let context =
+            json!({"allowPrivilegeEscalation": escalation, "capabilities": {"add": ["CAP_SYS_ADMIN"]}});
+        json!({"securityContext": context}).as_object().cloned().unwrap_or_default()
+    };
+    assert!(has_sys_admin_without_escalation(&container(json!(false))));
+    assert!(has_sys_admin_without_escalation(&container(Value::Null)));
+    assert!(!has_sys_admin_without_escalation(&container(json!(true))));
+}
+
+#[test]
 fn privileged_containers_cannot_deny_escalation() {
     let value = "{\"Capabilities\":{\"Add\":[\"CAP_SYS_ADMIN\"],\"Drop\":null},\"Privileged\":true,\
         \"SELinuxOptions\":null,\"WindowsOptions\":null,\"RunAsUser\":null,\"RunAsGroup\":null,\

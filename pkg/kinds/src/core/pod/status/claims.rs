@@ -1,9 +1,9 @@
 //! Resource claims in the status of a pod.
 
-use crate::validation::resource_name::is_native;
-use crate::validation::resources::resource_list;
+use crate::validation::resource_name::is_huge_pages;
+use crate::validation::resources::quantity;
 use crate::validation::value::{dns_label, dns_subdomain};
-use api::tree::{child, children, list, maybe_text, text};
+use api::tree::{child, children, is_set, list, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,27 +97,47 @@ pub(super) fn node_allocatable_claims(
         let path = path.index(index);
         let name = text(claim, "resourceClaimName");
         if name.is_empty() {
-            errors.push(Error::required(&path.child("resourceClaimName"), "must not be empty"));
+            continue;
         }
         if !claim_names.contains(name) {
             let detail = "no mapping found in pod reference";
             errors.push(Error::invalid(&path.child("resourceClaimName"), name, detail));
         }
-        if list(claim, "containers").is_empty() {
-            errors.push(Error::required(&path.child("containers"), "must not be empty"));
+        let mapping_path = path.child("mapping");
+        for (index, item) in children(claim, "mapping").enumerate() {
+            let path = mapping_path.index(index);
+            allocatable_name(&path, item, errors);
+            nonnegative_amount(&path, item, "quantity", errors);
         }
-        let path = path.child("resources");
-        if child(claim, "resources").is_none_or(Object::is_empty) {
-            errors.push(Error::required(&path, "must not be empty"));
+        let overhead_path = path.child("overhead");
+        for (index, item) in children(claim, "overhead").enumerate() {
+            overhead(&overhead_path.index(index), item, errors);
         }
-        for (name, quantity) in resource_list(claim, "resources") {
-            let path = path.key(name);
-            if !is_native(name) {
-                errors.push(Error::invalid(&path, name, "must be a node allocatable resource name"));
-            }
-            if quantity.sign().is_lt() {
-                errors.push(Error::invalid(&path, quantity.to_string(), "must be non-negative"));
-            }
-        }
+    }
+}
+
+fn overhead(path: &Path<'_>, item: &Object, errors: &mut ErrorList) {
+    allocatable_name(path, item, errors);
+    if !is_set(item, "perPod") && !is_set(item, "perContainer") {
+        errors.push(Error::invalid(path, "", "at least one of perPod or perContainer must be set"));
+        return;
+    }
+    for member in ["perPod", "perContainer"] {
+        nonnegative_amount(path, item, member, errors);
+    }
+}
+
+fn allocatable_name(path: &Path<'_>, item: &Object, errors: &mut ErrorList) {
+    let name = text(item, "name");
+    if !matches!(name, "cpu" | "memory") && !is_huge_pages(name) {
+        errors.push(Error::invalid(&path.child("name"), name, "must be a node allocatable resource name"));
+    }
+}
+
+fn nonnegative_amount(path: &Path<'_>, item: &Object, member: &str, errors: &mut ErrorList) {
+    let Some(amount) = item.get(member).filter(|amount| !amount.is_null()) else { return };
+    let amount = quantity(Some(amount));
+    if amount.sign().is_lt() {
+        errors.push(Error::invalid(&path.child(member), amount.to_string(), "must be non-negative"));
     }
 }

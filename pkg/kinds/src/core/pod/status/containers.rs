@@ -6,6 +6,8 @@ use super::terminated;
 use crate::validation::value::supported_value;
 use api::tree::{child, children, integer, list, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
+use apimachinery::names;
+use apimachinery::quantity::Quantity;
 use jsontree::Value;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,9 +119,13 @@ pub(super) fn users(path: &Path<'_>, status: &Object, spec: &Object, errors: &mu
 }
 
 fn linux_user(path: &Path<'_>, user: &Object, errors: &mut ErrorList) {
-    for id in ["uid", "gid"] {
-        user_or_group_id(&path.child(id), integer(user, id), errors);
+    // The container runtime reports the user id, so any id of the kernel is valid.
+    let uid = integer(user, "uid");
+    let max = i64::from(u32::MAX);
+    if !(0..=max).contains(&uid) {
+        errors.push(Error::invalid(&path.child("uid"), uid, names::inclusive_range_error(0, max)));
     }
+    user_or_group_id(&path.child("gid"), integer(user, "gid"), errors);
     let path = path.child("supplementalGroups");
     for (index, group) in list(user, "supplementalGroups").iter().filter_map(Value::as_i64).enumerate() {
         user_or_group_id(&path.index(index), group, errors);
@@ -131,11 +137,17 @@ pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Objec
     for (member, containers) in [REGULAR, INIT] {
         let path = path.child(member);
         let containers = by_name(spec, containers);
+        let extended = child(status, "extendedResourceClaimStatus");
         let mut claims: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for (index, container_status) in children(status, member).enumerate() {
             let name = text(container_status, "name");
             let container = containers.get(name).copied();
-            let requested = || container.map(requested_claims).unwrap_or_default();
+            let requested = || {
+                let of_container = container.map(requested_claims).unwrap_or_default();
+                let of_extended =
+                    container.zip(extended).map(|(container, claim)| extended_claims(container, claim));
+                of_container.into_iter().chain(of_extended.into_iter().flatten()).collect()
+            };
             let claims = &*claims.entry(name).or_insert_with(requested);
             let container = container.map(|container| (container, claims));
             let path = path.index(index);
@@ -194,11 +206,29 @@ fn requested_claims(container: &Object) -> BTreeSet<String> {
     claims.map(written).collect()
 }
 
+/// Returns the requests of the pod's claim for extended resources that belong to a container (KEP-5004), in the format
+/// of statuses. A request of zero does not count.
+fn extended_claims<'o>(container: &'o Object, claim: &'o Object) -> impl Iterator<Item = String> + 'o {
+    let requests = child(container, "resources").and_then(|resources| child(resources, "requests"));
+    let is_requested = move |mapping: &&Object| {
+        let quantity = requests.and_then(|requests| requests.get(text(mapping, "resourceName")));
+        let quantity = quantity.and_then(Value::as_str).and_then(|text| text.parse::<Quantity>().ok());
+        quantity.is_some_and(|quantity| !quantity.sign().is_eq())
+    };
+    let of_container = move |mapping: &&Object| text(mapping, "containerName") == text(container, "name");
+    let named = |mapping: &&Object| !text(mapping, "requestName").is_empty();
+    children(claim, "requestMappings")
+        .filter(of_container)
+        .filter(named)
+        .filter(is_requested)
+        .map(move |mapping| format!("{}/{}", text(claim, "resourceClaimName"), text(mapping, "requestName")))
+}
+
 /// Returns the error for a resource that a container has but does not request.
 fn not_requested(container: &Object, claims: &BTreeSet<String>, name: &str) -> Option<&'static str> {
     if let Some(claim) = name.strip_prefix("claim:") {
         return (!claims.contains(claim)).then_some(
-            "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty",
+            "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' when container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty",
         );
     }
     let requests = child(container, "resources").and_then(|resources| child(resources, "requests"));

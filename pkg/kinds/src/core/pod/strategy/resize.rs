@@ -6,8 +6,8 @@ use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::{self, Object};
 
-/// Takes everything from `old` except the resources of the pod, and the resources and resize policies of its
-/// containers. If containers were added or removed, `new` is unchanged and validation rejects it.
+/// Takes everything from `old` except the resources of the pod, the resources and resize policies of its
+/// containers and, with a gate, its volumes. If containers were added or removed, `new` is unchanged and validation rejects it.
 pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
     let spec = |name| ["spec", name];
     let same_number =
@@ -21,6 +21,7 @@ pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
         (name, resized(new, old))
     });
     let resources = object::remove(new, &["spec", "resources"]);
+    let volumes = object::remove(new, &["spec", "volumes"]);
     restore(new, Some(old), ".spec");
     restore(new, Some(old), ".status");
     restore_metadata(new, old);
@@ -29,6 +30,11 @@ pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
         _ if !gates.enabled(Gate::InPlacePodLevelResourcesVerticalScaling) => None,
         Some(resources) => spec.insert("resources", resources),
         None => spec.remove("resources"),
+    };
+    match volumes {
+        _ if !gates.enabled(Gate::InPlacePodVerticalScalingMemoryBackedVolumes) => None,
+        Some(volumes) => spec.insert("volumes", volumes),
+        None => spec.remove("volumes"),
     };
     for (name, containers) in old_containers.into_iter().filter(|(_, containers)| !containers.is_empty()) {
         spec.insert(name, Value::Array(containers));

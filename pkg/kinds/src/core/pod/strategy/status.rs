@@ -7,6 +7,8 @@ use schema::object::Object;
 use std::collections::{HashMap, VecDeque};
 
 const OBSERVED: &str = "observedGeneration";
+const CLAIMS: [&str; 3] =
+    ["resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses"];
 
 /// Keeps the QoS class and the observed generations (KEP-5067) that `new` omits.
 pub(super) fn preserve(new: &mut Object, old: &Object) {
@@ -16,6 +18,7 @@ pub(super) fn preserve(new: &mut Object, old: &Object) {
     {
         new.insert("qosClass", class.clone());
     }
+    preserve_claims(new, old);
     preserve_observed(new, old);
     // Validation allows several conditions of a type; they are paired in order.
     let mut unmatched: HashMap<&str, VecDeque<&Object>> = HashMap::new();
@@ -26,6 +29,16 @@ pub(super) fn preserve(new: &mut Object, old: &Object) {
         let ty = tree::text(condition, "type");
         if let Some(old) = unmatched.get_mut(ty).and_then(VecDeque::pop_front) {
             preserve_observed(condition, old);
+        }
+    }
+}
+
+/// Keeps the statuses of claims, which kubelets without dynamic resource allocation omit. An empty list removes them.
+fn preserve_claims(new: &mut Object, old: &Object) {
+    for name in CLAIMS {
+        let is_nil = new.get(name).is_none_or(Value::is_null);
+        if let Some(value) = old.get(name).filter(|value| is_nil && !value.is_null()) {
+            new.insert(name.to_owned(), value.clone());
         }
     }
 }

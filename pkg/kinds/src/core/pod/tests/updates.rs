@@ -43,7 +43,7 @@ fn other_changes_are_refused_with_a_diff() {
     assert_eq!(found(&errors), [("Forbidden", "spec")]);
     let detail = errors.iter().next().unwrap().detail();
     assert!(detail.starts_with("pod updates may not change fields other than `spec.containers[*].image`,"));
-    let diff = "\n \"AutomountServiceAccountToken\": null,\n- \"NodeName\": \"a\",\n+ \"NodeName\": \"b\",\n  \"SecurityContext\": {";
+    let diff = "\n \"AutomountServiceAccountToken\": null,\n- \"NodeName\": \"a\",\n+ \"NodeName\": \"b\",\n  \"HostNetwork\": false,";
     assert!(detail.contains(&diff.replace("\n \"Auto", "\n  \"Auto")), "{detail}");
 }
 
@@ -136,8 +136,17 @@ fn terminated_containers_stay_unless_they_restart() {
 }
 
 #[test]
+fn single_address_is_the_first() {
+    let list = json!([{"ip": "10.0.0.1"}]);
+    let status = |single: &str| json!({"podIP": single, "podIPs": list});
+    check_status(json!({}), json!({}), status("10.0.0.1"), &[]);
+    check_status(json!({}), json!({}), status(""), &[("Invalid", "status.podIPs")]);
+    check_status(json!({}), json!({}), status("10.0.0.2"), &[("Invalid", "status.podIPs[0].ip")]);
+}
+
+#[test]
 fn addresses_are_one_of_each_family() {
-    let ips = |ips: &[&str]| json!({"podIPs": ips.iter().map(|ip| json!({"ip": ip})).collect::<Vec<_>>()});
+    let ips = |ips: &[&str]| json!({"podIP": ips[0], "podIPs": ips.iter().map(|ip| json!({"ip": ip})).collect::<Vec<_>>()});
     check_status(json!({}), json!({}), ips(&["10.0.0.1", "::1"]), &[]);
     check_status(json!({}), json!({}), ips(&["10.0.0.1", "10.0.0.2"]), &[("Invalid", "status.podIPs")]);
     check_status(json!({}), ips(&["x"]), ips(&["x"]), &[]);

@@ -1,6 +1,7 @@
 //! Volumes with files: keys of secrets and config maps, fields of the pod, a git repository.
 
 use super::super::field_ref;
+use super::super::security_context::user_or_group_id;
 use super::Owner;
 use crate::validation::value::local_relative_path;
 use crate::validation::volume_source::required;
@@ -22,6 +23,7 @@ pub(super) fn git_repo(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &
 pub(super) fn keys(path: &Path<'_>, source: &Object, name: &str, errors: &mut ErrorList) {
     required(path, source, &[name], errors);
     mode(path, source, "defaultMode", errors);
+    user(path, source, "defaultUser", errors);
     let path = path.child("items");
     for (index, item) in children(source, "items").enumerate() {
         key_to_path(&path.index(index), item, errors);
@@ -33,12 +35,14 @@ pub(super) fn key_to_path(path: &Path<'_>, item: &Object, errors: &mut ErrorList
     required(path, item, &["key", "path"], errors);
     local_path(&path.child("path"), text(item, "path"), errors);
     mode(path, item, "mode", errors);
+    user(path, item, "user", errors);
 }
 
 /// Validates files with fields of the pod and resources of its containers. The paths of upstream's errors
 /// lack the item.
 pub(super) fn downward(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     mode(path, source, "defaultMode", errors);
+    user(path, source, "defaultUser", errors);
     for file in children(source, "items") {
         downward_file(path, file, errors);
     }
@@ -63,6 +67,7 @@ pub(super) fn downward_file(path: &Path<'_>, file: &Object, errors: &mut ErrorLi
         }
     }
     mode(path, file, "mode", errors);
+    user(path, file, "user", errors);
 }
 
 /// Validates the permissions of a file, if set.
@@ -70,6 +75,13 @@ pub(super) fn mode(path: &Path<'_>, owner: &Object, member: &str, errors: &mut E
     if let Some(mode) = maybe_integer(owner, member).filter(|mode| !(0..=0o777).contains(mode)) {
         let detail = "must be a number between 0 and 0777 (octal), both inclusive";
         errors.push(Error::invalid(&path.child(member), mode, detail));
+    }
+}
+
+/// Validates the owner of a file, if set.
+pub(super) fn user(path: &Path<'_>, owner: &Object, member: &str, errors: &mut ErrorList) {
+    if let Some(id) = maybe_integer(owner, member) {
+        user_or_group_id(&path.child(member), id, errors);
     }
 }
 

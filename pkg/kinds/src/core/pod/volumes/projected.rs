@@ -17,7 +17,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 use super::super::PodOptions;
-use super::files::{downward_file, key_to_path, local_path, mode};
+use super::files::{downward_file, key_to_path, local_path, mode, user};
 
 const KEY_TYPES: &[&str] = &["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
 /// Lower limit of a token's lifetime in seconds.
@@ -48,6 +48,7 @@ impl Files<'_> {
 /// Validates a projected volume. `path` is that of the source.
 pub(super) fn projected(path: &Path<'_>, source: &Object, options: &PodOptions, errors: &mut ErrorList) {
     mode(path, source, "defaultMode", errors);
+    user(path, source, "defaultUser", errors);
     let mut files = Files { path, seen: BTreeSet::new() };
     let sources = path.child("sources");
     for (index, projection) in children(source, "sources").enumerate() {
@@ -110,13 +111,14 @@ fn token(path: &Path<'_>, volume: &Path<'_>, token: &Object, options: &PodOption
         TOKEN_SECONDS_MIN..=TOKEN_SECONDS_MAX => None,
         _ => Some("may not specify a duration larger than 2^32 seconds"),
     };
-    let path = path.child("expirationSeconds");
-    errors.extend(detail.map(|detail| Error::invalid(&path, seconds, detail)));
+    let seconds_path = path.child("expirationSeconds");
+    errors.extend(detail.map(|detail| Error::invalid(&seconds_path, seconds, detail)));
     match text(token, "path") {
         "" => errors.push(Error::required(&volume.child("path"), "")),
         _ if options.nonlocal_token_paths => {}
         file => local_path(&volume.child("path"), file, errors),
     }
+    user(path, token, "user", errors);
 }
 
 fn trust_bundle(path: &Path<'_>, bundle: &Object, files: &mut Files<'_>, errors: &mut ErrorList) {
@@ -151,6 +153,7 @@ fn trust_bundle(path: &Path<'_>, bundle: &Object, files: &mut Files<'_>, errors:
     if file.is_empty() {
         errors.push(Error::required(&path.child("path"), ""));
     }
+    user(path, bundle, "user", errors);
     local_path(&path.child("path"), file, errors);
     files.add(file, file, errors);
 }
@@ -172,6 +175,7 @@ fn pod_certificate(path: &Path<'_>, certificate: &Object, files: &mut Files<'_>,
     let signer = text(certificate, "signerName");
     signer_name(&path.child("signerName"), signer, errors);
     user_annotations(&path.child("userAnnotations"), certificate, errors);
+    user(path, certificate, "user", errors);
     supported_value(&path.child("keyType"), text(certificate, "keyType"), KEY_TYPES, errors);
     if let Some(seconds) = maybe_integer(certificate, "maxExpirationSeconds") {
         let max = if is_kubernetes_signer(signer) {

@@ -1,0 +1,100 @@
+//! Errors of declarative rules, and their precedence over those of hand-written rules.
+
+use std::collections::HashSet;
+
+use apimachinery::field::{Error, ErrorList, ErrorType};
+
+use super::rules::Level;
+
+/// Details of hand-written errors whose type and field can be those of a beta rule, although they come from another
+/// rule.
+const OTHER_RULES: [&str; 1] = ["must be greater than or equal to `minReplicas`"];
+
+/// Reported errors of one object.
+#[derive(Debug)]
+pub(super) struct Findings {
+    errors: ErrorList,
+    /// Type and field of the errors of beta rules.
+    beta: HashSet<(ErrorType, String)>,
+    beta_enabled: bool,
+}
+
+impl Findings {
+    /// Creates an empty list without allocating. `beta_enabled` is the state of `DeclarativeValidationBeta`.
+    pub(super) fn new(beta_enabled: bool) -> Self {
+        Findings { errors: ErrorList::new(), beta: HashSet::new(), beta_enabled }
+    }
+
+    /// True if errors of this level are reported.
+    pub(super) fn reports(&self, level: Level) -> bool {
+        match level {
+            Level::Alpha => false,
+            Level::Beta => self.beta_enabled,
+            Level::Standard => true,
+        }
+    }
+
+    /// Adds an error if its level is reported.
+    pub(super) fn push(&mut self, level: Level, error: impl FnOnce() -> Error) {
+        if !self.reports(level) || self.errors.is_full() {
+            return;
+        }
+        let error = error();
+        if level == Level::Beta {
+            self.beta.insert((error.kind(), error.field().to_owned()));
+        }
+        self.errors.push(error);
+    }
+
+    /// Returns the hand-written errors that no beta rule reports, followed by those of the declarative rules.
+    ///
+    /// Upstream marks the hand-written errors that a declarative rule covers, and compares the rules, too. Type and
+    /// field suffice, except for [`OTHER_RULES`].
+    pub(super) fn merged(self, mut hand_written: ErrorList) -> ErrorList {
+        if !self.beta.is_empty() {
+            let reported = |error: &Error| self.beta.contains(&(error.kind(), error.field().to_owned()));
+            hand_written.retain(|error| OTHER_RULES.contains(&error.detail()) || !reported(error));
+        }
+        hand_written.append(self.errors);
+        hand_written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apimachinery::field::Path;
+
+    fn required(name: &str, detail: &str) -> Error {
+        Error::required(&Path::root(name), detail)
+    }
+
+    fn merged(level: Level, beta_enabled: bool) -> Vec<String> {
+        let mut findings = Findings::new(beta_enabled);
+        findings.push(level, || required("a", ""));
+        let mut hand_written = ErrorList::new();
+        hand_written.extend([required("a", "detail"), required("b", "")]);
+        findings.merged(hand_written).iter().map(Error::to_string).collect()
+    }
+
+    #[test]
+    fn beta_replaces_hand_written() {
+        assert_eq!(merged(Level::Beta, true), ["b: Required value", "a: Required value"]);
+    }
+
+    #[test]
+    fn disabled_beta_keeps_hand_written() {
+        assert_eq!(merged(Level::Beta, false), ["a: Required value: detail", "b: Required value"]);
+    }
+
+    #[test]
+    fn standard_follows_hand_written() {
+        let expected = ["a: Required value: detail", "b: Required value", "a: Required value"];
+        assert_eq!(merged(Level::Standard, false), expected);
+    }
+
+    #[test]
+    fn alpha_is_not_reported() {
+        assert_eq!(merged(Level::Alpha, true), ["a: Required value: detail", "b: Required value"]);
+    }
+}
