@@ -4,6 +4,7 @@
 #
 #   tools/fetch-tools.sh            all tools
 #   tools/fetch-tools.sh etcd ...   only the named tools
+#   tools/fetch-tools.sh etcd-3.7   only on request: builds an etcd that Debian does not have, with Go
 #
 # An existing tool is left unchanged, so a second run needs no network. Otherwise the script links the tool on PATH.
 # If there is none, it downloads the tool's Debian package with apt under a private root: nothing is installed, root is
@@ -15,6 +16,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 dir="${CARGO_TARGET_DIR:-$root/target}/tools"
 tools_suite=${DEBIAN_SUITE:-trixie}
 oidc_version=0.3.4
+etcd_module=go.etcd.io/etcd/server/v3@v3.7.3
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 die() { echo "tools/fetch-tools.sh: $*" >&2; exit 1; }
@@ -25,8 +27,8 @@ package_of() {
     etcdctl) echo etcd-client ;;
     kubectl) echo kubectl ;;
     haproxy) echo haproxy ;;
-    oidc) ;;
-    *) die "unknown tool $1 (etcd, etcdctl, kubectl, haproxy and oidc are known)" ;;
+    oidc | etcd-3.7) ;;
+    *) die "unknown tool $1 (etcd, etcd-3.7, etcdctl, kubectl, haproxy and oidc are known)" ;;
   esac
 }
 
@@ -126,6 +128,18 @@ fetch_oidc() {
   rm -rf "$dir/oidc" && mv "$dir/oidc.new" "$dir/oidc"
 }
 
+# Builds etcd from its Go module, whose checksum Go verifies. `go install` refuses modules with replacements, so a module
+# of its own depends on it.
+build_etcd() {
+  local work
+  command -v go >/dev/null || die "no go on PATH; it builds etcd 3.7"
+  work=$(mktemp -d)
+  (cd "$work" && go mod init etcd && go get "$etcd_module" && go build -o etcd "${etcd_module%@*}") >"$dir/etcd-3.7.log" 2>&1 ||
+    { tail -5 "$dir/etcd-3.7.log" >&2; die "the build of $etcd_module failed"; }
+  mv "$work/etcd" "$dir/bin/etcd-3.7"
+  rm -rf "$work" "$dir/etcd-3.7.log"
+}
+
 mkdir -p "$dir/bin"
 # A lock serializes runs, because tests of several crates may start concurrently.
 if command -v flock >/dev/null; then exec 9>"$dir/.lock"; flock 9; fi
@@ -134,6 +148,10 @@ for tool in "$@"; do
   package_of "$tool" >/dev/null
   if [ "$tool" = oidc ]; then
     [ -x "$dir/oidc/bin/python" ] || fetch_oidc
+    continue
+  fi
+  if [ "$tool" = etcd-3.7 ]; then
+    [ -x "$dir/bin/etcd-3.7" ] || build_etcd
     continue
   fi
   [ -x "$dir/bin/$tool" ] || link_from_path "$tool" || fetch "$tool"

@@ -19,14 +19,14 @@ use arc_swap::ArcSwapOption;
 use storage::Revision;
 use tokio::time::Instant;
 
-use crate::core::{ChangeBatch, Mark, Position, ReadOutcome, Selection, State, advance, rewind};
+use crate::core::{Arrival, ChangeBatch, Mark, Position, ReadOutcome, Selection, State, advance, rewind};
 use crate::memo::Budget;
 use crate::watch::{CachedWatch, Lag, Start};
 use crate::{Element, Error, Watch, WatchQuery, WatchStart};
 
 pub use crate::core::{KeyChange, Limits, Snapshot};
-pub(crate) use metrics::CacheMetrics;
 pub use metrics::CacheStats;
+pub(crate) use metrics::{CacheMetrics, DispatchMetrics};
 use past_states::PastStates;
 
 #[derive(Clone)]
@@ -106,7 +106,7 @@ impl Cache {
             return;
         }
         let revision = filled.revision();
-        let (snapshot, changes) = advance(&filled, later, &self.config.frames);
+        let (snapshot, changes) = advance(&filled, later, &self.config.frames, Arrival::at(now));
         let (former, effects) = {
             let mut state = lock(&self.state);
             let mut effects = state.open(revision);
@@ -141,9 +141,14 @@ impl Cache {
     /// are not newer than the state, and deletions of missing keys, are skipped. Does nothing while the cache
     /// is not ready.
     pub fn apply(&self, batch: Vec<KeyChange>, now: Instant) {
+        self.apply_received(batch, Arrival::at(now));
+    }
+
+    /// Like [`apply`](Self::apply), for changes that were received earlier.
+    pub(crate) fn apply_received(&self, batch: Vec<KeyChange>, arrival: Arrival) {
         let _writer = lock(&self.writer);
         let Some(current) = self.snapshot() else { return };
-        let (snapshot, changes) = advance(&current, batch, &self.config.frames);
+        let (snapshot, changes) = advance(&current, batch, &self.config.frames, arrival);
         if changes.is_empty() {
             return;
         }
@@ -152,7 +157,7 @@ impl Cache {
         let (effects, old_end) = {
             let mut state = lock(&self.state);
             let old_end = state.end();
-            let effects = state.append(changes, now);
+            let effects = state.append(changes, arrival.cached);
             self.snapshot.store(Some(snapshot.with_position(state.end())));
             (effects, old_end)
         };

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use storage::Revision;
+use tokio::time::Instant;
 
 use crate::memo::{Budget, Memo};
 use crate::{Element, Error, EventType, Predicate, Representation, Scope};
@@ -85,6 +86,22 @@ pub(crate) struct Selection {
     pub(crate) lenient: bool,
 }
 
+/// Times on the way of a change to the cache.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    /// The change was received from storage.
+    pub(crate) received: Instant,
+    /// The change was added to the log.
+    pub(crate) cached: Instant,
+}
+
+impl Arrival {
+    /// The arrival of a change that is received and added at once.
+    pub(crate) fn at(now: Instant) -> Self {
+        Arrival { received: now, cached: now }
+    }
+}
+
 /// A change of one key, shared by all watches.
 #[derive(Debug)]
 pub(crate) struct Change {
@@ -94,6 +111,7 @@ pub(crate) struct Change {
     pub(crate) new: Option<Arc<Element>>,
     /// The previous object; `None` if there was none. `new` and `prev` are never both `None`.
     pub(crate) prev: Option<Arc<Element>>,
+    pub(crate) arrival: Arrival,
     /// The encoded events for this change.
     pub(crate) frames: Frames,
 }

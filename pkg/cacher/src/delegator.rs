@@ -38,6 +38,14 @@ pub enum Error {
         /// Retry delay for the client in seconds; 0 for none.
         retry_after_seconds: u32,
     },
+    /// The cache lags and storage must not serve the read instead
+    /// ([`Options::skip_stale_fallback`](crate::Options::skip_stale_fallback)).
+    StaleCache {
+        requested: Revision,
+        current: Revision,
+        /// Retry delay for the client in seconds.
+        retry_after_seconds: u32,
+    },
     /// The log no longer contains the changes of a requested watch. It contains the changes after `oldest`.
     TooOld {
         requested: Revision,

@@ -1,11 +1,13 @@
 //! Metrics of each resource, with upstream's names (`cacher/metrics` and `etcd3/metrics`). Counting is a
 //! relaxed atomic addition; the rest happens on a scrape.
 
+use std::time::Duration;
+
 use component_base::metrics::{
     Counter, Family, Gauge, Histogram, Metric, MetricsRegistry, Page as MetricsPage, Stability, buckets,
 };
 
-use crate::cache::{CacheStats, Snapshot};
+use crate::cache::{CacheStats, DispatchMetrics, Snapshot};
 use crate::{Delegator, ListQuery, Page, Resource};
 
 const EVENTS_RECEIVED: Family<Counter, 2> = Family::counter(
@@ -114,6 +116,13 @@ const STORAGE_RETURNED: Family<Counter, 3> = Family::counter(
     "Number of objects returned for a LIST request from storage",
     ["group", "resource", "storage"],
 );
+const STORAGE_LIST_SECONDS: Family<Histogram, 3> = Family::histogram(
+    Stability::Alpha,
+    "apiserver_storage_list_duration_seconds",
+    "Latency of the storage layer GetList call in seconds, including object decode, split by whether etcd RangeStream was used.",
+    ["group", "resource", "streamed"],
+    &buckets::REQUEST_SECONDS,
+);
 const DECODE_ERRORS: Family<Counter, 2> = Family::counter(
     Stability::Alpha,
     "apiserver_storage_decode_errors_total",
@@ -132,6 +141,13 @@ const WAIT_SECONDS: Family<Histogram, 2> = Family::histogram(
     "Histogram of time spent waiting for a watch cache to become fresh.",
     ["group", "resource"],
     &buckets::CACHE_WAIT_SECONDS,
+);
+const DISPATCH_SECONDS: Family<Histogram, 3> = Family::histogram(
+    Stability::Alpha,
+    "apiserver_watch_events_dispatch_duration_seconds",
+    "Histogram of watch event dispatch latency broken by resource type and pipeline stage. The 'total' stage is the end-to-end latency of a delivered event.",
+    ["group", "resource", "stage"],
+    &buckets::DISPATCH_SECONDS,
 );
 const WATCHES: Family<Gauge, 2> = Family::gauge(
     Stability::Internal,
@@ -156,6 +172,8 @@ pub(crate) struct ConsistentReads {
     pub(crate) fallback: Counter,
     /// The cache was late and storage failed.
     pub(crate) fallback_failed: Counter,
+    /// The cache was late and storage was not read.
+    pub(crate) fallback_skipped: Counter,
     /// The cache returned an error.
     pub(crate) failed: Counter,
 }
@@ -187,6 +205,8 @@ pub(crate) struct ResourceMetrics {
     pub(crate) storage_evaluated: Counter,
     /// Objects returned by those lists.
     pub(crate) storage_returned: Counter,
+    /// Durations of those lists: in pages, and in streams.
+    pub(crate) storage_list_seconds: [Histogram; 2],
     /// Values that could not be decoded.
     pub(crate) decode_errors: Counter,
 }
@@ -207,6 +227,7 @@ impl Default for ResourceMetrics {
             storage_fetched: Counter::default(),
             storage_evaluated: Counter::default(),
             storage_returned: Counter::default(),
+            storage_list_seconds: std::array::from_fn(|_| Histogram::new(STORAGE_LIST_SECONDS.buckets())),
             decode_errors: Counter::default(),
         }
     }
@@ -219,6 +240,13 @@ impl ResourceMetrics {
         self.storage_lists.increment();
         for objects_of in [&self.storage_fetched, &self.storage_evaluated, &self.storage_returned] {
             objects_of.add(objects as u64);
+        }
+    }
+
+    /// Records the duration of a list of the store.
+    pub(crate) fn record_storage_list(&self, streamed: bool, took: Duration) {
+        if let Some(seconds) = self.storage_list_seconds.get(usize::from(streamed)) {
+            seconds.observe_duration(took);
         }
     }
 
@@ -252,6 +280,7 @@ struct Row<'a> {
     metrics: &'a ResourceMetrics,
     /// The statistics of its cache, if it has one.
     stats: Option<CacheStats>,
+    dispatch: Option<&'a DispatchMetrics>,
     group: &'a str,
     resource: &'a str,
 }
@@ -304,9 +333,11 @@ impl Delegator {
                 &STORAGE_FETCHED,
                 &STORAGE_EVALUATED,
                 &STORAGE_RETURNED,
+                &STORAGE_LIST_SECONDS,
                 &DECODE_ERRORS,
                 &CONSISTENT_READS,
                 &WAIT_SECONDS,
+                &DISPATCH_SECONDS,
                 &RESOURCE_VERSION,
                 &CAPACITY,
                 &WATCHES,
@@ -338,6 +369,7 @@ impl Delegator {
         write_by_index(page, &CACHE_FETCHED, &rows, |metrics| &metrics.cache_fetched);
         write_lists(page, &rows);
         write_consistent_reads(page, &rows);
+        write_dispatch(page, &rows);
         write_histogram(page, &WAIT_SECONDS, &rows, |metrics| &metrics.waits);
         write_histogram(page, &INITIALIZATION_SECONDS, &rows, |metrics| &metrics.initialization_seconds);
     }
@@ -348,6 +380,7 @@ impl<'a> Row<'a> {
         Row {
             metrics: &resource.metrics,
             stats: resource.cache.as_ref().map(|cache| cache.stats()),
+            dispatch: resource.cache.as_ref().map(|cache| &cache.metrics.dispatch),
             group: &resource.config.group,
             resource: &resource.config.resource,
         }
@@ -391,6 +424,13 @@ fn write_lists(page: &mut MetricsPage<'_>, rows: &[Row]) {
         samples.write_used([row.group, row.resource, STORE], &row.metrics.storage_returned);
         samples.write_used([row.group, row.resource, CACHE], &row.metrics.cache_returned);
     }
+    drop(samples);
+    let mut samples = page.family(&STORAGE_LIST_SECONDS);
+    for row in rows {
+        for (streamed, seconds) in ["false", "true"].iter().zip(&row.metrics.storage_list_seconds) {
+            samples.write_used([row.group, row.resource, streamed], seconds);
+        }
+    }
 }
 
 /// Writes a counter of the store, and the one of the cache by index.
@@ -432,10 +472,25 @@ fn write_consistent_reads(page: &mut MetricsPage<'_>, rows: &[Row]) {
         for (fallback, success, counter) in [
             ("true", "true", &reads.fallback),
             ("true", "false", &reads.fallback_failed),
+            ("skipped", "false", &reads.fallback_skipped),
             ("false", "true", &reads.cached),
             ("false", "false", &reads.failed),
         ] {
             samples.write_used([fallback, row.group, row.resource, success], counter);
+        }
+    }
+}
+
+fn write_dispatch(page: &mut MetricsPage<'_>, rows: &[Row]) {
+    let mut samples = page.family(&DISPATCH_SECONDS);
+    for row in rows {
+        let Some(dispatch) = row.dispatch else { continue };
+        for (stage, seconds) in [
+            ("cache_to_watcher", &dispatch.cache_to_watcher),
+            ("storage_to_cache", &dispatch.storage_to_cache),
+            ("total", &dispatch.total),
+        ] {
+            samples.write_used([row.group, row.resource, stage], seconds);
         }
     }
 }

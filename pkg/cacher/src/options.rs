@@ -19,7 +19,11 @@ pub struct Options {
     /// True if a cache is filled only on the first list or watch; until then storage serves gets. For
     /// in-process stores with many objects that may never be read.
     pub fill_on_demand: bool,
-    /// Maximum number of resources that are listed concurrently while the caches are filled.
+    /// True if a consistent list fails when its cache lags, instead of reading storage
+    /// (`ConsistentListFromCacheSkipTimeoutFallback`).
+    pub skip_stale_fallback: bool,
+    /// Maximum number of resources that are listed concurrently while the caches are filled. Each list needs memory
+    /// for a page or for the unread part of a stream.
     pub concurrent_lists_max: usize,
     /// Maximum number of changes of one resource that are held back while it is filled. If more arrive, the
     /// resource is listed again.
@@ -36,6 +40,7 @@ impl Default for Options {
             frames_bytes_max: 16 << 20,
             limits: Limits::default(),
             fill_on_demand: false,
+            skip_stale_fallback: false,
             concurrent_lists_max: 4,
             buffered_changes_max: 100_000,
             weakened: WeakenedDecisions::default(),

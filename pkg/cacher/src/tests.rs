@@ -10,6 +10,7 @@ mod model;
 mod resources;
 mod resting;
 mod seed;
+mod streams;
 mod watch;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed};

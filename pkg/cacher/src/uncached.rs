@@ -5,7 +5,9 @@ mod watch;
 
 use std::sync::Arc;
 
-use storage::{KeyValue, ListOptions, Listing, Revision, Storage};
+use futures::TryStreamExt;
+use storage::{KeyValue, ListOptions, ListStream, Revision, Storage};
+use tokio::time::Instant;
 
 use crate::{Element, Error, Freshness, GetResult, Items, ListQuery, Page, Predicate, Resource};
 
@@ -105,10 +107,63 @@ async fn list_range(
     query: &ListQuery,
     lenient: bool,
 ) -> Result<Page, Error> {
-    let exact = match query.freshness {
+    let started = Instant::now();
+    let stream = match query.limit {
+        0 => open_stream(store, query).await?,
+        _ => None,
+    };
+    let streamed = stream.is_some();
+    let page = match stream {
+        Some(stream) => read_stream(stream, resource, query, lenient).await,
+        None => list_pages(store, resource, query, lenient).await,
+    };
+    resource.metrics.record_storage_list(streamed, started.elapsed());
+    page
+}
+
+/// Opens a stream of a scope; `None` if the store has no streams.
+async fn open_stream(store: &dyn Storage, query: &ListQuery) -> Result<Option<ListStream>, Error> {
+    let prefix = &query.scope.prefix;
+    let start = query.start.as_ref().unwrap_or(prefix);
+    Ok(store.list_stream(prefix, start, exact_revision(query.freshness)).await?)
+}
+
+/// Reads a stream to its end.
+async fn read_stream(
+    mut list: ListStream,
+    resource: &Resource,
+    query: &ListQuery,
+    lenient: bool,
+) -> Result<Page, Error> {
+    check_freshness(query.freshness, list.revision)?;
+    let metrics = &resource.metrics;
+    let mut matches = Matches::default();
+    while let Some(kvs) = list.chunks.try_next().await? {
+        metrics.storage_fetched.add(kvs.len() as u64);
+        metrics.storage_evaluated.add(kvs.len() as u64);
+        matches.collect(kvs, resource, query, lenient)?;
+    }
+    metrics.storage_lists.increment();
+    metrics.storage_returned.add(matches.items.len() as u64);
+    let Matches { items, left_out } = matches;
+    Ok(Page { items: Items::listed(items), revision: list.revision, next: None, remaining: None, left_out })
+}
+
+/// The revision that a list must have; 0 for the latest.
+fn exact_revision(freshness: Freshness) -> Revision {
+    match freshness {
         Freshness::Exact(revision) => revision,
         _ => 0,
-    };
+    }
+}
+
+async fn list_pages(
+    store: &dyn Storage,
+    resource: &Resource,
+    query: &ListQuery,
+    lenient: bool,
+) -> Result<Page, Error> {
+    let exact = exact_revision(query.freshness);
     let metrics = &resource.metrics;
     let mut matches = Matches::default();
     let mut revision = exact;
@@ -119,7 +174,7 @@ async fn list_range(
         let uncounted = query.limit == 0 || !query.predicate.has_no_selectors();
         let options = ListOptions { start: start.clone(), limit, revision, uncounted };
         let listing = store.list(&query.scope.prefix, options).await?;
-        check_freshness(query.freshness, &listing)?;
+        check_freshness(query.freshness, listing.revision)?;
         if revision == 0 {
             revision = listing.revision;
         }
@@ -200,10 +255,10 @@ fn future_revision_error(requested: Revision, current: Revision) -> Error {
     Error::FutureRevision { requested, current, retry_after_seconds: 0 }
 }
 
-fn check_freshness(freshness: Freshness, listing: &Listing) -> Result<(), Error> {
+fn check_freshness(freshness: Freshness, revision: Revision) -> Result<(), Error> {
     match freshness {
-        Freshness::NotOlderThan(minimum) if minimum > listing.revision => {
-            Err(future_revision_error(minimum, listing.revision))
+        Freshness::NotOlderThan(minimum) if minimum > revision => {
+            Err(future_revision_error(minimum, revision))
         }
         _ => Ok(()),
     }

@@ -17,7 +17,7 @@ const HEDGES_MAX: usize = 16;
 /// Grace period in which a non-repeatable write still waits for a member that was marked suspect.
 pub(crate) const WRITE_GRACE: Duration = Duration::from_millis(500);
 /// Grace period for a repeatable call with a cost: a member that was merely slow responds within it.
-const REPEATABLE_GRACE: Duration = Duration::from_millis(100);
+pub(crate) const REPEATABLE_GRACE: Duration = Duration::from_millis(100);
 /// Maximum duration of a call while no member accepts connections. A restart of the whole cluster takes
 /// longer, and the caller should get an error.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(1);

@@ -27,6 +27,8 @@ pub(crate) enum CallError {
     TryLater(ForeignText),
     /// The request is invalid; it had no effect.
     Rejected(ForeignText),
+    /// The member does not have the method.
+    Unimplemented(ForeignText),
     /// Any other failure.
     Internal(ForeignText),
 }
@@ -71,7 +73,7 @@ impl CallError {
             CallError::NotSent(why) | CallError::Unavailable(why) | CallError::TryLater(why) => {
                 Error::Unavailable(why.into())
             }
-            CallError::Rejected(why) => Error::Rejected(why.into()),
+            CallError::Rejected(why) | CallError::Unimplemented(why) => Error::Rejected(why.into()),
             CallError::Internal(why) => Error::Internal(why.into()),
         }
     }
@@ -126,8 +128,8 @@ pub(crate) fn classify(code: Code, message: &str) -> CallError {
         | Code::PermissionDenied
         | Code::Unauthenticated
         | Code::FailedPrecondition
-        | Code::OutOfRange
-        | Code::Unimplemented => CallError::Rejected(text),
+        | Code::OutOfRange => CallError::Rejected(text),
+        Code::Unimplemented => CallError::Unimplemented(text),
         // A member that stops while serving a call responds with this text, without a code of its own.
         Code::Unknown if message.contains("context canceled") || message.contains("server stopped") => {
             CallError::Unavailable(text)
@@ -179,6 +181,7 @@ mod tests {
         check(Code::InvalidArgument, "etcdserver: request is too large", CallError::Rejected);
         check(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", CallError::Rejected);
         check(Code::PermissionDenied, "etcdserver: permission denied", CallError::Rejected);
+        check(Code::Unimplemented, "unknown method RangeStream", CallError::Unimplemented);
         check(Code::ResourceExhausted, "etcdserver: too many requests", CallError::TryLater);
         check(Code::Unavailable, "etcdserver: leader changed", CallError::TryLater);
         check(Code::Unavailable, "etcdserver: no leader", CallError::Unavailable);

@@ -45,7 +45,9 @@ pub(crate) enum FailureScope {
 impl From<CallError> for FailureScope {
     fn from(failure: CallError) -> Self {
         match failure {
-            CallError::Rejected(_) | CallError::Internal(_) => FailureScope::Watch(failure.into_error()),
+            CallError::Rejected(_) | CallError::Unimplemented(_) | CallError::Internal(_) => {
+                FailureScope::Watch(failure.into_error())
+            }
             _ => FailureScope::Connection(failure),
         }
     }

@@ -1,7 +1,7 @@
 //! The storage contract over etcd v3: clients see etcd's own bytes and revisions.
 //!
 //! * [`Etcd`] is the [`storage::Storage`]: one transaction per write, guarded by the key's mod revision; one
-//!   Range per read; one gRPC stream per watch.
+//!   Range per read; one gRPC stream per watch, and per list of a cache if etcd has `RangeStream`.
 //! * It tracks every member of the cluster and avoids dead and silent ones. A read is retried on another
 //!   member, and so is a write that cannot happen twice ([`guarded`]); a create only if it certainly was not
 //!   sent. If the outcome of a write cannot be determined, the caller gets [`storage::Error::Unavailable`].
@@ -25,6 +25,7 @@ mod member;
 mod members;
 mod metrics;
 mod options;
+mod range_stream;
 mod responses;
 mod store;
 mod traced;

@@ -27,6 +27,8 @@ pub struct Options {
     pub request_timeout: Duration,
     /// Deadline of a list, including all attempts.
     pub list_timeout: Duration,
+    /// True to list in one stream if etcd supports it (feature gate `EtcdRangeStream`, etcd 3.7).
+    pub range_stream: bool,
     /// Deadline of the health check (`--etcd-healthcheck-timeout`).
     pub health_timeout: Duration,
     /// Key that the health check reads. It need not exist.
@@ -99,6 +101,7 @@ impl Options {
             dial_timeout: Duration::from_secs(1),
             request_timeout: Duration::from_secs(10),
             list_timeout: Duration::from_secs(60),
+            range_stream: true,
             health_timeout: Duration::from_secs(2),
             health_key: "/registry/health".to_owned(),
             keepalive_interval: Duration::from_secs(10),

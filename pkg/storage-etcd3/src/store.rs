@@ -8,8 +8,8 @@ use bytes::Bytes;
 use etcd_client::proto::{PbRangeResponse, PbTxnResponse};
 use etcd_client::{GetOptions, Txn};
 use storage::{
-    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchOptions,
-    WatchStream,
+    DeleteResult, Error, ListOptions, ListStream, Listing, Lookup, PutResult, Revision, Storage,
+    WatchOptions, WatchStream,
 };
 use tokio::sync::{Mutex, watch as signal};
 use tokio::time::{Instant, timeout};
@@ -23,6 +23,7 @@ use crate::guarded::{GuardedWrite, Op};
 use crate::lease::{LeaseChoice, LeasePool};
 use crate::member::Member;
 use crate::members::Members;
+use crate::range_stream::{ChunkStream, StreamSupport};
 use crate::responses::{one_key, prefix_end, revision_of};
 use crate::watch::Watch;
 
@@ -33,6 +34,7 @@ pub struct Etcd {
     leases: Mutex<LeasePool>,
     progress: signal::Sender<u64>,
     compactions: Compactions,
+    stream_support: StreamSupport,
 }
 
 impl Etcd {
@@ -50,7 +52,8 @@ impl Etcd {
         ));
         let progress = signal::Sender::new(0);
         let compactions = Compactions::new();
-        Ok(Self { options, members, leases, progress, compactions })
+        let stream_support = StreamSupport::new(options.range_stream);
+        Ok(Self { options, members, leases, progress, compactions, stream_support })
     }
 
     /// Size of a member's database file in bytes, including free pages: the size that etcd's quota limits.
@@ -151,6 +154,14 @@ impl Etcd {
     }
 }
 
+/// Checks that a list of a prefix can start at a key.
+fn check_start(prefix: &str, start: &str) -> Result<(), Error> {
+    if start.starts_with(prefix) {
+        return Ok(());
+    }
+    Err(Error::Rejected(format!("list of {prefix} cannot start at {start}")))
+}
+
 #[async_trait]
 impl Storage for Etcd {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
@@ -159,9 +170,7 @@ impl Storage for Etcd {
 
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
         let start = options.start.as_deref().unwrap_or(prefix);
-        if !start.starts_with(prefix) {
-            return Err(Error::Rejected(format!("list of {prefix} cannot start at {start}")));
-        }
+        check_start(prefix, start)?;
         let limit = i64::try_from(options.limit).unwrap_or(i64::MAX);
         let range = GetOptions::new()
             .with_range(prefix_end(prefix))
@@ -183,6 +192,33 @@ impl Storage for Etcd {
             return Err(Error::Internal(format!("{read_count} keys below {prefix} in etcd are not UTF-8")));
         }
         Ok(Listing { kvs, count, revision })
+    }
+
+    async fn list_stream(
+        &self,
+        prefix: &str,
+        start: &str,
+        revision: Revision,
+    ) -> Result<Option<ListStream>, Error> {
+        check_start(prefix, start)?;
+        if !self.stream_support.is_assumed(Instant::now()) {
+            return Ok(None);
+        }
+        // etcd reports the revision of a list with its last chunk. A pinned revision allows to continue after an error.
+        let revision = match revision {
+            0 => self.current_revision().await?,
+            revision => revision,
+        };
+        let budget = Budget { total: self.options.list_timeout, attempt: self.options.request_timeout };
+        match ChunkStream::open(&self.members, budget, prefix, start, revision).await {
+            Ok(stream) => Ok(Some(ListStream { revision, chunks: stream.chunks() })),
+            Err(CallError::Unimplemented(_)) => {
+                tracing::debug!("etcd has no RangeStream; lists are read in pages");
+                self.stream_support.record_unimplemented(Instant::now());
+                Ok(None)
+            }
+            Err(failure) => Err(self.error_at(failure, revision).await),
+        }
     }
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {

@@ -249,6 +249,7 @@ macro_rules! conformance_suite {
             a_list_stays_below_its_prefix
             a_past_revision_shows_the_past
             start_is_inclusive_and_counted
+            streams_equal_lists
             uncounted_page_reports_remaining_keys
             many_keys_are_listed_and_counted
             pages_of_one_revision_are_consistent

@@ -104,6 +104,15 @@ impl Listing {
     }
 }
 
+/// A list that the store sends in chunks of its own choice. The store waits while no chunk is read, so that neither
+/// side holds the whole list.
+pub struct ListStream {
+    /// The revision of the list. After an error, the rest can be read at this revision.
+    pub revision: Revision,
+    /// Pairs in byte order of keys. The stream ends after the last chunk, or after an `Err`.
+    pub chunks: BoxStream<'static, Result<Vec<KeyValue>, Error>>,
+}
+
 /// Outcome of a conditional write that the store has decided. (A transport failure is an [`Error`] instead.)
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PutResult {
@@ -193,6 +202,20 @@ pub trait Storage: Send + Sync + 'static {
     /// [`Error::Compacted`] if the requested revision is no longer available, [`Error::FutureRevision`] if it
     /// does not exist yet.
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error>;
+
+    /// Lists the keys with the prefix `prefix`, from `start` (inclusive) on, as a stream of chunks. `revision` is 0
+    /// for the latest (linearizable). `None` if the store has no streams; then [`list`](Self::list) reads pages.
+    ///
+    /// # Errors
+    /// Those of [`list`](Self::list), here or in the stream.
+    async fn list_stream(
+        &self,
+        _prefix: &str,
+        _start: &str,
+        _revision: Revision,
+    ) -> Result<Option<ListStream>, Error> {
+        Ok(None)
+    }
 
     /// Counts the keys with the prefix `prefix`, without reading them.
     async fn count(&self, prefix: &str) -> Result<u64, Error>;

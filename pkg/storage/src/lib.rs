@@ -27,8 +27,8 @@ pub mod mvcc;
 pub mod tree;
 
 pub use contract::{
-    DeleteResult, EventKind, Form, KeyValue, ListOptions, Listing, Lookup, PutResult, Revision, Storage,
-    WatchEvent, WatchItem, WatchOptions, WatchStream,
+    DeleteResult, EventKind, Form, KeyValue, ListOptions, ListStream, Listing, Lookup, PutResult, Revision,
+    Storage, WatchEvent, WatchItem, WatchOptions, WatchStream,
 };
 pub use error::Error;
 pub use guaranteed_update::{Change, Update, UpdateResult, guaranteed_update};

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::{
-    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchOptions,
-    WatchStream,
+    DeleteResult, Error, ListOptions, ListStream, Listing, Lookup, PutResult, Revision, Storage,
+    WatchOptions, WatchStream,
 };
 
 /// A store that routes keys to several stores.
@@ -42,6 +42,15 @@ impl Storage for RoutedStorage {
 
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
         self.of(prefix).list(prefix, options).await
+    }
+
+    async fn list_stream(
+        &self,
+        prefix: &str,
+        start: &str,
+        revision: Revision,
+    ) -> Result<Option<ListStream>, Error> {
+        self.of(prefix).list_stream(prefix, start, revision).await
     }
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {

@@ -1,15 +1,44 @@
 //! Counters and statistics of a cache.
 
-use component_base::metrics::Counter;
+use component_base::metrics::{Counter, Histogram, Metric, buckets};
 use storage::Revision;
+use tokio::time::Instant;
 
-use crate::core::{Sizes, Snapshot};
+use crate::core::{Arrival, Sizes, Snapshot};
 
 #[derive(Debug, Default)]
 pub(crate) struct CacheMetrics {
     pub(crate) events: Counter,
     pub(crate) initial_events: Counter,
     pub(crate) terminated: Counter,
+    pub(crate) dispatch: DispatchMetrics,
+}
+
+/// Latencies of changes on the way to watches. A change counts once for each watch that it is delivered to.
+#[derive(Debug)]
+pub(crate) struct DispatchMetrics {
+    /// From storage to the log.
+    pub(crate) storage_to_cache: Histogram,
+    /// From the log to the watch. It includes the time in which a slow client does not read.
+    pub(crate) cache_to_watcher: Histogram,
+    /// From storage to the watch.
+    pub(crate) total: Histogram,
+}
+
+impl Default for DispatchMetrics {
+    fn default() -> Self {
+        let histogram = || Histogram::new(&buckets::DISPATCH_SECONDS);
+        DispatchMetrics { storage_to_cache: histogram(), cache_to_watcher: histogram(), total: histogram() }
+    }
+}
+
+impl DispatchMetrics {
+    /// Records the delivery of a change to a watch at `taken`.
+    pub(crate) fn record(&self, Arrival { received, cached }: Arrival, taken: Instant) {
+        self.storage_to_cache.observe_duration(cached.saturating_duration_since(received));
+        self.cache_to_watcher.observe_duration(taken.saturating_duration_since(cached));
+        self.total.observe_duration(taken.saturating_duration_since(received));
+    }
 }
 
 /// Statistics of a [`Cache`](super::Cache).

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use storage::Revision;
 
-use super::{Change, Frames, KeyChange};
+use super::{Arrival, Change, Frames, KeyChange};
 use crate::list::OBJECTS_AT_ONCE;
 use crate::memo::Budget;
 use crate::{Element, Error, Items, ListQuery, Page, Predicate, Scope};
@@ -312,6 +312,7 @@ pub(crate) fn advance(
     state: &Snapshot,
     batch: Vec<KeyChange>,
     frames: &Arc<Budget>,
+    arrival: Arrival,
 ) -> (Snapshot, Vec<Arc<Change>>) {
     let mut next = state.clone();
     let mut changes = Vec::with_capacity(batch.len());
@@ -328,7 +329,7 @@ pub(crate) fn advance(
             },
         };
         next.revision = revision;
-        changes.push(Arc::new(Change { revision, new, prev, frames: Frames::new(frames) }));
+        changes.push(Arc::new(Change { revision, new, prev, arrival, frames: Frames::new(frames) }));
     }
     (next, changes)
 }

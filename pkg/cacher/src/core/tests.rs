@@ -35,7 +35,7 @@ impl Fixture {
     }
 
     fn apply(&mut self, batch: Vec<KeyChange>) {
-        let (snapshot, changes) = advance(&self.snapshot, batch, &self.frames);
+        let (snapshot, changes) = advance(&self.snapshot, batch, &self.frames, Arrival::at(Instant::now()));
         self.snapshot = snapshot;
         self.state.append(changes, self.now).run();
     }

@@ -172,7 +172,7 @@ impl Delegator {
         uncached::list(&*self.inner.store, resource, query).await
     }
 
-    /// A consistent list. Falls back to storage if the cache lags.
+    /// A consistent list. Falls back to storage if the cache lags, unless that is disabled.
     async fn list_latest(
         &self,
         resource: &Resource,
@@ -180,10 +180,19 @@ impl Delegator {
         query: &ListQuery,
     ) -> Result<Page, Error> {
         let counts = &resource.metrics.consistent;
-        if self.wait(resource, RequiredFreshness::Latest).await.is_ok() {
-            let page = self.list_current(resource, cache, query).await;
-            if page.is_ok() { &counts.cached } else { &counts.failed }.increment();
-            return page;
+        match self.wait(resource, RequiredFreshness::Latest).await {
+            Ok(()) => {
+                let page = self.list_current(resource, cache, query).await;
+                if page.is_ok() { &counts.cached } else { &counts.failed }.increment();
+                return page;
+            }
+            Err(NotFresh::Late(requested)) if self.inner.options.skip_stale_fallback => {
+                counts.fallback_skipped.increment();
+                let current = self.inner.frontier.load();
+                let retry_after_seconds = RETRY_AFTER_SECONDS;
+                return Err(Error::StaleCache { requested, current, retry_after_seconds });
+            }
+            Err(_) => {}
         }
         let page = self.list_storage(resource, query).await;
         if page.is_ok() { &counts.fallback } else { &counts.fallback_failed }.increment();

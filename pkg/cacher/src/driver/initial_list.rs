@@ -1,10 +1,12 @@
-//! Lists a whole resource in pages, with retries.
+//! Lists a whole resource in one stream, or in pages if the store has no streams, with retries.
 
 use std::mem::take;
 use std::sync::Arc;
 
-use storage::{Error, KeyValue, ListOptions, Revision, Storage};
+use futures::TryStreamExt;
+use storage::{Error, KeyValue, ListOptions, ListStream, Revision, Storage};
 use tokio::sync::Semaphore;
+use tokio::task::consume_budget;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -35,25 +37,30 @@ struct ListTask<'a> {
     store: &'a dyn Storage,
     resource: &'a Resource,
     elements: Vec<Arc<Element>>,
-    /// Options of the next page. The revision is 0 until the first page has set it.
+    /// Options of the next page or stream. The revision is 0 until the first one has set it.
     options: ListOptions,
+    /// True if the last part was read from a stream.
+    streamed: bool,
 }
 
 /// Lists a resource. Retries until it succeeds, and reports the reason of failures to a cache that is not
-/// ready. `pages` bounds the number of concurrent page reads.
+/// ready. `reads` bounds the number of concurrent streams and page reads. After a failure the list continues with the
+/// next key at the same revision, unless the revision is compacted.
 pub(super) async fn fill(
     store: &dyn Storage,
     resource: &Resource,
     cache: &Cache,
-    pages: &Semaphore,
+    reads: &Semaphore,
 ) -> InitialList {
     let mut fill = ListTask::new(store, resource);
     let mut backoff = Backoff::default();
     let started = Instant::now();
     loop {
-        match fill.page(pages).await {
+        let listed_before = fill.elements.len();
+        match fill.read(reads).await {
             Ok(true) => {
                 resource.metrics.initialization_seconds.observe_duration(started.elapsed());
+                resource.metrics.record_storage_list(fill.streamed, started.elapsed());
                 return InitialList { elements: fill.elements, revision: fill.options.revision };
             }
             Ok(false) => {
@@ -70,6 +77,9 @@ pub(super) async fn fill(
                 if cache.snapshot().is_none() {
                     cache.reset(Some(error.to_string()), Instant::now());
                 }
+                if fill.elements.len() > listed_before {
+                    backoff.reset();
+                }
                 if matches!(error, Error::Compacted { .. }) {
                     fill = ListTask::new(store, resource);
                 }
@@ -82,24 +92,51 @@ pub(super) async fn fill(
 impl<'a> ListTask<'a> {
     fn new(store: &'a dyn Storage, resource: &'a Resource) -> Self {
         let options = ListOptions { limit: FIRST_PAGE, uncounted: true, ..ListOptions::default() };
-        ListTask { store, resource, elements: Vec::new(), options }
+        ListTask { store, resource, elements: Vec::new(), options, streamed: false }
+    }
+
+    /// Reads the rest in a stream, or the next page. Returns true if the list is complete.
+    async fn read(&mut self, reads: &Semaphore) -> Result<bool, Error> {
+        // The semaphore is never closed.
+        let _turn = reads.acquire().await;
+        let prefix = &self.resource.config.prefix;
+        let start = self.options.start.as_ref().unwrap_or(prefix);
+        let list = self.store.list_stream(prefix, start, self.options.revision).await?;
+        self.streamed = list.is_some();
+        match list {
+            Some(list) => self.stream(list).await.map(|()| true),
+            None => self.page().await,
+        }
+    }
+
+    async fn stream(&mut self, mut list: ListStream) -> Result<(), Error> {
+        self.options.revision = list.revision;
+        while let Some(kvs) = list.chunks.try_next().await? {
+            self.extend(kvs).await?;
+            consume_budget().await;
+        }
+        Ok(())
     }
 
     /// Reads the next page; returns true for the last one.
-    async fn page(&mut self, pages: &Semaphore) -> Result<bool, Error> {
-        // The semaphore is never closed.
-        let _turn = pages.acquire().await;
+    async fn page(&mut self) -> Result<bool, Error> {
         let listing = self.store.list(&self.resource.config.prefix, self.options.clone()).await?;
         if self.options.revision == 0 {
             self.options.revision = listing.revision;
         }
         let more = listing.has_more();
         self.options.limit = next_limit(listing.kvs.iter().map(|kv| kv.key.len() + kv.value.len()));
-        let mut elements = elements(listing.kvs, &self.resource.config.ingest).await?;
+        self.extend(listing.kvs).await?;
+        Ok(!more)
+    }
+
+    /// Decodes and appends pairs.
+    async fn extend(&mut self, kvs: Vec<KeyValue>) -> Result<(), Error> {
+        let mut elements = elements(kvs, &self.resource.config.ingest).await?;
         elements.iter().for_each(|element| self.resource.report_unreadable(element));
         self.elements.append(&mut elements);
         self.options.start = self.elements.last().map(|element| format!("{}\0", element.key()));
-        Ok(!more)
+        Ok(())
     }
 }
 

@@ -130,7 +130,7 @@ impl<'a> Session<'a> {
             return;
         };
         let Some(slot) = self.slots.get_mut(at) else { return };
-        if slot.push(event) {
+        if slot.push(event, Instant::now) {
             self.changed_slots.push(at);
         }
     }

@@ -13,7 +13,7 @@ use super::initial_list::InitialList;
 use super::retry_unreadable::UndecryptableKeys;
 use crate::Resource;
 use crate::cache::Cache;
-use crate::core::{KeyChange, Slab, Snapshot};
+use crate::core::{Arrival, KeyChange, Slab, Snapshot};
 use crate::delegator::Set;
 use crate::resource::Stage;
 
@@ -22,6 +22,8 @@ pub(super) struct Slot {
     resource: Arc<Resource>,
     /// Changes of the incomplete batch.
     batch: Vec<KeyChange>,
+    /// Arrival of the first change of the batch.
+    batch_received: Option<Instant>,
     /// True while the cache is dormant: changes are ignored because the later list contains them.
     dormant: bool,
     /// Complete changes that wait for the list; `None` once the cache is filled.
@@ -40,6 +42,7 @@ impl Slot {
             dormant: resource.is_dormant(),
             resource,
             batch: Vec::new(),
+            batch_received: None,
             buffered_changes: Some(Vec::new()),
             buffered_changes_max,
             overflowed: false,
@@ -91,12 +94,13 @@ impl Slot {
     }
 
     /// Adds a change to the batch. Returns true for the first one.
-    pub(super) fn push(&mut self, event: WatchEvent) -> bool {
+    pub(super) fn push(&mut self, event: WatchEvent, now: impl FnOnce() -> Instant) -> bool {
         self.resource.metrics.events.increment();
         if self.cache().is_none() || self.dormant {
             return false;
         }
         let kv = event.kv;
+        self.batch_received.get_or_insert_with(now);
         self.batch.push(match event.kind {
             EventKind::Delete => KeyChange::Delete { key: kv.key, revision: kv.mod_revision },
             EventKind::Create | EventKind::Update => {
@@ -111,11 +115,13 @@ impl Slot {
     /// Discards the incomplete batch; it will be repeated.
     pub(super) fn discard(&mut self) {
         self.batch.clear();
+        self.batch_received = None;
     }
 
     /// Applies the complete batch.
     pub(super) fn apply(&mut self, now: Instant) {
         let batch = mem::take(&mut self.batch);
+        let received = self.batch_received.take().unwrap_or(now);
         match &mut self.buffered_changes {
             Some(held_back) if held_back.len() + batch.len() > self.buffered_changes_max => {
                 *held_back = Vec::new();
@@ -126,7 +132,7 @@ impl Slot {
         }
         // A cache that is not ready ignores the batch.
         if let Some(cache) = &self.resource.cache {
-            cache.apply(batch, now);
+            cache.apply_received(batch, Arrival { received, cached: now });
         }
     }
 

@@ -199,6 +199,21 @@ async fn consistent_reads_fall_back_when_watch_is_broken() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn consistent_list_can_skip_the_fallback() {
+    let store = deaf();
+    let driven = Driven::new(store.clone(), Options { skip_stale_fallback: true, ..Options::default() });
+    driven.delegator.ready().await;
+    let reader = driven.reader();
+    let written = set(&*store, "a", Some("1")).await;
+    let error = reader.list(&all(LATEST)).await.map(|_| ()).unwrap_err();
+    assert!(
+        matches!(error, Error::StaleCache { requested, retry_after_seconds: 1, .. } if requested == written),
+        "{error:?}"
+    );
+    assert_eq!(reader.resource.metrics.consistent.fallback_skipped.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn unreached_revision_fails_with_retry_delay() {
     let store = Arc::new(Memory::new());
     let driven = Driven::ready(store.clone()).await;

@@ -1,6 +1,7 @@
 //! The metrics page.
 
 use component_base::metrics::{MetricsRegistry, Selection};
+use futures::FutureExt;
 
 use super::*;
 
@@ -34,9 +35,8 @@ async fn metrics_have_upstream_names() {
         "apiserver_cache_list_total{group=\"test\",index=\"f\",resource=\"p\"} 1".to_string(),
         "apiserver_cache_list_fetched_objects_total{group=\"test\",index=\"f\",resource=\"p\"} 3".to_string(),
         format!("apiserver_cache_list_returned_objects_total{{{labels}}} 3"),
-        format!(
-            "apiserver_storage_list_total{{group=\"test\",index=\"\",resource=\"p\",storage=\"etcd\"}} 2"
-        ),
+        "apiserver_storage_list_total{group=\"test\",index=\"\",resource=\"p\",storage=\"etcd\"} 2"
+            .to_string(),
         "apiserver_storage_list_total{group=\"test\",index=\"f\",resource=\"p\",storage=\"watchcache\"} 1"
             .to_string(),
         format!("apiserver_storage_list_evaluated_objects_total{{{labels},storage=\"etcd\"}} 4"),
@@ -47,8 +47,36 @@ async fn metrics_have_upstream_names() {
         ),
         format!("apiserver_watch_cache_read_wait_seconds_bucket{{{labels},le=\"3\"}} 2"),
         format!("apiserver_watch_cache_read_wait_seconds_count{{{labels}}} 2"),
+        format!("apiserver_storage_list_duration_seconds_count{{{labels},streamed=\"false\"}} 2"),
     ] {
         assert!(page.lines().any(|present| present == line), "no {line:?} in\n{page}");
+    }
+}
+
+/// The number of events on the page that were dispatched to watches in a stage.
+fn dispatched(page: &str, stage: &str) -> u64 {
+    let labels = format!("group=\"test\",resource=\"p\",stage={stage:?}");
+    let start = format!("apiserver_watch_events_dispatch_duration_seconds_count{{{labels}}} ");
+    page.lines().find_map(|line| line.strip_prefix(&start)?.parse().ok()).unwrap_or(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn dispatch_of_live_events_is_measured() {
+    let store = Recorded::with(&[("a", "yes")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    let replayed = set(&store.memory, "a", Some("yes again")).await;
+    let reader = driven.reader();
+    reader.list(&all(Freshness::Consistent)).await.unwrap();
+    let mut watch = reader.watch(watching(WatchStart::After(replayed - 1))).await.unwrap();
+    assert!(watch.next().await.unwrap().unwrap().element.is_some());
+    // The watch becomes live when it has nothing left to read.
+    assert!(watch.next().now_or_never().is_none());
+    assert_eq!(dispatched(&metrics_page(&driven.delegator), "total"), 0);
+    set(&store.memory, "b", Some("yes")).await;
+    assert!(watch.next().await.unwrap().unwrap().element.is_some());
+    let page = metrics_page(&driven.delegator);
+    for stage in ["storage_to_cache", "cache_to_watcher", "total"] {
+        assert_eq!(dispatched(&page, stage), 1, "{stage}");
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct CachedWatch {
     initial: Option<Box<Initial>>,
     /// Changes taken from the log that are not yet examined.
     pending: <ChangeBatch as IntoIterator>::IntoIter,
+    /// True if the next changes are later than the start of the watch. The delay of a replay is not the server's.
+    live: bool,
     /// Expires at the next bookmark or at the deadline, whichever is first.
     timer: Pin<Box<Sleep>>,
     deadline: Instant,
@@ -76,6 +78,7 @@ impl CachedWatch {
             after: 0,
             initial: None,
             pending: ChangeBatch::new().into_iter(),
+            live: true,
             timer: Box::pin(sleep_until(next_timer(bookmarks, deadline, Instant::now()))),
             deadline,
             bookmarks,
@@ -90,7 +93,10 @@ impl CachedWatch {
     /// [`Error::Corrupt`] if an object of the initial state is unreadable and may not be left out.
     pub(crate) fn starting(mut self, start: Start) -> Result<Self, Error> {
         match start {
-            Start::After(revision) => self.after = revision,
+            Start::After(revision) => {
+                self.after = revision;
+                self.live = revision == 0;
+            }
             Start::Snapshot(snapshot, revision) => {
                 let Selection { scope, predicate, lenient } = &self.selection;
                 if !lenient {
@@ -142,6 +148,7 @@ impl CachedWatch {
             match self.read(cx) {
                 ReadOutcome::More => {}
                 ReadOutcome::Idle(revision) => {
+                    self.live = true;
                     return match self.bookmark(fresh.max(revision)) {
                         Some(bookmark) => Poll::Ready(Some(Ok(bookmark))),
                         None => Poll::Pending,
@@ -193,6 +200,9 @@ impl CachedWatch {
                 Ok(None) => {}
                 Ok(Some((kind, element))) => {
                     let element = Arc::clone(element);
+                    if self.live {
+                        self.cache.metrics.dispatch.record(change.arrival, Instant::now());
+                    }
                     return Some(Ok(Event::of_change(kind, element, change)));
                 }
                 Err(error) => return Some(Err(error)),

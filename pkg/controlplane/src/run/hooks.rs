@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use component_base::features::{Gate, Gates};
 use futures::future::BoxFuture;
 use server::health::Hook;
 use tokio::time::{sleep, timeout};
@@ -74,8 +75,8 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
-    /// Creates hooks that have not started.
-    pub(super) fn new(work: Vec<PostStartHook>) -> Self {
+    /// Creates hooks that have not started. The hook that waits for the watch cache is listed only if its gate is on.
+    pub(super) fn new(gates: &Gates, work: Vec<PostStartHook>) -> Self {
         let storage_readiness = Hook::new(STORAGE_READINESS);
         let state = |name| match name {
             AUTOREGISTERED => Hook::with_name(name),
@@ -83,8 +84,9 @@ impl Hooks {
         };
         let work: Vec<_> = work.into_iter().map(|hook| (state(hook.name), hook)).collect();
         let states = work.iter().map(|(state, hook)| (hook.name, Arc::clone(state)));
-        let mut listed: Vec<_> =
-            states.chain([(STORAGE_READINESS, Arc::clone(&storage_readiness))]).collect();
+        let is_listed = gates.enabled(Gate::WatchCacheInitializationPostStartHook);
+        let storage = is_listed.then(|| (STORAGE_READINESS, Arc::clone(&storage_readiness)));
+        let mut listed: Vec<_> = states.chain(storage).collect();
         listed.sort_by_key(|(name, _)| position(name));
         Hooks {
             listed: listed.into_iter().map(|(_, state)| state).collect(),
@@ -143,6 +145,7 @@ fn position(name: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use component_base::features::{Effective, Release};
     use server::health::Check;
 
     use super::*;
@@ -150,12 +153,13 @@ mod tests {
     #[test]
     fn hooks_are_in_upstream_order() {
         let hook = |name| PostStartHook { name, work: Box::pin(std::future::ready(Ok(()))) };
-        let hooks = Hooks::new(vec![
+        let work = vec![
             hook("our-own"),
             hook("autoregister-completion"),
             hook("bootstrap-controller"),
             hook("start-system-namespaces-controller"),
-        ]);
+        ];
+        let hooks = Hooks::new(&Gates::default(), work);
         let names: Vec<&str> = hooks.listed.iter().map(|hook| hook.name()).collect();
         let expected = [
             "poststarthook/start-system-namespaces-controller",
@@ -165,5 +169,11 @@ mod tests {
             "poststarthook/our-own",
         ];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn older_releases_have_no_storage_hook() {
+        let gates = Gates::defaults(Effective::emulating(Release::minor_of_1(35)));
+        assert!(Hooks::new(&gates, Vec::new()).listed.is_empty());
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use client::{Address, Dialer};
+use component_base::features::Gate;
 use component_base::metrics::MetricsRegistry;
 use server::TakeSnapshot;
 use storage::memory::Memory;
@@ -96,14 +97,14 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the store with the initial snapshot, in `directory` if it has one. If `traced`, calls are recorded
+    /// Opens the configured store with the initial snapshot, in `directory` if it has one. If `traced`, calls are recorded
     /// as spans of their requests. `dialer` is the egress proxy to etcd, if there is one. An unresponsive etcd
     /// is not an error at this point.
     ///
     /// # Errors
     /// [`RunError::Store`].
     pub(super) async fn open(
-        config: &StorageConfig,
+        config: &Config,
         DataDirectory(directory): DataDirectory,
         initial: InitialSnapshot,
         traced: bool,
@@ -111,7 +112,7 @@ impl Store {
         metrics: &MetricsRegistry,
     ) -> Result<Self, RunError> {
         let initial = initial.finish().await?;
-        match config {
+        match &config.storage {
             StorageConfig::Memory(MemoryConfig { shared: Some(memory), .. }) => {
                 Ok(Store::of(Arc::clone(memory) as _, Size::Unknown))
             }
@@ -133,7 +134,10 @@ impl Store {
                 store.image = Some(Arc::new(move || Ok(held.image())));
                 Ok(store)
             }
-            StorageConfig::Etcd(config) => Store::etcd(config, traced, dialer.as_ref(), metrics).await,
+            StorageConfig::Etcd(etcd) => {
+                let range_stream = config.gates.enabled(Gate::EtcdRangeStream);
+                Store::etcd(etcd, range_stream, traced, dialer.as_ref(), metrics).await
+            }
         }
     }
 
@@ -223,6 +227,7 @@ impl Store {
     /// Opens the main cluster and those of the overrides, each once.
     async fn etcd(
         config: &EtcdConfig,
+        range_stream: bool,
         traced: bool,
         dialer: Option<&Dialer>,
         metrics: &MetricsRegistry,
@@ -237,7 +242,7 @@ impl Store {
                 return Ok(Arc::clone(etcd) as _);
             }
             let options = options(config, endpoints, traced, dialer, &leases);
-            let etcd = Arc::new(Etcd::new(options).await?);
+            let etcd = Arc::new(Etcd::new(storage_etcd3::Options { range_stream, ..options }).await?);
             if let Some(every) = config.compaction_interval {
                 background.spawn(compact(Arc::clone(&etcd), every));
             }

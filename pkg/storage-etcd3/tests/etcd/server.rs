@@ -23,8 +23,11 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// quorum.
 const START_ATTEMPTS: usize = 3;
 
-/// The etcd executable: from the fetched tools, otherwise from PATH.
+/// The etcd executable: the environment variable `ETCD`, otherwise from the fetched tools, otherwise from PATH.
 fn program() -> PathBuf {
+    if let Some(program) = std::env::var_os("ETCD") {
+        return program.into();
+    }
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")), PathBuf::from);
     let fetched = target.join("tools/bin/etcd");

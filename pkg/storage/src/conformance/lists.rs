@@ -1,5 +1,7 @@
 //! Lists: order, pages, and past revisions.
 
+use futures::TryStreamExt;
+
 use super::{TestPrefix, all_at_once, pairs};
 use crate::{Error, ListOptions};
 
@@ -196,4 +198,20 @@ pub async fn many_keys_are_listed_and_counted(corner: TestPrefix) {
         }
     }
     assert_eq!(listed, expected);
+}
+
+/// A store with streams sends the same pairs as in a list: from a start, at a past revision.
+pub async fn streams_equal_lists(corner: TestPrefix) {
+    let names: Vec<String> = (0..100).map(|number| format!("{number:03}")).collect();
+    create_all(&corner, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let past = corner.list(ListOptions::default()).await;
+    corner.create("999", "later").await;
+    for (start, revision) in [("", past.revision), ("050", past.revision), ("050\0", 0)] {
+        let opened = corner.store.list_stream(&corner.prefix, &corner.key(start), revision).await.unwrap();
+        let Some(stream) = opened else { return };
+        assert!(stream.revision == revision || revision == 0 && stream.revision > past.revision);
+        let options = ListOptions { revision: stream.revision, ..page(&corner, Some(start), 0) };
+        let chunks: Vec<_> = stream.chunks.try_collect().await.unwrap();
+        assert_eq!(chunks.concat(), corner.list(options).await.kvs, "{start:?} at {revision}");
+    }
 }

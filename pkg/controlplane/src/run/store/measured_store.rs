@@ -11,10 +11,11 @@ use component_base::metrics::{
     Counter, Distribution, Family, Histogram, Metric, MetricsRegistry, Page, Stability, buckets,
 };
 use component_base::trace::{Span, Step};
+use futures::StreamExt;
 use slab::Slab;
 use storage::{
-    DeleteResult, Error, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchOptions,
-    WatchStream,
+    DeleteResult, Error, ListOptions, ListStream, Listing, Lookup, PutResult, Revision, Storage,
+    WatchOptions, WatchStream,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -43,13 +44,14 @@ const REQUESTS: Family<Counter, 3> = Family::counter(
 const CUSTOM_MAX: usize = 4096;
 
 /// Upstream's operation names.
-const OPERATIONS: [&str; 6] = ["create", "delete", "get", "list", "listWithCount", "update"];
+const OPERATIONS: [&str; 7] = ["create", "delete", "get", "list", "listStream", "listWithCount", "update"];
 const CREATE: usize = 0;
 const DELETE: usize = 1;
 const GET: usize = 2;
 const LIST: usize = 3;
-const COUNT: usize = 4;
-const UPDATE: usize = 5;
+const LIST_STREAM: usize = 4;
+const COUNT: usize = 5;
+const UPDATE: usize = 6;
 
 /// Group and resource of a key.
 type Labels = (String, String);
@@ -193,6 +195,36 @@ impl StoreTimes {
     }
 }
 
+/// Measurement of a streamed list, which ends with the stream.
+struct StreamMeasurement {
+    times: Arc<StoreTimes>,
+    /// Key without the common prefix.
+    key: String,
+    /// Number of the call in progress.
+    call: usize,
+    start: Instant,
+    failed: bool,
+}
+
+impl StreamMeasurement {
+    fn begin(times: &Arc<StoreTimes>, key: &str, start: Instant) -> Self {
+        let call = times.active_calls().insert((LIST_STREAM, start));
+        StreamMeasurement { times: Arc::clone(times), key: key.to_owned(), call, start, failed: false }
+    }
+
+    fn observe<T>(&mut self, chunk: Result<T, Error>) -> Result<T, Error> {
+        self.failed |= chunk.is_err();
+        chunk
+    }
+}
+
+impl Drop for StreamMeasurement {
+    fn drop(&mut self) {
+        self.times.active_calls().try_remove(self.call);
+        self.times.record(&self.key, LIST_STREAM, self.start.elapsed(), self.failed);
+    }
+}
+
 /// A store wrapper that measures calls. Regular results, such as a revision conflict, are not failures.
 pub(super) struct MeasuredStore {
     inner: Arc<dyn Storage>,
@@ -234,6 +266,28 @@ impl Storage for MeasuredStore {
 
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
         self.time(prefix, LIST, self.inner.list(prefix, options)).await
+    }
+
+    /// A store without streams is not measured.
+    async fn list_stream(
+        &self,
+        prefix: &str,
+        start: &str,
+        revision: Revision,
+    ) -> Result<Option<ListStream>, Error> {
+        let begun = Instant::now();
+        let opened = self.inner.list_stream(prefix, start, revision).await;
+        let Some(key) = prefix.strip_prefix(&self.prefix) else { return opened };
+        let begin = || StreamMeasurement::begin(&self.times, key, begun);
+        match opened {
+            Ok(None) => Ok(None),
+            Ok(Some(list)) => {
+                let mut measurement = begin();
+                let chunks = list.chunks.map(move |chunk| measurement.observe(chunk)).boxed();
+                Ok(Some(ListStream { chunks, ..list }))
+            }
+            Err(error) => begin().observe(Err(error)),
+        }
     }
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
