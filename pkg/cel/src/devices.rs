@@ -8,9 +8,10 @@ use crate::declared::{Builder, Declared, DeclaredSizes};
 use crate::env::Environment;
 use crate::estimate::{DataPosition, estimate};
 use crate::overloads::Libraries;
-use crate::types::Type;
+use crate::types::{Shape, Type, Types};
 
 const DEVICE: &str = "device";
+const SEMVER: &str = "kubernetes.Semver";
 /// Maximum lengths of an attribute's domain, an attribute's name, and a driver name.
 const DOMAIN_MAX: u64 = 63;
 const ID_MAX: u64 = 32;
@@ -19,8 +20,10 @@ const DRIVER_MAX: u64 = 63;
 const VALUE_MAX: u64 = 64;
 /// Maximum number of attributes and capacities of a device.
 const ATTRIBUTES_MAX: u64 = 32;
-/// Cost limit of an expression.
+/// Cost limit of a selector.
 const COST_MAX: u64 = 1_000_000;
+/// Cost limit of the derived attributes of a claim, together and each.
+pub const DERIVED_COST_MAX: u64 = 1_000_000;
 
 /// Compiler of device selectors.
 pub struct Selectors {
@@ -47,7 +50,7 @@ pub enum SelectorError {
 pub struct Features {
     /// `allowMultipleAllocations`.
     pub multiple_allocations: bool,
-    /// List attributes, and `includes`.
+    /// List attributes, and `includes` also in release 1.36.
     pub lists: bool,
 }
 
@@ -67,29 +70,72 @@ impl Selectors {
         Self { env, declared, device, lists: features.lists }
     }
 
-    /// Compiles an expression.
+    /// Compiles a selector.
     ///
     /// # Errors
     ///
     /// In upstream's words.
     pub fn compile(&self, text: &str) -> Result<Checked, SelectorError> {
-        let issues = |issues| SelectorError::Invalid(format!("compilation failed: {issues}"));
-        let checked = compile(&self.env, text).map_err(issues)?;
-        let result = checked.result();
-        let fits = matches!(result, Type::BOOL | Type::ANY) || (self.lists && result == Type::DYN);
-        if !fits {
-            let result_type = checked.types.declared_text(result);
-            let detail = format!("must evaluate to bool or the unknown type, not {result_type}");
-            return Err(SelectorError::Invalid(detail));
-        }
-        if let Some(cause) = unusable_pattern(&checked) {
-            return Err(SelectorError::Program(format!("program instantiation failed: {cause}")));
-        }
-        let mut sizes = DeclaredSizes { declared: &self.declared, root: self.device, variable: Some(DEVICE) };
-        if estimate(&checked, &mut sizes).max > COST_MAX {
+        let checked = self.checked(text, |result, _| {
+            let fits = matches!(result, Type::BOOL | Type::ANY) || (self.lists && result == Type::DYN);
+            (!fits).then_some("bool or the unknown type")
+        })?;
+        if self.cost_of(&checked) > COST_MAX {
             return Err(SelectorError::Cost);
         }
         Ok(checked)
+    }
+
+    /// Compiles the expression of a derived attribute, and returns its maximum cost. Its result is a scalar, or a list
+    /// of scalars if attributes can be lists.
+    ///
+    /// # Errors
+    ///
+    /// In upstream's words.
+    pub fn derived_attribute_cost(&self, text: &str) -> Result<u64, SelectorError> {
+        let is_scalar = |ty: Type, types: &Types| {
+            matches!(ty, Type::BOOL | Type::INT | Type::STRING | Type::ANY | Type::DYN)
+                || types.runtime_name(ty) == SEMVER
+        };
+        let checked = self.checked(text, |result, types| {
+            let is_list = |types: &Types| match types.shape(result) {
+                Shape::List(element) => is_scalar(element, types),
+                _ => false,
+            };
+            let fits = is_scalar(result, types) || (self.lists && is_list(types));
+            let expected = if self.lists {
+                "a primitive scalar (string, integer, boolean, semver) or a list of these scalars"
+            } else {
+                "a primitive scalar (string, integer, boolean, semver)"
+            };
+            (!fits).then_some(expected)
+        })?;
+        Ok(self.cost_of(&checked))
+    }
+
+    /// Compiles an expression. `mismatch` returns the expected result if the type of the result is another.
+    fn checked(
+        &self,
+        text: &str,
+        mismatch: impl FnOnce(Type, &Types) -> Option<&'static str>,
+    ) -> Result<Checked, SelectorError> {
+        let issues = |issues| SelectorError::Invalid(format!("compilation failed: {issues}"));
+        let checked = compile(&self.env, text).map_err(issues)?;
+        let result = checked.result();
+        if let Some(expected) = mismatch(result, &checked.types) {
+            let result_type = checked.types.declared_text(result);
+            let detail = format!("must evaluate to {expected}, not {result_type}");
+            return Err(SelectorError::Invalid(detail));
+        }
+        match unusable_pattern(&checked) {
+            Some(cause) => Err(SelectorError::Program(format!("program instantiation failed: {cause}"))),
+            None => Ok(checked),
+        }
+    }
+
+    fn cost_of(&self, checked: &Checked) -> u64 {
+        let mut sizes = DeclaredSizes { declared: &self.declared, root: self.device, variable: Some(DEVICE) };
+        estimate(checked, &mut sizes).max
     }
 }
 
@@ -121,6 +167,25 @@ fn declare(builder: &mut Builder, features: Features) -> DataPosition {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn derived_attributes_are_scalars() {
+        let cost = |lists: bool, text: &str| {
+            let selectors = Selectors::new(37, Features { multiple_allocations: true, lists });
+            selectors.derived_attribute_cost(text).map(|_| ())
+        };
+        for text in ["device.driver", "1", "device.attributes['a.b'].healthy", "semver('1.2.3')"] {
+            assert_eq!(cost(false, text), Ok(()), "{text}");
+        }
+        assert_eq!(cost(true, "[1, 2]"), Ok(()));
+        let not_scalar = |ty: &str| {
+            let detail =
+                format!("must evaluate to a primitive scalar (string, integer, boolean, semver), not {ty}");
+            Err(SelectorError::Invalid(detail))
+        };
+        assert_eq!(cost(false, "[1, 2]"), not_scalar("list(int)"));
+        assert_eq!(cost(false, "1.5"), not_scalar("double"));
+    }
 
     #[test]
     fn devices_are_selected_by_booleans_that_are_cheap() {

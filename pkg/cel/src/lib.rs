@@ -1,7 +1,7 @@
 //! Kubernetes' expression language (CEL): text → [`syntax`] → checked → plan → run.
 //!
-//! The crate is pure: no I/O, no clock, no global state. The specification is cel-go v0.26.0 as Kubernetes
-//! v1.36 configures it; see "Life of an expression" in `ARCHITECTURE.md`.
+//! The crate is pure: no I/O, no clock, no global state. The specification is cel-go v0.29.2 as Kubernetes
+//! v1.37 configures it; see "Life of an expression" in `ARCHITECTURE.md`.
 #![warn(missing_docs)]
 
 pub mod admission;

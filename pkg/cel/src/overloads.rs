@@ -74,7 +74,7 @@ impl Libraries {
     pub const JSON_PATCH: Self = Self(1 << 18);
     /// `cel.bind`.
     pub const BINDINGS: Self = Self(1 << 19);
-    /// `includes` of device attributes.
+    /// `includes`, of version 1 of Kubernetes' list functions.
     pub const INCLUDES: Self = Self(1 << 20);
     /// Types of admission variables.
     pub const ADMISSION: Self = Self(1 << 21);
@@ -93,7 +93,7 @@ impl Libraries {
 
     /// Returns the libraries of every environment of release 1.`minor`, without those for single uses.
     pub fn of_release(minor: u32) -> Self {
-        const SINCE: [(u32, Libraries); 14] = [
+        const SINCE: [(u32, Libraries); 15] = [
             (0, Libraries(0b1_1101 | Libraries::AUTHZ_SELECTORS.0)),
             (27, Libraries::AUTHZ),
             (28, Libraries::CROSS_TYPE),
@@ -107,6 +107,7 @@ impl Libraries {
             (32, Libraries::TWO_VARIABLES),
             (33, Libraries::SEMVER),
             (34, Libraries::LISTS_V3),
+            (37, Libraries::INCLUDES),
             (0, Libraries::STRINGS_V0),
         ];
         let all = SINCE.iter().filter(|(since, _)| minor >= *since).fold(Self(0), |all, (_, l)| all.with(*l));

@@ -35,12 +35,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// cel-go's own limits, which Kubernetes keeps, and Kubernetes' syntax (with optionals, since 1.28).
+    /// cel-go's own limits and syntax, which Kubernetes keeps, with optionals (since 1.28).
     pub fn new(macros: Macros) -> Options {
         Options {
             macros,
             optional_syntax: true,
-            escaped_identifiers: false,
+            escaped_identifiers: true,
             accumulator: "@result",
             max_depth: 250,
             max_code_points: 100_000,

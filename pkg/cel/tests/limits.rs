@@ -90,7 +90,8 @@ fn replacements_do_not_fill_memory() {
 fn long_ranges_are_rejected() {
     assert_eq!(outcome("lists.range(9223372036854775807).size()"), Err(COST_LIMIT.into()));
     assert_eq!(outcome("lists.range(1000).size()"), Ok("1000".into()));
-    assert_eq!(outcome("lists.range(-1).size()"), Ok("0".into()));
+    let negative = "lists.range: size must be non-negative, got -1";
+    assert_eq!(outcome("lists.range(-1).size()"), Err(negative.into()));
 }
 
 #[test]

@@ -26,8 +26,8 @@ fn outcome(expression: &str) -> String {
 }
 
 #[test]
-fn duration_of_integer_literal_is_compile_error() {
-    let expected = "ERROR: <input>:1:10: invalid duration argument\n | duration(1)\n | .........^";
+fn duration_of_integer_is_compile_error() {
+    let expected = "ERROR: <input>:1:9: found no matching overload for 'duration' applied to '(int)'\n | duration(1)\n | ........^";
     assert_eq!(outcome("duration(1)"), expected);
 }
 

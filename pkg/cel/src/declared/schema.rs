@@ -11,6 +11,8 @@ const DEPTH_MAX: u32 = 200;
 const DURATION_MAX: u64 = 32;
 const DATE_TIME_MAX: u64 = 32;
 const DATE: u64 = 12;
+/// Maximum length of a resource's name. A generated name is at least one character longer than its prefix.
+const NAME_LENGTH_MAX: u64 = 253;
 
 /// Interface to a structural schema, as far as declarations need it.
 pub trait Schema: Copy {
@@ -128,8 +130,7 @@ impl Builder {
         }
         if replaces_meta {
             let text = self.simple(Type::STRING, REQUEST_BYTES_MAX - 2, 2);
-            let meta = vec![("name".to_owned(), text), ("generateName".to_owned(), text)];
-            let meta = self.object(&format!("{name}.metadata"), meta, 2);
+            let meta = self.declare_meta(name, schema);
             for (property, place) in [("apiVersion", text), ("kind", text), ("metadata", meta)] {
                 if schema.requires(property) {
                     min_serialized += property.len() as u64 + self.min_serialized(place) + 4;
@@ -139,16 +140,28 @@ impl Builder {
         }
         self.object(name, fields, min_serialized)
     }
+
+    /// Declares `metadata` with names of limited length. A schema can limit them further.
+    fn declare_meta<S: Schema>(&mut self, name: &str, schema: S) -> DataPosition {
+        let meta = property(&schema.properties(), "metadata").map(S::properties).unwrap_or_default();
+        let mut fields = Vec::with_capacity(2);
+        for (member, max) in [("name", NAME_LENGTH_MAX), ("generateName", NAME_LENGTH_MAX - 1)] {
+            let declared = property(&meta, member).and_then(S::max_length).map_or(max, non_negative);
+            fields.push((member.to_owned(), self.simple(Type::STRING, 4 * declared.min(max), 2)));
+        }
+        self.object(&format!("{name}.metadata"), fields, 2)
+    }
+}
+
+/// Returns the schema of a property.
+fn property<S: Schema>(properties: &[(String, S)], name: &str) -> Option<S> {
+    properties.iter().find(|(property, _)| property == name).map(|(_, schema)| *schema)
 }
 
 /// Returns true if a resource's schema declares the common object members itself.
 fn has_meta<S: Schema>(properties: &[(String, S)]) -> bool {
     let find = |properties: &[(String, S)], name: &str, ty: &str| {
-        properties
-            .iter()
-            .find(|(property, _)| property == name)
-            .filter(|(_, schema)| schema.type_name() == ty)
-            .map(|p| p.1)
+        property(properties, name).filter(|schema| schema.type_name() == ty)
     };
     let Some(meta) = find(properties, "metadata", "object") else { return false };
     let meta = meta.properties();

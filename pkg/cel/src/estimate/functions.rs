@@ -77,8 +77,8 @@ impl Estimator<'_> {
                 Estimate::new(unknown(arg).scale(TRAVERSAL))
             }
             (O::InList, _, [_, list]) => Estimate::new(unknown(list).scale(1.0)),
-            (O::MatchesString, Some(target), [pattern]) => {
-                let text = unknown(target).plus(one).scale(TRAVERSAL);
+            (O::MatchesString, Some(text), [pattern]) | (O::Matches, None, [text, pattern]) => {
+                let text = unknown(text).plus(one).scale(TRAVERSAL);
                 Estimate::new(text.times(unknown(pattern).scale(PATTERN)))
             }
             (O::ContainsString, Some(target), [part]) => {

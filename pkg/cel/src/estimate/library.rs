@@ -40,9 +40,11 @@ impl Estimator<'_> {
             }
             ("ip", _, _) if overload == Overload::CidrIp => one,
             ("fieldSelector" | "labelSelector", _, [text]) => Estimate::new(selector(self.size_of(text))),
-            ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", Some(target), _) => {
-                self.traverse(target)
-            }
+            (
+                "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes",
+                Some(target),
+                _,
+            ) => self.traverse(target),
             ("url" | "jsonpatch.escapeKey", None, [text])
             | ("lowerAscii" | "upperAscii" | "substring" | "trim", Some(text), _) => {
                 let size = self.size_of(text);

@@ -1,12 +1,9 @@
-//! Cost estimates that libraries define per overload: cel-go's sets and lists, device attributes.
+//! Cost estimates that libraries define per overload: cel-go's sets and lists.
 
 use super::functions::Call;
 use super::{Argument, Estimate, Estimator, LIST, Range, TRAVERSAL};
 use crate::overloads::Overload;
 use crate::syntax::{Kind, Literal};
-
-/// Maximum number of values of a device attribute.
-const ATTRIBUTE_VALUES_MAX: u64 = 48;
 
 impl Estimator<'_> {
     pub(super) fn by_overload(&mut self, call: &Call<'_>, overload: Overload) -> Option<Estimate> {
@@ -14,7 +11,6 @@ impl Estimator<'_> {
         let estimate = match (overload, call.target.as_ref(), call.args) {
             (O::ListSetsContainsList | O::ListSetsIntersectsList, _, [a, b]) => self.sets(a, b, 1.0),
             (O::ListSetsEquivalentList, _, [a, b]) => self.sets(a, b, 2.0),
-            (O::DraIncludesDynDyn, Some(_), _) => Estimate::new(Range { min: 0, max: ATTRIBUTE_VALUES_MAX }),
             (O::ListSlice, Some(target), [from, to]) => {
                 let size = self.size_of(target);
                 let start = self.literal_int(from, 0);

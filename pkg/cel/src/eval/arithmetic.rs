@@ -7,7 +7,7 @@ use crate::arena::{Abort, Outcome};
 use crate::ext::regex::Regex;
 use crate::ext::time::{MAX_SECONDS, MIN_SECONDS};
 use crate::plan::Op;
-use crate::value::{Concat, List, Map, Timestamp, Trait, Value, compare, convert, is_equal};
+use crate::value::{Concat, List, ListKind, Map, Timestamp, Trait, Value, compare, convert, is_equal};
 
 const INT_OVERFLOW: &str = "integer overflow";
 const UINT_OVERFLOW: &str = "unsigned integer overflow";
@@ -121,8 +121,12 @@ impl<'a> Context<'a, '_> {
             }
             return Ok(Value::List(a));
         }
-        if a.schema().is_some() {
-            return self.merge(a, b);
+        match a.schema() {
+            None => {}
+            Some(typed) if matches!(typed.schema.list, ListKind::Atomic) => {
+                return self.new_list(a.iter().chain(b.iter()).map(Ok));
+            }
+            Some(typed) => return self.merge(a, b, typed),
         }
         if a.is_empty() {
             return Ok(Value::List(b));
@@ -150,7 +154,7 @@ impl<'a> Context<'a, '_> {
 
     /// Evaluates `value in list`.
     pub(super) fn list_contains(self, list: List<'a>, value: Value<'a>) -> Outcome<'a> {
-        let typed = list.schema().is_some();
+        let typed = matches!(list, List::Typed(_));
         let mut failed = None;
         for element in list.iter() {
             if !typed {

@@ -249,7 +249,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
 }
 
 fn is_typed(list: List<'_>) -> bool {
-    matches!(list, List::Typed(..) | List::Merged(_))
+    matches!(list, List::Typed(..))
 }
 
 /// Error about a value that is not a key or index, in cel-go's words.

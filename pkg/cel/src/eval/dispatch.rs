@@ -23,7 +23,7 @@ impl<'a> Context<'a, '_> {
         if let Some(part) = time_part(overload) {
             return self.part(part, args);
         }
-        if overload == Overload::DraIncludesDynDyn {
+        if overload == Overload::ListIncludesDynDyn {
             return self.includes(args);
         }
         if matches!(overload, Overload::ListFlatten | Overload::ListFlattenInt)
@@ -171,7 +171,7 @@ fn conversion(overload: Overload) -> Option<&'static str> {
         BoolToBool | StringToBool => "bool",
         BytesToBytes | StringToBytes => "bytes",
         DoubleToDouble | Int64ToDouble | StringToDouble | Uint64ToDouble => "double",
-        DurationToDuration | Int64ToDuration | StringToDuration => "google.protobuf.Duration",
+        DurationToDuration | StringToDuration => "google.protobuf.Duration",
         Int64ToInt64 | DoubleToInt64 | DurationToInt64 | StringToInt64 | TimestampToInt64 | Uint64ToInt64 => {
             "int"
         }

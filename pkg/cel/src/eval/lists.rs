@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use super::{Context, arithmetic};
 use crate::arena::{Abort, Outcome};
-use crate::value::{List, ListKind, Merged, Trait, Value, compare, is_equal};
+use crate::value::{List, ListKind, Merged, Trait, Typed, Value, compare, is_equal};
 
-/// Maximum total number of attribute values of a device.
-const INCLUDES_MAX: usize = 48;
+/// Maximum size of a range (cel-go's `defaultMaxRangeSize`).
+const RANGE_MAX: i64 = 1_000_000;
 
 impl<'a> Context<'a, '_> {
     pub(super) fn new_list(self, values: impl Iterator<Item = Result<Value<'a>, Abort>>) -> Outcome<'a> {
@@ -21,41 +21,52 @@ impl<'a> Context<'a, '_> {
         self.arena.filled(list.into_bump_slice())
     }
 
-    /// Evaluates `+` for a list with a schema: by list type it appends, unites or merges by keys.
-    pub(super) fn merge(self, a: List<'a>, b: List<'a>) -> Outcome<'a> {
-        let Some(schema) = a.schema() else { return Ok(Value::NO_SUCH_OVERLOAD) };
+    /// Evaluates `+` for a set or a map list. New elements are appended; in a map list, elements of the same key
+    /// are replaced.
+    pub(super) fn merge(self, a: List<'a>, b: List<'a>, schema: Typed<'a>) -> Outcome<'a> {
         let mut elements = self.arena.values(a.len())?;
-        let mut places = match schema.schema.list {
-            ListKind::Atomic => HashMap::new(),
-            _ => schema.schema.index(a, self.work)?,
-        };
-        for element in a.iter() {
+        let mut places = HashMap::new();
+        for (place, element) in a.iter().enumerate() {
             self.work.spend(1)?;
             elements.push(element);
+            match schema.schema.key(element, true) {
+                Ok(key) => places.extend(key.map(|key| (key, place))),
+                Err(error) => return Ok(error.into()),
+            }
         }
+        let is_set = matches!(schema.schema.list, ListKind::Set);
         for element in b.iter() {
             self.work.spend(1)?;
-            let adopted = schema.convert_item(element);
-            if !matches!(schema.schema.list, ListKind::Atomic) {
-                let key = schema.schema.key(element);
-                match (places.get(&key), &schema.schema.list) {
-                    (Some(_), ListKind::Set) => continue,
-                    (Some(place), _) => {
-                        elements[*place] = adopted;
-                        continue;
-                    }
-                    (None, ListKind::Set) => drop(places.insert(key, elements.len())),
-                    (None, _) => {}
+            let key = match schema.schema.key(element, true) {
+                Ok(key) => key,
+                Err(error) => return Ok(error.into()),
+            };
+            match key.as_ref().and_then(|key| places.get(key)) {
+                Some(_) if is_set => continue,
+                Some(place) => {
+                    elements[*place] = element;
+                    continue;
                 }
+                // Appended duplicates of a map list are kept.
+                None if is_set => places.extend(key.map(|key| (key, elements.len()))),
+                None => {}
             }
             elements.try_reserve(1).map_err(|_| Abort::CostLimit)?;
-            elements.push(adopted);
+            elements.push(element);
         }
         let merged = Merged { elements: elements.into_bump_slice(), schema };
         Ok(Value::List(List::Merged(self.arena.alloc(merged)?)))
     }
 
     pub(super) fn range(self, len: i64) -> Outcome<'a> {
+        if len < 0 {
+            return self.arena.error(format_args!("lists.range: size must be non-negative, got {len}"));
+        }
+        if len > RANGE_MAX {
+            return self
+                .arena
+                .error(format_args!("lists.range: size {len} exceeds maximum allowed ({RANGE_MAX})"));
+        }
         self.new_list((0..len).map(|value| Ok(Value::Int(value))))
     }
 
@@ -234,18 +245,13 @@ impl<'a> Context<'a, '_> {
         Ok(Value::Bool(false))
     }
 
-    /// Returns true if a device attribute equals a value, or is a list that contains it.
+    /// Returns true if the receiver equals a value, or is a list that contains it.
     pub(super) fn includes(self, args: &[Value<'a>]) -> Outcome<'a> {
-        let &[attribute, value] = args else { return Ok(Value::NO_SUCH_OVERLOAD) };
-        let Value::List(list) = attribute else {
-            return Ok(Value::Bool(is_equal(attribute, value, self.work)?));
+        let &[receiver, value] = args else { return Ok(Value::NO_SUCH_OVERLOAD) };
+        let Value::List(list) = receiver else {
+            return Ok(Value::Bool(is_equal(receiver, value, self.work)?));
         };
-        for (place, element) in list.iter().enumerate() {
-            if place >= INCLUDES_MAX {
-                return self.arena.error(format_args!(
-                    "'includes' function cannot be applied to lists longer than {INCLUDES_MAX} values"
-                ));
-            }
+        for element in list.iter() {
             if is_equal(element, value, self.work)? {
                 return Ok(Value::Bool(true));
             }

@@ -31,11 +31,11 @@ pub fn char_at(text: &str, index: i64) -> Result<&str> {
 
 /// Returns the index of the first occurrence from an index on, or -1.
 pub fn index_of(text: &str, part: &str, from: i64) -> Result<i64> {
-    if part.is_empty() {
-        return Ok(from);
-    }
     if from < 0 {
         return out_of_range(from);
+    }
+    if part.is_empty() {
+        return Ok(from.min(count(text)));
     }
     let Some(start) = byte_at(text, from) else { return Ok(-1) };
     Ok(text[start..].find(part).map_or(-1, |at| from + count(&text[start..start + at])))
@@ -52,11 +52,11 @@ pub fn last_index_of(text: &str, part: &str) -> i64 {
 /// Returns the index of the last occurrence at or before an index, or -1. Also -1 if that index is after the
 /// end.
 pub fn last_index_of_before(text: &str, part: &str, from: i64) -> Result<i64> {
-    if part.is_empty() {
-        return Ok(from);
-    }
     if from < 0 {
         return out_of_range(from);
+    }
+    if part.is_empty() {
+        return Ok(from.min(count(text)));
     }
     match byte_at(text, from) {
         None => Ok(-1),
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(char_at("taça", 4), Ok(""));
         assert_eq!(char_at("taça", 5), Err(RangeError::Index(5)));
         assert_eq!(index_of("ççaça", "a", 3), Ok(4));
-        assert_eq!(index_of("abc", "", 7), Ok(7));
+        assert_eq!(index_of("abc", "", 7), Ok(3));
         assert_eq!(index_of("abc", "c", 9), Ok(-1));
         assert_eq!(last_index_of("çaçaç", "ça"), 2);
         assert_eq!(last_index_of_before("çaçaç", "ça", 1), Ok(0));

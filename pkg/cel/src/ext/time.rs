@@ -83,7 +83,7 @@ impl Zone {
     /// UTC, the default zone.
     pub const UTC: Zone = Zone::Fixed(0);
 
-    /// Parses a zone: an IANA name, or an offset such as `-05:30` with arbitrary numbers.
+    /// Parses a zone: an IANA name, or an offset such as `-05:30` with an arbitrary number of hours.
     pub fn parse(text: &str) -> Result<Zone, ParseError> {
         let Some((hours, minutes)) = text.split_once(':') else { return load_zone(text) };
         let number = |text: &str| {
@@ -91,6 +91,9 @@ impl Zone {
         };
         let hours = number(hours)?;
         let minutes = number(minutes)?;
+        if !(0..60).contains(&minutes) {
+            return Err(ParseError::new(format!("timezone offset minutes out of range [0, 59]: {text}")));
+        }
         let west = text.starts_with('-');
         let total = hours.wrapping_mul(60).wrapping_add(if west { minutes.wrapping_neg() } else { minutes });
         Ok(Zone::Fixed(total.wrapping_mul(60)))

@@ -139,7 +139,6 @@ overloads! {
     StringToDouble = "string_to_double", "`double(string) -> double`";
     Uint64ToDouble = "uint64_to_double", "`double(uint) -> double`";
     DurationToDuration = "duration_to_duration", "`duration(google.protobuf.Duration) -> google.protobuf.Duration`";
-    Int64ToDuration = "int64_to_duration", "`duration(int) -> google.protobuf.Duration`";
     StringToDuration = "string_to_duration", "`duration(string) -> google.protobuf.Duration`";
     ToDyn = "to_dyn", "`dyn(<A>) -> dyn`";
     EndsWithString = "ends_with_string", "`string.endsWith(string) -> bool`";
@@ -200,7 +199,7 @@ overloads! {
     DurationToSeconds = "duration_to_seconds", "`google.protobuf.Duration.getSeconds() -> int`";
     AuthorizerGroup = "authorizer_group", "`kubernetes.authorization.Authorizer.group(string) -> kubernetes.authorization.GroupCheck`";
     OptionalHasValue = "optional_hasValue", "`optional_type(<V>).hasValue() -> bool`";
-    DraIncludesDynDyn = "dra_includes_dyn_dyn", "`dyn.includes(dyn) -> bool`";
+    ListIncludesDynDyn = "list_includes_dyn_dyn", "`dyn.includes(dyn) -> bool`";
     ListAIndexOfInt = "list_a_index_of_int", "`list(<A>).indexOf(<A>) -> int`";
     StringIndexOfString = "string_index_of_string", "`string.indexOf(string) -> int`";
     StringIndexOfStringInt = "string_index_of_string_int", "`string.indexOf(string, int) -> int`";

@@ -17,6 +17,8 @@ pub(crate) enum Charge {
     Walk,
     /// A tenth of the first argument's size.
     Read,
+    /// A tenth of the second argument's size.
+    ReadPart,
     /// Two tenths of the first argument's size.
     ReadTwice,
     /// Two tenths of the result's size.
@@ -79,7 +81,7 @@ impl Charge {
         match function {
             "check" => Self::Check,
             "fieldSelector" | "labelSelector" => Self::Selector,
-            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => Self::Walk,
+            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes" => Self::Walk,
             "url"
             | "lowerAscii"
             | "upperAscii"
@@ -128,7 +130,9 @@ impl Charge {
     pub(crate) fn cost_of_two<'a>(self, a: Value<'a>, b: Value<'a>) -> u64 {
         match (self, a, b) {
             (Self::One, ..) => 1,
-            (Self::Read, Value::String(text), _) => tenth(code_points(text)),
+            (Self::Read, Value::String(text), _) | (Self::ReadPart, _, Value::String(text)) => {
+                tenth(code_points(text))
+            }
             (Self::Equality | Self::Smaller, Value::String(a), Value::String(b)) => {
                 tenth(code_points(a).min(code_points(b)))
             }
@@ -150,6 +154,7 @@ impl Charge {
             }
             Self::Walk => walk(arg(0)),
             Self::Read => tenth(size(arg(0))),
+            Self::ReadPart => tenth(size(arg(1))),
             Self::ReadTwice => (size(arg(0)) as f64 * 2.0 * 0.1).ceil() as u64,
             Self::WriteTwice => (size(result) as f64 * 2.0 * 0.1).ceil() as u64,
             Self::Search => search(size(arg(0)), size(arg(1))),
@@ -223,14 +228,13 @@ fn tracked(overload: Overload) -> Option<Charge> {
 fn standard(overload: Overload) -> Charge {
     use Overload::*;
     match overload {
-        StartsWithString | EndsWithString | StringToBytes | BytesToString | StringsQuote | StringFormat => {
-            Charge::Read
-        }
+        StartsWithString | EndsWithString => Charge::ReadPart,
+        StringToBytes | BytesToString | StringsQuote | StringFormat => Charge::Read,
         InList => Charge::InList,
         LessString | GreaterString | LessEqualsString | GreaterEqualsString | LessBytes | GreaterBytes
         | LessEqualsBytes | GreaterEqualsBytes | Equals | NotEquals => Charge::Smaller,
         AddString | AddBytes => Charge::Both,
-        MatchesString => Charge::Search,
+        Matches | MatchesString => Charge::Search,
         ContainsString => Charge::Contains,
         _ => Charge::One,
     }

@@ -1,6 +1,7 @@
 //! Equality and order.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use jsontree::Value as Json;
 
@@ -87,17 +88,7 @@ fn lists<'a>(a: List<'a>, b: List<'a>, work: &StepBudget) -> Result<Value<'a>, A
             }
             Ok(Value::Bool(true))
         }
-        ListKind::Set => {
-            let index = schema.index(a, work)?;
-            for b in b.iter() {
-                work.spend(1)?;
-                if !index.contains_key(&schema.key(b)) {
-                    return Ok(Value::Bool(false));
-                }
-            }
-            Ok(Value::Bool(true))
-        }
-        ListKind::Map(_) => map_lists(schema, a, b, work),
+        ListKind::Set | ListKind::Map(_) => keyed_lists(schema, a, b, work),
     }
 }
 
@@ -117,23 +108,37 @@ fn objects<'a>(
     Ok(Value::Bool(true))
 }
 
-fn map_lists<'a>(
+/// Compares two sets or map lists of the same length in any order. Duplicates must not hide a missing element.
+fn keyed_lists<'a>(
     schema: &'a TypedSchema,
     a: List<'a>,
     b: List<'a>,
     work: &StepBudget,
 ) -> Result<Value<'a>, Abort> {
     let index = schema.index(a, work)?;
+    if let Some(error) = index.error {
+        return Ok(error.into());
+    }
+    let is_merged = matches!(a, List::Merged(_));
+    let mut seen = HashSet::new();
     for b in b.iter() {
-        let Some(a) = index.get(&schema.key(b)).and_then(|place| a.get(*place)) else {
+        work.spend(1)?;
+        let key = match schema.key(b, is_merged) {
+            Ok(key) => key,
+            Err(error) => return Ok(error.into()),
+        };
+        let Some(place) = key.and_then(|key| index.places.get(&key)) else {
             return Ok(Value::Bool(false));
         };
-        let result = equal(a, b, work)?;
-        if !matches!(result, Value::Bool(true)) {
-            return Ok(result);
+        if let (ListKind::Map(_), Some(a)) = (&schema.list, a.get(*place)) {
+            let result = equal(a, b, work)?;
+            if !matches!(result, Value::Bool(true)) {
+                return Ok(result);
+            }
         }
+        seen.insert(*place);
     }
-    Ok(Value::Bool(true))
+    Ok(Value::Bool(seen.len() == index.len()))
 }
 
 fn maps<'a>(a: Map<'a>, b: Map<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{List, Map, Value};
+use super::{List, ListKind, Map, Value};
 
 /// Formats a value like Go's `%v`. Long texts are truncated.
 pub fn text(value: Value<'_>) -> String {
@@ -137,7 +137,11 @@ pub fn go_type(value: Value<'_>) -> &'static str {
         Value::Duration(_) => "types.Duration",
         Value::Timestamp(_) => "types.Timestamp",
         Value::Type(_) => "*types.Type",
-        Value::List(List::Typed(..) | List::Merged(_)) => "*common.unstructuredList",
+        Value::List(List::Typed(..)) => "*common.unstructuredList",
+        Value::List(List::Merged(merged)) => match merged.schema.schema.list {
+            ListKind::Set => "*common.refValSetList",
+            _ => "*common.refValMapList",
+        },
         Value::List(List::Concat(_)) => "*types.concatList",
         Value::List(List::Growing(list)) if !list.is_frozen() => "*types.mutableList",
         Value::List(_) => "*types.baseList",

@@ -16,7 +16,7 @@ pub enum List<'a> {
     Tree(&'a Vec<Json>),
     /// An array of a tree under a schema.
     Typed(&'a TypedList<'a>),
-    /// The result of `+` on a list with a schema.
+    /// The result of `+` on a set or map list.
     Merged(&'a Merged<'a>),
     /// A constant of the plan.
     Constants(&'a ConstantList),
@@ -39,7 +39,7 @@ pub struct TypedList<'a> {
     pub typed: Typed<'a>,
 }
 
-/// The result of `+` on a list with a schema, which keeps that schema.
+/// The result of `+` on a set or map list, which keeps its schema.
 #[derive(Debug)]
 pub struct Merged<'a> {
     /// Elements of the result.

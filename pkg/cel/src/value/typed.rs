@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jsontree::{Object as JsonMap, Value as Json};
 
-use super::{List, Map, TypedList, TypedMap, Value, display, times};
+use super::{List, Map, TypedList, TypedMap, Value, display, go_type, times};
 use crate::arena::{Abort, Arena};
 use crate::escaping::{escape, unescape};
 use crate::step_budget::StepBudget;
@@ -102,41 +102,104 @@ impl TypedSchema {
         self.member(name).is_some()
     }
 
-    /// Returns the indices of a list's elements by key.
-    pub(crate) fn index(&self, list: List<'_>, work: &StepBudget) -> Result<HashMap<String, usize>, Abort> {
-        let mut index = HashMap::new();
-        for place in 0..list.len() {
+    /// Returns the indices of a list's elements by key, the last one of equal keys.
+    pub(crate) fn index(&self, list: List<'_>, work: &StepBudget) -> Result<Index, Abort> {
+        let mut index = Index::default();
+        let merged = matches!(list, List::Merged(_));
+        for (place, item) in list.iter().enumerate() {
             work.spend(1)?;
-            let key = match list {
-                List::Typed(list) => list.items.get(place).map(|item| self.key_of_data(item)),
-                _ => list.get(place).map(|item| self.key(item)),
-            };
-            index.insert(key.unwrap_or_default(), place);
+            match self.key(item, merged) {
+                Ok(Some(key)) => _ = index.places.insert(key, place),
+                Ok(None) => index.unequal += 1,
+                Err(error) => index.error = index.error.or(Some(error)),
+            }
         }
         Ok(index)
     }
 
-    fn key_of_data(&self, data: &Json) -> String {
-        match (&self.list, data) {
-            (ListKind::Map(keys), Json::Object(fields)) => members(keys, fields),
-            (ListKind::Map(_), _) => String::new(),
-            _ => data.to_string(),
+    /// Returns the key of an element in a set or map list; `None` if it equals nothing, not even itself. `merged` is
+    /// true if the list is a result of `+`.
+    ///
+    /// # Errors
+    /// The element cannot be in a set.
+    pub(crate) fn key(&self, value: Value<'_>, merged: bool) -> Result<Option<String>, NotScalarError> {
+        let ListKind::Map(keys) = &self.list else { return set_key(value) };
+        if merged {
+            return Ok(keys.iter().map(|key| member_key(value, key)).collect());
         }
+        Ok(match value {
+            Value::Map(Map::Typed(map)) => Some(members(keys, map.fields)),
+            Value::Map(Map::Tree(fields)) => Some(members(keys, fields)),
+            _ => None,
+        })
     }
+}
 
-    /// Returns the key of an element in a set or map list.
-    pub(crate) fn key(&self, value: Value<'_>) -> String {
-        match (&self.list, value) {
-            (ListKind::Map(keys), Value::Map(Map::Typed(map))) => members(keys, map.fields),
-            (ListKind::Map(keys), Value::Map(Map::Tree(fields))) => members(keys, fields),
-            // Not an element with a key; it equals nothing, not even itself.
-            (ListKind::Map(_), _) => "?".into(),
-            (_, Value::String(text)) => Json::from(text).to_string(),
-            (_, Value::Double(double)) if double.fract() == 0.0 && double.abs() < 1e15 => {
-                Json::from(double as i64).to_string()
-            }
-            (_, value) => display::text(value),
+/// Elements of a set or map list by key.
+#[derive(Default)]
+pub(crate) struct Index {
+    pub(crate) places: HashMap<String, usize>,
+    /// Number of elements that equal nothing.
+    unequal: usize,
+    /// Error of an element that cannot be in a set.
+    pub(crate) error: Option<NotScalarError>,
+}
+
+/// A list or a map that cannot be in a set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotScalarError;
+
+impl<'a> From<NotScalarError> for Value<'a> {
+    fn from(_: NotScalarError) -> Self {
+        Value::Error("listSet operations are only supported on lists of scalar values")
+    }
+}
+
+impl Index {
+    /// Returns the number of different elements.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len().saturating_add(self.unequal)
+    }
+}
+
+/// Returns the key of a set's element: Go's value and its type.
+fn set_key(value: Value<'_>) -> Result<Option<String>, NotScalarError> {
+    match value {
+        Value::List(_) | Value::Map(_) => Err(NotScalarError),
+        value => Ok(scalar_key(value)),
+    }
+}
+
+/// Returns the key of a scalar; `None` for a value that equals nothing. Values of different types differ.
+fn scalar_key(value: Value<'_>) -> Option<String> {
+    Some(match value {
+        Value::Error(_) => return None,
+        Value::Double(double) if double.is_nan() => return None,
+        // Both zeros are equal.
+        Value::Double(double) => format!("double {:?}", double + 0.0),
+        // Go compares the pointers of time zones with an offset, and each value has its own.
+        Value::Timestamp(time) if time.offset != 0 => return None,
+        Value::Timestamp(time) => format!("time {}.{}", time.seconds, time.nanos),
+        Value::String(text) => ["string ", text].concat(),
+        Value::Bytes(bytes) => format!("bytes {bytes:?}"),
+        value => format!("{} {}", go_type(value), display::text(value)),
+    })
+}
+
+/// Returns the key of a key member in an element of a merged list. An absent member has a key of its own.
+fn member_key(element: Value<'_>, name: &str) -> Option<String> {
+    let escaped = escape(name);
+    let name = escaped.as_deref().unwrap_or(name);
+    let found = match element {
+        Value::Map(map) => map.field(name),
+        _ => None,
+    };
+    match found {
+        None | Some(Value::Error(_)) => Some("absent;".to_owned()),
+        Some(Value::List(_) | Value::Map(_)) => {
+            Some(format!("{};", found.map(display::text).unwrap_or_default()))
         }
+        Some(value) => scalar_key(value).map(|key| format!("{key:?};")),
     }
 }
 
@@ -238,25 +301,6 @@ impl<'a> Typed<'a> {
         match &self.schema.shape {
             Shape::List(Some(items)) => self.with_schema(items).value(data),
             _ => Value::Error(NO_ITEMS),
-        }
-    }
-
-    /// Converts a value to an element of the list. Go takes its native form and reads that under the schema;
-    /// this fails where the native form differs from JSON.
-    pub(crate) fn convert_item(self, value: Value<'a>) -> Value<'a> {
-        let Shape::List(Some(items)) = &self.schema.shape else { return value };
-        match (&items.shape, value) {
-            (Shape::Number, Value::Int(int)) => Value::Double(int as f64),
-            (Shape::Formatted(_), Value::Duration(_)) => {
-                Value::Error("invalid data, expected string, got time.Duration")
-            }
-            (Shape::Formatted(_), Value::Timestamp(_)) => {
-                Value::Error("invalid data, expected string, got time.Time")
-            }
-            (Shape::Formatted(_), Value::Bytes(_)) => {
-                Value::Error("invalid data, expected string, got []uint8")
-            }
-            _ => value,
         }
     }
 
