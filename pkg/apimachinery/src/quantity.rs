@@ -137,6 +137,12 @@ impl Quantity {
         self.combine(other, true);
     }
 
+    /// Returns the number without an exponent. It has as many decimal places as it was written with: `0.500` for
+    /// `500m`.
+    pub fn decimal_text(&self) -> String {
+        self.amount.decimal_text()
+    }
+
     /// Inverts the sign.
     pub fn negate(&mut self) {
         self.text = None;

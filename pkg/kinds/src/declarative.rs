@@ -44,6 +44,11 @@ pub(crate) fn validate(
     evaluator.operation.findings.merged(hand_written)
 }
 
+/// True if validation of the type runs any rules.
+pub(crate) fn has_rules(message: &Message) -> bool {
+    rules_of(message).is_some()
+}
+
 fn rules_of(message: &Message) -> Option<&'static TypeRules> {
     let at = table::TYPES.binary_search_by(|rules| rules.name.cmp(message.name)).ok()?;
     table::TYPES.get(at).copied()

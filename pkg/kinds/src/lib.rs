@@ -34,6 +34,8 @@ pub mod strategy;
 pub mod validation;
 pub mod warnings;
 
+pub use certificates::certificate_signing_request::IssuedDuration;
+
 #[cfg(test)]
 mod coverage;
 #[cfg(test)]

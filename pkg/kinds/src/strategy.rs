@@ -11,6 +11,7 @@ use crate::declarative;
 use crate::kind::Generation;
 use crate::validation::kinds;
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
+use api::conversion::convert;
 use api::options::DeleteOptions;
 use api::resources::Resource;
 use api::semantic::equal_members;
@@ -88,10 +89,18 @@ fn with_declarative(
     if errors.len() > 1 && has_declarative_strategy(row) {
         errors.remove_repeated();
     }
-    match &row.storage {
-        Some(storage) => declarative::validate(storage.message, new, old, context.gates(), errors),
-        None => errors,
+    let Some(storage) = &row.storage else { return errors };
+    if row.message.name == storage.message.name {
+        return declarative::validate(row.message, new, old, context.gates(), errors);
     }
+    if !declarative::has_rules(row.message) {
+        return errors;
+    }
+    // Errors have the paths of the request's version.
+    let requested =
+        |object: &Object| convert(object.clone(), storage.group_version, row.group_version, row.kind);
+    let old = old.map(requested);
+    declarative::validate(row.message, &requested(new), old.as_ref(), context.gates(), errors)
 }
 
 /// True for the kinds whose strategy runs declarative validation in upstream: all but CRDs, custom resources and

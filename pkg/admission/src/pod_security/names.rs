@@ -18,7 +18,7 @@ pub(super) const DEFAULT_CAPABILITIES: [&str; 13] = [
 ];
 
 /// Safe namespaced sysctls, with the minor version that allowed them.
-pub(super) const SYSCTLS: [(&str, u32); 12] = [
+pub(super) const SYSCTLS: [(&str, u32); 14] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),
     ("net.ipv4.tcp_syncookies", 0),
@@ -31,6 +31,8 @@ pub(super) const SYSCTLS: [(&str, u32); 12] = [
     ("net.ipv4.tcp_keepalive_probes", 29),
     ("net.ipv4.tcp_rmem", 32),
     ("net.ipv4.tcp_wmem", 32),
+    ("net.ipv4.tcp_slow_start_after_idle", 37),
+    ("net.ipv4.tcp_notsent_lowat", 37),
 ];
 
 /// Volume types that do not access the node.

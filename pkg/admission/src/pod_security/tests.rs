@@ -4,6 +4,7 @@
 use component_base::metrics::MetricsRegistry;
 use jsontree::{Value, json};
 
+use super::standard::violations;
 use super::*;
 use crate::testing::{Store, Write, object};
 
@@ -206,6 +207,21 @@ fn stricter_namespace_warns_about_existing_pods() {
     assert_eq!(stricter.unwrap(), expected);
     let looser = namespaces().over(namespace(&[("enforce", "baseline")])).validated(&plugin, namespace(&[]));
     assert_eq!(looser, Ok(vec![]));
+}
+
+#[test]
+fn emulated_release_limits_versions() {
+    let plugin = |minor| {
+        let effective = Effective::emulating(Release::minor_of_1(minor));
+        PodSecurity::new(Store::of([]), Arc::default()).unwrap().with_release(effective)
+    };
+    let sysctl = json!([{"name": "net.ipv4.tcp_slow_start_after_idle", "value": "0"}]);
+    let spec = strict(|spec| spec["securityContext"]["sysctls"] = sysctl);
+    let pod = object(json!({"metadata": {"name": "p"}, "spec": spec}));
+    let count = |minor, of| plugin(minor).violations(of, &pod, child(&pod, "spec").unwrap()).len();
+    assert_eq!([35, 36, 37].map(|minor| count(minor, RESTRICTED)), [1, 1, 0]);
+    let of_37 = LevelVersion { version: Some(37), ..RESTRICTED };
+    assert_eq!([36, 37].map(|minor| count(minor, of_37)), [1, 0]);
 }
 
 #[test]

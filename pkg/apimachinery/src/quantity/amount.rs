@@ -54,6 +54,10 @@ impl Amount {
         self.to_decimal().approximate_f64()
     }
 
+    pub(super) fn decimal_text(&self) -> String {
+        self.to_decimal().plain_text()
+    }
+
     /// Adds or subtracts. The result stays an integer as long as it fits.
     pub(super) fn add(&mut self, other: &Self, subtract: bool) {
         if let (&mut Self::Int { .. }, &Self::Int { value, scale }) = (&mut *self, other) {

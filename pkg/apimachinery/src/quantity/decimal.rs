@@ -140,6 +140,17 @@ impl Decimal {
         }
     }
 
+    /// Formats the number with as many decimal places as the scale has.
+    pub(super) fn plain_text(&self) -> String {
+        let whole = self.clone().written_at(self.scale.min(0));
+        let places = whole.scale.min(0).unsigned_abs() as usize;
+        let digits = format!("{:0>width$}", whole.magnitude.to_decimal(), width = places + 1);
+        let (integer, fraction) = digits.split_at(digits.len() - places);
+        let sign = if self.negative { "-" } else { "" };
+        let point = if places > 0 { "." } else { "" };
+        format!("{sign}{integer}{point}{fraction}")
+    }
+
     /// Mantissa times power of ten, with floating-point rounding.
     pub(super) fn approximate_f64(&self) -> f64 {
         let mantissa: f64 = self.signed(&self.magnitude).parse().unwrap_or(f64::NAN);

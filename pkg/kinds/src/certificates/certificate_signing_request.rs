@@ -2,6 +2,7 @@
 
 mod columns;
 mod defaults;
+mod issued_duration;
 mod strategy;
 
 use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
@@ -22,6 +23,8 @@ use jsontree::Value;
 use schema::builtin::IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUESTCONDITION as CONDITION;
 use schema::object::Object;
 use std::collections::BTreeSet;
+
+pub use issued_duration::IssuedDuration;
 
 pub(crate) static KIND: Kind = Kind {
     names: NameRule::Any,

@@ -6,6 +6,7 @@
 
 mod affinity;
 mod annotations;
+mod capabilities;
 mod columns;
 mod container;
 mod context;
@@ -94,7 +95,7 @@ fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationCon
     let path = Path::root("metadata.annotations");
     if subresource == "status" {
         annotation_updates(&path, new, old, &options, &mut errors);
-        status::validate_status_update(new, old, options.spelling(), &mut errors);
+        status::validate_status_update(new, old, &options, &mut errors);
         return errors;
     }
     errors.append(metadata_and_spec(new, &options));

@@ -21,6 +21,7 @@ use crate::validation::{NameRule, Spelling, validate_labels};
 use api::tree::{child, children, integer, is_set, list, maybe_flag, maybe_integer, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use component_base::features::Gate;
 use schema::builtin::IO_K8S_API_CORE_V1_SERVICEPORT as SERVICE_PORT;
 use schema::object::Object;
 use std::collections::BTreeSet;
@@ -62,7 +63,9 @@ pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, spelling: Sp
 }
 
 fn create(new: &Object, context: &ValidationContext) -> ErrorList {
-    let mut errors = metadata(new, true, NameRule::DnsLabel);
+    let relaxed = context.settings.gates.enabled(Gate::RelaxedServiceNameValidation);
+    let rule = if relaxed { NameRule::DnsLabel } else { NameRule::Dns1035Label };
+    let mut errors = metadata(new, true, rule);
     validate(new, None, context.spelling(), &mut errors);
     errors
 }

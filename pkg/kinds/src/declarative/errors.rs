@@ -10,11 +10,22 @@ use super::rules::Level;
 /// rule.
 const OTHER_RULES: [&str; 1] = ["must be greater than or equal to `minReplicas`"];
 
+/// Members of an exact device request, which are members of the request itself in `resource.k8s.io/v1beta1`.
+const EXACT_REQUEST: [&str; 7] = [
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "derivedAttributes",
+];
+
 /// Reported errors of one object.
 #[derive(Debug)]
 pub(super) struct Findings {
     errors: ErrorList,
-    /// Type and field of the errors of beta rules.
+    /// Type and field of the errors of beta rules. Paths are those of hand-written errors.
     beta: HashSet<(ErrorType, String)>,
     beta_enabled: bool,
 }
@@ -41,7 +52,7 @@ impl Findings {
         }
         let error = error();
         if level == Level::Beta {
-            self.beta.insert((error.kind(), error.field().to_owned()));
+            self.beta.insert((error.kind(), newest_path(error.field())));
         }
         self.errors.push(error);
     }
@@ -57,6 +68,22 @@ impl Findings {
         }
         hand_written.append(self.errors);
         hand_written
+    }
+}
+
+/// Returns the path of a field in `resource.k8s.io/v1`, which hand-written errors have in every version (upstream's
+/// `ResourceNormalizationRules`). Other paths are unchanged.
+fn newest_path(path: &str) -> String {
+    let Some((head, devices)) = path.split_once("spec.devices") else { return path.to_owned() };
+    let in_list = |list| devices.strip_prefix(list).and_then(|rest: &str| rest.split_once("]."));
+    if let Some((index, member)) = in_list(".requests[")
+        && member.split(['.', '[']).next().is_some_and(|name| EXACT_REQUEST.contains(&name))
+    {
+        return format!("{head}spec.devices.requests[{index}].exactly.{member}");
+    }
+    match in_list("[").and_then(|(index, member)| Some((index, member.strip_prefix("basic.")?))) {
+        Some((index, member)) => format!("{head}spec.devices[{index}].{member}"),
+        None => path.to_owned(),
     }
 }
 
@@ -91,6 +118,20 @@ mod tests {
     fn standard_follows_hand_written() {
         let expected = ["a: Required value: detail", "b: Required value", "a: Required value"];
         assert_eq!(merged(Level::Standard, false), expected);
+    }
+
+    #[test]
+    fn paths_of_old_versions_match() {
+        let check = |path: &str, expected: &str| assert_eq!(newest_path(path), expected);
+        check("spec.devices.requests[0].selectors", "spec.devices.requests[0].exactly.selectors");
+        check("spec.devices.requests[0].firstAvailable", "spec.devices.requests[0].firstAvailable");
+        check(
+            "spec.spec.devices.requests[1].tolerations[2].key",
+            "spec.spec.devices.requests[1].exactly.tolerations[2].key",
+        );
+        check("spec.devices[0].basic.attributes[a]", "spec.devices[0].attributes[a]");
+        check("spec.devices.requests[0].exactly.selectors", "spec.devices.requests[0].exactly.selectors");
+        check("spec.template.spec", "spec.template.spec");
     }
 
     #[test]

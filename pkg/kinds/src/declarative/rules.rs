@@ -109,6 +109,7 @@ pub(super) struct ModeRule {
 
 /// Restriction of the changes of a field, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "upstream's names")]
 pub(super) enum UpdateConstraint {
     NoSet,
     NoUnset,

@@ -44,17 +44,17 @@ pub(super) fn check(operation: &mut Operation<'_>, rule: &Rule, value: Struct<'_
         Check::Mode(member, discriminator, modes) => {
             mode(operation, level, Mode { member, discriminator, modes }, value, path);
         }
-        Check::DependentRequired(trigger, member) => {
-            if !value.keeps(&[trigger, member]) && value.is_set(trigger) && !value.is_set(member) {
-                let detail = format!("must be set when {trigger} is set");
-                operation.push(level, || Error::required(&path.child(member), detail));
-            }
+        Check::DependentRequired(trigger, member)
+            if !value.keeps(&[trigger, member]) && value.is_set(trigger) && !value.is_set(member) =>
+        {
+            let detail = format!("must be set when {trigger} is set");
+            operation.push(level, || Error::required(&path.child(member), detail));
         }
-        Check::DependentForbidden(trigger, member) => {
-            if !value.keeps(&[trigger, member]) && value.is_set(trigger) && value.is_set(member) {
-                let detail = format!("may not be set when {trigger} is set");
-                operation.push(level, || Error::forbidden(&path.child(member), detail));
-            }
+        Check::DependentForbidden(trigger, member)
+            if !value.keeps(&[trigger, member]) && value.is_set(trigger) && value.is_set(member) =>
+        {
+            let detail = format!("may not be set when {trigger} is set");
+            operation.push(level, || Error::forbidden(&path.child(member), detail));
         }
         _ => {}
     }

@@ -1,9 +1,11 @@
 //! The kind `Eviction` of `lifecycle.k8s.io`. The eviction subresource of pods is another kind, of `policy`.
 
 mod columns;
+mod items;
 mod responders;
 mod status;
 mod targets;
+mod times;
 
 use crate::kind::{Columns, Kind, NO_DEFAULTS, RareProperties, Validation, WarningRules};
 use crate::strategy::hooks::Common;

@@ -9,11 +9,12 @@ use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, 
 use crate::strategy::hooks::Common;
 use crate::validation::cidr::legacy_ip;
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
-use crate::validation::value::{dns_label, dns_subdomain, host_name, invalid_each};
+use crate::validation::value::{dns_subdomain, host_name, invalid_each};
 use crate::validation::{NameRule, Spelling, canonical_ip};
 use api::tree::{child, children, integer, is_set, list, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use component_base::features::{Gate, Gates};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
@@ -43,17 +44,20 @@ pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
-/// Relaxed rules for updates of objects that already break them.
+/// Relaxed rules: for updates of objects that already break them, or by a feature gate.
 #[derive(Clone, Copy, Default)]
 struct Options {
     /// Allows invalid names of secrets.
     bad_secret_name: bool,
     /// Allows invalid rules for wildcard hosts.
     bad_wildcard_rule: bool,
+    /// Allows names of services that start with a digit.
+    relaxed_service_names: bool,
 }
 
-fn create(new: &Object, _: &ValidationContext) -> ErrorList {
-    let mut errors = validate(new, Options::default());
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
+    let relaxed_service_names = context.settings.gates.enabled(Gate::RelaxedServiceNameValidation);
+    let mut errors = validate(new, Options { relaxed_service_names, ..Options::default() });
     let annotations = child(new, "metadata").and_then(|meta| child(meta, "annotations"));
     let annotated = annotations.and_then(|annotations| maybe_text(annotations, CLASS_ANNOTATION));
     let class = child(new, "spec").and_then(|spec| maybe_text(spec, "ingressClassName"));
@@ -71,12 +75,12 @@ fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationCon
     let mut errors = metadata_update(new, old);
     match subresource {
         "status" => status(new, old, context.spelling(), &mut errors),
-        _ => errors.append(validate(new, options(old))),
+        _ => errors.append(validate(new, options(old, &context.settings.gates))),
     }
     errors
 }
 
-fn options(old: &Object) -> Options {
+fn options(old: &Object, gates: &Gates) -> Options {
     let empty = Object::new();
     let spec = child(old, "spec").unwrap_or(&empty);
     let bad_secret = |tls| {
@@ -86,14 +90,29 @@ fn options(old: &Object) -> Options {
     let bad_wildcard = |rule_of| {
         let mut bad = ErrorList::new();
         if text(rule_of, "host").contains('*') {
-            rule(&Path::NIL, rule_of, &mut bad);
+            rule(&Path::NIL, rule_of, Options::default(), &mut bad);
         }
         !bad.is_empty()
     };
     Options {
         bad_secret_name: children(spec, "tls").any(bad_secret),
         bad_wildcard_rule: children(spec, "rules").any(bad_wildcard),
+        relaxed_service_names: gates.enabled(Gate::RelaxedServiceNameValidation)
+            || service_names(spec).any(is_relaxed_name),
     }
+}
+
+/// Returns the names of the services of all backends.
+fn service_names(spec: &Object) -> impl Iterator<Item = &str> {
+    let https = children(spec, "rules").filter_map(|rule| child(rule, "http"));
+    let backends = https.flat_map(|http| children(http, "paths")).filter_map(|path| child(path, "backend"));
+    let backends = child(spec, "defaultBackend").into_iter().chain(backends);
+    backends.filter_map(|backend| child(backend, "service")).map(|service| text(service, "name"))
+}
+
+/// True for a name that only the relaxed rule allows.
+fn is_relaxed_name(name: &str) -> bool {
+    names::is_dns1123_label(name).is_empty() && !names::is_dns1035_label(name).is_empty()
 }
 
 fn validate(ingress: &Object, options: Options) -> ErrorList {
@@ -106,7 +125,7 @@ fn validate(ingress: &Object, options: Options) -> ErrorList {
         errors.push(Error::invalid(&path, BadValue::Plain("null".to_owned()), detail));
     }
     if let Some(default_backend) = child(spec, "defaultBackend") {
-        backend(&path.child("defaultBackend"), default_backend, &mut errors);
+        backend(&path.child("defaultBackend"), default_backend, options, &mut errors);
     }
     let rules_path = path.child("rules");
     for (index, rule_of) in children(spec, "rules").enumerate() {
@@ -114,7 +133,7 @@ fn validate(ingress: &Object, options: Options) -> ErrorList {
         let host = text(rule_of, "host");
         rule_host(&path.child("host"), host, &mut errors);
         if !(host.contains('*') && options.bad_wildcard_rule) {
-            rule(&path, rule_of, &mut errors);
+            rule(&path, rule_of, options, &mut errors);
         }
     }
     let tls_path = path.child("tls");
@@ -158,18 +177,18 @@ fn tls(path: &Path<'_>, tls: &Object, options: Options, errors: &mut ErrorList) 
 }
 
 /// Validates the actions of a rule. `path` is that of the rule.
-fn rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
+fn rule(path: &Path<'_>, rule: &Object, options: Options, errors: &mut ErrorList) {
     let Some(http) = child(rule, "http") else { return };
     let path = path.child("http.paths");
     if list(http, "paths").is_empty() {
         errors.push(Error::required(&path, ""));
     }
     for (index, route) in children(http, "paths").enumerate() {
-        url_path(&path.index(index), route, errors);
+        url_path(&path.index(index), route, options, errors);
     }
 }
 
-fn url_path(path: &Path<'_>, route: &Object, errors: &mut ErrorList) {
+fn url_path(path: &Path<'_>, route: &Object, options: Options, errors: &mut ErrorList) {
     let value = text(route, "path");
     let value_path = path.child("path");
     let Some(kind) = maybe_text(route, "pathType") else {
@@ -191,10 +210,10 @@ fn url_path(path: &Path<'_>, route: &Object, errors: &mut ErrorList) {
         errors.extend(details.map(|detail| Error::invalid(&value_path, value, detail)));
     }
     let empty = Object::new();
-    backend(&path.child("backend"), child(route, "backend").unwrap_or(&empty), errors);
+    backend(&path.child("backend"), child(route, "backend").unwrap_or(&empty), options, errors);
 }
 
-fn backend(path: &Path<'_>, backend: &Object, errors: &mut ErrorList) {
+fn backend(path: &Path<'_>, backend: &Object, options: Options, errors: &mut ErrorList) {
     let service = match (child(backend, "resource"), child(backend, "service")) {
         (Some(_), Some(_)) => {
             errors.push(Error::invalid(path, "", "cannot set both resource and service backends"));
@@ -210,7 +229,11 @@ fn backend(path: &Path<'_>, backend: &Object, errors: &mut ErrorList) {
     let service_path = path.child("service");
     match text(service, "name") {
         "" => errors.push(Error::required(&service_path.child("name"), "")),
-        name => dns_label(&service_path.child("name"), name, errors),
+        name => {
+            let check =
+                if options.relaxed_service_names { names::is_dns1123_label } else { names::is_dns1035_label };
+            invalid_each(&service_path.child("name"), name, check(name), errors);
+        }
     }
     let port = child(service, "port");
     let name = port.map_or("", |port| text(port, "name"));

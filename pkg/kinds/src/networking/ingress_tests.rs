@@ -1,6 +1,7 @@
 //! Tests of ingresses.
 
 use super::*;
+use crate::validation::rules::Settings;
 use jsontree::{Value, json};
 
 fn ingress(spec: &Value) -> Object {
@@ -62,4 +63,17 @@ fn a_backend_is_a_service_or_a_resource() {
     check(backend(port), &["spec.defaultBackend.service.port.number"]);
     let port = json!({"service": {"name": "a", "port": {"number": 1, "name": "a"}}});
     check(backend(port), &["spec.defaultBackend"]);
+}
+
+#[test]
+fn older_releases_need_letters_in_service_names() {
+    let backend = |name: &str| json!({"defaultBackend": {"service": {"name": name, "port": {"number": 80}}}});
+    let gates = Gates::default().with(Gate::RelaxedServiceNameValidation, false);
+    let settings = Settings { gates, ..Settings::default() };
+    let context = ValidationContext { settings, ..ValidationContext::default() };
+    let digit = ingress(&backend("1a"));
+    assert_eq!(create(&digit, &context).iter().count(), 1);
+    assert_eq!(update("", &digit, &ingress(&backend("a")), &context).iter().count(), 1);
+    assert_eq!(update("", &digit, &digit, &context).iter().count(), 0);
+    check(backend("1a"), &[]);
 }

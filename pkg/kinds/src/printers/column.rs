@@ -148,7 +148,7 @@ pub fn status_column_descriptions() -> [&'static str; 3] {
 
 /// A description without the list of possible values at its end, which only OpenAPI documents have.
 fn without_values(text: &'static str) -> &'static str {
-    text.split_once("\n\nPossible enum values:").map_or(text, |(text, _)| text)
+    text.split_once("\n\nPossible enum values:").map_or(text, |(text, _)| text.trim_end_matches('\n'))
 }
 
 /// Condition of a Table row. Upstream sets one on finished pods.

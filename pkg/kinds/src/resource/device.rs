@@ -3,6 +3,8 @@
 mod capacity;
 mod claim;
 mod configuration;
+mod derived_attributes;
+mod duplicates;
 mod node_allocatable;
 mod offered_device;
 mod partition_type;
@@ -30,8 +32,7 @@ use schema::builtin::{
 use schema::object::Object;
 
 pub(crate) const CLAIMS: ContextRules = ContextRules { create: claim, update: claim_update };
-pub(crate) const TEMPLATES: ContextRules =
-    ContextRules { create: |new, given| template(new, given, false), update: template_update };
+pub(crate) const TEMPLATES: ContextRules = ContextRules { create: template, update: template_update };
 pub(crate) const CLASSES: ContextRules =
     ContextRules { create: |new, given| class(new, None, given), update: class_update };
 
@@ -42,8 +43,7 @@ fn claim(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let devices = child(new, "spec").and_then(|spec| child(spec, "devices"));
-    let compiler = compiler(context, false);
-    device_claim(&Path::root("spec.devices"), devices.unwrap_or(&empty), &compiler, &mut errors);
+    device_claim(&Path::root("spec.devices"), devices.unwrap_or(&empty), context, &mut errors);
     errors
 }
 
@@ -59,20 +59,19 @@ fn claim_update(subresource: &str, new: &Object, old: &Object, _: &ValidationCon
     errors
 }
 
-fn template(new: &Object, context: &ValidationContext, stored: bool) -> ErrorList {
+fn template(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let path = Path::root("spec");
     let spec = child(new, "spec").unwrap_or(&empty);
     template_metadata(&path.child("metadata"), child(spec, "metadata").unwrap_or(&empty), &mut errors);
     let devices = child(spec, "spec").and_then(|spec| child(spec, "devices"));
-    let compiler = compiler(context, stored);
-    device_claim(&path.child("spec.devices"), devices.unwrap_or(&empty), &compiler, &mut errors);
+    device_claim(&path.child("spec.devices"), devices.unwrap_or(&empty), context, &mut errors);
     errors
 }
 
 fn template_update(_: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
-    let mut errors = template(new, context, true);
+    let mut errors = template(new, context);
     errors.append(metadata_update(new, old));
     immutable(&Path::root("spec"), &TEMPLATE, "spec", new, old, &mut errors);
     errors
@@ -88,7 +87,8 @@ fn class(new: &Object, old: Option<&Object>, context: &ValidationContext) -> Err
     let spec = child(new, "spec").unwrap_or(&empty);
     let old_spec = old.and_then(|old| child(old, "spec"));
     let unchanged = old_spec.is_some_and(|old| list(old, "selectors") == list(spec, "selectors"));
-    selectors(&path.child("selectors"), spec, &compiler(context, unchanged), &mut errors);
+    let compiler = (!unchanged).then(|| compiler(context));
+    selectors(&path.child("selectors"), spec, compiler.as_ref(), &mut errors);
     // Existing configurations may be too long.
     let stored = old_spec.is_some_and(|old| list(old, "config") == list(spec, "config"));
     let config_path = path.child("config");

@@ -1,6 +1,7 @@
 //! The kind `ResourcePoolStatusRequest`.
 
 mod columns;
+mod rules;
 
 use crate::defaults::fill::{default_struct, if_nil};
 use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
@@ -15,8 +16,7 @@ pub(crate) static KIND: Kind = Kind {
     defaults: &[Version::with_defaults("resource.k8s.io/v1alpha3", |request| {
         default_struct(request, "spec", |spec| if_nil(spec, "limit", 100))
     })],
-    // Off by default. Only the metadata is validated so far.
-    validation: Validation::Metadata,
+    validation: Validation::Objects(rules::RULES),
     warnings: WarningRules::NONE,
     columns: Columns::Custom(columns::COLUMNS),
     gated: &[gated_path(

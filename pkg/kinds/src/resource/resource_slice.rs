@@ -14,7 +14,7 @@ pub(crate) static KIND: Kind = Kind {
     qualified_finalizers: true,
     // The only default is the time of taints, see `times`.
     defaults: NO_DEFAULTS,
-    validation: Validation::Objects(device::SLICES),
+    validation: Validation::Settings(device::SLICES),
     warnings: WarningRules { create: warnings::driver_name, ..WarningRules::NONE },
     columns: Columns::Custom(&[
         NAME,

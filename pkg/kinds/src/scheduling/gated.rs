@@ -1,6 +1,6 @@
 //! Fields of pod groups and workloads behind feature gates.
 
-use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, gated_by, gated_path};
+use crate::strategy::gated::fields::{EACH, EACH_NAMED, GatedFields, GatedPath, gated_by, gated_path};
 use component_base::features::Gate;
 
 /// Spec of pod groups.
@@ -40,10 +40,16 @@ const COMPOSITES: &str = "compositePodGroupTemplates";
 pub(super) const WORKLOAD: &[GatedPath] = &[
     gated_path(&["spec", GROUPS, EACH], TEMPLATE),
     gated_path(&["spec"], WORKLOAD_SPEC),
-    gated_path(&["spec", COMPOSITES, EACH], COMPOSITE_TEMPLATE),
-    gated_path(&["spec", COMPOSITES, EACH, GROUPS, EACH], TEMPLATE),
-    gated_path(&["spec", COMPOSITES, EACH, COMPOSITES, EACH], COMPOSITE_TEMPLATE),
-    gated_path(&["spec", COMPOSITES, EACH, COMPOSITES, EACH, GROUPS, EACH], TEMPLATE),
-    gated_path(&["spec", COMPOSITES, EACH, COMPOSITES, EACH, COMPOSITES, EACH], COMPOSITE_TEMPLATE),
-    gated_path(&["spec", COMPOSITES, EACH, COMPOSITES, EACH, COMPOSITES, EACH, GROUPS, EACH], TEMPLATE),
+    gated_path(&["spec", COMPOSITES, EACH_NAMED], COMPOSITE_TEMPLATE),
+    gated_path(&["spec", COMPOSITES, EACH_NAMED, GROUPS, EACH], TEMPLATE),
+    gated_path(&["spec", COMPOSITES, EACH_NAMED, COMPOSITES, EACH_NAMED], COMPOSITE_TEMPLATE),
+    gated_path(&["spec", COMPOSITES, EACH_NAMED, COMPOSITES, EACH_NAMED, GROUPS, EACH], TEMPLATE),
+    gated_path(
+        &["spec", COMPOSITES, EACH_NAMED, COMPOSITES, EACH_NAMED, COMPOSITES, EACH_NAMED],
+        COMPOSITE_TEMPLATE,
+    ),
+    gated_path(
+        &["spec", COMPOSITES, EACH_NAMED, COMPOSITES, EACH_NAMED, COMPOSITES, EACH_NAMED, GROUPS, EACH],
+        TEMPLATE,
+    ),
 ];

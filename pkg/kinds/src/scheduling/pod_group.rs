@@ -10,6 +10,7 @@ use crate::defaults::object::Object;
 use crate::kind::{Columns, Kind, RareProperties, Validation, Version, WarningRules};
 use crate::scheduling::{gated, groups};
 use api::name_rule::NameRule;
+use component_base::features::Gate;
 use jsontree::json;
 
 pub(crate) static KIND: Kind = Kind {
@@ -27,7 +28,12 @@ pub(crate) static KIND: Kind = Kind {
     rare_properties: RareProperties::NONE,
 };
 
-/// The disruption mode of pod groups and of composite pod groups is `single` by default.
+/// Sets the defaults of pod groups and of composite pod groups.
 pub(super) fn defaults(group: &mut Object) {
-    default_struct(group, "spec", |spec| if_nil(spec, "disruptionMode", json!({"single": {}})));
+    default_struct(group, "spec", |spec| {
+        if spec.enabled(Gate::PodGroupPreemptionPolicy) {
+            if_nil(spec, "preemptionPolicy", "PreemptLowerPriority");
+        }
+        if_nil(spec, "disruptionMode", json!({"single": {}}));
+    });
 }

@@ -11,7 +11,7 @@ use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 
-use fields::{EACH, GatedFields, Path};
+use fields::{EACH, EACH_NAMED, GatedFields, Path};
 
 /// Drops the fields of disabled gates from `new` unless `old` uses them; `old` is `None` on create.
 /// `subresource` is the endpoint of the write, empty for the resource itself.
@@ -50,12 +50,23 @@ fn drop_below(new: &mut Value, old: Option<&Value>, at: Path, gated: &[GatedFiel
                 drop_below(item, old.and_then(|old| old.get(position)), rest, gated, gates);
             }
         }
+        Some((&EACH_NAMED, rest)) => {
+            for item in new.as_array_mut().into_iter().flatten() {
+                let old = old.and_then(|old| item_named(old, item.get("name")));
+                drop_below(item, old, rest, gated, gates);
+            }
+        }
         Some((name, rest)) => {
             if let Some(new) = new.get_mut(*name) {
                 drop_below(new, old.and_then(|old| old.get(*name)), rest, gated, gates);
             }
         }
     }
+}
+
+/// Returns the last item of a list with this name.
+fn item_named<'v>(list: &'v Value, name: Option<&Value>) -> Option<&'v Value> {
+    list.as_array()?.iter().rev().find(|item| item.get("name") == name)
 }
 
 fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[GatedFields], gates: &Gates) {

@@ -1,5 +1,5 @@
-//! Warnings about definitions with unknown formats, and about custom objects with finalizers that may belong
-//! to other software (`apiextensions-apiserver/pkg/registry`).
+//! Warnings about definitions with unknown formats or unsupported sets, and about custom objects with
+//! finalizers that may belong to other software (`apiextensions-apiserver/pkg/registry`).
 
 use super::collector::Warnings;
 use api::tree::{child, children, list, text, texts};
@@ -42,37 +42,66 @@ const STRING_FORMATS: [&str; 26] = [
 /// Kubernetes' own finalizers, which need no domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-/// Warns about unknown formats in a `CustomResourceDefinition` that the old one, if present, lacks.
+/// Warns about unknown formats and about sets of objects or lists in a `CustomResourceDefinition` that the old
+/// one, if present, lacks.
 pub(crate) fn definition(definition: &Object, old: Option<&Object>, out: &mut Warnings) {
-    let mut old_formats = BTreeSet::new();
-    if let Some(old) = old {
-        unrecognized_formats(old, &mut |format| _ = old_formats.insert(format));
-    }
-    unrecognized_formats(definition, &mut |format| {
-        if !old_formats.contains(format) {
+    let new = Findings::of(definition);
+    let old = old.map(Findings::of).unwrap_or_default();
+    for format in new.unrecognized_formats {
+        if !old.unrecognized_formats.contains(&format) {
             out.add(format_args!("unrecognized format {}", Quoted(format)));
         }
-    });
-}
-
-/// The storage version has the settings common to all versions in `validation`.
-fn unrecognized_formats<'o>(definition: &'o Object, visit: &mut dyn FnMut(&'o str)) {
-    let Some(spec) = child(definition, "spec") else { return };
-    let common = child(spec, "validation").into_iter();
-    let schemas = common.chain(children(spec, "versions").filter_map(|version| child(version, "schema")));
-    for schema in schemas.filter_map(|schema| child(schema, "openAPIV3Schema")) {
-        in_schema(schema, visit);
+    }
+    for item_type in new.set_item_types.difference(&old.set_item_types) {
+        out.add(format_args!(
+            "x-kubernetes-list-type: set for items of type {} is not supported by server-side apply or CEL \
+             validation rules",
+            Quoted(item_type)
+        ));
     }
 }
 
-/// Walks a schema in upstream's order, which is parents before children.
-fn in_schema<'o>(schema: &'o Object, visit: &mut dyn FnMut(&'o str)) {
-    let mut remaining = vec![schema];
-    while let Some(schema) = remaining.pop() {
+/// Findings in the schemas of a definition that cause warnings.
+#[derive(Default)]
+struct Findings<'o> {
+    /// In the order of the schemas, with duplicates.
+    unrecognized_formats: Vec<&'o str>,
+    /// Types of the items of sets, other than scalars.
+    set_item_types: BTreeSet<&'o str>,
+}
+
+impl<'o> Findings<'o> {
+    /// The storage version has the settings common to all versions in `validation`.
+    fn of(definition: &'o Object) -> Self {
+        let mut found = Findings::default();
+        let Some(spec) = child(definition, "spec") else { return found };
+        let common = child(spec, "validation").into_iter();
+        let schemas = common.chain(children(spec, "versions").filter_map(|version| child(version, "schema")));
+        for schema in schemas.filter_map(|schema| child(schema, "openAPIV3Schema")) {
+            walk(schema, &mut |schema| found.consider(schema));
+        }
+        found
+    }
+
+    fn consider(&mut self, schema: &'o Object) {
         let format = text(schema, "format");
         if !format.is_empty() && !is_recognized(text(schema, "type"), format) {
-            visit(format);
+            self.unrecognized_formats.push(format);
         }
+        if text(schema, "x-kubernetes-list-type") == "set"
+            && let Some(items) = child(schema, "items")
+            && let item_type @ ("object" | "array") = text(items, "type")
+        {
+            self.set_item_types.insert(item_type);
+        }
+    }
+}
+
+/// Visits a schema and the schemas in it in upstream's order, which is parents before children.
+fn walk<'o>(schema: &'o Object, visit: &mut dyn FnMut(&'o Object)) {
+    let mut remaining = vec![schema];
+    while let Some(schema) = remaining.pop() {
+        visit(schema);
         let at = remaining.len();
         remaining.extend(schemas_below(schema));
         if let Some(below) = remaining.get_mut(at..) {
@@ -210,6 +239,31 @@ mod tests {
         let new = definition(&[of("x"), of("y")]);
         updated(group, plural, new.clone(), definition(&[of("x")]), &["unrecognized format \"y\""]);
         updated(group, plural, new.clone(), new, &[]);
+    }
+
+    #[test]
+    fn new_sets_of_lists_and_objects_warn() {
+        let set = |ty: &str| json!({"items": {"type": ty}, "type": "array", "x-kubernetes-list-type": "set"});
+        let of = |ty: &str| json!({"type": "object", "properties": {"a": set(ty), "b": {"items": set(ty)}}});
+        let warning = |ty: &str| {
+            format!(
+                "x-kubernetes-list-type: set for items of type \"{ty}\" is not supported by server-side apply or \
+                 CEL validation rules"
+            )
+        };
+        let group = "apiextensions.k8s.io";
+        let plural = "customresourcedefinitions";
+        let array = warning("array");
+        let object = warning("object");
+        created(group, plural, definition(&[of("object"), of("array")]), &[&array, &object]);
+        created(group, plural, definition(&[of("string")]), &[]);
+        updated(
+            group,
+            plural,
+            definition(&[of("object"), of("array")]),
+            definition(&[of("object")]),
+            &[&array],
+        );
     }
 
     #[test]

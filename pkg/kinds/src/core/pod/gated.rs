@@ -1,6 +1,6 @@
 //! Fields of pods behind feature gates.
 
-use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, gated_by, gated_path, unsupported};
+use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, gated_by, gated_path};
 use crate::strategy::gated::shared::POD_SPEC;
 use component_base::features::Gate;
 
@@ -85,12 +85,14 @@ const POD_STATUS: &[GatedFields] = &[
         Gate::PodObservedGenerationTracking,
         &[&["status", "observedGeneration"], &["status", "conditions", EACH, "observedGeneration"]],
     ),
-    // ImageVolumeWithDigest
-    unsupported(&[
-        &["status", "containerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
-        &["status", "initContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
-        &["status", "ephemeralContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
-    ]),
+    gated_by(
+        Gate::ImageVolumeWithDigest,
+        &[
+            &["status", "containerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
+            &["status", "initContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
+            &["status", "ephemeralContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
+        ],
+    ),
     gated_by(Gate::DRANodeAllocatableResources, &[&["status", "nodeAllocatableResourceClaimStatuses"]]),
     gated_by(Gate::CSIVolumeHealth, &[&["status", "volumeHealth"]]),
 ];

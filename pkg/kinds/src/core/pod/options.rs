@@ -1,11 +1,12 @@
 //! Strictness of pod validation. Errors of an old object are allowed to stay; new ones are not, unless a
 //! feature gate allows them. Upstream's `PodValidationOptions`.
 
-use super::security_context::has_sys_admin_without_escalation;
+use super::capabilities::has_sys_admin_without_escalation;
 use super::{affinity, spread, sysctls, toleration, volumes};
 use crate::validation::Spelling;
 use crate::validation::resources::has_partial_huge_pages;
 use crate::validation::rules::ValidationContext;
+use api::qos::EmptyPodResources;
 use api::tree::{child, children, flag, list, text};
 use component_base::features::Gate;
 use schema::object::Object;
@@ -45,12 +46,16 @@ pub(crate) struct PodOptions {
     pub init_restart_on_resize: bool,
     /// Allows lenient spellings of addresses.
     pub loose_addresses: bool,
+    /// Treatment of empty pod-level resources in the QoS class.
+    pub empty_pod_resources: EmptyPodResources,
     /// Allows resizing pod-level resources.
     pub pod_level_resize: bool,
     /// Allows resizing volumes in memory.
     pub memory_volume_resize: bool,
     /// Allows resizing init containers that are not sidecars.
     pub init_container_resize: bool,
+    /// Checks the digests of image volumes in the status.
+    pub image_volume_digests: bool,
     /// Allows image volumes without a reference.
     pub empty_image_references: bool,
     /// Allows `CAP_SYS_ADMIN` for containers whose privileges may not be escalated.
@@ -74,6 +79,7 @@ impl PodOptions {
             allow_privileged: context.settings.allow_privileged,
             loose_addresses: context.spelling() == Spelling::Loose,
             bad_deletion_cost: !gate(Gate::PodDeletionCost),
+            empty_pod_resources: EmptyPodResources::of(&context.settings.gates),
             legacy_spread_keys: !spread_keys || !merged_spread_keys,
             any_selinux_change_policy: gate(Gate::SELinuxMount),
             toleration_comparisons: gate(Gate::TaintTolerationComparisonOperators),
@@ -81,6 +87,7 @@ impl PodOptions {
             pod_level_resize: gate(Gate::InPlacePodLevelResourcesVerticalScaling),
             memory_volume_resize: gate(Gate::InPlacePodVerticalScalingMemoryBackedVolumes),
             init_container_resize: gate(Gate::InPlacePodVerticalScalingInitContainers),
+            image_volume_digests: gate(Gate::ImageVolumeWithDigest),
             ..Self::default()
         };
         let Some(old) = old else { return new };

@@ -37,7 +37,7 @@ pub(super) fn validate_pod_resize(
         return [forbidden("windows pods cannot be resized")].into();
     }
     let path = Path::root("spec");
-    if qos::of(old) != qos::compute(new) {
+    if qos::of(old) != qos::compute(new, options.empty_pod_resources) {
         let class = child(new, "status").map_or("", |status| text(status, "qosClass"));
         let detail = "Pod QOS Class may not change as a result of resizing";
         errors.push(Error::invalid(&path, BadValue::json_text(class), detail));

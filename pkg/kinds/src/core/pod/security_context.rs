@@ -1,9 +1,10 @@
 //! The security context of a container, and its parts that pods also have (seccomp, AppArmor, Windows).
 
+use super::capabilities::sys_admin;
 use super::context::PodContext;
 use crate::validation::go_value::go_value;
 use crate::validation::value::{invalid_each, local_relative_path, supported_value};
-use api::tree::{child, maybe_flag, maybe_integer, maybe_text, text, texts};
+use api::tree::{child, maybe_flag, maybe_integer, maybe_text, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::{IO_K8S_API_CORE_V1_SECCOMPPROFILE, IO_K8S_API_CORE_V1_SECURITYCONTEXT};
@@ -115,19 +116,6 @@ fn local_app_armor_profile(file: Option<&str>, path: &Path<'_>, errors: &mut Err
     if file.len() > LOCAL_PROFILE_BYTES_MAX {
         errors.push(Error::too_long(path, Some(LOCAL_PROFILE_BYTES_MAX)));
     }
-}
-
-/// Iterates over the additional capabilities that are `CAP_SYS_ADMIN`.
-fn sys_admin(context: &Object) -> impl Iterator<Item = &str> {
-    let capabilities = child(context, "capabilities").into_iter().flat_map(|c| texts(c, "add"));
-    capabilities.filter(|capability| *capability == "CAP_SYS_ADMIN")
-}
-
-/// True if a container gets `CAP_SYS_ADMIN`, although its privileges may not be escalated. As in upstream, an unset
-/// `allowPrivilegeEscalation` counts as false.
-pub(super) fn has_sys_admin_without_escalation(container: &Object) -> bool {
-    let Some(context) = child(container, "securityContext") else { return false };
-    maybe_flag(context, "allowPrivilegeEscalation") != Some(true) && sys_admin(context).next().is_some()
 }
 
 /// Reports settings that contradict `allowPrivilegeEscalation: false`.

@@ -3,6 +3,7 @@
 mod claims;
 mod containers;
 
+use super::options::PodOptions;
 use crate::validation::conditions::health_conditions;
 use crate::validation::go_value::go_values;
 use crate::validation::value::{dns_subdomain, invalid_each, qualified_name};
@@ -18,7 +19,13 @@ const SYSTEM_CONDITIONS: &[&str] = &["PodScheduled", "Ready", "Initialized"];
 const NEGATIVE: &str = "must be a non-negative integer";
 
 /// Validates the new status of a pod, after its metadata.
-pub(super) fn validate_status_update(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList) {
+pub(super) fn validate_status_update(
+    new: &Object,
+    old: &Object,
+    options: &PodOptions,
+    errors: &mut ErrorList,
+) {
+    let spelling = options.spelling();
     let empty = Object::new();
     let part = |pod, member| child(pod, member).unwrap_or(&empty);
     let spec = part(new, "spec");
@@ -48,6 +55,9 @@ pub(super) fn validate_status_update(new: &Object, old: &Object, spelling: Spell
     host_ips(&path.child("hostIPs"), status, old_status, spelling, errors);
     containers::users(&path, status, spec, errors);
     containers::allocated_resources(&path, status, spec, errors);
+    if options.image_volume_digests {
+        containers::image_volumes(&path, status, errors);
+    }
 }
 
 fn generation(path: &Path<'_>, object: &Object, errors: &mut ErrorList) {

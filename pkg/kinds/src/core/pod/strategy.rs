@@ -10,6 +10,7 @@ mod status;
 use super::defaults::pod_level_resources;
 use crate::strategy::hooks::{Context, Strategy, child, restore, restore_metadata, text_at};
 use api::options::DeleteOptions;
+use api::qos::{self, EmptyPodResources};
 use api::tree;
 use component_base::features::{Gate, Gates};
 use jsontree::{Value, json};
@@ -25,7 +26,7 @@ impl Strategy for Pods {
         label_keys::merge(pod, context.gates());
         app_armor::fill_in(pod);
         complete_resources(pod, context.gates());
-        let class = api::qos::compute(pod);
+        let class = qos::compute(pod, EmptyPodResources::of(context.gates()));
         let gated = !object::get_list(pod, &["spec", "schedulingGates"]).is_empty();
         if let Some(status) = child(pod, "status") {
             status.clear();

@@ -21,7 +21,10 @@ pub(super) static COLUMNS: &[Column] = &[
 ];
 
 fn cluster_ip<'a>(service: View<'a>) -> &'a str {
-    service.get_path("spec.clusterIPs").items().next().map_or(NONE, View::text)
+    // Services from before the list existed have one address.
+    let single = || Some(service.get_path("spec.clusterIP").text()).filter(|address| !address.is_empty());
+    let first = service.get_path("spec.clusterIPs").items().next().map(View::text);
+    first.or_else(single).unwrap_or(NONE)
 }
 
 fn external_ip(service: View<'_>) -> String {

@@ -166,3 +166,15 @@ fn gate_determines_address_spelling() {
     assert_eq!(fields(true), all);
     assert_eq!(fields(false), [""; 0]);
 }
+
+#[test]
+fn older_releases_need_letters_in_names() {
+    let mut digit = service(json!({}));
+    digit.insert("metadata".to_owned(), json!({"name": "1a", "namespace": "n"}));
+    for (relaxed, errors) in [(true, 0), (false, 1)] {
+        let gates = Gates::default().with(Gate::RelaxedServiceNameValidation, relaxed);
+        let settings = Settings { gates, ..Settings::default() };
+        let context = ValidationContext { settings, ..ValidationContext::default() };
+        assert_eq!(create(&digit, &context).iter().count(), errors, "{relaxed}");
+    }
+}

@@ -96,7 +96,8 @@ fn requesters(object: View<'_>) -> String {
     let mut names: Vec<String> = names.map(|requester| requester.get("name").text().to_owned()).collect();
     names.sort();
     if !names.is_empty() {
-        list_with_more(&names, 1, ",")
+        let text = list_with_more(&names, 1, ",");
+        if text.is_empty() { UNSET.to_owned() } else { text }
     } else if all.is_empty() {
         NONE.to_owned()
     } else {

@@ -1,13 +1,13 @@
 //! Reports of the responders of an eviction. Only the active responder may change its own.
 
-use super::status::{RESPONDERS_MAX, SKEW_SECONDS, has_duplicates, names};
-use super::targets::later;
+use super::items::{RESPONDERS_MAX, has_duplicates, names};
+use super::times::{SKEW_SECONDS, later, time};
 use crate::validation::go_value::{go_value, go_values};
 use crate::validation::immutable::IMMUTABLE;
 use api::semantic;
 use api::tree::{children, list, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
-use apimachinery::time::{UnixTime, parse_time};
+use apimachinery::time::UnixTime;
 use schema::builtin::IO_K8S_API_LIFECYCLE_V1ALPHA1_RESPONDERSTATUS as RESPONDER_STATUS;
 use schema::object::Object;
 
@@ -57,11 +57,6 @@ pub(super) fn responders(
         report.expected_completion(&path, errors);
         report.completion(&path, errors);
     }
-}
-
-/// Returns a time in a status.
-pub(super) fn time(status: &Object, member: &str) -> Option<UnixTime> {
-    parse_time(text(status, member)).ok()
 }
 
 struct Report<'o> {

@@ -5,19 +5,14 @@ use super::responders::responders;
 use super::targets::{Outcome, targets};
 use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
+use crate::validation::go_value::go_values;
 use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use api::tree::{child, children, text};
-use apimachinery::field::{BadValue, Error, ErrorList, Path};
-use jsontree::Value;
+use apimachinery::field::{Error, ErrorList, Path};
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_CONDITION as CONDITION;
 use schema::object::Object;
-use std::collections::BTreeSet;
 
 pub(super) const RULES: ContextRules = ContextRules { create, update };
-
-/// Limit of responders: those of the pod and the one that evicts through the API.
-pub(super) const RESPONDERS_MAX: usize = 11;
-/// Tolerated difference between the clocks of a responder and the server, in seconds.
-pub(super) const SKEW_SECONDS: i64 = 30;
 
 const EVICTED: &str = "TargetEvicted";
 const FAILED: &str = "Failed";
@@ -54,7 +49,7 @@ fn outcome(path: &Path<'_>, status: &Object, old: &Object, errors: &mut ErrorLis
         if is_kept || !matches!(kind, EVICTED | FAILED) {
             continue;
         }
-        let value = BadValue::from(status.get("conditions").unwrap_or(&Value::Null));
+        let value = go_values(&CONDITION, status.get("conditions"));
         errors.push(Error::invalid(path, value, format!("{kind} condition status cannot be reverted")));
         is_evicted |= kind == EVICTED;
         is_failed |= kind == FAILED;
@@ -69,17 +64,6 @@ fn condition<'o>(status: &'o Object, kind: &str) -> Option<&'o Object> {
 
 fn is_true(status: &Object, kind: &str) -> bool {
     condition(status, kind).is_some_and(|condition| text(condition, "status") == "True")
-}
-
-/// True if two items of a list have the same name.
-pub(super) fn has_duplicates(status: &Object, list: &str) -> bool {
-    let mut names = BTreeSet::new();
-    !children(status, list).all(|item| names.insert(text(item, "name")))
-}
-
-/// Returns the names of the items of a list.
-pub(super) fn names<'o>(status: &'o Object, list: &str) -> BTreeSet<&'o str> {
-    children(status, list).map(|item| text(item, "name")).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! States of the responders of an eviction: one is active at a time, in the order of priorities.
 
-use super::responders::time;
-use super::status::{RESPONDERS_MAX, SKEW_SECONDS, has_duplicates, names};
+use super::items::{RESPONDERS_MAX, has_duplicates, names};
+use super::times::{SKEW_SECONDS, later, time};
 use crate::validation::go_value::{go_value, go_values};
 use api::tree::{children, list, maybe_integer, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -184,11 +184,6 @@ fn priority(path: &Path<'_>, responder: &Object, errors: &mut ErrorList) {
         let detail = "priorities 0-999 are reserved for responders with *.k8s.io suffix";
         errors.push(Error::invalid(path, priority, detail));
     }
-}
-
-/// Returns the time `seconds` later.
-pub(super) fn later(time: UnixTime, seconds: i64) -> UnixTime {
-    UnixTime { seconds: time.seconds.saturating_add(seconds), ..time }
 }
 
 /// Orders responders: the highest priority first, then by domain from the top label down, then by key.

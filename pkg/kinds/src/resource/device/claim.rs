@@ -1,14 +1,16 @@
 //! Contents of a claim: requests, constraints between them, and configurations for drivers.
 
-use super::configuration::{configuration, selectors};
+use super::configuration::{compiler, configuration, selectors};
+use super::derived_attributes::Expressions;
+use super::duplicates::duplicates;
 use super::toleration::toleration;
-use super::{ITEMS_MAX, at_most};
+use super::{ITEMS_MAX, ValidationContext, at_most};
 use crate::validation::value::{NOT_POSITIVE, dns_label, dns_subdomain, invalid_each};
 use crate::validation::volume_source::csi_driver;
 use api::tree::{child, children, integer, list, maybe_text, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
-use cel::devices::Selectors;
+use component_base::features::Gate;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,19 +29,25 @@ pub(super) fn request_names(claim: &Object) -> Names<'_> {
 }
 
 /// Validates a claim. `path` is that of `devices`.
-pub(super) fn device_claim(path: &Path<'_>, claim: &Object, compiler: &Selectors, errors: &mut ErrorList) {
+pub(super) fn device_claim(
+    path: &Path<'_>,
+    claim: &Object,
+    context: &ValidationContext,
+    errors: &mut ErrorList,
+) {
     let names = request_names(claim);
+    let mut expressions = Expressions::new(claim, compiler(context));
     let requests = path.child("requests");
     if at_most(&requests, list(claim, "requests").len(), ITEMS_MAX, errors) {
         for (index, request_of) in children(claim, "requests").enumerate() {
-            request(&requests.index(index), request_of, compiler, errors);
+            request(&requests.index(index), request_of, &mut expressions, errors);
         }
         duplicates(&requests, children(claim, "requests").map(|request| text(request, "name")), errors);
     }
     let constraints = path.child("constraints");
     if at_most(&constraints, list(claim, "constraints").len(), ITEMS_MAX, errors) {
         for (index, constraint_of) in children(claim, "constraints").enumerate() {
-            constraint(&constraints.index(index), constraint_of, &names, errors);
+            constraint(&constraints.index(index), constraint_of, &names, context, errors);
         }
     }
     let config = path.child("config");
@@ -50,23 +58,16 @@ pub(super) fn device_claim(path: &Path<'_>, claim: &Object, compiler: &Selectors
             configuration(&path, entry, false, errors);
         }
     }
+    expressions.total_cost(path, errors);
 }
 
-pub(super) fn duplicates<'t>(path: &Path<'_>, items: impl Iterator<Item = &'t str>, errors: &mut ErrorList) {
-    let mut seen = BTreeSet::new();
-    for (index, item) in items.enumerate() {
-        if !seen.insert(item) {
-            errors.push(Error::duplicate(&path.index(index), item));
-        }
-    }
-}
-
-fn request(path: &Path<'_>, request: &Object, compiler: &Selectors, errors: &mut ErrorList) {
-    dns_label(&path.child("name"), text(request, "name"), errors);
+fn request(path: &Path<'_>, request: &Object, expressions: &mut Expressions<'_>, errors: &mut ErrorList) {
+    let name = text(request, "name");
+    dns_label(&path.child("name"), name, errors);
     let detail = "exactly one of `exactly` or `firstAvailable` is required";
     match (child(request, "exactly"), list(request, "firstAvailable").len()) {
         (None, 0) => errors.push(Error::required(path, detail)),
-        (Some(exactly), 0) => device_request(&path.child("exactly"), exactly, compiler, errors),
+        (Some(exactly), 0) => device_request(&path.child("exactly"), exactly, name, expressions, errors),
         (Some(_), _) => {
             let detail = format!("{detail}, but multiple fields are set");
             errors.push(Error::invalid(path, BadValue::Plain("null".to_owned()), detail));
@@ -78,21 +79,30 @@ fn request(path: &Path<'_>, request: &Object, compiler: &Selectors, errors: &mut
             }
             for (index, other) in children(request, "firstAvailable").enumerate() {
                 let path = path.index(index);
-                dns_label(&path.child("name"), text(other, "name"), errors);
-                device_request(&path, other, compiler, errors);
+                let other_name = text(other, "name");
+                dns_label(&path.child("name"), other_name, errors);
+                device_request(&path, other, &format!("{name}/{other_name}"), expressions, errors);
             }
             duplicates(&path, children(request, "firstAvailable").map(|other| text(other, "name")), errors);
         }
     }
 }
 
-fn device_request(path: &Path<'_>, request: &Object, compiler: &Selectors, errors: &mut ErrorList) {
+/// Validates a request for devices of one class. `name` is how constraints refer to it.
+fn device_request(
+    path: &Path<'_>,
+    request: &Object,
+    name: &str,
+    expressions: &mut Expressions<'_>,
+    errors: &mut ErrorList,
+) {
     let class = path.child("deviceClassName");
     match text(request, "deviceClassName") {
         "" => errors.push(Error::required(&class, "")),
         name => dns_subdomain(&class, name, errors),
     }
-    selectors(&path.child("selectors"), request, compiler, errors);
+    selectors(&path.child("selectors"), request, Some(&expressions.compiler), errors);
+    expressions.derived_attributes(&path.child("derivedAttributes"), request, name, errors);
     let mode = text(request, "allocationMode");
     let count = integer(request, "count");
     match mode {
@@ -113,13 +123,22 @@ fn device_request(path: &Path<'_>, request: &Object, compiler: &Selectors, error
     }
 }
 
-fn constraint(path: &Path<'_>, constraint: &Object, names: &Names<'_>, errors: &mut ErrorList) {
+fn constraint(
+    path: &Path<'_>,
+    constraint: &Object,
+    names: &Names<'_>,
+    context: &ValidationContext,
+    errors: &mut ErrorList,
+) {
     request_refs(&path.child("requests"), constraint, names, errors);
     let attribute = ["matchAttribute", "distinctAttribute"]
         .into_iter()
         .find_map(|member| maybe_text(constraint, member).map(|name| (member, name)));
     match attribute {
         Some((member, name)) => full_attribute_name(&path.child(member), name, errors),
+        None if !context.settings.gates.enabled(Gate::DRAConsumableCapacity) => {
+            errors.push(Error::required(&path.child("matchAttribute"), ""));
+        }
         None => {
             // The text is upstream's.
             let detail = "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple \

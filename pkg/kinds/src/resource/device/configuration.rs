@@ -16,40 +16,64 @@ const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
 /// Size limit of the JSON for a driver in bytes.
 const RAW_BYTES_MAX: usize = 10 * 1024;
 
-/// Returns the compiler for the selectors of a new or a stored object.
-pub(super) fn compiler(context: &ValidationContext, stored: bool) -> Selectors {
+/// Returns the compiler of new expressions. Stored ones are not compiled again.
+pub(super) fn compiler(context: &ValidationContext) -> Selectors {
     let gates = &context.settings.gates;
     let features = Features {
         multiple_allocations: gates.enabled(Gate::DRAConsumableCapacity),
         lists: gates.enabled(Gate::DRAListTypeAttributes),
     };
-    Selectors::new(Releases::of(context).minor(stored), features)
+    Selectors::new(Releases::of(context).minor(false), features)
 }
 
-/// Validates the selectors of a class or a request. `path` is that of the list.
-pub(super) fn selectors(path: &Path<'_>, owner: &Object, compiler: &Selectors, errors: &mut ErrorList) {
+/// Validates the selectors of a class or a request. `path` is that of the list. Without a compiler, expressions are
+/// not checked.
+pub(super) fn selectors(
+    path: &Path<'_>,
+    owner: &Object,
+    compiler: Option<&Selectors>,
+    errors: &mut ErrorList,
+) {
     if !at_most(path, list(owner, "selectors").len(), ITEMS_MAX, errors) {
         return;
     }
     for (index, selector) in children(owner, "selectors").enumerate() {
         let path = path.index(index);
         let path = path.child("cel");
-        match child(selector, "cel") {
-            None => errors.push(Error::required(&path, "")),
-            Some(cel) if text(cel, "expression").len() > EXPRESSION_BYTES_MAX => {
-                errors.push(Error::too_long(&path.child("expression"), Some(EXPRESSION_BYTES_MAX)));
+        match (child(selector, "cel"), compiler) {
+            (None, _) => errors.push(Error::required(&path, "")),
+            (Some(cel), Some(compiler)) => {
+                let expression = text(cel, "expression");
+                let compile = |text: &str| compiler.compile(text).map(drop);
+                errors.extend(compiled(&path.child("expression"), expression, compile).err());
             }
-            Some(cel) => expression(&path.child("expression"), text(cel, "expression"), compiler, errors),
+            (Some(_), None) => {}
         }
     }
 }
 
-fn expression(path: &Path<'_>, expression: &str, compiler: &Selectors, errors: &mut ErrorList) {
-    errors.extend(compiler.compile(expression).err().map(|error| match error {
+/// Compiles an expression, unless it is too long.
+///
+/// # Errors
+/// The expression is not valid.
+pub(super) fn compiled<T>(
+    path: &Path<'_>,
+    expression: &str,
+    compile: impl FnOnce(&str) -> Result<T, SelectorError>,
+) -> Result<T, Error> {
+    if expression.len() > EXPRESSION_BYTES_MAX {
+        return Err(Error::too_long(path, Some(EXPRESSION_BYTES_MAX)));
+    }
+    compile(expression).map_err(|error| match error {
         SelectorError::Invalid(detail) => Error::invalid(path, expression, detail),
         SelectorError::Program(detail) => Error::internal(path, detail),
-        SelectorError::Cost => Error::forbidden(path, "too complex, exceeds cost limit"),
-    }));
+        SelectorError::Cost => too_complex(path),
+    })
+}
+
+/// Returns the error for an expression that costs too much.
+pub(super) fn too_complex(path: &Path<'_>) -> Error {
+    Error::forbidden(path, "too complex, exceeds cost limit")
 }
 
 /// Validates the configuration for a driver. A `stored` one may be too long, from before there was a limit.

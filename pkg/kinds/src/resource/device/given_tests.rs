@@ -11,10 +11,41 @@ fn texts(errors: &ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 
-fn check_policy(policy: Value, expected: &[&str]) {
+fn check_policy_of(policy: Value, is_fractional: bool, expected: &[&str]) {
     let mut errors = ErrorList::new();
-    capacity::request_policy(&Path::root("p"), Some(&json!("10Gi")), &object(policy), &mut errors);
+    let capacity = json!("10Gi");
+    capacity::request_policy(&Path::root("p"), Some(&capacity), &object(policy), is_fractional, &mut errors);
     assert_eq!(texts(&errors), expected);
+}
+
+fn check_policy(policy: Value, expected: &[&str]) {
+    check_policy_of(policy, false, expected);
+}
+
+#[test]
+fn fractions_need_their_gate() {
+    let values = json!({"validValues": ["500m", "700m"], "default": "500m"});
+    check_policy_of(values.clone(), true, &[]);
+    check_policy(values, &["p.validValues[1]: Duplicate value: \"1\""]);
+    let repeated = json!({"validValues": ["500m", "500m"], "default": "500m"});
+    check_policy_of(repeated, true, &["p.validValues[1]: Duplicate value: \"0.500\""]);
+    let range = |step: &str, default: &str| {
+        let range = json!({"min": "500m", "max": "2", "step": step});
+        json!({ "validRange": range, "default": default })
+    };
+    let multiple = "p.validRange.step: Invalid value: \"900m\": value is not a multiple of a given step (500m) from \
+                    (500m)";
+    check_policy_of(range("500m", "1"), true, &[]);
+    check_policy_of(range("500m", "900m"), true, &[multiple]);
+    check_policy(range("500m", "900m"), &[]);
+    check_policy_of(
+        range("500m", "900u"),
+        true,
+        &[
+            "p.validRange.default: Invalid value: \"900u\": default is less than min: 500m",
+            "p.validRange.default: Invalid value: \"900u\": value cannot be represented as a milli value",
+        ],
+    );
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use super::at_most;
 use super::capacity::request_policy;
-use super::claim::{attribute_name, duplicates};
+use super::claim::attribute_name;
+use super::duplicates::duplicates;
 use super::node_allocatable::node_allocatable;
 use crate::validation::go_value::go_value;
 use crate::validation::node_selector::node_selector;
@@ -18,11 +19,15 @@ use schema::builtin::{
     IO_K8S_API_RESOURCE_V1_DEVICETAINT as DEVICE_TAINT,
 };
 use schema::object::Object;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 const ATTRIBUTES_AND_CAPACITIES_MAX: usize = 32;
 const ATTRIBUTE_VALUES_MAX: usize = 48;
 const VALUE_BYTES_MAX: usize = 64;
+/// Length limit of the name of an attribute or a capacity: a domain, a slash and an identifier.
+const NAME_BYTES_MAX: usize = 63 + 1 + 32;
+const ELLIPSIS: &str = "...";
 const TAINTS_MAX: usize = 16;
 const COUNTERS_MAX: usize = 32;
 const CONSUMPTIONS_MAX: usize = 2;
@@ -30,13 +35,21 @@ const CONDITIONS_MAX: usize = 4;
 /// List types for the value of an attribute.
 const LISTS: [&str; 4] = ["bools", "ints", "strings", "versions"];
 
-/// Validates a device. With `per_device`, it must select its nodes. Its taints may stay as they are in the
-/// old one.
+/// Properties of a slice that the rules of its devices depend on.
+#[derive(Clone, Copy)]
+pub(super) struct SliceOptions {
+    /// True if each device selects its nodes.
+    pub(super) per_device_nodes: bool,
+    /// True if requests for capacity may be fractions (`DRAFractionalCapacityRange`).
+    pub(super) fractional_capacity: bool,
+}
+
+/// Validates a device. Its taints may stay as they are in the old one.
 pub(super) fn device(
     path: &Path<'_>,
     device: &Object,
     old: Option<&Object>,
-    per_device: bool,
+    options: SliceOptions,
     errors: &mut ErrorList,
 ) {
     dns_label(&path.child("name"), text(device, "name"), errors);
@@ -62,33 +75,53 @@ pub(super) fn device(
     let attributes_path = path.child("attributes");
     for (name, value) in attributes {
         attribute_name(&attributes_path, name, errors);
-        attribute(&attributes_path.key(name), value.as_object().unwrap_or(&empty), errors);
+        attribute(&attributes_path.key(&shortened(name)), value.as_object().unwrap_or(&empty), errors);
     }
     let is_unchanged = |old: &Object| {
         let field = DEVICE.member("capacity");
         field.is_some_and(|field| equal_members(field, device.get("capacity"), old.get("capacity")))
     };
     if !old.is_some_and(is_unchanged) {
-        capacities(&path.child("capacity"), device, capacity, errors);
+        capacities(&path.child("capacity"), device, capacity, options.fractional_capacity, errors);
     }
     taints(&path.child("taints"), device, old, errors);
     consumptions(&path.child("consumesCounters"), device, errors);
-    nodes(path, device, per_device, errors);
+    nodes(path, device, options.per_device_nodes, errors);
     binding_conditions(path, device, errors);
     node_allocatable(&path.child("nodeAllocatableResources"), device, capacity, errors);
 }
 
+/// Returns a name as paths show it: without the middle if it is longer than any valid name.
+fn shortened(name: &str) -> Cow<'_, str> {
+    if name.len() <= NAME_BYTES_MAX {
+        return Cow::Borrowed(name);
+    }
+    let kept = NAME_BYTES_MAX - ELLIPSIS.len();
+    let tail = name.len() - kept / 2;
+    let parts = name.as_bytes().get(..kept.div_ceil(2)).zip(name.as_bytes().get(tail..));
+    let text = parts
+        .map(|(head, tail)| [String::from_utf8_lossy(head), String::from_utf8_lossy(tail)].join(ELLIPSIS));
+    text.map_or(Cow::Borrowed(name), Cow::Owned)
+}
+
 /// Validates the capacities of a device. `path` is that of the map.
-fn capacities(path: &Path<'_>, device: &Object, capacity: &Object, errors: &mut ErrorList) {
+fn capacities(
+    path: &Path<'_>,
+    device: &Object,
+    capacity: &Object,
+    is_fractional: bool,
+    errors: &mut ErrorList,
+) {
     let shared = maybe_flag(device, "allowMultipleAllocations") == Some(true);
     let capacity_path = path;
     for (name, value) in capacity {
         attribute_name(capacity_path, name, errors);
         if let Some(policy) = value.as_object().and_then(|value| child(value, "requestPolicy")) {
-            let path = capacity_path.key(name);
+            let name = shortened(name);
+            let path = capacity_path.key(&name);
             let path = path.child("requestPolicy");
             if shared {
-                request_policy(&path, value.get("value"), policy, errors)
+                request_policy(&path, value.get("value"), policy, is_fractional, errors)
             } else {
                 errors.push(Error::forbidden(&path, "allowMultipleAllocations must be true"))
             }

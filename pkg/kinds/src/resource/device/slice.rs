@@ -1,8 +1,8 @@
 //! Resource slices: the devices of a driver and their nodes.
 
 use super::at_most;
-use super::claim::duplicates;
-use super::offered_device::{counters, device};
+use super::duplicates::duplicates;
+use super::offered_device::{SliceOptions, counters, device};
 use super::partition_type::partition_type;
 use super::skipped_operations::skipped_operations;
 use super::status::pool;
@@ -10,37 +10,38 @@ use crate::validation::NameRule;
 use crate::validation::go_value::go_values;
 use crate::validation::immutable::immutable;
 use crate::validation::node_selector::node_selector;
-use crate::validation::rules::{Rules, metadata, metadata_update};
+use crate::validation::rules::{ContextRules, ValidationContext, metadata, metadata_update};
 use crate::validation::value::{NOT_POSITIVE, dns_label, dns_subdomain};
 use crate::validation::volume_source::csi_driver;
 use api::tree::{child, children, integer, is_set, list, maybe_flag, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
+use component_base::features::Gate;
 use schema::builtin::{
     IO_K8S_API_CORE_V1_NODESELECTORTERM as NODE_SELECTOR_TERM, IO_K8S_API_RESOURCE_V1_RESOURCEPOOL as POOL,
     IO_K8S_API_RESOURCE_V1_RESOURCESLICESPEC as SPEC,
 };
 use schema::object::Object;
 
-pub(crate) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: ContextRules = ContextRules { create, update };
 
 const DEVICES_MAX: usize = 128;
 /// Device limit if any device has taints, counters or lists.
 const ADVANCED_DEVICES_MAX: usize = 64;
 const COUNTER_SETS_MAX: usize = 8;
 
-fn create(new: &Object) -> ErrorList {
+fn create(new: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
-    spec(new, None, &mut errors);
+    spec(new, None, context, &mut errors);
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, context: &ValidationContext) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    spec(new, child(old, "spec"), &mut errors);
+    spec(new, child(old, "spec"), context, &mut errors);
     errors
 }
 
-fn spec(slice: &Object, old: Option<&Object>, errors: &mut ErrorList) {
+fn spec(slice: &Object, old: Option<&Object>, context: &ValidationContext, errors: &mut ErrorList) {
     let empty = Object::new();
     let path = Path::root("spec");
     let spec = child(slice, "spec").unwrap_or(&empty);
@@ -68,7 +69,11 @@ fn spec(slice: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     if is_set(spec, "sharedCounters") && is_set(spec, "devices") {
         errors.push(Error::invalid(&path, "", "only one of `sharedCounters` or `devices` is allowed"));
     }
-    devices(&path.child("devices"), spec, old, errors);
+    let options = SliceOptions {
+        per_device_nodes: maybe_flag(spec, "perDeviceNodeSelection") == Some(true),
+        fractional_capacity: context.settings.gates.enabled(Gate::DRAFractionalCapacityRange),
+    };
+    devices(&path.child("devices"), spec, old, options, errors);
     counter_sets(&path.child("sharedCounters"), spec, errors);
     partition_type(&path, spec, errors);
     skipped_operations(&path, spec, errors);
@@ -121,11 +126,17 @@ fn nodes(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     }
 }
 
-fn devices(path: &Path<'_>, spec: &Object, old: Option<&Object>, errors: &mut ErrorList) {
+fn devices(
+    path: &Path<'_>,
+    spec: &Object,
+    old: Option<&Object>,
+    options: SliceOptions,
+    errors: &mut ErrorList,
+) {
     let advanced = |device| {
         let attributes = child(device, "attributes").into_iter().flat_map(Object::values);
         let lists = ["bools", "ints", "strings", "versions"];
-        let listed = |attribute: &Object| lists.iter().any(|member| !list(attribute, member).is_empty());
+        let listed = |attribute: &Object| lists.iter().any(|member| is_set(attribute, member));
         let owned = ["taints", "consumesCounters"].iter().any(|member| !list(device, member).is_empty());
         owned || attributes.filter_map(|attribute| attribute.as_object()).any(listed)
     };
@@ -133,11 +144,10 @@ fn devices(path: &Path<'_>, spec: &Object, old: Option<&Object>, errors: &mut Er
     if !at_most(path, list(spec, "devices").len(), max, errors) {
         return;
     }
-    let per_device = maybe_flag(spec, "perDeviceNodeSelection") == Some(true);
     for (index, item) in children(spec, "devices").enumerate() {
         let name = text(item, "name");
         let old = old.and_then(|old| children(old, "devices").find(|old| text(old, "name") == name));
-        device(&path.index(index), item, old, per_device, errors);
+        device(&path.index(index), item, old, options, errors);
     }
     duplicates(path, children(spec, "devices").map(|device| text(device, "name")), errors);
 }

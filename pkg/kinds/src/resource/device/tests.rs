@@ -135,7 +135,7 @@ fn claims_are_immutable_and_used_only_when_allocated() {
 #[test]
 fn templates_and_classes_follow() {
     let bad = object(&json!({"metadata": {"name": "x"}, "spec": {"devices": {"requests": [{"name": "r"}]}}}));
-    let errors = template(&bad, &ValidationContext::default(), false);
+    let errors = template(&bad, &ValidationContext::default());
     let fields: Vec<&str> = errors.iter().map(Error::field).collect();
     assert_eq!(fields, ["spec.metadata.name", "spec.spec.devices.requests[0]"]);
     let bad = json!({"metadata": {"name": "c"}, "spec": {"selectors": [{}], "config": [{}], "extendedResourceName": "x"}});
@@ -150,7 +150,7 @@ fn check_slice(changes: Value, expected: &[&str]) {
         spec.extend(changes);
     }
     let object = json!({"metadata": {"name": "s"}, "spec": spec});
-    let errors = (SLICES.create)(object.as_object().unwrap_or(&Object::new()));
+    let errors = (SLICES.create)(object.as_object().unwrap_or(&Object::new()), &ValidationContext::default());
     assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{changes}");
 }
 

@@ -2,13 +2,16 @@
 
 use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
+use crate::validation::go_value::go_values;
 use crate::validation::immutable::{IMMUTABLE, immutable};
 use crate::validation::rules::{Rules, metadata, metadata_update};
 use api::tree::{child, children, text};
-use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
-use jsontree::Value;
-use schema::builtin::IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATION as MIGRATION;
+use schema::builtin::{
+    IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATION as MIGRATION,
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_CONDITION as CONDITION,
+};
 use schema::object::Object;
 
 pub(super) const RULES: Rules = Rules { create, update };
@@ -62,7 +65,7 @@ fn status_update(new: &Object, old: &Object) -> ErrorList {
         errors.push(Error::invalid(&version_path, version, IMMUTABLE));
     }
     let mut refuse = |detail: &str| {
-        let value = BadValue::from(status.get("conditions").unwrap_or(&Value::Null));
+        let value = go_values(&CONDITION, status.get("conditions"));
         errors.push(Error::invalid(&conditions_path, value, detail));
     };
     let succeeded = is_true(status, "Succeeded");
@@ -95,7 +98,7 @@ fn is_resource_version(version: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jsontree::json;
+    use jsontree::{Value, json};
 
     fn migration(status: Value) -> Object {
         let meta = json!({"name": "m", "resourceVersion": "1"});

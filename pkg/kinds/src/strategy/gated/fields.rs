@@ -8,8 +8,11 @@ pub(crate) type Path = &'static [&'static str];
 /// Step into every item of a list, or every value of a map.
 pub(crate) const EACH: &str = "*";
 
-/// Gated fields below one path of an object. [`EACH`] in this path pairs the items of the new and the old
-/// object by position.
+/// Step into every item of a list. In a [`GatedPath`] it pairs the items by their `name`, where [`EACH`] pairs them by
+/// position.
+pub(crate) const EACH_NAMED: &str = "*name";
+
+/// Gated fields below one path of an object.
 pub(crate) struct GatedPath {
     pub(crate) path: Path,
     pub(crate) fields: &'static [GatedFields],
@@ -28,11 +31,6 @@ pub(crate) const fn gated_by(gate: Gate, fields: &'static [Path]) -> GatedFields
 /// Fields that are dropped whatever the gates are.
 pub(crate) const fn always_dropped(fields: &'static [Path]) -> GatedFields {
     GatedFields { gate: None, fields, used_by: &[], with_empty_parent: false }
-}
-
-/// Fields of an unsupported gate: their values have no validation yet.
-pub(crate) const fn unsupported(fields: &'static [Path]) -> GatedFields {
-    always_dropped(fields)
 }
 
 impl GatedFields {

@@ -1,5 +1,6 @@
 //! Tests of containers' security contexts.
 
+use super::super::capabilities::has_sys_admin_without_escalation;
 use super::super::options::PodOptions;
 use super::*;
 use jsontree::{Value, json};

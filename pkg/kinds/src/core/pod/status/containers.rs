@@ -19,6 +19,8 @@ const EPHEMERAL: (&str, &str) = ("ephemeralContainerStatuses", "ephemeralContain
 
 /// Length limit of a device's message in bytes.
 const MESSAGE_BYTES_MAX: usize = 1024;
+/// Length limit of the reference of an image volume in bytes.
+const IMAGE_BYTES_MAX: usize = 256;
 const HEALTH: &[&str] = &["Healthy", "Unhealthy", "Unknown"];
 
 /// Checks that permanently terminated containers stay terminated. `path` is that of the status.
@@ -192,6 +194,34 @@ fn allocated_resource(
         if !seen.insert(id) {
             errors.push(Error::duplicate(&path.child("resourceID"), id));
         }
+    }
+}
+
+/// Validates the digests of image volumes (KEP-5365). `path` is that of the status.
+pub(super) fn image_volumes(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
+    for (member, _) in [REGULAR, INIT, EPHEMERAL] {
+        let path = path.child(member);
+        for (index, container) in children(status, member).enumerate() {
+            let path = path.index(index);
+            let path = path.child("volumeMounts");
+            for (index, mount) in children(container, "volumeMounts").enumerate() {
+                let image = child(mount, "volumeStatus").and_then(|volume| child(volume, "image"));
+                if let Some(image) = image {
+                    let path = path.index(index);
+                    image_volume(&path.child("volumeStatus.imageVolumeStatus.imageRef"), image, errors);
+                }
+            }
+        }
+    }
+}
+
+/// Validates the reference of an image volume. `path` is that of the reference.
+fn image_volume(path: &Path<'_>, image: &Object, errors: &mut ErrorList) {
+    let reference = text(image, "imageRef");
+    if reference.is_empty() {
+        errors.push(Error::required(path, "imageRef must not be empty"));
+    } else if reference.len() > IMAGE_BYTES_MAX {
+        errors.push(Error::too_long(path, Some(IMAGE_BYTES_MAX)));
     }
 }
 

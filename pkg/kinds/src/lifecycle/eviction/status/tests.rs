@@ -3,7 +3,7 @@
 use super::*;
 use crate::validation::rules::Settings;
 use apimachinery::time::parse_time;
-use jsontree::json;
+use jsontree::{Value, json};
 
 const START: &str = "2026-01-01T00:00:00Z";
 

@@ -86,7 +86,7 @@ fn network_data(path: &Path<'_>, network: &Object, errors: &mut ErrorList) {
         for (index, address) in texts(network, "ips").enumerate() {
             interface_address(&path.index(index), address, errors);
         }
-        super::super::claim::duplicates(&path, texts(network, "ips"), errors);
+        super::super::duplicates::duplicates(&path, texts(network, "ips"), errors);
     }
 }
 
