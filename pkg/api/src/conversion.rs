@@ -70,7 +70,8 @@ pub fn convert(mut object: Object, from: &str, to: &str, kind: &str) -> Object {
 /// (`autoscaling/v2beta2`, `resource.k8s.io/v1alpha2`) are not registered, and neither are the kinds of the
 /// audit log. Kinds of every group (`Status`, `DeleteOptions`) are registered in any version.
 pub fn is_registered(api_version: &str, kind: &str) -> bool {
-    !api_version.starts_with(AUDIT) && schema::builtin::kind(api_version, kind).is_some()
+    !api_version.starts_with(AUDIT)
+        && schema::builtin::kind(api_version, kind).is_some_and(|message| !message.info.unregistered)
 }
 
 /// Returns the resources that serve a kind of a group, one for each version, including those that are off by

@@ -3,6 +3,7 @@
 
 use crate::tree::{child, children, text};
 use apimachinery::quantity::Quantity;
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::Object;
 use std::collections::BTreeMap;
@@ -12,18 +13,35 @@ const COMPUTE: [&str; 2] = ["cpu", "memory"];
 /// Sums of requests or limits by resource; zeros count as absent.
 type Sums = BTreeMap<&'static str, Quantity>;
 
+/// Treatment of `spec.resources` without requests and limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EmptyPodResources {
+    /// The resources of the containers decide.
+    #[default]
+    Ignored,
+    /// Nothing is requested.
+    Counted,
+}
+
+impl EmptyPodResources {
+    /// Returns the treatment that the gates select.
+    pub fn of(gates: &Gates) -> Self {
+        if gates.enabled(Gate::PodLevelResourcesFixKubeletQOSClass) { Self::Ignored } else { Self::Counted }
+    }
+}
+
 /// Returns the class in a pod's status, or the result of [`compute`] if the status has none.
 pub fn of(pod: &Object) -> &str {
     match child(pod, "status").map_or("", |status| text(status, "qosClass")) {
-        "" => compute(pod),
+        "" => compute(pod, EmptyPodResources::default()),
         class => class,
     }
 }
 
 /// Computes the class from a pod's spec. `BestEffort` if nothing is requested. `Guaranteed` if all containers
 /// have limits for cpu and memory that equal the requests. Otherwise `Burstable`. Resources of the whole pod
-/// (KEP-2837), if not empty, replace those of the containers.
-pub fn compute(pod: &Object) -> &'static str {
+/// (KEP-2837) replace those of the containers, unless they are empty and ignored.
+pub fn compute(pod: &Object, empty: EmptyPodResources) -> &'static str {
     let Some(spec) = child(pod, "spec") else { return "BestEffort" };
     let mut requests = Sums::new();
     let mut limits = Sums::new();
@@ -34,10 +52,11 @@ pub fn compute(pod: &Object) -> &'static str {
         let limited = add(list("limits"), &mut limits);
         guaranteed &= limited == COMPUTE.len() || !needs_limits;
     };
-    let has_any = |resources: &&Object| {
+    let has_any = |resources: &Object| {
         ["requests", "limits"].iter().any(|list| child(resources, list).is_some_and(|list| !list.is_empty()))
     };
-    if let Some(resources) = child(spec, "resources").filter(has_any) {
+    let counts = |resources: &&Object| empty == EmptyPodResources::Counted || has_any(resources);
+    if let Some(resources) = child(spec, "resources").filter(counts) {
         let has_limits = child(resources, "limits").is_some_and(|limits| !limits.is_empty());
         count(Some(resources), has_limits);
     } else {
@@ -73,7 +92,7 @@ mod tests {
 
     fn check(spec: Value, expected: &str) {
         let pod = Object::from_iter([("spec".to_owned(), spec)]);
-        assert_eq!(compute(&pod), expected, "{pod:?}");
+        assert_eq!(compute(&pod, EmptyPodResources::Ignored), expected, "{pod:?}");
     }
 
     fn container(limits: Value, requests: Value) -> Value {
@@ -106,6 +125,14 @@ mod tests {
         check(json!({"resources": {"requests": both.clone()}}), "Burstable");
         check(json!({"containers": [container(both.clone(), both)], "resources": {}}), "Guaranteed");
         check(json!({"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}}), "Burstable");
+    }
+
+    #[test]
+    fn older_releases_count_empty_pod_resources() {
+        let both = json!({"cpu": "1", "memory": "1Gi"});
+        let spec = json!({"containers": [container(both.clone(), both)], "resources": {}});
+        let pod = Object::from_iter([("spec".to_owned(), spec)]);
+        assert_eq!(compute(&pod, EmptyPodResources::Counted), "BestEffort");
     }
 
     #[test]

@@ -45,7 +45,7 @@ mod tests;
 pub use builtin::{Backend, Builtin, EndpointOperation, Review, Stream};
 pub use groups::{Group, GroupVersion};
 pub use handle::{CustomRow, CustomTexts, Handle};
-pub use lifecycle::{Lifecycle, storage_version};
+pub use lifecycle::{Lifecycle, hash_of_version, storage_version, storage_version_hash};
 
 use component_base::features::Gate;
 use custom::{Custom, CustomKind};

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Versions with fields that the other version lacks, so that upstream's round trip changes some objects too,
 /// with the lost field.
-const LOSSY: [(&str, &str, &str); 14] = [
+const LOSSY: [(&str, &str, &str); 13] = [
     ("CertificateSigningRequest", "certificates.k8s.io/v1beta1", "no signer"),
     ("ClusterRoleBinding", "rbac.authorization.k8s.io/v1alpha1", "version of a subject"),
     (
@@ -28,14 +28,13 @@ const LOSSY: [(&str, &str, &str); 14] = [
     ("HorizontalPodAutoscaler", "autoscaling/v1", "no metric"),
     ("HorizontalPodAutoscaler", "autoscaling/v2", "no metric"),
     ("Ingress", "networking.k8s.io/v1", "port with a name and a number"),
+    ("PodCertificateRequest", "certificates.k8s.io/v1beta1", "public key and its proof"),
     ("PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io/v1", "no shares"),
     (
         "PriorityLevelConfiguration",
         "flowcontrol.apiserver.k8s.io/v1beta3",
         "zero shares without the annotation",
     ),
-    ("ResourceSlice", "resource.k8s.io/v1", "node name that is there and empty"),
-    ("ResourceSlice", "resource.k8s.io/v1beta1", "device without a basic part"),
     ("RoleBinding", "rbac.authorization.k8s.io/v1alpha1", "version of a subject"),
     ("StatefulSet", "apps/v1beta1", "no observed generation"),
 ];
@@ -48,7 +47,9 @@ fn ways() -> Vec<(&'static str, &'static str, &'static str)> {
         let versions = KINDS.iter().filter(move |(from, of, _)| *of == kind && *from != to);
         versions.map(move |(from, _, _)| (kind, *from, to))
     });
-    let pairs = pairs.filter(|(kind, from, _)| is_registered(from, kind));
+    // `policy` has another kind of this name.
+    let is_policy_eviction = |kind: &str, version: &str| kind == "Eviction" && version.starts_with("policy/");
+    let pairs = pairs.filter(|(kind, from, _)| is_registered(from, kind) && !is_policy_eviction(kind, from));
     pairs.flat_map(|(kind, from, to)| [(kind, from, to), (kind, to, from)]).collect()
 }
 
@@ -85,7 +86,7 @@ fn every_version_round_trips_through_the_other() {
     }
     assert_eq!(lost, LOSSY.map(|(kind, version, _)| (kind, version)).into());
     let objects: usize = counts.values().sum();
-    assert!(counts.len() > 140 && objects > 850, "{} ways, {objects} objects", counts.len());
+    assert!(counts.len() > 140 && objects > 840, "{} ways, {objects} objects", counts.len());
 }
 
 /// Checks that every member is a field of the type.

@@ -67,7 +67,7 @@ fn message(out: &mut String, ty: &Type, types: &Types) {
         "static {id}_FIELDS: [Field; {count}] = [{fields}];\n\
          /// `{name}`.\npub static {id}: Message = Message {{ name: {name:?}, wire_name: {wire:?}, go_name: {go:?}, \
          shape: Shape::{shape}, type_meta: {meta}, open: false, fields: &{id}_FIELDS, wire_order: &{order:?}, by_number: &{numbers:?}, \
-         members: &[{members}], names: {names}, info: &MessageInfo {{ kinds: &{kinds:?}, no_openapi: {no}, map_type: {map:?}, unions: {unions:?} }} }};\n",
+         members: &[{members}], names: {names}, info: &MessageInfo {{ kinds: &{kinds:?}, unregistered: {unregistered}, no_openapi: {no}, map_type: {map:?}, unions: {unions:?} }} }};\n",
         count = ty.fields.len(),
         name = ty.name,
         wire = ty.wire_name,
@@ -78,6 +78,7 @@ fn message(out: &mut String, ty: &Type, types: &Types) {
         members = members(ty, types),
         names = names(ty, types),
         kinds = a.list("kinds"),
+        unregistered = a.has("unregistered"),
         no = a.has("noopenapi"),
         map = a.get("map"),
         unions = a.get("unions"),

@@ -21,17 +21,20 @@ pub fn message(name: &str) -> Option<&'static Message> {
 
 /// True if a kind is registered in the version, `v1` or `group/version`, even if it is not served.
 pub fn has_version(api_version: &str) -> bool {
-    KINDS.iter().any(|&(version, ..)| version == api_version)
+    KINDS.iter().any(|&(version, _, message)| version == api_version && !message.info.unregistered)
 }
 
 /// True if a kind is registered in the group; the core group's name is empty.
 pub fn has_group(group: &str) -> bool {
     let of = |version: &'static str| version.split_once('/').map_or("", |(group, _)| group);
-    KINDS.iter().any(|&(version, ..)| version != "*" && of(version) == group)
+    KINDS
+        .iter()
+        .any(|&(version, _, message)| version != "*" && of(version) == group && !message.info.unregistered)
 }
 
 /// Finds the type registered for a kind. `api_version` is `v1` or `group/version`. Kinds that exist in every
-/// group (`Status`, `DeleteOptions`, …) are found for any group version.
+/// group (`Status`, `DeleteOptions`, …) are found for any group version. Kinds that upstream no longer registers
+/// are found too, because objects of them can be stored ([`MessageInfo::unregistered`]).
 pub fn kind(api_version: &str, kind: &str) -> Option<&'static Message> {
     let find = |version: &str| {
         let at = KINDS.binary_search_by(|&(v, k, _)| (v, k).cmp(&(version, kind))).ok()?;

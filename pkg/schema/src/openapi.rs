@@ -46,8 +46,7 @@ impl Gvk<'_> {
 
 /// Members without a description in Go. Upstream writes a bare `$ref` for them. For all other members the
 /// description forces the reference into an `allOf`, because a `$ref` must not have siblings.
-const UNDESCRIBED: [(&str, &str); 7] = [
-    ("io.k8s.api.networking.v1.IngressRule", "http"),
+const UNDESCRIBED: [(&str, &str); 6] = [
     ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "additionalItems"),
     ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "additionalProperties"),
     ("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", "example"),

@@ -164,6 +164,8 @@ pub enum Cardinality {
 pub struct MessageInfo {
     /// The kinds under which the type is registered, as `group/version/Kind`; `*` for every group.
     pub kinds: &'static [&'static str],
+    /// True if upstream no longer registers the kinds. Only stored objects can have them.
+    pub unregistered: bool,
     /// True if there is no OpenAPI definition.
     pub no_openapi: bool,
     /// `x-kubernetes-map-type` of the struct itself, or empty.

@@ -2,13 +2,9 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::digest;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-
 use super::CustomResource;
 use crate::resources::custom::{CustomKind, CustomVersion, Names};
-use crate::resources::{CustomTexts, EndpointOperation, Handle, Resource};
+use crate::resources::{CustomTexts, EndpointOperation, Handle, Resource, hash_of_version};
 
 const META_FIELDS: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
@@ -71,12 +67,9 @@ impl Definition<'_> {
         Handle::custom(texts, |row, texts| complete(row, texts, namespaced, status))
     }
 
-    /// Returns a hash that is equal in all versions that share a storage.
     fn storage_version_hash(&self, storage_version: &str) -> String {
         let version = storage_version.rsplit_once('/').map_or("", |(_, version)| version);
-        let text = format!("{}/{version}/{}", self.group, self.names.kind);
-        let digest = digest::digest(&digest::SHA256, text.as_bytes());
-        STANDARD.encode(digest.as_ref().get(..8).unwrap_or_default())
+        hash_of_version(self.group, version, &self.names.kind)
     }
 }
 

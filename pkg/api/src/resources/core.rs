@@ -166,6 +166,7 @@ pub(super) static ROWS: &[Resource] = &[
         list_message: Some(&IO_K8S_API_CORE_V1_NAMESPACELIST),
         storage: protobuf("v1", "Namespace", &IO_K8S_API_CORE_V1_NAMESPACE, "namespaces"),
         storage_version_hash: "Q3oi5N2YM8M=",
+        returns_deleted_object: true,
         field_selectors: &[label_equal_to_path("metadata.name"), label_equal_to_path("status.phase")],
         reset_fields: STATUS,
         ..V1

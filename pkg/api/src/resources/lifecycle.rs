@@ -1,11 +1,15 @@
 //! Releases in which an API version is introduced, deprecated and removed, and their effect on an emulated
 //! release.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
+use aws_lc_rs::digest;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use component_base::features::Release;
 
-use super::{Group, Resource};
+use super::{Group, Resource, groups};
 
 /// Minor releases of Kubernetes 1.x in which the status of a kind in one version changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,11 +84,28 @@ pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&
     }
 }
 
+/// Returns the storage version hash of a row in discovery, while servers as old as the release `oldest` are running.
+pub fn storage_version_hash<'r>(row: &Resource<'r>, oldest: Release) -> Cow<'r, str> {
+    let changed = |group: &Group| {
+        let storage = row.storage.filter(|storage| storage.group_version.starts_with(row.group))?;
+        let stored = storage_version(group, row.plural, oldest)?;
+        let (_, version) = stored.rsplit_once('/').filter(|_| stored != storage.group_version)?;
+        Some(hash_of_version(row.group, version, storage.kind))
+    };
+    let group = groups().iter().find(|group| group.name == row.group).filter(|_| row.custom.is_none());
+    group.and_then(changed).map_or(Cow::Borrowed(row.storage_version_hash), Cow::Owned)
+}
+
+/// Returns a hash that is equal in all versions that share a storage version.
+pub fn hash_of_version(group: &str, version: &str, kind: &str) -> String {
+    let digest = digest::digest(&digest::SHA256, format!("{group}/{version}/{kind}").as_bytes());
+    STANDARD.encode(digest.as_ref().get(..8).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use component_base::features::Effective;
 
-    use super::super::groups;
     use super::*;
 
     #[test]
@@ -108,6 +129,17 @@ mod tests {
                 assert_eq!(stored, Some(storage.group_version), "{}/{}", row.group_version, row.plural);
             }
         }
+    }
+
+    #[test]
+    fn hash_is_of_the_stored_version() {
+        for row in groups().iter().flat_map(|group| group.resources) {
+            let usual = storage_version_hash(row, Effective::default().min_compatibility);
+            assert_eq!(usual, row.storage_version_hash, "{}/{}", row.group_version, row.plural);
+        }
+        let group = groups().iter().find(|group| group.name == "admissionregistration.k8s.io").unwrap();
+        let row = group.resources_of("v1").iter().find(|row| row.plural == "mutatingadmissionpolicies");
+        assert_eq!(storage_version_hash(row.unwrap(), Release::minor_of_1(35)), "LYmCf+UMVdg=");
     }
 
     #[test]

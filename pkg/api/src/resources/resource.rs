@@ -129,7 +129,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "i+85+TcIKpA=",
         sets_generation: true,
-        returns_deleted_object: true,
         reset_fields: STATUS,
         allow_unconditional_update: false,
         lifecycle: since(37),
@@ -233,6 +232,7 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "i+85+TcIKpA=",
         sets_generation: true,
+        allow_unconditional_update: false,
         returns_deleted_object: true,
         reset_fields: STATUS,
         ..V1ALPHA3
@@ -243,6 +243,7 @@ pub(super) static ROWS: &[Resource] = &[
         subresource: "status",
         kind: "DeviceTaintRule",
         message: &IO_K8S_API_RESOURCE_V1ALPHA3_DEVICETAINTRULE,
+        allow_unconditional_update: false,
         reset_fields: METADATA_AND_SPEC,
         ..V1ALPHA3_SUB
     },
@@ -401,6 +402,7 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "i+85+TcIKpA=",
         sets_generation: true,
+        allow_unconditional_update: false,
         returns_deleted_object: true,
         reset_fields: STATUS,
         lifecycle: since(36).deprecated(39).removed(42),
@@ -412,6 +414,7 @@ pub(super) static ROWS: &[Resource] = &[
         subresource: "status",
         kind: "DeviceTaintRule",
         message: &IO_K8S_API_RESOURCE_V1BETA2_DEVICETAINTRULE,
+        allow_unconditional_update: false,
         reset_fields: METADATA_AND_SPEC,
         lifecycle: since(36).deprecated(39).removed(42),
         ..V1BETA2_SUB

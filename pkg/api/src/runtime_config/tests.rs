@@ -67,6 +67,10 @@ fn invalid_flags_use_upstream_errors() {
     check("example.com/v1=true,batch/v1=true", "unknown api groups example.com/v1");
     check("batch/v9=true", "group version batch/v9 that has not been registered");
     check(
+        "scheduling.k8s.io/v1alpha2=true",
+        "group version scheduling.k8s.io/v1alpha2 that has not been registered",
+    );
+    check(
         "batch/v1=maybe",
         "invalid value of batch/v1: maybe, err: strconv.ParseBool: parsing \"maybe\": invalid syntax",
     );

@@ -91,6 +91,7 @@ fn a_registered_version_need_not_be_served() {
         ("events.k8s.io/v1beta1", "Event", true),
         ("audit.k8s.io/v1", "Event", false),
         ("autoscaling/v2beta2", "HorizontalPodAutoscaler", false),
+        ("scheduling.k8s.io/v1alpha2", "PodGroup", false),
         ("apps/v1", "Pod", false),
         ("nope/v1", "Deployment", false),
     ] {

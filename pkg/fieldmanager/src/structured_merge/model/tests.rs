@@ -1,5 +1,4 @@
-//! The tables compared with the schemas published by Kubernetes v1.36.2, converted like those of custom
-//! resources.
+//! The tables compared with the schemas that upstream publishes, converted like those of custom resources.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
