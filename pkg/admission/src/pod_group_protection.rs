@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_new_group_is_protected_once() {
-        let write = Write::of("scheduling.k8s.io", "v1alpha2", "podgroups");
+        let write = Write::of("scheduling.k8s.io", "v1beta1", "podgroups");
         let group = json!({"metadata": {"name": "g", "finalizers": ["x"]}});
         let once = write.mutated(&PodGroupProtection, group.clone()).unwrap();
         assert_eq!(once["metadata"]["finalizers"], json!(["x", FINALIZER]));

@@ -22,6 +22,7 @@ use apimachinery::field::{self, Error, ErrorList};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use component_base::features::{Effective, Release};
 use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta, notes};
@@ -29,7 +30,6 @@ pub use configuration::PodSecurityConfiguration;
 use metrics::Mode;
 pub use metrics::PodSecurityMetrics;
 use policy::{Level, LevelVersion, Policy};
-use standard::violations;
 use subject::Violation;
 
 /// Maximum number of pods that are checked when a namespace gets a stricter level.
@@ -44,6 +44,8 @@ pub struct PodSecurity {
     namespaces: &'static Resource<'static>,
     pods: &'static Resource<'static>,
     configuration: PodSecurityConfiguration,
+    /// The emulated release, if it is not this one. Later versions of the standards count as its version.
+    emulated: Option<Release>,
 }
 
 impl PodSecurity {
@@ -53,13 +55,25 @@ impl PodSecurity {
         let namespaces = resources::find("", "v1", "namespaces", "")?;
         let pods = resources::find("", "v1", "pods", "")?;
         let configuration = PodSecurityConfiguration::default();
-        Some(PodSecurity { objects, metrics, namespaces, pods, configuration })
+        Some(PodSecurity { objects, metrics, namespaces, pods, configuration, emulated: None })
     }
 
     /// Replaces the configuration.
     #[must_use]
     pub fn with_configuration(self, configuration: PodSecurityConfiguration) -> Self {
         PodSecurity { configuration, ..self }
+    }
+
+    /// Limits the versions of the standards to an emulated release.
+    #[must_use]
+    pub fn with_release(self, effective: Effective) -> Self {
+        PodSecurity { emulated: effective.is_emulation().then_some(effective.emulation), ..self }
+    }
+
+    fn violations(&self, of: LevelVersion, template: &Object, spec: &Object) -> Vec<Violation> {
+        let emulated = self.emulated.map(|release| release.minor);
+        let version = of.version.into_iter().chain(emulated).min();
+        standard::violations(LevelVersion { version, ..of }, template, spec)
     }
 
     fn policy(&self, namespace: &Object) -> (Policy, ErrorList) {
@@ -108,7 +122,7 @@ impl PodSecurity {
             if self.configuration.exempts_runtime_class(spec) {
                 continue;
             }
-            let violations = violations(enforce, pod, spec);
+            let violations = self.violations(enforce, pod, spec);
             if violations.is_empty() {
                 continue;
             }
@@ -206,7 +220,7 @@ impl PodSecurity {
         notes: &mut AdmissionNotes,
     ) -> Verdict {
         let is_pod = a.resource.plural == "pods";
-        let cause = |policy| detail(&violations(policy, template, spec));
+        let cause = |policy| detail(&self.violations(policy, template, spec));
         let refused = if is_pod { cause(policy.enforce) } else { None };
         if is_pod {
             annotate(notes, "enforce-policy", policy.enforce.to_string());

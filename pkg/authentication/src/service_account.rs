@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 use apimachinery::user_info::UserInfo;
 
 pub use bound::BoundTokens;
-pub use claims::{Claims, Grant, Reference, WARN_AFTER_SECONDS};
+use claims::Binding;
+pub use claims::{ADMISSION_REVIEW_API_GROUPS, Attestations, Claims, Grant, Reference, WARN_AFTER_SECONDS};
 pub use discovery::{DiscoveryError, OpenIdDocuments, OpenIdMetadata};
 pub use external::{
     ExternalKey, ExternalKeySet, ExternalKeys, ExternalSignature, ExternalSigner, SignerError, SignerMetrics,
@@ -40,17 +41,22 @@ use crate::EXTRA_CREDENTIAL_ID;
 const USERNAME_PREFIX: &str = "system:serviceaccount:";
 const GROUP_ALL: &str = "system:serviceaccounts";
 
-const EXTRA_POD_NAME: &str = "authentication.kubernetes.io/pod-name";
-const EXTRA_POD_UID: &str = "authentication.kubernetes.io/pod-uid";
+/// Prefixes of the keys with the name and the uid of a bound object.
+const EXTRA_POD: &str = "authentication.kubernetes.io/pod";
+const EXTRA_VALIDATING_WEBHOOK: &str = "authentication.kubernetes.io/validatingwebhookconfiguration";
+const EXTRA_MUTATING_WEBHOOK: &str = "authentication.kubernetes.io/mutatingwebhookconfiguration";
 const EXTRA_NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 const EXTRA_NODE_UID: &str = "authentication.kubernetes.io/node-uid";
+const EXTRA_ADMISSION_REVIEW_API_GROUPS: &str =
+    "attestation.authentication.kubernetes.io/admissionReviewAPIGroups";
 
 /// Returns the user name of a service account.
 pub fn username(namespace: &str, name: &str) -> String {
     format!("{USERNAME_PREFIX}{namespace}:{name}")
 }
 
-fn user(namespace: &str, account: &Reference) -> UserInfo {
+/// Returns the user of a service account, without the groups that every authenticated user has.
+pub fn user_info(namespace: &str, account: &Reference) -> UserInfo {
     UserInfo {
         name: username(namespace, &account.name),
         uid: account.uid.clone(),
@@ -60,20 +66,32 @@ fn user(namespace: &str, account: &Reference) -> UserInfo {
 }
 
 /// Adds the token id and its bound objects to the user's extra attributes.
-fn note_binding(user: &mut UserInfo, id: &str, pod: Option<&Reference>, node: Option<&Reference>) {
+fn note_binding(user: &mut UserInfo, id: &str, binding: &Binding) {
     let mut note = |key: &str, value: &str| user.extra.insert(key.to_owned(), vec![value.to_owned()]);
-    if let Some(pod) = pod.filter(|pod| !pod.name.is_empty() && !pod.uid.is_empty()) {
-        note(EXTRA_POD_NAME, &pod.name);
-        note(EXTRA_POD_UID, &pod.uid);
+    let pairs = [
+        (EXTRA_POD, &binding.pod),
+        (EXTRA_VALIDATING_WEBHOOK, &binding.validating_webhook),
+        (EXTRA_MUTATING_WEBHOOK, &binding.mutating_webhook),
+    ];
+    for (prefix, object) in pairs {
+        if let Some(object) =
+            object.as_ref().filter(|object| !object.name.is_empty() && !object.uid.is_empty())
+        {
+            note(&[prefix, "-name"].concat(), &object.name);
+            note(&[prefix, "-uid"].concat(), &object.uid);
+        }
     }
     if !id.is_empty() {
         note(EXTRA_CREDENTIAL_ID, &format!("JTI={id}"));
     }
-    if let Some(node) = node.filter(|node| !node.name.is_empty()) {
+    if let Some(node) = binding.node.as_ref().filter(|node| !node.name.is_empty()) {
         note(EXTRA_NODE_NAME, &node.name);
         if !node.uid.is_empty() {
             note(EXTRA_NODE_UID, &node.uid);
         }
+    }
+    if binding.is_for_webhook() {
+        user.extra.insert(EXTRA_ADMISSION_REVIEW_API_GROUPS.to_owned(), binding.attested_groups().to_vec());
     }
 }
 

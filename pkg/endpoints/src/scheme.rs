@@ -40,7 +40,7 @@ impl Scheme {
     fn name(self) -> &'static str {
         match self {
             Scheme::Legacy => "pkg/api/legacyscheme/scheme.go:30",
-            Scheme::Apiextensions => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+            Scheme::Apiextensions => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:56",
             Scheme::Aggregator => "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
         }
     }
@@ -53,7 +53,7 @@ impl Scheme {
         let registered = builtin::kind(api_version, kind).filter(|message| {
             // Kinds of all groups are also registered as `v1` in each scheme.
             let everywhere = api_version == "v1" && message.info.kinds.iter().any(|k| k.starts_with("*/"));
-            Scheme::of(api_version) == self || everywhere
+            (Scheme::of(api_version) == self || everywhere) && !message.info.unregistered
         });
         registered.ok_or_else(|| NotRegisteredError(errors::not_registered(kind, api_version, self.name())))
     }
@@ -76,6 +76,7 @@ mod tests {
         };
         check("v1", "v1", "Pod", true);
         check("v1", "apps/v1", "Deployment", true);
+        check("v1", "scheduling.k8s.io/v1alpha2", "PodGroup", false);
         check("v1", "apiregistration.k8s.io/v1", "APIService", false);
         check("apiregistration.k8s.io/v1", "apiregistration.k8s.io/v1", "APIService", true);
         check("apiregistration.k8s.io/v1", "v1", "Secret", false);

@@ -18,7 +18,7 @@ pub struct Param {
     pub message: &'static Message,
 }
 
-/// Looks up params from memory, without a round trip to storage.
+/// Looks up params. Those that exist are in memory; only an absent name costs a round trip to storage.
 #[async_trait]
 pub trait Params: Send + Sync + 'static {
     /// True if the kind is namespaced; `None` if it is not served. Must be cheap.

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use apimachinery::go_quote::quote;
 use apimachinery::request_notes::Notes;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use component_base::clock::Clock;
 
-use super::claims::Claims;
+use super::claims::{ADMISSION_REVIEW_API_GROUPS, Binding, Claims};
 use super::metrics::TokenMetrics;
 use super::verifier::{VerifiedToken, Verifier};
-use super::{ObjectKind, ObjectState, Reference, TokenObjects, VerificationKeys, note_binding, user};
+use super::{ObjectKind, ObjectState, Reference, TokenObjects, VerificationKeys, note_binding, user_info};
 use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
 
@@ -27,6 +28,7 @@ pub struct BoundTokens {
     objects: Arc<dyn TokenObjects>,
     clock: Arc<dyn Clock>,
     metrics: Arc<TokenMetrics>,
+    accepts_webhook_tokens: bool,
 }
 
 impl BoundTokens {
@@ -41,7 +43,52 @@ impl BoundTokens {
         metrics: Arc<TokenMetrics>,
     ) -> Self {
         let verifier = Verifier::new(issuers, keys.into(), api_audiences, Arc::clone(&metrics.cache));
-        BoundTokens { verifier, objects, clock, metrics }
+        BoundTokens { verifier, objects, clock, metrics, accepts_webhook_tokens: false }
+    }
+
+    /// Sets if tokens that are bound to webhook configurations are accepted
+    /// (`APIServerWebhookAuthenticationToken`).
+    pub fn accepting_webhook_tokens(self, accepts_webhook_tokens: bool) -> Self {
+        BoundTokens { accepts_webhook_tokens, ..self }
+    }
+
+    /// Checks that the objects of a binding still exist.
+    async fn check_binding(&self, binding: &Binding, deleted_before: UnixTime) -> Result<(), Error> {
+        // The node of a pod is informational only.
+        let node = binding.node.as_ref().filter(|_| binding.pod.is_none());
+        self.check_webhook_token(binding)?;
+        for (kind, object) in [
+            (ObjectKind::Secret, binding.secret.as_ref()),
+            (ObjectKind::Pod, binding.pod.as_ref()),
+            (ObjectKind::Node, node),
+            (ObjectKind::ValidatingWebhookConfiguration, binding.validating_webhook.as_ref()),
+            (ObjectKind::MutatingWebhookConfiguration, binding.mutating_webhook.as_ref()),
+        ] {
+            if let Some(object) = object {
+                let namespace = if kind.is_namespaced() { &*binding.namespace } else { "" };
+                let stored = self.objects.state(kind, namespace, &object.name).await;
+                check_bound(kind, object, stored, deleted_before)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a token for a webhook is accepted and has its attestation.
+    fn check_webhook_token(&self, binding: &Binding) -> Result<(), Error> {
+        if !binding.is_for_webhook() {
+            return Ok(());
+        }
+        if !self.accepts_webhook_tokens {
+            let gate = quote("APIServerWebhookAuthenticationToken");
+            let message = format!("feature gate {gate} is disabled, but token is webhook bound");
+            return Err(Error::credential(message));
+        }
+        if binding.attested_groups().is_empty() {
+            let key = quote(ADMISSION_REVIEW_API_GROUPS);
+            let message = format!("bound object was a webhook config, but {key} attestation is missing");
+            return Err(Error::credential(message));
+        }
+        Ok(())
     }
 
     /// Returns the user of a verified token.
@@ -65,19 +112,7 @@ impl BoundTokens {
                 account.name
             )));
         }
-        // The node of a pod is informational only.
-        let node = binding.node.as_ref().filter(|_| binding.pod.is_none());
-        for (kind, object) in [
-            (ObjectKind::Secret, binding.secret.as_ref()),
-            (ObjectKind::Pod, binding.pod.as_ref()),
-            (ObjectKind::Node, node),
-        ] {
-            if let Some(object) = object {
-                let namespace = if kind == ObjectKind::Node { "" } else { namespace };
-                let stored = self.objects.state(kind, namespace, &object.name).await;
-                check_bound(kind, object, stored, deleted_before)?;
-            }
-        }
+        self.check_binding(binding, deleted_before).await?;
         if let Some(warn_after) = binding.warn_after.filter(|seconds| *seconds != 0) {
             let uses = if UnixTime::from_seconds(warn_after) < now {
                 let subject = &claims.subject;
@@ -90,8 +125,8 @@ impl BoundTokens {
             };
             uses.increment();
         }
-        let mut user = user(namespace, account);
-        note_binding(&mut user, &claims.id, binding.pod.as_ref(), binding.node.as_ref());
+        let mut user = user_info(namespace, account);
+        note_binding(&mut user, &claims.id, binding);
         Ok(user)
     }
 }
@@ -145,10 +180,12 @@ fn check_bound(
 ) -> Result<(), Error> {
     let stored = stored.map_err(|_| Error::credential(INVALIDATED.to_owned()))?;
     if stored.uid != claim.uid {
-        let name = kind.name();
         return Err(Error::credential(format!(
-            "{name} UID ({}) does not match service account {name} ref claim ({})",
-            stored.uid, claim.uid
+            "{} UID ({}) does not match service account {} ref claim ({})",
+            kind.name(),
+            stored.uid,
+            kind.claim(),
+            claim.uid
         )));
     }
     if stored.deleted_before(deleted_before) {

@@ -1,5 +1,7 @@
 //! Claims of service account tokens. Fields are in alphabetical order, as upstream writes them.
 
+use std::collections::BTreeMap;
+
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -18,6 +20,12 @@ pub struct Reference {
     pub uid: String,
 }
 
+/// Values of attestations by key. Only tokens for webhooks have attestations.
+pub type Attestations = BTreeMap<String, Vec<String>>;
+
+/// Key of the attestation with the API group of an `AdmissionReview`.
+pub const ADMISSION_REVIEW_API_GROUPS: &str = "admissionReviewAPIGroups";
+
 /// Parameters of a new token.
 #[derive(Debug, Clone, Default)]
 pub struct Grant {
@@ -31,6 +39,12 @@ pub struct Grant {
     pub secret: Option<Reference>,
     /// The node of the pod. Without a pod, the node that the token is bound to.
     pub node: Option<Reference>,
+    /// The `ValidatingWebhookConfiguration` that the token is bound to.
+    pub validating_webhook: Option<Reference>,
+    /// The `MutatingWebhookConfiguration` that the token is bound to.
+    pub mutating_webhook: Option<Reference>,
+    /// Values of attestations by key.
+    pub attestations: Attestations,
     pub audiences: Vec<String>,
     /// Current time in seconds since 1970.
     pub now: i64,
@@ -69,6 +83,10 @@ pub struct Claims {
 /// Namespace, service account and bound objects of a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Binding {
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) attestations: Attestations,
+    #[serde(rename = "mutatingwebhookconfiguration", default, skip_serializing_if = "Option::is_none")]
+    pub(super) mutating_webhook: Option<Reference>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) namespace: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,6 +97,8 @@ pub(super) struct Binding {
     pub(super) secret: Option<Reference>,
     #[serde(rename = "serviceaccount", default)]
     pub(super) account: Reference,
+    #[serde(rename = "validatingwebhookconfiguration", default, skip_serializing_if = "Option::is_none")]
+    pub(super) validating_webhook: Option<Reference>,
     #[serde(
         rename = "warnafter",
         default,
@@ -86,6 +106,18 @@ pub(super) struct Binding {
         skip_serializing_if = "Option::is_none"
     )]
     pub(super) warn_after: Option<i64>,
+}
+
+impl Binding {
+    /// True if the token is bound to a webhook configuration.
+    pub(super) fn is_for_webhook(&self) -> bool {
+        self.validating_webhook.is_some() || self.mutating_webhook.is_some()
+    }
+
+    /// API groups of the admission reviews that the token may be used for.
+    pub(super) fn attested_groups(&self) -> &[String] {
+        self.attestations.get(ADMISSION_REVIEW_API_GROUPS).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl Claims {
@@ -100,11 +132,14 @@ impl Claims {
             issuer: String::new(),
             id: grant.id,
             binding: Binding {
+                attestations: grant.attestations,
+                mutating_webhook: grant.mutating_webhook,
                 namespace: grant.namespace,
                 node: grant.node,
                 pod: grant.pod,
                 secret: grant.secret,
                 account: grant.account,
+                validating_webhook: grant.validating_webhook,
                 warn_after: grant.warn_after.map(|seconds| grant.now.saturating_add(seconds)),
             },
         }
@@ -144,6 +179,15 @@ pub(super) fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Stri
     }
 }
 
+/// Reads a map that can be null.
+fn nullable<'de, D: Deserializer<'de>>(from: D) -> Result<Attestations, D::Error> {
+    Ok(Option::<BTreeMap<String, Option<Vec<String>>>>::deserialize(from)?
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(key, values)| (key, values.unwrap_or_default()))
+        .collect())
+}
+
 /// Reads a date: seconds since 1970, with an optional fraction that is dropped (RFC 7519, 2).
 fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(from).map_err(|_| {
@@ -167,6 +211,9 @@ mod tests {
             account: named("sa"),
             pod: Some(named("p")),
             node: Some(Reference { name: "n".to_owned(), uid: String::new() }),
+            validating_webhook: Some(named("v")),
+            mutating_webhook: Some(named("m")),
+            attestations: [("k".to_owned(), vec!["a".to_owned()])].into(),
             audiences: vec!["a".to_owned()],
             now: 1000,
             seconds: 600,
@@ -174,9 +221,11 @@ mod tests {
             ..Grant::default()
         });
         let expected = concat!(
-            r#"{"aud":["a"],"exp":1600,"iat":1000,"jti":"id","kubernetes.io":{"namespace":"ns","#,
+            r#"{"aud":["a"],"exp":1600,"iat":1000,"jti":"id","kubernetes.io":{"attestations":{"k":["a"]},"#,
+            r#""mutatingwebhookconfiguration":{"name":"m","uid":"uid-m"},"namespace":"ns","#,
             r#""node":{"name":"n"},"pod":{"name":"p","uid":"uid-p"},"#,
-            r#""serviceaccount":{"name":"sa","uid":"uid-sa"},"warnafter":1060},"#,
+            r#""serviceaccount":{"name":"sa","uid":"uid-sa"},"#,
+            r#""validatingwebhookconfiguration":{"name":"v","uid":"uid-v"},"warnafter":1060},"#,
             r#""nbf":1000,"sub":"system:serviceaccount:ns:sa"}"#
         );
         assert_eq!(serde_json::to_string(&claims).unwrap(), expected);

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::claims::LegacyClaims;
 use super::metrics::TokenMetrics;
 use super::verifier::{VerifiedToken, Verifier};
-use super::{ObjectKind, Reference, SecretState, TokenObjects, USERNAME_PREFIX, VerificationKeys, user};
+use super::{ObjectKind, Reference, SecretState, TokenObjects, USERNAME_PREFIX, VerificationKeys, user_info};
 use crate::Error;
 use crate::chain::{TokenAuthenticator, TokenUser};
 
@@ -70,7 +70,7 @@ impl TokenAuthenticator for LegacyTokens {
         notes.annotate("authentication.k8s.io/legacy-token", claims.subject);
         self.metrics.legacy.increment();
         let account = Reference { name: claims.account_name, uid: claims.account_uid };
-        Ok(Some(TokenUser { user: user(&claims.namespace, &account), audiences }))
+        Ok(Some(TokenUser { user: user_info(&claims.namespace, &account), audiences }))
     }
 }
 

@@ -13,6 +13,8 @@ pub enum ObjectKind {
     /// In the namespace of the service account.
     Secret,
     Node,
+    ValidatingWebhookConfiguration,
+    MutatingWebhookConfiguration,
 }
 
 impl ObjectKind {
@@ -23,7 +25,24 @@ impl ObjectKind {
             ObjectKind::Pod => "pod",
             ObjectKind::Secret => "secret",
             ObjectKind::Node => "node",
+            ObjectKind::ValidatingWebhookConfiguration => "ValidatingWebhookConfiguration",
+            ObjectKind::MutatingWebhookConfiguration => "MutatingWebhookConfiguration",
         }
+    }
+
+    /// Returns the name of the claim for messages. Both kinds of webhooks have the same.
+    pub(super) fn claim(self) -> &'static str {
+        match self {
+            ObjectKind::ValidatingWebhookConfiguration | ObjectKind::MutatingWebhookConfiguration => {
+                "validating"
+            }
+            other => other.name(),
+        }
+    }
+
+    /// True if objects of the kind are in the namespace of the service account.
+    pub(super) fn is_namespaced(self) -> bool {
+        matches!(self, ObjectKind::ServiceAccount | ObjectKind::Pod | ObjectKind::Secret)
     }
 }
 
@@ -56,7 +75,7 @@ pub struct SecretState {
 /// Look-up of the objects in tokens. An object may be slightly stale, but an existing object must be found.
 #[async_trait]
 pub trait TokenObjects: Send + Sync + 'static {
-    /// Looks up an object; `namespace` is empty for nodes.
+    /// Looks up an object; `namespace` is empty for nodes and webhook configurations.
     ///
     /// # Errors
     /// The error message; that of a 404 if the object does not exist.

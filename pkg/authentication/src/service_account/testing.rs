@@ -109,7 +109,7 @@ impl Objects {
 #[async_trait]
 impl TokenObjects for Objects {
     async fn state(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectState, Error> {
-        assert_eq!(namespace, if kind == ObjectKind::Node { "" } else { "ns" });
+        assert_eq!(namespace, if kind.is_namespaced() { "ns" } else { "" });
         let state = self.states.lock().unwrap().get(&(kind, name.to_owned())).cloned();
         state.ok_or_else(|| Error::unavailable(format!("{} \"{name}\" not found", kind.name())))
     }

@@ -162,7 +162,7 @@ fn node_manages_own_lease_csi_node_and_slices() {
         "can only access CSINode with the same name as the requesting node",
     );
     assert_eq!(
-        answer("get storage.k8s.io/csinodes/status n1", NONE),
+        decide_request("get storage.k8s.io/csinodes/status n1", NONE),
         Err("CSINode status access requires CSIVolumeHealth feature".to_owned())
     );
     allowed("create resource.k8s.io/resourceslices ");

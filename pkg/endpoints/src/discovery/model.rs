@@ -6,8 +6,9 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use api::catalog::{self, Catalog, Owner};
-use api::resources::{Handle, Resource};
+use api::resources::{Handle, Resource, storage_version_hash};
 use apimachinery::gvk::split_api_version;
+use component_base::features::Release;
 use schema::object::Object;
 
 /// Static text of a row, or owned text of a custom resource.
@@ -64,10 +65,14 @@ pub struct ApiResource {
     pub storage_version_hash: Text,
 }
 
-impl From<&Handle> for ApiResource {
-    fn from(handle: &Handle) -> Self {
+impl ApiResource {
+    /// Describes an endpoint of a server that can share its store with servers as old as the release `oldest`.
+    fn of(handle: &Handle, oldest: Release) -> Self {
         match handle {
-            Handle::Builtin(row) => describe(row, Text::Borrowed),
+            Handle::Builtin(row) => ApiResource {
+                storage_version_hash: storage_version_hash(row, oldest),
+                ..describe(row, Text::Borrowed)
+            },
             Handle::Custom(_) => describe(handle.row(), |text| Text::Owned(text.to_owned())),
         }
     }
@@ -99,7 +104,7 @@ fn describe<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResour
 }
 
 /// Returns the resources of a version in upstream's order. For custom resources, status comes before scale.
-fn resources_of(version: &catalog::Version) -> Vec<ApiResource> {
+fn resources_of(version: &catalog::Version, oldest: Release) -> Vec<ApiResource> {
     let mut rows: Vec<&Handle> = version.endpoints.iter().map(|endpoint| &endpoint.row).collect();
     if version.owner == Owner::Custom {
         rows.sort_by_key(|handle| {
@@ -107,17 +112,23 @@ fn resources_of(version: &catalog::Version) -> Vec<ApiResource> {
             (row.plural, row.subresource == "scale", row.subresource)
         });
     }
-    rows.into_iter().map(ApiResource::from).collect()
+    rows.into_iter().map(|handle| ApiResource::of(handle, oldest)).collect()
 }
 
-pub fn groups_of(catalog: &Catalog) -> Vec<Group> {
+/// Returns the groups of a server that can share its store with servers as old as the release `oldest`.
+pub fn groups_of(catalog: &Catalog, oldest: Release) -> Vec<Group> {
     let version = |version: &catalog::Version| {
         let (source, discovery) = match &version.owner {
             Owner::Builtin => (Source::Builtin, None),
             Owner::Custom => (Source::Custom, None),
             Owner::Proxied(proxied) => (Source::Proxied { stale: proxied.stale }, proxied.discovery.clone()),
         };
-        Version { name: version.name.clone().into(), source, discovery, resources: resources_of(version) }
+        Version {
+            name: version.name.clone().into(),
+            source,
+            discovery,
+            resources: resources_of(version, oldest),
+        }
     };
     let groups = catalog.groups().map(|group| Group {
         name: group.name.clone().into(),

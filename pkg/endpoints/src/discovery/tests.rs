@@ -1,6 +1,7 @@
 //! Tests of discovery requests for the built-in groups.
 #![allow(clippy::unwrap_used)]
 
+use component_base::features::Release;
 use http::Request;
 use jsontree::{Value, json};
 
@@ -8,8 +9,11 @@ use super::*;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
+/// The previous release, which is the default.
+const OLDEST: Release = Release::THIS.subtract_minor(1);
+
 fn discovery() -> Discovery {
-    let groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default));
+    let groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default), OLDEST);
     Discovery::new(|| groups, "192.0.2.10:6443".to_owned(), &VersionInfo::of_this_build())
 }
 
@@ -212,9 +216,10 @@ fn method_and_media_type_errors_match_upstream() {
 }
 
 #[test]
-fn version_is_1_36() {
+fn version_is_this_release() {
     let version = json_of(&get(&discovery(), "/version", &[]));
-    assert_eq!((&version["major"], &version["minor"]), (&json!("1"), &json!("36")));
+    let minor = Release::THIS.minor.to_string();
+    assert_eq!((&version["major"], &version["minor"]), (&json!("1"), &json!(minor)));
     assert_eq!(version.as_object().unwrap().len(), 13);
 }
 
@@ -237,7 +242,7 @@ fn custom_and_proxied_versions_are_listed() {
         discovery: json!({"resources": [{"resource": "gadgets"}]}).as_object().cloned().map(Into::into),
         resources: vec![widget.clone()],
     };
-    let mut groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default));
+    let mut groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default), OLDEST);
     groups.push(Group {
         name: "example.com".into(),
         priority: 1000,
@@ -269,7 +274,8 @@ fn custom_status_precedes_scale() {
         "versions": [{"name": "v1", "served": true, "storage": true, "subresources": subresources}],
     });
     let catalog = api::catalog::Catalog::default().with_group(crate::testing::custom_group(&[spec]));
-    let discovery = Discovery::new(move || groups_of(&catalog), String::new(), &VersionInfo::of_this_build());
+    let discovery =
+        Discovery::new(move || groups_of(&catalog, OLDEST), String::new(), &VersionInfo::of_this_build());
     let list = json_of(&get(&discovery, "/apis/example.com/v1", &[]));
     let names: Vec<_> =
         list["resources"].as_array().unwrap().iter().map(|resource| &resource["name"]).collect();

@@ -6,6 +6,7 @@ use api::options::{CreateOptions, Preconditions};
 use api::{resources, tree};
 use apimachinery::field::{self, Path};
 use apimachinery::gvk::GroupResource;
+use apimachinery::names;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use jsontree::Value;
@@ -65,8 +66,14 @@ fn errors(binding: &Object) -> field::ErrorList {
     if !matches!(text("kind"), "" | "Node") {
         errors.push(field::Error::not_supported(&target.child("kind"), text("kind"), &["Node", "<empty>"]));
     }
-    if text("name").is_empty() {
-        errors.push(field::Error::required(&target.child("name"), ""));
+    let path = target.child("name");
+    match text("name") {
+        "" => errors.push(field::Error::required(&path, "")),
+        name if matches!(text("kind"), "" | "Node") => {
+            let problems = names::is_dns1123_subdomain(name).into_iter();
+            errors.extend(problems.map(|problem| field::Error::invalid(&path, name, problem)));
+        }
+        _ => {}
     }
     errors
 }
@@ -138,6 +145,8 @@ mod tests {
         check(json!({}), Some("target.name: Required value"));
         let kind = "target.kind: Unsupported value: \"Pod\": supported values: \"Node\", \"<empty>\"";
         check(json!({"kind": "Pod", "name": "n"}), Some(kind));
+        let label = names::is_dns1123_subdomain("A b").concat();
+        check(json!({"name": "A b"}), Some(&format!("target.name: Invalid value: \"A b\": {label}")));
         check(json!({"kind": "Pod"}), Some(&format!("[{kind}, target.name: Required value]")));
     }
 

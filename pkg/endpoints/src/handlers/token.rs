@@ -1,10 +1,12 @@
 //! POST of `serviceaccounts/NAME/token`: issues a token for a service account (KEP-1205; upstream's
 //! `registry/core/serviceaccount/storage/token.go`). A dry run also returns a token.
 
+mod webhook;
+
 use component_base::features::{Gate, Gates};
 
 use api::options::CreateOptions;
-use api::resources;
+use api::resources::{self, Resource};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::{GroupKind, GroupResource, split_api_version};
 use apimachinery::status::{Reason, Status};
@@ -21,6 +23,7 @@ use super::write::{Dedup, Writer, dedup_owners};
 use crate::api::TokenRequests;
 use crate::routing::dispatch::Response;
 use crate::scope::RequestScope;
+use webhook::WebhookKind;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -67,7 +70,7 @@ pub(super) async fn create(
         return Err(Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors).into());
     }
     admit.validate(&request, None).await?;
-    let bound = find_bound_object(call, &request).await?;
+    let bound = find_bound_object(call, &mut request, &account).await?;
     let requested_seconds = get_i64(&request, &["spec", "expirationSeconds"]).unwrap_or_default();
     let audiences = audiences(&request);
     let lifetime = requests.lifetime(requested_seconds, bound.pod.is_some(), &audiences);
@@ -80,6 +83,9 @@ pub(super) async fn create(
         pod: bound.pod,
         secret: bound.secret,
         node: bound.node,
+        validating_webhook: bound.validating_webhook,
+        mutating_webhook: bound.mutating_webhook,
+        attestations: webhook::attestations(&request),
         audiences,
         now: now.seconds,
         seconds: lifetime.token_seconds,
@@ -184,11 +190,12 @@ fn errors(request: &Object) -> ErrorList {
     let seconds = get_i64(request, &["spec", "expirationSeconds"]).unwrap_or_default();
     let refuse =
         |detail| [Error::invalid(&Path::root("spec").child("expirationSeconds"), seconds, detail)].into();
-    match seconds {
+    let errors = match seconds {
         ..LIFETIME_MIN => refuse("may not specify a duration less than 10 minutes"),
         LIFETIME_MIN..=LIFETIME_MAX => ErrorList::new(),
         _ => refuse("may not specify a duration larger than 2^32 seconds"),
-    }
+    };
+    webhook::validate(request, errors)
 }
 
 /// Object that a token is bound to.
@@ -197,36 +204,47 @@ struct BoundObject {
     pod: Option<Reference>,
     secret: Option<Reference>,
     node: Option<Reference>,
+    validating_webhook: Option<Reference>,
+    mutating_webhook: Option<Reference>,
 }
 
-/// Looks up the object that the token is bound to.
-async fn find_bound_object(call: &RequestScope<'_>, request: &Object) -> Result<BoundObject, Box<Status>> {
-    if get_object(request, &["spec", "boundObjectRef"]).is_none() {
+/// Looks up the object that the token is bound to. Shortens the lifetime of a token for a webhook.
+async fn find_bound_object(
+    call: &RequestScope<'_>,
+    request: &mut Object,
+    account: &Object,
+) -> Result<BoundObject, Box<Status>> {
+    let Some(bound_ref) = get_object(request, &["spec", "boundObjectRef"]).cloned() else {
         return Ok(BoundObject::default());
-    }
-    let text = |name: &str| get_str(request, &["spec", "boundObjectRef", name]).unwrap_or("");
+    };
+    let text = |name: &str| get_str(&bound_ref, &[name]).unwrap_or("");
     let kind = text("kind");
     let name = text("name");
     // Upstream treats an unparseable `apiVersion` as absent.
     let readable = Some(text("apiVersion")).filter(|version| version.matches('/').count() < 2);
     let (group, version) = split_api_version(readable.unwrap_or(""));
-    let (object, bound) = match (group, kind) {
-        ("", "Pod") => {
+    let (object, bound) = match (group, kind, WebhookKind::of(&bound_ref)) {
+        ("", "Pod", _) => {
             let pod = find(call, "pods", name, "").await?;
             check_pod(&pod, call.name())?;
             let node = node_of(call, &pod).await?;
-            let bound = BoundObject { pod: Some(reference(&pod)), node, secret: None };
+            let bound = BoundObject { pod: Some(reference(&pod)), node, ..BoundObject::default() };
             (pod, bound)
         }
-        ("", "Node") => {
+        ("", "Node", _) => {
             let node = find(call, "nodes", name, "").await?;
             let bound = BoundObject { node: Some(reference(&node)), ..BoundObject::default() };
             (node, bound)
         }
-        ("", "Secret") => {
+        ("", "Secret", _) => {
             let secret = find(call, "secrets", name, "").await?;
             let bound = BoundObject { secret: Some(reference(&secret)), ..BoundObject::default() };
             (secret, bound)
+        }
+        (.., Some(webhook_kind)) => {
+            let configuration = webhook_kind.find(call, request, account, name).await?;
+            let bound = webhook_kind.binding(reference(&configuration));
+            (configuration, bound)
         }
         _ => {
             let message = format!("cannot bind token to object of type {group}/{version}, Kind={kind}");
@@ -286,6 +304,15 @@ async fn find(
         return Err(Status::bad_request("Name parameter required.").into());
     }
     let row = resources::find("", "v1", plural, "").ok_or_else(Status::unknown_path)?;
+    read(call, row, name, version).await
+}
+
+async fn read(
+    call: &RequestScope<'_>,
+    row: &'static Resource<'static>,
+    name: &str,
+    version: &str,
+) -> Result<Object, Box<Status>> {
     let target = Target { resource: row, namespace: &call.info.namespace, name };
     let element = call.api.registry.get(&target, version).await?;
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;

@@ -91,15 +91,14 @@ impl<'a> Content<'a> {
         let mut paths = Vec::new();
         let queries = Queries::new();
         for subject in subjects {
-            let document = paths.len();
             paths.push(subject.document().into_item());
             if let Subject::GroupVersion(group, version) = subject {
                 let rows = group.resources_of(version).iter().filter(|row| catalog.serves(row));
                 paths.extend(rows.flat_map(|row| paths::of_row(row, &queries)));
-                if formats.cbor {
-                    paths.iter_mut().skip(document).for_each(media_types::add_cbor);
-                }
             }
+        }
+        if formats.cbor {
+            paths.iter_mut().for_each(media_types::add_cbor);
         }
         paths.sort_by(|a, b| a.path.cmp(&b.path));
         Content {
@@ -227,7 +226,8 @@ fn gvk(api_version: &'static str, kind: &'static str) -> Gvk<'static> {
 /// All group versions of the API and of webhook messages. Audit events and the aggregated discovery document
 /// are not included, although they have tables.
 fn group_versions() -> impl Iterator<Item = &'static str> {
-    let kinds = schema::builtin::ALL.iter().flat_map(|message| message.info.kinds);
+    let registered = schema::builtin::ALL.iter().filter(|message| !message.info.unregistered);
+    let kinds = registered.flat_map(|message| message.info.kinds);
     let versions = kinds.filter_map(|full| full.rsplit_once('/')).map(|(version, _)| version);
     versions.filter(|version| {
         let (group, _) = split_api_version(version);

@@ -1,6 +1,6 @@
 //! Paths and operations of the built-in API, from its rows.
 
-use api::resources::{self, Connect, Resource};
+use api::resources::{self, Builtin, Connect, Resource};
 use apimachinery::gvk::split_api_version;
 
 use super::media_types::{ANY_MEDIA_TYPE, LOGS, OBJECTS, PATCHES, STREAMS};
@@ -234,7 +234,9 @@ impl<'a> OperationNames<'a> {
         operation.description = self.describe("delete", names::article(self.kind));
         operation.parameters = self.parameters(scope, true, self.queries.delete.iter().cloned());
         operation.body = Some(Body { definition: DELETE_OPTIONS.into(), required: false });
-        if !self.row.returns_deleted_object {
+        // Upstream's storage of namespaces does not declare that it returns the deleted object.
+        let declares_object = self.row.returns_deleted_object && self.row.builtin != Some(Builtin::Namespace);
+        if !declares_object {
             operation.response = ResponseBody::Object(STATUS.into());
         }
         operation.codes = OK_ACCEPTED;

@@ -67,13 +67,21 @@ impl Deflate {
 }
 
 /// Compresses `input` as a complete gzip member.
+///
+/// The data ends at a byte boundary before the final block. Go's reader returns such data at once. It holds back data of
+/// the final block until the next member begins.
 pub(crate) fn member(input: &[u8]) -> Vec<u8> {
     let mut out = HEADER.to_vec();
     let mut deflate = Deflate::new();
-    deflate.write(input, &mut out);
+    deflate.run(input, FlushCompress::Sync, &mut out);
     let plain = deflate.finish(&mut out);
     out.extend_from_slice(&trailer(&plain, &Plain { crc: Hasher::new(), len: 0 }));
     out
+}
+
+/// Returns the length of a gzip member before its compression, modulo 2^32.
+pub(crate) fn plain_len(member: &[u8]) -> usize {
+    member.last_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize)
 }
 
 /// Returns the checksum and length that end a gzip member of two parts.
@@ -115,8 +123,18 @@ mod tests {
     fn member_is_complete() {
         for len in [0, 1, 100_000] {
             let text = text(len);
-            assert_eq!(inflate(&member(&text)), text, "{len}");
+            let member = member(&text);
+            assert_eq!(inflate(&member), text, "{len}");
+            assert_eq!(plain_len(&member), len);
         }
+    }
+
+    /// The empty final block of a stream that was flushed before.
+    #[test]
+    fn data_of_a_member_precedes_the_final_block() {
+        let member = member(b"data");
+        let (body, _) = member.split_at(member.len() - 8);
+        assert!(body.ends_with(&[0, 0, 0xff, 0xff, 3, 0]), "{body:x?}");
     }
 
     #[test]

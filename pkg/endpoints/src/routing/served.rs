@@ -10,6 +10,7 @@ use apimachinery::status::{Reason, Status};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use component_base::clock::Clock;
+use component_base::features::Release;
 use http::request::Parts;
 use tokio::sync::{SetOnce, mpsc, watch};
 use tokio::time::timeout;
@@ -29,6 +30,8 @@ const REQUEST_QUEUE_MAX: usize = 64;
 pub struct Description {
     pub server_address: String,
     pub version: VersionInfo,
+    /// Oldest release of a server that can share the store (`--min-compatibility-version`).
+    pub oldest: Release,
     pub formats: Formats,
     pub clock: Arc<dyn Clock>,
 }
@@ -58,7 +61,8 @@ impl Generation {
 
     fn new(catalog: Arc<Catalog>, number: u64, open_api: OpenApi, about: &Description) -> Self {
         let described = Arc::clone(&catalog);
-        let groups = move || discovery::groups_of(&described);
+        let oldest = about.oldest;
+        let groups = move || discovery::groups_of(&described, oldest);
         let discovery = Discovery::new(groups, about.server_address.clone(), &about.version);
         Generation { discovery: discovery.with_formats(about.formats), open_api, catalog, number }
     }

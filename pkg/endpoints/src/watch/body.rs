@@ -44,8 +44,6 @@ pub(crate) struct WatchBody<E> {
     encoder: Encoder,
     termination: TerminationSignal,
     ended: bool,
-    /// True if each piece is sent as a gzip member of its own, so that an idle watch holds no compressor.
-    compresses: bool,
     counters: Arc<Counters>,
     /// Present until the initial state is sent. Boxed, because most watches are idle and have none.
     listing: Option<Box<Listing>>,
@@ -63,21 +61,13 @@ impl<E: Events> WatchBody<E> {
     ) -> Self {
         let listing = Some(Box::new(listing));
         let initialized = Some(InitializedFlag::default());
-        WatchBody {
-            events,
-            encoder,
-            termination,
-            ended: false,
-            compresses: false,
-            counters,
-            listing,
-            initialized,
-        }
+        WatchBody { events, encoder, termination, ended: false, counters, listing, initialized }
     }
 
-    /// Compresses the body.
-    pub(crate) fn compressed(self) -> Self {
-        WatchBody { compresses: true, ..self }
+    /// Compresses the body as a sequence of gzip members, so that an idle watch holds no compressor.
+    pub(crate) fn compressed(mut self) -> Self {
+        self.encoder.compresses = true;
+        self
     }
 
     /// Returns the flag that is set when the initial state is sent.
@@ -90,9 +80,9 @@ impl<E: Events> WatchBody<E> {
             return;
         }
         let begin = piece.len();
-        match self.encoder.frame(event, piece.buffer()) {
+        let len = match self.encoder.frame(event, piece.buffer()) {
             Ok(Frame::Shared(frame)) => piece.push(frame),
-            Ok(Frame::Appended) => {}
+            Ok(Frame::Appended) => piece.len() - begin,
             Err(status) => {
                 // The status is already on the wire, so the client only sees the end of the stream.
                 let error = &status.message;
@@ -104,8 +94,8 @@ impl<E: Events> WatchBody<E> {
                 self.ended = true;
                 return;
             }
-        }
-        self.counters.record_event(piece.len() - begin);
+        };
+        self.counters.record_event(len);
         match event {
             WatchEvent::Event(Event { initial_events_end: true, .. }) => {
                 if let Some(Listing { scope, started_at, spans }) =
@@ -134,7 +124,7 @@ impl<E: Events> Body for WatchBody<E> {
             this.ended = true;
             return Poll::Ready(None);
         }
-        let mut piece = FrameBatch::default();
+        let mut piece = FrameBatch { compresses: this.encoder.compresses, ..FrameBatch::default() };
         while !this.ended && piece.len() < CHUNK_BYTES {
             match this.events.poll_next_unpin(cx) {
                 Poll::Pending => break,
@@ -146,9 +136,6 @@ impl<E: Events> Body for WatchBody<E> {
             this.initialized.take().inspect(InitializedFlag::set);
         }
         match (piece.finish(), this.ended) {
-            (Some(bytes), _) if this.compresses => {
-                Poll::Ready(Some(Ok(HttpFrame::data(gzip::member(&bytes).into()))))
-            }
             (Some(bytes), _) => Poll::Ready(Some(Ok(HttpFrame::data(bytes)))),
             (None, true) => Poll::Ready(None),
             (None, false) => Poll::Pending,
@@ -167,6 +154,10 @@ struct FrameBatch {
     only: Bytes,
     /// All frames, if there are several or they are not shared.
     joined: Vec<u8>,
+    /// True if shared frames are gzip members, and the batch shall consist of members.
+    compresses: bool,
+    /// Length of the members at the beginning of `joined`.
+    members_len: usize,
 }
 
 impl FrameBatch {
@@ -180,13 +171,18 @@ impl FrameBatch {
         &mut self.joined
     }
 
-    fn push(&mut self, frame: Bytes) {
+    /// Adds a shared frame. Returns its length before compression.
+    fn push(&mut self, frame: Bytes) -> usize {
+        let len = if self.compresses { gzip::plain_len(&frame) } else { frame.len() };
         if self.len() == 0 {
             self.only = frame;
-            return;
+        } else {
+            self.join();
+            self.compress();
+            self.joined.extend_from_slice(&frame);
+            self.members_len = self.joined.len();
         }
-        self.join();
-        self.joined.extend_from_slice(&frame);
+        len
     }
 
     /// Copies the only frame to the buffer, so that others can follow. The buffer is empty before.
@@ -195,10 +191,23 @@ impl FrameBatch {
             // At least one more frame follows, probably of similar length.
             self.joined.reserve(self.only.len() * 2);
             self.joined.extend_from_slice(&std::mem::take(&mut self.only));
+            self.members_len = self.joined.len();
         }
     }
 
-    fn finish(self) -> Option<Bytes> {
+    /// Compresses the frames that are not shared, as one member.
+    fn compress(&mut self) {
+        let plain = self.joined.get(self.members_len..).unwrap_or_default();
+        if self.compresses && !plain.is_empty() {
+            let member = gzip::member(plain);
+            self.joined.truncate(self.members_len);
+            self.joined.extend_from_slice(&member);
+            self.members_len = self.joined.len();
+        }
+    }
+
+    fn finish(mut self) -> Option<Bytes> {
+        self.compress();
         if self.joined.is_empty() {
             (!self.only.is_empty()).then_some(self.only)
         } else {

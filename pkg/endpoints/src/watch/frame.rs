@@ -16,7 +16,7 @@ use schema::{cbor, proto};
 use crate::negotiation::{Format, Representation, Transform};
 use crate::response::encode::{self, PARTIAL_KIND, ResponseObject, Shape, varint_len};
 use crate::response::table::{self, IncludeObject, TableRequest};
-use crate::response::{forms, not_a_list_error};
+use crate::response::{forms, gzip, not_a_list_error};
 
 /// Encodes the events of one watch.
 pub(crate) struct Encoder {
@@ -27,6 +27,8 @@ pub(crate) struct Encoder {
     lists: bool,
     forms: Arc<Budget>,
     table: Option<Box<Table>>,
+    /// True if shared frames are gzip members.
+    pub(crate) compresses: bool,
 }
 
 /// State of a watch that returns tables.
@@ -66,13 +68,23 @@ impl Encoder {
             lists: representation.transform == Transform::PartialList,
             forms: Arc::clone(registry.budget()),
             table: (representation.transform == Transform::Table).then(table),
+            compresses: false,
         }
     }
 
     /// Creates an encoder without a memo, for tests.
     #[cfg(test)]
     pub(crate) fn of(endpoint: impl Into<Handle>, format: Format, shape: Shape) -> Self {
-        Encoder { endpoint: endpoint.into(), format, shape, lists: false, forms: Budget::new(0), table: None }
+        let forms = Budget::new(0);
+        Encoder {
+            endpoint: endpoint.into(),
+            format,
+            shape,
+            lists: false,
+            forms,
+            table: None,
+            compresses: false,
+        }
     }
 
     /// True for an event of an object that is nested too deeply for the format. The watch leaves it out, as
@@ -83,7 +95,8 @@ impl Encoder {
         is_limited && element.header().is_deep()
     }
 
-    /// Encodes an event: as shared bytes if other watches get the same event, otherwise at the end of `out`.
+    /// Encodes an event: as shared bytes if other watches get the same event, otherwise at the end of `out`. Only shared
+    /// bytes are compressed here, once for all watches.
     ///
     /// # Errors
     /// The event cannot be encoded; `out` is unchanged.
@@ -93,7 +106,8 @@ impl Encoder {
             WatchEvent::Event(event) if event.is_shared() && self.table.is_none() => {
                 let encode = || {
                     let mut out = Vec::new();
-                    self.append(event, &mut out).map(|()| Bytes::from(out))
+                    self.append(event, &mut out)?;
+                    Ok(Bytes::from(if self.compresses { gzip::member(&out) } else { out }))
                 };
                 event.frame(self.number(event.kind), encode).map(Frame::Shared)
             }
@@ -118,7 +132,8 @@ impl Encoder {
             Format::Protobuf => 1,
             Format::Cbor => 2,
         };
-        forms::version(self.endpoint.row(), self.endpoint.row().stored_form()) << 6
+        forms::version(self.endpoint.row(), self.endpoint.row().stored_form()) << 7
+            | u32::from(self.compresses) << 6
             | shape << 4
             | format << 2
             | kind as u32

@@ -10,7 +10,7 @@ use super::*;
 use crate::EXTRA_CREDENTIAL_ID;
 use crate::Error;
 use crate::service_account::testing::*;
-use crate::service_account::{Grant, WARN_AFTER_SECONDS};
+use crate::service_account::{Attestations, Grant, WARN_AFTER_SECONDS};
 
 /// An authenticator and fake objects with the service account `sa`.
 struct World {
@@ -191,7 +191,8 @@ async fn a_token_ends_with_its_service_account() {
 #[tokio::test]
 async fn token_ends_with_bound_object() {
     let check = async |kind: ObjectKind, grant: Grant, mismatch: &str| {
-        let world = World::new();
+        let mut world = World::new();
+        world.tokens.accepts_webhook_tokens = true;
         let token = issue(P256_SEC1, grant);
         let invalidated = "service account token has been invalidated";
         world.refused(&token, invalidated).await;
@@ -209,14 +210,42 @@ async fn token_ends_with_bound_object() {
     check(ObjectKind::Secret, Grant { secret: bound(), ..grant() }, mismatch).await;
     let mismatch = "node UID (new) does not match service account node ref claim (uid-o)";
     check(ObjectKind::Node, Grant { node: bound(), ..grant() }, mismatch).await;
+    let webhook = || Grant { attestations: attestations(), ..grant() };
+    let kind = ObjectKind::ValidatingWebhookConfiguration;
+    let mismatch = "ValidatingWebhookConfiguration UID (new) does not match service account validating ref claim (uid-o)";
+    check(kind, Grant { validating_webhook: bound(), ..webhook() }, mismatch).await;
+    let kind = ObjectKind::MutatingWebhookConfiguration;
+    let mismatch =
+        "MutatingWebhookConfiguration UID (new) does not match service account validating ref claim (uid-o)";
+    check(kind, Grant { mutating_webhook: bound(), ..webhook() }, mismatch).await;
+}
+
+fn attestations() -> Attestations {
+    [(ADMISSION_REVIEW_API_GROUPS.to_owned(), vec!["apps".to_owned()])].into()
+}
+
+#[tokio::test]
+async fn webhook_token_needs_gate_and_attestation() {
+    let mut world = World::new();
+    let grant = Grant { validating_webhook: Some(named("o")), ..grant() };
+    let token = issue(P256_SEC1, grant);
+    let disabled =
+        "feature gate \"APIServerWebhookAuthenticationToken\" is disabled, but token is webhook bound";
+    world.refused(&token, disabled).await;
+    world.tokens.accepts_webhook_tokens = true;
+    let missing =
+        "bound object was a webhook config, but \"admissionReviewAPIGroups\" attestation is missing";
+    world.refused(&token, missing).await;
 }
 
 #[tokio::test]
 async fn user_extra_contains_bound_objects() {
     let check = async |grant: Grant, extra: serde_json::Value| {
-        let world = World::new();
+        let mut world = World::new();
+        world.tokens.accepts_webhook_tokens = true;
         world.objects.put(ObjectKind::Pod, "p", "uid-p", None);
         world.objects.put(ObjectKind::Node, "n", "uid-n", None);
+        world.objects.put(ObjectKind::ValidatingWebhookConfiguration, "v", "uid-v", None);
         let user = world.accepted(&issue(P256_SEC1, grant)).await;
         assert_eq!(json!(user.extra), extra);
     };
@@ -239,6 +268,14 @@ async fn user_extra_contains_bound_objects() {
     )
     .await;
     check(Grant { warn_after: Some(WARN_AFTER_SECONDS), ..grant() }, json!({&id: ["JTI=id"]})).await;
+    let webhook_name = key("validatingwebhookconfiguration-name");
+    let webhook_uid = key("validatingwebhookconfiguration-uid");
+    let groups = "attestation.authentication.kubernetes.io/admissionReviewAPIGroups";
+    check(
+        Grant { validating_webhook: Some(named("v")), attestations: attestations(), ..grant() },
+        json!({&id: ["JTI=id"], &webhook_name: ["v"], &webhook_uid: ["uid-v"], groups: ["apps"]}),
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -2,7 +2,8 @@
 
 mod selectors;
 
-use apimachinery::field::{Error, ErrorList, Path};
+use api::semantic;
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::names::{is_label_key, is_label_value};
 use apimachinery::selectors::Selectors;
@@ -11,6 +12,8 @@ use apimachinery::user_info::UserInfo;
 use authorization::{Attributes, Denial};
 use jsontree::{Value, json};
 use registry::generic::Admit;
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
+use schema::json_write;
 use schema::object::{Object, get_object, get_str};
 
 use super::super::admission::Admission;
@@ -115,16 +118,9 @@ fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
     let path = get_object(object, &["spec", "nonResourceAttributes"]);
     let go_path = |path: &Object| json!({"Path": member(path, "path"), "Verb": member(path, "verb")});
     let mut errors = ErrorList::new();
-    match (resource, path) {
-        (Some(_), Some(path)) => {
-            let detail = "cannot be specified in combination with resourceAttributes";
-            errors.push(Error::invalid(&at_path, &go_path(path), detail));
-        }
-        (None, None) => {
-            let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            errors.push(Error::invalid(&at_resource, &Value::Null, detail));
-        }
-        _ => {}
+    if resource.is_some() == path.is_some() {
+        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        errors.push(Error::invalid(&spec, &path.map_or(Value::Null, go_path), detail));
     }
     let named = subject(object);
     if about != ReviewSubject::Sender && named.name.is_empty() && named.groups.is_empty() {
@@ -158,11 +154,18 @@ fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
 fn metadata_errors(object: &Object, about: ReviewSubject, errors: &mut ErrorList) {
     let Some(metadata) = get_object(object, &["metadata"]) else { return };
     let local = about == ReviewSubject::NamedUserInNamespace;
-    let may_be_there = |name: &str| name == "managedFields" || local && name == "namespace";
-    let is_nothing = |value: &Value| matches!(value, Value::Null) || value.as_str() == Some("");
-    if metadata.iter().any(|(name, value)| !may_be_there(name) && !is_nothing(value)) {
+    let mut rest = metadata.clone();
+    rest.remove("managedFields");
+    if local {
+        rest.remove("namespace");
+    }
+    if !semantic::equal(&OBJECT_META, &Object::new(), &rest) {
         let detail = if local { "must be empty except for namespace" } else { "must be empty" };
-        errors.push(Error::invalid(&Path::root("metadata"), &Value::Object(metadata.clone()), detail));
+        let mut text = Vec::new();
+        // Fails only for values that no decoder accepts.
+        let _ = json_write::encode(&OBJECT_META, metadata, &mut text);
+        let value = BadValue::Plain(String::from_utf8_lossy(&text).into_owned());
+        errors.push(Error::invalid(&Path::root("metadata"), value, detail));
     }
 }
 
@@ -245,8 +248,8 @@ mod tests {
     fn review_needs_one_attribute_set_and_a_user() {
         let resource = json!({"namespace": "ns", "verb": "get", "resource": "pods"});
         let path = json!({"verb": "get", "path": "/"});
-        let required = "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        let exclusive = "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: cannot be specified in combination with resourceAttributes";
+        let required = "spec: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        let exclusive = "spec: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: exactly one of nonResourceAttributes or resourceAttributes must be specified";
         let no_subject = "spec.user: Invalid value: \"\": at least one of user or group must be specified";
         for about in [ReviewSubject::NamedUser, ReviewSubject::NamedUserInNamespace, ReviewSubject::Sender] {
             check(about, json!({"resourceAttributes": resource}), &[]);
@@ -289,12 +292,10 @@ mod tests {
             assert_eq!(actual, expected, "{review:?}");
         };
         check(ReviewSubject::NamedUser, json!({"managedFields": []}), &[]);
-        check(ReviewSubject::NamedUser, json!({"name": "", "creationTimestamp": null}), &[]);
-        check(
-            ReviewSubject::NamedUser,
-            json!({"name": "x"}),
-            &["metadata: Invalid value: {\"name\":\"x\"}: must be empty"],
-        );
+        check(ReviewSubject::NamedUser, json!({"name": "", "creationTimestamp": null, "labels": {}}), &[]);
+        let managed = json!({"managedFields": [{"operation": "Update", "manager": "m"}], "name": "x"});
+        let named = "metadata: Invalid value: {\"name\":\"x\",\"managedFields\":[{\"manager\":\"m\",\"operation\":\"Update\"}]}: must be empty";
+        check(ReviewSubject::NamedUser, managed, &[named]);
         let local = "metadata: Invalid value: {\"name\":\"x\"}: must be empty except for namespace";
         check(ReviewSubject::NamedUserInNamespace, json!({"name": "x"}), &[local]);
     }

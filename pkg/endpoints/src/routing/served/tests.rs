@@ -7,6 +7,7 @@ use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
 use apimachinery::time::UnixTime;
 use component_base::clock::TestClock;
+use component_base::features::Effective;
 use jsontree::json;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -19,7 +20,13 @@ fn served() -> (Arc<ServedApi>, ResourceRequests) {
     let clock = Arc::new(TestClock::at(UnixTime::default()));
     let server_address = "localhost:6443".to_owned();
     let version = VersionInfo::of_this_build();
-    let about = Description { server_address, version, formats: Formats::default(), clock };
+    let about = Description {
+        server_address,
+        version,
+        oldest: Effective::default().min_compatibility,
+        formats: Formats::default(),
+        clock,
+    };
     let (served, requests) = ServedApi::incomplete(catalog, about);
     (Arc::new(served), requests)
 }

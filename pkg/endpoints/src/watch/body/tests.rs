@@ -89,6 +89,19 @@ fn pieces_are_complete_gzip_members() {
 }
 
 #[test]
+fn compressed_batch_consists_of_members() {
+    let mut batch = FrameBatch { compresses: true, ..FrameBatch::default() };
+    assert_eq!(batch.push(gzip::member(b"shared ").into()), 7);
+    batch.buffer().extend_from_slice(b"own ");
+    batch.push(gzip::member(b"shared ").into());
+    batch.buffer().extend_from_slice(b"own");
+    let members = batch.finish().unwrap();
+    let mut text = String::new();
+    flate2::read::MultiGzDecoder::new(&*members).read_to_string(&mut text).unwrap();
+    assert_eq!(text, "shared own shared own");
+}
+
+#[test]
 fn flag_is_set_after_initial_state() {
     let drain = WatchDrain::default();
     let stored = testing::of("", "v1", "pods");
@@ -162,7 +175,7 @@ fn frames_keep_their_order_in_a_piece() {
         let mut piece = FrameBatch::default();
         for step in steps.chars() {
             if step.is_uppercase() {
-                piece.push(step.to_string().into())
+                piece.push(step.to_string().into());
             } else {
                 piece.buffer().push(step as u8)
             }
