@@ -81,6 +81,7 @@ fn build(name: &str, deps: &PluginDeps<'_>) -> Option<Box<dyn Plugin>> {
         }
         "PodSecurity" => {
             let plugin = PodSecurity::new(objects(), Arc::clone(&deps.pod_security))?;
+            let plugin = plugin.with_release(deps.gates.effective());
             Box::new(plugin.with_configuration(configurations.pod_security))
         }
         "PodNodeSelector" => {

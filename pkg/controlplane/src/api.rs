@@ -122,7 +122,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: ProcessConte
     let startup = startup_tasks(config, &registry, storage, process.client_authorities, &process.tasks)?;
     let mut hooks = startup.hooks;
     hooks.extend(replicas.hooks.into_iter().chain(remote.hooks).chain([repairs.hook()]));
-    metrics::register(&process.metrics, &delegator, &served, config, &process.cpu_pool);
+    metrics::register(&process.metrics, &registry, &served, config, &process.cpu_pool);
     let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &process.metrics);
     let flow = flow_control(config, &registry, &mut hooks, &process.metrics)?;
     let events =

@@ -15,6 +15,7 @@ use authentication::{
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
 use component_base::clock::Clock;
+use component_base::features::Gate;
 use egress::Network;
 use futures::future::BoxFuture;
 use registry::Registry;
@@ -72,7 +73,8 @@ pub(crate) fn authenticators(
     tokens.push(Arc::new(legacy));
     let issuers = accounts.issuers.clone();
     let bound = BoundTokens::new(issuers, keys.clone(), api_audiences.clone(), objects, time(), counted());
-    tokens.push(Arc::new(bound));
+    let accepts_webhook_tokens = config.gates.enabled(Gate::APIServerWebhookAuthenticationToken);
+    tokens.push(Arc::new(bound.accepting_webhook_tokens(accepts_webhook_tokens)));
     if authentication.bootstrap_tokens {
         let secrets = StoredBootstrapSecrets::new(registry)?;
         tokens.push(Arc::new(BootstrapTokens::new(Arc::new(secrets), Arc::clone(&clock))));

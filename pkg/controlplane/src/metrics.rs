@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use api::cel_times::CelMetrics;
 use apiextensions::DefinitionMetrics;
-use cacher::Delegator;
 use client::webhook::ClientMetrics;
 use component_base::metrics::{Counter, Family, MetricsRegistry, Stability};
 use endpoints::api::{DeprecatedRequests, WatchMetrics};
 use endpoints::cpu_pool::CpuPool;
 use endpoints::proxy::LogMetrics;
 use endpoints::routing::served::ServedApi;
+use registry::Registry;
 use tokio::time::Instant;
 
 use crate::config::Config;
@@ -52,20 +52,20 @@ impl ApiMetrics {
     }
 }
 
-/// Registers the metrics of components that exist without a registry.
+/// Registers the metrics of components that are created without a metrics registry.
 pub(crate) fn register(
-    registry: &MetricsRegistry,
-    delegator: &Delegator,
+    metrics: &MetricsRegistry,
+    registry: &Registry,
     served: &Arc<ServedApi>,
     config: &Config,
     cpu_pool: &CpuPool,
 ) {
-    delegator.register_metrics(registry);
+    registry.register_metrics(metrics);
     let served = Arc::clone(served);
-    registry.collect(&[&AGGREGATIONS], move |page| {
+    metrics.collect(&[&AGGREGATIONS], move |page| {
         page.family(&AGGREGATIONS).add([], served.aggregations());
     });
-    cpu_pool.register_metrics(registry);
-    features::register(config.gates, registry);
-    config.egress.register(registry);
+    cpu_pool.register_metrics(metrics);
+    features::register(config.gates, metrics);
+    config.egress.register(metrics);
 }

@@ -165,7 +165,7 @@ pub(crate) async fn start_as(
     let PreparedServer { started, front, loopback_check, recorder, auditor, metrics, .. } = prepared;
     let PreparedServer { store, cpu_pool, encryption, signals, tasks, memory, weakened, .. } = prepared;
     let api = api::build(&config, encryption.storage, process).await?;
-    let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
+    let hooks = Hooks::new(&config.gates, api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &signals.lifecycle, &hooks, loopback_check, encryption.checks);
     let services = Services {
         authenticator: api.authenticator,
@@ -265,15 +265,7 @@ impl PreparedServer {
             Some(inherited) => Store::fork(&inherited.template.image, &config.storage),
             None => {
                 let dialer = config.egress.dialer(Network::Etcd);
-                Store::open(
-                    &config.storage,
-                    directory,
-                    initial_snapshot,
-                    recorder.is_some(),
-                    dialer,
-                    &metrics,
-                )
-                .await?
+                Store::open(config, directory, initial_snapshot, recorder.is_some(), dialer, &metrics).await?
             }
         };
         store.register_metrics(&metrics);

@@ -29,6 +29,8 @@ pub(crate) struct StoredTokenObjects {
     pods: Client,
     secrets: Client,
     nodes: Client,
+    validating_webhooks: Client,
+    mutating_webhooks: Client,
 }
 
 impl StoredTokenObjects {
@@ -36,9 +38,15 @@ impl StoredTokenObjects {
     /// One of the kinds is not served.
     pub(crate) fn new(registry: &Registry) -> Result<Self, LookupError> {
         let client = |plural| Client::find(registry, "", plural);
-        let accounts = client("serviceaccounts")?;
-        let pods = client("pods")?;
-        Ok(StoredTokenObjects { accounts, pods, secrets: client("secrets")?, nodes: client("nodes")? })
+        let webhooks = |plural| Client::find(registry, "admissionregistration.k8s.io", plural);
+        Ok(StoredTokenObjects {
+            accounts: client("serviceaccounts")?,
+            pods: client("pods")?,
+            secrets: client("secrets")?,
+            nodes: client("nodes")?,
+            validating_webhooks: webhooks("validatingwebhookconfigurations")?,
+            mutating_webhooks: webhooks("mutatingwebhookconfigurations")?,
+        })
     }
 }
 
@@ -81,6 +89,8 @@ impl TokenObjects for StoredTokenObjects {
             ObjectKind::Pod => &self.pods,
             ObjectKind::Secret => &self.secrets,
             ObjectKind::Node => &self.nodes,
+            ObjectKind::ValidatingWebhookConfiguration => &self.validating_webhooks,
+            ObjectKind::MutatingWebhookConfiguration => &self.mutating_webhooks,
         };
         let (storage, element) = find(client, namespace, name).await?;
         match live_uid(&element) {

@@ -5,6 +5,7 @@ mod allocate;
 mod convert;
 mod corrupt;
 mod create;
+mod csr_durations;
 mod delete;
 mod delete_collection;
 mod dryrun;
@@ -33,6 +34,7 @@ use arc_swap::ArcSwap;
 use cacher::Delegator;
 use component_base::clock::Clock;
 use component_base::features::Gates;
+use component_base::metrics::MetricsRegistry;
 use component_base::weakened::WeakenedDecisions;
 use jsontree::Value;
 use kinds::validation::kinds::Settings;
@@ -40,9 +42,11 @@ use schema::object::Object;
 use storage::KeyQueues;
 
 use crate::StoredRef;
+use crate::informer::InformerMetrics;
 use crate::ingest::{self, Fields};
 
 pub use admit::{AdmissionEffects, Admit, AdmitAll};
+use csr_durations::CsrDurations;
 use emulated_storage::EmulatedStorage;
 pub use kinds::strategy::Entropy;
 
@@ -157,6 +161,8 @@ pub struct Registry {
     emulated_storage: Arc<EmulatedStorage>,
     is_served: ServedPredicate,
     weakened: WeakenedDecisions,
+    informer_metrics: InformerMetrics,
+    csr_durations: CsrDurations,
 }
 
 /// Returns true if a row is currently served.
@@ -197,7 +203,20 @@ impl Registry {
             emulated_storage,
             is_served,
             weakened: WeakenedDecisions::default(),
+            informer_metrics: InformerMetrics::default(),
+            csr_durations: CsrDurations::default(),
         }
+    }
+
+    /// Adds the metrics of the cache, of informers and of verbs to the page.
+    pub fn register_metrics(&self, metrics: &MetricsRegistry) {
+        self.delegator.register_metrics(metrics);
+        self.informer_metrics.register(metrics);
+        self.csr_durations.register(metrics);
+    }
+
+    pub(crate) fn informer_metrics(&self) -> &InformerMetrics {
+        &self.informer_metrics
     }
 
     /// Adds the allocators of resources, by storage prefix, for example `services/specs`.
@@ -365,7 +384,7 @@ impl Registry {
     /// logged.
     fn decode(&self, storage: &StorageSpec, key: &str, stored: StoredRef<'_>) -> Result<Object> {
         let mut object = crate::codec::decode_kv(storage, stored, self.gates())
-            .map_err(|error| error::corrupt(key, &error.to_string()))?;
+            .map_err(|error| self.undecodable(key, stored.revision, &error.to_string()))?;
         if let Some(allocator) = self.allocator(storage.prefix) {
             allocator.default_on_read(&mut object);
         }

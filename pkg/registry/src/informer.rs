@@ -17,6 +17,7 @@
 //! changes, whatever the size of the view. A view is cloned only if a reader still holds the copy that must
 //! change.
 
+mod metrics;
 mod on_demand;
 mod source;
 
@@ -37,9 +38,11 @@ use futures::stream::{BoxStream, select_all};
 use schema::object::Object;
 use storage::Revision;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::{Registry, StoredRef, codec};
+pub use metrics::InformerMetrics;
+use metrics::QueuedItem;
 pub use on_demand::OnDemandInformer;
 use source::{Item, Source};
 
@@ -73,11 +76,15 @@ pub struct ObjectChange {
     deleted: bool,
     /// Decoded on first use.
     object: OnceLock<Option<Object>>,
+    /// The store is at least at this revision with the change.
+    store_revision: Revision,
+    queued: QueuedItem,
 }
 
 impl ObjectChange {
-    fn new(row: Handle, element: Arc<Element>, deleted: bool) -> Self {
-        ObjectChange { row, element, deleted, object: OnceLock::new() }
+    fn new(row: Handle, element: Arc<Element>, event: EventState, queued: QueuedItem) -> Self {
+        let EventState { deleted, store_revision } = event;
+        ObjectChange { row, element, deleted, object: OnceLock::new(), store_revision, queued }
     }
 
     /// Row of the resource, as passed to [`Informer::new`].
@@ -128,6 +135,12 @@ impl ObjectChange {
         self.element.value().inspect_err(|error| left_out(error)).ok()?;
         codec::decode(storage, StoredRef::element(&self.element)).inspect_err(|error| left_out(error)).ok()
     }
+}
+
+/// Type of a change and the store's revision after it.
+struct EventState {
+    deleted: bool,
+    store_revision: Revision,
 }
 
 /// Reads a view. Cheap to clone.
@@ -247,7 +260,7 @@ impl<V: Projection> InformerTask<V> {
         while incomplete > 0 {
             for item in items.next().await.unwrap_or_default() {
                 match item {
-                    Item::Change(change) => self.apply(&mut view, &change)?,
+                    Item::Change(change) => self.process(&mut view, &change)?,
                     Item::Complete => incomplete -= 1,
                     Item::Gap(reason) => return Err(reason),
                 }
@@ -272,7 +285,7 @@ impl<V: Projection> InformerTask<V> {
         let spare = self.spare.take();
         let mut next = spare.unwrap_or_else(|| Arc::new(V::clone(&self.shared.view.load())));
         let view = Arc::make_mut(&mut next);
-        changes.iter().try_for_each(|change| self.apply(view, change))?;
+        changes.iter().try_for_each(|change| self.process(view, change))?;
         let mut former = self.publish(next);
         if let Some(view) = Arc::get_mut(&mut former) {
             changes.iter().try_for_each(|change| self.apply(view, change))?;
@@ -286,6 +299,16 @@ impl<V: Projection> InformerTask<V> {
         self.shared.ready.store(true, Ordering::Release);
         self.shared.published.send_replace(());
         former
+    }
+
+    /// Applies a change that arrived, and records it.
+    fn process(&mut self, view: &mut V, change: &ObjectChange) -> Result<(), RebuildReason> {
+        let start = Instant::now();
+        self.apply(view, change)?;
+        let metrics = change.queued.metrics();
+        metrics.record_processing(start.elapsed());
+        metrics.record_revision(change.store_revision);
+        Ok(())
     }
 
     /// Applies a change, unless the view panicked for it before.

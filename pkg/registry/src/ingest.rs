@@ -166,7 +166,9 @@ impl StoredForm {
         let value = if self.is_canonical(&value) {
             value
         } else {
-            codec::encode(storage, &codec::decode_stored(storage, &value, &self.gates)?)?
+            let object = codec::decode_stored(storage, &value, &self.gates)?;
+            warn_of_removed_version(&value, &object);
+            codec::encode(storage, &object)?
         };
         let raw = Envelope::parse(&value)?.raw;
         for (key, label) in Header::parse(raw)?.labels() {
@@ -223,6 +225,22 @@ impl StoredForm {
         let encoded = codec::encode(self.storage(), &object)?;
         // Nearly always equal to the stored bytes, which are then shared.
         Ok(if encoded == value { value } else { encoded })
+    }
+}
+
+/// Logs a stored object of a version that no request can use. It must be written again or deleted while a
+/// release can still read it.
+fn warn_of_removed_version(value: &[u8], object: &Object) {
+    let Ok(envelope) = Envelope::parse(value) else { return };
+    let message = schema::builtin::kind(&envelope.api_version, &envelope.kind);
+    if message.is_some_and(|message| message.info.unregistered) {
+        tracing::warn!(
+            api_version = %envelope.api_version,
+            kind = %envelope.kind,
+            namespace = meta::text(object, "namespace"),
+            name = meta::text(object, "name"),
+            "stored object has a removed version: write it again or delete it"
+        );
     }
 }
 

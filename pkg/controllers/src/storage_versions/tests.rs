@@ -44,7 +44,7 @@ fn entries_match_upstream() {
     let policies = [policies[0].as_str(), policies[1].as_str(), policies[2].as_str()];
     check(
         "admissionregistration.k8s.io.mutatingadmissionpolicies",
-        "admissionregistration.k8s.io/v1beta1",
+        "admissionregistration.k8s.io/v1",
         &policies,
         &policies[..1],
     );
@@ -59,7 +59,7 @@ fn every_stored_resource_has_entry_with_versions() {
         assert!(entry.served.iter().all(|version| entry.decodable.contains(version)), "{entry:?}");
     }
     // The number of an upstream server, except for two that are off by default.
-    assert_eq!(all.len(), 58);
+    assert_eq!(all.len(), 62);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
 #[test]
 fn flags_enable_and_disable_plugins() {
     let default = names(&[], &[]);
-    assert_eq!(default.len(), 23);
+    assert_eq!(default.len(), 24);
     assert_eq!(names(&["Priority"], &["AlwaysAdmit"]), default);
     assert_eq!(names(&["AlwaysDeny"], &[]).last(), Some(&"AlwaysDeny"));
     assert_eq!(names(&["AlwaysAdmit"], &[]).first(), Some(&"AlwaysAdmit"));

@@ -146,7 +146,7 @@ fn webhook_credentials_come_from_kubeconfig() {
     wrong(", kubeConfigFile: /no/k", "stat /no/k: no such file or directory");
     wrong(
         ", staticManifestsDir: /d",
-        "staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled",
+        "staticManifestsDir: Invalid value: \"/d\": unable to read: stat /d: no such file or directory",
     );
     let text = "plugins: [{name: MutatingAdmissionPolicy, configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: MutatingAdmissionPolicyConfiguration}}]";
     assert!(read(&[], "", &format!("{HEAD}{text}")).is_ok());

@@ -1,4 +1,5 @@
-//! Params of policies, of any served kind, from the watch cache.
+//! Params of policies, of any served kind, from the watch cache. A param with a given name that is not there is
+//! read from the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use registry::{Element, Registry, StoredRef, Target, codec};
 use schema::object::Object;
 use tokio::time::timeout;
 
-/// Maximum wait for a cache that is not complete yet, as in upstream.
+/// Maximum wait for a cache that is not complete yet, and for a read from the store (upstream's values).
 const WAIT: Duration = Duration::from_secs(1);
 /// Maximum number of cached kinds. A cluster has only a few kinds of params.
 const KINDS_MAX: usize = 1024;
@@ -34,7 +35,7 @@ struct Kinds {
 /// Decoded objects with their revisions, by `apiVersion` and storage key.
 type DecodedCache = HashMap<(Box<str>, Box<str>), (i64, Arc<Object>)>;
 
-/// Looks up params in the watch cache.
+/// Looks up params in the watch cache, and named ones also in the store.
 pub(crate) struct StoredParams {
     served: Arc<ServedApi>,
     registry: Registry,
@@ -122,8 +123,16 @@ impl Params for StoredParams {
         let handle = self.resource(kind)?;
         let row = handle.row();
         let target = Target { resource: row, namespace, name };
-        let element = timeout(WAIT, self.registry.get(&target, "0")).await;
-        match element.map_err(|_| not_synced(kind))? {
+        let cached = timeout(WAIT, self.registry.get(&target, "0")).await.map_err(|_| not_synced(kind))?;
+        let element = match cached {
+            // A param that was created just now may not be in the cache yet.
+            Err(status) if status.reason == Reason::NotFound => {
+                let latest = timeout(WAIT, self.registry.get(&target, "")).await;
+                latest.map_err(|_| ParamError::Other("context deadline exceeded".to_owned()))?
+            }
+            read => read,
+        };
+        match element {
             Ok(element) => self.param(row, &element).await.map(Some).map_err(|status| failed(&status)),
             Err(status) if status.reason == Reason::NotFound => Ok(None),
             Err(status) => Err(failed(&status)),

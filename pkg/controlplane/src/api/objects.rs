@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::catalog::{Catalog, ServedSelection};
 use cacher::{Delegator, Driver, Limits, Options};
+use component_base::features::Gate;
 use component_base::metrics::MetricsRegistry;
 use endpoints::discovery::VersionInfo;
 use endpoints::routing::served::{Description, ResourceRequests, ServedApi};
@@ -100,9 +101,14 @@ fn registry(config: &Config, delegator: &Delegator, served: &Arc<ServedApi>) -> 
 
 /// Returns the server's data for discovery and OpenAPI documents.
 fn description(config: &Config, server_address: String) -> Description {
-    let version = VersionInfo::with_emulation(config.gates.effective());
-    let formats = formats(config);
-    Description { server_address, version, formats, clock: Arc::new(SystemClock) }
+    let effective = config.gates.effective();
+    Description {
+        server_address,
+        version: VersionInfo::with_emulation(effective),
+        oldest: effective.min_compatibility,
+        formats: formats(config),
+        clock: Arc::new(SystemClock),
+    }
 }
 
 /// Builds the watch cache for a store, as configured. Resources without a served version are not cached.
@@ -130,6 +136,7 @@ fn cached(
         frames_bytes_max: budgets.frames,
         limits: Limits { bytes_max: budgets.superseded, ..Limits::default() },
         fill_on_demand: config.fills_caches_lazily(),
+        skip_stale_fallback: config.gates.enabled(Gate::ConsistentListFromCacheSkipTimeoutFallback),
         weakened: process.weakened.clone(),
         ..Options::default()
     };

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use encryption::Protection;
 use futures::{StreamExt, TryStreamExt, stream};
 use storage::{
-    DeleteResult, Error, KeyValue, ListOptions, Listing, Lookup, PutResult, Revision, Storage, WatchItem,
-    WatchOptions, WatchStream,
+    DeleteResult, Error, KeyValue, ListOptions, ListStream, Listing, Lookup, PutResult, Revision, Storage,
+    WatchItem, WatchOptions, WatchStream,
 };
 use tokio::sync::watch;
 
@@ -61,19 +61,26 @@ impl Storage for EncryptedStore {
 
     /// An unresponsive plugin fails the list. The client can retry it.
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
-        let mut listing = self.inner.list(prefix, options).await?;
-        let covers = self.current.load_full();
-        match covers.of_keys_below(prefix) {
-            PrefixEncryption::Same(None) => listing.kvs.iter_mut().for_each(expect_plain),
-            PrefixEncryption::Same(Some(protection)) => {
-                listing.kvs = open_all(protection, listing.kvs).await?
-            }
-            PrefixEncryption::Mixed => {
-                let each = stream::iter(listing.kvs).then(|kv| open(&self.current, kv));
-                listing.kvs = each.collect().await;
-            }
-        }
-        Ok(listing)
+        let Listing { kvs, count, revision } = self.inner.list(prefix, options).await?;
+        Ok(Listing { kvs: open_below(&self.current, prefix, kvs).await?, count, revision })
+    }
+
+    /// An unresponsive plugin fails the stream. The client can read the rest again.
+    async fn list_stream(
+        &self,
+        prefix: &str,
+        start: &str,
+        revision: Revision,
+    ) -> Result<Option<ListStream>, Error> {
+        let Some(list) = self.inner.list_stream(prefix, start, revision).await? else { return Ok(None) };
+        let current = Arc::clone(&self.current);
+        let prefix: Arc<str> = prefix.into();
+        let opened = list.chunks.and_then(move |kvs| {
+            let current = Arc::clone(&current);
+            let prefix = Arc::clone(&prefix);
+            async move { open_below(&current, &prefix, kvs).await }
+        });
+        Ok(Some(ListStream { chunks: opened.boxed(), ..list }))
     }
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
@@ -148,6 +155,26 @@ impl Storage for EncryptedStore {
     async fn healthy(&self) -> Result<(), Error> {
         self.inner.healthy().await
     }
+}
+
+/// Decrypts values of keys with a prefix.
+///
+/// # Errors
+/// [`Error::Transformation`] if a plugin does not respond.
+async fn open_below(
+    current: &CurrentRules,
+    prefix: &str,
+    mut kvs: Vec<KeyValue>,
+) -> Result<Vec<KeyValue>, Error> {
+    let rules = current.load_full();
+    Ok(match rules.of_keys_below(prefix) {
+        PrefixEncryption::Same(None) => {
+            kvs.iter_mut().for_each(expect_plain);
+            kvs
+        }
+        PrefixEncryption::Same(Some(protection)) => open_all(protection, kvs).await?,
+        PrefixEncryption::Mixed => stream::iter(kvs).then(|kv| open(current, kv)).collect().await,
+    })
 }
 
 /// Decrypts one value. Marks it as unreadable after an error.

@@ -67,8 +67,9 @@ fn gates_add_rules_for_all_nodes() {
         assert_eq!(found, expected, "{resource}");
     };
     check(&[], "services", true);
-    check(&[], "clustertrustbundles", false);
-    check(&[("ClusterTrustBundle", true)], "clustertrustbundles", true);
+    check(&[], "clustertrustbundles", true);
+    let disabled = [("ClusterTrustBundle", false), ("ClusterTrustBundleProjection", false)];
+    check(&disabled, "clustertrustbundles", false);
 }
 
 /// Permissions of all nodes that do not depend on objects: one line per resource.
@@ -85,6 +86,8 @@ authentication.k8s.io/tokenreviews: create
 authorization.k8s.io/localsubjectaccessreviews: create
 authorization.k8s.io/subjectaccessreviews: create
 certificates.k8s.io/certificatesigningrequests: create get list watch
+certificates.k8s.io/clustertrustbundles: get list watch
+certificates.k8s.io/podcertificaterequests: create
 events.k8s.io/events: create update patch
 node.k8s.io/runtimeclasses: get list watch
 resource.k8s.io/resourceslices: create

@@ -41,10 +41,9 @@ async fn access_reviews_use_chain_authorizer() {
 async fn review_without_attributes_or_subject_is_invalid() {
     let client = Client::start().await;
     let attributes = json!({"verb": "get", "resource": "pods"});
-    for (spec, field) in [
-        (json!({"user": "zed"}), "spec.resourceAttributes"),
-        (json!({"resourceAttributes": attributes}), "spec.user"),
-    ] {
+    for (spec, field) in
+        [(json!({"user": "zed"}), "spec"), (json!({"resourceAttributes": attributes}), "spec.user")]
+    {
         let (code, status) = review(&client, ACCESS, "SubjectAccessReview", spec).await;
         assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!(field)));
     }

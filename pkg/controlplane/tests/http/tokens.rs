@@ -1,5 +1,6 @@
 //! Tests of service account tokens: requested, used and invalidated.
 
+use component_base::features::Gate;
 use controlplane::config::Config;
 use jsontree::{Value, json};
 
@@ -108,6 +109,68 @@ async fn pod_token_contains_node() {
     let message = "cannot bind token for serviceaccount \"other\" to pod running with different \
                    serviceaccount name.";
     assert_eq!((code, &status["message"]), (400, &json!(message)));
+}
+
+#[tokio::test]
+async fn webhook_token_attests_an_api_group() {
+    let client = start(|config| {
+        config.gates = config.gates.with(Gate::APIServerWebhookAuthenticationToken, true);
+    })
+    .await;
+    let webhook = json!({
+        "name": "a.b.c", "clientConfig": {"url": "https://hook"}, "admissionReviewVersions": ["v1"],
+        "sideEffects": "None", "failurePolicy": "Ignore",
+        "rules": [{"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["x"]}],
+    });
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    let kind = "ValidatingWebhookConfiguration";
+    let body = json!({"metadata": {"name": "w"}, "webhooks": [webhook]});
+    assert_eq!(client.post(&format!("{group}/validatingwebhookconfigurations"), &body).await.code, 201);
+    let spec = |audience: &str, group: &str| {
+        let bound = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "name": "w"});
+        let attestations = json!({"admissionReviewAPIGroups": [group]});
+        json!({"spec": {"audiences": [audience], "attestations": attestations, "boundObjectRef": bound}})
+    };
+    let (code, status) = request(&client, "sa", spec("https://hook", "apps")).await;
+    let message = "admissionReviewAPIGroups.authentication.k8s.io \"apps\" is forbidden: User \
+                   \"system:serviceaccount:default:sa\" cannot attest resource \"admissionReviewAPIGroups\" in API \
+                   group \"authentication.k8s.io\" at the cluster scope";
+    assert_eq!((code, status["message"].as_str().unwrap()), (403, message));
+    let (code, status) = request(&client, "sa", spec(API, "apps")).await;
+    let message = "api server audiences are invalid for webhook token requests";
+    assert_eq!((code, status["message"].as_str().unwrap()), (400, message));
+    allow_attestation(&client, "apps").await;
+    let mut answer = request(&client, "sa", spec("https://hook", "apps")).await;
+    while answer.0 == 403 {
+        // The authorizer may not have the role yet.
+        tokio::task::yield_now().await;
+        answer = request(&client, "sa", spec("https://hook", "apps")).await;
+    }
+    let (code, response) = answer;
+    assert_eq!((code, &response["spec"]["expirationSeconds"]), (201, &json!(600)), "{response}");
+    let body = json!({"spec": {"token": response["status"]["token"], "audiences": ["https://hook"]}});
+    let review = client.post("/apis/authentication.k8s.io/v1/tokenreviews", &body).await.json();
+    let extra = &review["status"]["user"]["extra"];
+    assert_eq!(extra["attestation.authentication.kubernetes.io/admissionReviewAPIGroups"], json!(["apps"]));
+    assert_eq!(extra["authentication.kubernetes.io/validatingwebhookconfiguration-name"], json!(["w"]));
+    let (code, status) = request(&client, "sa", spec("https://other", "apps")).await;
+    let message = "serviceaccounts/token \"sa\" is forbidden: token request denied";
+    assert_eq!((code, status["message"].as_str().unwrap()), (403, message));
+}
+
+/// Allows the service account `sa` to attest an API group.
+async fn allow_attestation(client: &Client, group: &str) {
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let rule = json!({
+        "apiGroups": ["authentication.k8s.io"], "resources": ["admissionReviewAPIGroups"],
+        "resourceNames": [group], "verbs": ["attest"],
+    });
+    let role = json!({"metadata": {"name": "attest"}, "rules": [rule]});
+    assert_eq!(client.post(&format!("{rbac}/clusterroles"), &role).await.code, 201);
+    let reference = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "attest"});
+    let subject = json!({"kind": "ServiceAccount", "name": "sa", "namespace": "default"});
+    let binding = json!({"metadata": {"name": "attest"}, "roleRef": reference, "subjects": [subject]});
+    assert_eq!(client.post(&format!("{rbac}/clusterrolebindings"), &binding).await.code, 201);
 }
 
 #[tokio::test]

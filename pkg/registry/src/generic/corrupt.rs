@@ -130,6 +130,15 @@ impl Registry {
         }
     }
 
+    /// Returns the error for a write of an object that cannot be decoded. The key is only logged.
+    pub(super) fn undecodable(&self, key: &str, revision: i64, message: &str) -> Box<Status> {
+        let failure = error::corrupt(key, message);
+        if self.marks_corrupt() {
+            return Status::unmapped(damage_reason(Damage::Malformed, revision, message)).into();
+        }
+        failure
+    }
+
     fn marks_corrupt(&self) -> bool {
         self.gates().enabled(Gate::AllowUnsafeMalformedObjectDeletion)
     }
@@ -137,14 +146,18 @@ impl Registry {
 
 /// Describes the damage of an object in the wording of upstream's storage errors.
 fn damage_text(key: &str, damage: Damage, revision: i64, message: &str) -> String {
+    let reason = damage_reason(damage, revision, message);
+    format!(
+        "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {reason}"
+    )
+}
+
+fn damage_reason(damage: Damage, revision: i64, message: &str) -> String {
     let (text, revision) = match damage {
         Damage::Undecryptable => ("data from the storage is not transformable", 0),
         Damage::Malformed | Damage::Unserved => ("object not decodable", revision),
     };
-    format!(
-        "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {text} \
-         revision={revision}: {message}"
-    )
+    format!("{text} revision={revision}: {message}")
 }
 
 /// Returns the cause for an element that cannot be decoded.
@@ -166,9 +179,11 @@ fn readable_error(target: &Target<'_>, key: &str) -> Box<Status> {
     Status::conflict(&target.group_resource(), target.name, &cause).into()
 }
 
-/// Only the name of the object is known.
+/// Only the name of the object is known. Other deletions report no code.
 fn deleted_status(target: &Target<'_>) -> Status {
     let name = target.name.to_owned();
     let kind = target.resource.kind.to_owned();
-    Status::success(Details { name, kind, ..Details::default() })
+    let mut status = Status::success(Details { name, kind, ..Details::default() });
+    status.code = 200;
+    status
 }

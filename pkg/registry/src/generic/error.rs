@@ -47,6 +47,10 @@ pub(crate) fn read(resource: &GroupResource, operation: &str, error: cacher::Err
         cacher::Error::FutureRevision { requested, current, retry_after_seconds } => {
             too_large(requested, current, retry_after_seconds).into()
         }
+        cacher::Error::StaleCache { requested, current, retry_after_seconds } => {
+            let message = too_large(requested, current, 0).message;
+            Status::too_many_requests(&message, seconds(retry_after_seconds)).into()
+        }
         cacher::Error::TooOld { requested, oldest } => {
             Status::expired(format!("too old resource version: {requested} ({oldest})")).into()
         }
@@ -63,8 +67,13 @@ pub(crate) fn read(resource: &GroupResource, operation: &str, error: cacher::Err
 }
 
 fn too_large(requested: i64, current: i64, retry_after_seconds: u32) -> Status {
-    let retry_after = i32::try_from(retry_after_seconds).unwrap_or(i32::MAX);
+    let retry_after = seconds(retry_after_seconds);
     Status::too_large_resource_version(requested.unsigned_abs(), current.unsigned_abs(), retry_after)
+}
+
+/// Converts a delay to the type of a Status.
+fn seconds(delay: u32) -> i32 {
+    i32::try_from(delay).unwrap_or(i32::MAX)
 }
 
 /// 429 while a cache is being filled (upstream's `cacher/ready.go`).
@@ -73,7 +82,7 @@ fn not_ready(retry_after_seconds: u32, reason: Option<String>) -> Status {
         Some(reason) => format!("storage is (re)initializing: {reason}"),
         None => "storage is (re)initializing".to_owned(),
     };
-    Status::too_many_requests(&message, i32::try_from(retry_after_seconds).unwrap_or(i32::MAX))
+    Status::too_many_requests(&message, seconds(retry_after_seconds))
 }
 
 /// Status for a stored value that cannot be decoded. The key is only logged; the client gets the reason.
@@ -127,6 +136,9 @@ mod tests {
             |retry| cacher::Error::FutureRevision { requested: 9, current: 5, retry_after_seconds: retry };
         check(future(1), 504, Reason::Timeout, "Timeout: Too large resource version: 9, current: 5", 1);
         check(future(0), 504, Reason::Timeout, "Timeout: Too large resource version: 9, current: 5", 0);
+        let stale = cacher::Error::StaleCache { requested: 9, current: 5, retry_after_seconds: 1 };
+        let message = "Timeout: Too large resource version: 9, current: 5";
+        check(stale, 429, Reason::TooManyRequests, message, 1);
         let compacted = storage::Error::Compacted { oldest: 2 };
         check(cacher::Error::Storage(compacted), 410, Reason::Expired, LIST_TOO_OLD, 0);
         let corrupt = |damage| cacher::Error::Corrupt {

@@ -10,6 +10,7 @@ use apimachinery::status::{OPTIMISTIC_LOCK, Status};
 use apimachinery::user_info::UserInfo;
 use component_base::trace::Span;
 use fieldmanager::{PendingConversions, ignore_timestamps};
+use kinds::IssuedDuration;
 use kinds::warnings;
 use schema::object::Object;
 use storage::{KeyValue, Update, UpdateResult};
@@ -68,6 +69,8 @@ struct Attempts<'a, 'c> {
     created: bool,
     existing_revision: i64,
     claim: Option<Box<dyn Claim>>,
+    /// The certificate that the update issues, if it is one for a request with a duration.
+    issued: Option<IssuedDuration>,
     /// True if the object was too large with its managed fields.
     drops_managers: bool,
     span: Span,
@@ -103,6 +106,7 @@ impl Registry {
             created: false,
             existing_revision: 0,
             claim: None,
+            issued: None,
             drops_managers: false,
             span: trace::write("GuaranteedUpdate etcd3", target, &key),
         };
@@ -124,7 +128,10 @@ impl Registry {
                 outcome => break outcome?,
             }
         };
-        let Attempts { value, stored_bytes, created, existing_revision, span, .. } = attempts;
+        let Attempts { value, stored_bytes, created, existing_revision, issued, span, .. } = attempts;
+        if let Some(issued) = issued.filter(|_| !request.dry_run) {
+            self.csr_durations.record(&issued);
+        }
         trace::record_update(&span, &updated, value.len());
         let revision = match updated {
             UpdateResult::Written(revision) | UpdateResult::Unchanged(revision) => revision,
@@ -140,6 +147,20 @@ impl Registry {
         }
         Ok(UpdateOutcome { stored, created })
     }
+}
+
+/// Storage prefix of certificate signing requests.
+const SIGNING_REQUESTS: &str = "certificatesigningrequests";
+
+/// The duration of the certificate that an update of a status issues.
+fn issued_duration(
+    storage: &StorageSpec<'_>,
+    endpoint: &Resource<'_>,
+    new: &Object,
+    old: &Object,
+) -> Option<IssuedDuration> {
+    let of_status = storage.prefix == SIGNING_REQUESTS && endpoint.subresource == "status";
+    of_status.then(|| IssuedDuration::of_update(new, old))?
 }
 
 impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
@@ -196,6 +217,7 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
             Some(old) => self.prepare(&mut object, old).await?,
         }
         request.admit.validate(&object, old).await?;
+        self.issued = old.and_then(|old| issued_duration(storage, request.endpoint, &object, old));
         let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.resource, &object, old));
         codec::strip_revision(&mut object);
         self.span.event("About to Encode");

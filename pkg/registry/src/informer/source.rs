@@ -9,7 +9,8 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use tokio::time::sleep;
 
-use super::ObjectChange;
+use super::metrics::{QueuedItem, ResourceMetrics};
+use super::{EventState, ObjectChange};
 use crate::Registry;
 
 /// First and longest pause after a failure.
@@ -35,11 +36,13 @@ pub(super) struct Source {
     /// Revision up to which everything was delivered; `None` until the initial state is complete.
     delivered_revision: Option<i64>,
     pause: Duration,
+    metrics: Arc<ResourceMetrics>,
 }
 
 impl Source {
     pub(super) fn new(registry: Registry, row: Handle) -> Self {
-        Source { registry, row, watch: None, delivered_revision: None, pause: BACKOFF_RANGE.0 }
+        let metrics = registry.informer_metrics().of(row.row());
+        Source { registry, row, watch: None, delivered_revision: None, pause: BACKOFF_RANGE.0, metrics }
     }
 
     /// Returns all items, up to a gap.
@@ -136,8 +139,9 @@ impl Source {
         // Several objects may have been removed at one revision, and this may not be the last of them.
         let upto = if event.element.is_some() { event.revision - 1 } else { event.revision };
         self.delivered_revision = self.delivered_revision.map(|delivered| delivered.max(upto));
-        let is_deleted = event.kind == EventType::Deleted;
-        Some(Item::Change(ObjectChange::new(self.row.clone(), event.element?, is_deleted)))
+        let state = EventState { deleted: event.kind == EventType::Deleted, store_revision: event.revision };
+        let queued = QueuedItem::new(&self.metrics);
+        Some(Item::Change(ObjectChange::new(self.row.clone(), event.element?, state, queued)))
     }
 }
 

@@ -164,3 +164,40 @@ async fn an_update_without_changes_stores_the_defaults() {
         assert_eq!(object.pointer(pointer).unwrap().to_string(), default, "{plural}");
     }
 }
+
+/// v1.37 no longer has `scheduling.k8s.io/v1alpha2`, in which v1.36 stored PodGroups.
+#[tokio::test]
+async fn object_of_removed_version_is_listed_and_deleted() {
+    let old_version = "scheduling.k8s.io/v1alpha2";
+    let message = schema::builtin::kind(old_version, "PodGroup").unwrap();
+    let group = json!({
+        "metadata": {"name": "a", "namespace": NAMESPACE, "uid": "u"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": "PodGroup"},
+    });
+    let mut raw = Vec::new();
+    schema::proto::encode(message, &object(group), &mut raw).unwrap();
+    let mut value = Vec::new();
+    schema::proto::wrap(old_version, "PodGroup", &raw, &mut value);
+    let (world, driver) = cached(Arc::new(Memory::new()));
+    let key = format!("/registry/podgroups/{NAMESPACE}/a");
+    world.store.put(&key, Bytes::from(value), 0, None).await.unwrap();
+    let resource = api::resources::find("scheduling.k8s.io", "v1beta1", "podgroups", "").unwrap();
+    let group = Target { resource, namespace: NAMESPACE, name: "a" };
+    let reads = async {
+        world.registry.delegator.ready().await;
+        let all = Target { name: "", ..group };
+        let page = world.registry.list(&all, &ListOptions::default()).await.unwrap();
+        let element = page.items.iter().next().unwrap();
+        let stored = resource.storage.as_ref().unwrap();
+        let listed = Value::from(codec::decode(stored, StoredRef::element(&element)).unwrap());
+        assert_eq!(listed["spec"]["disruptionMode"], json!({"all": {}}));
+        let options = DeleteOptions::default();
+        let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
+        world.registry.delete(&group, &request).await.unwrap();
+        assert!(world.store.get(&key).await.unwrap().kv.is_none());
+    };
+    tokio::select! {
+        () = driver.run() => panic!("the store is not shut down"),
+        () = reads => {}
+    }
+}
