@@ -23,13 +23,13 @@ WRAPPED = ["bool", "bytes", "double", "int", "string", "uint"]
 OPAQUE = {"optional_type", "net.IP", "net.CIDR"}
 # Library in CEL.json -> constant in overloads.rs.
 LIBRARIES = {
-    "kubernetes.urls": "URLS", "kubernetes.regex": "REGEX", "kubernetes.lists": "LISTS",
+    "kubernetes.urls": "URLS", "kubernetes.regex": "REGEX", "kubernetes.lists": "LISTS", "kubernetes.lists v1": "INCLUDES",
     "cel.lib.ext.strings v0": "STRINGS_V0", "kubernetes.authz": "AUTHZ", "cel.lib.optional": "OPTIONAL",
     "kubernetes.quantity": "QUANTITY", "cel.lib.ext.strings v2": "STRINGS_V2", "cel.lib.ext.sets": "SETS",
     "kubernetes.net.ip": "IP", "kubernetes.net.cidr": "CIDR", "kubernetes.format": "FORMAT",
     "kubernetes.authzSelectors": "AUTHZ_SELECTORS", "cel.lib.ext.comprev2": "TWO_VARIABLES",
     "kubernetes.Semver v1": "SEMVER", "cel.lib.ext.lists v3": "LISTS_V3", "kubernetes.jsonpatch": "JSON_PATCH",
-    "cel.lib.ext.cel.bindings v0": "BINDINGS", "dra includes": "INCLUDES",
+    "cel.lib.ext.cel.bindings v0": "BINDINGS",
 }
 
 

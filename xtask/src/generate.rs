@@ -28,7 +28,7 @@ enum Writes {
     Returned(fn(&[&Path]) -> Result<Vec<u8>, Error>),
 }
 
-const GENERATORS: [Generator; 15] = [
+const GENERATORS: [Generator; 16] = [
     Generator {
         name: "printable",
         command: &["go", "run", "tools/printable.go"],
@@ -76,6 +76,13 @@ const GENERATORS: [Generator; 15] = [
         command: &["python3", "tools/bootstrap-objects.py"],
         inputs: &["FACTS/bootstrap.json", "FACTS/bootstrap_all_gates.json"],
         outputs: &["pkg/controllers/src/bootstrap/objects.jsonl"],
+        writes: Writes::ToStdout,
+    },
+    Generator {
+        name: "emulated-releases",
+        command: &["python3", "tools/emulated-releases.py"],
+        inputs: &["FACTS/features.json", "FACTS/resources.json"],
+        outputs: &["e2e/tests/emulation/releases.txt"],
         writes: Writes::ToStdout,
     },
     Generator {

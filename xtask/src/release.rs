@@ -1,6 +1,7 @@
 //! `cargo xtask release FACTS`: updates the generated inputs of the tree from facts about a Kubernetes release.
 
 mod facts;
+mod gates;
 mod go_types;
 mod idl;
 mod rows;
@@ -52,7 +53,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
 fn update(mode: &Mode, folder: &str, modules: Option<&str>) -> Result<(), Error> {
     let facts = Facts::open(folder)?;
     let go = modules.map(|directory| go_types(&facts, directory)).transpose()?;
-    let steps = [types::step(&facts, go.as_ref())?, rows::step(&facts)?, tables(folder)?];
+    let steps =
+        [gates::step(&facts)?, types::step(&facts, go.as_ref())?, rows::step(&facts)?, tables(folder)?];
     let mut changed = Vec::new();
     for (path, text) in steps.iter().flat_map(|step| &step.files) {
         let target = root().join(path);

@@ -107,11 +107,13 @@ impl Generator<'_> {
     /// Marks the kinds of a version that the release no longer has. Their objects can still be stored.
     fn removed_type(&self, text: &str) -> String {
         let (head, fields) = text.split_once('\n').unwrap_or((text, ""));
-        if !head.contains(" kinds(") || head.contains(" removed(") {
+        if !head.contains(" kinds(") || head.contains(" unregistered") {
             return text.to_owned();
         }
         let at = head.find(" typemeta").unwrap_or(head.len() - " {".len());
-        format!("{} removed({}){}\n{fields}", &head[..at], self.release, &head[at..])
+        let known = head.contains(" removed(");
+        let removed = if known { String::new() } else { format!(" removed({})", self.release) };
+        format!("{}{removed} unregistered{}\n{fields}", &head[..at], &head[at..])
     }
 
     fn type_text(&mut self, file: &File, name: &str, ty: &Type) -> Result<String, Error> {

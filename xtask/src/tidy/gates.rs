@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use component_base::features::{Effective, Gate, Stage};
+use component_base::features::{Effective, Gate, Spec, Stage};
 
 /// File with the list of used gates.
 pub(crate) const LIST: &str = "pkg/controlplane/src/features/implemented.rs";
@@ -75,18 +75,21 @@ pub(crate) fn findings(read: &BTreeMap<Gate, BTreeSet<String>>, document: &str) 
     missing.chain(actual.difference(&expected).map(|row| format!("superfluous row: {row}"))).collect()
 }
 
+/// Formats stage and default, as `beta, on`.
+pub(crate) fn standing(spec: &Spec) -> String {
+    let stage = match spec.stage {
+        Stage::Alpha => "alpha",
+        Stage::Beta => "beta",
+        Stage::Stable => "stable",
+        Stage::Deprecated => "deprecated",
+    };
+    let locked = if spec.locked { ", locked" } else { "" };
+    format!("{stage}, {}{locked}", if spec.default { "on" } else { "off" })
+}
+
 /// Formats a gate with its stage in this release and its uses.
 fn row(gate: Gate, paths: &BTreeSet<String>) -> String {
-    let standing = gate.spec_in(Effective::default()).map_or("not there yet".to_owned(), |spec| {
-        let stage = match spec.stage {
-            Stage::Alpha => "alpha",
-            Stage::Beta => "beta",
-            Stage::Stable => "stable",
-            Stage::Deprecated => "deprecated",
-        };
-        let locked = if spec.locked { ", locked" } else { "" };
-        format!("{stage}, {}{locked}", if spec.default { "on" } else { "off" })
-    });
+    let standing = gate.spec_in(Effective::default()).map_or("not there yet".to_owned(), standing);
     let paths: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
     format!("| `{}` | {standing} | {} |", gate.name(), paths.join(", "))
 }
