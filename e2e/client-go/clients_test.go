@@ -208,7 +208,7 @@ func TestDiscoveryMapsKindsToResources(t *testing.T) {
 	discovery := clients(t, runtime.ContentTypeJSON).Discovery()
 	version, err := discovery.ServerVersion()
 	must(t, err)
-	equal(t, "version", version.Major+"."+version.Minor, "1.36")
+	equal(t, "version", version.Major+"."+version.Minor, "1.37")
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery))
 	check := func(group, kind, resource, scope string) {
 		t.Helper()

@@ -50,7 +50,7 @@ const ALPHA_LATER: [(&str, &str); 20] = [
 ];
 
 /// Missing ALPHA metrics. The reasons are in the document about differences.
-const ALPHA_ABSENT: [&str; 18] = [
+const ALPHA_ABSENT: [&str; 15] = [
     "aggregator_discovery_nopeer_requests_total",
     "aggregator_discovery_peer_aggregated_cache_",
     "apiextensions_apiserver_validation_ratcheting_seconds",
@@ -61,11 +61,8 @@ const ALPHA_ABSENT: [&str; 18] = [
     "apiserver_request_timestamp_comparison_time",
     "apiserver_selfrequest_total",
     "apiserver_storage_consistency_checks_total",
-    "apiserver_storage_list_duration_seconds",
     "apiserver_validation_declarative_validation_parity_discrepancies_total",
-    "apiserver_watch_events_dispatch_duration_seconds",
     "etcd_bookmark_total",
-    "informer_",
     "rest_client_transport_",
     "watch_cache_capacity_decrease_total",
     "watch_cache_capacity_increase_total",

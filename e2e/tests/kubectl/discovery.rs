@@ -16,7 +16,7 @@ fn version_is_the_emulated_upstream_release(server: &Server) {
     let kubectl = server.kubectl();
     let version: serde_json::Value = serde_json::from_str(&kubectl.ok("version -o json")).unwrap();
     let server = &version["serverVersion"];
-    assert_eq!((&server["major"], &server["minor"]), (&"1".into(), &"36".into()));
+    assert_eq!((&server["major"], &server["minor"]), (&"1".into(), &"37".into()));
     assert!(server["gitVersion"].as_str().unwrap().starts_with("v1.37."), "{server}");
 }
 

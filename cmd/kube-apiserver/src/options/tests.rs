@@ -376,7 +376,7 @@ fn gates_follow_emulation_and_flags() {
     check("--feature-gates CBORServingAndStorage=true", cbor, true);
     check("--feature-gates kube:CBORServingAndStorage=1,kube:OpenAPIEnums=F", cbor, true);
     check("--feature-gates CBORServingAndStorage=t --feature-gates CBORServingAndStorage=0", cbor, false);
-    check("--feature-gates AllAlpha=true", cbor, true);
+    check("--feature-gates AllAlpha=true,GenericWorkload=true", cbor, true);
     check("", Gate::MutatingAdmissionPolicy, true);
     check("--emulated-version 1.35", Gate::MutatingAdmissionPolicy, false);
     check("--emulated-version kube=1.35", Gate::MutatingAdmissionPolicy, false);
