@@ -66,8 +66,7 @@ impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
         };
         match value {
             Value::Error(_) | Value::Optional(None) => Ok(value),
-            // The content of an optional variable loses its schema.
-            Value::Optional(Some(inner)) => self.qualify_all(native(*inner), &this.qualifiers, true),
+            Value::Optional(Some(inner)) => self.qualify_all(*inner, &this.qualifiers, true),
             value => self.qualified(value, &this.qualifiers),
         }
     }
@@ -281,20 +280,4 @@ pub(super) fn index(key: Value<'_>) -> Result<i64, KeyError> {
         _ => return Err(KeyError(format!("unsupported index type '{}' in list", key.type_name()))),
     };
     place.ok_or_else(|| KeyError(format!("unsupported index value {} in list", text(key))))
-}
-
-/// Strips the schema and enclosing optionals, because Go's native form of an optional is the form of its
-/// content.
-fn native(mut value: Value<'_>) -> Value<'_> {
-    while let Value::Optional(Some(inner)) = value {
-        value = *inner;
-    }
-    match value {
-        Value::Optional(None) => Value::Null,
-        Value::Map(Map::Typed(map)) => Value::Map(Map::Tree(map.fields)),
-        Value::List(List::Typed(list)) => Value::List(List::Tree(list.items)),
-        Value::List(List::Merged(merged)) => Value::List(List::Values(&merged.elements)),
-        Value::Preserved(data) => Value::tree(data),
-        value => value,
-    }
 }
