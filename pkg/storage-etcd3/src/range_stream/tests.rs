@@ -38,7 +38,7 @@ struct RangeRequest {
     revision: i64,
 }
 
-/// What the fake member sends in a stream: chunks of keys, then an end.
+/// Response of the fake member to a stream: chunks of keys, then an end.
 #[derive(Clone)]
 struct Script {
     chunks: Vec<Vec<&'static str>>,
