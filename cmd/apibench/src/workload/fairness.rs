@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use http::Method;
+use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::objects::pod_path;
 use super::{Context, Workload};
-use crate::client::{Call, Client};
+use crate::client::{Call, Client, JSON};
 use crate::error::{Error, Result};
 use crate::process::Meter;
 use crate::setup;
@@ -40,6 +42,7 @@ impl Workload for Fairness {
     }
 
     async fn run(&self, context: &Context) -> Result<Measured> {
+        grant_reads(context).await?;
         let idle = quiet(context).await?;
         let meter = Meter::start(context.target.pid);
         let client = Arc::new(setup::connect(&context.target, &context.settings).await?);
@@ -60,6 +63,37 @@ impl Workload for Fairness {
         ]);
         Ok(measured)
     }
+}
+
+/// Lets both service accounts read the pods of a server with RBAC. A server without the API needs no role.
+async fn grant_reads(context: &Context) -> Result<()> {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let namespace = &context.settings.namespace;
+    let metadata = json!({"name": "apibench-fairness"});
+    let account =
+        |namespace: String| json!({"kind": "ServiceAccount", "namespace": namespace, "name": "default"});
+    let role = json!({
+        "apiVersion": format!("{GROUP}/v1"),
+        "kind": "Role",
+        "metadata": metadata,
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}],
+    });
+    let binding = json!({
+        "apiVersion": format!("{GROUP}/v1"),
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": "apibench-fairness"},
+        "subjects": [account(namespace.clone()), account(format!("{namespace}-churn"))],
+    });
+    let client = setup::connect(&context.target, &context.settings).await?;
+    for (resource, body) in [("roles", role), ("rolebindings", binding)] {
+        let path = format!("/apis/{GROUP}/v1/namespaces/{namespace}/{resource}");
+        let response = client.call(0, Call::send(Method::POST, path, JSON, body.to_string()), 0).await?;
+        if !matches!(response.status, 404 | 409) {
+            response.expect(201)?;
+        }
+    }
+    Ok(())
 }
 
 /// Measures the quiet client on a separate thread. On a shared thread it would wait for the greedy clients,

@@ -109,8 +109,11 @@ async fn lost_patches_fail_saturation() {
 
 #[tokio::test]
 async fn fairness_reports_quiet_client_latency() {
-    let handler =
-        |path: &str| if path.contains("limit=") { (429, String::new()) } else { (200, "{}".to_owned()) };
+    let handler = |request: &str| match request {
+        list if list.contains("limit=") => (429, String::new()),
+        create if create.starts_with("POST") => (201, "{}".to_owned()),
+        _ => (200, "{}".to_owned()),
+    };
     let context = serve(&["--objects", "25", "--seconds", "1", "--greedy", "5"], Arc::new(handler)).await;
     let workload = chosen(&["fairness".to_owned()]).unwrap().pop().unwrap();
     let measured = workload.run(&context).await.unwrap();
