@@ -120,11 +120,11 @@ async fn start_all(
 ) -> Result<()> {
     for spec in &args.starts {
         let Some(target) = targets.iter_mut().find(|target| target.name == spec.name) else { continue };
-        let (server, figures) = start::start(spec, target).await?;
-        eprintln!("{}: ready after {:.0} ms", spec.name, figures.ready_ms);
+        let (server, measured) = start::start(spec, target).await?;
+        eprintln!("{}: ready after {:.0} ms", spec.name, measured.ready_ms);
         *target = Arc::new(target.with_pid(server.pid()));
         running.push(server);
-        started.push(figures);
+        started.push(measured);
     }
     Ok(())
 }

@@ -97,9 +97,9 @@ impl Results {
 
 impl Entry {
     fn summary(&self) -> Summary {
-        let of = |figure: &dyn Fn(&Measured) -> Option<f64>| median(self.rounds.iter().filter_map(figure));
-        let done = |figure: &dyn Fn(&Measured) -> Option<f64>| {
-            of(&|m| if m.operations > 0 { figure(m) } else { None })
+        let of = |value: &dyn Fn(&Measured) -> Option<f64>| median(self.rounds.iter().filter_map(value));
+        let done = |value: &dyn Fn(&Measured) -> Option<f64>| {
+            of(&|m| if m.operations > 0 { value(m) } else { None })
         };
         let keys = self.rounds.iter().flat_map(|m| m.extra.keys().copied());
         let extra = keys.filter_map(|key| Some((key, of(&|m| m.extra.get(key).copied())?)));

@@ -222,7 +222,7 @@ impl Window {
 
     /// Returns the median of the same section of several runs, per metric.
     pub(crate) fn median<'a>(runs: impl Iterator<Item = &'a Self> + Clone) -> Self {
-        let of = |figure: fn(&Self) -> Option<f64>| median(runs.clone().filter_map(figure));
+        let of = |value: fn(&Self) -> Option<f64>| median(runs.clone().filter_map(value));
         Self {
             until_s: of(|w| Some(w.until_s)).unwrap_or_default(),
             rate: of(|w| Some(w.rate)).unwrap_or_default(),

@@ -83,7 +83,7 @@ pub(super) fn page(plan: &Plan, runs: &[Run]) -> String {
     );
     html.push_str("<h1>How large a cluster each server carries</h1>\n<p class=\"soft\">A simulated cluster grows step by step until an SLO breaks: p99 of 1 s for writes, single reads and events, 30 s for lists. The largest size within all of them counts.</p>\n");
     cards(&mut html, runs);
-    html.push_str("<h2>Load, latency, CPU and memory</h2>\n<p class=\"soft\">Over the number of nodes, which is logarithmic. A hollow point is the step that broke. Point at one for its figure.</p>\n");
+    html.push_str("<h2>Load, latency, CPU and memory</h2>\n<p class=\"soft\">Over the number of nodes, which is logarithmic. A hollow point is the step that broke. Point at one for its value.</p>\n");
     legend(&mut html, runs);
     plots(&mut html, runs);
     tables::steps(&mut html, runs);
@@ -153,12 +153,12 @@ struct Chart {
     /// A limit line and its name.
     limit: Option<(f64, &'static str)>,
     log: bool,
-    figure: fn(&Step) -> Option<f64>,
+    value: fn(&Step) -> Option<f64>,
 }
 
 /// Creates a latency chart with a logarithmic scale.
-fn latency(title: &'static str, note: &'static str, figure: fn(&Step) -> Option<f64>) -> Chart {
-    Chart { title, note, unit: " ms", limit: Some((1000.0, "SLO: 1 s")), log: true, figure }
+fn latency(title: &'static str, note: &'static str, value: fn(&Step) -> Option<f64>) -> Chart {
+    Chart { title, note, unit: " ms", limit: Some((1000.0, "SLO: 1 s")), log: true, value }
 }
 
 /// Creates a chart with a linear scale.
@@ -167,9 +167,9 @@ fn plain(
     note: &'static str,
     unit: &'static str,
     limit: Option<(f64, &'static str)>,
-    figure: fn(&Step) -> Option<f64>,
+    value: fn(&Step) -> Option<f64>,
 ) -> Chart {
-    Chart { title, note, unit, limit, log: false, figure }
+    Chart { title, note, unit, limit, log: false, value }
 }
 
 /// Returns the plots of the page. `cores` is the number of cores that the servers may use.
@@ -209,11 +209,11 @@ fn plots(html: &mut String, runs: &[Run]) {
     let cores = runs.iter().flat_map(|run| &run.steps).find_map(|step| step.usage.server_cores);
     let names: Vec<String> = runs.iter().map(|run| escape(&run.server)).collect();
     html.push_str("<div class=\"plots\">\n");
-    for Chart { title, note, unit, limit, log, figure } in charts(cores) {
+    for Chart { title, note, unit, limit, log, value } in charts(cores) {
         let points = |run: &Run| {
             let point = |step: &Step| {
                 let passed = step.verdict == Verdict::Passed;
-                figure(step).map(|y| Point { x: step.nodes as f64, y, passed })
+                value(step).map(|y| Point { x: step.nodes as f64, y, passed })
             };
             run.steps.iter().filter_map(point).collect()
         };

@@ -109,7 +109,7 @@ pub(crate) async fn run(
     let limit = end + RESPONSE_GRACE;
     traffic.finish(limit).await;
     window.close(end.elapsed().max(Duration::from_millis(1)));
-    figures(world, &window, watches, seed_seconds, usage)
+    summarize(world, &window, watches, seed_seconds, usage)
 }
 
 /// Prints a progress line periodically. Never ends.
@@ -129,7 +129,13 @@ async fn progress(name: &str, nodes: usize, window: &Window, start: Instant) {
     }
 }
 
-fn figures(world: &SimulatedCluster, window: &Window, watches: u64, seed_seconds: f64, usage: Usage) -> Step {
+fn summarize(
+    world: &SimulatedCluster,
+    window: &Window,
+    watches: u64,
+    seed_seconds: f64,
+    usage: Usage,
+) -> Step {
     let seconds = world.plan.step().as_secs_f64();
     let per_second = |count: u64| count as f64 / seconds;
     let classes = Class::ALL.map(|of| {
@@ -203,7 +209,7 @@ fn determine_verdict(step: &Step, seconds: f64) -> Verdict {
 impl Step {
     /// Returns the p99 of an SLO class in milliseconds.
     pub(crate) fn p99(&self, class: Class) -> Option<f64> {
-        let class_metrics = self.classes.iter().find(|figures| figures.of == class);
+        let class_metrics = self.classes.iter().find(|metrics| metrics.of == class);
         class_metrics?.latency_ms.map(|latency| latency.p99)
     }
 }

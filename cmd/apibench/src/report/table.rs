@@ -47,7 +47,7 @@ pub(crate) fn startup_table(started: &[Started]) -> String {
     for start in started {
         let memory = start.rss_kib.map(|kib| kib as f64);
         let cells =
-            vec![start.server.clone(), figure(Some(start.ready_ms)), figure(start.cpu_ms), mib(memory)];
+            vec![start.server.clone(), number(Some(start.ready_ms)), number(start.cpu_ms), mib(memory)];
         rows.push(Row { cells, notes: Vec::new() });
     }
     render(&rows)
@@ -66,13 +66,13 @@ fn row(workload: &str, server: &str, summary: &Summary, baseline: &Summary, is_b
     let cells = vec![
         workload.to_owned(),
         server.to_owned(),
-        figure(summary.rate),
-        figure(summary.p50_ms),
-        figure(summary.p99_ms),
-        figure(summary.max_ms),
-        figure(summary.cpu_ms_per_op),
+        number(summary.rate),
+        number(summary.p50_ms),
+        number(summary.p99_ms),
+        number(summary.max_ms),
+        number(summary.cpu_ms_per_op),
         mib(summary.rss_peak_kib),
-        figure(summary.bytes_per_op.map(|bytes| bytes / 1e3)),
+        number(summary.bytes_per_op.map(|bytes| bytes / 1e3)),
         summary.errors.to_string(),
         times(summary.cpu_ms_per_op, baseline.cpu_ms_per_op),
         times(summary.p99_ms, baseline.p99_ms),
@@ -80,7 +80,7 @@ fn row(workload: &str, server: &str, summary: &Summary, baseline: &Summary, is_b
     ];
     let mut notes: Vec<String> = summary.note.iter().cloned().collect();
     let extra: Vec<_> =
-        summary.extra.iter().map(|(key, value)| format!("{key} {}", figure(Some(*value)))).collect();
+        summary.extra.iter().map(|(key, value)| format!("{key} {}", number(Some(*value)))).collect();
     if !extra.is_empty() {
         notes.push(extra.join(", "));
     }
@@ -93,15 +93,15 @@ fn over_time(window: &Window) -> String {
     format!(
         "until {:>4.0} s: {:>6}/s, p50 {:>5} ms, p99 {:>5} ms, {:>5} MiB",
         window.until_s,
-        figure(Some(window.rate)),
-        figure(window.p50_ms),
-        figure(window.p99_ms),
+        number(Some(window.rate)),
+        number(window.p50_ms),
+        number(window.p99_ms),
         mib(window.rss_kib)
     )
 }
 
 /// Formats three significant digits, but never rounds the integer part.
-fn figure(value: Option<f64>) -> String {
+fn number(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
         Some(value) if value.abs() >= 100.0 || value == 0.0 => format!("{value:.0}"),
@@ -112,7 +112,7 @@ fn figure(value: Option<f64>) -> String {
 }
 
 fn mib(kib: Option<f64>) -> String {
-    figure(kib.map(|kib| kib / 1024.0))
+    number(kib.map(|kib| kib / 1024.0))
 }
 
 fn render(rows: &[Row]) -> String {
@@ -158,7 +158,7 @@ mod tests {
             (Some(51234.5), "51234"),
         ];
         for (value, expected) in cases {
-            assert_eq!(figure(value), expected);
+            assert_eq!(number(value), expected);
         }
     }
 

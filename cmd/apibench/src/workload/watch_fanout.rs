@@ -163,14 +163,14 @@ fn judge(context: &Context, findings: &Findings, expected: u64, sent: u64, measu
             format!("{missing} of {expected} events missing ({gaps} skipped over), {duplicates} duplicates"),
         );
     }
-    let figures = [
+    let extra = [
         ("updates", sent as f64),
         ("updates_planned", (context.settings.rate * context.settings.seconds) as f64),
         ("events_missing", missing as f64),
         ("gaps", gaps as f64),
         ("duplicates", duplicates as f64),
     ];
-    context.tally.with_errors(Measured { extra: figures.into_iter().collect(), ..measured })
+    context.tally.with_errors(Measured { extra: extra.into_iter().collect(), ..measured })
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use component_base::clock::Clock;
 use component_base::trace::{Latencies, Span, Step};
 use endpoints::routing::dispatch::{Response, Tunnel};
 
-use body::{BodyBuffer, MemoryBudget, MemoryReservation};
+use body::{BodyBuffer, BufferBudget, BufferReservation};
 use encoding::Encoding;
 
 /// Maximum size of a recorded response in bytes, compressed and decompressed.
@@ -51,13 +51,13 @@ pub struct Auditor {
     policy: Policy,
     sink: Arc<dyn Sink>,
     metrics: Arc<AuditMetrics>,
-    memory: Arc<MemoryBudget>,
+    memory: Arc<BufferBudget>,
 }
 
 impl Auditor {
     /// Creates an auditor that applies `policy`, writes to `sink` and counts in `metrics`.
     pub fn new(policy: Policy, sink: Arc<dyn Sink>, metrics: Arc<AuditMetrics>) -> Self {
-        Auditor { policy, sink, metrics, memory: Arc::new(MemoryBudget::of(RECORDED_BYTES_MAX)) }
+        Auditor { policy, sink, metrics, memory: Arc::new(BufferBudget::of(RECORDED_BYTES_MAX)) }
     }
 
     pub fn sink(&self) -> &Arc<dyn Sink> {
@@ -87,7 +87,7 @@ struct OpenRecord {
     is_rejected: bool,
     patch: Encoding,
     /// Memory reservation for the request object.
-    object_reservation: Option<MemoryReservation>,
+    object_reservation: Option<BufferReservation>,
     /// Time until the response started; `None` before.
     response_started_after: Option<Duration>,
     /// Encoding of the response, compression flag, and body.
@@ -320,7 +320,7 @@ impl AuditRecord {
             }
         };
         let Some(content) = content.filter(|_| open.verdict.level >= Level::Request) else { return };
-        open.object_reservation = MemoryReservation::of(&self.auditor.memory, content.bytes().len());
+        open.object_reservation = BufferReservation::of(&self.auditor.memory, content.bytes().len());
         match open.object_reservation {
             Some(_) => open.event.request_object = Some(content),
             None => open.event.annotate(TRUNCATED, "true"),

@@ -49,21 +49,25 @@ const SMALL_UPDATE_BYTES_MAX: usize = 4 << 10;
 const LIMIT: Family<Gauge, 0> = Family::gauge(
     Stability::Internal,
     "mainstay_memory_limit_bytes",
-    "What the process may take of the machine's memory, in bytes.",
+    "Limit of the memory that the process may use, in bytes.",
     [],
 );
-const IN_USE: Family<Gauge, 0> =
-    Family::gauge(Stability::Internal, "mainstay_memory_taken_bytes", "What it has, in bytes.", []);
+const IN_USE: Family<Gauge, 0> = Family::gauge(
+    Stability::Internal,
+    "mainstay_memory_used_bytes",
+    "Memory that the process uses, in bytes.",
+    [],
+);
 const RESERVED: Family<Gauge, 0> = Family::gauge(
     Stability::Internal,
     "mainstay_memory_reserved_bytes",
-    "What requests under way may take on top, in bytes.",
+    "Memory reserved for requests in flight, in bytes.",
     [],
 );
 const REJECTED: Family<Counter, 1> = Family::counter(
     Stability::Internal,
-    "mainstay_memory_refused_requests_total",
-    "Requests that there was no memory for.",
+    "mainstay_memory_rejected_requests_total",
+    "Requests rejected because too little memory was left.",
     ["rank"],
 );
 

@@ -9,7 +9,7 @@ use super::{Run, escape, short, verdict};
 
 const MISSING: &str = "–";
 
-fn figure(value: Option<f64>) -> String {
+fn number(value: Option<f64>) -> String {
     value.map_or_else(|| MISSING.to_owned(), short)
 }
 
@@ -59,12 +59,12 @@ fn row(html: &mut String, server: &str, step: &Step) {
         count(step.watches),
         short(step.rate),
         short(step.event_rate),
-        figure(step.p99(Class::Write)),
-        figure(step.p99(Class::Read)),
-        figure(step.p99(Class::List)),
-        figure(step.p99(Class::Event)),
+        number(step.p99(Class::Write)),
+        number(step.p99(Class::Read)),
+        number(step.p99(Class::List)),
+        number(step.p99(Class::Event)),
         percent(usage.server_cpu),
-        figure(usage.server_mib.map(f64::round)),
+        number(usage.server_mib.map(f64::round)),
         percent(usage.store_cpu),
         percent(Some(usage.client_cpu)),
         short(step.lag_ms),
@@ -103,13 +103,13 @@ pub(super) fn kinds(html: &mut String, runs: &[Run]) {
     }
     html.push_str("</tr>\n");
     for kind in Kind::ALL {
-        let of = |step: &Step| step.kinds.iter().find(|figures| figures.of == kind).cloned();
-        let rate = steps.first().and_then(of).map_or(0.0, |figures| figures.rate);
+        let of = |step: &Step| step.kinds.iter().find(|metrics| metrics.of == kind).cloned();
+        let rate = steps.first().and_then(of).map_or(0.0, |metrics| metrics.rate);
         let _ = write!(html, "<tr><td>{}</td><td>{}</td>", kind.name(), short(rate));
         for step in &steps {
-            let latency = of(step).and_then(|figures| figures.latency_ms);
-            let p50 = figure(latency.map(|l| l.p50));
-            let p99 = figure(latency.map(|l| l.p99));
+            let latency = of(step).and_then(|metrics| metrics.latency_ms);
+            let p50 = number(latency.map(|l| l.p50));
+            let p99 = number(latency.map(|l| l.p99));
             let _ = write!(html, "<td>{p50}</td><td>{p99}</td>");
         }
         html.push_str("</tr>\n");

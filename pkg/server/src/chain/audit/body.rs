@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 
 /// Memory budget of the buffers, shared by all requests.
-pub(super) struct MemoryBudget(AtomicUsize);
+pub(super) struct BufferBudget(AtomicUsize);
 
-impl MemoryBudget {
+impl BufferBudget {
     /// Creates a budget in bytes.
     pub(super) fn of(bytes: usize) -> Self {
-        MemoryBudget(AtomicUsize::new(bytes))
+        BufferBudget(AtomicUsize::new(bytes))
     }
 
     fn reserve(&self, bytes: usize) -> bool {
@@ -25,19 +25,19 @@ impl MemoryBudget {
 }
 
 /// Reservation of memory, released when dropped.
-pub(super) struct MemoryReservation {
+pub(super) struct BufferReservation {
     bytes: usize,
-    memory: Arc<MemoryBudget>,
+    memory: Arc<BufferBudget>,
 }
 
-impl MemoryReservation {
+impl BufferReservation {
     /// Reserves this many bytes, if available.
-    pub(super) fn of(memory: &Arc<MemoryBudget>, bytes: usize) -> Option<Self> {
-        memory.reserve(bytes).then(|| MemoryReservation { bytes, memory: Arc::clone(memory) })
+    pub(super) fn of(memory: &Arc<BufferBudget>, bytes: usize) -> Option<Self> {
+        memory.reserve(bytes).then(|| BufferReservation { bytes, memory: Arc::clone(memory) })
     }
 }
 
-impl Drop for MemoryReservation {
+impl Drop for BufferReservation {
     fn drop(&mut self) {
         self.memory.release(self.bytes);
     }
@@ -50,12 +50,12 @@ pub(super) struct BodyBuffer {
     remaining: Option<usize>,
     /// Number of collected bytes.
     bytes: usize,
-    memory: Arc<MemoryBudget>,
+    memory: Arc<BufferBudget>,
 }
 
 impl BodyBuffer {
     /// Creates a buffer with a size limit and a memory budget. If either is exceeded, the body is dropped.
-    pub(super) fn new(bytes_max: usize, memory: &Arc<MemoryBudget>) -> Self {
+    pub(super) fn new(bytes_max: usize, memory: &Arc<BufferBudget>) -> Self {
         BodyBuffer { chunks: Vec::new(), remaining: Some(bytes_max), bytes: 0, memory: Arc::clone(memory) }
     }
 
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn bodies_above_limits_are_dropped() {
-        let budget = Arc::new(MemoryBudget::of(10));
+        let budget = Arc::new(BufferBudget::of(10));
         let check = |max: usize, pieces: &[&'static str], expected: Option<&str>| {
             let mut buffer = BodyBuffer::new(max, &budget);
             pieces.iter().for_each(|piece| buffer.push(&Bytes::from_static(piece.as_bytes())));
@@ -108,7 +108,7 @@ mod tests {
         check(5, &["abc"], None);
         drop(second_buffer);
         check(100, &["1234567890"], Some("1234567890"));
-        assert!(MemoryReservation::of(&budget, 11).is_none() && MemoryReservation::of(&budget, 10).is_some());
+        assert!(BufferReservation::of(&budget, 11).is_none() && BufferReservation::of(&budget, 10).is_some());
         assert_eq!(budget.0.load(Relaxed), 10, "everything is released");
     }
 }

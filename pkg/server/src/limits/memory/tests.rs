@@ -123,7 +123,7 @@ fn vital_requests_are_rejected_last() {
     let registry = MetricsRegistry::default();
     budget.register(&registry);
     let page = registry.to_string();
-    assert!(page.contains("mainstay_memory_refused_requests_total{rank=\"bulk\"} 1\n"), "{page}");
+    assert!(page.contains("mainstay_memory_rejected_requests_total{rank=\"bulk\"} 1\n"), "{page}");
     assert!(page.contains("mainstay_memory_reserved_bytes 0\n"), "{page}");
 }
 
