@@ -8,10 +8,19 @@ pub(crate) fn version_output(flag: &str) -> Option<String> {
     match flag {
         "raw" => Some(format!("{:?}", version())),
         flag if crate::flags::switch(flag).unwrap_or(false) => {
-            Some(format!("Kubernetes {}", version().git_version))
+            let version = version();
+            Some(line(&version.git_version, version.git_commit, version.build_date))
         }
         _ => None,
     }
+}
+
+/// Returns upstream's line, followed by the commit and the date of a release build.
+fn line(git_version: &str, commit: &str, date: &str) -> String {
+    if commit.is_empty() {
+        return format!("Kubernetes {git_version}");
+    }
+    format!("Kubernetes {git_version} (commit {commit}, {date})")
 }
 
 #[cfg(test)]
@@ -32,5 +41,12 @@ mod tests {
         check("raw", Some("VersionInfo {"));
         check("false", None);
         check("v1.2.3", None);
+    }
+
+    #[test]
+    fn release_build_names_commit_and_date() {
+        assert_eq!(line("v1.2.3+x", "", ""), "Kubernetes v1.2.3+x");
+        let expected = "Kubernetes v1.2.3+x (commit 0a1b, 2026-01-02T03:04:05Z)";
+        assert_eq!(line("v1.2.3+x", "0a1b", "2026-01-02T03:04:05Z"), expected);
     }
 }

@@ -19,7 +19,7 @@ pub struct VersionInfo {
     pub min_compatibility_major: String,
     /// Minor version of the oldest release that can share the cluster with this one.
     pub min_compatibility_minor: String,
-    /// Semantic version: the Kubernetes release, with the implementation after `+`.
+    /// Semantic version: the Kubernetes release, then `+mainstay.` and this program's version.
     pub git_version: String,
     /// Commit of the build; empty when unknown.
     pub git_commit: &'static str,
@@ -40,7 +40,7 @@ impl VersionInfo {
         VersionInfo::with_emulation(Effective::default())
     }
 
-    /// Version with emulation. Without a build script, everything except the commit and the time is known.
+    /// Version with emulation. Release builds set the commit and the date (`tools/static-build.sh`).
     pub fn with_emulation(Effective { emulation, min_compatibility }: Effective) -> Self {
         VersionInfo {
             major: Release::THIS.major.to_string(),
@@ -49,7 +49,7 @@ impl VersionInfo {
             emulation_minor: emulation.minor.to_string(),
             min_compatibility_major: min_compatibility.major.to_string(),
             min_compatibility_minor: min_compatibility.minor.to_string(),
-            git_version: format!("v{}+mainstay", Release::THIS_WITH_PATCH),
+            git_version: format!("v{}+mainstay.{}", Release::THIS_WITH_PATCH, env!("CARGO_PKG_VERSION")),
             git_commit: option_env!("MAINSTAY_GIT_COMMIT").unwrap_or(""),
             git_tree_state: option_env!("MAINSTAY_GIT_TREE_STATE").unwrap_or(""),
             build_date: option_env!("MAINSTAY_BUILD_DATE").unwrap_or(""),
@@ -73,6 +73,13 @@ fn go_architecture(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn git_version_has_both_versions() {
+        let version = VersionInfo::of_this_build().git_version;
+        let own = version.strip_prefix("v").and_then(|text| text.strip_prefix(Release::THIS_WITH_PATCH));
+        assert_eq!(own, Some(concat!("+mainstay.", env!("CARGO_PKG_VERSION"))));
+    }
 
     #[test]
     fn architectures_have_go_names() {
