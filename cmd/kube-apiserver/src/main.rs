@@ -1,5 +1,6 @@
 //! Server binary: parses flags into options, builds the configuration and runs the server.
 
+mod etcd_stub;
 mod flags;
 mod help;
 mod logging;
@@ -30,6 +31,12 @@ const EVENT_INTERVAL: u32 = 16;
 fn main() -> ExitCode {
     huge_pages::disable();
     let mut words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == etcd_stub::COMMAND) {
+        return match etcd_stub::run(&words) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error.to_string()),
+        };
+    }
     let mut testserver = None;
     if words.first().is_some_and(|word| word == testserver::COMMAND) {
         match testserver::options(words.split_off(1)) {
