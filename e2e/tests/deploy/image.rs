@@ -40,7 +40,7 @@ fn make_root(dir: &Path) {
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::fs::copy(library, to).unwrap();
     }
-    run(Command::new(tool("image-archive.py")).arg(&root).arg(dir.join("image.tar")));
+    run(Command::new(tool("package/image_archive.py")).arg(&root).arg(dir.join("image.tar")));
 }
 
 /// Reads a blob of an unpacked archive and verifies its digest.
