@@ -39,8 +39,8 @@ def test_tests_have_separate_control_planes(control_plane, tmp_path, round):
         assert file.read() == control_plane.kubeconfig
 
 
-def test_close_ends_the_fork(tmp_path):
-    with Fork() as fork:
+def test_close_ends_the_fork(mainstay_address, tmp_path):
+    with Fork(mainstay_address) as fork:
         assert call(fork, tmp_path, "GET", MAPS)[0] == 200
     for _ in range(1000):
         try:

@@ -2,14 +2,21 @@
 
 import json
 import os
+import selectors
+import shutil
 import socket
+import subprocess
+import sysconfig
 import tempfile
+import time
 
-__all__ = ["ADDRESS_VARIABLE", "Fork", "TestServerError"]
+__all__ = ["ADDRESS_VARIABLE", "Fork", "Server", "TestServerError"]
 
 ADDRESS_VARIABLE = "MAINSTAY_TESTSERVER"
 """Name of the environment variable with the address of the test server."""
 
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 30
 RESPONSE_SECONDS_MAX = 30
 RESPONSE_BYTES_MAX = 1 << 20
 
@@ -18,6 +25,64 @@ class TestServerError(Exception):
     """Raised if the test server returns no fork. The message contains the reason."""
 
     __test__ = False
+
+
+class Server:
+    """A test server that this process starts and stops. A context manager.
+
+    `program` is by default the kube-apiserver that the wheel installed, or else the one on PATH. `flags` are flags of
+    `kube-apiserver testserver`. `address` is the address for forks. Raises `TestServerError`, with the last line of the
+    log, if the server does not start.
+    """
+
+    def __init__(self, *flags, program=None):
+        program = program or _program()
+        self._folder = tempfile.TemporaryDirectory(prefix="mainstay-")
+        self.address = f"unix:{self._folder.name}/socket"
+        command = [program, "testserver", f"--listen={self.address}", *flags]
+        with open(os.path.join(self._folder.name, "log"), "w") as log:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        """Stops the server, and so ends its forks."""
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        self._folder.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def _wait_until_ready(self):
+        # The server prints one line when it is ready. Its output ends if it fails.
+        limit = time.monotonic() + START_SECONDS_MAX
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            ready = selector.select(limit - time.monotonic()) and self._process.stdout.readline()
+        if not ready:
+            with open(os.path.join(self._folder.name, "log"), errors="replace") as log:
+                lines = log.read().splitlines()
+            raise TestServerError(f"the test server did not start: {lines[-1] if lines else 'no log'}")
+
+
+def _program():
+    installed = os.path.join(sysconfig.get_path("scripts"), "kube-apiserver")
+    found = installed if os.access(installed, os.X_OK) else shutil.which("kube-apiserver")
+    if not found:
+        raise TestServerError("kube-apiserver is neither in this environment nor on PATH")
+    return found
 
 
 class Fork:
