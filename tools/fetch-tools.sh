@@ -4,7 +4,8 @@
 #
 #   tools/fetch-tools.sh            all tools
 #   tools/fetch-tools.sh etcd ...   only the named tools
-#   tools/fetch-tools.sh etcd-3.7   only on request: builds an etcd that Debian does not have, with Go
+#   tools/fetch-tools.sh etcd-3.7 nfpm setup-envtest actionlint helm
+#                                   only on request: builds them with Go, because Debian does not have them
 #
 # An existing tool is left unchanged, so a second run needs no network. Otherwise the script links the tool on PATH.
 # If there is none, it downloads the tool's Debian package with apt under a private root: nothing is installed, root is
@@ -21,14 +22,24 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 die() { echo "tools/fetch-tools.sh: $*" >&2; exit 1; }
 
+# Prints the Go module and version of a program that `go install` builds. Go verifies the checksum.
+go_program_of() {
+  case $1 in
+    nfpm) echo github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.48.0 ;;
+    setup-envtest) echo sigs.k8s.io/controller-runtime/tools/setup-envtest@v0.25.1 ;;
+    actionlint) echo github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 ;;
+    helm) echo helm.sh/helm/v3/cmd/helm@v3.19.4 ;;
+  esac
+}
+
 package_of() {
   case $1 in
     etcd) echo etcd-server ;;
     etcdctl) echo etcd-client ;;
     kubectl) echo kubectl ;;
     haproxy) echo haproxy ;;
-    oidc | etcd-3.7) ;;
-    *) die "unknown tool $1 (etcd, etcd-3.7, etcdctl, kubectl, haproxy and oidc are known)" ;;
+    oidc | etcd-3.7 | nfpm | setup-envtest | actionlint | helm) ;;
+    *) die "unknown tool $1" ;;
   esac
 }
 
@@ -152,6 +163,10 @@ for tool in "$@"; do
   fi
   if [ "$tool" = etcd-3.7 ]; then
     [ -x "$dir/bin/etcd-3.7" ] || build_etcd
+    continue
+  fi
+  if [ -n "$(go_program_of "$tool")" ]; then
+    [ -x "$dir/bin/$tool" ] || link_from_path "$tool" || GOBIN=$dir/bin go install "$(go_program_of "$tool")" || die "the build of $tool failed"
     continue
   fi
   [ -x "$dir/bin/$tool" ] || link_from_path "$tool" || fetch "$tool"

@@ -29,7 +29,7 @@ profdata() {
 }
 
 profdata=$(profdata)
-counting=$("$root/tools/static-build.sh" "$work/build" "-Cprofile-generate=$work/raw")
+counting=$(PROGRAMS=kube-apiserver "$root/tools/static-build.sh" "$work/build" "-Cprofile-generate=$work/raw")/kube-apiserver
 rm -rf "$work/raw"
 "$root/tools/train.sh" "$counting"
 "$profdata" merge -o "$file" "$work/raw"

@@ -1,6 +1,6 @@
-//! Files of a release: the static server, its debug information, the bill of materials, licences and checksums.
+//! Files of a release: static programs, their debug information, bills of materials, licences, packages and checksums.
 //!
-//! No name depends on the machine or the day, and `tools/static-build.sh` removes paths of the machine from the binary.
+//! The files depend on the commit, the toolchain and `DIST_URL` only (`tools/package`, `tools/static-build.sh`).
 
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -14,29 +14,85 @@ use crate::tree::{output, root};
 
 /// Environment variable with a profile of `make profile`, for profile-guided optimization.
 const PROFILE: &str = "PROFILE";
-/// Environment variable with a binary to package instead of a new build.
-const BINARY: &str = "DIST_BINARY";
+/// Environment variable with the output directory of [`programs`] for one or more architectures, instead of a new build.
+const PROGRAMS_DIRECTORY: &str = "DIST_PROGRAMS";
 
-const SBOM: &str = "sbom.cdx.json";
+const PROGRAMS: [&str; 2] = ["kube-apiserver", "apibench"];
+const SBOMS: [&str; 2] = ["sbom.cdx.json", "sbom.spdx.json"];
 const LICENSES: &str = "THIRD-PARTY-LICENSES.txt";
 const CHECKSUMS: &str = "SHA256SUMS";
 
-/// Writes the files of a release to a directory, relative to the root of the tree.
+/// Writes the files of a release to a directory, relative to the root of the tree. Files of an earlier run must not be
+/// there, because every file gets a checksum.
 ///
 /// # Errors
-/// A failed build, a missing tool (objcopy, readelf, Python), or a binary that is not static.
+/// A directory with files, a failed build, a missing tool (objcopy, readelf, Python), or a program that is not static.
 pub(crate) fn run(directory: &str) -> Result<(), Error> {
+    let directory = empty(directory)?;
+    match std::env::var_os(PROGRAMS_DIRECTORY) {
+        Some(from) if !from.is_empty() => copy_files(Path::new(&from), &directory)?,
+        _ => build_programs(&directory)?,
+    }
+    let texts = SBOMS.into_iter().chain([LICENSES]).map(|file| directory.join(file));
+    output(Command::new("tools/sbom.py").args(texts))?;
+    let packages = printed(Command::new("python3").arg("tools/package").arg(&directory))?;
+    println!("{packages}");
+    write_checksums(&directory)?;
+    println!("{}", printed(Command::new("tools/sign.sh").arg(&directory))?);
+    Ok(())
+}
+
+/// Builds the programs for this machine's architecture into a directory, relative to the root of the tree.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn programs(directory: &str) -> Result<(), Error> {
+    build_programs(&empty(directory)?)
+}
+
+fn build_programs(directory: &Path) -> Result<(), Error> {
+    let architecture = architecture(std::env::consts::ARCH)?;
+    let built = build()?;
+    for program in PROGRAMS {
+        package(&built.join(program), directory, &format!("{program}-linux-{architecture}"))?;
+    }
+    // The same build needs the same profile.
+    if let Some(profile) = profile() {
+        let copy = directory.join(format!("profile-linux-{architecture}.profdata"));
+        std::fs::copy(&profile, copy).map_err(Error::of(profile))?;
+    }
+    Ok(())
+}
+
+/// Returns the path of the profile, if there is one.
+fn profile() -> Option<String> {
+    std::env::var(PROFILE).ok().filter(|path| !path.is_empty())
+}
+
+/// Creates a directory, or returns an existing one without files.
+fn empty(directory: &str) -> Result<PathBuf, Error> {
     let directory = root().join(directory);
-    let binary = match std::env::var(BINARY) {
-        Ok(path) if !path.is_empty() => PathBuf::from(path),
-        _ => build()?,
-    };
     std::fs::create_dir_all(&directory).map_err(Error::of(directory.display().to_string()))?;
-    let name = format!("kube-apiserver-linux-{}", architecture(std::env::consts::ARCH)?);
-    package(&binary, &directory, &name)?;
-    output(Command::new("tools/sbom.py").args([SBOM, LICENSES].map(|file| directory.join(file))))?;
-    let files = [name.clone(), format!("{name}.debug"), SBOM.to_owned(), LICENSES.to_owned()];
-    write_checksums(&directory, &files)
+    if file_names(&directory)?.is_empty() { Ok(directory) } else { Err(Error::NotEmpty(directory)) }
+}
+
+fn copy_files(from: &Path, to: &Path) -> Result<(), Error> {
+    for name in file_names(from)? {
+        std::fs::copy(from.join(&name), to.join(&name)).map_err(Error::of(name))?;
+    }
+    Ok(())
+}
+
+/// Returns the names of a directory's entries, sorted.
+fn file_names(directory: &Path) -> Result<Vec<String>, Error> {
+    let path = directory.display().to_string();
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(Error::of(path.as_str()))? {
+        let entry = entry.map_err(Error::of(path.as_str()))?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Returns the name that Go and container images use for an architecture.
@@ -48,14 +104,12 @@ fn architecture(rust: &str) -> Result<&'static str, Error> {
     }
 }
 
-/// Builds the static binary, and returns its path.
+/// Builds the static programs, and returns their directory.
 fn build() -> Result<PathBuf, Error> {
     let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
     let mut command = Command::new("tools/static-build.sh");
     command.arg(root().join(target));
-    if let Ok(profile) = std::env::var(PROFILE)
-        && !profile.is_empty()
-    {
+    if let Some(profile) = profile() {
         command.arg(printed(Command::new("tools/profile-flags.sh").arg(profile))?);
     }
     printed(&mut command).map(PathBuf::from)
@@ -78,14 +132,13 @@ fn package(binary: &Path, directory: &Path, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the checksums of files, in the format of sha256sum.
-fn write_checksums(directory: &Path, files: &[String]) -> Result<(), Error> {
+/// Writes the checksums of a directory's files, in the format of sha256sum.
+fn write_checksums(directory: &Path) -> Result<(), Error> {
     let mut sums = String::new();
-    for name in files {
-        let bytes = std::fs::read(directory.join(name)).map_err(Error::of(name.as_str()))?;
+    for name in file_names(directory)? {
+        let bytes = std::fs::read(directory.join(&name)).map_err(Error::of(name.as_str()))?;
         let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         let _ = writeln!(sums, "{digest}  {name}");
-        println!("{digest}  {name}");
     }
     std::fs::write(directory.join(CHECKSUMS), sums).map_err(Error::of(CHECKSUMS))
 }
@@ -101,15 +154,30 @@ fn printed(command: &mut Command) -> Result<String, Error> {
 mod tests {
     use super::*;
 
+    /// Returns an empty directory.
+    fn scratch(name: &str) -> PathBuf {
+        let directory = std::env::temp_dir().join(format!("mainstay-dist-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        directory
+    }
+
     #[test]
     fn checksums_have_the_format_of_sha256sum() {
-        let directory = std::env::temp_dir().join(format!("mainstay-dist-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
+        let directory = scratch("checksums");
         std::fs::write(directory.join("a"), "abc").unwrap();
-        write_checksums(&directory, &["a".to_owned()]).unwrap();
+        write_checksums(&directory).unwrap();
         let sums = std::fs::read_to_string(directory.join(CHECKSUMS)).unwrap();
         std::fs::remove_dir_all(&directory).unwrap();
         assert_eq!(sums, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a\n");
+    }
+
+    #[test]
+    fn directory_with_files_is_rejected() {
+        let directory = scratch("files");
+        assert!(empty(directory.to_str().unwrap()).is_ok());
+        std::fs::write(directory.join("a"), "").unwrap();
+        assert!(matches!(empty(directory.to_str().unwrap()), Err(Error::NotEmpty(_))));
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

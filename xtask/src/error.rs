@@ -32,6 +32,8 @@ pub(crate) enum Error {
     Outdated(String),
     #[error("{0} is not static")]
     NotStatic(String),
+    #[error("{} is not empty", .0.display())]
+    NotEmpty(std::path::PathBuf),
     #[error("no release is built for {0}")]
     Architecture(String),
     #[error("xtask/src/tidy/exceptions.txt: {0}")]

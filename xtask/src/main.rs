@@ -33,6 +33,7 @@ Usage: cargo xtask TASK
                             fails if a generated file differs from the facts
   crates [CRATE...]         compiles each crate and its tests alone, with the features that it asks for
   dist [DIRECTORY]          builds the files of a release into DIRECTORY (dist)
+  programs DIRECTORY        builds only its programs, for this machine's architecture
 ";
 
 fn main() -> ExitCode {
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         ["crates", ref names @ ..] => crates::run(names),
         ["dist"] => dist::run("dist"),
         ["dist", directory] => dist::run(directory),
+        ["programs", directory] => dist::programs(directory),
         _ => Err(Error::Usage(USAGE.to_owned())),
     };
     match result {

@@ -20,7 +20,10 @@ mod ratchet;
 mod recursion;
 mod sources;
 mod supply;
+mod versions;
 mod workspace;
+
+use component_base::features::Release;
 
 use crate::error::Error;
 use crate::tree;
@@ -43,7 +46,7 @@ struct Check {
     findings: fn(&Tree) -> Vec<String>,
 }
 
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 19] = [
     Check {
         name: "edges",
         rule: "Edges between crates are a table in xtask/src/tidy/edges.rs, after ARCHITECTURE.md",
@@ -143,6 +146,14 @@ const CHECKS: [Check; 18] = [
         findings: |tree| {
             let mappings = internal_errors::mappings(&product(tree));
             recursion::findings(&mappings, include_str!("tidy/internal_errors.txt"))
+        },
+    },
+    Check {
+        name: "versions",
+        rule: "Every file has the version of the release (xtask/src/tidy/versions.rs)",
+        findings: |_| {
+            let text = |path: &str| std::fs::read_to_string(tree::root().join(path)).unwrap_or_default();
+            versions::findings(env!("CARGO_PKG_VERSION"), Release::THIS_WITH_PATCH, text)
         },
     },
     Check {
