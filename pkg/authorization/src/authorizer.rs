@@ -264,8 +264,9 @@ impl Authorizer for MastersOnly {
         }
     }
 
-    async fn rules(&self, user: &UserInfo, _: &str) -> Rules {
-        if user.in_group(GROUP_MASTERS) { Rules::everything() } else { Rules::default() }
+    /// As in upstream, reviews of rules list the configured modes only.
+    async fn rules(&self, _: &UserInfo, _: &str) -> Rules {
+        Rules::default()
     }
 }
 

@@ -274,6 +274,11 @@ async fn any_user_can_list_own_rules() {
     let (code, review) = client.send("POST", reviews, json!({"spec": {"namespace": "default"}})).await;
     assert_eq!((code, &review["status"]["resourceRules"][0]["verbs"]), (201, &json!(["*"])));
     assert_eq!((&review["spec"], &review["kind"]), (&json!({}), &json!("SelfSubjectRulesReview")));
+    for (list, member) in [("resourceRules", "apiGroups"), ("nonResourceRules", "nonResourceURLs")] {
+        let rules = review["status"][list].as_array().unwrap();
+        let unlimited = rules.iter().filter(|rule| rule[member] == json!(["*"])).count();
+        assert_eq!(unlimited, 1, "an administrator has one role: {rules:?}");
+    }
     let (code, refused) = client.send("POST", reviews, json!({"spec": {}})).await;
     assert_eq!((code, refused["message"].as_str()), (400, Some("no namespace on request")));
     server.stop().await;
