@@ -66,6 +66,10 @@ impl ServedVersion for Handle {
         row.message.open && row.custom.is_some_and(|custom| custom.kind.converts_by_webhook)
     }
 
+    fn rejects_merged(&self) -> bool {
+        self.row().custom.is_some() && !self.row().message.open
+    }
+
     fn convert(&self, object: Object, from: &str, to: &str) -> Object {
         convert(object, from, to, self.row().kind)
     }

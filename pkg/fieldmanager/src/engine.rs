@@ -45,6 +45,8 @@ pub(super) struct Engine<'a> {
     pub(super) unowned: &'a Set,
     /// Empty object of the kind.
     pub(super) empty: &'a Value,
+    /// Result of [`ServedVersion::rejects_merged`](super::versions::ServedVersion::rejects_merged).
+    pub(super) rejects_merged: bool,
 }
 
 /// Returns the paths that no manager owns.
@@ -178,7 +180,12 @@ impl Engine<'_> {
         if !managed.sets.is_empty() {
             return Ok(managed);
         }
-        self.update(self.empty, live, managed, BEFORE_FIRST_APPLY, now)
+        let tracked = if self.rejects_merged {
+            Err(self.unconvertible("live", self.empty))
+        } else {
+            self.update(self.empty, live, managed, BEFORE_FIRST_APPLY, now)
+        };
+        tracked
             .map_err(|error| Error::Failed(format!("failed to create manager for existing fields: {error}")))
     }
 
@@ -230,6 +237,16 @@ impl Engine<'_> {
         self.converter.type_of(self.api_version).ok_or_else(|| {
             Error::Failed(format!("no corresponding type for {}", kind_text(self.api_version, self.kind)))
         })
+    }
+
+    /// Error for an object that a merge created and that cannot be converted.
+    pub(super) fn unconvertible(&self, label: &str, object: &Value) -> Error {
+        Error::Failed(format!(
+            "failed to convert {label} object ({}) to proper version: request to convert CR to an invalid \
+             group/version: {}",
+            self.name(object),
+            self.api_version
+        ))
     }
 
     /// Returns the name of an object in upstream's errors.

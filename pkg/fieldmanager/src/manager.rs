@@ -154,6 +154,7 @@ impl<V: ServedVersion> FieldManager<V> {
         let (value, managed) = engine.apply(&live_value, patch, remembered.as_ref(), managed, options)?;
         drop(live_value);
         let mut object = match (value, live) {
+            (Some(value), _) if engine.rejects_merged => return Err(engine.unconvertible("new", &value)),
             (Some(value), _) => self.object(value, &name, default)?,
             (None, Some(live)) => live.clone(),
             (None, None) => self.object(self.empty.clone(), &name, |_| Ok(()))?,
@@ -205,6 +206,7 @@ impl<V: ServedVersion> FieldManager<V> {
             subresource: self.endpoint().subresource(),
             unowned: self.unowned.get_or_init(engine::unowned),
             empty: &self.empty,
+            rejects_merged: self.endpoint().rejects_merged(),
         }
     }
 

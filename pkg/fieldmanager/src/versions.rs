@@ -37,6 +37,12 @@ pub trait ServedVersion {
     /// True if a webhook converts objects to this version.
     fn converts_by_webhook(&self) -> bool;
 
+    /// True if the objects that a merge creates cannot be converted. Upstream's converter of custom resources
+    /// accepts a Scale only with Go's type, and a merge creates an untyped object.
+    fn rejects_merged(&self) -> bool {
+        false
+    }
+
     /// Converts an object between two `apiVersion`s of the kind, in this process.
     fn convert(&self, object: Object, from: &str, to: &str) -> Object;
 
@@ -209,9 +215,23 @@ fn from_unstructured(error: json::Error) -> String {
         json::Error::Type(mismatch) if mismatch.value.starts_with("number ") => {
             format!("cannot convert float64 to {}", mismatch.go_type)
         }
+        json::Error::Type(mut mismatch) => {
+            // Values that passed the merge only fail in types with a JSON decoder of their own, whose paths start
+            // there. Schemas of CRDs have one at `items`.
+            if mismatch.struct_name != SCHEMA {
+                mismatch.struct_name = "".into();
+                mismatch.field.clear();
+            } else if let Some((_, inside)) = mismatch.field.rsplit_once(".items.") {
+                mismatch.field = inside.to_owned();
+            }
+            json::Error::Type(mismatch).to_string()
+        }
         other => other.to_string(),
     }
 }
+
+/// Go type of the schemas of CRDs.
+const SCHEMA: &str = "JSONSchemaProps";
 
 /// Returns a kind in upstream's format: `apps/v1, Kind=Deployment`, with an empty name for the core group.
 pub(super) fn kind_text(api_version: &str, kind: &str) -> String {

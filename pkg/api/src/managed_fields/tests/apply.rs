@@ -183,6 +183,17 @@ fn value_of_wrong_type_is_an_error() {
         "failed to convert new object (/d; apps/v1, Kind=Deployment) to proper version: unable to convert \
          unstructured object to apps/v1, Kind=Deployment: cannot convert float64 to int32",
     );
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"ports": [{"port": 80, "targetPort": [{}]}]},
+    });
+    Story::at("v1/services").refused(
+        "m",
+        service,
+        500,
+        "failed to convert new object (/s; /v1, Kind=Service) to proper version: unable to convert unstructured \
+         object to /v1, Kind=Service: json: cannot unmarshal array into Go value of type int32",
+    );
 }
 
 #[test]
