@@ -1,5 +1,7 @@
 //! Reads request bodies within a bound and decodes them into trees.
 
+mod options;
+
 use std::fmt::Display;
 
 use api::resources::Resource;
@@ -21,6 +23,8 @@ use crate::negotiation::Format;
 use crate::routing::dispatch::{BODY_BYTES_MAX, Body, BoxError};
 use crate::scheme::{NotRegisteredError, Scheme};
 use crate::warning::Warnings;
+
+pub(crate) use options::decode_options;
 
 /// Reads a whole body.
 ///
@@ -92,6 +96,8 @@ pub(crate) struct ExpectedType<'e> {
     pub(crate) custom: Option<&'static Message>,
     /// The CRD of the custom resource.
     pub(crate) definition: Option<&'e CustomKind>,
+    /// True for the Scale of a custom resource.
+    pub(crate) scales_custom: bool,
 }
 
 /// Error of a body or of a patched object, in upstream's wording.
@@ -122,6 +128,7 @@ impl ExpectedType<'_> {
             other_versions: &[],
             custom: message.open.then_some(message),
             definition: custom.filter(|_| message.open).map(|custom| custom.kind),
+            scales_custom: custom.is_some() && !message.open,
         }
     }
 
@@ -180,11 +187,21 @@ pub(crate) fn decode(
     validation: FieldValidation,
     warnings: &Warnings,
 ) -> Result<DecodedBody, Box<Status>> {
-    let mut decoded = decode_as(body, format, expected, validation)?;
-    warnings.extend(std::mem::take(&mut decoded.warnings));
-    check_version(expected, &decoded.api_version)?;
-    Ok(decoded)
+    let decoded = decode_as(body, format, expected, validation).and_then(|mut decoded| {
+        warnings.extend(std::mem::take(&mut decoded.warnings));
+        check_version(expected, &decoded.api_version)?;
+        Ok(decoded)
+    });
+    decoded.map_err(|error| match error.code {
+        400 if expected.scales_custom => Status::bad_request(UNKNOWN_SCALE).into(),
+        _ => error,
+    })
 }
+
+/// Error for every malformed Scale of a custom resource. Upstream looks up the type for the text in a scheme that
+/// does not contain it.
+const UNKNOWN_SCALE: &str = "no kind is registered for the type v1.Scale in scheme \
+     \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781\"";
 
 /// Decodes a body without checking its version.
 fn decode_as(
@@ -417,6 +434,10 @@ fn decode_protobuf(body: &[u8], expected: ExpectedType<'_>) -> Result<DecodedBod
     let api_version = envelope_version(&envelope.api_version).unwrap_or(expected.api_version);
     let kind = if envelope.kind.is_empty() { expected.kind } else { &*envelope.kind };
     let refused = |cause: &dyn Display| cannot_be_handled(expected, api_version, kind, &cause.to_string());
+    if expected.custom.is_some() {
+        // A custom resource has no protobuf schema. Upstream finds no kind in the object that it fails to fill.
+        return Err(refused(&"Object 'Kind' is missing in 'object has no kind field '"));
+    }
     let message = expected.registered_type(api_version, kind).map_err(|error| refused(&error))?;
     let room = DecodeBudget::of_body(body.len());
     let mut object = proto::decode_within(message, envelope.raw, room).map_err(|e| match e {
@@ -495,51 +516,6 @@ fn unrecognized(expected: ExpectedType<'_>, cause: &str, body: &[u8]) -> Box<Sta
 fn cannot_be_handled(expected: ExpectedType<'_>, api_version: &str, kind: &str, cause: &str) -> Box<Status> {
     let version = split_api_version(api_version).1;
     Status::bad_request(texts::cannot_be_handled(kind, version, expected.kind, cause)).into()
-}
-
-/// Decodes deletion options. `DeleteOptions` of any group version is accepted.
-///
-/// # Errors
-/// 400.
-pub(crate) fn decode_options(
-    body: &[u8],
-    format: Format,
-    message: &'static Message,
-) -> Result<Object, Box<Status>> {
-    let failed = |text: String| Box::new(Status::bad_request(text));
-    let check_kind = |api_version: &str, kind: &str| {
-        if kind.is_empty() || builtin::kind(api_version, kind) == Some(message) {
-            Ok(())
-        } else {
-            Err(failed(format!(
-                "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
-         \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
-            )))
-        }
-    };
-    let room = DecodeBudget::of_body(body.len());
-    if format == Format::Protobuf {
-        let envelope = Envelope::parse(body).map_err(|e| failed(e.to_string()))?;
-        check_kind(&envelope.api_version, &envelope.kind)?;
-        return proto::decode_within(message, envelope.raw, room).map_err(|e| failed(e.to_string()));
-    }
-    if format == Format::Cbor {
-        let head = cbor::type_meta(body).map_err(|e| failed(e.to_string()))?;
-        check_kind(&head.api_version, &head.kind)?;
-        let decoded = cbor::decode_within(message, body, room).map_err(|e| failed(e.to_string()))?;
-        return Ok(decoded.object);
-    }
-    let converted;
-    let text = match format {
-        Format::Yaml => {
-            converted = yaml::to_json(body).map_err(|e| failed(e.to_string()))?;
-            &converted.json[..]
-        }
-        _ => body,
-    };
-    let head = json::type_meta(text).map_err(|e| failed(e.to_string()))?;
-    check_kind(&head.api_version, &head.kind)?;
-    Ok(json::decode_within(message, text, room).map_err(|e| failed(e.to_string()))?.object)
 }
 
 #[cfg(test)]
@@ -692,6 +668,30 @@ mod tests {
     }
 
     #[test]
+    fn custom_resource_has_no_protobuf() {
+        let expected = ExpectedType {
+            api_version: "example.com/v1",
+            kind: "Widget",
+            other_versions: &[],
+            custom: Some(&schema::custom::CUSTOM_RESOURCE),
+            definition: None,
+            scales_custom: false,
+        };
+        let mut body = Vec::new();
+        proto::wrap("example.com/v2", "Widget", b"", &mut body);
+        let check = |body: &[u8], text: &str| {
+            let refused = decode(body, Format::Protobuf, expected, Ignore, &Warnings::default()).err();
+            assert_eq!(refused.map(|status| (status.code, status.message)), Some((400, text.to_owned())));
+        };
+        check(
+            &body,
+            "Widget in version \"v2\" cannot be handled as a Widget: Object 'Kind' is missing in 'object has no kind \
+             field '",
+        );
+        check(b"", "the object provided is unrecognized (must be of type Widget): empty data (<empty>)");
+    }
+
+    #[test]
     fn duplicate_fields_precede_unknown_fields() {
         let expected = ExpectedType {
             api_version: "example.com/v1",
@@ -699,20 +699,12 @@ mod tests {
             other_versions: &[],
             custom: Some(&schema::custom::CUSTOM_RESOURCE),
             definition: None,
+            scales_custom: false,
         };
         let body =
             br#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"nope":1},"spec":1,"spec":2}"#;
         let warnings = Warnings::default();
         decode(body, Format::Json, expected, Warn, &warnings).map_err(|status| status.message).unwrap();
         assert_eq!(warnings.texts(), ["duplicate field \"spec\"", "unknown field \"metadata.nope\""]);
-    }
-
-    #[test]
-    fn options_may_be_cbor() {
-        let message = &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS;
-        let options = decode_options(b"\xa1\x52gracePeriodSeconds\x05", Format::Cbor, message);
-        assert_eq!(options.unwrap().get("gracePeriodSeconds"), Some(&5.into()));
-        let refused = decode_options(b"\xa1\x44kind\x43Pod", Format::Cbor, message);
-        assert_eq!(refused.unwrap_err().code, 400);
     }
 }

@@ -295,8 +295,7 @@ pub fn negotiate_input(headers: &HeaderMap, formats: Formats) -> Result<Format, 
         return Ok(Format::Json);
     }
     let media_type = header::media_type(&header).unwrap_or_default();
-    let read = |format: &&Format| !formats.custom || **format != Format::Protobuf;
-    let matching = formats.all().iter().filter(read).find(|format| format.media_type() == media_type);
+    let matching = formats.all().iter().find(|format| format.media_type() == media_type);
     matching.copied().ok_or_else(|| Box::new(Status::unsupported_media_type(formats.media_types())))
 }
 

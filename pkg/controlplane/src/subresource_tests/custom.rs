@@ -189,6 +189,47 @@ async fn a_scale_is_not_merged_strategically() {
     server.stop().await;
 }
 
+/// As in upstream, an applied Scale cannot be converted back, unless nothing changes.
+#[tokio::test]
+async fn scale_cannot_be_changed_by_apply() {
+    let (server, client) = started().await;
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    definitions::define(&client, "widgets", "Widget", versions(&[("v1", any)])).await;
+    client.ok("POST", WIDGETS, widget("a")).await;
+    client.ok("PATCH", &format!("{WIDGETS}/a/scale"), json!({"spec": {"replicas": 2}})).await;
+    let path = format!("{WIDGETS}/a/scale?fieldManager=m&force=true");
+    let scale = |replicas| {
+        json!({
+            "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a", "namespace": "default"},
+            "spec": {"replicas": replicas},
+        })
+    };
+    let (code, status) = client.send("APPLY", &path, scale(3)).await;
+    let expected = "failed to convert new object (default/a; autoscaling/v1, Kind=Scale) to proper version: request \
+                    to convert CR to an invalid group/version: autoscaling/v1";
+    assert_eq!((code, status["message"].as_str()), (500, Some(expected)));
+    client.ok("APPLY", &path, scale(2)).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn malformed_scale_has_upstream_error() {
+    let (server, client) = started().await;
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    definitions::define(&client, "widgets", "Widget", versions(&[("v1", any)])).await;
+    client.ok("POST", WIDGETS, widget("a")).await;
+    let path = format!("{WIDGETS}/a/scale");
+    for malformed in
+        [json!([]), json!({"spec": {"replicas": "x"}}), json!({"kind": "Pod", "apiVersion": "v1"})]
+    {
+        let (code, status) = client.send("PUT", &path, malformed).await;
+        let expected = "no kind is registered for the type v1.Scale in scheme \
+                        \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781\"";
+        assert_eq!((code, status["message"].as_str()), (400, Some(expected)));
+    }
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn object_with_invalid_metadata_can_be_deleted() {
     let (server, client) = started().await;

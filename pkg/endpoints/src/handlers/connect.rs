@@ -132,8 +132,14 @@ async fn pod_named(call: &RequestScope<'_>, name: &str) -> Result<Object, Box<St
     read::newest(call, core_resource("pods")?, name).await
 }
 
+/// Returns the kubelet of a node. The error for a missing node contains the requested resource, because upstream
+/// takes the resource from the context of the request.
 async fn kubelet_of(call: &RequestScope<'_>, node: &str) -> Result<Kubelet, Box<Status>> {
-    let node = read::newest(call, core_resource("nodes")?, node).await?;
+    let read = read::newest(call, core_resource("nodes")?, node).await;
+    let node = read.map_err(|error| match error.code {
+        404 => Box::new(Status::not_found(&call.target().group_resource(), node)),
+        _ => error,
+    })?;
     let backends = &call.api.backends;
     Kubelet::of(&node, &backends.address_types, backends.kubelet_port)
         .map_err(|error| Status::unmapped(error.to_string()).into())

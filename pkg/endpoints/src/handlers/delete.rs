@@ -10,7 +10,6 @@ use authorization::Attributes;
 use component_base::features::Gate;
 use kinds::validation::kinds::undeletable;
 use registry::generic::{DeleteOutcome, DeleteRequest};
-use schema::builtin;
 
 use super::admission::Admission;
 use super::audit_object;
@@ -93,11 +92,7 @@ async fn delete_options(call: &RequestScope<'_>, mut body: Body) -> Result<Delet
         DeleteOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?
     } else {
         let format = negotiation::negotiate_input(call.headers, call.formats)?;
-        let object = body::decode_options(
-            &bytes,
-            format,
-            &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS,
-        )?;
+        let object = body::decode_options(&bytes, format)?;
         call.trace.span.event("Decoded delete options");
         audit_object::options(call, &object);
         DeleteOptions::from_object(&object)

@@ -1,10 +1,11 @@
 //! PATCH: JSON patch, merge patch and strategic merge patch. Apply is in `apply`.
 
 use api::options::PatchOptions;
-use api::resources::Encoding;
+use api::resources::{Encoding, Resource};
 use apimachinery::field;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Details, Reason, Status};
+use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use jsontree::{Key, Value};
 use registry::generic::UpdateOutcome;
@@ -19,6 +20,7 @@ use super::apply::ApplyFormat;
 use super::write::Writer;
 use super::{apply, audit_object, ensure_name, ensure_namespace, to_storage_version, update, view};
 use crate::body::{self, DecodedBody, ExpectedType, FieldValidation};
+use crate::negotiation::Formats;
 use crate::routing::dispatch::{Body, Response};
 use crate::scope::RequestScope;
 
@@ -51,7 +53,7 @@ enum Patch<'t> {
 }
 
 pub(crate) async fn patch(call: &mut RequestScope<'_>, mut body: Body) -> Result<Response, Box<Status>> {
-    let wish = patch_request(call)?;
+    let wish = patch_request(call.headers, call.resource(), call.formats)?;
     let bytes = call.read_body(&mut body).await?;
     let options = PatchOptions::from_query(call.query);
     let errors = kinds::validation::validate_patch_options(&options, matches!(wish, PatchRequest::Apply(_)));
@@ -109,17 +111,33 @@ fn media_type(text: &str) -> &str {
     text.split(';').next().unwrap_or("").trim()
 }
 
-fn patch_request(call: &RequestScope<'_>) -> Result<PatchRequest, Box<Status>> {
-    let header = crate::header::text_or_empty(call.headers, CONTENT_TYPE);
+/// Checks the media type of a patch, which upstream does before anything else.
+///
+/// # Errors
+/// 415.
+pub(crate) fn check_media_type(
+    headers: &HeaderMap,
+    resource: &Resource<'_>,
+    formats: Formats,
+) -> Result<(), Box<Status>> {
+    patch_request(headers, resource, formats).map(drop)
+}
+
+fn patch_request(
+    headers: &HeaderMap,
+    resource: &Resource<'_>,
+    formats: Formats,
+) -> Result<PatchRequest, Box<Status>> {
+    let header = crate::header::text_or_empty(headers, CONTENT_TYPE);
     // Also true for the scale of a custom resource, although Scale has a type.
-    let custom = call.resource().message.open;
+    let custom = resource.message.open;
     match media_type(&header) {
         JSON_PATCH => Ok(PatchRequest::Patch(PatchType::Json)),
         MERGE_PATCH => Ok(PatchRequest::Patch(PatchType::Merge)),
         STRATEGIC_MERGE_PATCH if !custom => Ok(PatchRequest::Patch(PatchType::StrategicMerge)),
         APPLY => Ok(PatchRequest::Apply(ApplyFormat::Yaml)),
-        APPLY_CBOR if call.formats.cbor => Ok(PatchRequest::Apply(ApplyFormat::Cbor)),
-        _ => Err(unknown_format(&header, custom, call.formats.cbor).into()),
+        APPLY_CBOR if formats.cbor => Ok(PatchRequest::Apply(ApplyFormat::Cbor)),
+        _ => Err(unknown_format(&header, custom, formats.cbor).into()),
     }
 }
 

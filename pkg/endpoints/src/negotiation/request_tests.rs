@@ -127,6 +127,17 @@ async fn protobuf_response_can_be_written_back() {
 }
 
 #[tokio::test]
+async fn media_type_of_patch_is_checked_first() {
+    let client = Client::start().await;
+    let path = format!("{CONFIG_MAPS}/a");
+    for (content_type, code) in [("text/plain", 415), ("application/merge-patch+json", 406)] {
+        let headers = [("content-type", content_type), ("accept", "image/png")];
+        let response = client.send("PATCH", &path, &headers, "{}").await;
+        assert_eq!(response.code, code, "{content_type}");
+    }
+}
+
+#[tokio::test]
 async fn pretty_answers_are_indented() {
     let client = Client::start().await;
     client.create_config_map("a", "x").await;

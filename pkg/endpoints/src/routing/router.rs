@@ -210,6 +210,9 @@ fn negotiate(
         // The other server negotiates the response. Errors negotiate their own format.
         return Ok(Representation::JSON);
     }
+    if route.action == Action::Patch {
+        handlers::patch::check_media_type(&parts.headers, route.resource.row.row(), formats)?;
+    }
     let streams =
         matches!(route.action, Action::List | Action::Watch) && route.resource.row.row().serves("watch");
     let endpoint = route.endpoint.row.row();
