@@ -443,6 +443,10 @@ impl Chain {
             headers.entry(AUDIT_ID).or_insert(id);
         }
         endpoints::warning::prepend(headers, &context.notes.warnings());
+        // Upstream's filters for the next headers run only after the path has been parsed.
+        if context.info.path.is_empty() {
+            return;
+        }
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
         if let Some(hsts) = &self.options.hsts {
             headers.entry(STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());

@@ -208,6 +208,9 @@ async fn every_answer_has_its_headers() {
         assert_eq!(headers["audit-id"], "07070707-0707-4707-8707-070707070707");
         assert_eq!(headers["strict-transport-security"], "max-age=1");
     }
+    let (_, headers, _) = setup.send("GET", "/api/v1/watch", &[MASTER]).await;
+    assert_eq!(headers["audit-id"], "07070707-0707-4707-8707-070707070707");
+    assert!(!headers.contains_key("cache-control") && !headers.contains_key("strict-transport-security"));
     let (_, headers, _) = setup.send("GET", "/livez", &[MASTER, "Audit-Id: mine"]).await;
     assert_eq!(headers["audit-id"], "mine");
 }

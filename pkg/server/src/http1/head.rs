@@ -51,9 +51,9 @@ impl HeadRejection {
         };
         let body = body.unwrap_or(&status);
         let length = body.len();
+        let content_type = if body.is_empty() { "" } else { "Content-Type: text/plain; charset=utf-8\r\n" };
         format!(
-            "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\
-             Content-Length: {length}\r\n\r\n{body}"
+            "HTTP/1.1 {status}\r\n{content_type}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
         )
     }
 }
