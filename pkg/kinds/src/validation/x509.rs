@@ -1,10 +1,11 @@
 //! Certificates, certificate requests (PKCS#10) and public keys, as far as validation needs them. The error
 //! texts are those of Go's `crypto/x509` and `encoding/asn1`, which upstream returns.
 
+mod asn1;
 mod signature;
 
 use thiserror::Error;
-use x509_parser::asn1_rs::{Class, FromDer, Header, Tag};
+use x509_parser::asn1_rs::{FromDer, Tag};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::GeneralName;
@@ -162,11 +163,16 @@ impl<'d> Request<'d> {
     /// # Errors
     /// Go's error for a malformed request.
     pub(crate) fn parse(der: &'d [u8]) -> Result<Self, X509Error> {
-        let (rest, parsed) = X509CertificationRequest::from_der(der).map_err(|_| request_parse_error(der))?;
-        if !rest.is_empty() {
+        let outline = asn1::request_outline(der)?;
+        if !outline.rest.is_empty() {
             return Err(X509Error("asn1: syntax error: trailing data".to_owned()));
         }
+        let Ok((_, parsed)) = X509CertificationRequest::from_der(der) else {
+            outline.check_subject()?;
+            return Err(X509Error("asn1: structure error: malformed certificate request".to_owned()));
+        };
         let key = Key::of(&parsed.certification_request_info.subject_pki)?;
+        outline.check_subject()?;
         Ok(Self { parsed, key })
     }
 
@@ -185,35 +191,6 @@ impl<'d> Request<'d> {
     pub(crate) fn raw_key(&self) -> &[u8] {
         self.parsed.certification_request_info.subject_pki.raw
     }
-}
-
-/// Returns Go's first error for bytes that are not a request.
-fn request_parse_error(der: &[u8]) -> X509Error {
-    sequence(der, "certificateRequest")
-        .and_then(|content| sequence(content, "tbsCertificateRequest").map(|_| ()))
-        .err()
-        .unwrap_or_else(|| X509Error("asn1: structure error: malformed certificate request".to_owned()))
-}
-
-/// Returns the content of the sequence at the start of some bytes. The error contains its Go name.
-fn sequence<'d>(der: &'d [u8], name: &str) -> Result<&'d [u8], X509Error> {
-    if der.is_empty() {
-        return Err(X509Error("asn1: syntax error: sequence truncated".to_owned()));
-    }
-    let truncated = || X509Error("asn1: syntax error: data truncated".to_owned());
-    let (content, header) = Header::from_der(der).map_err(|_| truncated())?;
-    let length = header.length().definite().map_err(|_| truncated())?;
-    let class = header.class() as u8;
-    let tag = header.tag().0;
-    if (header.class(), tag, header.constructed()) != (Class::Universal, 16, true) {
-        let compound = header.constructed();
-        return Err(X509Error(format!(
-            "asn1: structure error: tags don't match (16 vs {{class:{class} tag:{tag} length:{length} \
-             isCompound:{compound}}}) {{optional:false explicit:false application:false private:false \
-             defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}} {name} @2"
-        )));
-    }
-    content.get(..length).ok_or_else(truncated)
 }
 
 pub(crate) struct Certificate<'d>(X509Certificate<'d>);

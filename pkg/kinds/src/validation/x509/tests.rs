@@ -95,7 +95,7 @@ fn malformed_requests_have_gos_errors() {
     check(b"hello", &tags("class:1 tag:8 length:101 isCompound:true"));
     check(&[0x30, 3, 2, 1, 1], &tags("class:0 tag:2 length:1 isCompound:false"));
     assert!(verdict(&[0x30, 3, 2, 1, 1]).unwrap_err().ends_with("tbsCertificateRequest @2"));
-    check(&[0x30, 2, 0x30, 0], "asn1: structure error: malformed certificate request");
+    check(&[0x30, 2, 0x30, 0], "asn1: syntax error: sequence truncated");
 }
 
 #[test]
