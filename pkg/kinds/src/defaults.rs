@@ -24,15 +24,24 @@ use schema::memory::BudgetExceeded;
 use schema::object::Object as Tree;
 use schema::proto::inplace::MessageRef;
 
-/// Defaulting rule of one version of a kind.
+/// Defaulting rules of one version of a kind.
 #[derive(Clone, Copy)]
-pub struct Defaults(Rule);
+pub struct Defaults {
+    version: Rule,
+    /// Rule for stored objects only.
+    stored: Option<Rule>,
+}
 
 impl Defaults {
     /// Returns the defaults of a kind in `api_version` (`v1`, `apps/v1`), or `None` for an unknown kind or
     /// one without defaults.
     pub fn of(api_version: &str, kind: &str) -> Option<Self> {
-        rule(api_version, kind).map(Defaults)
+        rule(api_version, kind).map(|version| Defaults { version, stored: None })
+    }
+
+    /// Returns the defaults of stored objects. `api_version` is the storage version.
+    pub fn of_stored(api_version: &str, kind: &str) -> Option<Self> {
+        Self::of(api_version, kind).map(|defaults| Defaults { stored: stored_rule(kind), ..defaults })
     }
 
     /// Sets the defaults. Idempotent.
@@ -41,7 +50,10 @@ impl Defaults {
     /// Values copied within the object would make it too large for any store. They are omitted.
     pub fn fill(self, object: &mut Tree, gates: &Gates) -> Result<(), BudgetExceeded> {
         let context = DefaultingContext::of(gates);
-        self.0(&mut Object::tree(object, &context));
+        (self.version)(&mut Object::tree(object, &context));
+        if let Some(stored) = self.stored {
+            stored(&mut Object::tree(object, &context));
+        }
         context.done()
     }
 
@@ -49,7 +61,8 @@ impl Defaults {
     /// inside its envelope. For bytes that are not canonical, the result can be true although nothing would
     /// change.
     pub fn are_missing(self, object: MessageRef<'_>, gates: &Gates) -> bool {
-        Object::is_changed_by(object, gates, self.0)
+        Object::is_changed_by(object, gates, self.version)
+            || self.stored.is_some_and(|stored| Object::is_changed_by(object, gates, stored))
     }
 }
 
@@ -60,6 +73,13 @@ impl Defaults {
 /// Upstream's time of device taints is not a constant and has its own function, [`stamp_taints`].
 pub fn apply(api_version: &str, kind: &str, object: &mut Tree, gates: &Gates) {
     _ = complete(api_version, kind, object, gates);
+}
+
+/// Completes a stored object of the storage version, whose defaults are set. Idempotent.
+pub fn complete_stored(kind: &str, object: &mut Tree, gates: &Gates) {
+    if let Some(rule) = stored_rule(kind) {
+        rule(&mut Object::tree(object, &DefaultingContext::of(gates)));
+    }
 }
 
 /// Sets the defaults of an object from a request.
@@ -83,6 +103,10 @@ pub fn shares_labels(api_version: &str, kind: &str, object: &Tree) -> bool {
     builtin::kind_named(kind).is_some_and(|kind| kind.rare_properties.shares_labels == Some(api_version))
         && labels(&["metadata", "labels"]).is_none_or(Tree::is_empty)
         && labels(workload::TEMPLATE_LABELS).is_some()
+}
+
+fn stored_rule(kind: &str) -> Option<Rule> {
+    builtin::kind_named(kind)?.rare_properties.completes_stored
 }
 
 fn rule(api_version: &str, kind: &str) -> Option<Rule> {

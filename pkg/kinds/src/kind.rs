@@ -93,6 +93,8 @@ pub(crate) struct RareProperties {
     /// Version in which defaulting gives an object the labels of its pod template as the same map.
     pub(crate) shares_labels: Option<&'static str>,
     pub(crate) subresource_defaults: &'static [SubresourceDefaults],
+    /// Completes stored objects of the storage version, but not those of requests (upstream's `Decorator`).
+    pub(crate) completes_stored: Option<Rule>,
     /// Returns the condition of an object's row in a Table.
     pub(crate) row_condition: for<'a> fn(View<'a>) -> Option<RowCondition>,
 }
@@ -111,6 +113,7 @@ impl RareProperties {
         times: &[],
         shares_labels: None,
         subresource_defaults: &[],
+        completes_stored: None,
         row_condition: |_| None,
     };
 }

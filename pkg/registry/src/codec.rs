@@ -262,6 +262,9 @@ pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> R
     }
     let mut object = to_row_version(row, object, &from);
     api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)?;
+    if row.custom.is_none() {
+        kinds::defaults::complete_stored(row.kind, &mut object, gates);
+    }
     Ok(object)
 }
 
@@ -290,7 +293,8 @@ pub(crate) fn reader_form(row: &StorageSpec, stored: Bytes, gates: &Gates) -> By
             return true;
         }
         let stored = MessageRef::new(row.message, envelope.raw);
-        Defaults::of(row.group_version, row.kind).is_some_and(|defaults| defaults.are_missing(stored, gates))
+        Defaults::of_stored(row.group_version, row.kind)
+            .is_some_and(|defaults| defaults.are_missing(stored, gates))
     };
     if Envelope::parse(&stored).is_ok_and(differs) {
         decode_stored(row, &stored, gates).and_then(|object| encode(row, &object)).unwrap_or(stored)

@@ -154,7 +154,7 @@ impl Ingest for StoredForm {
 impl StoredForm {
     fn new(row: Handle, fields: Fields, gates: Gates) -> Self {
         let storage = row.row().stored_form();
-        StoredForm { defaults: Defaults::of(storage.group_version, storage.kind), row, fields, gates }
+        StoredForm { defaults: Defaults::of_stored(storage.group_version, storage.kind), row, fields, gates }
     }
 
     fn storage(&self) -> &StorageSpec<'_> {

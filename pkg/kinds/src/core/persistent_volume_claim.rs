@@ -48,7 +48,10 @@ pub(crate) static KIND: Kind = Kind {
         ),
     ],
     strategy: &strategy::PersistentVolumeClaims,
-    rare_properties: RareProperties::NONE,
+    rare_properties: RareProperties {
+        completes_stored: Some(defaults::stored_data_sources),
+        ..RareProperties::NONE
+    },
 };
 
 pub(crate) const RULES: Rules = Rules { create, update };

@@ -97,12 +97,15 @@ fn object(value: Value) -> Object {
 /// Smallest spec that is valid for the kind.
 fn minimal_spec(plural: &str) -> Value {
     let containers = json!([{"name": "c", "image": "i"}]);
+    let snapshot = json!({"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"});
     match plural {
         "pods" => json!({"containers": containers}),
         "services" => json!({"ports": [{"port": 80}]}),
         "persistentvolumeclaims" => json!({
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": "1Gi"}},
+            "dataSource": snapshot,
+            "dataSourceRef": snapshot,
         }),
         "certificatesigningrequests" => json!({
             "request": STANDARD.encode(include_str!("../../../kinds/testdata/x509/p256.csr")),

@@ -39,6 +39,11 @@ fn prepare(spec: &mut Object, old: Option<&Object>, gates: &Gates) {
             spec.remove("dataSource");
         }
     }
+    complete_data_sources(spec);
+}
+
+/// Fills in the missing field.
+pub(super) fn complete_data_sources(spec: &mut Object) {
     match (tree::child(spec, "dataSource"), tree::child(spec, "dataSourceRef")) {
         (Some(source), None) => {
             let reference = reference(source);

@@ -14,10 +14,15 @@ use super::*;
 use crate::generic::WatchEvent;
 
 /// Objects from before some defaults existed, with the path and value of an expected default.
-const OLD: [(&str, &str, &str); 4] = [
+const OLD: [(&str, &str, &str); 5] = [
     ("deployments", "/spec/progressDeadlineSeconds", "600"),
     ("services", "/spec/internalTrafficPolicy", "\"Cluster\""),
     ("pods", "/spec/enableServiceLinks", "true"),
+    (
+        "persistentvolumeclaims",
+        "/spec/dataSourceRef",
+        r#"{"apiGroup":"snapshot.storage.k8s.io","kind":"VolumeSnapshot","name":"s"}"#,
+    ),
     ("customresourcedefinitions", "/spec/conversion", r#"{"strategy":"None"}"#),
 ];
 
