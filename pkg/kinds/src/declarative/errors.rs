@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use apimachinery::field::{Error, ErrorList, ErrorType};
 
 use super::rules::Level;
+use crate::validation::immutable::IMMUTABLE;
 
 /// Details of hand-written errors whose type and field can be those of a beta rule, although they come from another
 /// rule.
@@ -21,12 +22,27 @@ const EXACT_REQUEST: [&str; 7] = [
     "derivedAttributes",
 ];
 
+/// Properties by which a beta rule finds the hand-written error that it replaces.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Identity {
+    kind: ErrorType,
+    field: String,
+    /// True for a change of an immutable field. Its new value can also be invalid.
+    is_change: bool,
+}
+
+impl Identity {
+    fn of(error: &Error, field: String) -> Self {
+        Identity { kind: error.kind(), field, is_change: error.detail() == IMMUTABLE }
+    }
+}
+
 /// Reported errors of one object.
 #[derive(Debug)]
 pub(super) struct Findings {
     errors: ErrorList,
-    /// Type and field of the errors of beta rules. Paths are those of hand-written errors.
-    beta: HashSet<(ErrorType, String)>,
+    /// Errors of beta rules. Paths are those of hand-written errors.
+    beta: HashSet<Identity>,
     beta_enabled: bool,
 }
 
@@ -52,18 +68,18 @@ impl Findings {
         }
         let error = error();
         if level == Level::Beta {
-            self.beta.insert((error.kind(), newest_path(error.field())));
+            self.beta.insert(Identity::of(&error, newest_path(error.field())));
         }
         self.errors.push(error);
     }
 
     /// Returns the hand-written errors that no beta rule reports, followed by those of the declarative rules.
     ///
-    /// Upstream marks the hand-written errors that a declarative rule covers, and compares the rules, too. Type and
-    /// field suffice, except for [`OTHER_RULES`].
+    /// Upstream marks the hand-written errors that a declarative rule covers, and compares the rules, too. Their
+    /// [`Identity`] suffices, except for [`OTHER_RULES`].
     pub(super) fn merged(self, mut hand_written: ErrorList) -> ErrorList {
         if !self.beta.is_empty() {
-            let reported = |error: &Error| self.beta.contains(&(error.kind(), error.field().to_owned()));
+            let reported = |error: &Error| self.beta.contains(&Identity::of(error, error.field().to_owned()));
             hand_written.retain(|error| OTHER_RULES.contains(&error.detail()) || !reported(error));
         }
         hand_written.append(self.errors);
@@ -102,6 +118,18 @@ mod tests {
         let mut hand_written = ErrorList::new();
         hand_written.extend([required("a", "detail"), required("b", "")]);
         findings.merged(hand_written).iter().map(Error::to_string).collect()
+    }
+
+    #[test]
+    fn change_does_not_replace_invalid_value() {
+        let invalid = |detail: &str| Error::invalid(&Path::root("a"), "x", detail);
+        let mut findings = Findings::new(true);
+        findings.push(Level::Beta, || invalid(IMMUTABLE));
+        let mut hand_written = ErrorList::new();
+        hand_written.extend([invalid("no name"), invalid(IMMUTABLE)]);
+        let merged: Vec<String> = findings.merged(hand_written).iter().map(Error::to_string).collect();
+        let expected = [invalid("no name"), invalid(IMMUTABLE)].map(|error| error.to_string());
+        assert_eq!(merged, expected);
     }
 
     #[test]

@@ -122,7 +122,9 @@ fn validate(ingress: &Object, options: Options) -> ErrorList {
     let spec = child(ingress, "spec").unwrap_or(&empty);
     if list(spec, "rules").is_empty() && !is_set(spec, "defaultBackend") {
         let detail = "either `defaultBackend` or `rules` must be specified";
-        errors.push(Error::invalid(&path, BadValue::Plain("null".to_owned()), detail));
+        // An empty list and an absent one differ in Go.
+        let rules = if spec.contains_key("rules") { "[]" } else { "null" };
+        errors.push(Error::invalid(&path, BadValue::Plain(rules.to_owned()), detail));
     }
     if let Some(default_backend) = child(spec, "defaultBackend") {
         backend(&path.child("defaultBackend"), default_backend, options, &mut errors);
