@@ -85,7 +85,7 @@ impl RuntimeConfig {
     /// # Errors
     /// Everything that upstream rejects, with upstream's texts.
     pub fn parse(pairs: &[(String, String)]) -> Result<Self, RuntimeConfigError> {
-        let pairs: BTreeMap<&str, &str> = pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let pairs = without_aliases(pairs);
         if pairs.len() == 1 && pairs.get("api/all") == Some(&"false") {
             return Err(RuntimeConfigError::NothingServed);
         }
@@ -183,6 +183,23 @@ impl RuntimeConfig {
         let mut matching = self.levels.iter().filter(|(of, _)| of.is_none() || *of == level);
         matching.next_back().map_or(by_default, |(_, on)| *on)
     }
+}
+
+/// Returns the pairs with the core group's own key in place of its aliases, which older releases accepted. As in
+/// upstream, an alias of a single resource stands for the whole group. `api/legacy` has no effect.
+fn without_aliases(pairs: &[(String, String)]) -> BTreeMap<&str, &str> {
+    let is_alias = |key: &str| {
+        let version = key.strip_prefix("api/").unwrap_or(key);
+        version == "v1" || version.starts_with("v1/")
+    };
+    let pairs = pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let mut pairs: BTreeMap<&str, &str> = pairs.filter(|(key, _)| *key != "api/legacy").collect();
+    // If there are several aliases, upstream takes any of their values.
+    if let Some(value) = pairs.iter().filter(|(key, _)| is_alias(key)).map(|(_, value)| *value).next_back() {
+        pairs.retain(|key, _| !is_alias(key));
+        pairs.insert("/v1", value);
+    }
+    pairs
 }
 
 /// Returns `group/version`, or `version` in the core group.

@@ -51,6 +51,16 @@ fn more_specific_settings_take_precedence() {
 }
 
 #[test]
+fn core_group_has_aliases() {
+    for alias in ["v1", "api/v1", "v1/pods", "api/v1/pods"] {
+        assert!(serves(&format!("api/all=false,{alias}"), "", "v1", "secrets"), "{alias}");
+        assert!(!serves(&format!("{alias}=false"), "", "v1", "secrets"), "{alias}");
+    }
+    assert!(serves("api/legacy", "", "v1", "pods"));
+    assert!(serves("api/legacy=false", "", "v1", "pods"));
+}
+
+#[test]
 fn subresources_go_with_their_resource() {
     let status = resources::find("apps", "v1", "deployments", "status").unwrap();
     assert!(!parse("apps/v1/deployments=false").unwrap().serves(status, true));
@@ -62,7 +72,7 @@ fn invalid_flags_use_upstream_errors() {
         |flag: &str, expected: &str| assert_eq!(parse(flag).unwrap_err().to_string(), expected, "{flag}");
     check("api/all=false", "invalid runtime-config with only api/all=false");
     check("api/all=yes", "invalid value api/all=yes");
-    check("v1=true", "runtime-config invalid key v1");
+    check("v2=true", "runtime-config invalid key v2");
     check("a/b/c/d=true", "runtime-config invalid key a/b/c/d");
     check("example.com/v1=true,batch/v1=true", "unknown api groups example.com/v1");
     check("batch/v9=true", "group version batch/v9 that has not been registered");
