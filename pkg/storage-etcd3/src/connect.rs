@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
@@ -43,20 +43,31 @@ pub(crate) enum ConnectError {
 /// A parsed member address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
+    /// Name or IP address. For a socket it is the name that requests and certificates contain.
     host: String,
     port: u16,
     tls: bool,
+    /// Path of a Unix socket, which is dialed in place of host and port.
+    socket: Option<PathBuf>,
 }
 
 impl Address {
     /// Parses a client URL. `tls` is the default if the URL has no scheme.
     pub(crate) fn parse(url: &str, tls: bool) -> Result<Self, ConnectError> {
         let bad = |why: &str| ConnectError::Address(format!("etcd endpoint {url:?}: {why}"));
-        let (scheme, rest) = url.split_once("://").unwrap_or((if tls { "https" } else { "http" }, url));
+        let default_scheme = if tls { "https" } else { "http" };
+        let (scheme, rest) = match url.split_once(':') {
+            // A socket may be written without slashes: `unix:path`.
+            Some((scheme @ ("unix" | "unixs"), rest)) => (scheme, rest.strip_prefix("//").unwrap_or(rest)),
+            _ => url.split_once("://").unwrap_or((default_scheme, url)),
+        };
         let tls = match scheme {
             "http" => false,
             "https" => true,
-            _ => return Err(bad("the scheme is neither http nor https")),
+            "unix" | "unixs" => {
+                return Self::of_socket(rest, scheme == "unixs").ok_or_else(|| bad("no path"));
+            }
+            _ => return Err(bad("the scheme is none of http, https, unix and unixs")),
         };
         let uri: Uri = rest.trim_end_matches('/').parse().map_err(|e| bad(&format!("{e}")))?;
         let authority = uri.authority().ok_or_else(|| bad("no host"))?;
@@ -64,7 +75,21 @@ impl Address {
         if host.is_empty() || authority.as_str().contains('@') || !matches!(uri.path(), "" | "/") {
             return Err(bad("expected scheme://host:port"));
         }
-        Ok(Self { host, port: authority.port_u16().unwrap_or(DEFAULT_PORT), tls })
+        Ok(Self { host, port: authority.port_u16().unwrap_or(DEFAULT_PORT), tls, socket: None })
+    }
+
+    /// Address of a Unix socket, as etcd's client dials it: the path may be relative, and `localhost:2379` is a path,
+    /// too. Requests contain the last part of the path as their host.
+    fn of_socket(path: &str, tls: bool) -> Option<Self> {
+        let name = path.rsplit('/').next().filter(|name| !name.is_empty())?;
+        let (host, port) = match name.rsplit_once(':') {
+            Some((host, port)) if !host.is_empty() => (host, port.parse().ok()),
+            _ => (name, None),
+        };
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+        let host = if host.bytes().all(is_plain) { host } else { "localhost" };
+        let port = port.unwrap_or(DEFAULT_PORT);
+        Some(Self { host: host.to_owned(), port, tls, socket: Some(PathBuf::from(path)) })
     }
 
     fn url(&self, scheme: &str) -> String {
@@ -133,6 +158,10 @@ impl Connector {
     async fn dial(self) -> io::Result<Box<dyn Io>> {
         let host = self.address.bare_host();
         let port = self.address.port;
+        if let Some(socket) = &self.address.socket {
+            let stream = timeout(self.dial_timeout, UnixStream::connect(socket)).await??;
+            return encrypted(stream, host, self.tls).await;
+        }
         if let Some(dialer) = &self.dialer {
             let stream = dialer.dial(host, port).await?;
             return encrypted(stream, host, self.tls).await;
@@ -236,7 +265,8 @@ mod tests {
 
     fn check(url: &str, tls: bool, expected: Result<(&str, u16, bool), ()>) {
         let got = Address::parse(url, tls).map_err(|_| ());
-        let expected = expected.map(|(host, port, tls)| Address { host: host.to_owned(), port, tls });
+        let expected =
+            expected.map(|(host, port, tls)| Address { host: host.to_owned(), port, tls, socket: None });
         assert_eq!(got, expected, "{url}");
     }
 
@@ -248,11 +278,41 @@ mod tests {
         check("http://etcd", true, Ok(("etcd", 2379, false)));
         check("etcd:1", true, Ok(("etcd", 1, true)));
         check("etcd:1", false, Ok(("etcd", 1, false)));
-        check("unix:///run/etcd.sock", false, Err(()));
+        check("ftp://etcd:1", false, Err(()));
         check("http://", false, Err(()));
         check("", false, Err(()));
         check("http://user@etcd:1", false, Err(()));
         check("http://etcd:1/path", false, Err(()));
+    }
+
+    #[test]
+    fn socket_is_dialed_by_its_path() {
+        let check = |url: &str, expected: Option<(&str, &str, u16, bool)>| {
+            let expected = expected.map(|(path, host, port, tls)| Address {
+                host: host.to_owned(),
+                port,
+                tls,
+                socket: Some(path.into()),
+            });
+            assert_eq!(Address::parse(url, false).ok(), expected, "{url}");
+        };
+        check("unix:///run/etcd.sock", Some(("/run/etcd.sock", "etcd.sock", 2379, false)));
+        check("unixs:///run/etcd_1.sock", Some(("/run/etcd_1.sock", "localhost", 2379, true)));
+        check("unix://localhost:7001", Some(("localhost:7001", "localhost", 7001, false)));
+        check("unix:etcd.sock", Some(("etcd.sock", "etcd.sock", 2379, false)));
+        check("unix://", None);
+        check("unix:///", None);
+    }
+
+    #[tokio::test]
+    async fn socket_gets_the_connection() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("etcd.sock");
+        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        let address = Address::parse(&format!("unix://{}", path.display()), false).unwrap();
+        let connector = Connector { address, tls: None, dial_timeout: Duration::from_secs(5), dialer: None };
+        assert!(connector.dial().await.is_ok());
+        assert!(listener.accept().await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]

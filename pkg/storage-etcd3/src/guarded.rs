@@ -128,7 +128,9 @@ impl Etcd {
             let pause = self.members.pause_after(attempts);
             let unreachable = self.members.is_unreachable(&failure, attempts, start);
             if !failure.may_retry(true) || unreachable || Instant::now() + pause >= deadline {
-                return Err(if in_doubt { CallError::unavailable(format!("{failure:?}")) } else { failure });
+                let in_doubt =
+                    in_doubt.then(|| CallError::unavailable(failure.clone().into_error().to_string()));
+                return Err(in_doubt.unwrap_or(failure));
             }
             sleep(pause).await;
         }
