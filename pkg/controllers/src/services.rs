@@ -29,6 +29,8 @@ const ADDRESS_REPAIR_PAUSE: Duration = Duration::from_secs(5);
 const FIRST_REPAIR_MAX: Duration = Duration::from_secs(60);
 /// Retry interval at start.
 const RETRY: Duration = Duration::from_millis(100);
+/// Pause before a failed watch of the Services is started again.
+const WATCH_RETRY: Duration = Duration::from_secs(1);
 /// Poll interval for objects that are being created.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -104,29 +106,47 @@ impl RepairTask {
     /// Repairs everything every few minutes. Repairs addresses immediately when a Service with an unallocated
     /// address appears, which an older server has written. Never returns.
     pub async fn keep_repairing(&self) {
+        self.delegator.ready().await;
         loop {
             let next = Instant::now() + REPAIR_PERIOD;
-            match self.services.watch(next).await {
-                Ok(mut changes) => {
-                    while self.services.next_without_address(&mut changes).await {
-                        self.addresses().await;
-                        sleep(ADDRESS_REPAIR_PAUSE).await;
-                    }
-                }
-                Err(error) => tracing::debug!(%error, "services are not followed"),
-            }
-            sleep_until(next).await;
+            repeat_until(next, || self.follow_services(next)).await;
             if let Err(error) = self.ports().await {
                 tracing::warn!(%error, "the node ports of services could not be checked");
             }
-            self.addresses().await;
         }
+    }
+
+    /// Follows the Services until `deadline`, and repairs addresses at once. Returns the pause before the next
+    /// attempt, if the watch ends earlier.
+    async fn follow_services(&self, deadline: Instant) -> Duration {
+        let mut changes = match self.services.watch(deadline).await {
+            Ok(changes) => changes,
+            Err(error) => {
+                tracing::debug!(%error, "services are not followed");
+                return WATCH_RETRY;
+            }
+        };
+        // Services may have been written while there was no watch.
+        self.addresses().await;
+        while self.services.next_without_address(&mut changes).await {
+            self.addresses().await;
+            sleep(ADDRESS_REPAIR_PAUSE).await;
+        }
+        ADDRESS_REPAIR_PAUSE
     }
 
     async fn addresses(&self) {
         if let Err(error) = self.services.repair_addresses().await {
             tracing::warn!(%error, "the addresses of services could not be checked");
         }
+    }
+}
+
+/// Repeats `round` until `deadline`. Each round returns the pause before the next one.
+async fn repeat_until<R: Future<Output = Duration>>(deadline: Instant, mut round: impl FnMut() -> R) {
+    while Instant::now() < deadline {
+        let pause = round().await;
+        sleep_until((Instant::now() + pause).min(deadline)).await;
     }
 }
 
