@@ -113,6 +113,12 @@ impl Delegator {
         Self::new(store, "", resources, options).0
     }
 
+    /// Returns a key without the prefix of all keys, with a slash at the start, as it is in spans.
+    pub fn relative_key<'k>(&self, key: &'k str) -> &'k str {
+        let root = self.inner.prefix.trim_end_matches('/');
+        key.strip_prefix(root).filter(|rest| rest.starts_with('/')).unwrap_or(key)
+    }
+
     /// Serves reads of the cached `resources` from their caches if those are fresh enough, and all other
     /// reads from `store`. `prefix` is the prefix of all keys. The caches are filled when the driver runs.
     pub fn new(

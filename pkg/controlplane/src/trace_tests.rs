@@ -142,9 +142,17 @@ async fn creation_has_upstream_span_names() {
     let write = named(&spans, "Create etcd3");
     assert_eq!(write.parent_span_id, verb.span_id);
     assert_eq!(
-        (text(write, "type"), text(write, "resource")),
-        ("*core.ConfigMap".into(), "configmaps".into())
+        (text(write, "type"), text(write, "resource"), text(write, "key")),
+        ("*core.ConfigMap".into(), "configmaps".into(), "/configmaps/default/new".into())
     );
+    let expected = [
+        "About to Encode",
+        "Encode succeeded",
+        "TransformToStorage succeeded",
+        "Txn call succeeded",
+        "Decode succeeded",
+    ];
+    assert_eq!(events(write), expected);
     let serialization = named(&spans, "SerializeObject");
     assert_eq!(serialization.parent_span_id, verb.span_id);
     assert_eq!(text(serialization, "mediaType"), "application/json");
@@ -225,11 +233,12 @@ async fn cache_reads_have_spans_with_details() {
         assert_eq!(events(named(&spans, name)), expected, "{target}");
     };
     let fresh = ["watchCache locked acquired", "watchCache fresh enough"];
-    let listed = ["Listed items from cache", "Filtered items"];
-    check(MAPS, "cacher.GetList", &[&["Ready"], &fresh[..], &listed].concat()).await;
+    let listed = ["GetLatestSnapshotOrBuildLocked success", "Listed items from cache", "Filtered items"];
+    let ready = ["Ready", "getCurrentRV success"];
+    check(MAPS, "cacher.GetList", &[&ready, &fresh[..], &listed].concat()).await;
     let selected = format!("{MAPS}?labelSelector=a");
-    check(&selected, "cacher.GetList", &[&["Ready"], &fresh[..], &listed[..1]].concat()).await;
-    let read = [&["About to fetch object from cache"], &fresh[..]].concat();
+    check(&selected, "cacher.GetList", &[&ready, &fresh[..], &listed[..2]].concat()).await;
+    let read = [&fresh[..], &["GetByKey success"]].concat();
     check(&format!("{MAPS}/old?resourceVersion=0"), "cacher.Get", &read).await;
     let watch = format!("{MAPS}?watch=1&resourceVersion=0&timeoutSeconds=1");
     check(&watch, "cacher.Watch", &fresh).await;

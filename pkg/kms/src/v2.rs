@@ -15,9 +15,15 @@ use crate::plugin::v2::{DecryptRequest, Plugin};
 use crate::single_flight::SingleFlight;
 use crate::{Fingerprint, KmsMetrics, Plugins};
 use component_base::clock::Clock;
+use component_base::trace::Span;
 use object::{EncryptedObject, Kind, Source};
 use probe::Probe;
 use sources::{Dek, Sources};
+
+/// Upstream's name of the span of a decryption.
+const FROM_STORAGE: &str = "TransformFromStorage with envelopeTransformer";
+/// Upstream's events around the decoding of an encrypted value.
+const DECODING: [&str; 2] = ["About to decode encrypted object", "Decoded encrypted object"];
 
 /// Growth of encrypted data in bytes: derivation input, nonce and tag.
 const OVERHEAD: usize = 32 + 12 + 16;
@@ -58,6 +64,33 @@ impl Provider {
         }
     }
 
+    /// Starts a span, with upstream's attributes.
+    fn span(&self, name: &str) -> Span {
+        Span::current().child(name, || vec![("transformer.provider.name", self.name.to_string().into())])
+    }
+
+    /// Decrypts a value within the current span.
+    async fn open_traced(&self, stored: &[u8], context: &[u8]) -> Result<DecryptedValue, Error> {
+        let span = Span::current();
+        let [about_to_decode, decoded] = DECODING;
+        span.event(about_to_decode);
+        let object =
+            EncryptedObject::parse(stored).inspect_err(|_| span.event("Decoding encrypted object failed"))?;
+        span.event(decoded);
+        self.probe.state()?;
+        let fingerprint = object.source.fingerprint();
+        let dek = match self.sources.get(&fingerprint) {
+            Some(dek) => dek,
+            None => {
+                span.event("About to decrypt DEK using remote service");
+                let dek = self.decrypt_source(&object.source, fingerprint).await;
+                span.event(if dek.is_ok() { "DEK decryption succeeded" } else { "DEK decryption failed" });
+                dek?
+            }
+        };
+        self.decrypt_object(&object, &dek, context, &span)
+    }
+
     /// Decrypts a source with the plugin. Concurrent callers share the call.
     async fn decrypt_source(&self, source: &Source<'_>, fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
         self.metrics.record_cache_miss();
@@ -86,9 +119,13 @@ impl Provider {
         object: &EncryptedObject<'_>,
         dek: &Dek,
         context: &[u8],
+        span: &Span,
     ) -> Result<DecryptedValue, Error> {
         self.metrics.record_use(Direction::FromStorage, &self.name, &dek.key_id_hash, self.clock.now());
-        let plain = dek.open(object.data, context)?.into();
+        span.event("About to decrypt data using DEK");
+        let plain =
+            dek.open(object.data, context).inspect_err(|_| span.event("Data decryption failed"))?.into();
+        span.event("Data decryption succeeded");
         let current = &self.probe.state()?.source.key_id;
         Ok(DecryptedValue {
             plain,
@@ -107,24 +144,21 @@ impl Transformer for Provider {
         match object {
             Ok(object) => {
                 let dek = self.sources.get(&object.source.fingerprint())?;
-                Some(self.decrypt_object(&object, &dek, context))
+                let span = self.span(FROM_STORAGE);
+                DECODING.iter().for_each(|event| span.event(event));
+                Some(self.decrypt_object(&object, &dek, context, &span))
             }
             Err(error) => Some(Err(error)),
         }
     }
 
     async fn open(&self, stored: &[u8], context: &[u8]) -> Result<DecryptedValue, Error> {
-        let object = EncryptedObject::parse(stored)?;
-        self.probe.state()?;
-        let fingerprint = object.source.fingerprint();
-        let dek = match self.sources.get(&fingerprint) {
-            Some(dek) => dek,
-            None => self.decrypt_source(&object.source, fingerprint).await?,
-        };
-        self.decrypt_object(&object, &dek, context)
+        let span = self.span(FROM_STORAGE);
+        span.instrument(Box::pin(self.open_traced(stored, context))).await
     }
 
     async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error> {
+        let span = self.span("TransformToStorage with envelopeTransformer");
         let state = self.probe.write_state()?;
         let source = &state.source;
         // A later read of this value then needs no call.
@@ -132,8 +166,13 @@ impl Transformer for Provider {
         let length = OVERHEAD + plain.len();
         let mut out = Vec::with_capacity(object::head_length(length) + length + source.encoded.len());
         object::put_head(&mut out, length);
-        source.seed.seal(&mut out, plain, context, &*self.random)?;
+        span.event("About to encrypt data using DEK");
+        let sealed = source.seed.seal(&mut out, plain, context, &*self.random);
+        sealed.inspect_err(|_| span.event("Data encryption failed"))?;
+        span.event("Data encryption succeeded");
+        span.event("About to encode encrypted object");
         out.extend_from_slice(&source.encoded);
+        span.event("Encoded encrypted object");
         self.metrics.record_use(Direction::ToStorage, &self.name, &source.dek.key_id_hash, self.clock.now());
         Ok(out.into())
     }

@@ -42,7 +42,13 @@ impl Delegator {
         key: &str,
         freshness: Freshness,
     ) -> Result<GetResult, Error> {
-        let span = Span::current().child("cacher.Get", || vec![("key", key.into())]);
+        let span = Span::current().child("cacher.Get", || {
+            let version = match freshness {
+                Freshness::Consistent => String::new(),
+                Freshness::NotOlderThan(revision) | Freshness::Exact(revision) => revision.to_string(),
+            };
+            vec![("key", self.relative_key(key).into()), ("resource-version", version.into())]
+        });
         span.clone().instrument(pin!(self.get_by(resource, key, freshness, &span))).await
     }
 
@@ -89,7 +95,6 @@ impl Delegator {
             Freshness::Exact(_) => return None,
             freshness => route::required_freshness(freshness),
         };
-        span.event("About to fetch object from cache");
         match (self.wait(resource, need).await, need) {
             (Ok(()), _) => {}
             (Err(NotFresh::Late(revision)), RequiredFreshness::Revision(_)) => {
@@ -107,6 +112,7 @@ impl Delegator {
             }
             element => element,
         };
+        span.event("GetByKey success");
         Some(element.map(|element| GetResult { element, revision }))
     }
 
@@ -208,6 +214,7 @@ impl Delegator {
         let Some((snapshot, revision)) = self.current(cache) else {
             return Err(cache.not_ready(Instant::now()));
         };
+        Span::current().event("GetLatestSnapshotOrBuildLocked success");
         list(resource, &snapshot, query, revision).await
     }
 
@@ -223,7 +230,10 @@ impl Delegator {
             return Err(self.stale_error(stale));
         }
         match cache.snapshot_at(revision) {
-            Some(snapshot) => list(resource, &snapshot, query, revision).await,
+            Some(snapshot) => {
+                Span::current().event("GetExactSnapshotLocked success");
+                list(resource, &snapshot, query, revision).await
+            }
             None => self.list_storage(resource, query).await,
         }
     }
@@ -281,8 +291,9 @@ impl Delegator {
 
     /// Waits until the caches are fresh enough.
     async fn wait(&self, resource: &Resource, need: RequiredFreshness) -> Result<(), NotFresh> {
-        // The cache has no lock. The event marks the same point as in upstream's trace.
-        Span::current().event("watchCache locked acquired");
+        if !matches!(need, RequiredFreshness::Latest) {
+            record_lock();
+        }
         let fresh = self.wait_untraced(resource, need).await;
         if fresh.is_ok() {
             Span::current().event("watchCache fresh enough");
@@ -318,6 +329,8 @@ impl Delegator {
         let result = timeout(WAIT_MAX, self.inner.read_index.read()).await;
         let silent = || storage::Error::Unavailable("no revision in time".to_owned());
         let revision = result.map_err(|_| NotFresh::Unknown(silent()))?.map_err(NotFresh::Unknown)?;
+        Span::current().event("getCurrentRV success");
+        record_lock();
         if self.inner.frontier.wait_for_existing(revision).await {
             Ok(())
         } else {
@@ -367,6 +380,11 @@ async fn list(
         }
     }
     Ok(page)
+}
+
+/// Records the point where upstream acquires the lock of its cache. This cache has none.
+fn record_lock() {
+    Span::current().event("watchCache locked acquired");
 }
 
 /// The trace attribute with upstream's name of the resource.

@@ -157,7 +157,7 @@ impl Registry {
         object: &Object,
         dry_run: bool,
     ) -> Result<(Bytes, Bytes, PutResult)> {
-        let span = trace::write("Create etcd3", target, key);
+        let span = trace::write("Create etcd3", target, self.delegator.relative_key(key));
         span.event("About to Encode");
         let object = codec::stored_form(target.resource, storage, object)
             .map_err(|error| Status::unmapped(error.to_string()))?;
@@ -172,7 +172,7 @@ impl Registry {
         span.event(if result.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
         let result = result.map_err(|e| error::storage(&target.group_resource(), "create", e))?;
         if matches!(result, PutResult::Done(_)) {
-            span.event_with("decode succeeded", "len", value.len());
+            span.event_with("Decode succeeded", "len", value.len());
         }
         Ok((value, stored, result))
     }

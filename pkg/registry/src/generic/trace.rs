@@ -6,7 +6,7 @@ use storage::UpdateResult;
 
 use super::Target;
 
-/// Starts the span of a write to `key`.
+/// Starts the span of a write to `key`, which is relative to the prefix of the store.
 pub(super) fn write(name: &'static str, target: &Target<'_>, key: &str) -> Span {
     Span::current().child(name, || {
         let package = match target.resource.group.split('.').next().unwrap_or_default() {
@@ -32,5 +32,5 @@ pub(super) fn record_update(span: &Span, updated: &UpdateResult, len: usize) {
         span.event("Txn call completed");
         span.event("Transaction committed");
     }
-    span.event_with("decode succeeded", "len", len);
+    span.event_with("Decode succeeded", "len", len);
 }

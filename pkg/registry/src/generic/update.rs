@@ -108,7 +108,7 @@ impl Registry {
             claim: None,
             issued: None,
             drops_managers: false,
-            span: trace::write("GuaranteedUpdate etcd3", target, &key),
+            span: trace::write("GuaranteedUpdate etcd3", target, self.delegator.relative_key(&key)),
         };
         let updated = loop {
             let span = attempts.span.clone();
