@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use api::tree::{child, list};
+use apimachinery::go_quote::Quoted;
 use async_trait::async_trait;
 use authorization::Authorizer;
 use schema::object::Object;
@@ -47,7 +48,7 @@ impl Plugin for CertificateSigning {
         if same_outcome(new, old) || signer::allows(self.authorizer.as_ref(), a.user, "sign", name).await {
             return Ok(());
         }
-        Err(a.forbidden(format!("user not permitted to sign requests with signerName {name:?}")))
+        Err(a.forbidden(format!("user not permitted to sign requests with signerName {}", Quoted(name))))
     }
 }
 

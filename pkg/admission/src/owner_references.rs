@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use api::resources;
 use api::tree::{child, children, flag, list, text};
+use apimachinery::go_quote::Quoted;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use authorization::Authorizer;
@@ -143,7 +144,9 @@ fn finalizers_of<'a>(
     } else {
         Err(a.forbidden(format!(
             "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion \
-         {group_version} Kind {kind}: no matches for kind {kind:?} in version {group_version:?}"
+         {group_version} Kind {kind}: no matches for kind {} in version {}",
+            Quoted(kind),
+            Quoted(group_version)
         )))
     }
 }

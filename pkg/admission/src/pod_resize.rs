@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::resources::{self, Resource};
 use api::tree::{child, integer, text};
+use apimachinery::go_quote::Quoted;
 use apimachinery::quantity::Quantity;
 use apimachinery::status::{Cause, Status};
 use async_trait::async_trait;
@@ -56,9 +57,13 @@ impl Plugin for PodResizeValidator {
         }
         let name = node_name(pod);
         let node = self.objects.find(self.nodes, "", name).await?;
-        let node = node.ok_or_else(|| a.forbidden(format!("node {name:?} not found")))?;
+        let node = node.ok_or_else(|| a.forbidden(format!("node {} not found", Quoted(name))))?;
         if let Some(os) = meta::label(&node, OS).filter(|os| *os != "linux") {
-            let cause = format!("pod resize is only supported on linux nodes, node {name:?} is {os:?}");
+            let cause = format!(
+                "pod resize is only supported on linux nodes, node {} is {}",
+                Quoted(name),
+                Quoted(os)
+            );
             return Err(with_cause(a.forbidden(&cause), "UnsupportedPlatform"));
         }
         match shortage(pod, &node) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::resources::{self, Resource};
 use api::tree::{child, child_mut, is_set, list, maybe_text, pairs};
+use apimachinery::go_quote::Quoted;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use jsontree::Value;
@@ -33,7 +34,7 @@ impl RuntimeClass {
     async fn class(&self, a: &Attributes<'_>, spec: &Object) -> Result<Option<Arc<Object>>, Box<Status>> {
         let Some(name) = maybe_text(spec, "runtimeClassName") else { return Ok(None) };
         match self.objects.find(self.classes, "", name).await? {
-            None => Err(a.forbidden(format!("pod rejected: RuntimeClass {name:?} not found"))),
+            None => Err(a.forbidden(format!("pod rejected: RuntimeClass {} not found", Quoted(name)))),
             class => Ok(class),
         }
     }

@@ -3,6 +3,7 @@
 
 use api::tree::{child, children, flag, text, texts};
 use apimachinery::field::Path;
+use apimachinery::go_quote::Quoted;
 use apimachinery::labels::{Operator, Requirement};
 use schema::object::Object;
 
@@ -54,7 +55,8 @@ impl NodeDeclaredFeatureValidator {
             let name = text(device, "name");
             let Some(nodes) = DeviceNodes::of(if by_device { device } else { spec }) else {
                 return Err(a.forbidden(format!(
-                    "device {name:?} in ResourceSlice has NodeAllocatableResources but does not map to any nodes"
+                    "device {} in ResourceSlice has NodeAllocatableResources but does not map to any nodes",
+                    Quoted(name)
                 )));
             };
             self.device(a, name, &nodes).await?;
@@ -65,7 +67,8 @@ impl NodeDeclaredFeatureValidator {
     async fn device(&self, a: &Attributes<'_>, device: &str, nodes: &DeviceNodes<'_>) -> Verdict {
         if let DeviceNodes::Named(name) = nodes {
             let node = self.objects.find(self.nodes, "", name).await?;
-            let missing = || a.forbidden(format!("node {name:?} not found for device {device:?}"));
+            let missing =
+                || a.forbidden(format!("node {} not found for device {}", Quoted(name), Quoted(device)));
             return supports(a, &*node.ok_or_else(missing)?);
         }
         let all = self.objects.list(self.nodes, "").await?;
@@ -78,7 +81,7 @@ fn supports(a: &Attributes<'_>, node: &Object) -> Verdict {
         return Ok(());
     }
     let name = meta::text(node, "name");
-    Err(a.forbidden(format!("node {name:?} does not support {FEATURE} feature")))
+    Err(a.forbidden(format!("node {} does not support {FEATURE} feature", Quoted(name))))
 }
 
 /// True if a node satisfies all requirements of a term. An empty term and one with an invalid requirement match no

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use api::tree::{child, children, flag, integer, maybe_flag, maybe_integer, maybe_text, pairs, text, texts};
+use apimachinery::go_quote::Quoted;
 use schema::object::Object;
 
 use super::names::{DEFAULT_CAPABILITIES, RESTRICTED_VOLUMES, SYSCTLS, VOLUMES};
@@ -41,7 +42,7 @@ pub(super) fn app_armor(Subject { template, spec, .. }: Subject<'_>) -> CheckRes
     let metadata = child(template, "metadata");
     let annotations = metadata.into_iter().flat_map(|metadata| pairs(metadata, "annotations"));
     let bad = annotations.filter(|(key, profile)| key.starts_with(APP_ARMOR_OF_CONTAINER) && !fine(profile));
-    let mut bad: Vec<String> = bad.map(|(key, profile)| format!("{key}={profile:?}")).collect();
+    let mut bad: Vec<String> = bad.map(|(key, profile)| format!("{key}={}", Quoted(profile))).collect();
     bad.sort();
     let annotations = (!bad.is_empty()).then(|| plural("annotation", "annotations", bad.len()).to_owned());
     let setters: Vec<String> = set.into_iter().chain(annotations).collect();
@@ -210,7 +211,7 @@ fn seccomp_annotations(Subject { template, spec, .. }: Subject<'_>) -> CheckResu
     };
     let bad = keys.filter_map(|key| {
         let profile = annotation(template, &key).filter(|profile| !fine(profile))?;
-        Some(format!("{key}={profile:?}"))
+        Some(format!("{key}={}", Quoted(profile)))
     });
     let bad: BTreeSet<String> = bad.collect();
     if bad.is_empty() {

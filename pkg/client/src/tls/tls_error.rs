@@ -6,6 +6,8 @@ use apimachinery::time;
 use rustls::{AlertDescription, CertificateError, Error, ExtendedKeyPurpose};
 use rustls_pki_types::{ServerName, UnixTime};
 
+const UNKNOWN_AUTHORITY: &str = "certificate signed by unknown authority";
+
 /// Explains a handshake failure.
 pub(crate) fn explain(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
@@ -14,8 +16,21 @@ pub(crate) fn explain(error: &io::Error) -> String {
         }
         Some(Error::InvalidMessage(_)) => "tls: first record does not look like a TLS handshake".to_owned(),
         Some(Error::AlertReceived(description)) => format!("remote error: tls: {}", alert(*description)),
-        _ if error.kind() == io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
-        _ => error.to_string(),
+        Some(error) => format!("tls: {}", handshake(error)),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
+        None => error.to_string(),
+    }
+}
+
+/// Explains an error of the protocol. The texts of rustls contain Rust's names.
+fn handshake(error: &Error) -> String {
+    match error {
+        Error::PeerIncompatible(_) => "handshake failure".to_owned(),
+        Error::DecryptError => "bad record MAC".to_owned(),
+        Error::PeerSentOversizedRecord => "oversized record received".to_owned(),
+        Error::NoCertificatesPresented => "received empty certificates message".to_owned(),
+        Error::General(text) => text.clone(),
+        _ => "received an unexpected message".to_owned(),
     }
 }
 
@@ -23,9 +38,7 @@ fn certificate(reason: &CertificateError) -> String {
     const TIMED_OUT: &str = "certificate has expired or is not yet valid";
     match reason {
         // A signature by another CA of the same name counts as an unknown authority.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "certificate signed by unknown authority".to_owned()
-        }
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => UNKNOWN_AUTHORITY.to_owned(),
         CertificateError::ExpiredContext { time, not_after } => {
             format!("{TIMED_OUT}: current time {} is after {}", format_time(*time), format_time(*not_after))
         }
@@ -38,8 +51,32 @@ fn certificate(reason: &CertificateError) -> String {
         CertificateError::InvalidPurposeContext { required: ExtendedKeyPurpose::ServerAuth, .. } => {
             "certificate specifies an incompatible key usage".to_owned()
         }
-        other => other.to_string(),
+        CertificateError::BadEncoding => "malformed certificate".to_owned(),
+        CertificateError::UnhandledCriticalExtension => "unhandled critical extension".to_owned(),
+        CertificateError::UnsupportedSignatureAlgorithmContext { signature_algorithm_id, .. } => {
+            match insecure_algorithm(signature_algorithm_id) {
+                Some(algorithm) => format!(
+                    "{UNKNOWN_AUTHORITY} (possibly because of \"x509: cannot verify signature: insecure algorithm \
+                     {algorithm}\")"
+                ),
+                None => UNKNOWN_AUTHORITY.to_owned(),
+            }
+        }
+        // Go's search for a chain skips candidates that break a constraint, and a server certificate that is also a
+        // CA has no other issuer.
+        _ => UNKNOWN_AUTHORITY.to_owned(),
     }
+}
+
+/// Returns Go's name of an algorithm that it rejects as insecure. `id` is the encoded algorithm.
+fn insecure_algorithm(id: &[u8]) -> Option<&'static str> {
+    const INSECURE: [(&[u8], &str); 3] = [
+        (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05], "SHA1-RSA"),
+        (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01], "ECDSA-SHA1"),
+        (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x04], "MD5-RSA"),
+    ];
+    let contains = |oid: &[u8]| id.windows(oid.len()).any(|part| part == oid);
+    INSECURE.into_iter().find(|(oid, _)| contains(oid)).map(|(_, name)| name)
 }
 
 fn format_time(time: UnixTime) -> String {
@@ -115,6 +152,29 @@ mod tests {
         let none = "cannot validate certificate for ::1 because it doesn't contain any IP SANs";
         check("::1", &names[..2], none);
         check("a.example", &[], "certificate is not valid for any names, but wanted to match a.example");
+    }
+
+    #[test]
+    fn texts_contain_no_names_of_rust() {
+        let check = |error: Error, words: &str| assert_eq!(explain(&io::Error::other(error)), words);
+        let unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+        let other = rustls::OtherError(std::sync::Arc::new(io::Error::other("CaUsedAsEndEntity")));
+        check(Error::InvalidCertificate(CertificateError::Other(other)), unknown);
+        check(CertificateError::UnknownIssuer.into(), unknown);
+        let unsupported = |id: &[u8]| CertificateError::UnsupportedSignatureAlgorithmContext {
+            signature_algorithm_id: id.to_vec(),
+            supported_algorithms: Vec::new(),
+        };
+        check(unsupported(&[]).into(), unknown);
+        let sha1 = [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01];
+        let insecure =
+            "(possibly because of \"x509: cannot verify signature: insecure algorithm ECDSA-SHA1\")";
+        check(unsupported(&sha1).into(), &format!("{unknown} {insecure}"));
+        check(
+            Error::PeerIncompatible(rustls::PeerIncompatible::NoCipherSuitesInCommon),
+            "tls: handshake failure",
+        );
+        check(Error::DecryptError, "tls: bad record MAC");
     }
 
     #[test]

@@ -54,8 +54,8 @@ const INSECURE_SHA1: Family<Counter, 0> = Family::counter(
 );
 /// Error texts of a certificate without a name of the host's kind.
 const WITHOUT_NAMES: [&str; 2] = ["certificate is not valid for any names", "doesn't contain any IP SANs"];
-/// Error text of a certificate with an unsupported signature, which is SHA-1 in practice.
-const UNSUPPORTED_SIGNATURE: &str = "UnsupportedSignatureAlgorithm";
+/// Part of the error text of a certificate with an insecure signature; the name of the algorithm follows.
+const INSECURE_ALGORITHM: &str = "insecure algorithm";
 /// Verb and method of all calls.
 const POST: &str = "POST";
 
@@ -171,7 +171,7 @@ impl HostMetrics {
         if WITHOUT_NAMES.iter().any(|text| message.contains(text)) {
             self.rejected_certificates.missing_san.increment();
         }
-        if message.contains(UNSUPPORTED_SIGNATURE) {
+        if message.contains(INSECURE_ALGORITHM) && message.contains("SHA1") {
             self.rejected_certificates.insecure_sha1.increment();
         }
     }
@@ -282,7 +282,8 @@ mod tests {
         let metrics = metrics(&registry);
         let host = metrics.host("a.b.svc:443").unwrap();
         host.record_error("x509: certificate is not valid for any names, but wanted to match a.b.svc");
-        host.record_error("x509: UnsupportedSignatureAlgorithmContext { .. }");
+        host.record_error("x509: cannot verify signature: insecure algorithm SHA1-RSA");
+        host.record_error("x509: cannot verify signature: insecure algorithm MD5-RSA");
         host.record_error("EOF");
         let page = registry.to_string();
         for name in ["missing_san", "insecure_sha1"] {
