@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HOST, HeaderValue};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Body as _;
@@ -19,9 +19,9 @@ use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
 
-use crate::connect::Connector;
+use crate::connect::{ConnectionUsage, Connector};
 use crate::dial::{AddressCheck, Dialer, Route};
-use crate::error::Error;
+use crate::error::{Error, is_connection_loss};
 use crate::exec::{ExecMetrics, ExecPlugin, PluginCredentials};
 use crate::impersonate::Impersonate;
 use crate::material::{Material, Source};
@@ -241,8 +241,9 @@ impl Client {
     }
 
     /// Sends a request for an absolute URL on a pooled connection and waits for the response headers.
-    /// Redirects are returned. A request without a body is retried if the server did not process it. The
-    /// caller must bound the time and the body size.
+    /// Redirects are returned. A request without a body is retried if the server did not process it, or if it
+    /// is idempotent and a reused connection ended without a response. The caller must bound the time and the
+    /// body size.
     ///
     /// # Errors
     /// Any except [`Error::Timeout`], [`Error::TooLarge`], [`Error::Redirect`].
@@ -250,33 +251,40 @@ impl Client {
         if request.body().is_end_stream() {
             self.send_and_read(&request.map(|_| Bytes::new())).await
         } else {
-            self.send_once(request).await
+            self.send_once(request).await.map_err(|failure| failure.error)
         }
     }
 
     /// Like [`send`](Self::send), for a body in memory. It is retried on another connection if the server
-    /// reports that it did not process the request, as an HTTP/2 server does when it shuts down.
+    /// reports that it did not process the request, as an HTTP/2 server does when it shuts down. An idempotent
+    /// request is also retried after the loss of a reused connection, which the server may have closed while
+    /// it was idle (Go's `http.Transport`).
     pub(crate) async fn send_and_read(&self, request: &Request<Bytes>) -> Result<Response<Body>, Error> {
         let mut pause = Duration::ZERO;
         for _ in 0..RETRIES_MAX {
             match self.send_once(request.clone().map(full)).await {
-                Err(Error::NotProcessed(error)) => {
-                    tracing::debug!(why = %error, "server did not process request")
+                Err(SendError { error: Error::NotProcessed(error), .. }) => {
+                    tracing::debug!(why = %error, "server did not process request");
                 }
-                result => return result,
+                Err(SendError { error, lost_reused: true }) if is_replayable(request) => {
+                    tracing::debug!(why = %error, "server closed a reused connection");
+                    continue;
+                }
+                result => return result.map_err(|failure| failure.error),
             }
             tokio::time::sleep(pause).await;
             pause = RETRY_DELAY.max(pause * 2);
         }
-        self.send_once(request.clone().map(full)).await
+        self.send_once(request.clone().map(full)).await.map_err(|failure| failure.error)
     }
 
-    async fn send_once(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
+    async fn send_once(&self, mut request: Request<Body>) -> Result<Response<Body>, SendError> {
         let live = self.current_state().await?;
         live.authorize(&mut request);
         // HTTP/2 takes the host from the URL, which is also where the pool connects to.
         let pool = if names_another_host(&request) { &live.http1 } else { &live.pool };
-        let response = pool.request(request).await.map_err(|error| from_pool_error(&error))?;
+        let response = pool.request(request).await.map_err(|error| SendError::of_pool(&error))?;
+        ConnectionUsage::mark_used(&response);
         if response.status() == StatusCode::UNAUTHORIZED
             && let (Some(plugin), Some(issued)) = (&self.0.options.plugin, &live.issued)
             && let Err(error) = plugin.handle_rejection(issued).await
@@ -384,6 +392,38 @@ fn in_origin_form(request: &mut Request<Body>) {
     }
     let path = request.uri().path_and_query().cloned();
     *request.uri_mut() = path.map(http::Uri::from).unwrap_or_default();
+}
+
+/// True for a method without side effects, or with a key that makes the request idempotent (Go's
+/// `Request.isReplayable`).
+fn is_replayable(request: &Request<Bytes>) -> bool {
+    let has_key =
+        ["idempotency-key", "x-idempotency-key"].iter().any(|name| request.headers().contains_key(*name));
+    request.body().is_empty()
+        && (has_key
+            || matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE))
+}
+
+/// Failure of one attempt to send a request.
+struct SendError {
+    error: Error,
+    /// True if an HTTP/1.1 connection ended without a response, after it had returned others.
+    lost_reused: bool,
+}
+
+impl From<Error> for SendError {
+    fn from(error: Error) -> Self {
+        SendError { error, lost_reused: false }
+    }
+}
+
+impl SendError {
+    fn of_pool(error: &legacy::Error) -> Self {
+        let used_http1 = error
+            .connect_info()
+            .is_some_and(|info| !info.is_negotiated_h2() && ConnectionUsage::was_used(info));
+        SendError { lost_reused: used_http1 && is_connection_loss(error), error: from_pool_error(error) }
+    }
 }
 
 fn from_pool_error(error: &legacy::Error) -> Error {

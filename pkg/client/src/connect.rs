@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{fmt, io};
@@ -77,11 +78,11 @@ impl Connector {
         host: Option<&str>,
     ) -> Result<Stream, Error> {
         let Some(host) = host else {
-            return Ok(Stream { io: TokioIo::new(Box::new(stream?)), http2: false });
+            return Ok(Stream::new(Box::new(stream?), false));
         };
         let name = self.server_name.as_deref().unwrap_or(host);
         let (stream, http2) = handshake(&self.config, name, stream?).await?;
-        Ok(Stream { io: TokioIo::new(stream), http2 })
+        Ok(Stream::new(stream, http2))
     }
 }
 
@@ -161,11 +162,39 @@ impl Service<Uri> for Connector {
 pub(crate) struct Stream {
     io: TokioIo<Box<dyn Io>>,
     http2: bool,
+    usage: ConnectionUsage,
+}
+
+impl Stream {
+    fn new(io: Box<dyn Io>, http2: bool) -> Self {
+        Stream { io: TokioIo::new(io), http2, usage: ConnectionUsage::default() }
+    }
 }
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
-        if self.http2 { Connected::new().negotiated_h2() } else { Connected::new() }
+        let connected = Connected::new().extra(self.usage.clone());
+        if self.http2 { connected.negotiated_h2() } else { connected }
+    }
+}
+
+/// True once a connection has returned a response. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ConnectionUsage(Arc<AtomicBool>);
+
+impl ConnectionUsage {
+    /// Marks the connection of a response.
+    pub(crate) fn mark_used<T>(response: &http::Response<T>) {
+        if let Some(usage) = response.extensions().get::<Self>() {
+            usage.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True if the connection had returned a response before.
+    pub(crate) fn was_used(connected: &Connected) -> bool {
+        let mut extensions = http::Extensions::new();
+        connected.get_extras(&mut extensions);
+        extensions.get::<Self>().is_some_and(|usage| usage.0.load(Ordering::Relaxed))
     }
 }
 

@@ -113,6 +113,18 @@ fn is_unexpected_eof(error: &dyn std::error::Error) -> bool {
     })
 }
 
+/// True if a connection ended or was reset before a response, as opposed to an invalid response.
+pub(crate) fn is_connection_loss(error: &dyn std::error::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    let mut causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.any(|cause| {
+        let hyper = cause.downcast_ref::<hyper::Error>();
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        hyper.is_some_and(|error| error.is_incomplete_message() || error.is_closed() || error.is_canceled())
+            || matches!(io, Some(BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
+    })
+}
+
 /// Formats an error with its causes, which hyper omits. They can quote a server, such as the debug data of an
 /// HTTP/2 GOAWAY.
 fn causes(error: &dyn std::error::Error) -> ForeignText {

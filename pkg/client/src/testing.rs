@@ -126,6 +126,21 @@ impl Server {
         .await
     }
 
+    /// Starts a server without TLS that responds to `responses` requests per connection and then closes it
+    /// without a response, when the next request has arrived.
+    pub(crate) async fn closing_after(responses: usize) -> Self {
+        Self::start(move |mut stream| {
+            tokio::spawn(async move {
+                for _ in 0..responses {
+                    let _ = stream.read(&mut [0; 1024]).await;
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+                }
+                let _ = stream.read(&mut [0; 1024]).await;
+            });
+        })
+        .await
+    }
+
     /// Starts a server that accepts connections and never sends anything.
     pub(crate) async fn silent() -> Self {
         Self::start(|stream| {

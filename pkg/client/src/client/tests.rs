@@ -288,3 +288,29 @@ async fn retries_are_bounded() {
     assert!(matches!(result, Err(Error::NotProcessed(_))), "{result:?}");
     assert_eq!(server.accepted(), 1 + RETRIES_MAX);
 }
+
+#[tokio::test]
+async fn idempotent_requests_survive_a_closed_reused_connection() {
+    let check = async |method: Method, succeeds: bool, connections: usize| {
+        let server = Server::closing_after(1).await;
+        let client = client(Tls::default());
+        let url = format!("http://127.0.0.1:{}/", server.port);
+        assert!(call(&client, &url).await.is_ok());
+        let request = Request::builder().method(method.clone()).uri(&url).body(Bytes::new()).unwrap();
+        assert_eq!(client.call(request, &LIMITS).await.is_ok(), succeeds, "{method}");
+        assert_eq!(server.accepted(), connections, "{method}");
+    };
+    check(Method::GET, true, 2).await;
+    check(Method::HEAD, true, 2).await;
+    check(Method::OPTIONS, true, 2).await;
+    check(Method::POST, false, 1).await;
+    check(Method::DELETE, false, 1).await;
+}
+
+#[tokio::test]
+async fn lost_fresh_connections_are_not_retried() {
+    let server = Server::closing_after(0).await;
+    let url = format!("http://127.0.0.1:{}/", server.port);
+    assert_eq!(call(&client(Tls::default()), &url).await, Err("EOF".to_owned()));
+    assert_eq!(server.accepted(), 1);
+}
