@@ -7,6 +7,7 @@ use crate::checked::Checked;
 use crate::compile::{CompileError, compile};
 use crate::env::{Environment, Provider};
 use crate::overloads::Libraries;
+use crate::plan::{Plan, PlanError};
 use crate::types::{Shape, Type, Types};
 
 /// Type name of `variables`.
@@ -165,13 +166,28 @@ pub enum ExpressionError {
         /// The type of the result.
         found: String,
     },
+    /// No program can be made of the expression, for example because a constant pattern is invalid.
+    #[error("program instantiation failed: {0}")]
+    Program(#[from] PlanError),
+}
+
+/// Compiles an expression and checks that a program can be made of it, as the API server does before it
+/// stores the expression.
+///
+/// # Errors
+///
+/// [`ExpressionError`].
+pub fn validate_for(env: &Environment, text: &str, returns: Returns) -> Result<Checked, ExpressionError> {
+    let checked = compile_for(env, text, returns)?;
+    Plan::validate(&checked)?;
+    Ok(checked)
 }
 
 /// Compiles an expression.
 ///
 /// # Errors
 ///
-/// [`ExpressionError`].
+/// [`ExpressionError`], except `Program`.
 pub fn compile_for(env: &Environment, text: &str, returns: Returns) -> Result<Checked, ExpressionError> {
     let checked = compile(env, text)?;
     let result_type = checked.types.declared_text(checked.result());
@@ -246,6 +262,20 @@ mod tests {
             Returns::StringOrNull,
             "must evaluate to one of [string null_type] but got google.protobuf.Duration",
         );
+    }
+
+    #[test]
+    fn expressions_without_program_are_rejected() {
+        let check = |text: &str, expected: &str| {
+            let result = validate_for(&environment(37, Options::default(), None), text, Returns::Any);
+            let message = result.err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(message.strip_prefix("program instantiation failed: ").unwrap_or(&message), expected);
+        };
+        check("true || int('x') == 1", "type conversion error from 'string' to 'int'");
+        check("object.a ? 1u : uint(-1)", "unsigned integer overflow");
+        check("'a'.find('(') == ''", "error parsing regexp: missing closing ): `(`");
+        check("[1].exists(i, object.a.findAll('[') == [])", "error parsing regexp: missing closing ]: `[`");
+        check("object.a.matches(object.b) || int(object.c) == 1", "");
     }
 
     #[test]

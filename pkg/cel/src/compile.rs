@@ -3,12 +3,9 @@
 use crate::check::check;
 use crate::checked::Checked;
 use crate::env::Environment;
-use crate::ext::ParseError;
-use crate::ext::regex::Regex;
-use crate::overloads::{Libraries, Overload};
+use crate::overloads::Libraries;
 use crate::parser::{Macros, Options, parse};
 use crate::source::{Errors, Source};
-use crate::syntax::{Expr, Kind, Literal};
 
 /// An invalid expression: all errors, each with its line and a caret, in cel-go's format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,28 +22,6 @@ pub fn compile(env: &Environment, text: &str) -> Result<Checked, CompileError> {
     let invalid = |errors: Errors| CompileError(errors.display(&source));
     let syntax = parse(&source, &options(env.libraries)).map_err(invalid)?;
     check(env, syntax, &source).map_err(invalid)
-}
-
-/// Returns the error of an invalid literal pattern of `find`. cel-go reports it only when it plans the
-/// expression.
-pub fn unusable_pattern(checked: &Checked) -> Option<ParseError> {
-    let mut open: Vec<Expr> = checked.syntax.root().into_iter().collect();
-    while let Some(expr) = open.pop() {
-        checked.syntax.for_each_child(expr, |child| open.push(child));
-        let finds = |overload: &Overload| {
-            use Overload as O;
-            matches!(overload, O::StringFindString | O::StringFindAllString | O::StringFindAllStringInt)
-        };
-        let Kind::Call { args, .. } = checked.syntax.kind(expr) else { continue };
-        let Some(pattern) = checked.syntax.exprs(args).first() else { continue };
-        if let (true, Kind::Literal(Literal::String(pattern))) =
-            (checked.overloads(expr).iter().any(finds), checked.syntax.kind(*pattern))
-            && let Err(cause) = Regex::check(checked.syntax.name(pattern))
-        {
-            return Some(cause);
-        }
-    }
-    None
 }
 
 /// Returns the parser options for these libraries.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::checked::Checked;
-use crate::compile::{compile, unusable_pattern};
+use crate::compile::compile;
 use crate::declared::{Builder, Declared, DeclaredSizes};
 use crate::env::Environment;
 use crate::estimate::{DataPosition, estimate};
 use crate::overloads::Libraries;
+use crate::plan::Plan;
 use crate::types::{Shape, Type, Types};
 
 const DEVICE: &str = "device";
@@ -127,9 +128,9 @@ impl Selectors {
             let detail = format!("must evaluate to {expected}, not {result_type}");
             return Err(SelectorError::Invalid(detail));
         }
-        match unusable_pattern(&checked) {
-            Some(cause) => Err(SelectorError::Program(format!("program instantiation failed: {cause}"))),
-            None => Ok(checked),
+        match Plan::validate(&checked) {
+            Err(cause) => Err(SelectorError::Program(format!("program instantiation failed: {cause}"))),
+            Ok(()) => Ok(checked),
         }
     }
 

@@ -15,7 +15,9 @@ mod loops;
 pub use builder::PlanError;
 pub(crate) use charge::Charge;
 
-use crate::checked::Checked;
+use std::collections::BTreeSet;
+
+use crate::checked::{Checked, Reference};
 use crate::ext::regex::Regex;
 use crate::overloads::{self, Overload, Signature};
 use crate::value::{Constant, ConstantMap};
@@ -254,6 +256,23 @@ impl Plan {
     /// invalid constant pattern, or a variable that is not in `variables`.
     pub fn new(checked: &Checked, variables: &[&str]) -> Result<Self, PlanError> {
         builder::build(checked, variables)
+    }
+
+    /// Checks that a plan of the expression can be made, whatever variables the host offers. The errors are
+    /// also in branches that are never evaluated.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn validate(checked: &Checked) -> Result<(), PlanError> {
+        let names: BTreeSet<&str> = checked
+            .references
+            .iter()
+            .filter_map(|reference| match reference {
+                Reference::Variable(name) => Some(checked.syntax.name(*name)),
+                _ => None,
+            })
+            .collect();
+        builder::build(checked, &Vec::from_iter(names)).map(drop)
     }
 
     pub(crate) fn children(&self, span: Span) -> &[NodeId] {

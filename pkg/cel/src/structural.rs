@@ -16,11 +16,11 @@ pub use run::Validator;
 use std::sync::Arc;
 
 use crate::checked::{Checked, Reference};
-use crate::compile::{CompileError, compile, unusable_pattern};
+use crate::compile::{CompileError, compile};
 use crate::declared::{Declared, DeclaredSizes, REQUEST_BYTES_MAX};
 use crate::env::Environment;
 use crate::estimate::{DataPosition, estimate};
-use crate::ext::ParseError;
+use crate::plan::{Plan, PlanError};
 use crate::types::{Type, Types};
 
 /// Variable for the value under validation.
@@ -150,9 +150,7 @@ impl RuleEnvironments {
         if checked.result() != result {
             return Err(RuleError::Type { expected: checked.types.text(result) });
         }
-        if let Some(cause) = unusable_pattern(&checked) {
-            return Err(cause.into());
-        }
+        Plan::validate(&checked)?;
         let mut sizes = DeclaredSizes { declared: &self.declared, root: self.position, variable: None };
         let cost = estimate(&checked, &mut sizes).max;
         Ok((checked, cost))
@@ -167,7 +165,7 @@ enum RuleError {
     #[error("must evaluate to a {expected}")]
     Type { expected: String },
     #[error("instantiation failed: {0}")]
-    Program(#[from] ParseError),
+    Program(#[from] PlanError),
 }
 
 /// Returns the number of values of this minimum JSON size that fit into a request, separated by commas.

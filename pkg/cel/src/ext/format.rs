@@ -11,7 +11,7 @@ pub enum Clause {
     Decimal,
     /// `%f`, `%.3f`: digits after the decimal point.
     Fixed(usize),
-    /// `%e`, `%.3e`: digits after the decimal point.
+    /// `%e`, `%.20e`: minimum width in characters. cel-go passes the precision as a width.
     Scientific(usize),
     /// `%b`.
     Binary,
@@ -151,11 +151,13 @@ pub fn fixed(value: f64, precision: usize) -> String {
     out
 }
 
-/// Formats a number in scientific notation: `3.140000×10⁰⁰`.
-pub fn scientific(value: f64, precision: usize) -> String {
+/// Formats a number in scientific notation with six digits after the decimal point, padded on the left to
+/// `width` characters: `3.140000×10⁰⁰`.
+pub fn scientific(value: f64, width: usize) -> String {
     if let Some(special) = special(value) {
-        return special.to_owned();
+        return format!("{special:>width$}");
     }
+    let precision = DEFAULT_PRECISION;
     // Zero has no sign.
     let text = format!("{:.precision$e}", if value == 0.0 { 0.0 } else { value });
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -163,7 +165,7 @@ pub fn scientific(value: f64, precision: usize) -> String {
     let superscript =
         |digit: char| digit.to_digit(10).and_then(|digit| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(digit as usize));
     let exponent: String = format!("{exponent:0>2}").chars().filter_map(superscript).collect();
-    format!("{digits}×10{minus}{exponent}")
+    format!("{:>width$}", format!("{digits}×10{minus}{exponent}"))
 }
 
 /// Returns the text of NaN and infinities.
@@ -253,12 +255,12 @@ mod tests {
     fn numbers_use_english_notation() {
         assert_eq!(formatted("%%%.3f%%", &[1234567.8915]).unwrap(), "%1,234,567.891%");
         assert_eq!(formatted("%f %e", &[-0.5, 31.5]).unwrap(), "-0.500000 3.150000×10⁰¹");
-        assert_eq!(formatted("%f %.1e %.0f", &[-0.0, -0.0, 2.5]).unwrap(), "0.000000 0.0×10⁰⁰ 2");
+        assert_eq!(formatted("%f %.1e %.0f", &[-0.0, -0.0, 2.5]).unwrap(), "0.000000 0.000000×10⁰⁰ 2");
         assert_eq!(
             (shortest(1e6), shortest(999_999.5), shortest(1e-5)),
             ("1e+06".into(), "999999.5".into(), "1e-05".into())
         );
-        assert_eq!(formatted("%.1e", &[0.00012]).unwrap(), "1.2×10⁻⁰⁴");
+        assert_eq!(formatted("%.16e", &[0.00012]).unwrap(), "  1.200000×10⁻⁰⁴");
         assert_eq!(formatted("%f%f", &[f64::NEG_INFINITY, f64::NAN]).unwrap(), "-∞NaN");
     }
 

@@ -4,7 +4,7 @@ use crate::validation::expression::Releases;
 use crate::validation::value::qualified_name;
 use api::tree::{children, list, text};
 use apimachinery::field::{Error, ErrorList, Path};
-use cel::admission::{Options, Returns, compile_for, environment};
+use cel::admission::{ExpressionError, Options, Returns, environment, validate_for};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
@@ -17,6 +17,16 @@ pub(super) struct Context<'o> {
     pub(super) params: bool,
     /// Expressions that are already stored.
     pub(super) stored: BTreeSet<&'o str>,
+}
+
+/// Returns the error of an expression. It is internal if the expression is valid but no program can be made.
+pub(super) fn expression_error(path: &Path<'_>, expression: &str, error: &ExpressionError) -> Error {
+    match error {
+        ExpressionError::Program(_) => Error::internal(path, error.to_string()),
+        ExpressionError::Compile(_) | ExpressionError::Type { .. } => {
+            Error::invalid(path, expression, error.to_string())
+        }
+    }
 }
 
 /// Iterates over the match condition expressions of an owner.
@@ -46,10 +56,8 @@ pub(super) fn match_conditions(
         } else {
             let minor = context.releases.minor(context.stored.contains(expression));
             let options = Options { params: context.params, authorizer: true, patches: false };
-            let compiled = compile_for(&environment(minor, options, None), expression, Returns::Bool);
-            errors.extend(
-                compiled.err().map(|detail| Error::invalid(&expression_path, expression, detail.to_string())),
-            );
+            let compiled = validate_for(&environment(minor, options, None), expression, Returns::Bool);
+            errors.extend(compiled.err().map(|error| expression_error(&expression_path, expression, &error)));
         }
         let name_path = path.child("name");
         match name {

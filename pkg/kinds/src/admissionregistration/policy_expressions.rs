@@ -1,11 +1,11 @@
 //! Expressions of admission policies. Each is compiled with the variables declared before it.
 
-use super::match_condition::Context;
+use super::match_condition::{Context, expression_error};
 use crate::validation::expression::Releases;
 use crate::validation::rules::ValidationContext;
 use api::tree::{child, children, text};
 use apimachinery::field::{Error, Path};
-use cel::admission::{ExpressionError, Options, Returns, Variables, compile_for, environment};
+use cel::admission::{ExpressionError, Options, Returns, Variables, environment, validate_for};
 use cel::checked::Checked;
 use schema::object::Object;
 use std::collections::HashSet;
@@ -76,14 +76,14 @@ impl<'o> Expressions<'o> {
         if let Some(variables) = &mut self.variables {
             variables.declare(name, compiled.as_ref().ok());
         }
-        compiled.err().map(|detail| Error::invalid(path, expression, detail.to_string()))
+        compiled.err().map(|error| expression_error(path, expression, &error))
     }
 
     /// Returns the error of a validation expression.
     pub(super) fn validation(&self, path: &Path<'_>, expression: &str) -> Option<Error> {
         let is_stored = self.stored.validations.contains(expression);
         let compiled = self.compile(expression, is_stored, self.options(), Returns::Bool);
-        compiled.err().map(|detail| Error::invalid(path, expression, detail.to_string()))
+        compiled.err().map(|error| expression_error(path, expression, &error))
     }
 
     /// Returns the error of a message expression, which has no access to the authorizer.
@@ -91,14 +91,14 @@ impl<'o> Expressions<'o> {
         let is_stored = self.stored.messages.contains(expression);
         let options = Options { authorizer: false, ..self.options() };
         let compiled = self.compile(expression, is_stored, options, Returns::String);
-        compiled.err().map(|detail| Error::invalid(path, expression, detail.to_string()))
+        compiled.err().map(|error| expression_error(path, expression, &error))
     }
 
     /// Returns the error of an audit annotation's value expression.
     pub(super) fn audit(&self, path: &Path<'_>, expression: &str) -> Option<Error> {
         let is_stored = self.stored.annotations.contains(expression);
         let compiled = self.compile(expression.trim(), is_stored, self.options(), Returns::StringOrNull);
-        compiled.err().map(|detail| Error::invalid(path, expression, detail.to_string()))
+        compiled.err().map(|error| expression_error(path, expression, &error))
     }
 
     /// Returns the error of a mutation. Upstream treats it as stored only if a stored apply configuration has
@@ -108,7 +108,7 @@ impl<'o> Expressions<'o> {
         let expression = expression.trim();
         let options = Options { patches: true, ..self.options() };
         let compiled = self.compile(expression, is_stored, options, returns);
-        compiled.err().map(|detail| Error::invalid(path, expression, detail.to_string()))
+        compiled.err().map(|error| expression_error(path, expression, &error))
     }
 
     fn options(&self) -> Options {
@@ -123,6 +123,6 @@ impl<'o> Expressions<'o> {
         returns: Returns,
     ) -> Result<Checked, ExpressionError> {
         let env = environment(self.releases.minor(is_stored), options, self.variables.as_ref());
-        compile_for(&env, expression, returns)
+        validate_for(&env, expression, returns)
     }
 }
