@@ -133,7 +133,7 @@ impl Checker<'_> {
         outcome.errors.extend(self.type_error(name, node, value));
         let more = limits.rare.as_deref();
         if let Some(more) = more.filter(|_| !value.is_null()) {
-            self.alternatives(name, more, value, correlation, &mut outcome);
+            self.alternatives(name, more, value, &mut outcome);
         }
         match value {
             Subject::Other(Value::String(text)) => self.string(name, limits, text, &mut outcome),
@@ -142,6 +142,9 @@ impl Checker<'_> {
                     number::NumberError::Bound(words) => Error::invalid(self.path, "", words),
                     number::NumberError::Value(words) => {
                         self.invalid(name, &Value::Number(number.clone()), &words)
+                    }
+                    number::NumberError::Factor(factor, words) => {
+                        self.error(name, |path| Error::invalid(path, &Value::Number(factor), words))
                     }
                 });
                 outcome.errors.extend(errors);
@@ -214,11 +217,10 @@ impl Checker<'_> {
         name: &str,
         more: &RareConstraints,
         value: Subject<'_>,
-        correlation: Correlation<'_>,
         outcome: &mut CheckOutcome,
     ) {
-        // Every alternative has the same value, so only its parts are compared with the old ones.
-        let check = |node: &Node| self.check_constraints(name, node, value, correlation);
+        // Upstream's ratcheting ends here: only the value with the keyword is compared with its old one.
+        let check = |node: &Node| self.check_constraints(name, node, value, Correlation::NONE);
         let complaint = |words: String| Error::invalid(self.path, "", format!("{} {words}", quote(name)));
         if !more.any_of.is_empty() {
             let mut failed = Vec::new();

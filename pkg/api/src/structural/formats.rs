@@ -162,7 +162,8 @@ fn is_mac(text: &str) -> bool {
         let is_group = |group: &&str| group.len() == digits && group.bytes().all(|b| b.is_ascii_hexdigit());
         counts.contains(&groups.len()) && groups.iter().all(is_group)
     };
-    grouped(':', 2, &[6, 8, 20]) || grouped('-', 2, &[6, 8, 20]) || grouped('.', 4, &[3, 4, 10])
+    let is_plain = [12, 16, 40].contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    is_plain || grouped(':', 2, &[6, 8, 20]) || grouped('-', 2, &[6, 8, 20]) || grouped('.', 4, &[3, 4, 10])
 }
 
 /// Returns the digits of a text without the ignored characters.

@@ -11,12 +11,21 @@ pub(super) enum NumberError {
     Bound(String),
     /// The value is out of bounds. Contains the text after its name.
     Value(String),
+    /// The factor of `multipleOf` is not positive. Contains the factor and the whole text.
+    Factor(Number, String),
 }
 
-/// True if a number has no fraction, with Go's precision.
+/// True if a number has no fraction, with the tolerance of upstream (`swag.IsFloat64AJSONInteger`).
 pub(super) fn is_integer(number: &Number) -> bool {
+    number.as_f64().is_some_and(is_json_integer)
+}
+
+/// True for an integer within the exact range of floats, with a relative tolerance.
+fn is_json_integer(number: f64) -> bool {
     const MAX: f64 = 9_007_199_254_740_991.0;
-    number.as_f64().is_some_and(|number| number.fract() == 0.0 && number.abs() <= MAX)
+    const TOLERANCE: f64 = 1e-9;
+    let rounded = number.round();
+    number.abs() <= MAX && (number == rounded || (number - rounded).abs() < TOLERANCE * rounded.abs())
 }
 
 /// Compares two values; an integer equals a float with the same value.
@@ -50,7 +59,8 @@ pub(super) fn faults(name: &str, limits: &Constraints, value: &Number) -> Vec<Nu
         let unfit = unfit(words, &bound, limits, name);
         let as_given = unfit.is_some();
         faults.extend(unfit);
-        faults.extend(out_of_bounds(side, exclusive, value, &bound, as_given).map(NumberError::Value));
+        let limit = Limit { side, exclusive, bound: &bound, as_given };
+        faults.extend(limit.error(name, value));
     }
     faults
 }
@@ -82,52 +92,91 @@ fn to_integer(number: &Number) -> Option<i64> {
     number.as_i64().or_else(|| float().map(|number| number as i64))
 }
 
-/// Returns the error for a value beyond a bound. Integers are compared as such, unless `as_given` requests
-/// the original numbers because the bound does not fit integers.
-fn out_of_bounds(
+/// A bound, or a factor.
+struct Limit<'b> {
     side: Side,
     exclusive: bool,
-    value: &Number,
-    bound: &Number,
+    bound: &'b Number,
+    /// True to compare the numbers as floats, because the bound does not fit the type.
     as_given: bool,
-) -> Option<String> {
-    let integers = value.as_i64().filter(|_| !as_given).zip(truncated(bound));
-    let value = value.as_f64()?;
-    let limit = bound.as_f64()?;
-    let limit_text = || integers.map_or_else(|| go_float(limit), |(_, limit)| limit.to_string());
-    if side == Side::MultipleOf {
-        let multiple = match integers {
-            Some((value, factor)) => factor > 0 && value % factor == 0,
-            None if limit < 1.0 => (1.0 / limit * value).fract() == 0.0,
-            None => (value / limit).fract() == 0.0,
-        };
-        return (!multiple).then(|| format!("should be a multiple of {}", limit_text()));
-    }
-    let order = match integers {
-        Some((value, limit)) => value.cmp(&limit),
-        None => value.partial_cmp(&limit)?,
-    };
-    let (beyond, words) = match side {
-        Side::Minimum => (order.is_lt(), "greater than"),
-        _ => (order.is_gt(), "less than"),
-    };
-    let or_equal = if exclusive { "" } else { " or equal to" };
-    (beyond || exclusive && order.is_eq()).then(|| format!("should be {words}{or_equal} {}", limit_text()))
 }
 
+impl Limit<'_> {
+    /// Returns the error for a value beyond the bound. Integers are compared as such: a bound is then truncated.
+    fn error(&self, name: &str, value: &Number) -> Option<NumberError> {
+        let limit = self.bound.as_f64()?;
+        let integers = value.as_i64().filter(|_| !self.as_given).map(|value| (value, to_go_int(limit)));
+        let limit_text = || integers.map_or_else(|| go_float(limit), |(_, limit)| limit.to_string());
+        let value = value.as_f64()?;
+        if self.side == Side::MultipleOf {
+            let is_positive = integers.map_or(limit > 0.0, |(_, factor)| factor > 0);
+            if !is_positive {
+                let factor = integers.map_or_else(|| self.bound.clone(), |(_, factor)| factor.into());
+                let words =
+                    format!("factor MultipleOf declared for {name} must be positive: {}", limit_text());
+                return Some(NumberError::Factor(factor, words));
+            }
+            let is_multiple = match integers {
+                Some((value, factor)) => value % factor == 0,
+                None if limit < 1.0 => is_json_integer(1.0 / limit * value),
+                None => is_json_integer(value / limit),
+            };
+            let words = || format!("should be a multiple of {}", limit_text());
+            return (!is_multiple).then(|| NumberError::Value(words()));
+        }
+        let order = match integers {
+            Some((value, limit)) => value.cmp(&limit),
+            None => value.partial_cmp(&limit)?,
+        };
+        let is_minimum = self.side == Side::Minimum;
+        let is_beyond = if is_minimum { order.is_lt() } else { order.is_gt() };
+        let words = if is_minimum { "greater than" } else { "less than" };
+        let or_equal = if self.exclusive { "" } else { " or equal to" };
+        (is_beyond || self.exclusive && order.is_eq())
+            .then(|| NumberError::Value(format!("should be {words}{or_equal} {}", limit_text())))
+    }
+}
+
+/// Converts a float like Go on amd64: a number out of range becomes the smallest integer.
 #[allow(clippy::cast_possible_truncation)]
-fn truncated(number: &Number) -> Option<i64> {
-    number.as_i64().or_else(|| number.as_f64().map(|number| number as i64))
+fn to_go_int(number: f64) -> i64 {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
 }
 
 /// Formats a float like Go's `%v`.
 fn go_float(number: f64) -> String {
-    let exponent = number.abs().log10().floor();
-    if number != 0.0 && !(-4.0..21.0).contains(&exponent) {
-        let text = format!("{number:e}");
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
-        return format!("{digits}e{sign}{exponent:0>2}");
+    let text = format!("{number:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    if number == 0.0 || (-4..6).contains(&exponent.parse::<i32>().unwrap_or(0)) {
+        return number.to_string();
     }
-    number.to_string()
+    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
+    format!("{digits}e{sign}{exponent:0>2}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_formatted_like_go() {
+        let check = |number: f64, expected: &str| assert_eq!(go_float(number), expected);
+        check(0.0, "0");
+        check(123_456.0, "123456");
+        check(1_234_567.5, "1.2345675e+06");
+        check(0.0001, "0.0001");
+        check(1e-9, "1e-09");
+        check(-9.223_372_036_854_776e18, "-9.223372036854776e+18");
+    }
+
+    #[test]
+    fn integers_have_a_tolerance() {
+        let check = |number: f64, expected: bool| assert_eq!(is_json_integer(number), expected, "{number}");
+        check(100.0 * 19.99, true);
+        check(1_999.000_1, false);
+        check(0.5e-9, false);
+        check(1e16, false);
+        check(f64::NAN, false);
+    }
 }
