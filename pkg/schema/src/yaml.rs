@@ -73,8 +73,8 @@ pub fn to_json(text: &[u8]) -> Result<YamlJson, Error> {
     if text.chars().any(is_control) {
         return Err(Error::text("yaml: control characters are not allowed"));
     }
-    if let Some(json) = json_fast_path::convert(&text) {
-        return Ok(YamlJson { json, duplicates: Vec::new() });
+    if let Some(converted) = json_fast_path::convert(&text) {
+        return Ok(YamlJson { json: converted?, duplicates: Vec::new() });
     }
     directives::check(&text)?;
     let document = parse::document(&text, &mut DecodeBudget::of_body(text.len()))?;

@@ -290,7 +290,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
 

@@ -45,8 +45,12 @@ impl Indenter {
         }
     }
 
-    /// Appends a byte outside of strings, or an opening quote.
+    /// Appends a byte outside of strings, or an opening quote. White space, such as the final newline of compact
+    /// JSON, is omitted.
     fn byte(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if byte.is_ascii_whitespace() {
+            return;
+        }
         let opened = std::mem::take(&mut self.after_opening_bracket);
         let closes = matches!(byte, b'}' | b']');
         match (opened, closes) {

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::Error;
 use super::build::write_scalar;
 use super::resolve::plain;
 use crate::json::scan::Scanner;
@@ -12,27 +13,36 @@ use crate::json_write::write_string;
 /// Maximum average number of times that each byte may be moved to sort members.
 const MOVES_MAX: usize = 16;
 
-/// The JSON that [`super::to_json`] would return; `None` if the text is not JSON, or if YAML would read it
-/// differently or report anything.
-pub(super) fn convert(text: &str) -> Option<Vec<u8>> {
+/// Maximum number of characters from the start of a simple key to its colon, as in upstream's YAML parser.
+const SIMPLE_KEY_CHARS_MAX: usize = 1024;
+
+/// The JSON that [`super::to_json`] would return, or its error about a key; `None` if the text is not JSON, or if
+/// YAML would read it differently or report anything else.
+pub(super) fn convert(text: &str) -> Option<Result<Vec<u8>, Error>> {
     if !text.trim_start_matches([' ', '\n']).starts_with(['{', '[']) || !reads_alike(text) {
         return None;
     }
     let mut writer = Writer {
+        text,
+        key_error: None,
         scan: Scanner::new(text.as_bytes()),
         out: Vec::with_capacity(text.len()),
         members: Vec::new(),
         moves: text.len().saturating_mul(MOVES_MAX),
     };
-    writer.value()?;
+    let written = writer.value();
+    if let Some(error) = writer.key_error {
+        return Some(Err(error));
+    }
+    written?;
     writer.scan.end().ok()?;
-    Some(writer.out)
+    Some(Ok(writer.out))
 }
 
 /// True if all characters of the text have the same meaning in JSON and YAML.
 fn reads_alike(text: &str) -> bool {
     let strange = |c: char| matches!(c, '\t' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}');
-    !text.chars().any(strange) && escapes_read_alike(text.as_bytes()) && !has_leading_colon(text)
+    !text.chars().any(strange) && escapes_read_alike(text.as_bytes())
 }
 
 /// Upstream's YAML version does not have `\/`, and decodes each half of a surrogate pair as a character.
@@ -52,12 +62,10 @@ fn escapes_read_alike(text: &[u8]) -> bool {
     true
 }
 
-/// True if a line begins with a colon, which JSON allows.
-fn has_leading_colon(text: &str) -> bool {
-    text.split('\n').skip(1).any(|line| line.trim_start_matches(' ').starts_with(':'))
-}
-
 struct Writer<'a> {
+    text: &'a str,
+    /// Error about a key, which ends the conversion.
+    key_error: Option<Error>,
     scan: Scanner<'a>,
     out: Vec<u8>,
     /// The members of all open objects: their names, and their ranges in `out`.
@@ -112,7 +120,10 @@ impl Writer<'_> {
         let begin = self.out.len();
         let mut first = true;
         let mut sorted = true;
-        while let Some(name) = self.scan.next_member(first).ok()? {
+        loop {
+            let before = self.scan.position();
+            let Some(name) = self.scan.next_member(first).ok()? else { break };
+            self.check_key(before)?;
             if !first {
                 self.out.push(b',');
             }
@@ -135,6 +146,21 @@ impl Writer<'_> {
         self.members.truncate(first_member);
         self.out.push(b'}');
         Some(())
+    }
+
+    /// Checks that the key after the position `before` is a simple key of YAML: it and its colon are on one line and
+    /// not too far apart. Upstream then finds a value without a key.
+    fn check_key(&mut self, before: usize) -> Option<()> {
+        let key = self.text.get(before..self.scan.position())?;
+        let key = key.get(key.find('"')?..)?.strip_suffix(':')?;
+        let is_short = key.len() <= SIMPLE_KEY_CHARS_MAX || key.chars().count() <= SIMPLE_KEY_CHARS_MAX;
+        if is_short && !key.contains('\n') {
+            return Some(());
+        }
+        let line = self.text.get(..self.scan.position())?.matches('\n').count();
+        let line = if line == 0 { String::new() } else { format!("line {line}: ") };
+        self.key_error = Some(Error::Text(format!("yaml: {line}did not find expected ',' or '}}'")));
+        None
     }
 
     /// Sorts the members of the innermost object: those from index `before` on, whose text begins at `begin`.
@@ -177,10 +203,25 @@ mod tests {
     fn check(text: &str, converts: bool) {
         let converted = convert(text);
         assert_eq!(converted.is_some(), converts, "{text}");
-        if let Some(converted) = converted {
+        if let Some(Ok(converted)) = converted {
             let text_of = |json: Vec<u8>| String::from_utf8_lossy(&json).into_owned();
             assert_eq!(Some(text_of(converted)), by_yaml(text).map(text_of), "{text}");
         }
+    }
+
+    #[test]
+    fn keys_are_short_and_on_one_line() {
+        let check = |text: String, expected: Option<&str>| {
+            let error = convert(&text).and_then(Result::err).map(|error| error.to_string());
+            assert_eq!(error.as_deref(), expected, "{text}");
+        };
+        let no_value = "yaml: did not find expected ',' or '}'";
+        check(format!("{{\"{}\":1}}", "y".repeat(1022)), None);
+        check(format!("{{\"{}\":1}}", "é".repeat(1022)), None);
+        check(format!("{{\"{}\":1}}", "y".repeat(1023)), Some(no_value));
+        check(format!("{{\"a\"{}:1}}", " ".repeat(1100)), Some(no_value));
+        check("{\"a\"\n:1}".to_owned(), Some("yaml: line 1: did not find expected ',' or '}'"));
+        check(format!("{{\"a\":\"{}\"}}", "y".repeat(3000)), None);
     }
 
     #[test]
@@ -214,7 +255,6 @@ mod tests {
             r#"{"b":1,"a":1,"b":2}"#,
             r#"{"a":"\/"}"#,
             r#"{"a":"\ud83d\ude00"}"#,
-            "{\"a\"\n:1}",
             "{\t\"a\":1}",
             "{\"a\":1}\r\n",
             "[\"\u{2028}\"]",
@@ -226,7 +266,7 @@ mod tests {
     #[test]
     fn sorting_work_is_bounded() {
         let deep = format!("{}1{}", r#"{"b":1,"a":"#.repeat(500), "}".repeat(500));
-        assert_eq!(convert(&deep), None);
+        assert!(convert(&deep).is_none());
         let wide = format!("{{{}\"a\":1}}", r#""b":{"d":1,"c":2},"#);
         check(&wide, true);
     }
