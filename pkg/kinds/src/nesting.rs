@@ -80,7 +80,7 @@ fn journey(version: &str, mut new: Object) {
     };
     changed(&mut new);
     assert!(!validation::kinds::validate(row, &new, &Default::default()).is_empty());
-    validation::kinds::validate_update(row, "", &new, &old, &Default::default());
+    validation::kinds::validate_update(row, "", &new, &old, &Default::default(), &mut Vec::new());
     warnings::before_create(row, &new, &gates);
     warnings::on_create(row, &new, &gates);
     warnings::on_update(row, "", &new, &old, &gates);

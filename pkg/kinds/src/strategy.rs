@@ -169,11 +169,12 @@ fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Obj
 }
 
 /// Takes a metadata field from `old`: the creation and deletion timestamps always, the others if the new
-/// object has none.
+/// object has none. An empty text or null counts as none.
 fn inherit(new: &mut Object, old: &Object, name: &str) {
     let Some(value) = meta::metadata(old).and_then(|m| m.get(name)) else { return };
     let always = matches!(name, "creationTimestamp" | "deletionTimestamp");
-    if always || !meta::metadata(new).is_some_and(|m| m.contains_key(name)) {
+    let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
+    if always || meta::metadata(new).and_then(|m| m.get(name)).is_none_or(is_empty) {
         meta::set(new, name, Some(value.clone()));
     }
 }
@@ -202,19 +203,26 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
     metadata_changed || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
 }
 
-/// Validates an object before it replaces `old`.
+/// Validates an object before it replaces `old`. Adds the warnings of ratcheted rules to `warnings`.
 pub fn validate_update(
     endpoint: &Resource,
     row: &Resource,
     new: &Object,
     old: &Object,
     context: &Context<'_>,
+    warnings: &mut Vec<String>,
 ) -> field::ErrorList {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
     errors.append(validate_object_meta_update(new, old, &path));
-    errors.append(kinds::validate_update(row, endpoint.subresource, new, old, &context.validation_context()));
+    let settings = context.validation_context();
+    errors.append(kinds::validate_update(row, endpoint.subresource, new, old, &settings, warnings));
     with_declarative(row, new, Some(old), context, errors)
+}
+
+/// See [`Strategy::canonicalize`].
+pub fn canonicalize(row: &Resource, object: &mut Object) {
+    of(row).canonicalize(object);
 }
 
 /// True if an update completes a deletion: no finalizer and no grace period are left.

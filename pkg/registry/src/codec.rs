@@ -5,8 +5,6 @@
 //! request, and an object that is stored in another version stays unconverted until the webhook is called
 //! ([`crate::generic`]'s conversions).
 
-use std::borrow::Cow;
-
 use api::conversion::NormaliseError;
 use api::resources::custom::{CustomKind, InvalidVersionError};
 use api::resources::{Encoding, Resource, StorageSpec};
@@ -165,23 +163,38 @@ fn shrink(bytes: Vec<u8>) -> Bytes {
     bytes.into_boxed_slice().into()
 }
 
-/// Returns the stored form of a custom object, without fields that only the version of the request has. Until
-/// then field managers and the validation of that version see those fields.
+/// Prunes a custom object before it is stored: fields that only the version of the request has, and unknown
+/// fields from an apply or from admission. Until then field managers and the validation see those fields.
 ///
 /// # Errors
-/// The object does not match the schema of the storage version.
-pub(crate) fn stored_form<'o>(
+/// The object does not match the schema of the version that it is stored in.
+pub(crate) fn prune_for_storage(
     came_in: &Resource<'_>,
     row: &StorageSpec<'_>,
-    object: &'o Object,
-) -> Result<Cow<'o, Object>, CodecError> {
-    match row.custom {
-        Some(kind) if came_in.group_version != row.group_version && !kind.converts_by_webhook => {
-            let mut stored = object.clone();
-            kind.coerce(row.group_version, &mut stored, Coercion::Silent)?;
-            Ok(Cow::Owned(stored))
+    object: &mut Object,
+) -> Result<(), CodecError> {
+    let Some(kind) = row.custom else { return Ok(()) };
+    let version = if kind.converts_by_webhook { came_in.group_version } else { row.group_version };
+    kind.coerce(version, object, Coercion::Silent)?;
+    Ok(())
+}
+
+/// Prunes a stored custom object to the schema of the version that a request uses, so that field managers of
+/// that version can read it. The object keeps the `apiVersion` of the storage version.
+///
+/// # Errors
+/// The object does not match the schema of that version.
+pub(crate) fn prune_to_request(
+    row: &Resource<'_>,
+    storage: &StorageSpec<'_>,
+    object: &mut Object,
+) -> Result<(), CodecError> {
+    match storage.custom {
+        Some(kind) if row.group_version != storage.group_version => {
+            kind.coerce(row.group_version, object, Coercion::Silent)?;
+            Ok(())
         }
-        _ => Ok(Cow::Borrowed(object)),
+        _ => Ok(()),
     }
 }
 

@@ -15,12 +15,14 @@ pub(crate) mod error;
 mod extent;
 mod filter;
 mod list;
+mod namespace;
 mod read;
 mod shards;
 mod trace;
 mod update;
 mod watch;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +59,7 @@ pub use create::{CreateRequest, wipe_system_fields};
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use edit::Edit;
 pub use list::ListPage;
+pub use namespace::ensure_namespace;
 pub use update::{Change, UpdateOutcome, UpdateRequest};
 pub use watch::{WatchEvent, WatchEvents};
 
@@ -131,13 +134,17 @@ impl StoredResource {
     /// 500 for path segments that some stores would interpret. Upstream's store also reports them only at
     /// this stage, so it is not a 400.
     fn check(&self, storage: &StorageSpec, key: &str) -> Result<()> {
-        let relative = key.strip_prefix(self.resource.config().prefix.as_str()).unwrap_or(key);
-        let relative = relative.trim_end_matches('/');
+        let relative = self.relative_key(key).trim_end_matches('/');
         if !relative.split('/').any(|segment| matches!(segment, "." | "..")) {
             return Ok(());
         }
         let key = go_quote::quote(&format!("/{}/{relative}", storage.prefix));
         Err(Status::unmapped(format!("invalid key: {key}")).into())
+    }
+
+    /// Returns the part of a key after the prefix of the resource.
+    fn relative_key<'k>(&self, key: &'k str) -> &'k str {
+        key.strip_prefix(self.resource.config().prefix.as_str()).unwrap_or(key)
     }
 }
 
@@ -362,6 +369,16 @@ impl Registry {
         let key = stored.key(namespace, target.name);
         stored.check(storage, &key)?;
         Ok(key)
+    }
+
+    /// Returns the key of an object for the text of a failed precondition. Upstream's dry runs check
+    /// preconditions before the store adds its prefix.
+    fn key_in_errors<'k>(&self, storage: &StorageSpec, key: &'k str, dry_run: bool) -> Result<Cow<'k, str>> {
+        if !dry_run {
+            return Ok(Cow::Borrowed(key));
+        }
+        let relative = self.stored(storage)?.relative_key(key).to_owned();
+        Ok(Cow::Owned(format!("/{}/{relative}", storage.prefix)))
     }
 
     /// Returns the storage spec of a row.

@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     let _ = warnings::before_create(row, &new, &gates);
     let _ = validation::kinds::validate(row, &new, &Default::default());
     let _ = warnings::on_create(row, &new, &gates);
-    let _ = validation::kinds::validate_update(row, "", &new, &new.clone(), &Default::default());
+    let _ = validation::kinds::validate_update(row, "", &new, &new.clone(), &Default::default(), &mut Vec::new());
     let _ = warnings::on_update(row, "", &new, &new.clone(), &gates);
     assert!(semantic::equal(stored.message, &new, &new.clone()));
     if let Some(fields) = field_manager(row, |_| true) {

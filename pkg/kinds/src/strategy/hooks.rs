@@ -55,6 +55,9 @@ pub trait Strategy: Sync {
     /// after the endpoint's reset fields were restored.
     fn prepare_for_update(&self, _: &str, _new: &mut Object, _old: &Object, _context: &Context<'_>) {}
 
+    /// Brings a validated object into its canonical form before it is stored.
+    fn canonicalize(&self, _object: &mut Object) {}
+
     /// Returns the grace period of a deletion in seconds, or `None` for kinds without graceful deletion.
     /// Never negative.
     fn grace_period(&self, _object: &Object, _options: &DeleteOptions) -> Option<i64> {

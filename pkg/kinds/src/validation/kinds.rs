@@ -71,15 +71,18 @@ pub fn validate_manifest(row: &Resource, new: &Object, context: &ValidationConte
 }
 
 /// Validates an object that is about to replace `old` through a subresource, with the rules of its kind.
-/// Rules for all kinds are checked earlier.
+/// Rules for all kinds are checked earlier. Custom resources can also cause `warnings`.
 pub fn validate_update(
     row: &Resource,
     subresource: &str,
     new: &Object,
     old: &Object,
     context: &ValidationContext,
+    warnings: &mut Vec<String>,
 ) -> ErrorList {
-    let Some(kind) = kind_of(row) else { return custom::validate_update(row, subresource, new, old) };
+    let Some(kind) = kind_of(row) else {
+        return custom::validate_update(row, subresource, new, old, warnings);
+    };
     match kind.validation {
         Validation::Settings(rules) => (rules.update)(subresource, new, old, context),
         Validation::Objects(rules) => (rules.update)(subresource, new, old),

@@ -169,11 +169,12 @@ impl Registry {
         storage: &StorageSpec<'_>,
         kv: &KeyValue,
     ) -> Result<Object> {
-        let object = self.decode(storage, &kv.key, StoredRef::of(kv))?;
-        match self.conversion(target.resource, storage)? {
-            Some(conversion) => conversion.convert_object(object).await,
-            None => Ok(object),
+        let mut object = self.decode(storage, &kv.key, StoredRef::of(kv))?;
+        if let Some(conversion) = self.conversion(target.resource, storage)? {
+            return conversion.convert_object(object).await;
         }
+        codec::prune_to_request(target.resource, storage, &mut object)?;
+        Ok(object)
     }
 
     /// Returns the object to store, and its bytes `value` in the form of its row.
@@ -306,17 +307,30 @@ impl Conversion {
         Ok(Cow::Owned(self.convert_one(object.clone(), stored).await?))
     }
 
-    /// Converts an element to this version.
+    /// Converts an element to this version. `reuse` permits a cached conversion. Upstream reads the latest
+    /// version from etcd and converts it again, so that a failed or changed webhook shows at once. Older
+    /// versions come from its watch cache, which holds converted objects.
     ///
     /// # Errors
     /// 400 for an element that is nested too deeply, 500 for another one that cannot be converted.
-    pub(super) async fn element(&self, element: Arc<Element>) -> Result<Arc<Element>> {
+    pub(super) async fn element(&self, element: Arc<Element>, reuse: bool) -> Result<Arc<Element>> {
         if self.is_impossible(&element) {
             let message = "the object is nested too deeply to be converted to this version";
             return Err(Status::bad_request(message).into());
         }
-        let converted = self.elements(vec![element], false).await?.pop();
-        Ok(converted.ok_or_else(|| Status::unmapped("a conversion without an object"))?)
+        let missing = || Status::unmapped("a conversion without an object");
+        if reuse {
+            return Ok(self.elements(vec![element], false).await?.pop().ok_or_else(missing)?);
+        }
+        let Ok(value) = element.value() else { return Ok(element) };
+        if self.is_of(value) {
+            return Ok(element);
+        }
+        let object = codec::decode_value(self.storage(), value)?;
+        let converted = self.call_converter(vec![object], self.api_version()).await?.pop();
+        let object = converted.ok_or_else(missing)?;
+        let value = codec::encode(self.storage(), &object)?;
+        Ok(Element::with_header(element.key(), value, element.revision(), self.header(&object)))
     }
 
     /// Converts elements for one of several watches that need the same result. See

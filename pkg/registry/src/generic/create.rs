@@ -13,6 +13,7 @@ use storage::{PutResult, Revision};
 
 use super::allocate::{WriteResult, finish_claim};
 use super::dryrun::DryRun;
+use super::namespace::ensure_namespace;
 use super::{Admit, Registry, Result, Target, error, trace};
 use crate::{StoredObject, StoredRef, codec, meta};
 use kinds::strategy;
@@ -112,6 +113,8 @@ impl Registry {
         let name = meta::text(&object, "name").to_owned();
         let named = Target { name: &name, ..*target };
         codec::strip_revision(&mut object);
+        codec::prune_for_storage(target.resource, storage, &mut object)
+            .map_err(|error| Status::unmapped(error.to_string()))?;
         let key = self.key(storage, &named)?;
         let (value, stored, written) = match self.put_new(target, storage, &key, &object, dry_run).await {
             Err(status)
@@ -159,14 +162,12 @@ impl Registry {
     ) -> Result<(Bytes, Bytes, PutResult)> {
         let span = trace::write("Create etcd3", target, self.delegator.relative_key(key));
         span.event("About to Encode");
-        let object = codec::stored_form(target.resource, storage, object)
-            .map_err(|error| Status::unmapped(error.to_string()))?;
-        let value = codec::encode(storage, &object)?;
+        let value = codec::encode(storage, object)?;
         span.event_with("Encode succeeded", "len", value.len());
         span.event("TransformToStorage succeeded");
         let dry = DryRun::of(&self.delegator);
         let (store, _) = if dry_run { dry.writer() } else { self.writer() };
-        let stored = self.to_store(target, storage, &object, &value).await?;
+        let stored = self.to_store(target, storage, object, &value).await?;
         let put = store.put(key, stored.clone(), 0, self.ttl(target.resource));
         let result = span.clone().instrument(put).await;
         span.event(if result.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
@@ -203,6 +204,7 @@ impl Registry {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         let settings = self.settings;
         let context = strategy::Context { user, now, entropy: &*self.entropy, settings, shares_labels };
+        ensure_namespace(target.resource, target.namespace, object)?;
         for text in kinds::warnings::before_create(target.resource, object, self.gates()) {
             admit.warn(text);
         }
@@ -218,6 +220,7 @@ impl Registry {
         kinds::warnings::on_create(target.resource, object, self.gates())
             .into_iter()
             .for_each(|text| admit.warn(text));
+        strategy::canonicalize(target.resource, object);
         Ok(())
     }
 }

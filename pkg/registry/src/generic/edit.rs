@@ -2,7 +2,6 @@
 //! strategy and admission, like upstream's subresources that call `GuaranteedUpdate` directly.
 
 use api::options::Preconditions;
-use api::resources::StorageSpec;
 use apimachinery::status::Status;
 use schema::object::Object;
 use storage::{KeyValue, Update, UpdateResult};
@@ -33,9 +32,17 @@ impl Registry {
         let dry = DryRun::of(&self.delegator);
         let (store, queues) = if dry_run { dry.writer() } else { self.writer() };
         let suggestion = self.suggestion(storage, &key)?;
+        let key_in_errors = self.key_in_errors(storage, &key, dry_run)?;
         let mut value = bytes::Bytes::new();
         let outcome = queues.guaranteed_update(store, &key, suggestion, |current: Option<&KeyValue>| {
-            value = self.edited(target, storage, preconditions, current, edit)?;
+            let Some(kv) = current else {
+                return Err(Status::not_found(&target.group_resource(), target.name).into());
+            };
+            let mut object = self.decode(storage, &kv.key, StoredRef::of(kv))?;
+            check(target, &key_in_errors, preconditions, &object)?;
+            edit(&mut object)?;
+            codec::strip_revision(&mut object);
+            value = codec::encode(storage, &object)?;
             Ok(Update::Write(self.emulated_storage.convert(storage, &value)?, self.ttl(target.resource)))
         });
         let updated = outcome.await.map_err(|error: AttemptError| error.status(target, "update"))?;
@@ -43,25 +50,6 @@ impl Registry {
         | UpdateResult::Deleted(revision)
         | UpdateResult::Unchanged(revision)) = updated;
         Ok(StoredObject { key, value, revision })
-    }
-
-    /// Applies an edit to the current object.
-    fn edited(
-        &self,
-        target: &Target<'_>,
-        storage: &StorageSpec,
-        preconditions: &Preconditions,
-        current: Option<&KeyValue>,
-        edit: &mut Edit<'_>,
-    ) -> std::result::Result<bytes::Bytes, AttemptError> {
-        let Some(kv) = current else {
-            return Err(Status::not_found(&target.group_resource(), target.name).into());
-        };
-        let mut object = self.decode(storage, &kv.key, StoredRef::of(kv))?;
-        check(target, &kv.key, preconditions, &object)?;
-        edit(&mut object)?;
-        codec::strip_revision(&mut object);
-        Ok(codec::encode(storage, &object)?)
     }
 }
 

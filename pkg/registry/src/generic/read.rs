@@ -31,7 +31,7 @@ impl Registry {
         let element =
             result.element.ok_or_else(|| Status::not_found(&target.group_resource(), target.name))?;
         match self.conversion(target.resource, storage)? {
-            Some(conversion) => conversion.element(element).await,
+            Some(conversion) => conversion.element(element, !resource_version.is_empty()).await,
             None => Ok(element),
         }
     }

@@ -5,6 +5,7 @@ mod admit;
 mod admit_delete;
 mod contention;
 mod create;
+mod custom_versions;
 mod delete;
 mod emulated_storage;
 mod grace;

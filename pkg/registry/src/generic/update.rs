@@ -18,6 +18,7 @@ use storage::{KeyValue, Update, UpdateResult};
 use super::allocate::{Claim, WriteResult, finish_claim};
 use super::create::wipe_system_fields;
 use super::dryrun::DryRun;
+use super::namespace::ensure_namespace;
 use super::{Admit, CreateRequest, Registry, Result, Target, error, trace};
 use crate::codec::{self, CodecError};
 use crate::{StoredObject, meta};
@@ -178,7 +179,8 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
         if old.is_none() && !target.resource.allow_create_on_update && !request.force_allow_create {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         }
-        check_uid(target, self.key, request, old)?;
+        let key = self.registry.key_in_errors(storage, self.key, request.dry_run)?;
+        check_uid(target, &key, request, old)?;
         let mut object = loop {
             let result = (self.change)(old);
             match request.pending_conversions.filter(|pending| pending.is_open()) {
@@ -221,7 +223,7 @@ impl storage::Change<AttemptError> for &mut Attempts<'_, '_> {
         let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.resource, &object, old));
         codec::strip_revision(&mut object);
         self.span.event("About to Encode");
-        let object = codec::stored_form(target.resource, storage, &object)
+        codec::prune_for_storage(target.resource, storage, &mut object)
             .map_err(|error| Status::unmapped(error.to_string()))?;
         self.value = codec::encode(storage, &object)?;
         self.span.event_with("Encode succeeded", "len", self.value.len());
@@ -244,18 +246,23 @@ impl Attempts<'_, '_> {
         let entropy = &**entropy;
         let settings = *settings;
         let context = strategy::Context { user, now: clock.now(), entropy, settings, shares_labels: false };
+        ensure_namespace(target.resource, target.namespace, object)?;
         strategy::prepare_for_update(endpoint, target.resource, object, old, &context);
         let mut errors = match admit.validation_errors(object, Some(old)) {
             Some(faults) => faults.await,
             None => ErrorList::new(),
         };
-        errors.append(strategy::validate_update(endpoint, target.resource, object, old, &context));
+        let mut ratcheted = Vec::new();
+        let row = target.resource;
+        errors.append(strategy::validate_update(endpoint, row, object, old, &context, &mut ratcheted));
+        ratcheted.into_iter().for_each(|text| admit.warn(text));
         if !errors.is_empty() {
             return Err(Status::invalid(&target.kind_of(object), meta::text(object, "name"), &errors).into());
         }
         let warnings =
             warnings::on_update(target.resource, endpoint.subresource, object, old, &settings.gates);
         warnings.into_iter().for_each(|text| admit.warn(text));
+        strategy::canonicalize(target.resource, object);
         ignore_timestamps(old, object, |a, b| semantic::equal(self.storage.message, a, b));
         Ok(())
     }

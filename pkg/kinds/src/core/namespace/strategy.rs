@@ -27,7 +27,6 @@ impl Strategy for Namespaces {
         {
             finalizers.push(Value::from(KUBERNETES));
         }
-        label(object);
     }
 
     /// Only `finalize` can change the finalizers in `spec`.
@@ -40,7 +39,14 @@ impl Strategy for Namespaces {
                 (None, _) => None,
             };
         }
-        label(new);
+    }
+
+    /// Labels the object with its name, which defaults do not know if it is generated.
+    fn canonicalize(&self, object: &mut Object) {
+        let name = meta::text(object, "name").to_owned();
+        if let Some(labels) = child(meta::metadata_mut(object), "labels") {
+            labels.insert(NAME_LABEL.to_owned(), Value::from(name));
+        }
     }
 
     fn deletes_on_update(&self, new: &Object) -> bool {
@@ -66,11 +72,4 @@ impl Strategy for Namespaces {
 fn has_spec_finalizers(object: &Object) -> bool {
     let list = object.get("spec").and_then(|s| s.get("finalizers")).and_then(Value::as_array);
     list.is_some_and(|list| !list.is_empty())
-}
-
-fn label(object: &mut Object) {
-    let name = meta::text(object, "name").to_owned();
-    if let Some(labels) = child(meta::metadata_mut(object), "labels") {
-        labels.insert(NAME_LABEL.to_owned(), Value::from(name));
-    }
 }

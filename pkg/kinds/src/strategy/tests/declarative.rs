@@ -9,7 +9,8 @@ fn created_errors(path: &str, new: Value) -> Vec<String> {
 
 fn updated_errors(path: &str, new: Value, old: Value) -> Vec<String> {
     let user = UserInfo::default();
-    let errors = validate_update(row(path), row(path), &object(new), &object(old), &context(&user));
+    let errors =
+        validate_update(row(path), row(path), &object(new), &object(old), &context(&user), &mut Vec::new());
     errors.iter().map(ToString::to_string).collect()
 }
 

@@ -47,12 +47,19 @@ pub(crate) fn validate(row: &Resource, new: &Object) -> ErrorList {
         errors.append(schema.validate_embedded(new));
         errors.append(schema.validate_lists(new));
     }
-    rules(version, new, None, &mut errors);
+    rules(version, new, None, &mut errors, &mut Vec::new());
     errors
 }
 
-/// Validates an object that replaces another through a subresource.
-pub(crate) fn validate_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> ErrorList {
+/// Validates an object that replaces another through a subresource. Rules that fail for unchanged values add
+/// warnings (KEP-4008).
+pub(crate) fn validate_update(
+    row: &Resource,
+    subresource: &str,
+    new: &Object,
+    old: &Object,
+    warnings: &mut Vec<String>,
+) -> ErrorList {
     let new = &*in_version(row, new);
     let old = &*in_version(row, old);
     let mut errors = validate_type(row, new);
@@ -81,7 +88,7 @@ pub(crate) fn validate_update(row: &Resource, subresource: &str, new: &Object, o
             errors.append(repeated);
         }
     }
-    rules(version, new, Some(old), &mut errors);
+    rules(version, new, Some(old), &mut errors, warnings);
     errors
 }
 
@@ -125,7 +132,13 @@ fn dotted(path: &[String]) -> String {
 }
 
 /// Evaluates the CEL rules, unless earlier errors make the object unsuitable.
-fn rules(version: &CustomVersion, new: &Object, old: Option<&Object>, errors: &mut ErrorList) {
+fn rules(
+    version: &CustomVersion,
+    new: &Object,
+    old: Option<&Object>,
+    errors: &mut ErrorList,
+    warnings: &mut Vec<String>,
+) {
     let Some(rules) = version.rules() else { return };
     let blocks = |error: &Error| {
         matches!(
@@ -150,6 +163,7 @@ fn rules(version: &CustomVersion, new: &Object, old: Option<&Object>, errors: &m
     let old = old.map(value);
     let findings = version.evaluating(|| rules.run(&Path::NIL, &new, old.as_ref(), options));
     errors.extend(findings.errors);
+    warnings.extend(findings.warnings);
 }
 
 #[cfg(test)]
@@ -172,7 +186,8 @@ mod tests {
             Object::from_iter([("kind", "ConfigMap".into()), ("metadata", metadata)])
         };
         let fields = |finalizers: &[&str]| {
-            let errors = validate_update(row, "", &widget(finalizers), &widget(&["a.test/f"]));
+            let errors =
+                validate_update(row, "", &widget(finalizers), &widget(&["a.test/f"]), &mut Vec::new());
             errors.iter().map(|error| error.field().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(fields(&["a.test/f"]), [""; 0]);

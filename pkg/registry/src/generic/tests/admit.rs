@@ -242,6 +242,43 @@ async fn warnings_cover_annotations_from_admission() {
     assert_eq!(*editor.said.lock().unwrap(), [warning]);
 }
 
+/// Moves every object to another namespace.
+struct Mover;
+
+#[async_trait]
+impl Admit for Mover {
+    async fn mutate(&self, new: &mut Object, _: Option<&Object>) -> Result<AdmissionEffects> {
+        new["metadata"]["namespace"] = "other".into();
+        Ok(AdmissionEffects::default())
+    }
+
+    async fn validate(&self, _: &Object, _: Option<&Object>) -> Result<()> {
+        Ok(())
+    }
+
+    async fn delete(&self, _: &Object, _: &DeleteOptions) -> Result<()> {
+        Ok(())
+    }
+
+    fn warn(&self, _: String) {}
+}
+
+#[tokio::test]
+async fn admission_cannot_move_an_object() {
+    let world = World::new();
+    let text = "the namespace of the provided object does not match the namespace sent on the request";
+    let rejected = expected_failure(400, Reason::BadRequest, text);
+    let object = || named("configmaps", "a", json!({}));
+    let request = CreateRequest { user: &world.user, dry_run: false, shares_labels: false, admit: &Mover };
+    let created = world.registry.create(&target("configmaps", ""), object(), request).await;
+    assert_eq!(failure(created), rejected);
+    world.create_object("configmaps", "a", json!({})).await;
+    let request = UpdateRequest { admit: &Mover, ..world.update("configmaps") };
+    let target = target("configmaps", "a");
+    let updated = world.registry.update(&target, &request, &mut |_| Ok(object())).await;
+    assert_eq!(failure(updated), rejected);
+}
+
 #[tokio::test]
 async fn job_mutation_decides_label_sharing() {
     let check = async |sent, edited, shares| {

@@ -48,6 +48,27 @@ async fn put_with_other_uid_conflicts() {
 }
 
 #[tokio::test]
+async fn empty_uid_means_the_stored_one() {
+    let world = World::new();
+    let created = world.create_object("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    for uid in [json!(""), Value::Null] {
+        let updated = world.put("configmaps", with(created.clone(), "/metadata/uid", uid)).await.unwrap();
+        assert_eq!(updated["metadata"]["uid"], created["metadata"]["uid"]);
+    }
+}
+
+#[tokio::test]
+async fn dry_run_errors_omit_the_store_prefix() {
+    let world = World::new();
+    world.create_object("configmaps", "a", json!({})).await;
+    let request = UpdateRequest { uid: "other".to_owned(), dry_run: true, ..world.update("configmaps") };
+    let target = target("configmaps", "a");
+    let result =
+        world.registry.update(&target, &request, &mut |_| Ok(named("configmaps", "a", json!({})))).await;
+    assert!(failure(result).2.contains("Key: /configmaps/ns/a, "));
+}
+
+#[tokio::test]
 async fn put_without_version_overwrites_if_allowed() {
     let check = async |plural: &str, expected: Option<(u16, Reason, String)>| {
         let world = World::new();
