@@ -29,6 +29,8 @@ pub struct RequestContext {
     pub info: RequestInfo,
     /// Decoded query.
     pub query: Query,
+    /// Text of the query, if it is too long for the request's URI.
+    pub long_query: Option<Arc<str>>,
     /// Id of the request's audit events, also sent as `Audit-ID`.
     pub audit_id: AuditId,
     /// Wall-clock time at which the server received the request.
@@ -57,6 +59,7 @@ impl RequestContext {
         RequestContext {
             info: self.info.retained(),
             query: Query::default(),
+            long_query: None,
             audit_id: self.audit_id.clone(),
             received: self.received,
             deadline: self.deadline,

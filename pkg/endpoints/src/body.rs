@@ -110,6 +110,12 @@ pub enum DecodeError {
     NotRegistered(#[from] NotRegisteredError),
     #[error("{0}")]
     MissingVersion(String),
+    /// A patch removed the kind of a custom resource. Contains the text of the result.
+    #[error("Object 'Kind' is missing in '{0}'")]
+    MissingCustomKind(String),
+    /// A patch removed the `apiVersion` of a custom resource.
+    #[error("Object 'apiVersion' is missing in 'object has no apiVersion field'")]
+    MissingCustomVersion,
     /// The kind does not convert to that of the endpoint.
     #[error("converting ({from}) to ({to}): unknown conversion")]
     Conversion { from: &'static str, to: String },
@@ -366,7 +372,7 @@ fn set_type_meta(expected: ExpectedType<'_>, object: &mut Object, api_version: &
 ///
 /// The result of a patch of an object that is nested too deeply for a tree (`is_deep`) may be as deep.
 ///
-/// A missing kind means the expected one. A missing version means upstream's internal version: its fields
+/// A missing kind means the expected one, except for a custom resource. A missing version means upstream's internal version: its fields
 /// have other names, so all fields are unknown and the object is empty.
 ///
 /// # Errors
@@ -377,6 +383,12 @@ pub(crate) fn decode_patched(
     is_deep: bool,
 ) -> Result<DecodedBody, DecodeError> {
     let head = json::type_meta(text)?;
+    if expected.custom.is_some() && head.kind.is_empty() {
+        return Err(DecodeError::MissingCustomKind(String::from_utf8_lossy(text).into_owned()));
+    }
+    if expected.custom.is_some() && head.api_version.is_empty() {
+        return Err(DecodeError::MissingCustomVersion);
+    }
     let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
     let (group, version) = split_api_version(&head.api_version);
     let own_group = split_api_version(expected.api_version).0;

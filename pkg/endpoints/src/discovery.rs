@@ -263,7 +263,12 @@ fn plain(
     tree: impl Fn() -> Object,
 ) -> DocumentResult {
     let offer = Offer::Objects;
-    let negotiated = negotiation::negotiate_output(&request.headers, query_pretty(request), offer, formats)?;
+    let negotiated = negotiation::negotiate_output(
+        &request.headers,
+        negotiation::query_pretty(&request.uri),
+        offer,
+        formats,
+    )?;
     let body = document.encoded(message, negotiated.format, negotiated.pretty, tree)?;
     Ok(response(negotiated.format.media_type(), body))
 }
@@ -289,7 +294,8 @@ fn aggregated_response(
         *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
         unchanged
     } else {
-        let pretty = pretty || negotiation::is_pretty(&request.headers, query_pretty(request));
+        let pretty =
+            pretty || negotiation::is_pretty(&request.headers, negotiation::query_pretty(&request.uri));
         let body = document.encoded(message, format, pretty, tree)?;
         response(&[format.media_type(), accept::AGGREGATED].concat(), body)
     };
@@ -308,10 +314,4 @@ fn response(content_type: &str, body: Bytes) -> Response<Bytes> {
         response.headers_mut().insert(CONTENT_TYPE, value);
     }
     response
-}
-
-/// The first `pretty` parameter. Its values need no decoding, because an escaped value counts as `false`.
-fn query_pretty(request: &Parts) -> Option<&str> {
-    let pairs = request.uri.query()?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.filter(|(name, _)| *name == "pretty").map(|(_, value)| value).next()
 }

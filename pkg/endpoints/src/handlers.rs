@@ -22,42 +22,30 @@ mod view;
 pub(crate) mod watch;
 mod write;
 
-use api::resources::Resource;
 use apimachinery::status::{Details, Status};
+use registry::generic::ensure_namespace;
 use registry::meta;
 use schema::object::Object;
 
 use crate::scope::RequestScope;
 use crate::versions;
 
-/// Checks the namespace in a body, which must be empty or the request's, and sets it on the object. For
-/// cluster-scoped resources the namespace is cleared.
-///
-/// # Errors
-/// 400 when they differ.
-pub(crate) fn ensure_namespace(
-    row: &Resource,
-    namespace: &str,
-    object: &mut Object,
-) -> Result<(), Box<Status>> {
-    let expected = if row.namespaced { namespace } else { "" };
-    let object_namespace = meta::text(object, "namespace");
-    if object_namespace == expected {
-        return Ok(());
-    }
-    if object_namespace.is_empty() || expected.is_empty() {
-        meta::set_text(object, "namespace", expected);
-        return Ok(());
-    }
-    let message = "the namespace of the provided object does not match the namespace sent on the request";
-    Err(Status::bad_request(message).into())
-}
-
 /// Status for a POST that succeeded without creating an object.
 fn success_status() -> Status {
     let mut status = Status::success(Details::default());
     (status.code, status.details) = (201, None);
     status
+}
+
+/// Checks that the path of an update has a name. The router of custom resources accepts paths without one.
+///
+/// # Errors
+/// 400 (upstream's `ContextBasedNaming.Name`).
+pub(crate) fn require_name(call: &RequestScope<'_>) -> Result<(), Box<Status>> {
+    if call.name().is_empty() {
+        return Err(Status::bad_request("name must be provided").into());
+    }
+    Ok(())
 }
 
 /// Checks that a patch does not change the name of the object.

@@ -105,6 +105,15 @@ fn value(text: &str) -> Option<&str> {
     }
 }
 
+/// Adds a value before those that the headers already have.
+pub fn prepend(headers: &mut HeaderMap, name: &HeaderName, value: HeaderValue) {
+    let present: Vec<HeaderValue> = headers.get_all(name).iter().cloned().collect();
+    headers.insert(name, value);
+    for value in present {
+        headers.append(name, value);
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -3,8 +3,8 @@
 
 use api::resources::Resource;
 use apimachinery::status::{Reason, Status};
-use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, Uri};
 
 use crate::header;
 
@@ -274,6 +274,13 @@ fn transform(kind: &str, group: &str, version: &str, format: Format, offer: Offe
         "PartialObjectMetadataList" => Some(Transform::PartialList),
         _ => None,
     }
+}
+
+/// The first `pretty` parameter of a URI. Its values need no decoding, because an escaped value counts as
+/// `false`.
+pub(crate) fn query_pretty(uri: &Uri) -> Option<&str> {
+    let pairs = uri.query()?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.filter(|(name, _)| *name == "pretty").map(|(_, value)| value).next()
 }
 
 /// True if JSON is indented: with `?pretty`, and for the user agents of curl, Wget and browsers.

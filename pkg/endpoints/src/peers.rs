@@ -20,7 +20,7 @@ use schema::object::Object;
 
 use crate::aggregated::{BackendAddress, ForwardedRequest, ProxyError, find_proxied, pass_on, rejection};
 use crate::discovery::{Discovery, MergedDiscovery};
-use crate::response;
+use crate::response::{self, ErrorForm};
 use crate::routing::dispatch::Response;
 use crate::routing::served::Generation;
 use metrics::ProxyErrorReason;
@@ -103,7 +103,7 @@ impl PeerProxy {
         let Some(way) = self.peers.resolve(&named).await else {
             self.metrics.record_proxy_error(&named, ProxyErrorReason::Endpoint);
             let status = Status::failure(503, Reason::ServiceUnavailable, NO_PEER_ADDRESS);
-            return response::status_response(&request.parts.headers, None, &status, &[]);
+            return response::status_response(ErrorForm::of(&request.parts), &status, &[]);
         };
         let passed_on = HeaderMap::from_iter([(PEER_PROXIED, HeaderValue::from_static("true"))]);
         let context = request.context;

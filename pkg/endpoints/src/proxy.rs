@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::header;
 use crate::routing::dispatch::{Body, Response, full};
+use crate::routing::path::LongQuery;
 pub use error::{NetworkError, UrlError};
 pub(crate) use headers::{end_to_end, is_upgrade};
 pub use log_metrics::LogMetrics;
@@ -92,6 +93,10 @@ pub(crate) async fn proxy_request(
     incoming: ProxyRequest<'_>,
 ) -> Result<Response, Box<Status>> {
     let ProxyRequest { parts, path, .. } = incoming;
+    if parts.extensions.get::<LongQuery>().is_some() {
+        let text = "the query is too long for a proxied request";
+        return Err(Status::failure(414, Reason::Unknown, text).into());
+    }
     url.query = parts.uri.query().unwrap_or_default().to_owned();
     if is_upgrade(&parts.headers) {
         return upgrade(network, &url, incoming).await;
@@ -138,8 +143,13 @@ fn redirect_to_root(path: &str, query: &str) -> Response {
     into_response(http::StatusCode::MOVED_PERMANENTLY, head, full(bytes::Bytes::new()))
 }
 
+/// Marks the response of a backend, whose headers this server adds to but never replaces.
+#[derive(Debug, Clone, Copy)]
+pub struct BackendResponse;
+
 fn into_response(status: http::StatusCode, headers: http::HeaderMap, body: Body) -> Response {
     let mut response = http::Response::new(body);
+    response.extensions_mut().insert(BackendResponse);
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response

@@ -18,9 +18,11 @@ use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
 use component_base::weakened::WeakenedDecisions;
 use futures::future::BoxFuture;
+use http::Uri;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY,
 };
+use http::request::Parts;
 use registry::{Budget, Element, StoredRef};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL;
 use schema::object::Object;
@@ -198,9 +200,7 @@ impl Responder<'_> {
     }
 
     pub(crate) fn success(&self, status: &Status) -> Response {
-        self.trace.serialized_error(|| {
-            status_response(self.headers, Some(self.representation), status, &self.warnings)
-        })
+        self.trace.serialized_error(|| status_as(self.representation, status, &self.warnings))
     }
 
     /// Response with a body in the negotiated format, indented and compressed as negotiated.
@@ -267,39 +267,52 @@ fn compress(body: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
+/// The parts of a request that select the form of an error response.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorForm<'r> {
+    /// Headers with `Accept` and the user agent.
+    pub headers: &'r HeaderMap,
+    /// URI with the parameter `pretty`.
+    pub uri: &'r Uri,
+}
+
+impl<'r> ErrorForm<'r> {
+    /// Returns the form of the errors of a request.
+    pub fn of(request: &'r Parts) -> Self {
+        ErrorForm { headers: &request.headers, uri: &request.uri }
+    }
+
+    fn negotiate(self, formats: Formats) -> Result<Representation, Box<Status>> {
+        let pretty = negotiation::query_pretty(self.uri);
+        negotiation::negotiate_output(self.headers, pretty, Offer::Objects, formats)
+    }
+}
+
 /// [`status_in`] the default formats, for errors in front of the API and at paths that name no resource.
-pub fn status_response(
-    headers: &HeaderMap,
-    representation: Option<Representation>,
-    status: &Status,
-    warnings: &[String],
-) -> Response {
-    status_in(Formats::default(), headers, representation, status, warnings)
+pub fn status_response(form: ErrorForm<'_>, status: &Status, warnings: &[String]) -> Response {
+    status_in(Formats::default(), form, status, warnings)
 }
 
 /// Response with a Status in the format that the client accepts. A Status has no table. If `Accept` matches
-/// no format, the response is indented JSON without a final newline (upstream's `WriteObjectNegotiated`).
+/// no format, the response is indented JSON (upstream's `WriteObjectNegotiated`).
 pub(crate) fn status_in(
     formats: Formats,
-    headers: &HeaderMap,
-    representation: Option<Representation>,
+    form: ErrorForm<'_>,
     status: &Status,
     warnings: &[String],
 ) -> Response {
-    let negotiate = || negotiation::negotiate_output(headers, None, Offer::Objects, formats);
-    let negotiated = representation.map_or_else(negotiate, Ok);
-    let acceptable = negotiated.is_ok();
-    let negotiated = negotiated.unwrap_or(Representation { pretty: true, ..Representation::JSON });
+    let indented = Representation { pretty: true, ..Representation::JSON };
+    status_as(form.negotiate(formats).unwrap_or(indented), status, warnings)
+}
+
+fn status_as(negotiated: Representation, status: &Status, warnings: &[String]) -> Response {
     let mut out = Vec::new();
     let mut format = negotiated.format;
     if encode::tree(encode::status_message(), &encode::status_tree(status), format, &mut out).is_err() {
         format = Format::Json;
         out = serde_json::to_vec(status).unwrap_or_default();
     }
-    let mut body = if negotiated.pretty && format == Format::Json { pretty(out) } else { out };
-    if !acceptable && body.last() == Some(&b'\n') {
-        body.pop();
-    }
+    let body = if negotiated.pretty && format == Format::Json { pretty(out) } else { out };
     let mut response = http::Response::new(full(body));
     let code = if status.code == 0 { 200 } else { status.code };
     *response.status_mut() =

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 mod context;
+mod general_options;
 pub(crate) mod impersonation;
 mod observer;
 mod rejection;
@@ -16,7 +17,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue, STRICT_TRANSPORT_SECURITY};
+use http::header::{
+    AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY,
+};
 use http::request::Parts;
 use http::{Method, StatusCode, Uri};
 use http_body::Body as _;
@@ -30,8 +33,10 @@ use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use component_base::trace::Span;
 use endpoints::cpu_pool::CpuPool;
+use endpoints::header;
+use endpoints::proxy::BackendResponse;
 use endpoints::routing::dispatch::{Body, Dispatch, InitializedFlag, Request, Response};
-use endpoints::routing::path::is_of_api;
+use endpoints::routing::path::{LongQuery, is_of_api};
 
 use crate::chain::audit::RecordedRequest;
 use crate::chain::impersonation::Impersonation;
@@ -163,7 +168,10 @@ impl Chain {
     ) -> SentResponse {
         let received = Instant::now();
         let active = peer.begin();
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if let Some(query) = peer.take_long_query() {
+            parts.extensions.insert(LongQuery(String::from_utf8_lossy(&query).into()));
+        }
         let head = RequestHead::of(&parts);
         let timeout_max = self.options.request_timeout;
         let ContextOutcome { context, rejection } =
@@ -174,6 +182,9 @@ impl Chain {
         }
         let long_running = is_long_running(&context.info);
         let mut observer = Observer::begin(&self.observability, &parts, &context, received, long_running);
+        if general_options::is_general(&parts) {
+            return general_options::respond(observer, active);
+        }
         let Some(active_token) = self.admit(&parts, long_running) else {
             return reject_late(peer, observer, active);
         };
@@ -231,11 +242,11 @@ impl Chain {
         match rejection {
             Rejection::Panicked(text) => {
                 observer.record_panic(&text);
-                respond::status(&panicked(self.metrics()), &headers.into())
+                headers.response(&panicked(self.metrics()))
             }
             Rejection::Status(status) => {
                 observer.rejected(&status);
-                respond::status(&status, &headers.into())
+                headers.response(&status)
             }
             Rejection::TooMany { retry_after } => {
                 self.metrics().dropped.increment();
@@ -435,19 +446,28 @@ impl Chain {
             }
             *response.body_mut() = respond::empty();
         }
+        // Go's proxy adds the headers of a backend to those of this server.
+        let from_backend = response.extensions().get::<BackendResponse>().is_some();
         let headers = response.headers_mut();
+        let set = |headers: &mut HeaderMap, name: HeaderName, value: HeaderValue| {
+            if from_backend {
+                header::prepend(headers, &name, value);
+            } else {
+                headers.entry(name).or_insert(value);
+            }
+        };
         if let Ok(mut id) = HeaderValue::from_maybe_shared(context.audit_id.bytes()) {
             // The id is not secret, but it never repeats. Marked as sensitive, it stays out of the HPACK
             // table and does not displace useful headers.
             id.set_sensitive(true);
-            headers.entry(AUDIT_ID).or_insert(id);
+            set(headers, AUDIT_ID, id);
         }
         endpoints::warning::prepend(headers, &context.notes.warnings());
         // Upstream's filters for the next headers run only after the path has been parsed.
         if context.info.path.is_empty() {
             return;
         }
-        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+        set(headers, CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         if let Some(hsts) = &self.options.hsts {
             headers.entry(STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());
         }

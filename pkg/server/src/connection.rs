@@ -39,6 +39,7 @@ pub(crate) mod activity;
 mod close_reason;
 pub(crate) mod coalescing_writer;
 pub(crate) mod peer;
+pub(crate) mod plain_http;
 pub(crate) mod request_body;
 pub(crate) mod wake_gate;
 
@@ -54,6 +55,11 @@ const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// largest frames. `h2` permits as many frames per head as [`HEAD_BYTES_MAX`] takes at this size. With upstream's 256 KiB, it
 /// would reject a head of 100 KB in the small frames with which every client begins.
 const FRAME_BYTES_MAX: u32 = 16 * 1024;
+/// Maximum size of the header list of an HTTP/2 request in bytes, as in upstream.
+const HEADER_LIST_BYTES_MAX: u32 = 1 << 20;
+/// Number of streams, in multiples of the concurrent ones, that a client may reset before their requests start (the
+/// limit of Go's server for handlers that have not started).
+const RESETS_PER_STREAM: usize = 4;
 /// Send buffer per stream for slow clients, in addition to the current piece of the body.
 const SEND_BUFFER_BYTES: usize = 128 * 1024;
 
@@ -202,11 +208,12 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(streams)
+        .max_pending_accept_reset_streams((streams as usize).saturating_mul(RESETS_PER_STREAM))
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(STREAM_WINDOW_BYTES.saturating_mul(streams).min((1 << 31) - 1))
         .max_frame_size(FRAME_BYTES_MAX)
         .max_send_buf_size(SEND_BUFFER_BYTES)
-        .max_header_list_size(HEAD_BYTES_MAX as u32);
+        .max_header_list_size(HEADER_LIST_BYTES_MAX);
     match protocol {
         Protocol::Http1 => builder.http1_only(),
         Protocol::Http2 => builder.http2_only(),

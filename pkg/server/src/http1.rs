@@ -12,6 +12,7 @@ pub(crate) mod chunks;
 pub(crate) mod head;
 
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -20,10 +21,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::peer::Peer;
 use chunks::Chunks;
-use head::{Framing, HeadRejection};
+use head::{Framing, Head, HeadRejection};
 
-/// Maximum size of a request's head in bytes, as in upstream.
-pub(crate) const HEAD_BYTES_MAX: usize = 1 << 20;
+/// Maximum size of a request's head in bytes, as in upstream: 1 MiB and the buffer of Go's server.
+pub(crate) const HEAD_BYTES_MAX: usize = (1 << 20) + 4096;
 
 /// Stream of checked requests.
 pub(crate) struct StrictReader<S> {
@@ -65,8 +66,8 @@ impl<S> StrictReader<S> {
             self.scanned = self.buffer.len();
             match end {
                 Some(end) if end <= HEAD_BYTES_MAX => {
-                    let framing = head::read(self.buffer.get(..end).unwrap_or_default())?;
-                    Ok(Some((u64::try_from(end).unwrap_or(u64::MAX), framing)))
+                    let head = head::read(self.buffer.get(..end).unwrap_or_default())?;
+                    Ok(Some((end, head)))
                 }
                 None if self.buffer.len() <= HEAD_BYTES_MAX => Ok(None),
                 _ => Err(HeadRejection::TooLarge),
@@ -74,9 +75,11 @@ impl<S> StrictReader<S> {
         });
         match parsed {
             Ok(None) => None,
-            Ok(Some((end, framing))) => {
+            Ok(Some((end, Head { framing, long_query }))) => {
                 self.request_count = self.request_count.wrapping_add(1);
                 self.scanned = 0;
+                let removed = long_query.map_or(0, |range| self.remove_query(range));
+                let end = u64::try_from(end.saturating_sub(removed)).unwrap_or(u64::MAX);
                 Some(match framing {
                     Framing::Sized(length) => ParseState::PassThrough(end.saturating_add(length), None),
                     Framing::Chunked => ParseState::PassThrough(end, Some(Chunks::default())),
@@ -88,6 +91,14 @@ impl<S> StrictReader<S> {
                 Some(ParseState::Rejected)
             }
         }
+    }
+
+    /// Removes a query from the head and passes it on through the peer. Returns its length.
+    fn remove_query(&mut self, range: Range<usize>) -> usize {
+        let query: Vec<u8> = self.buffer.drain(range).collect();
+        let length = query.len();
+        self.peer.set_long_query(query);
+        length
     }
 
     /// Passes on buffered bytes, up to a limit.

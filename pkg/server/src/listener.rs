@@ -13,6 +13,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::Chain;
+use crate::connection::activity::HEAD_TIMEOUT;
+use crate::connection::plain_http::{self, is_plain_http};
 use crate::connection::{ConnectionOptions, serve_tls};
 use crate::lifecycle::Lifecycle;
 use crate::tls::Tls;
@@ -120,7 +122,15 @@ async fn accept_all(
         let lifecycle = lifecycle.clone();
         let open = OpenConnection::count(&chain);
         connections.spawn(async move {
-            serve_tls(stream, remote, tls, chain, options, lifecycle).await;
+            let is_plain = tokio::select! {
+                is_plain = is_plain_http(&stream, HEAD_TIMEOUT) => is_plain,
+                () = lifecycle.draining().cancelled() => return,
+            };
+            if is_plain {
+                plain_http::reject(stream).await;
+            } else {
+                serve_tls(stream, remote, tls, chain, options, lifecycle).await;
+            }
             drop((open, permit));
         });
     }

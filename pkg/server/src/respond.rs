@@ -1,11 +1,12 @@
 //! Responses of the server itself.
 
 use bytes::Bytes;
+use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
 
 use apimachinery::status::Status;
+use endpoints::response::ErrorForm;
 use endpoints::routing::dispatch::{Body, Response};
 
 pub(crate) const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
@@ -45,8 +46,8 @@ pub(crate) fn not_found() -> Response {
 }
 
 /// Error response for API clients, in a representation that the request accepts.
-pub(crate) fn status(status: &Status, request_headers: &HeaderMap) -> Response {
-    let mut response = endpoints::response::status_response(request_headers, None, status, &[]);
+pub(crate) fn status(status: &Status, form: ErrorForm<'_>) -> Response {
+    let mut response = endpoints::response::status_response(form, status, &[]);
     if status.code == 403 {
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     }

@@ -55,7 +55,11 @@ impl Definition<'_> {
             singular: if subresource.is_empty() { names.singular.clone() } else { String::new() },
             short_names: if subresource.is_empty() { names.short_names.clone() } else { Vec::new() },
             categories: if subresource.is_empty() { names.categories.clone() } else { Vec::new() },
-            storage_version_hash: self.storage_version_hash(storage_version),
+            storage_version_hash: if subresource.is_empty() {
+                self.storage_version_hash(storage_version)
+            } else {
+                String::new()
+            },
             storage_version: form.to_owned(),
             prefix: format!("{group}/{}", names.plural),
             field_selectors: selectors(version, *namespaced),

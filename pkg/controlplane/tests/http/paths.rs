@@ -85,8 +85,12 @@ async fn empty_names_write_nothing() {
     let client = Client::start().await;
     client.config_map("x", "x").await;
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}).to_string();
+    let response = client
+        .send("POST", "/api/v1/namespaces//configmaps", &[("content-type", JSON)], object.clone())
+        .await;
+    let message = "ConfigMap \"x\" is invalid: metadata.namespace: Required value";
+    assert_eq!((response.code, response.json()["message"].as_str()), (422, Some(message)));
     for (method, path, message) in [
-        ("POST", "/api/v1/namespaces//configmaps", "Namespace parameter required."),
         ("PUT", "/api/v1/namespaces//configmaps/x", "Namespace parameter required."),
         ("DELETE", "/api/v1/namespaces//configmaps/x", "Namespace parameter required."),
         ("DELETE", "/api/v1/namespaces//configmaps", "Namespace parameter required."),

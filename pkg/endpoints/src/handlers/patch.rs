@@ -3,12 +3,13 @@
 use api::options::PatchOptions;
 use api::resources::{Encoding, Resource};
 use apimachinery::field;
-use apimachinery::gvk::GroupKind;
+use apimachinery::gvk::{GroupKind, split_api_version};
 use apimachinery::status::{Details, Reason, Status};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use jsontree::{Key, Value};
 use registry::generic::UpdateOutcome;
+use registry::meta;
 use schema::json::Scanner;
 use schema::json::errors::strict_decoding_error;
 use schema::object::Object;
@@ -18,8 +19,10 @@ use schema::patch::{self, strategic, typed};
 
 use super::apply::ApplyFormat;
 use super::write::Writer;
-use super::{apply, audit_object, ensure_name, ensure_namespace, to_storage_version, update, view};
-use crate::body::{self, DecodedBody, ExpectedType, FieldValidation};
+use super::{
+    apply, audit_object, ensure_name, ensure_namespace, require_name, to_storage_version, update, view,
+};
+use crate::body::{self, DecodeError, DecodedBody, ExpectedType, FieldValidation};
 use crate::negotiation::Formats;
 use crate::routing::dispatch::{Body, Response};
 use crate::scope::RequestScope;
@@ -54,6 +57,7 @@ enum Patch<'t> {
 
 pub(crate) async fn patch(call: &mut RequestScope<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let wish = patch_request(call.headers, call.resource(), call.formats)?;
+    require_name(call)?;
     let bytes = call.read_body(&mut body).await?;
     let options = PatchOptions::from_query(call.query);
     let errors = kinds::validation::validate_patch_options(&options, matches!(wish, PatchRequest::Apply(_)));
@@ -85,12 +89,10 @@ async fn patch_stored(
     // Each attempt decodes it again, because an attempt may modify it.
     let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
-        let (patch, mut warnings) = parse(kind, bytes, validation)?;
+        let (patch, warnings) = parse(kind, bytes, validation)?;
         call.trace.span.event("About to apply patch");
         let live = view::of(call, old)?;
-        let mut new = apply_patch(call, patch, &mut warnings, validation, &live)?;
-        // The warnings are valid even if the update fails later.
-        call.warnings.extend(warnings);
+        let mut new = apply_patch(call, patch, warnings, validation, &live)?;
         writer.track(Some(&live), &mut new);
         call.trace.span.event("About to check admission control");
         view::merge(call, Some(old), new)
@@ -178,25 +180,25 @@ fn parse(
     .map_err(error_response)
 }
 
-/// Applies the patch to `live` and returns the result in the storage version. Adds strict-validation warnings
-/// of the result to those of the patch.
+/// Applies the patch to `live` and returns the result in the storage version. `strict` are the
+/// strict-validation errors of the patch. They and those of the result become warnings of the request, which
+/// the client gets even if the update fails later.
 fn apply_patch(
     call: &RequestScope<'_>,
     patch: Patch<'_>,
-    strict: &mut Vec<String>,
+    strict: Vec<String>,
     validation: FieldValidation,
     live: &Object,
 ) -> Result<Object, Box<Status>> {
     let current = view::served(call, live);
-    let warnings = std::mem::take(strict);
     let (decoded, quoted) = match patch {
         Patch::StrategicMerge(patch) => merge(call, patch, &current)?,
         patch => edit(call, &patch, &current)?,
     };
-    let unknown = warnings.into_iter().chain(decoded.warnings);
+    let unknown = strict.into_iter().chain(decoded.warnings);
     match validation {
         FieldValidation::Ignore => {}
-        FieldValidation::Warn => strict.extend(unknown),
+        FieldValidation::Warn => call.warnings.extend(unknown),
         FieldValidation::Strict => {
             let unknown: Vec<String> = unknown.collect();
             if !unknown.is_empty() {
@@ -207,7 +209,31 @@ fn apply_patch(
     let mut object = decoded.object;
     ensure_namespace(call.resource(), &call.info.namespace, &mut object)?;
     ensure_name(call, &object)?;
+    check_type(call, &object, &decoded.api_version)?;
     to_storage_version(call, object, &decoded.api_version)
+}
+
+/// Checks that a patch of a custom resource keeps its `apiVersion` and kind. Upstream does not check this for
+/// the status.
+///
+/// # Errors
+/// 422 with the group and kind of the result.
+fn check_type(call: &RequestScope<'_>, patched: &Object, api_version: &str) -> Result<(), Box<Status>> {
+    let endpoint = call.endpoint();
+    let is_main = endpoint.message.open && endpoint.subresource.is_empty();
+    if !is_main || api_version == endpoint.kind_group_version {
+        return Ok(());
+    }
+    let kind = patched.get("kind").and_then(Value::as_str).unwrap_or("");
+    let mut errors = field::ErrorList::new();
+    if kind != endpoint.kind {
+        let detail = format!("must be {}", endpoint.kind);
+        errors.push(field::Error::invalid(&field::Path::root("kind"), kind, detail));
+    }
+    let detail = format!("must be {}", endpoint.kind_group_version);
+    errors.push(field::Error::invalid(&field::Path::root("apiVersion"), api_version, detail));
+    let group = split_api_version(api_version).0;
+    Err(Status::invalid(&GroupKind::new(group, kind), meta::text(patched, "name"), &errors).into())
 }
 
 /// Applies a JSON patch or merge patch: encodes the object, patches the text, decodes the result. Also
@@ -235,6 +261,9 @@ fn edit(
         .unwrap_or_else(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
     match decoded {
         Ok(decoded) => Ok((decoded, quoted)),
+        Err(error @ DecodeError::MissingCustomVersion) => {
+            Err(Status::internal_error(error.to_string()).into())
+        }
         Err(error) => Err(undecodable_error(quoted, &error.to_string())),
     }
 }

@@ -1,10 +1,16 @@
 //! Paths as the server matches them: decoded, exactly the text that authorization gets.
 
+use std::sync::Arc;
+
 use http::Uri;
 
 /// Paths of the API. Each one includes the paths below it.
 const API_ROOTS: [&str; 6] =
     ["/api", "/apis", "/openapi", "/version", "/openid/v1/jwks", "/.well-known/openid-configuration"];
+
+/// Query of a request that is too long for its URI, as an extension of the request. The URI has an empty query.
+#[derive(Debug, Clone)]
+pub struct LongQuery(pub Arc<str>);
 
 /// True if the API handles a decoded path, which includes all resources. The path must begin with the root.
 /// Request info ignores additional slashes at the front, but upstream's router does not.

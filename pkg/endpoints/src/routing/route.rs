@@ -24,12 +24,22 @@ pub(crate) struct Route {
 pub(crate) enum RouteError {
     /// The group is not served: upstream's plain-text 404.
     UnknownGroup,
-    Status(Box<Status>),
+    Rejected {
+        status: Box<Status>,
+        /// Warning of a custom resource in a deprecated version.
+        deprecation: Option<String>,
+    },
+}
+
+impl From<Box<Status>> for RouteError {
+    fn from(status: Box<Status>) -> Self {
+        RouteError::Rejected { status, deprecation: None }
+    }
 }
 
 impl From<Status> for RouteError {
     fn from(status: Status) -> Self {
-        RouteError::Status(status.into())
+        Box::new(status).into()
     }
 }
 
@@ -93,7 +103,9 @@ pub(crate) fn route(
     }
     let action = action(method, info, endpoint, named).ok_or_else(Status::method_not_allowed)?;
     check_name(info)?;
-    if info.namespaced_path && info.namespace.is_empty() && !matches!(action, Action::List | Action::Watch) {
+    let is_of_object = matches!(action, Action::Get | Action::Update | Action::Patch | Action::Delete)
+        || !endpoint.subresource.is_empty();
+    if info.namespaced_path && info.namespace.is_empty() && is_of_object {
         // Upstream's `NamespaceKeyFunc`.
         return Err(Status::bad_request("Namespace parameter required.").into());
     }
@@ -102,7 +114,7 @@ pub(crate) fn route(
 
 /// Rejects an empty name segment (upstream's `ContextBasedNaming.Name`), even if a field selector names the
 /// object.
-fn check_name(info: &RequestInfo) -> Result<(), RouteError> {
+fn check_name(info: &RequestInfo) -> Result<(), Box<Status>> {
     match info.parts.get(1).map(String::as_str) {
         Some("") => Err(Status::bad_request("name must be provided").into()),
         _ => Ok(()),
@@ -119,6 +131,20 @@ fn custom(version: &Version, method: &http::Method, info: &RequestInfo) -> Resul
     if namespaced != in_namespace && !(namespaced && across_namespaces) {
         return Err(RouteError::UnknownGroup);
     }
+    custom_endpoint(version, main, method, info)
+        .map_err(|status| RouteError::Rejected { status, deprecation: main.row.row().deprecation_warning() })
+}
+
+/// Finds the endpoint and the action of a custom resource.
+///
+/// # Errors
+/// 404 for an unknown subresource, 405, 400 for an empty name.
+fn custom_endpoint(
+    version: &Version,
+    main: &Arc<Endpoint>,
+    method: &http::Method,
+    info: &RequestInfo,
+) -> Result<Route, Box<Status>> {
     let resource = GroupResource::new(&*info.group, &*info.resource);
     let name = info.parts.get(1).map_or("", |name| &**name);
     let endpoint =

@@ -13,7 +13,6 @@ use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::HeaderMap;
 use hyper::upgrade::OnUpgrade;
 use registry::Target;
 
@@ -26,6 +25,7 @@ use crate::api::Api;
 use crate::negotiation::{self, Formats, Offer, Representation};
 use crate::peers::PeerProxy;
 use crate::proxy::ProxyRequest;
+use crate::response::ErrorForm;
 use crate::scope::RequestScope;
 use crate::trace::Trace;
 use crate::warning::Warnings;
@@ -42,7 +42,7 @@ impl Dispatch for Api {
         };
         let generation = match generation {
             Ok(generation) => generation,
-            Err(status) => return response::status_response(&parts.headers, None, &status, &[]),
+            Err(status) => return response::status_response(ErrorForm::of(&parts), &status, &[]),
         };
         if let Some(elsewhere) = self.remote_server(&generation.catalog, info, &parts) {
             let connection = parts.extensions.remove::<OnUpgrade>();
@@ -61,8 +61,9 @@ impl Dispatch for Api {
         let route = match route(&generation.catalog, &parts.method, info) {
             Ok(route) => route,
             Err(RouteError::UnknownGroup) => return response::plain(404, "404 page not found\n"),
-            Err(RouteError::Status(status)) => {
-                return response::status_response(&parts.headers, None, &status, &[]);
+            Err(RouteError::Rejected { status, deprecation }) => {
+                let warnings = Vec::from_iter(deprecation);
+                return response::status_response(ErrorForm::of(&parts), &status, &warnings);
             }
         };
         let connection = parts.extensions.remove::<OnUpgrade>();
@@ -98,7 +99,7 @@ impl Dispatch for Api {
         result.unwrap_or_else(|status| {
             // A Status can be encoded in all formats, whatever resource it is about.
             let formats = Formats { custom: false, ..formats };
-            trace.serialized_error(|| response::status_in(formats, &parts.headers, None, &status, &warnings))
+            trace.serialized_error(|| response::status_in(formats, ErrorForm::of(&parts), &status, &warnings))
         })
     }
 
@@ -172,30 +173,34 @@ impl Api {
         user: &UserInfo,
     ) -> Response {
         let Some(uri) = with_decoded_path(&parts.uri, &info.path) else {
-            return document_response(None, &parts.headers);
+            return document_response(None, ErrorForm::of(&parts));
         };
         parts.uri = uri;
         if is_under(parts.uri.path(), "/openapi") {
             // These documents are large and rendered for every request.
             let headers = parts.headers.clone();
+            let uri = parts.uri.clone();
             let described = self.cpu_pool.run(&user.name, async move { generation.document(&parts) }).await;
-            return document_response(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
+            return document_response(
+                described.unwrap_or_else(|full| Some(Err(*Box::from(full)))),
+                ErrorForm { headers: &headers, uri: &uri },
+            );
         }
         let merged = self.peers.as_ref().and_then(|peers| peers.discovery(&generation, &parts));
         let described = merged.or_else(|| generation.document(&parts));
         let described = described.or_else(|| self.documents.iter().find_map(|d| d.respond(&parts)));
-        document_response(described, &parts.headers)
+        document_response(described, ErrorForm::of(&parts))
     }
 }
 
 /// Converts a document or its error into a response.
 fn document_response(
     document: Option<Result<http::Response<Bytes>, Status>>,
-    headers: &HeaderMap,
+    form: ErrorForm<'_>,
 ) -> Response {
     match document {
         Some(Ok(document)) => document.map(response::full),
-        Some(Err(status)) => response::status_response(headers, None, &status, &[]),
+        Some(Err(status)) => response::status_response(form, &status, &[]),
         None => response::plain(404, "404 page not found\n"),
     }
 }

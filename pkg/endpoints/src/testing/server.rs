@@ -131,7 +131,7 @@ impl Client {
         let authorized = match authorize(&*self.api.authorizer, user(&parts), &info).await {
             Ok(authorized) => authorized,
             Err(Unauthorized::Forbidden { status, .. }) => {
-                return response::status_response(&parts.headers, None, &status, &[]);
+                return response::status_response(response::ErrorForm::of(&parts), &status, &[]);
             }
             Err(Unauthorized::Failed(error)) => panic!("{error}"),
         };

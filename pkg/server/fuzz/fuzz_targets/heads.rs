@@ -15,7 +15,7 @@ mod chunks;
 mod head;
 
 use chunks::Chunks;
-use head::Framing;
+use head::{Framing, Head};
 
 fuzz_target!(|data: &[u8]| {
     let Some((piece, bytes)) = data.split_first() else { return };
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     // Bytes after a head are checked later.
     assert!(expected == actual || actual.is_ok_and(|end| end.is_some()));
     let Ok(Some(end)) = expected else { return };
-    let Ok(framing) = head::read(&bytes[..end]) else { return };
+    let Ok(Head { framing, .. }) = head::read(&bytes[..end]) else { return };
     let text = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
     assert_eq!(framing == Framing::Chunked, text.contains("\r\ntransfer-encoding:"));
     for name in ["host", "content-length", "transfer-encoding"] {

@@ -173,7 +173,9 @@ impl AuditRecord {
 
     fn event(&self, uri: &Uri, verdict: Verdict, user: Option<&UserInfo>) -> Event {
         let context = &*self.context;
+        let long_uri = context.long_query.as_ref().map(|query| format!("{}?{query}", uri.path()));
         let uri = uri.path_and_query().map_or("/", |target| target.as_str());
+        let uri = long_uri.as_deref().unwrap_or(uri);
         Event {
             level: verdict.level,
             audit_id: context.audit_id.clone(),

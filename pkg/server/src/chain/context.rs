@@ -1,6 +1,7 @@
 //! Request context: everything that is derived from the request head alone.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -17,6 +18,7 @@ use apimachinery::request_info::{RequestInfo, request_info};
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use apimachinery::time::parse_duration;
+use endpoints::routing::path::LongQuery;
 
 use super::rejection::Rejection;
 use crate::connection::peer::Peer;
@@ -43,7 +45,8 @@ pub(super) fn context(
     timeout_max: Duration,
     env: &Env,
 ) -> ContextOutcome {
-    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let long_query = parts.extensions.get::<LongQuery>().map(|query| Arc::clone(&query.0));
+    let query = Query::parse(long_query.as_deref().or(parts.uri.query()).unwrap_or_default());
     let (info, rejection) = match info(parts, &query) {
         Ok(info) => (info, None),
         Err(rejection) => (RequestInfo::default(), Some(rejection)),
@@ -56,6 +59,7 @@ pub(super) fn context(
     let context = RequestContext {
         info,
         query,
+        long_query,
         audit_id: audit_id(&parts.headers, env),
         received: env.clock.now(),
         deadline: deadline.map(Instant::into_std),
@@ -168,6 +172,15 @@ mod tests {
         assert_eq!((context.user_agent.as_str(), context.audit_id.as_str()), ("kubectl/v1", "mine"));
         assert_eq!((context.received.seconds, context.deadline.is_some()), (NOW, true));
         assert!(read("/api/v1/pods?watch=1", &[]).deadline.is_none());
+    }
+
+    #[test]
+    fn long_query_replaces_that_of_the_uri() {
+        let mut parts = request("GET", "/api/v1/pods?", &[]).into_parts().0;
+        parts.extensions.insert(LongQuery("limit=5".into()));
+        let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
+        let read = context(&parts, &peer, Instant::now(), Duration::from_secs(60), &env()).context;
+        assert_eq!((read.query.first("limit"), read.long_query.as_deref()), (Some("5"), Some("limit=5")));
     }
 
     #[test]

@@ -9,6 +9,10 @@ use apimachinery::go_quote::quote;
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use authorization::{Authorized, Unauthorized};
+use endpoints::response::ErrorForm;
+use endpoints::routing::dispatch::Response;
+
+use crate::respond;
 
 /// Reason that a request was not dispatched.
 pub(super) enum Rejection {
@@ -72,19 +76,24 @@ pub(super) fn note_decision(notes: &Notes, outcome: &Result<Authorized, Unauthor
     notes.annotate("authorization.k8s.io/reason", reason);
 }
 
-/// Request headers that affect the encoding of an error, copied for that case.
-pub(super) struct ErrorHeaders([Option<HeaderValue>; 2]);
+/// Parts of a request that affect the encoding of an error, copied for that case.
+pub(super) struct ErrorHeaders {
+    headers: [Option<HeaderValue>; 2],
+    uri: Uri,
+}
 
 const ERROR_HEADERS: [HeaderName; 2] = [http::header::ACCEPT, http::header::USER_AGENT];
 
 impl ErrorHeaders {
     pub(super) fn of(parts: &Parts) -> Self {
-        ErrorHeaders(ERROR_HEADERS.map(|name| parts.headers.get(name).cloned()))
+        let headers = ERROR_HEADERS.map(|name| parts.headers.get(name).cloned());
+        ErrorHeaders { headers, uri: parts.uri.clone() }
     }
-}
 
-impl From<ErrorHeaders> for HeaderMap {
-    fn from(headers: ErrorHeaders) -> Self {
-        ERROR_HEADERS.into_iter().zip(headers.0).filter_map(|(name, value)| Some((name, value?))).collect()
+    /// Returns the response with a Status in the form that the request accepts.
+    pub(super) fn response(self, status: &Status) -> Response {
+        let headers = ERROR_HEADERS.into_iter().zip(self.headers);
+        let headers: HeaderMap = headers.filter_map(|(name, value)| Some((name, value?))).collect();
+        respond::status(status, ErrorForm { headers: &headers, uri: &self.uri })
     }
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
@@ -36,6 +36,9 @@ pub struct Peer {
     waiting: AtomicWaker,
     /// Rejection of the last request, which was not valid HTTP.
     rejection: OnceLock<HeadRejection>,
+    /// Query of the current HTTP/1.1 request, if it is too long for its URI. Requests of a connection are passed on one
+    /// at a time.
+    long_query: Mutex<Option<Vec<u8>>>,
 }
 
 impl Peer {
@@ -55,6 +58,7 @@ impl Peer {
             completed_responses: AtomicU64::new(0),
             waiting: AtomicWaker::new(),
             rejection: OnceLock::new(),
+            long_query: Mutex::default(),
         })
     }
 
@@ -93,6 +97,19 @@ impl Peer {
     pub(crate) fn poll_response(&self, cx: &Context<'_>, requests: u64) -> Poll<()> {
         self.waiting.register(cx.waker());
         if self.completed_responses.load(Relaxed) == requests { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Sets the query of the next request.
+    pub(crate) fn set_long_query(&self, query: Vec<u8>) {
+        *self.long_query.lock().unwrap_or_else(PoisonError::into_inner) = Some(query);
+    }
+
+    /// Takes the query of the current request, if its URI does not contain it.
+    pub(crate) fn take_long_query(&self) -> Option<Vec<u8>> {
+        if self.protocol == Protocol::Http2 {
+            return None;
+        }
+        self.long_query.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Records that the last input is not a valid request.

@@ -5,12 +5,23 @@
 //! repaired, and duplicate framing information is rejected.
 #![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
 
+use std::ops::Range;
+
 use memchr::memchr;
 
 /// Maximum number of header fields. A higher limit would make the parser slower for small requests.
 pub(crate) const FIELDS_MAX: usize = 1024;
-/// Maximum length of the request target in bytes, the limit of `http::Uri`.
+/// Maximum length of a request target in bytes that `http::Uri` can hold. The query of a longer one is passed on
+/// separately.
 const TARGET_BYTES_MAX: usize = 65_534;
+
+/// A request's head.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) framing: Framing,
+    /// Position of the query, without its question mark, if the target is too long for `http::Uri`.
+    pub(crate) long_query: Option<Range<usize>>,
+}
 
 /// Body of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,14 +96,14 @@ pub(crate) fn end(bytes: &[u8], searched: usize) -> Result<Option<usize>, HeadRe
 ///
 /// # Errors
 /// The head is not a request of HTTP/1.0 or 1.1 with exactly one interpretation.
-pub(crate) fn read(head: &[u8]) -> Result<Framing, HeadRejection> {
+pub(crate) fn read(head: &[u8]) -> Result<Head, HeadRejection> {
     let (line, mut rest) = split_line(head)?;
-    let http11 = request_line(line)?;
+    let RequestLine { http11, long_query } = request_line(line)?;
     let mut fields = Fields::default();
     for _ in 0..=FIELDS_MAX {
         let (line, behind) = split_line(rest)?;
         if line.is_empty() {
-            return fields.framing(http11);
+            return Ok(Head { framing: fields.framing(http11)?, long_query });
         }
         fields.record_field(line)?;
         rest = behind;
@@ -107,8 +118,14 @@ fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), HeadRejection> {
     Ok((line, end.1.get(1..).unwrap_or_default()))
 }
 
-/// Parses the request line. Returns true for HTTP/1.1.
-fn request_line(line: &[u8]) -> Result<bool, HeadRejection> {
+struct RequestLine {
+    /// True for HTTP/1.1.
+    http11: bool,
+    long_query: Option<Range<usize>>,
+}
+
+/// Parses the request line.
+fn request_line(line: &[u8]) -> Result<RequestLine, HeadRejection> {
     let mut words = line.split(|&byte| byte == b' ');
     let (Some(method), Some(target), Some(version), None) =
         (words.next(), words.next(), words.next(), words.next())
@@ -129,10 +146,16 @@ fn request_line(line: &[u8]) -> Result<bool, HeadRejection> {
     if !is_token(method) || method == b"CONNECT" || !is_target(target) {
         return Err(HeadRejection::Malformed);
     }
-    if target.len() > TARGET_BYTES_MAX {
-        return Err(HeadRejection::TargetTooLong);
-    }
-    Ok(http11)
+    let long_query = if target.len() > TARGET_BYTES_MAX {
+        let query = memchr(b'?', target).filter(|query| *query < TARGET_BYTES_MAX);
+        let query = query.ok_or(HeadRejection::TargetTooLong)?;
+        let target_start = method.len().saturating_add(1);
+        let start = target_start.saturating_add(query).saturating_add(1);
+        Some(start..target_start.saturating_add(target.len()))
+    } else {
+        None
+    };
+    Ok(RequestLine { http11, long_query })
 }
 
 /// True for a path, `*`, or an absolute URL without user and fragment.

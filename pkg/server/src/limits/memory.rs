@@ -28,6 +28,7 @@ use apimachinery::request_context::RequestContext;
 use component_base::metrics::{Counter, Family, Gauge, MetricsRegistry, Page, Stability};
 use component_base::weakened::{WeakenedDecisions, WeakenedKind};
 use endpoints::routing::dispatch::{BODY_BYTES_MAX, Dispatch, Extent};
+use endpoints::routing::path::LongQuery;
 
 /// Interval between two readings of the meter.
 const METER_INTERVAL: Duration = Duration::from_millis(50);
@@ -155,6 +156,7 @@ impl Demand {
 /// Length of the target and the headers.
 fn head_bytes(parts: &Parts) -> u64 {
     let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let target = target.saturating_add(parts.extensions.get::<LongQuery>().map_or(0, |query| query.0.len()));
     let fields = parts.headers.iter().map(|(name, value)| name.as_str().len().saturating_add(value.len()));
     u64::try_from(fields.fold(target, usize::saturating_add)).unwrap_or(u64::MAX)
 }

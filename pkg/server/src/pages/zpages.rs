@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, WARNING};
+use http::{HeaderMap, Uri};
 use serde::Serialize;
 
 use apimachinery::request_context::RequestContext;
 use apimachinery::time::UnixTime;
 use endpoints::discovery::VersionInfo;
 use endpoints::negotiation::{Clause, Format, accept_clauses, is_pretty, not_acceptable};
+use endpoints::response::ErrorForm;
 use endpoints::routing::dispatch::Response;
 
 use crate::env::Env;
@@ -307,7 +308,8 @@ fn not_acceptable_response(cbor: bool, headers: &HeaderMap) -> Response {
     let media_types =
         [Format::Json.media_type(), Format::Yaml.media_type(), "text/plain", Format::Cbor.media_type()];
     let count = media_types.len() - usize::from(!cbor);
-    respond::status(&not_acceptable(media_types.get(..count).unwrap_or(&media_types)), headers)
+    let form = ErrorForm { headers, uri: &Uri::default() };
+    respond::status(&not_acceptable(media_types.get(..count).unwrap_or(&media_types)), form)
 }
 
 #[cfg(test)]
