@@ -41,6 +41,11 @@ impl StepBudget {
         }
     }
 
+    /// Consumes the steps of hashing a key, which grow with its length.
+    pub(crate) fn spend_key(&self, key: Option<&str>) -> Result<(), Abort> {
+        self.spend(key.map_or(0, |key| key.len() as u64 / 16))
+    }
+
     /// Runs a closure one level deeper, unless the depth limit is reached.
     pub(crate) fn run_nested<T>(&self, run: impl FnOnce() -> Result<T, Abort>) -> Result<T, Abort> {
         let depth = self.depth.get();

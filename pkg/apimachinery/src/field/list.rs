@@ -66,10 +66,12 @@ impl ErrorList {
         }
     }
 
-    /// Adds the errors of another list, including its omitted ones.
+    /// Adds the errors of another list, including its omitted ones. Kept errors of the other list stay kept while
+    /// there is space, even if this list has omitted errors.
     pub fn append(&mut self, other: ErrorList) {
+        let omitted = std::mem::take(&mut self.omitted);
         self.extend(other.errors);
-        self.omitted += other.omitted;
+        self.omitted += omitted + other.omitted;
     }
 
     /// True if further errors are only counted.
@@ -77,9 +79,9 @@ impl ErrorList {
         self.omitted > 0
     }
 
-    /// True if no error was found.
+    /// True if no error was found. A list whose kept errors were all removed has its omitted ones.
     pub fn is_empty(&self) -> bool {
-        self.errors.is_empty()
+        self.errors.is_empty() && self.omitted == 0
     }
 
     /// Number of errors found, kept or not.
@@ -101,18 +103,24 @@ impl ErrorList {
     pub fn truncate(&mut self, len: usize) {
         self.omitted = len.saturating_sub(self.errors.len()).min(self.omitted);
         self.errors.truncate(len);
-        self.bytes = self.errors.iter().map(|error| FIXED_BYTES + error.text_bytes()).sum();
+        self.recount();
     }
 
-    /// Keeps only the kept errors that `wanted` accepts.
-    pub fn retain(&mut self, predicate: impl FnMut(&Error) -> bool) {
-        self.errors.retain(predicate);
+    /// Removes the kept errors that `wanted` does not accept. Omitted errors stay counted.
+    pub fn retain(&mut self, wanted: impl FnMut(&Error) -> bool) {
+        self.errors.retain(wanted);
+        self.recount();
+    }
+
+    fn recount(&mut self) {
+        self.bytes = self.errors.iter().map(|error| FIXED_BYTES + error.text_bytes()).sum();
     }
 
     /// Removes kept errors with the text of an earlier one.
     pub fn remove_repeated(&mut self) {
         let mut seen = HashSet::with_capacity(self.errors.len());
         self.errors.retain(|error| seen.insert(error.to_string()));
+        self.recount();
     }
 
     /// Sorts the kept errors by their texts.
@@ -183,7 +191,7 @@ mod tests {
     fn repeated_texts_are_removed() {
         let mut errors = ErrorList::from([error(1), error(2), error(1)]);
         errors.remove_repeated();
-        assert_eq!(errors, ErrorList { bytes: errors.bytes, ..ErrorList::from([error(1), error(2)]) });
+        assert_eq!(errors, ErrorList::from([error(1), error(2)]));
     }
 
     #[test]
@@ -191,6 +199,15 @@ mod tests {
         let errors = ErrorList::from([error(3 * LIST_BYTES_MAX), error(1)]);
         assert_eq!(errors.len(), 2);
         assert!(errors.iter().all(|error| error.to_string().len() < LIST_BYTES_MAX));
+    }
+
+    #[test]
+    fn list_with_omitted_errors_is_not_empty() {
+        let mut errors: ErrorList = (0..3).map(|_| error(LIST_BYTES_MAX / 2)).collect();
+        errors.retain(|_| false);
+        assert!(!errors.is_empty());
+        errors.append(ErrorList::from([error(1)]));
+        assert_eq!((errors.iter().count(), errors.len()), (1, 3));
     }
 
     #[test]

@@ -30,7 +30,10 @@ impl<'a> Context<'a, '_> {
             self.work.spend(1)?;
             elements.push(element);
             match schema.schema.key(element, true) {
-                Ok(key) => places.extend(key.map(|key| (key, place))),
+                Ok(key) => {
+                    self.work.spend_key(key.as_deref())?;
+                    places.extend(key.map(|key| (key, place)));
+                }
                 Err(error) => return Ok(error.into()),
             }
         }
@@ -41,6 +44,7 @@ impl<'a> Context<'a, '_> {
                 Ok(key) => key,
                 Err(error) => return Ok(error.into()),
             };
+            self.work.spend_key(key.as_deref())?;
             match key.as_ref().and_then(|key| places.get(key)) {
                 Some(_) if is_set => continue,
                 Some(place) => {

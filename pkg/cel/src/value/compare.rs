@@ -127,6 +127,7 @@ fn keyed_lists<'a>(
             Ok(key) => key,
             Err(error) => return Ok(error.into()),
         };
+        work.spend_key(key.as_deref())?;
         let Some(place) = key.and_then(|key| index.places.get(&key)) else {
             return Ok(Value::Bool(false));
         };

@@ -109,7 +109,10 @@ impl TypedSchema {
         for (place, item) in list.iter().enumerate() {
             work.spend(1)?;
             match self.key(item, merged) {
-                Ok(Some(key)) => _ = index.places.insert(key, place),
+                Ok(Some(key)) => {
+                    work.spend_key(Some(&key))?;
+                    index.places.insert(key, place);
+                }
                 Ok(None) => index.unequal += 1,
                 Err(error) => index.error = index.error.or(Some(error)),
             }

@@ -175,7 +175,7 @@ fn string(
             operation.push(level, || Error::invalid(path, shown(), detail));
         }
         Check::Format(format) => {
-            formats::check(format, text, shown, path, &mut |error| operation.push(level, || error));
+            formats::check(format, text, shown, path, &mut |error| operation.push(level, error));
         }
         _ => {}
     }

@@ -106,7 +106,7 @@ fn newest_path(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apimachinery::field::Path;
+    use apimachinery::field::{LIST_BYTES_MAX, Path};
 
     fn required(name: &str, detail: &str) -> Error {
         Error::required(&Path::root(name), detail)
@@ -130,6 +130,15 @@ mod tests {
         let merged: Vec<String> = findings.merged(hand_written).iter().map(Error::to_string).collect();
         let expected = [invalid("no name"), invalid(IMMUTABLE)].map(|error| error.to_string());
         assert_eq!(merged, expected);
+    }
+
+    #[test]
+    fn replaced_errors_of_a_full_list_leave_the_declarative_ones() {
+        let long = || Error::invalid(&Path::root("a"), "x".repeat(LIST_BYTES_MAX), IMMUTABLE);
+        let mut findings = Findings::new(true);
+        findings.push(Level::Beta, long);
+        let merged = findings.merged(ErrorList::from([long(), long()]));
+        assert_eq!((merged.iter().count(), merged.omitted()), (1, 1));
     }
 
     #[test]

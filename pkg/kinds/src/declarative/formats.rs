@@ -32,13 +32,16 @@ const SUBDOMAIN_REGEX: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-
 const QUOTA_PREFIX: &str = "requests.";
 const KUBERNETES_DOMAIN: &str = "kubernetes.io/";
 
+/// Receives the errors of a text. It builds only those that it keeps: each one repeats the text.
+type Push<'f> = &'f mut dyn FnMut(&dyn Fn() -> Error);
+
 /// Passes the errors of a text to `push`. `shown` is the text as the messages print it.
 pub(super) fn check(
     format: Format,
     text: &str,
     shown: &dyn Fn() -> BadValue,
     path: &Path<'_>,
-    push: &mut dyn FnMut(Error),
+    push: Push<'_>,
 ) {
     let messages = match format {
         Format::LabelKey => names::is_label_key(text),
@@ -53,7 +56,7 @@ pub(super) fn check(
         Format::ResourcePoolName => return pool_name(text, path, push),
     };
     for message in messages {
-        push(Error::invalid(path, shown(), message));
+        push(&|| Error::invalid(path, shown(), message.clone()));
     }
 }
 
@@ -114,34 +117,34 @@ fn extended_resource_name(text: &str) -> Vec<String> {
     messages
 }
 
-fn pool_name(text: &str, path: &Path<'_>, push: &mut dyn FnMut(Error)) {
+fn pool_name(text: &str, path: &Path<'_>, push: Push<'_>) {
     if text.len() > SUBDOMAIN_BYTES_MAX {
-        push(Error::too_long(path, Some(SUBDOMAIN_BYTES_MAX)));
+        push(&|| Error::too_long(path, Some(SUBDOMAIN_BYTES_MAX)));
     }
     for (index, segment) in text.split('/').enumerate() {
         if segment.is_empty() {
-            push(Error::invalid(path, text, format!("segment {index}: must not be empty")));
+            push(&|| Error::invalid(path, text, format!("segment {index}: must not be empty")));
             continue;
         }
         for message in in_bytes(names::is_dns1123_subdomain(segment), SUBDOMAIN_BYTES_MAX) {
-            push(Error::invalid(path, segment, format!("segment {index}: {message}")));
+            push(&|| Error::invalid(path, segment, format!("segment {index}: {message}")));
         }
     }
 }
 
-fn qualified_name(text: &str, path: &Path<'_>, push: &mut dyn FnMut(Error)) {
+fn qualified_name(text: &str, path: &Path<'_>, push: Push<'_>) {
     match text.split_once('/') {
         None => {
             c_identifier(text, path, push);
             let detail = "a fully qualified name must be a domain and a name separated by a slash";
-            push(Error::invalid(path, text, detail));
+            push(&|| Error::invalid(path, text, detail));
         }
         // Upstream accepts names of more than two parts.
         Some((_, name)) if name.contains('/') => {}
         Some((domain, name)) => {
             domain_errors(domain, path, push);
             if name.is_empty() {
-                push(Error::invalid(path, "", "name must not be empty"));
+                push(&|| Error::invalid(path, "", "name must not be empty"));
             } else {
                 c_identifier(name, path, push);
             }
@@ -149,24 +152,24 @@ fn qualified_name(text: &str, path: &Path<'_>, push: &mut dyn FnMut(Error)) {
     }
 }
 
-fn domain_errors(domain: &str, path: &Path<'_>, push: &mut dyn FnMut(Error)) {
+fn domain_errors(domain: &str, path: &Path<'_>, push: Push<'_>) {
     if domain.is_empty() {
-        return push(Error::invalid(path, "", "prefix must not be empty"));
+        return push(&|| Error::invalid(path, "", "prefix must not be empty"));
     }
     if domain.len() > LABEL_BYTES_MAX {
-        push(Error::too_long(path, Some(LABEL_BYTES_MAX)));
+        push(&|| Error::too_long(path, Some(LABEL_BYTES_MAX)));
     }
     for message in in_bytes(names::is_dns1123_subdomain(domain), SUBDOMAIN_BYTES_MAX) {
-        push(Error::invalid(path, domain, format!("prefix: {message}")));
+        push(&|| Error::invalid(path, domain, format!("prefix: {message}")));
     }
 }
 
-fn c_identifier(name: &str, path: &Path<'_>, push: &mut dyn FnMut(Error)) {
+fn c_identifier(name: &str, path: &Path<'_>, push: Push<'_>) {
     if name.len() > DEVICE_NAME_BYTES_MAX {
-        push(Error::too_long(path, Some(DEVICE_NAME_BYTES_MAX)));
+        push(&|| Error::too_long(path, Some(DEVICE_NAME_BYTES_MAX)));
     }
     for message in names::is_c_identifier(name) {
-        push(Error::invalid(path, name, message));
+        push(&|| Error::invalid(path, name, message.clone()));
     }
 }
 
@@ -177,7 +180,7 @@ mod tests {
     fn messages(format: Format, text: &str) -> Vec<String> {
         let mut errors = Vec::new();
         let path = Path::root("f");
-        check(format, text, &|| BadValue::from(text), &path, &mut |error| errors.push(error.to_string()));
+        check(format, text, &|| BadValue::from(text), &path, &mut |error| errors.push(error().to_string()));
         errors
     }
 
