@@ -27,13 +27,16 @@ const EXACT_REQUEST: [&str; 7] = [
 struct Identity {
     kind: ErrorType,
     field: String,
-    /// True for a change of an immutable field. Its new value can also be invalid.
+    /// True for an error about the change of a value, not about the value (upstream's origins `immutable` and
+    /// `update`).
     is_change: bool,
 }
 
 impl Identity {
     fn of(error: &Error, field: String) -> Self {
-        Identity { kind: error.kind(), field, is_change: error.detail() == IMMUTABLE }
+        let detail = error.detail();
+        let is_change = detail.starts_with(IMMUTABLE) || detail.starts_with("field cannot be ");
+        Identity { kind: error.kind(), field, is_change }
     }
 }
 
