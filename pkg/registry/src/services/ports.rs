@@ -81,7 +81,8 @@ impl Pool<'_> {
 
     fn reserve_free_port(&mut self) -> std::result::Result<i64, PortError> {
         let port = if self.dry_run {
-            self.allocated.last().unwrap_or(&DRY_RUN_BASE).saturating_add(1)
+            // A negative port, which validation rejects later, does not count.
+            self.allocated.last().map_or(DRY_RUN_BASE, |last| (*last).max(0)).saturating_add(1)
         } else {
             let bitmap = self.bitmap.as_mut().map_err(|e| e.clone())?;
             let position = bitmap.free(&self.range, self.random).ok_or(PortError::Full)?;
@@ -107,7 +108,17 @@ pub(super) fn needs_allocation(new: &Object, old: Option<&Object>) -> bool {
         port => !old_ports.contains(&port),
     };
     let checks = has_health_check_port(new) && !old.is_some_and(has_health_check_port);
-    checks || (may_have_node_ports(new) && tree::children(new, "ports").any(wanting))
+    let assigns = tree::children(new, "ports").any(wanting) || (old.is_some() && repeats_node_port(new));
+    checks || (may_have_node_ports(new) && assigns)
+}
+
+/// True if two ports of a service have the same protocol and node port.
+fn repeats_node_port(spec: &Object) -> bool {
+    let mut seen = HashSet::new();
+    let requested = tree::children(spec, "ports").filter(|port| tree::integer(port, "nodePort") != 0);
+    !requested
+        .map(|port| (tree::text(port, "protocol"), tree::integer(port, "nodePort")))
+        .all(|port| seen.insert(port))
 }
 
 /// Assigns the needed ports to a service before it is created or, with `old`, updated. Stops at the first

@@ -177,5 +177,7 @@ fn most_writes_skip_reading_allocation() {
     check(&node_port, None, true);
     check(&node_port, Some(&node_port), false);
     check(&node_port, Some(&inner), true);
+    let repeated = spec("NodePort", &[(80, "TCP", 30_005), (81, "TCP", 30_005)], json!({}));
+    check(&repeated, Some(&node_port), true);
     check(&inner, Some(&node_port), false);
 }
