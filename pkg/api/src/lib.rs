@@ -17,6 +17,7 @@ pub mod qos;
 pub mod references;
 pub mod resources;
 pub mod runtime_config;
+pub mod scheme;
 pub mod semantic;
 pub mod structural;
 pub mod table;

@@ -1,14 +1,12 @@
 //! Registered kinds of request bodies. Upstream chains three API servers, each with its own scheme. An
 //! endpoint accepts the kinds of its own server only.
 
+pub(crate) use api::scheme::AGGREGATOR_GROUP;
+use api::scheme::{APIEXTENSIONS_GROUP, scheme_name};
 use apimachinery::gvk::split_api_version;
 use schema::builtin;
 use schema::json::errors;
 use schema::table::Message;
-
-const APIEXTENSIONS_GROUP: &str = "apiextensions.k8s.io";
-/// Group of APIServices, which upstream's aggregator serves itself.
-pub(crate) const AGGREGATOR_GROUP: &str = "apiregistration.k8s.io";
 
 /// Scheme of one of upstream's API servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +34,13 @@ impl Scheme {
         }
     }
 
-    /// Name of the scheme in error messages: the line of upstream's source that creates it.
+    /// Name of the scheme in error messages.
     fn name(self) -> &'static str {
-        match self {
-            Scheme::Legacy => "pkg/api/legacyscheme/scheme.go:30",
-            Scheme::Apiextensions => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:56",
-            Scheme::Aggregator => "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
-        }
+        scheme_name(match self {
+            Scheme::Legacy => "",
+            Scheme::Apiextensions => APIEXTENSIONS_GROUP,
+            Scheme::Aggregator => AGGREGATOR_GROUP,
+        })
     }
 
     /// Returns the type of a kind.

@@ -8,6 +8,7 @@
 use api::conversion::NormaliseError;
 use api::resources::custom::{CustomKind, InvalidVersionError};
 use api::resources::{Encoding, Resource, StorageSpec};
+use api::scheme::scheme_name;
 use api::structural::{Coercion, CoercionError, drop_malformed_metadata};
 use apimachinery::gvk::split_api_version;
 use apimachinery::status::Status;
@@ -16,6 +17,7 @@ use cacher::Element;
 use component_base::features::Gates;
 use jsontree::Value;
 use kinds::defaults::Defaults;
+use schema::json::errors::not_registered;
 use schema::object::Object;
 use schema::proto::Envelope;
 use schema::proto::inplace::MessageRef;
@@ -43,8 +45,10 @@ pub enum CodecError {
     #[error(transparent)]
     WriteCbor(#[from] cbor::WriteError),
     /// The stored value has another kind, or a version that is not registered.
-    #[error("no kind \"{kind}\" is registered for version \"{api_version}\"")]
+    #[error("{}", not_registered(kind, api_version, scheme_name(group)))]
     UnknownKind {
+        /// Group of the resource.
+        group: String,
         /// Kind of the stored value.
         kind: String,
         /// Version of the stored value.
@@ -410,7 +414,11 @@ fn version_of(
     if row.message.open && kind == row.kind && split_api_version(api_version).0 == group_of(row) {
         return Ok(row.message);
     }
-    schema::builtin::kind(api_version, kind)
-        .filter(|_| kind == row.kind)
-        .ok_or_else(|| CodecError::UnknownKind { kind: kind.to_owned(), api_version: api_version.to_owned() })
+    schema::builtin::kind(api_version, kind).filter(|_| kind == row.kind).ok_or_else(|| {
+        CodecError::UnknownKind {
+            group: group_of(row).to_owned(),
+            kind: kind.to_owned(),
+            api_version: api_version.to_owned(),
+        }
+    })
 }

@@ -50,12 +50,12 @@ impl KeyValue {
     /// Returns the value.
     ///
     /// # Errors
-    /// [`Error::Transformation`].
+    /// [`Error::Unreadable`].
     pub fn readable(&self) -> Result<&Bytes, Error> {
         match &self.form {
             Form::Current | Form::Stale => Ok(&self.value),
             Form::Unreadable(why) => {
-                Err(Error::Transformation { key: self.key.clone(), message: Arc::clone(why) })
+                Err(Error::Unreadable { key: self.key.clone(), message: Arc::clone(why) })
             }
         }
     }

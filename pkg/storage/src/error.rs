@@ -28,8 +28,15 @@ pub enum Error {
     /// The store rejected the request without effect: too large, out of space, no permission.
     #[error("{0}")]
     Rejected(String),
-    /// A value could not be encrypted or decrypted ([`Form::Unreadable`](crate::Form::Unreadable)). Nothing
-    /// was written.
+    /// A stored value could not be decrypted ([`Form::Unreadable`](crate::Form::Unreadable)). Nothing was written.
+    #[error("{message}")]
+    Unreadable {
+        /// Full key of the value.
+        key: String,
+        /// Error text of the encryption provider.
+        message: Arc<str>,
+    },
+    /// A value could not be encrypted, or the encryption provider did not respond. Nothing was written.
     #[error("{message}")]
     Transformation {
         /// Full key of the value.

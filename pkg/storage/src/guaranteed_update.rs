@@ -72,7 +72,7 @@ impl KeyQueues {
     /// form](Form::Stale) is written even if it is unchanged.
     ///
     /// # Errors
-    /// `E` from `change` on current data, or the store's error converted to `E`; [`Error::Transformation`]
+    /// `E` from `change` on current data, or the store's error converted to `E`; [`Error::Unreadable`]
     /// for an unreadable value, which is never passed to `change`.
     pub async fn guaranteed_update<E: From<Error>>(
         &self,

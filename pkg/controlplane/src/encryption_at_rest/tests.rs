@@ -157,7 +157,7 @@ async fn unreadable_value_is_not_overwritten() {
     let forms: Vec<Form> = listed.into_iter().map(|kv| kv.form).collect();
     assert_eq!(forms, [Form::Unreadable(why.into()), Form::Current]);
     let refused = keep_writing(&store, "text").await;
-    assert!(matches!(refused, Err(Error::Transformation { key, message }) if key == KEY && &*message == why));
+    assert!(matches!(refused, Err(Error::Unreadable { key, message }) if key == KEY && &*message == why));
     assert_eq!(raw(&memory, KEY).await, "k8s:enc:aesgcm:v1:two:xxx");
 }
 

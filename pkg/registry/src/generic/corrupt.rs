@@ -10,6 +10,7 @@ use component_base::features::Gate;
 use component_base::weakened::WeakenedKind;
 use storage::PutResult;
 
+use super::update::AttemptError;
 use super::{Registry, Result, StoredResource, Target, error};
 use crate::codec::StoredRef;
 
@@ -38,6 +39,30 @@ impl Registry {
                 Status::internal_error(damage_text(&path, damage, revision, &message)).into()
             }
             failure => error::read(&resource, "get", failure),
+        }
+    }
+
+    /// Returns the error of a failed update. Unlike a read, an update of an object that cannot be decrypted does not
+    /// report the key. A dry run reads the object first, as upstream does.
+    pub(super) fn update_failed(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageSpec<'_>,
+        dry_run: bool,
+        failure: AttemptError,
+    ) -> Box<Status> {
+        match failure {
+            AttemptError::Storage(storage::Error::Unreadable { key, message }) if self.marks_corrupt() => {
+                let damage = Damage::Undecryptable;
+                if dry_run {
+                    let message = message.to_string();
+                    let failure = cacher::Error::Corrupt { key, message, damage, revision: 0 };
+                    return self.get_failed(target, storage, failure);
+                }
+                tracing::error!(key, %message, "stored object cannot be decrypted");
+                Status::internal_error(damage_reason(damage, 0, &message)).into()
+            }
+            failure => failure.status(target, "update"),
         }
     }
 

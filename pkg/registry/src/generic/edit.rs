@@ -45,7 +45,7 @@ impl Registry {
             value = codec::encode(storage, &object)?;
             Ok(Update::Write(self.emulated_storage.convert(storage, &value)?, self.ttl(target.resource)))
         });
-        let updated = outcome.await.map_err(|error: AttemptError| error.status(target, "update"))?;
+        let updated = outcome.await.map_err(|error| self.update_failed(target, storage, dry_run, error))?;
         let (UpdateResult::Written(revision)
         | UpdateResult::Deleted(revision)
         | UpdateResult::Unchanged(revision)) = updated;

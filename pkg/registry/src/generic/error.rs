@@ -24,7 +24,9 @@ pub(crate) fn storage(resource: &GroupResource, operation: &str, error: storage:
             tracing::warn!(error = %message, operation, resource = %resource, "storage did not answer");
             Status::server_timeout(resource, operation, 2)
         }
-        storage::Error::Transformation { key, message } => return decryption_error(operation, key, message),
+        storage::Error::Unreadable { key, message } | storage::Error::Transformation { key, message } => {
+            return decryption_error(operation, key, message);
+        }
         storage::Error::Rejected(message) | storage::Error::Internal(message) => {
             tracing::warn!(error = %message, operation, resource = %resource, "storage rejected the operation");
             Status::unmapped(message.clone())

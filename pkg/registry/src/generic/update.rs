@@ -116,7 +116,8 @@ impl Registry {
             let suggestion = suggestion.clone();
             let outcome =
                 span.instrument(pin!(queues.guaranteed_update(store, &key, suggestion, &mut attempts))).await;
-            let outcome = outcome.map_err(|error: AttemptError| error.status(target, "update"));
+            let outcome =
+                outcome.map_err(|error| self.update_failed(target, storage, request.dry_run, error));
             finish_claim(attempts.claim.take(), WriteResult::of(&outcome)).await;
             match outcome {
                 Err(status)

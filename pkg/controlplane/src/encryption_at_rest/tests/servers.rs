@@ -184,6 +184,12 @@ async fn unreadable_object_is_reported() {
         let message = format!("Internal error occurred: {}", message_for("/secrets/default/a"));
         assert_eq!((code, &status["message"]), (500, &json!(message)), "{method}");
     }
+    let reason = "data from the storage is not transformable revision=0: no matching key was found for the provided \
+                  AES transformer";
+    for (query, message) in [("", reason), ("?dryRun=All", &*message_for("/secrets/default/a"))] {
+        let (code, status) = server.client.send("PUT", &format!("{SECRETS}/a{query}"), secret("a")).await;
+        assert_eq!((code, &status["message"]), (500, &json!(format!("Internal error occurred: {message}"))));
+    }
     let malformed = "/registry/secrets/default/m";
     let revision = write(&*server.server.storage(), malformed, "k8s\0xx").await;
     let damage = format!("object not decodable revision={revision}: ");
