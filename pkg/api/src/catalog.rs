@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use component_base::features::Release;
+use component_base::features::{Gate, Gates, Release};
 
 use crate::managed_fields::{FieldManager, field_manager};
 use crate::resources::{self, Handle, Resource};
@@ -39,6 +39,8 @@ pub struct Catalog {
     proxied: BTreeMap<String, Vec<ProxiedVersion>>,
     /// Kubernetes release of the API.
     release: Release,
+    /// True if OpenAPI documents omit enumerations.
+    omits_enums: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -91,10 +93,19 @@ impl Catalog {
     /// Creates a catalog of the built-in groups with the resources that `serves` accepts. Empty versions and
     /// groups are omitted.
     pub fn builtin(serves: impl Fn(&Resource<'_>) -> bool) -> Self {
+        Self::builtin_with_gates(serves, &Gates::default())
+    }
+
+    /// As [`builtin`](Self::builtin), with endpoints as these feature gates define them.
+    pub fn builtin_with_gates(serves: impl Fn(&Resource<'_>) -> bool, gates: &Gates) -> Self {
         let version = |group: &resources::Group, version: &resources::GroupVersion| {
             let rows = group.resources_of(version.version).iter().filter(|row| serves(row));
             let endpoint = |row: &'static Resource<'static>| {
-                Arc::new(Endpoint { row: row.into(), fields: field_manager(row, &serves) })
+                let resets_fields = row.reset_gate.is_none_or(|gate| gates.enabled(gate));
+                let fields = field_manager(row, &serves);
+                let fields =
+                    fields.map(|fields| if resets_fields { fields } else { fields.without_reset_fields() });
+                Arc::new(Endpoint { row: row.into(), fields })
             };
             Version {
                 name: version.version.to_owned(),
@@ -116,13 +127,19 @@ impl Catalog {
         let served = groups.filter(|group| !group.versions.is_empty()).map(Arc::new);
         let mut groups: Vec<_> = served.collect();
         groups.sort_by(|a, b| a.name.cmp(&b.name));
-        Catalog { local: groups.clone(), groups, ..Catalog::default() }
+        let omits_enums = !gates.enabled(Gate::OpenAPIEnums);
+        Catalog { local: groups.clone(), groups, omits_enums, ..Catalog::default() }
     }
 
     /// Returns the catalog with another release, the emulated one.
     #[must_use]
     pub fn of_release(self, release: Release) -> Self {
         Catalog { release, ..self }
+    }
+
+    /// False if OpenAPI documents omit enumerations.
+    pub fn publishes_enums(&self) -> bool {
+        !self.omits_enums
     }
 
     pub fn release(&self) -> Release {

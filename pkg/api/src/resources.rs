@@ -121,6 +121,8 @@ pub struct Resource<'a> {
     pub index_fields: &'a [&'a str],
     /// Paths that updates through this endpoint do not change, so no manager owns them.
     pub reset_fields: &'static [&'static str],
+    /// Feature gate without which the endpoint has no reset fields.
+    pub reset_gate: Option<Gate>,
     /// True if lists and watches use the watch cache.
     pub watch_cache: bool,
     /// True if the resource is served only if `--runtime-config` enables it.
@@ -241,6 +243,7 @@ const RESOURCE: Resource<'static> = Resource {
     field_selectors: &[label_equal_to_path("metadata.name"), label_equal_to_path("metadata.namespace")],
     index_fields: &[],
     reset_fields: &[],
+    reset_gate: None,
     watch_cache: true,
     off_by_default: false,
     connect: None,

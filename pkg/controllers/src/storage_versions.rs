@@ -16,7 +16,7 @@ use ::api::catalog::Catalog;
 use ::api::resources::{self, Resource, StorageSpec};
 use ::api::tree;
 use apimachinery::time::UnixTime;
-use component_base::features::Release;
+use component_base::features::Effective;
 use endpoints::write_barrier::WriteBarrier;
 use jsontree::{Value, json};
 use registry::Registry;
@@ -71,7 +71,7 @@ pub struct StorageVersions {
 }
 
 impl StorageVersions {
-    /// Creates the entries for a catalog. `oldest` is the release of the oldest server in the cluster.
+    /// Creates the entries for a catalog. `releases` determine the storage versions.
     /// `server` is the identity of this one.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl StorageVersions {
     pub fn new(
         registry: &Registry,
         catalog: &Catalog,
-        oldest: Release,
+        releases: Effective,
         server: String,
     ) -> Result<Self, Error> {
         let row = resources::find(GROUP, "v1alpha1", "storageversions", "");
@@ -87,7 +87,7 @@ impl StorageVersions {
         let row = row.ok_or(Error::Missing(
             "the feature gate StorageVersionAPI needs --runtime-config=internal.apiserver.k8s.io/v1alpha1=true",
         ))?;
-        let entries = entries(catalog, oldest);
+        let entries = entries(catalog, releases);
         let barrier = Arc::new(Barrier::pending_for(&entries));
         Ok(StorageVersions {
             entries,
@@ -197,7 +197,7 @@ impl WriteBarrier for Barrier {
 }
 
 /// Returns the entries for a catalog: one for each stored resource, under the first of its names.
-fn entries(catalog: &Catalog, oldest: Release) -> Vec<Entry> {
+fn entries(catalog: &Catalog, releases: Effective) -> Vec<Entry> {
     let mut entries: BTreeMap<&'static str, Entry> = BTreeMap::new();
     let of_group = |group: &'static resources::Group| {
         let rows = group.versions.iter().flat_map(|version| group.resources_of(version.version));
@@ -210,7 +210,7 @@ fn entries(catalog: &Catalog, oldest: Release) -> Vec<Entry> {
     for (group, row) in rows {
         let Some(storage) = row.storage else { continue };
         let entry = entries.entry(storage.prefix).or_insert_with(|| {
-            let encoding = encoding(group, row.plural, &storage, oldest);
+            let encoding = encoding(group, row.plural, &storage, releases);
             let decodable = decodable(row.group, row.plural, row.group_version);
             let group = if row.group.is_empty() { "core" } else { row.group };
             let name = format!("{group}.{}", row.plural);
@@ -233,11 +233,11 @@ fn entries(catalog: &Catalog, oldest: Release) -> Vec<Entry> {
     entries
 }
 
-fn encoding(group: &resources::Group, plural: &str, storage: &StorageSpec, oldest: Release) -> String {
+fn encoding(group: &resources::Group, plural: &str, storage: &StorageSpec, releases: Effective) -> String {
     if plural == DEFINITIONS.0 {
         return DEFINITIONS.1.to_owned();
     }
-    resources::storage_version(group, plural, oldest).unwrap_or(storage.group_version).to_owned()
+    resources::storage_version(group, plural, releases).unwrap_or(storage.group_version).to_owned()
 }
 
 /// Returns the versions in which a resource can be decoded.

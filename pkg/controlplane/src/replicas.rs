@@ -74,9 +74,9 @@ impl Replicas {
             replicas.hooks.push(hook);
         }
         if gates.enabled(Gate::StorageVersionAPI) {
-            let oldest = gates.effective().min_compatibility;
+            let releases = gates.effective();
             let versions =
-                StorageVersions::new(registry, catalog, oldest, identity_lease::name(&config.host_name))?;
+                StorageVersions::new(registry, catalog, releases, identity_lease::name(&config.host_name))?;
             replicas.write_barrier = Some(versions.barrier());
             replicas.hooks.push(versions.hook(tasks));
         }

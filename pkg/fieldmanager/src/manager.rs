@@ -60,6 +60,11 @@ impl<V: ServedVersion> FieldManager<V> {
         })
     }
 
+    /// Returns a manager for an endpoint that writes its reset fields, too.
+    pub fn without_reset_fields(self) -> Self {
+        FieldManager { versions: self.versions.without_reset_fields(), ..self }
+    }
+
     /// Sets the managed fields of `new`, which is about to replace `live`. The changed fields now belong to
     /// `manager`; an empty name becomes `unknown`. Without `live` the object is being created.
     ///

@@ -92,6 +92,12 @@ impl<V: ServedVersion> Versions<V> {
         Versions { endpoint_version: Version::of(endpoint), other_versions, stored: stored.to_owned() }
     }
 
+    pub(super) fn without_reset_fields(mut self) -> Self {
+        self.endpoint_version.filter = None;
+        self.other_versions.iter_mut().for_each(|version| version.filter = None);
+        self
+    }
+
     /// Returns the endpoint in its own version.
     pub(super) fn endpoint(&self) -> &V {
         &self.endpoint_version.endpoint

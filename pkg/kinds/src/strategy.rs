@@ -35,7 +35,10 @@ fn of(row: &Resource) -> &'static dyn Strategy {
 
 /// Fields that an update through an endpoint takes from the old object (upstream's `PrepareForUpdate`). Rows
 /// contain the fields that upstream declares (`GetResetFields`); the difference is listed here.
-fn reset_paths<'a>(endpoint: &Resource<'a>) -> &'a [&'a str] {
+fn reset_paths<'a>(endpoint: &Resource<'a>, gates: &Gates) -> &'a [&'a str] {
+    if endpoint.reset_gate.is_some_and(|gate| !gates.enabled(gate)) {
+        return &[];
+    }
     let resets = kind_of(endpoint).map_or(&[][..], |kind| kind.rare_properties.resets);
     let of_subresource = resets.iter().find(|(subresource, _)| *subresource == endpoint.subresource);
     of_subresource.map_or(endpoint.reset_fields, |(_, paths)| paths)
@@ -49,7 +52,7 @@ fn keeps_initial_status(row: &Resource) -> bool {
 /// Prepares an object before it is created.
 pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context<'_>) {
     if !keeps_initial_status(row) {
-        for path in reset_paths(row).iter().filter(|path| path.starts_with(".status")) {
+        for path in reset_paths(row, context.gates()).iter().filter(|path| path.starts_with(".status")) {
             restore(object, None, path);
         }
     }
@@ -122,7 +125,7 @@ pub fn prepare_for_update(
     if row.message.open && endpoint.subresource == "status" {
         keep_all_but_status(new, old);
     }
-    for path in reset_paths(endpoint) {
+    for path in reset_paths(endpoint, context.gates()) {
         match *path {
             ".metadata" => restore_metadata(new, old),
             path => restore(new, Some(old), path),

@@ -236,8 +236,7 @@ impl Registry {
     /// needs a flag.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Self {
-        let emulated_storage =
-            Arc::new(EmulatedStorage::for_release(settings.gates.effective().min_compatibility));
+        let emulated_storage = Arc::new(EmulatedStorage::new(settings.gates.effective()));
         Registry { settings, emulated_storage, ..self }
     }
 

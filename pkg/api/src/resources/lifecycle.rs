@@ -7,7 +7,7 @@ use std::fmt::Write;
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use component_base::features::Release;
+use component_base::features::{Effective, Release};
 
 use super::{Group, Resource, groups};
 
@@ -65,30 +65,34 @@ impl Lifecycle {
     }
 }
 
-/// Returns the `apiVersion` for storing a resource while servers as old as the release `oldest` are running.
-/// It is the most preferred version that they support. A resource that they do not have at all is stored as
-/// by this release alone, because they cannot misread it. Returns `None` for a resource that is not stored.
-pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&'static str> {
+/// Returns the `apiVersion` for storing a resource in a server of these releases (upstream's
+/// `emulatedStorageVersion`). It is the most preferred beta or stable version that the oldest server in the cluster
+/// supports, otherwise the most preferred version that the emulated release has. Returns `None` for a resource that is
+/// not stored.
+pub fn storage_version(group: &Group, plural: &str, releases: Effective) -> Option<&'static str> {
     let version = |version: &str| {
         group.resources_of(version).iter().find(|row| row.plural == plural && row.subresource.is_empty())
     };
     let rows = || group.versions.iter().filter_map(|of| version(of.version));
     let usual = rows().find_map(|row| row.storage)?.group_version;
-    let is_supported = |row: &&Resource<'_>| {
-        row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= oldest)
-    };
     if rows().any(|row| row.pinned_storage) {
-        Some(usual)
-    } else {
-        Some(rows().find(is_supported).map_or(usual, |row| row.group_version))
+        return Some(usual);
     }
+    let exists_in = |row: &Resource<'_>, release: Release| {
+        row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= release)
+    };
+    // Alpha versions guarantee no compatibility.
+    let readable =
+        rows().find(|row| !row.version.contains("alpha") && exists_in(row, releases.min_compatibility));
+    let row = readable.or_else(|| rows().find(|row| exists_in(row, releases.emulation)));
+    Some(row.map_or(usual, |row| row.group_version))
 }
 
-/// Returns the storage version hash of a row in discovery, while servers as old as the release `oldest` are running.
-pub fn storage_version_hash<'r>(row: &Resource<'r>, oldest: Release) -> Cow<'r, str> {
+/// Returns the storage version hash of a row in the discovery of a server of these releases.
+pub fn storage_version_hash<'r>(row: &Resource<'r>, releases: Effective) -> Cow<'r, str> {
     let changed = |group: &Group| {
         let storage = row.storage.filter(|storage| storage.group_version.starts_with(row.group))?;
-        let stored = storage_version(group, row.plural, oldest)?;
+        let stored = storage_version(group, row.plural, releases)?;
         let (_, version) = stored.rsplit_once('/').filter(|_| stored != storage.group_version)?;
         Some(hash_of_version(row.group, version, storage.kind))
     };
@@ -104,9 +108,22 @@ pub fn hash_of_version(group: &str, version: &str, kind: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use component_base::features::Effective;
-
     use super::*;
+
+    fn emulating(minor: u32) -> Effective {
+        Effective::emulating(Release::minor_of_1(minor))
+    }
+
+    #[test]
+    fn new_beta_is_preferred_to_old_alpha() {
+        let group = groups().iter().find(|group| group.name == "admissionregistration.k8s.io").unwrap();
+        let stored = |emulation: u32, oldest: u32| {
+            let [emulation, min_compatibility] = [emulation, oldest].map(Release::minor_of_1);
+            storage_version(group, "mutatingadmissionpolicies", Effective { emulation, min_compatibility })
+        };
+        assert_eq!(stored(34, 32), Some("admissionregistration.k8s.io/v1beta1"));
+        assert_eq!(stored(33, 32), Some("admissionregistration.k8s.io/v1alpha1"));
+    }
 
     #[test]
     fn version_exists_from_introduction_to_removal() {
@@ -125,7 +142,7 @@ mod tests {
                 if !storage.group_version.starts_with(row.group) {
                     continue;
                 }
-                let stored = storage_version(group, row.plural, Effective::default().min_compatibility);
+                let stored = storage_version(group, row.plural, Effective::default());
                 assert_eq!(stored, Some(storage.group_version), "{}/{}", row.group_version, row.plural);
             }
         }
@@ -134,19 +151,21 @@ mod tests {
     #[test]
     fn hash_is_of_the_stored_version() {
         for row in groups().iter().flat_map(|group| group.resources) {
-            let usual = storage_version_hash(row, Effective::default().min_compatibility);
+            let usual = storage_version_hash(row, Effective::default());
             assert_eq!(usual, row.storage_version_hash, "{}/{}", row.group_version, row.plural);
         }
         let group = groups().iter().find(|group| group.name == "admissionregistration.k8s.io").unwrap();
         let row = group.resources_of("v1").iter().find(|row| row.plural == "mutatingadmissionpolicies");
-        assert_eq!(storage_version_hash(row.unwrap(), Release::minor_of_1(35)), "LYmCf+UMVdg=");
+        assert_eq!(storage_version_hash(row.unwrap(), emulating(36)), "LYmCf+UMVdg=");
     }
 
     #[test]
     fn older_servers_determine_storage_version() {
         let check = |name: &str, plural: &str, oldest: u32, expected: &str| {
             let group = groups().iter().find(|group| group.name == name).unwrap();
-            let stored = storage_version(group, plural, Release::minor_of_1(oldest)).unwrap();
+            let min_compatibility = Release::minor_of_1(oldest);
+            let releases = Effective { min_compatibility, ..Effective::default() };
+            let stored = storage_version(group, plural, releases).unwrap();
             assert_eq!(stored, format!("{name}/{expected}"), "{plural} beside 1.{oldest}");
         };
         check("resource.k8s.io", "deviceclasses", 34, "v1");

@@ -1,5 +1,6 @@
 //! Resources of `networking.k8s.io`.
 
+use component_base::features::Gate;
 use schema::builtin::{
     IO_K8S_API_NETWORKING_V1_INGRESS, IO_K8S_API_NETWORKING_V1_INGRESSCLASS,
     IO_K8S_API_NETWORKING_V1_INGRESSCLASSLIST, IO_K8S_API_NETWORKING_V1_INGRESSLIST,
@@ -144,6 +145,7 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "gNLvruQhW2g=",
         reset_fields: STATUS,
+        reset_gate: Some(Gate::ServiceCIDRStatusFieldWiping),
         lifecycle: since(33),
         ..V1
     },
@@ -189,6 +191,7 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "gNLvruQhW2g=",
         reset_fields: STATUS,
+        reset_gate: Some(Gate::ServiceCIDRStatusFieldWiping),
         ..V1BETA1
     },
     Resource {

@@ -105,7 +105,7 @@ fn description(config: &Config, server_address: String) -> Description {
     Description {
         server_address,
         version: VersionInfo::with_emulation(effective),
-        oldest: effective.min_compatibility,
+        hashes_for: config.gates.enabled(Gate::StorageVersionHash).then_some(effective),
         formats: formats(config),
         clock: Arc::new(SystemClock),
     }
@@ -155,5 +155,6 @@ fn catalog(config: &Config) -> Result<Catalog, RunError> {
         runtime_config_forward_compatible: config.emulation.runtime_config_forward_compatible,
     };
     let release = serving.gates.effective().emulation;
-    Ok(Catalog::builtin(serving.rows()?).of_release(release))
+    let gates = serving.gates;
+    Ok(Catalog::builtin_with_gates(serving.rows()?, &gates).of_release(release))
 }

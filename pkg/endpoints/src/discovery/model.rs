@@ -8,7 +8,7 @@ use std::sync::Arc;
 use api::catalog::{self, Catalog, Owner};
 use api::resources::{Handle, Resource, storage_version_hash};
 use apimachinery::gvk::split_api_version;
-use component_base::features::Release;
+use component_base::features::Effective;
 use schema::object::Object;
 
 /// Static text of a row, or owned text of a custom resource.
@@ -66,15 +66,18 @@ pub struct ApiResource {
 }
 
 impl ApiResource {
-    /// Describes an endpoint of a server that can share its store with servers as old as the release `oldest`.
-    fn of(handle: &Handle, oldest: Release) -> Self {
-        match handle {
-            Handle::Builtin(row) => ApiResource {
-                storage_version_hash: storage_version_hash(row, oldest),
-                ..describe(row, Text::Borrowed)
-            },
+    /// Describes an endpoint. `hashes_for` are the releases that determine storage version hashes.
+    fn of(handle: &Handle, hashes_for: Option<Effective>) -> Self {
+        let described = match handle {
+            Handle::Builtin(row) => describe(row, Text::Borrowed),
             Handle::Custom(_) => describe(handle.row(), |text| Text::Owned(text.to_owned())),
-        }
+        };
+        let storage_version_hash = match (handle, hashes_for) {
+            (_, None) => "".into(),
+            (Handle::Builtin(row), Some(releases)) => storage_version_hash(row, releases),
+            (Handle::Custom(_), Some(_)) => return described,
+        };
+        ApiResource { storage_version_hash, ..described }
     }
 }
 
@@ -104,7 +107,7 @@ fn describe<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResour
 }
 
 /// Returns the resources of a version in upstream's order. For custom resources, status comes before scale.
-fn resources_of(version: &catalog::Version, oldest: Release) -> Vec<ApiResource> {
+fn resources_of(version: &catalog::Version, hashes_for: Option<Effective>) -> Vec<ApiResource> {
     let mut rows: Vec<&Handle> = version.endpoints.iter().map(|endpoint| &endpoint.row).collect();
     if version.owner == Owner::Custom {
         rows.sort_by_key(|handle| {
@@ -112,11 +115,12 @@ fn resources_of(version: &catalog::Version, oldest: Release) -> Vec<ApiResource>
             (row.plural, row.subresource == "scale", row.subresource)
         });
     }
-    rows.into_iter().map(|handle| ApiResource::of(handle, oldest)).collect()
+    rows.into_iter().map(|handle| ApiResource::of(handle, hashes_for)).collect()
 }
 
-/// Returns the groups of a server that can share its store with servers as old as the release `oldest`.
-pub fn groups_of(catalog: &Catalog, oldest: Release) -> Vec<Group> {
+/// Returns the groups of a catalog. `hashes_for` are the releases that determine storage version hashes; `None` omits
+/// the hashes.
+pub fn groups_of(catalog: &Catalog, hashes_for: Option<Effective>) -> Vec<Group> {
     let version = |version: &catalog::Version| {
         let (source, discovery) = match &version.owner {
             Owner::Builtin => (Source::Builtin, None),
@@ -127,7 +131,7 @@ pub fn groups_of(catalog: &Catalog, oldest: Release) -> Vec<Group> {
             name: version.name.clone().into(),
             source,
             discovery,
-            resources: resources_of(version, oldest),
+            resources: resources_of(version, hashes_for),
         }
     };
     let groups = catalog.groups().map(|group| Group {

@@ -1,7 +1,7 @@
 //! Tests of discovery requests for the built-in groups.
 #![allow(clippy::unwrap_used)]
 
-use component_base::features::Release;
+use component_base::features::{Effective, Release};
 use http::Request;
 use jsontree::{Value, json};
 
@@ -9,11 +9,9 @@ use super::*;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// The previous release, which is the default.
-const OLDEST: Release = Release::THIS.subtract_minor(1);
-
 fn discovery() -> Discovery {
-    let groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default), OLDEST);
+    let groups =
+        groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default), Some(Effective::default()));
     Discovery::new(|| groups, "192.0.2.10:6443".to_owned(), &VersionInfo::of_this_build())
 }
 
@@ -242,7 +240,8 @@ fn custom_and_proxied_versions_are_listed() {
         discovery: json!({"resources": [{"resource": "gadgets"}]}).as_object().cloned().map(Into::into),
         resources: vec![widget.clone()],
     };
-    let mut groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default), OLDEST);
+    let mut groups =
+        groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default), Some(Effective::default()));
     groups.push(Group {
         name: "example.com".into(),
         priority: 1000,
@@ -274,8 +273,11 @@ fn custom_status_precedes_scale() {
         "versions": [{"name": "v1", "served": true, "storage": true, "subresources": subresources}],
     });
     let catalog = api::catalog::Catalog::default().with_group(crate::testing::custom_group(&[spec]));
-    let discovery =
-        Discovery::new(move || groups_of(&catalog, OLDEST), String::new(), &VersionInfo::of_this_build());
+    let discovery = Discovery::new(
+        move || groups_of(&catalog, Some(Effective::default())),
+        String::new(),
+        &VersionInfo::of_this_build(),
+    );
     let list = json_of(&get(&discovery, "/apis/example.com/v1", &[]));
     let names: Vec<_> =
         list["resources"].as_array().unwrap().iter().map(|resource| &resource["name"]).collect();
@@ -285,4 +287,17 @@ fn custom_status_precedes_scale() {
     let names: Vec<_> =
         resource["subresources"].as_array().unwrap().iter().map(|sub| &sub["subresource"]).collect();
     assert_eq!(names, ["status", "scale"]);
+}
+
+#[test]
+fn gate_removes_storage_version_hashes() {
+    let catalog = api::catalog::Catalog::builtin(|row| !row.off_by_default);
+    let hashed = |releases| {
+        let groups = groups_of(&catalog, releases);
+        let resources =
+            groups.iter().flat_map(|group| &group.versions).flat_map(|version| &version.resources);
+        resources.filter(|resource| !resource.storage_version_hash.is_empty()).count()
+    };
+    assert!(hashed(Some(Effective::default())) > 50);
+    assert_eq!(hashed(None), 0);
 }

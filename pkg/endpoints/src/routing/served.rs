@@ -10,7 +10,7 @@ use apimachinery::status::{Reason, Status};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use component_base::clock::Clock;
-use component_base::features::Release;
+use component_base::features::Effective;
 use http::request::Parts;
 use tokio::sync::{SetOnce, mpsc, watch};
 use tokio::time::timeout;
@@ -30,8 +30,8 @@ const REQUEST_QUEUE_MAX: usize = 64;
 pub struct Description {
     pub server_address: String,
     pub version: VersionInfo,
-    /// Oldest release of a server that can share the store (`--min-compatibility-version`).
-    pub oldest: Release,
+    /// Releases that determine the storage version hashes; `None` to publish none.
+    pub hashes_for: Option<Effective>,
     pub formats: Formats,
     pub clock: Arc<dyn Clock>,
 }
@@ -61,8 +61,8 @@ impl Generation {
 
     fn new(catalog: Arc<Catalog>, number: u64, open_api: OpenApi, about: &Description) -> Self {
         let described = Arc::clone(&catalog);
-        let oldest = about.oldest;
-        let groups = move || discovery::groups_of(&described, oldest);
+        let hashes_for = about.hashes_for;
+        let groups = move || discovery::groups_of(&described, hashes_for);
         let discovery = Discovery::new(groups, about.server_address.clone(), &about.version);
         Generation { discovery: discovery.with_formats(about.formats), open_api, catalog, number }
     }

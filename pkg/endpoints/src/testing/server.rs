@@ -204,7 +204,7 @@ fn api(registry: Registry, settings: Settings) -> Api {
     let about = Description {
         server_address: "127.0.0.1:6443".to_owned(),
         version: VersionInfo::with_emulation(Effective::default()),
-        oldest: Effective::default().min_compatibility,
+        hashes_for: Some(Effective::default()),
         formats: settings.formats,
         clock: Arc::new(TestClock::at(NOW)),
     };

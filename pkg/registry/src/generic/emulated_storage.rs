@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use api::resources;
 use api::resources::{Resource, StorageSpec};
 use bytes::Bytes;
-use component_base::features::Release;
+use component_base::features::Effective;
 
 use super::Result;
 use crate::codec;
@@ -19,9 +19,9 @@ use crate::codec;
 pub(super) struct EmulatedStorage(HashMap<&'static str, StorageSpec<'static>>);
 
 impl EmulatedStorage {
-    /// Returns the specs that servers of the `oldest` release can read.
-    pub(super) fn for_release(oldest: Release) -> Self {
-        EmulatedStorage(resources::all().filter_map(|row| emulated_spec(row, oldest)).collect())
+    /// Returns the specs of a server of these releases.
+    pub(super) fn new(releases: Effective) -> Self {
+        EmulatedStorage(resources::all().filter_map(|row| emulated_spec(row, releases)).collect())
     }
 
     /// True if the stored form differs from the row's.
@@ -41,11 +41,14 @@ impl EmulatedStorage {
     }
 }
 
-/// Returns the spec of a resource for servers of the `oldest` release, if it differs from the row's.
-fn emulated_spec(row: &Resource<'static>, oldest: Release) -> Option<(&'static str, StorageSpec<'static>)> {
+/// Returns the spec of a resource in a server of these releases, if it differs from the row's.
+fn emulated_spec(
+    row: &Resource<'static>,
+    releases: Effective,
+) -> Option<(&'static str, StorageSpec<'static>)> {
     let storage = row.storage.filter(|storage| storage.group_version == row.group_version)?;
     let group = resources::groups().iter().find(|group| group.name == row.group)?;
-    let readable = resources::storage_version(group, row.plural, oldest)?;
+    let readable = resources::storage_version(group, row.plural, releases)?;
     let version = group
         .resources
         .iter()

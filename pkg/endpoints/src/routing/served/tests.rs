@@ -23,7 +23,7 @@ fn served() -> (Arc<ServedApi>, ResourceRequests) {
     let about = Description {
         server_address,
         version,
-        oldest: Effective::default().min_compatibility,
+        hashes_for: Some(Effective::default()),
         formats: Formats::default(),
         clock,
     };
