@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
     let query = Query::parse(query);
     if let Ok(mut options) = ListOptions::from_query(&query) {
         options.set_watch_list_defaults();
-        let _ = validate_list_options(&options);
+        let _ = validate_list_options(&options, true);
     }
     let _ = validate_create_options(&CreateOptions::from_query(&query));
     let _ = validate_update_options(&UpdateOptions::from_query(&query));

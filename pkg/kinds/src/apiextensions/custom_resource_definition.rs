@@ -21,6 +21,7 @@ mod webhook;
 
 use crate::admissionregistration::is_url_with_host;
 use crate::kind::{Columns, Kind, OnUpdate, RareProperties, Validation, Version, WarningRules};
+use crate::strategy::gated::fields::{EACH, gated_by, gated_path};
 use crate::validation::expression::Releases;
 use crate::validation::immutable::IMMUTABLE;
 use crate::validation::rules::{ContextRules, ValidationContext};
@@ -30,6 +31,7 @@ use ::schema::object::{Object, get_object, get_str};
 use api::tree::{child, children, flag, list, maybe_flag, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path, aggregate};
 use apimachinery::go_quote::quote;
+use component_base::features::Gate;
 use jsontree::Value;
 use rules::Stored;
 use std::collections::BTreeMap;
@@ -50,7 +52,13 @@ pub(crate) static KIND: Kind = Kind {
         ..WarningRules::NONE
     },
     columns: Columns::Custom(columns::COLUMNS),
-    gated: &[],
+    gated: &[gated_path(
+        &["status"],
+        &[gated_by(
+            Gate::CRDObservedGenerationTracking,
+            &[&["observedGeneration"], &["conditions", EACH, "observedGeneration"]],
+        )],
+    )],
     strategy: &strategy::CustomResourceDefinitions,
     rare_properties: RareProperties { early_preconditions: true, ..RareProperties::NONE },
 };

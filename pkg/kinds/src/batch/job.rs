@@ -74,7 +74,13 @@ fn update(subresource: &str, new: &Object, old: &Object, context: &ValidationCon
     let mut errors = metadata_update(new, old);
     let path = Path::root("spec");
     validate_spec(&path, new_spec, &options, &mut errors);
-    update::unchanged(&path, new_spec, old_spec, update::is_template_mutable(old), &mut errors);
+    update::unchanged(
+        &path,
+        new_spec,
+        old_spec,
+        update::Mutable::of(old, &context.settings.gates),
+        &mut errors,
+    );
     scheduling::policy_unchanged(&path.child("scheduling"), new_spec, old_spec, &mut errors);
     host_names(new, &mut errors);
     errors

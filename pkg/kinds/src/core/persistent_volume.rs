@@ -13,7 +13,7 @@ use crate::strategy::gated::fields::{gated_by, gated_path};
 use crate::validation::NameRule;
 use crate::validation::node_selector::{has_bad_values, node_selector};
 use crate::validation::resources::{positive_quantity, resource_list};
-use crate::validation::rules::{Rules, metadata};
+use crate::validation::rules::{ContextRules, metadata};
 use crate::validation::value::{dns_subdomain, supported_value};
 use api::tree::{child, is_set, list, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -25,7 +25,7 @@ pub(crate) static KIND: Kind = Kind {
     names: NameRule::DnsSubdomain,
     qualified_finalizers: true,
     defaults: &[Version::with_defaults("v1", defaults::persistent_volume)],
-    validation: Validation::Objects(RULES),
+    validation: Validation::Settings(RULES),
     warnings: WarningRules { create: warnings::persistent_volume, ..WarningRules::NONE },
     columns: Columns::Custom(columns::COLUMNS),
     gated: &[gated_path(
@@ -36,7 +36,8 @@ pub(crate) static KIND: Kind = Kind {
     rare_properties: RareProperties::NONE,
 };
 
-pub(crate) const RULES: Rules = Rules { create: |new| validate(new, None), update: update::update };
+pub(crate) const RULES: ContextRules =
+    ContextRules { create: |new, _| validate(new, None), update: update::update };
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";

@@ -11,7 +11,7 @@ use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 
-use fields::{EACH, EACH_NAMED, GatedFields, Path};
+use fields::{EACH, EACH_NAMED, EXCEPT, GatedFields, Path};
 
 /// Drops the fields of disabled gates from `new` unless `old` uses them; `old` is `None` on create.
 /// `subresource` is the endpoint of the write, empty for the resource itself.
@@ -72,6 +72,10 @@ fn item_named<'v>(list: &'v Value, name: Option<&Value>) -> Option<&'v Value> {
 fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[GatedFields], gates: &Gates) {
     let unused = |gated: &&GatedFields| !old.is_some_and(|old| gated.are_used_in(old));
     for gated in gated.iter().filter(|gated| gated.are_closed(gates)).filter(unused) {
+        if let Some(drop) = gated.drop {
+            drop(new);
+            continue;
+        }
         for (first, rest) in gated.fields.iter().filter_map(|path| path.split_first()) {
             match (new.get_mut(*first), rest) {
                 (Some(_), []) => _ = new.remove(*first),
@@ -101,6 +105,7 @@ fn has(value: &Value, path: &[&str]) -> bool {
         (None, Value::Array(items)) => !items.is_empty(),
         (None, Value::String(text)) => !text.is_empty(),
         (None, _) => true,
+        (Some((step, [])), Value::String(text)) => step.strip_prefix(EXCEPT).is_some_and(|e| text != e),
         (Some((&EACH, rest)), Value::Array(items)) => items.iter().any(|item| has(item, rest)),
         (Some((&EACH, rest)), Value::Object(map)) => map.values().any(|item| has(item, rest)),
         (Some((name, rest)), Value::Object(map)) => map.get(*name).is_some_and(|member| has(member, rest)),
@@ -124,6 +129,9 @@ fn remove_value(value: &mut Value, path: &[&str], with_empty_parent: bool) -> bo
             false
         }
         ([name], Value::Object(map)) => map.remove(*name).is_some(),
+        ([name, step], Value::Object(map)) if step.starts_with(EXCEPT) => {
+            map.get(*name).is_some_and(|value| has(value, &[step])) && map.remove(*name).is_some()
+        }
         ([name, rest @ ..], Value::Object(map)) => {
             let Some(member) = map.get_mut(*name) else { return false };
             let shrank = remove_value(member, rest, with_empty_parent);

@@ -16,10 +16,10 @@ const RESOURCE_VERSION_MATCH: Path<'static> = Path::root("resourceVersionMatch")
 const NOT_WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
 
 /// Validates the options of a list or watch. For a watch, call [`ListOptions::set_watch_list_defaults`]
-/// first.
-pub fn validate_list_options(options: &ListOptions) -> ErrorList {
+/// first, if `watch_lists` is true: the feature gate `WatchList`.
+pub fn validate_list_options(options: &ListOptions, watch_lists: bool) -> ErrorList {
     if options.watch {
-        return validate_watch_options(options);
+        return validate_watch_options(options, watch_lists);
     }
     let mut errors = ErrorList::new();
     let matching = options.resource_version_match.as_str();
@@ -47,13 +47,20 @@ pub fn validate_list_options(options: &ListOptions) -> ErrorList {
     errors
 }
 
-fn validate_watch_options(options: &ListOptions) -> ErrorList {
+fn validate_watch_options(options: &ListOptions, watch_lists: bool) -> ErrorList {
     let mut errors = ErrorList::new();
     let matching = options.resource_version_match.as_str();
-    if options.send_initial_events.is_some() && matching != MATCH_NOT_OLDER_THAN {
-        let detail =
-            format!("sendInitialEvents requires setting resourceVersionMatch to {MATCH_NOT_OLDER_THAN}");
-        errors.push(Error::forbidden(&RESOURCE_VERSION_MATCH, detail));
+    if options.send_initial_events.is_some() {
+        if matching != MATCH_NOT_OLDER_THAN {
+            let detail =
+                format!("sendInitialEvents requires setting resourceVersionMatch to {MATCH_NOT_OLDER_THAN}");
+            errors.push(Error::forbidden(&RESOURCE_VERSION_MATCH, detail));
+        }
+        if !watch_lists {
+            let detail =
+                "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+            errors.push(Error::forbidden(&Path::root("sendInitialEvents"), detail));
+        }
     }
     if matching.is_empty() {
         return errors;

@@ -297,6 +297,36 @@ fn a_suspended_job_may_move_and_grow() {
     assert_eq!(changed.iter().map(Error::field).collect::<Vec<_>>(), ["spec.template.spec"]);
 }
 
+#[test]
+fn gates_limit_changes_of_suspended_jobs() {
+    let fields = |gate: Gate, pointer: &str, value: Value, old: &Object| {
+        let mut context = ValidationContext::default();
+        context.settings.gates = context.settings.gates.with(gate, false);
+        let errors = update("", &edited(old.clone(), pointer, value), old, &context);
+        errors.iter().map(|error| error.field().to_owned()).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    let scheduling = Gate::MutableSchedulingDirectivesForSuspendedJobs;
+    let resources = Gate::MutablePodResourcesForSuspendedJobs;
+    let mut suspended = job(json!({"suspend": true}));
+    let gates = "/template/spec/schedulingGates";
+    let cpu = "/template/spec/containers/0/resources";
+    let limits = || json!({"limits": {"cpu": "1"}});
+    if let Some(pod) = suspended.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/spec")) {
+        pod["schedulingGates"] = json!([]);
+        pod["containers"][0]["resources"] = json!({});
+    }
+    assert_eq!(fields(scheduling, gates, json!([{"name": "a"}]), &suspended), none);
+    assert_eq!(fields(resources, gates, json!([{"name": "a"}]), &suspended), none);
+    assert_eq!(fields(resources, cpu, limits(), &suspended), ["spec.template"]);
+    let status =
+        json!({"startTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "Suspended", "status": "True"}]});
+    suspended.insert("status", status);
+    assert_eq!(fields(resources, gates, json!([{"name": "a"}]), &suspended), none);
+    assert_eq!(fields(scheduling, gates, json!([{"name": "a"}]), &suspended), ["spec.template.spec"]);
+    assert_eq!(fields(scheduling, cpu, limits(), &suspended), none);
+}
+
 fn conditions(kinds: &[&str]) -> Value {
     kinds.iter().map(|kind| json!({"type": kind, "status": "True"})).collect()
 }

@@ -1,6 +1,8 @@
 //! Tests of persistent volumes.
 
 use super::*;
+use crate::validation::rules::{Settings, ValidationContext};
+use component_base::features::Gates;
 use jsontree::json;
 
 fn volume(changes: Value) -> Object {
@@ -90,7 +92,7 @@ fn inline_volumes_are_csi() {
 #[test]
 fn the_source_stays() {
     let check = |new: Value, old: Value, expected: &[&str]| {
-        let errors = update::update("", &volume(new), &volume(old));
+        let errors = update::update("", &volume(new), &volume(old), &ValidationContext::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected);
     };
     let csi = |secret: Value| json!({"nfs": null, "csi": {"driver": "d", "volumeHandle": "h", "controllerExpandSecretRef": secret}});
@@ -104,4 +106,21 @@ fn the_source_stays() {
     check(affine("kubernetes.io/os", "linux"), affine("beta.kubernetes.io/os", "linux"), &[]);
     check(affine("kubernetes.io/os", "x"), affine("beta.kubernetes.io/os", "linux"), &["nodeAffinity"]);
     check(json!({}), affine("kubernetes.io/os", "linux"), &["nodeAffinity"]);
+}
+
+#[test]
+fn gate_makes_node_affinity_mutable() {
+    let affinity = |value: &str| {
+        let expression = json!({"key": "zone", "operator": "In", "values": [value]});
+        volume(
+            json!({"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}}),
+        )
+    };
+    let errors = |mutable| {
+        let gates = Gates::default().with(Gate::MutablePVNodeAffinity, mutable);
+        let context =
+            ValidationContext { settings: Settings { gates, ..Settings::default() }, ..Default::default() };
+        update::update("", &affinity("a"), &affinity("b"), &context).len()
+    };
+    assert_eq!([errors(false), errors(true)], [1, 0]);
 }

@@ -4,11 +4,12 @@ use super::{metadata, validate, volume_spec};
 use crate::validation::NameRule;
 use crate::validation::go_value::{go_lines, go_value};
 use crate::validation::immutable::immutable;
-use crate::validation::rules::metadata_update;
+use crate::validation::rules::{ValidationContext, metadata_update};
 use crate::validation::unified_diff::unified_diff;
 use api::semantic::equal;
 use api::tree::{child, child_mut, children, children_mut, is_set, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use component_base::features::Gate;
 use schema::builtin::{
     IO_K8S_API_CORE_V1_PERSISTENTVOLUMESOURCE as SOURCE, IO_K8S_API_CORE_V1_PERSISTENTVOLUMESPEC as SPEC,
     IO_K8S_API_CORE_V1_VOLUMENODEAFFINITY as AFFINITY,
@@ -24,7 +25,12 @@ const RENAMED_LABELS: &[(&str, &str)] = &[
     ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
 ];
 
-pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+pub(super) fn update(
+    subresource: &str,
+    new: &Object,
+    old: &Object,
+    context: &ValidationContext,
+) -> ErrorList {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
         if child(new, "metadata").is_none_or(|meta| text(meta, "resourceVersion").is_empty()) {
@@ -41,7 +47,9 @@ pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList
     let old_spec = child(old, "spec").unwrap_or(&empty);
     source(spec, old_spec, &mut errors);
     immutable(&Path::root("volumeMode"), &SPEC, "volumeMode", spec, old_spec, &mut errors);
-    affinity(spec, old_spec, &mut errors);
+    if !context.settings.gates.enabled(Gate::MutablePVNodeAffinity) {
+        affinity(spec, old_spec, &mut errors);
+    }
     let class = "volumeAttributesClassName";
     if is_set(old_spec, class) && !is_set(spec, class) {
         let detail = "update from non-nil value to nil is forbidden";

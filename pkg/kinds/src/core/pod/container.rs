@@ -6,7 +6,7 @@ mod env;
 mod mounts;
 mod ports;
 mod probe;
-mod restart;
+pub(super) mod restart;
 
 use super::context::PodContext;
 use super::security_context::security_context;
@@ -41,7 +41,7 @@ pub(super) fn validate_containers(
             errors.push(Error::duplicate(&path.child("name"), name));
         }
         probe::lifecycle_and_probes(container, pod, &path, errors);
-        restart::policy(container, &path, errors);
+        restart::policy(container, pod.options, &path, errors);
     }
     let mut host_ports = BTreeSet::new();
     for (index, container) in children(spec, "containers").enumerate() {
@@ -60,7 +60,7 @@ pub(super) fn validate_init_containers(
     for (index, container) in children(spec, "initContainers").enumerate() {
         let item = path.index(index);
         common(container, pod, &item, errors);
-        restart::init_policy(container, &item, errors);
+        restart::init_policy(container, pod.options, &item, errors);
         let name = text(container, "name");
         if names.contains(name) {
             errors.push(Error::duplicate(&item.child("name"), name));

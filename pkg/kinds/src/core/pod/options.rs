@@ -2,12 +2,13 @@
 //! feature gate allows them. Upstream's `PodValidationOptions`.
 
 use super::capabilities::has_sys_admin_without_escalation;
+use super::container::{is_sidecar, restart};
 use super::{affinity, spread, sysctls, toleration, volumes};
 use crate::validation::Spelling;
 use crate::validation::resources::has_partial_huge_pages;
 use crate::validation::rules::ValidationContext;
 use api::qos::EmptyPodResources;
-use api::tree::{child, children, flag, list, text};
+use api::tree::{child, children, flag, is_set, list, maybe_text, text};
 use component_base::features::Gate;
 use schema::object::Object;
 
@@ -54,6 +55,12 @@ pub(crate) struct PodOptions {
     pub memory_volume_resize: bool,
     /// Allows resizing init containers that are not sidecars.
     pub init_container_resize: bool,
+    /// Allows restart policies and restart rules of all containers (KEP-5307).
+    pub restart_rules: bool,
+    /// Allows restart rules that restart all containers, and restart rules of sidecars (KEP-5532).
+    pub restart_of_all_containers: bool,
+    /// Rejects a nominated node of a pod that already has a node (KEP-5278).
+    pub bound_is_not_nominated: bool,
     /// Checks the digests of image volumes in the status.
     pub image_volume_digests: bool,
     /// Allows image volumes without a reference.
@@ -87,6 +94,9 @@ impl PodOptions {
             pod_level_resize: gate(Gate::InPlacePodLevelResourcesVerticalScaling),
             memory_volume_resize: gate(Gate::InPlacePodVerticalScalingMemoryBackedVolumes),
             init_container_resize: gate(Gate::InPlacePodVerticalScalingInitContainers),
+            restart_rules: gate(Gate::ContainerRestartRules),
+            restart_of_all_containers: gate(Gate::RestartAllContainersOnContainerExits),
+            bound_is_not_nominated: gate(Gate::ClearingNominatedNodeNameAfterBinding),
             image_volume_digests: gate(Gate::ImageVolumeWithDigest),
             ..Self::default()
         };
@@ -121,6 +131,8 @@ impl PodOptions {
             empty_image_references: volumes::has_empty_image_reference(spec),
             sys_admin_without_escalation: all_containers(spec).any(has_sys_admin_without_escalation),
             init_restart_on_resize: children(spec, "initContainers").any(restarts_on_resize),
+            restart_rules: new.restart_rules || uses_restart_rules(spec),
+            restart_of_all_containers: new.restart_of_all_containers || restarts_all_containers(spec),
             ..new
         }
     }
@@ -135,6 +147,23 @@ fn uses_partial_huge_pages(spec: &Object) -> bool {
     let lists = |requirements| ["limits", "requests"].map(|list| child(requirements, list));
     let of_containers = all_containers(spec).filter_map(|container| child(container, "resources"));
     of_containers.flat_map(lists).flatten().chain(child(spec, "overhead")).any(has_partial_huge_pages)
+}
+
+/// True if a container other than a sidecar has its own restart policy.
+fn uses_restart_rules(spec: &Object) -> bool {
+    let has_own_policy = |container: &Object| {
+        let policy = maybe_text(container, "restartPolicy");
+        policy.is_some_and(|policy| policy != "Always") || !list(container, "restartPolicyRules").is_empty()
+    };
+    children(spec, "initContainers").any(has_own_policy)
+        || children(spec, "containers").any(|container| is_set(container, "restartPolicy"))
+}
+
+/// True if a restart rule restarts all containers, or a sidecar has restart rules.
+fn restarts_all_containers(spec: &Object) -> bool {
+    let has_rules = |container: &Object| !list(container, "restartPolicyRules").is_empty();
+    restart::can_restart_all(spec)
+        || children(spec, "initContainers").any(|container| is_sidecar(container) && has_rules(container))
 }
 
 /// True if an init container other than a sidecar restarts when its resources change.

@@ -37,14 +37,17 @@ pub(super) fn validate_status_update(
     if text(spec, "nodeName") != text(old_spec, "nodeName") {
         errors.push(Error::forbidden(&path.child("nodeName"), "may not be changed directly"));
     }
-    nominated_node(&path.child("nominatedNodeName"), status, old_status, old_spec, errors);
+    nominated_node(&path.child("nominatedNodeName"), status, old_status, errors);
+    if options.bound_is_not_nominated && !text(old_spec, "nodeName").is_empty() {
+        no_new_nomination(&path.child("nominatedNodeName"), status, old_status, errors);
+    }
     generation(&path, status, errors);
     let class = text(status, "qosClass");
     if class != text(old_status, "qosClass") {
         let value = BadValue::json_text(class);
         errors.push(Error::invalid(&path.child("qosClass"), value, "field is immutable"));
     }
-    containers::transitions(&path, status, old_status, old_spec, errors);
+    containers::transitions(&path, status, old_status, old_spec, options, errors);
     claims::resource_claims(&path.child("resourceClaimStatuses"), status, spec, errors);
     claims::extended_resource_claim(&path.child("extendedResourceClaimStatus"), status, spec, errors);
     let allocatable = path.child("nodeAllocatableResourceClaimStatuses");
@@ -78,20 +81,21 @@ fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates the nominated node for preemption; it must be empty once the pod has a node (KEP-5278).
-fn nominated_node(
-    path: &Path<'_>,
-    status: &Object,
-    old_status: &Object,
-    old_spec: &Object,
-    errors: &mut ErrorList,
-) {
+/// Returns the nominated node for preemption, if it changes.
+fn new_nomination<'o>(status: &'o Object, old_status: &Object) -> Option<&'o str> {
     let name = text(status, "nominatedNodeName");
-    if name.is_empty() || name == text(old_status, "nominatedNodeName") {
-        return;
+    (!name.is_empty() && name != text(old_status, "nominatedNodeName")).then_some(name)
+}
+
+fn nominated_node(path: &Path<'_>, status: &Object, old_status: &Object, errors: &mut ErrorList) {
+    if let Some(name) = new_nomination(status, old_status) {
+        dns_subdomain(path, name, errors);
     }
-    dns_subdomain(path, name, errors);
-    if !text(old_spec, "nodeName").is_empty() {
+}
+
+/// Rejects a new nomination of a pod that already has a node (KEP-5278).
+fn no_new_nomination(path: &Path<'_>, status: &Object, old_status: &Object, errors: &mut ErrorList) {
+    if new_nomination(status, old_status).is_some() {
         errors.push(Error::forbidden(path, "may not be set on pods that are already bound to a node"));
     }
 }

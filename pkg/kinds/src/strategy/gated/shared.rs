@@ -1,7 +1,14 @@
 //! Gated fields that several kinds share.
 
-use crate::strategy::gated::fields::{EACH, GatedFields, GatedPath, gated_by, gated_path};
+use crate::defaults::pod_spec::CONTAINER_LISTS;
+use crate::strategy::gated::fields::{
+    EACH, EXCEPT_ALWAYS, EXCEPT_DEFAULT, GatedFields, GatedPath, gated_by, gated_path,
+};
+use api::tree::{child_mut, children, children_mut, text};
 use component_base::features::Gate;
+use jsontree::Value;
+use schema::object::Object;
+use std::collections::BTreeSet;
 
 pub(crate) const POD_SPEC: &[GatedFields] = &[
     gated_by(Gate::UserNamespacesSupport, &[&["hostUsers"]]),
@@ -41,6 +48,32 @@ pub(crate) const POD_SPEC: &[GatedFields] = &[
         ],
     )
     .used_by(&[&["containers", EACH, "resizePolicy"], &["initContainers", EACH, "resizePolicy"]]),
+    gated_by(
+        Gate::ContainerRestartRules,
+        &[
+            &["initContainers", EACH, "restartPolicy", EXCEPT_ALWAYS],
+            &["initContainers", EACH, "restartPolicyRules"],
+            &["containers", EACH, "restartPolicy"],
+            &["containers", EACH, "restartPolicyRules"],
+            &["ephemeralContainers", EACH, "restartPolicy"],
+            &["ephemeralContainers", EACH, "restartPolicyRules"],
+        ],
+    )
+    .used_by(&[
+        &["initContainers", EACH, "restartPolicy", EXCEPT_ALWAYS],
+        &["initContainers", EACH, "restartPolicyRules"],
+        &["containers", EACH, "restartPolicy"],
+    ]),
+    gated_by(
+        Gate::ProcMountType,
+        &[
+            &["containers", EACH, "securityContext", "procMount", EXCEPT_DEFAULT],
+            &["initContainers", EACH, "securityContext", "procMount", EXCEPT_DEFAULT],
+            &["ephemeralContainers", EACH, "securityContext", "procMount", EXCEPT_DEFAULT],
+        ],
+    )
+    .dropped_by(reset_proc_mounts),
+    gated_by(Gate::ImageVolume, &[&["volumes", EACH, "image"]]).dropped_by(drop_image_volumes),
     gated_by(Gate::HostnameOverride, &[&["hostnameOverride"]]),
     gated_by(
         Gate::EnvFiles,
@@ -122,6 +155,45 @@ pub(crate) const POD_SPEC: &[GatedFields] = &[
         ],
     ),
 ];
+
+/// Sets the default instead of no value, because objects of old releases have it.
+fn reset_proc_mounts(spec: &mut Object) {
+    for containers in CONTAINER_LISTS {
+        for container in children_mut(spec, containers) {
+            let context = child_mut(container, "securityContext");
+            if let Some(context) = context.filter(|context| context.contains_key("procMount")) {
+                context.insert("procMount", "Default".into());
+            }
+        }
+    }
+}
+
+/// Removes image volumes and their mounts (KEP-4639).
+fn drop_image_volumes(spec: &mut Object) {
+    let images = children(spec, "volumes").filter(|volume| volume.contains_key("image"));
+    let names: BTreeSet<String> = images.map(|volume| text(volume, "name").to_owned()).collect();
+    if names.is_empty() {
+        return;
+    }
+    let has_image = |volume: &Value| volume.as_object().is_some_and(|volume| volume.contains_key("image"));
+    retain(spec, "volumes", |volume| !has_image(volume));
+    let is_of_image =
+        |mount: &Value| mount.as_object().is_some_and(|mount| names.contains(text(mount, "name")));
+    for containers in CONTAINER_LISTS {
+        for container in children_mut(spec, containers) {
+            retain(container, "volumeMounts", |mount| !is_of_image(mount));
+        }
+    }
+}
+
+/// Keeps some items of a list, which is removed if none remains.
+fn retain(object: &mut Object, member: &str, keep: impl Fn(&Value) -> bool) {
+    let Some(items) = object.get_mut(member).and_then(Value::as_array_mut) else { return };
+    items.retain(keep);
+    if items.is_empty() {
+        object.remove(member);
+    }
+}
 
 pub(crate) const TEMPLATE: GatedPath = gated_path(&["spec", "template", "spec"], POD_SPEC);
 

@@ -132,6 +132,41 @@ fn one_stop_signal_in_use_permits_all() {
 }
 
 #[test]
+fn sidecar_policy_is_no_restart_rule() {
+    let gates = Gates::default().with(Gate::ContainerRestartRules, false);
+    let init = |policy: &str| json!({"restartPolicy": policy});
+    let pod = |containers: Value, init: Value| json!({"metadata": {}, "spec": {"containers": containers, "initContainers": init}});
+    let new = pod(json!([init("Always")]), json!([init("Always"), init("Never")]));
+    let spec = |old: Value| updated_with(gates, "pods", old, new.clone())["spec"].clone();
+    let dropped = pod(json!([{}]), json!([init("Always"), {}]));
+    let sidecar = pod(json!([{}]), json!([init("Always")]));
+    assert_eq!(spec(sidecar), dropped["spec"]);
+    assert_eq!(spec(pod(json!([{}]), json!([init("Never")]))), new["spec"]);
+}
+
+#[test]
+fn image_volumes_lose_their_mounts() {
+    let gates = Gates::default().with(Gate::ImageVolume, false);
+    let pod = json!({"metadata": {}, "spec": {
+        "volumes": [{"name": "a", "image": {"reference": "r"}}],
+        "containers": [{"volumeMounts": [{"name": "a"}, {"name": "b"}]}],
+        "initContainers": [{"volumeMounts": [{"name": "a"}]}],
+    }});
+    let dropped = json!({"containers": [{"volumeMounts": [{"name": "b"}]}], "initContainers": [{}]});
+    assert_eq!(created_with(gates, "pods", pod.clone())["spec"], dropped);
+    assert_eq!(updated_with(gates, "pods", pod.clone(), pod.clone())["spec"], pod["spec"]);
+}
+
+#[test]
+fn unmasked_proc_mount_becomes_default() {
+    let gates = Gates::default().with(Gate::ProcMountType, false);
+    let pod = |mount: &str| json!({"metadata": {}, "spec": {"containers": [{"securityContext": {"procMount": mount}}]}});
+    let updated = |old: &str| updated_with(gates, "pods", pod(old), pod("Unmasked"))["spec"].clone();
+    assert_eq!(updated("Default"), pod("Default")["spec"]);
+    assert_eq!(updated("Unmasked"), pod("Unmasked")["spec"]);
+}
+
+#[test]
 fn workload_templates_are_compared_by_position() {
     let of = |templates: Value| json!({"metadata": {}, "spec": {"podGroupTemplates": templates}});
     let old = of(json!([{"name": "a", "preemptionPolicy": "x"}, {"name": "b"}]));
@@ -186,6 +221,12 @@ fn check_gate(gate: Gate, plural: &str, with: Value, without: Value) {
 #[test]
 fn gate_overrides_default() {
     let spec = |spec: Value| json!({"spec": spec});
+    check_gate(
+        Gate::CRDObservedGenerationTracking,
+        "customresourcedefinitions/status",
+        json!({"status": {"observedGeneration": 1, "conditions": [{"type": "a", "observedGeneration": 1}]}}),
+        json!({"status": {"conditions": [{"type": "a"}]}}),
+    );
     check_gate(Gate::CoordinatedLeaderElection, "leases", spec(json!({"strategy": "s"})), spec(json!({})));
     check_gate(
         Gate::HPAConfigurableTolerance,
@@ -255,4 +296,18 @@ fn node_status_keeps_declared_features() {
     assert_eq!(created_with(closed, "nodes", node(declared.clone()))["status"], json!({}));
     let put = updated_with(closed, "nodes/status", node(json!({})), node(declared.clone()));
     assert_eq!(put["status"], declared);
+}
+
+#[test]
+fn ranges_keep_status_without_gate() {
+    let status = json!({"conditions": [{"type": "Ready"}]});
+    let sent = json!({"metadata": {}, "spec": {}, "status": status});
+    let check = |wipes: bool, expected: Value| {
+        let gates = Gates::default().with(Gate::ServiceCIDRStatusFieldWiping, wipes);
+        assert_eq!(created_with(gates, "servicecidrs", sent.clone())["status"], expected);
+        let old = json!({"metadata": {}, "spec": {}});
+        assert_eq!(updated_with(gates, "servicecidrs", old, sent.clone())["status"], expected);
+    };
+    check(true, Value::Null);
+    check(false, status.clone());
 }

@@ -19,11 +19,11 @@ fn list(version: &str, matching: &str, token: &str) -> ListOptions {
 
 #[test]
 fn a_match_needs_a_resource_version() {
-    check(validate_list_options(&list("5", "Exact", "")), &[]);
-    check(validate_list_options(&list("0", "NotOlderThan", "")), &[]);
-    check(validate_list_options(&list("", "", "tok")), &[]);
+    check(validate_list_options(&list("5", "Exact", ""), true), &[]);
+    check(validate_list_options(&list("0", "NotOlderThan", ""), true), &[]);
+    check(validate_list_options(&list("", "", "tok"), true), &[]);
     check(
-        validate_list_options(&list("", "Bogus", "tok")),
+        validate_list_options(&list("", "Bogus", "tok"), true),
         &[
             "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
             "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided",
@@ -31,14 +31,14 @@ fn a_match_needs_a_resource_version() {
         ],
     );
     check(
-        validate_list_options(&list("0", "Exact", "")),
+        validate_list_options(&list("0", "Exact", ""), true),
         &[
             r#"resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0""#,
         ],
     );
     let with_events = ListOptions { send_initial_events: Some(false), ..ListOptions::default() };
     check(
-        validate_list_options(&with_events),
+        validate_list_options(&with_events, true),
         &["sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"],
     );
 }
@@ -47,7 +47,7 @@ fn a_match_needs_a_resource_version() {
 fn initial_events_and_match_need_each_other() {
     let watch = |send_initial_events, version, matching, token| {
         let options = ListOptions { watch: true, send_initial_events, ..list(version, matching, token) };
-        validate_list_options(&options)
+        validate_list_options(&options, true)
     };
     check(watch(None, "5", "", "x"), &[]);
     check(watch(Some(true), "", "NotOlderThan", ""), &[]);
@@ -67,6 +67,18 @@ fn initial_events_and_match_need_each_other() {
     check(
         watch(Some(true), "", "NotOlderThan", "x"),
         &["resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided"],
+    );
+}
+
+#[test]
+fn initial_events_need_gate() {
+    let options =
+        ListOptions { watch: true, send_initial_events: Some(true), ..list("1", "NotOlderThan", "") };
+    check(
+        validate_list_options(&options, false),
+        &[
+            "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+        ],
     );
 }
 

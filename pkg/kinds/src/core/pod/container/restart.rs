@@ -1,8 +1,9 @@
 //! Restarts of a container: at its end (`restartPolicy`, `restartPolicyRules`; KEP-5307) and on resource
 //! changes (`resizePolicy`; KEP-1287).
 
+use super::super::options::PodOptions;
 use crate::validation::value::{required_one_of, supported_value};
-use api::tree::{child, children, list, maybe_text, text};
+use api::tree::{child, children, is_set, list, maybe_text, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::BTreeSet;
@@ -14,8 +15,17 @@ const EXIT_CODES_MAX: usize = 255;
 
 const POLICY_MISSING: &str = "must specify restartPolicy when restart rules are used";
 
+/// Validates the restart policy of a regular container and its rules. `path` is that of the container.
+pub(super) fn policy(container: &Object, options: &PodOptions, path: &Path<'_>, errors: &mut ErrorList) {
+    if options.restart_rules {
+        policy_and_rules(container, options, path, errors);
+    } else if is_set(container, "restartPolicy") {
+        errors.push(Error::forbidden(&path.child("restartPolicy"), "may not be set for non-init containers"));
+    }
+}
+
 /// Validates the restart policy of a container and its rules. `path` is that of the container.
-pub(super) fn policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+fn policy_and_rules(container: &Object, options: &PodOptions, path: &Path<'_>, errors: &mut ErrorList) {
     let rules = list(container, "restartPolicyRules");
     match maybe_text(container, "restartPolicy") {
         None if rules.is_empty() => return,
@@ -29,21 +39,39 @@ pub(super) fn policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList
         errors.push(Error::too_many(&path, Some(rules.len()), Some(RULES_MAX)));
     }
     for (index, rule) in children(container, "restartPolicyRules").enumerate() {
-        restart_rule(rule, &path.index(index), errors);
+        restart_rule(rule, options, &path.index(index), errors);
     }
 }
 
 /// Validates the restart policy of an init container, which is required for restart rules.
-pub(super) fn init_policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
-    if maybe_text(container, "restartPolicy").is_some() {
-        policy(container, path, errors);
-    } else if !list(container, "restartPolicyRules").is_empty() {
-        errors.push(Error::required(&path.child("restartPolicy"), POLICY_MISSING));
+pub(super) fn init_policy(container: &Object, options: &PodOptions, path: &Path<'_>, errors: &mut ErrorList) {
+    let has_rules = !list(container, "restartPolicyRules").is_empty();
+    let Some(policy) = maybe_text(container, "restartPolicy") else {
+        if has_rules {
+            errors.push(Error::required(&path.child("restartPolicy"), POLICY_MISSING));
+        }
+        return;
+    };
+    if !options.restart_rules {
+        supported_value(&path.child("restartPolicy"), policy, &["Always"], errors);
+    } else if policy != "Always" || options.restart_of_all_containers {
+        policy_and_rules(container, options, path, errors);
+    } else if has_rules {
+        let detail = "restartPolicyRules are not allowed for init containers with restart policy Always";
+        errors.push(Error::forbidden(&path.child("restartPolicyRules"), detail));
     }
 }
 
-fn restart_rule(rule: &Object, path: &Path<'_>, errors: &mut ErrorList) {
-    let actions = &["Restart", "RestartAllContainers"];
+/// True if a restart rule of a container restarts all containers.
+pub(in super::super) fn can_restart_all(spec: &Object) -> bool {
+    let containers = children(spec, "initContainers").chain(children(spec, "containers"));
+    let mut rules = containers.flat_map(|container| children(container, "restartPolicyRules"));
+    rules.any(|rule| text(rule, "action") == "RestartAllContainers")
+}
+
+fn restart_rule(rule: &Object, options: &PodOptions, path: &Path<'_>, errors: &mut ErrorList) {
+    let actions: &[&str] =
+        if options.restart_of_all_containers { &["Restart", "RestartAllContainers"] } else { &["Restart"] };
     supported_value(&path.child("action"), text(rule, "action"), actions, errors);
     let path = path.child("exitCodes");
     let Some(codes) = child(rule, "exitCodes") else {

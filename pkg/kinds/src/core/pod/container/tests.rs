@@ -8,6 +8,16 @@ use std::collections::BTreeMap;
 
 /// Validates a pod spec with the volumes `files` and `claim` (a claim) and the resource claim `dev`.
 fn errors_of(spec: Value) -> ErrorList {
+    let options = PodOptions {
+        allow_privileged: true,
+        restart_rules: true,
+        restart_of_all_containers: true,
+        ..PodOptions::default()
+    };
+    errors_with(spec, &options)
+}
+
+fn errors_with(spec: Value, options: &PodOptions) -> ErrorList {
     let Value::Object(spec) = spec else { unreachable!("tests give objects") };
     let Value::Object(volumes) = json!({"files": {"emptyDir": {}}, "claim": {"persistentVolumeClaim": {}}})
     else {
@@ -22,7 +32,7 @@ fn errors_of(spec: Value) -> ErrorList {
         grace_period: Some(30),
         restart_policy: text(&spec, "restartPolicy"),
         host_users: true,
-        options: &PodOptions { allow_privileged: true, ..PodOptions::default() },
+        options,
     };
     let mut errors = ErrorList::new();
     validate_containers(&spec, &pod, &Path::root("c"), &mut errors);
@@ -347,6 +357,28 @@ fn restart_rules_need_a_policy_and_exit_codes() {
             (TooMany, "c[0].restartPolicyRules[1].exitCodes.values"),
         ],
     );
+}
+
+#[test]
+fn gates_limit_restart_rules() {
+    let check = |containers: Value, init: Value, options: PodOptions, expected: &[(ErrorType, &str)]| {
+        let spec = json!({"containers": [containers], "initContainers": [init]});
+        let errors = errors_with(spec, &options);
+        let actual: Vec<_> = errors.iter().map(|error| (error.kind(), error.field())).collect();
+        assert_eq!(actual, expected);
+    };
+    let never = |name: &str| container(name, json!({"restartPolicy": "Never"}));
+    let expected = [(Forbidden, "c[0].restartPolicy"), (NotSupported, "i[0].restartPolicy")];
+    check(never("a"), never("b"), PodOptions::default(), &expected);
+    let rules = |policy: &str, action: &str| {
+        let rule = json!({"action": action, "exitCodes": {"operator": "In", "values": [1]}});
+        json!({"restartPolicy": policy, "restartPolicyRules": [rule]})
+    };
+    let without_all = PodOptions { restart_rules: true, ..PodOptions::default() };
+    let expected =
+        [(NotSupported, "c[0].restartPolicyRules[0].action"), (Forbidden, "i[0].restartPolicyRules")];
+    let all = container("a", rules("Never", "RestartAllContainers"));
+    check(all, container("b", rules("Always", "Restart")), without_all, &expected);
 }
 
 #[test]

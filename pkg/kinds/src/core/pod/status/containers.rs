@@ -1,5 +1,8 @@
 //! Container statuses of a pod: state, user, devices.
 
+use super::super::container::is_sidecar;
+use super::super::container::restart::can_restart_all;
+use super::super::options::PodOptions;
 use super::super::os::os_name;
 use super::super::security_context::user_or_group_id;
 use super::terminated;
@@ -29,10 +32,12 @@ pub(super) fn transitions(
     status: &Object,
     old_status: &Object,
     spec: &Object,
+    options: &PodOptions,
     errors: &mut ErrorList,
 ) {
+    let all_can_restart = options.restart_rules && options.restart_of_all_containers && can_restart_all(spec);
     for (member, containers) in [REGULAR, INIT, EPHEMERAL] {
-        if member != EPHEMERAL.0 && all_could_restart(spec) {
+        if member != EPHEMERAL.0 && all_can_restart {
             continue;
         }
         let path = path.child(member);
@@ -44,12 +49,20 @@ pub(super) fn transitions(
         for (index, old) in children(old_status, member).enumerate() {
             let Some(ended) = terminated(old) else { continue };
             let name = text(old, "name");
-            let most = if member == EPHEMERAL.0 { usize::MAX } else { 1 };
+            // With restart rules, upstream reports only the first status of a name.
+            let most = if member == EPHEMERAL.0 || !options.restart_rules { usize::MAX } else { 1 };
             let restarted = running.get(name).copied().unwrap_or_default().min(most);
-            let container = containers.get(name);
-            let allowed = member != EPHEMERAL.0
-                && container.is_some_and(|c| should_restart(c, spec, integer(ended, "exitCode")));
-            if allowed {
+            let container = containers.get(name).copied();
+            let exit_code = integer(ended, "exitCode");
+            let can_restart = match container {
+                _ if member == EPHEMERAL.0 => false,
+                container if !options.restart_rules => {
+                    should_restart_by_pod(container.filter(|_| member == INIT.0), spec, exit_code)
+                }
+                Some(container) => should_restart(container, spec, exit_code),
+                None => false,
+            };
+            if can_restart {
                 continue;
             }
             let path = path.index(index);
@@ -69,11 +82,14 @@ fn by_name<'o>(spec: &'o Object, member: &str) -> BTreeMap<&'o str, &'o Object> 
     containers
 }
 
-/// True if a container can trigger a restart of all containers (KEP-5532).
-fn all_could_restart(spec: &Object) -> bool {
-    let containers = children(spec, "initContainers").chain(children(spec, "containers"));
-    let mut rules = containers.flat_map(|container| children(container, "restartPolicyRules"));
-    rules.any(|rule| text(rule, "action") == "RestartAllContainers")
+/// True if a container restarts after this exit code in a release without restart rules: by the pod's policy, or
+/// because it is a sidecar.
+fn should_restart_by_pod(init_container: Option<&Object>, spec: &Object, exit_code: i64) -> bool {
+    match text(spec, "restartPolicy") {
+        "Always" => true,
+        "OnFailure" if exit_code != 0 => true,
+        _ => init_container.is_some_and(is_sidecar),
+    }
 }
 
 /// True if a container restarts after this exit code (KEP-5307).

@@ -1,6 +1,7 @@
 //! Tests of pod updates.
 
 use super::*;
+use component_base::features::Gate;
 
 /// Checks the errors of a change of a pod's spec.
 fn check(old: Value, new: Value, expected: &[(&str, &str)]) {
@@ -133,6 +134,32 @@ fn terminated_containers_stay_unless_they_restart() {
     let rules = json!([{"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}]);
     let container = json!({"name": "c", "image": "i", "restartPolicy": "Never", "restartPolicyRules": rules});
     check_status(json!({"containers": [container]}), ended(1), running, &[]);
+}
+
+#[test]
+fn gates_decide_on_restarts_and_nominations() {
+    let found_without = |gate: Gate, spec: Value, old: Value, new: Value| {
+        let with = |status: Value| {
+            let mut pod = pod(spec.clone());
+            object::set(&mut pod, &["status"], status);
+            pod
+        };
+        let mut context = given();
+        context.settings.gates = context.settings.gates.with(gate, false);
+        let errors = update("status", &with(new), &with(old), &context);
+        errors.iter().map(|error| error.field().to_owned()).collect::<Vec<_>>()
+    };
+    let ended = json!({"containerStatuses": [{"name": "c", "state": {"terminated": {"exitCode": 1}}}]});
+    let running = json!({"containerStatuses": [{"name": "c", "state": {"running": {}}}]});
+    let container = json!({"name": "other", "image": "i"});
+    let spec = json!({"restartPolicy": "OnFailure", "containers": [container]});
+    assert_eq!(found_without(Gate::PodDeletionCost, spec.clone(), ended.clone(), running.clone()).len(), 1);
+    let none: [&str; 0] = [];
+    assert_eq!(found_without(Gate::ContainerRestartRules, spec, ended, running), none);
+    let spec = json!({"nodeName": "n"});
+    let nominated = json!({"nominatedNodeName": "m"});
+    let gate = Gate::ClearingNominatedNodeNameAfterBinding;
+    assert_eq!(found_without(gate, spec, json!({}), nominated), none);
 }
 
 #[test]
