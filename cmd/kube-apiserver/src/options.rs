@@ -114,7 +114,8 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
     let storage = storage(flags, &data_dir, errors);
     let authentication = authentication(flags);
     let watch_cache = watch_cache(flags, errors);
-    let serving = serving(flags, &data_dir, &storage, &authentication, errors)?;
+    let mut serving = serving(flags, &data_dir, &storage, &authentication, errors)?;
+    serving.tls.ignores_uids = !gates.enabled(Gate::AllowParsingUserUIDFromCertAuth);
     let advertise_address =
         advertised_address(flags).unwrap_or_else(|| default_advertise_address(serving.bind.address.ip()));
     Some(Config {
@@ -373,6 +374,7 @@ fn tls(flags: &Flags, errors: &mut Vec<String>) -> Option<TlsOptions> {
         suites: suites?,
         curves: curves.iter().filter_map(|number| number.trim().parse().ok()).collect(),
         http1_only: flags.bool("disable-http2-serving"),
+        ignores_uids: false,
     })
 }
 

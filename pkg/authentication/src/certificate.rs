@@ -39,11 +39,11 @@ pub enum CertificateError {
 }
 
 impl ClientCertificate {
-    /// Parses a DER certificate.
+    /// Parses a DER certificate. Without `reads_uid`, the user has no uid (`AllowParsingUserUIDFromCertAuth`).
     ///
     /// # Errors
     /// [`CertificateError`]. The request is rejected with 401.
-    pub fn parse(der: &[u8]) -> Result<Self, CertificateError> {
+    pub fn parse(der: &[u8], reads_uid: bool) -> Result<Self, CertificateError> {
         let (_, certificate) = X509Certificate::from_der(der)?;
         let subject = certificate.subject();
         let name = subject.iter_common_name().last().and_then(|cn| cn.as_str().ok()).unwrap_or_default();
@@ -52,7 +52,7 @@ impl ClientCertificate {
             "" => None,
             name => Some(UserInfo {
                 name: name.to_owned(),
-                uid: uid(&certificate)?,
+                uid: if reads_uid { uid(&certificate)? } else { String::new() },
                 groups,
                 extra: BTreeMap::from([(EXTRA_CREDENTIAL_ID.to_owned(), vec![credential_id(der)])]),
             }),
@@ -89,13 +89,20 @@ mod tests {
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
     fn certificate(attributes: &[(DnType, &str)]) -> Result<ClientCertificate, CertificateError> {
+        certificate_with(attributes, true)
+    }
+
+    fn certificate_with(
+        attributes: &[(DnType, &str)],
+        reads_uid: bool,
+    ) -> Result<ClientCertificate, CertificateError> {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         for (kind, value) in attributes {
             params.distinguished_name.push(kind.clone(), *value);
         }
         let der = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-        ClientCertificate::parse(der.der())
+        ClientCertificate::parse(der.der(), reads_uid)
     }
 
     #[test]
@@ -129,8 +136,20 @@ mod tests {
     }
 
     #[test]
+    fn gate_ignores_uid_attribute() {
+        let uid = || DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]);
+        for value in ["u1", ""] {
+            let user = certificate_with(&[(DnType::CommonName, "a"), (uid(), value)], false).unwrap().user;
+            assert_eq!(user.unwrap().uid, "");
+        }
+    }
+
+    #[test]
     fn garbage_is_not_a_certificate() {
-        assert!(matches!(ClientCertificate::parse(b"\x30\x03abc"), Err(CertificateError::Malformed(_))));
-        assert!(matches!(ClientCertificate::parse(b""), Err(CertificateError::Malformed(_))));
+        assert!(matches!(
+            ClientCertificate::parse(b"\x30\x03abc", true),
+            Err(CertificateError::Malformed(_))
+        ));
+        assert!(matches!(ClientCertificate::parse(b"", true), Err(CertificateError::Malformed(_))));
     }
 }

@@ -57,6 +57,8 @@ pub(crate) struct Responder<'r> {
     pub(crate) trace: &'r Trace,
     /// Receiver of stored objects that cannot be encoded.
     pub(crate) weakened: &'r WeakenedDecisions,
+    /// False if responses are never compressed (`APIResponseCompression`).
+    pub(crate) may_compress: bool,
 }
 
 impl Responder<'_> {
@@ -108,14 +110,25 @@ impl Responder<'_> {
         let warnings = self.warnings.clone();
         let trace = self.trace.clone();
         let weakened = self.weakened.clone();
+        let may_compress = self.may_compress;
         let work = async move {
             let endpoint = &endpoint;
             let headers = &headers;
             let budget = &budget;
             let trace = &trace;
             let weakened = &weakened;
-            make(Responder { endpoint, headers, representation, warnings, table, budget, trace, weakened })
-                .await
+            make(Responder {
+                endpoint,
+                headers,
+                representation,
+                warnings,
+                table,
+                budget,
+                trace,
+                weakened,
+                may_compress,
+            })
+            .await
         };
         pool.run(&user.name, work).await?
     }
@@ -206,11 +219,16 @@ impl Responder<'_> {
     /// Response with a body in the negotiated format, indented and compressed as negotiated.
     fn bytes(&self, code: u16, body: Vec<u8>) -> Response {
         let body = if self.representation.pretty { pretty(body) } else { body };
-        let gzip = body.len() > GZIP_ABOVE_BYTES && accepts_gzip(self.headers);
+        let gzip = body.len() > GZIP_ABOVE_BYTES && self.compresses();
         match if gzip { compress(&body) } else { None } {
             Some(zipped) => self.response(code, full(zipped), true),
             None => self.response(code, full(body), false),
         }
+    }
+
+    /// True if a large response is compressed.
+    fn compresses(&self) -> bool {
+        self.may_compress && accepts_gzip(self.headers)
     }
 
     fn response(&self, code: u16, body: Body, gzip: bool) -> Response {

@@ -7,6 +7,7 @@ use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
+use component_base::features::Gate;
 use registry::Target;
 
 use crate::api::Api;
@@ -118,6 +119,7 @@ impl<'a> RequestScope<'a> {
             budget: self.api.registry.budget(),
             trace: self.trace,
             weakened: self.api.registry.weakened(),
+            may_compress: self.api.registry.gates().enabled(Gate::APIResponseCompression),
             table: TableRequest {
                 version: self.representation.transform_version,
                 include,

@@ -112,7 +112,7 @@ pub fn definition(
     w: &mut Writer,
 ) {
     w.object(|w| {
-        w.text_if_any("description", describe(message.name, ""));
+        w.description(describe(message.name, ""));
         match message.shape {
             Shape::Struct => structure(message, dialect, describe, w),
             other => special(other, dialect, w),
@@ -174,7 +174,7 @@ fn structure(message: &'static Message, dialect: Dialect, describe: Describe, w:
         for (name, field) in properties {
             w.key(name);
             w.object(|w| {
-                w.text_if_any("description", describe(message.name, name));
+                w.description(describe(message.name, name));
                 match field {
                     Some(field) => property(message.name, field, dialect, w),
                     None => w.text("type", "string"),
@@ -236,7 +236,7 @@ fn one(field: &'static Field, default: &str, undescribed: bool, dialect: Dialect
             w.raw_if_any("default", default);
             w.raw_if_any("maximum", info.maximum);
             w.raw_if_any("minimum", info.minimum);
-            w.texts_if_any("enum", info.enum_values);
+            w.enum_values(info.enum_values);
         }
     }
 }
@@ -271,7 +271,7 @@ fn element(field: &'static Field, dialect: Dialect, w: &mut Writer) {
         scalar => {
             scalar_type(scalar, w);
             w.raw_if_any("default", default);
-            w.texts_if_any("enum", info.item_enum_values);
+            w.enum_values(info.item_enum_values);
         }
     });
 }

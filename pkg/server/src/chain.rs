@@ -31,6 +31,7 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
+use component_base::features::Gate;
 use component_base::trace::Span;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::header;
@@ -356,7 +357,8 @@ impl Chain {
         let sender = self.authenticator.authenticate(credentials).await;
         observer.record_authentication(sender.as_ref(), start);
         self.authenticator.remove_credentials(headers);
-        if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
+        let is_known = sender.as_ref().is_ok_and(|sender| !sender.is_anonymous());
+        if !is_known && self.options.gates.enabled(Gate::UnauthenticatedHTTP2DOSMitigation) {
             // HTTP/2 is easy to abuse (CVE-2023-44487). Unauthenticated clients get one request per
             // connection.
             peer.retire_http2();

@@ -136,8 +136,11 @@ impl Tls {
             by_name.add(names, key);
         }
         let files = &contents.files;
-        let clients = Authorities::of(&files.client_authorities, &contents.client_authorities, &provider)?;
-        let proxies = Authorities::of(&files.proxy_authorities, &contents.proxy_authorities, &provider)?;
+        let load = |paths: &[PathBuf], pems: &[Vec<u8>]| {
+            Authorities::of(paths, pems, &provider, options.ignores_uids)
+        };
+        let clients = load(&files.client_authorities, &contents.client_authorities)?;
+        let proxies = load(&files.proxy_authorities, &contents.proxy_authorities)?;
         let authorities = ClientAuthorities { clients, proxies };
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(options.versions())?;

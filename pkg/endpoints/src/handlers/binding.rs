@@ -9,6 +9,7 @@ use apimachinery::gvk::GroupResource;
 use apimachinery::names;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use kinds::strategy::pod_conditions::{self, Condition};
 use registry::generic::Admit;
@@ -53,7 +54,8 @@ pub(super) async fn bind(
         resource_version: nonempty(meta::text(&binding, "resourceVersion")),
     };
     let now = call.api.registry.now();
-    let mut edit = |pod: &mut Object| assign(pod, &binding, now);
+    let gates = call.api.registry.gates();
+    let mut edit = |pod: &mut Object| assign(pod, &binding, now, gates);
     call.api.registry.edit(&target, &preconditions, dry_run, &mut edit).await?;
     Ok(call.reply()?.success(&success_status()))
 }
@@ -78,11 +80,11 @@ fn errors(binding: &Object) -> field::ErrorList {
     errors
 }
 
-/// Sets the node of the pod and the annotations and labels of the Binding.
+/// Sets the node of the pod, and the annotations and labels of the Binding.
 ///
 /// # Errors
 /// 409 for a pod that is not waiting for a node.
-fn assign(pod: &mut Object, binding: &Object, now: UnixTime) -> Result<(), Box<Status>> {
+fn assign(pod: &mut Object, binding: &Object, now: UnixTime, gates: &Gates) -> Result<(), Box<Status>> {
     let name = meta::text(pod, "name").to_owned();
     let refused = |cause: String| -> Result<(), Box<Status>> {
         Err(Status::conflict(&GroupResource::new("", "pods/binding"), &name, &cause).into())
@@ -100,9 +102,12 @@ fn assign(pod: &mut Object, binding: &Object, now: UnixTime) -> Result<(), Box<S
     }
     let node = object::get_str(binding, &["target", "name"]).unwrap_or("");
     object::set(pod, &["spec", "nodeName"], node);
-    object::remove(pod, &["status", "nominatedNodeName"]);
-    for member in ["annotations", "labels"] {
-        merge(pod, binding, member);
+    if gates.enabled(Gate::ClearingNominatedNodeNameAfterBinding) {
+        object::remove(pod, &["status", "nominatedNodeName"]);
+    }
+    merge(pod, binding, "annotations");
+    if gates.enabled(Gate::PodTopologyLabelsAdmission) {
+        merge(pod, binding, "labels");
     }
     let condition = Condition { condition_type: "PodScheduled", reason: "", message: "" };
     pod_conditions::set_condition_true(pod, condition, now);
@@ -154,7 +159,7 @@ mod tests {
     fn pod_binds_once_after_gates_are_removed() {
         let check = |pod: Value, expected: Result<(), &str>| {
             let binding = tree(json!({"target": {"name": "n2"}}));
-            let actual = assign(&mut tree(pod), &binding, UnixTime::from_seconds(0));
+            let actual = assign(&mut tree(pod), &binding, UnixTime::from_seconds(0), &Gates::default());
             let actual = actual.map_err(|status| status.message.clone());
             let prefix = "Operation cannot be fulfilled on pods/binding \"p\": ";
             assert_eq!(actual, expected.map_err(|cause| format!("{prefix}{cause}")));
@@ -185,7 +190,7 @@ mod tests {
             "metadata": {"labels": {"b": "2"}, "annotations": {"c": "3"}},
             "target": {"name": "n1"},
         }));
-        assign(&mut pod, &binding, UnixTime::from_seconds(0)).unwrap();
+        assign(&mut pod, &binding, UnixTime::from_seconds(0), &Gates::default()).unwrap();
         let condition =
             json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": "1970-01-01T00:00:00Z"});
         let expected = json!({
@@ -197,5 +202,17 @@ mod tests {
             "status": {"conditions": [condition]},
         });
         assert_eq!(Value::Object(pod), expected);
+    }
+
+    #[test]
+    fn gates_keep_nomination_and_labels() {
+        let mut pod = tree(json!({"metadata": {"name": "p"}, "status": {"nominatedNodeName": "n0"}}));
+        let binding = tree(json!({"metadata": {"labels": {"a": "1"}}, "target": {"name": "n1"}}));
+        let gates = Gates::default()
+            .with(Gate::ClearingNominatedNodeNameAfterBinding, false)
+            .with(Gate::PodTopologyLabelsAdmission, false);
+        assign(&mut pod, &binding, UnixTime::from_seconds(0), &gates).unwrap();
+        assert_eq!(pod["status"]["nominatedNodeName"], "n0");
+        assert_eq!(pod["metadata"], json!({"name": "p"}));
     }
 }

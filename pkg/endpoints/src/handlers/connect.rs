@@ -16,6 +16,7 @@ use apimachinery::labels;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::{Reason, Status};
 use authorization::Attributes;
+use component_base::features::Gate;
 use jsontree::Value;
 use registry::{StoredRef, Target, codec};
 use schema::object::Object;
@@ -88,7 +89,8 @@ async fn stream(call: &RequestScope<'_>, kind: Stream, options: &Object) -> Resu
 /// Checks `create` for a client that streams by GET. WebSocket uses GET and SPDY uses POST, so a user with
 /// only `get` must not stream by WebSocket (kubernetes/kubernetes#133515).
 async fn may_create(call: &RequestScope<'_>) -> Result<(), Box<Status>> {
-    if call.info.verb == "create" {
+    let checked = call.api.registry.gates().enabled(Gate::AuthorizePodWebsocketUpgradeCreatePermission);
+    if call.info.verb == "create" || !checked {
         return Ok(());
     }
     let attributes = Attributes { verb: "create", ..Attributes::of_request(call.user, call.info) };

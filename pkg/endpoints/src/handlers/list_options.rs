@@ -5,6 +5,7 @@ use api::options::ListOptions;
 use apimachinery::fields;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
+use component_base::features::Gate;
 
 use crate::scope::RequestScope;
 
@@ -14,8 +15,11 @@ use crate::scope::RequestScope;
 /// 400 and 422.
 pub(crate) fn list_options(call: &RequestScope<'_>) -> Result<ListOptions, Box<Status>> {
     let mut options = ListOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?;
-    options.set_watch_list_defaults();
-    let errors = kinds::validation::validate_list_options(&options);
+    let watch_lists = call.api.registry.gates().enabled(Gate::WatchList);
+    if watch_lists {
+        options.set_watch_list_defaults();
+    }
+    let errors = kinds::validation::validate_list_options(&options, watch_lists);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", &errors).into());
     }

@@ -34,6 +34,8 @@ pub(super) struct Content<'a> {
     pub(super) info: Info,
     /// True if the document describes authentication.
     pub(super) security: bool,
+    /// True if the document contains enumerations.
+    enums: bool,
     /// Listing of the kinds that all groups have (`DeleteOptions`, `WatchEvent`).
     listed: SharedKindVersions,
 }
@@ -107,6 +109,7 @@ impl<'a> Content<'a> {
             aggregated_parts: AggregatedParts::default(),
             info: Info { title: "Kubernetes", version: catalog.release().to_string() },
             security: true,
+            enums: catalog.publishes_enums(),
             paths,
             listed,
         }
@@ -128,6 +131,7 @@ impl<'a> Content<'a> {
             aggregated_parts: AggregatedParts::default(),
             info: Info { title: "Kubernetes CRD Swagger", version: "v0.1.0".to_owned() },
             security: false,
+            enums: true,
             paths,
             listed: SharedKindVersions::ClientGroups,
         }
@@ -160,11 +164,16 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// Creates the writer of the document.
+    pub(super) fn writer(&self) -> Writer {
+        if self.enums { Writer::new() } else { Writer::new().without_enums() }
+    }
+
     /// Returns the Swagger 2.0 definition of a built-in or custom type.
     fn own_definition(&self, name: &str) -> Option<Value> {
         let builtin = self.definitions.get(name).map(|message| AnyDefinition::Builtin(message));
         let item = builtin.or_else(|| self.custom.get(name).map(AnyDefinition::Custom))?;
-        let mut w = Writer::new();
+        let mut w = self.writer();
         self.definition(&item, Dialect::V2, &mut w);
         serde_json::from_slice(&w.into_bytes()).ok()
     }

@@ -15,7 +15,7 @@ use std::io::Read;
 use api::catalog::{Document, ProxiedApiService, ProxiedVersion};
 use api::resources::Resource;
 use component_base::clock::TestClock;
-use component_base::features::Release;
+use component_base::features::{Gate, Gates, Release};
 use flate2::read::GzDecoder;
 use http::Request;
 use jsontree::{Object, Value, json};
@@ -186,6 +186,19 @@ fn as_published(value: &mut Value) {
         }
         Value::Array(elements) => elements.iter_mut().for_each(as_published),
         _ => {}
+    }
+}
+
+#[test]
+fn gate_removes_enumerations() {
+    let gates = Gates::default().with(Gate::OpenAPIEnums, false);
+    let catalog = Catalog::builtin_with_gates(is_of_this_release, &gates);
+    let api = OpenApi::new(Arc::new(catalog), clock());
+    for path in ["v2", "v3/api/v1"] {
+        let text = body(&get(&api, &format!("/openapi/{path}"), &[]).unwrap()).to_string();
+        assert!(!text.contains("\"enum\":["), "{path}");
+        assert!(!text.contains("Possible enum values"), "{path}");
+        assert!(text.contains("Compute Resources required by this container"), "{path}");
     }
 }
 

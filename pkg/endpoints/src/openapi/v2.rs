@@ -11,7 +11,7 @@ use super::model::{Body, Operation, Parameter, ParameterLocation, PathItem, Resp
 
 pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     let shared = Shared::of(content);
-    let mut w = Writer::new();
+    let mut w = content.writer();
     w.object(|w| {
         w.text("swagger", "2.0");
         w.key("info");

@@ -6,7 +6,7 @@ use super::content::Content;
 use super::model::{Operation, Parameter, ParameterLocation, PathItem, ResponseBody};
 
 pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
-    let mut w = Writer::new();
+    let mut w = content.writer();
     w.object(|w| {
         w.text("openapi", "3.0.0");
         w.key("info");

@@ -11,7 +11,7 @@ use schema::object::Object;
 use schema::yaml;
 use tokio::task::yield_now;
 
-use super::{GZIP_ABOVE_BYTES, Responder, accepts_gzip, full, wrong_shape_error};
+use super::{GZIP_ABOVE_BYTES, Responder, full, wrong_shape_error};
 use crate::negotiation::{Format, Representation, Transform};
 use crate::response::chunks::{CHUNK_BYTES, Chunks, IndentedSource, Source};
 use crate::response::compressed::{CachedBody, CompressedLists, CompressedSource, ListKey};
@@ -108,7 +108,7 @@ impl Responder<'_> {
     /// Returns the cache key of the response, if it can be cached.
     fn cache_key(&self, page: &ListPage, name: CacheName<'_>) -> Option<ListKey> {
         let version = page.items.version().filter(|_| page.continue_token.is_empty())?;
-        if !accepts_gzip(self.headers) || self.needs_whole_list() || self.representation.pretty {
+        if !self.compresses() || self.needs_whole_list() || self.representation.pretty {
             return None;
         }
         let Representation { format, transform, transform_version, .. } = self.representation;
@@ -165,7 +165,7 @@ impl Responder<'_> {
             return self.yaml(&out);
         }
         let head = out.len();
-        let gzip = accepts_gzip(self.headers);
+        let gzip = self.compresses();
         let more = source.fill(&mut out, if gzip { GZIP_ABOVE_BYTES + 1 } else { CHUNK_BYTES })?;
         let source = more.then_some(source);
         if gzip && out.len() > GZIP_ABOVE_BYTES {

@@ -7,12 +7,21 @@ pub struct Writer {
     out: Vec<u8>,
     /// True if the next key or array element needs a comma before it.
     comma: bool,
+    omits_enums: bool,
 }
+
+/// First line of the part of a description that lists the values of an enumeration.
+const ENUM_HEADER: &str = "Possible enum values:";
 
 impl Writer {
     /// Creates a writer with an empty document.
     pub fn new() -> Self {
         Writer::default()
+    }
+
+    /// Omits enumerations from the definitions of types, and their values from descriptions.
+    pub fn without_enums(self) -> Self {
+        Writer { omits_enums: true, ..self }
     }
 
     /// Returns the written JSON.
@@ -86,6 +95,19 @@ impl Writer {
     pub fn text_if_any(&mut self, name: &str, value: &str) {
         if !value.is_empty() {
             self.text(name, value);
+        }
+    }
+
+    /// Writes the description of a type or member, unless it is empty.
+    pub(super) fn description(&mut self, text: &str) {
+        let before_enum = text.split_once(ENUM_HEADER).filter(|_| self.omits_enums);
+        self.text_if_any("description", before_enum.map_or(text, |(text, _)| text.trim()));
+    }
+
+    /// Writes the values of an enumeration, unless there are none.
+    pub(super) fn enum_values(&mut self, values: &[&str]) {
+        if !self.omits_enums {
+            self.texts_if_any("enum", values);
         }
     }
 

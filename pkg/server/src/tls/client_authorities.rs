@@ -72,6 +72,7 @@ pub(super) struct Authorities {
     certificates: Vec<(CertificateDer<'static>, Validity)>,
     provider: Arc<CryptoProvider>,
     verifier: Arc<dyn ClientCertVerifier>,
+    ignores_uids: bool,
 }
 
 impl Authorities {
@@ -80,6 +81,7 @@ impl Authorities {
         paths: &[PathBuf],
         pems: &[Vec<u8>],
         provider: &Arc<CryptoProvider>,
+        ignores_uids: bool,
     ) -> Result<Option<Self>, TlsError> {
         let mut certificates = Vec::new();
         for (path, pem) in paths.iter().zip(pems) {
@@ -97,7 +99,7 @@ impl Authorities {
             return Ok(None);
         }
         let verifier = verifier(certificates.iter().map(|(certificate, _)| certificate), provider)?;
-        Ok(Some(Authorities { certificates, provider: Arc::clone(provider), verifier }))
+        Ok(Some(Authorities { certificates, provider: Arc::clone(provider), verifier, ignores_uids }))
     }
 
     /// Verifier for handshake signatures.
@@ -122,7 +124,7 @@ impl Authorities {
                 "verifying the client certificate failed: {error}"
             ));
         }
-        match ClientCertificate::parse(leaf) {
+        match ClientCertificate::parse(leaf, !self.ignores_uids) {
             Ok(certificate) => PresentedCertificate::Verified(certificate),
             Err(error) => PresentedCertificate::Rejected(error.to_string()),
         }
@@ -287,7 +289,8 @@ mod tests {
             &rcgen::PKCS_RSA_SHA256,
         ] {
             let (authority, leaf, key) = issued(algorithm);
-            let clients = Authorities::of(&[PathBuf::new()], &[authority.into_bytes()], &provider).unwrap();
+            let clients =
+                Authorities::of(&[PathBuf::new()], &[authority.into_bytes()], &provider, false).unwrap();
             let (judged, _) = ClientAuthorities { clients, proxies: None }
                 .verify_chain(&[leaf.der().clone()], 1_700_000_000);
             assert!(matches!(judged.client, Some(PresentedCertificate::Verified(_))), "{algorithm:?}");

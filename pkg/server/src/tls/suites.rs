@@ -38,6 +38,8 @@ pub struct TlsOptions {
     pub curves: Vec<u16>,
     /// `--disable-http2-serving`.
     pub http1_only: bool,
+    /// Ignores uids of users in client certificates (`AllowParsingUserUIDFromCertAuth`).
+    pub ignores_uids: bool,
 }
 
 /// Suites of Go that are not offered here: without forward secrecy, in CBC mode, or weaker.
