@@ -18,8 +18,8 @@ build: deps
 release: deps
 	$(CARGO) build --release -p kube-apiserver
 
-# Release files in dist/: a static binary, its debug information, a bill of materials, licences and checksums.
-# PROFILE: the output of `make profile`, for a PGO build that needs less CPU.
+# Release files in dist/: static programs, packages, bills of materials, licences, provenance and checksums
+# (docs/installing.md). PROFILE: the output of `make profile`, for a PGO build that needs less CPU.
 PROFILE ?=
 dist: deps
 	PROFILE=$(PROFILE) $(CARGO) xtask dist

@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from mainstay_testserver import Fork, TestServerError
+from mainstay_testserver import Fork, Server, TestServerError
 
 
 def call(fork, tmp_path, method, path, body=None):
@@ -54,3 +54,8 @@ def test_missing_address_is_reported(monkeypatch):
     monkeypatch.delenv("MAINSTAY_TESTSERVER", raising=False)
     with pytest.raises(TestServerError, match="MAINSTAY_TESTSERVER is not set"):
         Fork()
+
+
+def test_failed_start_is_reported():
+    with pytest.raises(TestServerError, match="the test server did not start"):
+        Server(program="false")
