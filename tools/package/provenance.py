@@ -7,6 +7,7 @@ attestation of the release workflow).
 import hashlib
 import json
 import os
+import re
 import subprocess
 
 import release
@@ -22,7 +23,8 @@ def digest(path):
 
 def statement(facts, files):
     compiler = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    source = release.git("remote", "get-url", "origin") or "https://localhost/mainstay"
+    # Without credentials, which the URL of a clone can contain.
+    source = re.sub("//[^/@]*@", "//", release.git("remote", "get-url", "origin")) or "file:."
     dependencies = [
         {"uri": f"git+{source}@{facts.commit}", "digest": {"gitCommit": facts.commit}},
         {"uri": "file:Cargo.lock", "digest": digest(release.ROOT / "Cargo.lock")},

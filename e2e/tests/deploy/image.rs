@@ -28,7 +28,8 @@ fn make_root(dir: &Path) {
     let dist = dir.join("dist");
     let root = dir.join("made");
     std::fs::create_dir(&dist).unwrap();
-    let program = dist.join("kube-apiserver-linux-amd64");
+    let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+    let program = dist.join(format!("kube-apiserver-linux-{arch}"));
     run(Command::new("strip").arg("-o").arg(program).arg(tools::apiserver()));
     std::fs::write(dist.join("THIRD-PARTY-LICENSES.txt"), "").unwrap();
     let tool = |name: &str| tools::root().join("tools").join(name);
