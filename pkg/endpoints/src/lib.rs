@@ -28,4 +28,5 @@ mod trace;
 pub mod versions;
 pub mod warning;
 pub mod watch;
+mod websocket;
 pub mod write_barrier;

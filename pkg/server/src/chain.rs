@@ -10,6 +10,7 @@ pub(crate) mod response_body;
 pub(crate) mod services;
 mod shutdown;
 mod trace;
+mod tunnel;
 mod write_size;
 
 use std::panic::AssertUnwindSafe;
@@ -36,7 +37,9 @@ use component_base::trace::Span;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::header;
 use endpoints::proxy::BackendResponse;
-use endpoints::routing::dispatch::{Body, Dispatch, InitializedFlag, Request, Response};
+use endpoints::routing::dispatch::{
+    Body, Dispatch, InitializedFlag, Request, Response, Tunnel, UnchangedHead,
+};
 use endpoints::routing::path::{LongQuery, is_of_api};
 
 use crate::chain::audit::RecordedRequest;
@@ -215,11 +218,17 @@ impl Chain {
         let RequestHead { method, uri, .. } = head;
         let code = response.status();
         tracing::debug!(%method, %uri, %code, ?took, audit_id = context.audit_id.as_str(), "request");
-        self.add_headers(&mut response, &context, method == Method::HEAD);
-        if self.options.disconnecting.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
-            peer.close_after_response(response.headers_mut());
+        if response.extensions_mut().remove::<UnchangedHead>().is_none() {
+            self.add_headers(&mut response, &context, method == Method::HEAD);
+            if self.options.disconnecting.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
+                peer.close_after_response(response.headers_mut());
+            }
+            flow::put_headers(&classified, response.headers_mut());
         }
-        flow::put_headers(&classified, response.headers_mut());
+        if let Some(tunnel) = response.extensions_mut().remove::<Tunnel>() {
+            let until = received + timeout_max;
+            return tunnel::observe_until_closed(tunnel, response, observer, guards, until);
+        }
         let BodyResources { response_guards, deadline } =
             BodyResources::of(&mut response, guards, received + timeout_max, long_running);
         let resources =

@@ -69,6 +69,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "fieldmanager",
             "component-base",
             "client",
+            "cel",
             "api",
             "kinds",
             "authentication",

@@ -6,6 +6,7 @@ use api::options::GetOptions;
 use api::resources::EndpointOperation;
 use apimachinery::status::Status;
 use futures::FutureExt as _;
+use hyper::upgrade::OnUpgrade;
 use kinds::strategy;
 use registry::{StoredRef, codec};
 
@@ -14,9 +15,13 @@ use crate::cpu_pool::POOL_READ_BYTES_MIN;
 use crate::routing::dispatch::Response;
 use crate::scope::RequestScope;
 
-pub(crate) async fn get(call: &mut RequestScope<'_>) -> Result<Response, Box<Status>> {
+/// Gets an object. A log may upgrade the `connection`.
+pub(crate) async fn get(
+    call: &mut RequestScope<'_>,
+    connection: Option<OnUpgrade>,
+) -> Result<Response, Box<Status>> {
     match call.endpoint().operation {
-        EndpointOperation::Log => return connect::log(call).await,
+        EndpointOperation::Log => return connect::log(call, connection).await,
         EndpointOperation::ComponentStatus => return componentstatus::get(call).await,
         _ => {}
     }

@@ -4,6 +4,7 @@ use api::options::ListOptions;
 use api::resources::{Encoding, EndpointOperation};
 use apimachinery::status::Status;
 use futures::FutureExt as _;
+use hyper::upgrade::OnUpgrade;
 use registry::generic::ListPage;
 
 use super::list_options::list_options;
@@ -13,10 +14,14 @@ use crate::routing::dispatch::Response;
 use crate::routing::route::Action;
 use crate::scope::RequestScope;
 
-pub(crate) async fn list_or_watch(call: &mut RequestScope<'_>) -> Result<Response, Box<Status>> {
+/// Lists or watches. A watch may upgrade the `connection`.
+pub(crate) async fn list_or_watch(
+    call: &mut RequestScope<'_>,
+    connection: Option<OnUpgrade>,
+) -> Result<Response, Box<Status>> {
     let options = list_options(call)?;
     if options.watch || call.route.action == Action::Watch {
-        return watch::watch(call, options).await;
+        return watch::watch(call, options, connection).await;
     }
     if call.endpoint().operation == EndpointOperation::ComponentStatus {
         return componentstatus::list(call).await;

@@ -5,8 +5,11 @@ use std::time::Duration;
 use api::options::ListOptions;
 use apimachinery::status::Status;
 use component_base::features::Gate;
+use futures::{StreamExt, future};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY};
 use http_body_util::BodyExt;
+use hyper::upgrade::OnUpgrade;
+use registry::generic::{Progress, WatchEvents};
 use tokio::time::Instant;
 
 use crate::negotiation::{CBOR_SEQUENCE, Format, not_acceptable};
@@ -17,13 +20,16 @@ use crate::warning;
 use crate::watch::body::{Listing, WatchBody};
 use crate::watch::frame::Encoder;
 use crate::watch::metrics::Scope;
+use crate::websocket::{self, Opcode, Protocols};
 
 /// Upper bound of a timeout: a hundred years.
 const TIMEOUT_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+/// Starts a watch, over a WebSocket if the client requests one and the `connection` can be upgraded.
 pub(crate) async fn watch(
     call: &mut RequestScope<'_>,
     options: ListOptions,
+    connection: Option<OnUpgrade>,
 ) -> Result<Response, Box<Status>> {
     call.storage()?;
     if !call.endpoint().serves("watch") {
@@ -47,6 +53,9 @@ pub(crate) async fn watch(
     let spans = call.trace.streamed(&head, call.endpoint().group_version);
     let listing = Listing { scope: Scope::of(call.info, call.name()), started_at, spans };
     let mut body = WatchBody::new(events, encoder, call.api.watch_drain.register_watch(), counters, listing);
+    if let Some(connection) = connection.filter(|_| websocket::is_requested(call.headers)) {
+        return Ok(upgrade(call, body, connection, progress));
+    }
     if compresses(call, &options) {
         head.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         head.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
@@ -55,6 +64,26 @@ pub(crate) async fn watch(
     head.extensions.insert(body.initialized());
     progress.map(|progress| head.extensions.insert(progress));
     Ok(http::Response::from_parts(head, body.boxed_unsync()))
+}
+
+/// Sends a watch over a WebSocket (upstream's `HandleWS`): each event is a message.
+fn upgrade(
+    call: &RequestScope<'_>,
+    body: WatchBody<WatchEvents>,
+    connection: OnUpgrade,
+    progress: Option<Progress>,
+) -> Response {
+    let mut response = match websocket::accept(call.headers, Protocols::AnyWithOrigin) {
+        Ok((response, _)) => response,
+        Err(rejection) => return *rejection,
+    };
+    response.extensions_mut().insert(body.initialized());
+    progress.map(|progress| response.extensions_mut().insert(progress));
+    let opcode = if call.representation.format == Format::Json { Opcode::Text } else { Opcode::Binary };
+    let messages = body.in_messages(opcode).into_data_stream();
+    let messages = messages.filter_map(|piece| future::ready(piece.ok()));
+    websocket::start(&mut response, connection, messages, call.api.shutdown.clone());
+    response
 }
 
 /// True for a watch that starts with the current state, if the client accepts gzip.

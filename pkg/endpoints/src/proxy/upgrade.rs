@@ -5,7 +5,7 @@ use std::time::Duration;
 use apimachinery::foreign_text::ForeignText;
 use apimachinery::status::Status;
 use http::StatusCode;
-use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncWriteExt, copy, split};
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::url::Url;
 use super::{Network, NetworkError, ProxyRequest, headers, into_response};
-use crate::routing::dispatch::{Response, Tunnel};
+use crate::routing::dispatch::{Response, Tunnel, UnchangedHead};
 
 /// Timeout of the final shutdown of both connections.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,14 +51,14 @@ pub(crate) async fn upgrade(
             copy_bidirectional(client, backend, shutdown).await;
             drop(open);
         });
-        let backend_headers = response.into_parts().0.headers;
-        let mut head = headers::end_to_end(&backend_headers);
+        let mut head = response.into_parts().0.headers;
         // Such a response has no body (RFC 9110, 8.6).
         head.remove(CONTENT_LENGTH);
-        headers::add_upgrade(&mut head, &backend_headers);
+        head.remove(TRANSFER_ENCODING);
         let empty_body = crate::response::full(bytes::Bytes::new());
         let mut response = into_response(StatusCode::SWITCHING_PROTOCOLS, head, empty_body);
         response.extensions_mut().insert(tunnel);
+        response.extensions_mut().insert(UnchangedHead);
         return Ok(response);
     }
     let (head, body) = response.into_parts();
@@ -72,7 +72,9 @@ pub(crate) async fn upgrade(
     if parts.version < http::Version::HTTP_2 {
         forwarded.insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    Ok(into_response(head.status, forwarded, body))
+    let mut response = into_response(head.status, forwarded, body);
+    response.extensions_mut().insert(UnchangedHead);
+    Ok(response)
 }
 
 /// Copies in both directions until one side ends or the server stops.

@@ -1,7 +1,6 @@
 //! Interface between the chain that every request passes and the API behind it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -50,18 +49,28 @@ impl Tunnel {
 /// Flag that a watch has sent its initial state; stored in the extensions of the response. Clones share one
 /// state.
 #[derive(Debug, Clone, Default)]
-pub struct InitializedFlag(Arc<AtomicBool>);
+pub struct InitializedFlag(CancellationToken);
 
 impl InitializedFlag {
     pub fn set(&self) {
-        self.0.store(true, Relaxed);
+        self.0.cancel();
     }
 
     /// True if the initial state was sent. Valid after the body was polled.
     pub fn is_set(&self) -> bool {
-        self.0.load(Relaxed)
+        self.0.is_cancelled()
+    }
+
+    /// Waits until the initial state was sent.
+    pub async fn wait(&self) {
+        self.0.cancelled().await;
     }
 }
+
+/// Marker in the extensions of a response whose head is sent without further headers: upstream writes it to the
+/// connection itself.
+#[derive(Debug, Clone, Copy)]
+pub struct UnchangedHead;
 
 /// Request that has passed the chain. It can only be built with the proof that it was authorized.
 pub struct Request {

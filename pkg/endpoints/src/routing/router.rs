@@ -238,8 +238,8 @@ pub(crate) fn offer(endpoint: &Resource) -> Offer {
 
 async fn run(call: &mut RequestScope<'_>, incoming: ProxyRequest<'_>) -> Result<Response, Box<Status>> {
     match call.route.action {
-        Action::Get => handlers::get::get(call).await,
-        Action::List | Action::Watch => handlers::list::list_or_watch(call).await,
+        Action::Get => handlers::get::get(call, incoming.connection).await,
+        Action::List | Action::Watch => handlers::list::list_or_watch(call, incoming.connection).await,
         Action::Create => handlers::create::create(call, incoming.body).await,
         Action::Update => handlers::update::update(call, incoming.body).await,
         Action::Patch => handlers::patch::patch(call, incoming.body).await,

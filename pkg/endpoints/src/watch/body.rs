@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use apimachinery::status::Status;
 use bytes::Bytes;
 use component_base::trace::Span;
 use futures::{FutureExt, Stream, StreamExt};
@@ -18,6 +19,7 @@ use crate::routing::dispatch::{BoxError, InitializedFlag};
 use crate::watch::drain::TerminationSignal;
 use crate::watch::frame::{Encoder, Frame};
 use crate::watch::metrics::{Counters, Scope};
+use crate::websocket::{Opcode, frame};
 
 /// State of a watch that is sending its initial events.
 pub(crate) struct Listing {
@@ -44,6 +46,8 @@ pub(crate) struct WatchBody<E> {
     encoder: Encoder,
     termination: TerminationSignal,
     ended: bool,
+    /// Type of the WebSocket messages that contain the frames; `None` for a stream of frames.
+    messages: Option<Opcode>,
     counters: Arc<Counters>,
     /// Present until the initial state is sent. Boxed, because most watches are idle and have none.
     listing: Option<Box<Listing>>,
@@ -61,12 +65,27 @@ impl<E: Events> WatchBody<E> {
     ) -> Self {
         let listing = Some(Box::new(listing));
         let initialized = Some(InitializedFlag::default());
-        WatchBody { events, encoder, termination, ended: false, counters, listing, initialized }
+        WatchBody {
+            events,
+            encoder,
+            termination,
+            ended: false,
+            messages: None,
+            counters,
+            listing,
+            initialized,
+        }
     }
 
     /// Compresses the body as a sequence of gzip members, so that an idle watch holds no compressor.
     pub(crate) fn compressed(mut self) -> Self {
         self.encoder.compresses = true;
+        self
+    }
+
+    /// Sends each event as a WebSocket message of this type.
+    pub(crate) fn in_messages(mut self, opcode: Opcode) -> Self {
+        self.messages = Some(opcode);
         self
     }
 
@@ -79,10 +98,12 @@ impl<E: Events> WatchBody<E> {
         if self.encoder.leaves_out(event) {
             return;
         }
-        let begin = piece.len();
-        let len = match self.encoder.frame(event, piece.buffer()) {
-            Ok(Frame::Shared(frame)) => piece.push(frame),
-            Ok(Frame::Appended) => piece.len() - begin,
+        let encoded = match self.messages {
+            Some(opcode) => self.add_message(event, opcode, piece),
+            None => self.add_frame(event, piece),
+        };
+        let len = match encoded {
+            Ok(len) => len,
             Err(status) => {
                 // The status is already on the wire, so the client only sees the end of the stream.
                 let error = &status.message;
@@ -108,6 +129,34 @@ impl<E: Events> WatchBody<E> {
             WatchEvent::Event(_) => {}
             WatchEvent::Error(_) => self.ended = true,
         }
+    }
+}
+
+impl<E> WatchBody<E> {
+    /// Appends the frame of an event. Returns its length before compression.
+    fn add_frame(&mut self, event: &WatchEvent, piece: &mut FrameBatch) -> Result<usize, Box<Status>> {
+        let begin = piece.len();
+        match self.encoder.frame(event, piece.buffer())? {
+            Frame::Shared(frame) => Ok(piece.push(frame)),
+            Frame::Appended => Ok(piece.len() - begin),
+        }
+    }
+
+    /// Appends the WebSocket message of an event. Returns the length of its payload.
+    fn add_message(
+        &mut self,
+        event: &WatchEvent,
+        opcode: Opcode,
+        piece: &mut FrameBatch,
+    ) -> Result<usize, Box<Status>> {
+        let mut own = Vec::new();
+        let frame = match self.encoder.frame(event, &mut own)? {
+            Frame::Shared(frame) => frame,
+            Frame::Appended => own.into(),
+        };
+        let payload = self.encoder.without_length(&frame);
+        frame::append(opcode, payload, piece.buffer());
+        Ok(payload.len())
     }
 }
 

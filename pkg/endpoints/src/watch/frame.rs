@@ -18,6 +18,9 @@ use crate::response::encode::{self, PARTIAL_KIND, ResponseObject, Shape, varint_
 use crate::response::table::{self, IncludeObject, TableRequest};
 use crate::response::{forms, gzip, not_a_list_error};
 
+/// Size of the length in front of a protobuf frame.
+const LENGTH_BYTES: usize = 4;
+
 /// Encodes the events of one watch.
 pub(crate) struct Encoder {
     endpoint: Handle,
@@ -118,6 +121,12 @@ impl Encoder {
                 append_framed(self.format, "ERROR", out, write).map(|()| Frame::Appended)
             }
         }
+    }
+
+    /// Returns a frame without the length at its beginning, for transports that delimit messages themselves.
+    pub(crate) fn without_length<'f>(&self, frame: &'f [u8]) -> &'f [u8] {
+        let length_bytes = if self.format == Format::Protobuf { LENGTH_BYTES } else { 0 };
+        frame.get(length_bytes..).unwrap_or_default()
     }
 
     /// Memo key of an event's frame. It covers everything that affects the bytes.
@@ -288,7 +297,7 @@ fn protobuf(
     let field = |len: usize| 1 + varint_len(len) + len;
     let extension = field(object.len());
     let event = field(name.len()) + field(extension);
-    out.reserve(event + 4);
+    out.reserve(event + LENGTH_BYTES);
     out.extend_from_slice(&u32::try_from(event).unwrap_or(u32::MAX).to_be_bytes());
     proto::put_bytes(1, name.as_bytes(), out);
     out.push(0x12);

@@ -28,7 +28,7 @@ use audit::{
 use authorization::Attributes;
 use component_base::clock::Clock;
 use component_base::trace::{Latencies, Span, Step};
-use endpoints::routing::dispatch::{Response, Tunnel};
+use endpoints::routing::dispatch::Response;
 
 use body::{BodyBuffer, BufferBudget, BufferReservation};
 use encoding::Encoding;
@@ -347,20 +347,6 @@ impl AuditRecord {
         open.add_response_object();
         self.emit(&mut open, Stage::ResponseComplete);
     }
-}
-
-/// Delays the end of the request until a tunnel is closed.
-pub(crate) fn defer_until_closed(
-    recording: Option<Box<AuditRecord>>,
-    response: &mut Response,
-) -> Option<Box<AuditRecord>> {
-    let Some(tunnel) = response.extensions_mut().remove::<Tunnel>() else { return recording };
-    let recording = recording?;
-    tokio::spawn(async move {
-        tunnel.closed().await;
-        drop(recording);
-    });
-    None
 }
 
 impl Drop for AuditRecord {

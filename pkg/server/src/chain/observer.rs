@@ -21,7 +21,7 @@ use component_base::trace::{Span, Step};
 use endpoints::routing::dispatch::{Progress, Response};
 
 use super::DispatchedResponse;
-use super::audit::{AuditRecord, Auditor, RecordedRequest, defer_until_closed};
+use super::audit::{AuditRecord, Auditor, RecordedRequest};
 use super::impersonation::EffectiveUser;
 use super::rejection::{Rejection, note_decision};
 use super::trace::{self, Traces};
@@ -168,7 +168,6 @@ impl Observer {
     pub(super) fn record_response(&mut self, response: &mut Response, queue_time: Duration) -> Duration {
         let took = self.response.received().elapsed();
         self.audit_record.as_ref().inspect(|recording| recording.record_response(response, took));
-        self.audit_record = defer_until_closed(self.audit_record.take(), response);
         let progress = response.extensions_mut().remove::<Progress>();
         if let Some(tracked) = &mut self.console_entry {
             tracked.set_response(response.status(), progress);

@@ -18,8 +18,8 @@ use crate::limits::limiter::ResponseLimitGuards;
 pub(crate) struct ResponseBody {
     inner: Body,
     deadline: Option<Pin<Box<Sleep>>>,
-    /// Resources of the request, released when the body is dropped.
-    resources: RequestResources,
+    /// Resources of the request, released when the body is dropped. `None` for the response that opens a tunnel.
+    resources: Option<RequestResources>,
 }
 
 impl ResponseBody {
@@ -31,7 +31,12 @@ impl ResponseBody {
         if inner.is_end_stream() {
             resources.observer.record_completion();
         }
-        ResponseBody { inner, deadline, resources }
+        ResponseBody { inner, deadline, resources: Some(resources) }
+    }
+
+    /// Body whose request is observed elsewhere.
+    pub(crate) fn unobserved(inner: Body) -> Self {
+        ResponseBody { inner, deadline: None, resources: None }
     }
 }
 
@@ -44,28 +49,29 @@ impl http_body::Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
+        let Some(resources) = &mut this.resources else { return Pin::new(&mut this.inner).poll_frame(cx) };
         let frame = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut this.inner).poll_frame(cx)));
-        if this.resources.response_guards.as_deref().is_some_and(ResponseLimitGuards::is_finished) {
-            this.resources.response_guards = None;
+        if resources.response_guards.as_deref().is_some_and(ResponseLimitGuards::is_finished) {
+            resources.response_guards = None;
         }
         match frame {
             Ok(Poll::Ready(frame)) => {
                 let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-                this.resources.observer.record_sent(data);
+                resources.observer.record_sent(data);
                 if frame.is_none() || this.inner.is_end_stream() {
-                    this.resources.observer.record_completion();
+                    resources.observer.record_completion();
                 }
                 Poll::Ready(frame)
             }
             Ok(Poll::Pending) => match this.deadline.as_mut().map(|deadline| deadline.as_mut().poll(cx)) {
                 Some(Poll::Ready(())) => {
-                    this.resources.observer.record_send_timeout();
+                    resources.observer.record_send_timeout();
                     Poll::Ready(Some(Err("the request ran out of time while its answer was sent".into())))
                 }
                 _ => Poll::Pending,
             },
             Err(_) => {
-                this.resources.observer.record_send_panic();
+                resources.observer.record_send_panic();
                 Poll::Ready(Some(Err("panic while the answer was made".into())))
             }
         }

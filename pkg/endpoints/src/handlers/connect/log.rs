@@ -10,18 +10,23 @@ use client::failure_text;
 use component_base::features::Gate;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
+use hyper::upgrade::OnUpgrade;
 
 use super::{kubelet_of, location, options, pod_named};
 use crate::proxy::{Trust, url::Url};
 use crate::response;
 use crate::routing::dispatch::Response;
 use crate::scope::RequestScope;
+use crate::websocket;
 
-/// Streams a log. The log of a pod without a node is empty.
+/// Streams a log, over a WebSocket if the client requests one. The log of a pod without a node is empty.
 ///
 /// # Errors
 /// 400 and 422 for invalid options, the kubelet's error, 500 when it does not respond.
-pub(in crate::handlers) async fn log(call: &RequestScope<'_>) -> Result<Response, Box<Status>> {
+pub(in crate::handlers) async fn log(
+    call: &RequestScope<'_>,
+    connection: Option<OnUpgrade>,
+) -> Result<Response, Box<Status>> {
     let splits = call.api.registry.gates().enabled(Gate::PodLogsQuerySplitStreams);
     let options =
         options::Log::parse(call.query, splits).map_err(|error| Status::bad_request(error.to_string()))?;
@@ -41,6 +46,16 @@ pub(in crate::handlers) async fn log(call: &RequestScope<'_>) -> Result<Response
     let path = location::log_path(&pod, container);
     let url = kubelet_of(call, node).await?.url(trust, path, options.query());
     let stream = fetch_log(call, &url).await?;
+    if let Some(connection) = connection.filter(|_| websocket::is_requested(call.headers)) {
+        return Ok(match websocket::accept(call.headers, websocket::log::PROTOCOLS) {
+            Ok((mut response, protocol)) => {
+                let messages = websocket::log::messages(stream.into_body(), &protocol);
+                websocket::start(&mut response, connection, messages, call.api.shutdown.clone());
+                response
+            }
+            Err(rejection) => *rejection,
+        });
+    }
     let mut response = http::Response::new(stream.into_body());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Ok(response)

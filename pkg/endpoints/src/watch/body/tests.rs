@@ -77,6 +77,19 @@ fn ready_events_are_sent_together() {
 }
 
 #[test]
+fn each_event_is_a_message() {
+    let drain = WatchDrain::default();
+    let events = || vec![bookmark(1, false), bookmark(2, false)];
+    let Poll::Ready(Some(stream)) = poll(&mut body(events(), true, &drain)) else { panic!("two are ready") };
+    let mut expected = Vec::new();
+    stream.split_inclusive('\n').for_each(|line| frame::append(Opcode::Text, line.as_bytes(), &mut expected));
+    let mut body = body(events(), true, &drain).in_messages(Opcode::Text);
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(Some(piece)) = Pin::new(&mut body).poll_frame(&mut cx) else { panic!("two are ready") };
+    assert_eq!(piece.unwrap().into_data().unwrap(), expected);
+}
+
+#[test]
 fn pieces_are_complete_gzip_members() {
     let drain = WatchDrain::default();
     let mut body = body(vec![bookmark(1, true), bookmark(2, false)], true, &drain).compressed();

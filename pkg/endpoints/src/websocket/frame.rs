@@ -1,0 +1,71 @@
+//! Frames that the server sends. Each message is one unmasked frame.
+
+/// Type of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opcode {
+    Text = 0x1,
+    Binary = 0x2,
+    Close = 0x8,
+    Pong = 0xa,
+}
+
+/// `Fin`: the message ends with this frame.
+const FINAL: u8 = 0x80;
+
+/// Status code of a regular end.
+pub(super) const NORMAL: u16 = 1000;
+/// Status code after an invalid frame.
+pub(super) const PROTOCOL_ERROR: u16 = 1002;
+
+/// Appends a message.
+pub(crate) fn append(opcode: Opcode, payload: &[u8], out: &mut Vec<u8>) {
+    append_header(opcode, payload.len(), out);
+    out.extend_from_slice(payload);
+}
+
+/// Appends the header of a message. The payload must follow.
+pub(crate) fn append_header(opcode: Opcode, len: usize, out: &mut Vec<u8>) {
+    out.push(FINAL | opcode as u8);
+    match (u8::try_from(len), u16::try_from(len)) {
+        (Ok(len @ 0..=125), _) => out.push(len),
+        (_, Ok(len)) => {
+            out.push(126);
+            out.extend_from_slice(&len.to_be_bytes());
+        }
+        _ => {
+            out.push(127);
+            out.extend_from_slice(&(len as u64).to_be_bytes());
+        }
+    }
+}
+
+/// Appends the frame that announces the end of the connection.
+pub(super) fn append_close(code: u16, out: &mut Vec<u8>) {
+    append(Opcode::Close, &code.to_be_bytes(), out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_has_the_shortest_length() {
+        let check = |len: usize, expected: &[u8]| {
+            let mut out = Vec::new();
+            append_header(Opcode::Text, len, &mut out);
+            assert_eq!(out, expected, "{len}");
+        };
+        check(0, &[0x81, 0]);
+        check(125, &[0x81, 125]);
+        check(126, &[0x81, 126, 0, 126]);
+        check(65_535, &[0x81, 126, 0xff, 0xff]);
+        check(65_536, &[0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn close_frame_has_status_code() {
+        let mut out = Vec::new();
+        append_close(NORMAL, &mut out);
+        assert_eq!(out, [0x88, 2, 0x03, 0xe8]);
+    }
+}
