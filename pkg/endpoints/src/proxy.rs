@@ -3,8 +3,9 @@
 
 mod error;
 mod headers;
+mod html;
+mod links;
 mod log_metrics;
-mod rewrite;
 mod single_client;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -18,9 +19,9 @@ use std::sync::Arc;
 
 use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
-use http::Request;
-use http::header::{HeaderValue, LOCATION};
+use http::header::{CONTENT_LENGTH, HeaderValue, LOCATION};
 use http::request::Parts;
+use http::{HeaderMap, Request};
 use hyper::upgrade::OnUpgrade;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,7 @@ use crate::routing::dispatch::{Body, Response, full};
 use crate::routing::path::LongQuery;
 pub use error::{NetworkError, UrlError};
 pub(crate) use headers::{end_to_end, is_upgrade};
+use links::LinkRewriter;
 pub use log_metrics::LogMetrics;
 pub use single_client::SingleClient;
 pub use trust::{Trust, is_global};
@@ -107,7 +109,7 @@ pub(crate) async fn proxy_request(
     if url.path.is_empty() && matches!(parts.method.as_str(), "GET" | "HEAD") {
         return Ok(redirect_to_root(path, &url.query));
     }
-    let prefix = rewrite::prefix(path, &url.path);
+    let prefix = links::prefix(path, &url.path);
     let head = headers::forwarded(&parts.headers);
     let mut head = head.map_err(|error| Status::bad_request(error.to_string()))?;
     headers::add_host(&mut head, parts, &url);
@@ -123,20 +125,35 @@ pub(crate) async fn proxy_request(
     let (mut head, body) = response.into_parts();
     head.headers = headers::forwarded(&head.headers).map_err(|error| unreachable(&error))?;
     headers::remove_cors(&mut head.headers);
-    if let Some(to) = header::text(&head.headers, LOCATION)
-        && let Some(rewritten) = rewrite::redirect(&to, prefix, &[&url.authority(), &host])
-        && let Ok(value) = HeaderValue::try_from(rewritten)
-    {
-        head.headers.insert(LOCATION, value);
-    }
+    let links = LinkRewriter { prefix: prefix.to_owned(), backend: url.authority(), requested: host };
+    let body = rewrite_links(links, &mut head.headers, body).await?;
     Ok(into_response(head.status, head.headers, body))
+}
+
+/// Rewrites the target of a redirect, or the links of an HTML document, to the paths that the client sees.
+///
+/// # Errors
+/// 500 for a target that is not a URL, and for a document whose beginning cannot be decoded.
+async fn rewrite_links(links: LinkRewriter, head: &mut HeaderMap, body: Body) -> Result<Body, Box<Status>> {
+    if let Some(to) = header::text(head, LOCATION).filter(|to| !to.is_empty()) {
+        let rewritten = links.rewrite(&to).map_err(|error| {
+            Status::internal_error(format!("error trying to parse Location header: {error}"))
+        })?;
+        if let Ok(value) = HeaderValue::try_from(rewritten) {
+            head.insert(LOCATION, value);
+        }
+        return Ok(body);
+    }
+    let Some(coding) = html::coding(head) else { return Ok(body) };
+    head.remove(CONTENT_LENGTH);
+    html::rewrite(body, coding, links).await.map_err(|error| Status::unmapped(error.to_string()).into())
 }
 
 /// Redirects a browser to the root of the backend with a trailing slash. Otherwise relative links would be
 /// wrong.
 fn redirect_to_root(path: &str, query: &str) -> Response {
     let mark = if query.is_empty() { "" } else { "?" };
-    let mut head = http::HeaderMap::new();
+    let mut head = HeaderMap::new();
     if let Ok(value) = HeaderValue::try_from(format!("{}/{mark}{query}", url::escape_path(path))) {
         head.insert(LOCATION, value);
     }
@@ -147,7 +164,7 @@ fn redirect_to_root(path: &str, query: &str) -> Response {
 #[derive(Debug, Clone, Copy)]
 pub struct BackendResponse;
 
-fn into_response(status: http::StatusCode, headers: http::HeaderMap, body: Body) -> Response {
+fn into_response(status: http::StatusCode, headers: HeaderMap, body: Body) -> Response {
     let mut response = http::Response::new(body);
     response.extensions_mut().insert(BackendResponse);
     *response.status_mut() = status;

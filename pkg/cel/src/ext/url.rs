@@ -53,7 +53,7 @@ pub fn parse_reference(text: &str) -> Result<Url, ParseError> {
     let context = |text: &str, error| ParseError::new(format!("parse {}: {error}", Quoted(text)));
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let mut url = parse(before, false).map_err(|error| context(before, error))?;
-    url.fragment = unescape(fragment, Component::Fragment).map_err(|error| context(text, error))?;
+    set_fragment(&mut url, fragment).map_err(|error| context(text, error))?;
     Ok(url)
 }
 
@@ -65,12 +65,16 @@ pub fn parse_url(text: &str) -> Result<Url, ParseError> {
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let mut url =
         parse(before, false).map_err(|error| context(format!("parse {}: {error}", Quoted(before))))?;
-    url.fragment = unescape(fragment, Component::Fragment)
-        .map_err(|error| context(format!("parse {}: {error}", Quoted(text))))?;
+    set_fragment(&mut url, fragment).map_err(|error| context(format!("parse {}: {error}", Quoted(text))))?;
+    Ok(url)
+}
+
+fn set_fragment(url: &mut Url, fragment: &str) -> Result<(), ParseError> {
+    url.fragment = unescape(fragment, Component::Fragment)?;
     if escape(&url.fragment, Component::Fragment) != fragment {
         url.raw_fragment = fragment.to_owned();
     }
-    Ok(url)
+    Ok(())
 }
 
 fn parse(text: &str, for_request: bool) -> Result<Url, ParseError> {
@@ -332,6 +336,23 @@ impl Url {
         if self.path == b"*" { "*".to_owned() } else { escape(&self.path, Component::Path) }
     }
 
+    /// The decoded path.
+    pub fn path(&self) -> &[u8] {
+        &self.path
+    }
+
+    /// Replaces the decoded path.
+    pub fn set_path(&mut self, path: Vec<u8>) {
+        self.path = path;
+        self.raw_path.clear();
+    }
+
+    /// Removes scheme and host.
+    pub fn remove_origin(&mut self) {
+        self.scheme.clear();
+        self.host.clear();
+    }
+
     fn escaped_fragment(&self) -> String {
         if !self.raw_fragment.is_empty() && is_valid_escaped(&self.raw_fragment, Component::Fragment) {
             return self.raw_fragment.clone();
@@ -372,7 +393,16 @@ impl std::fmt::Display for Url {
                 }
                 f.write_str(&escape(&self.host, Component::Host))?;
             }
-            f.write_str(&self.escaped_path())?;
+            let path = self.escaped_path();
+            if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
+                f.write_str("/")?;
+            }
+            // Before a colon, a relative path would be a scheme (RFC 3986, 4.2).
+            let is_first = self.scheme.is_empty() && self.host.is_empty() && self.user.is_none();
+            if is_first && path.split('/').next().is_some_and(|segment| segment.contains(':')) {
+                f.write_str("./")?;
+            }
+            f.write_str(&path)?;
         }
         if self.empty_query || !self.query.is_empty() {
             write!(f, "?{}", self.query)?;

@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{Method, Request};
 
 use super::error::UrlError;
-use super::rewrite;
+use super::links;
 use super::url::Url;
 use crate::header::{self, ContentLengthError};
 use crate::routing::dispatch::Body;
@@ -113,7 +113,7 @@ pub(super) fn add_forwarded_for(headers: &mut HeaderMap, sender: Option<IpAddr>)
 
 /// Adds the URI that the client sees (`X-Forwarded-Uri`).
 pub(super) fn add_forwarded_uri(headers: &mut HeaderMap, prefix: &str, url: &Url) {
-    if let Ok(value) = HeaderValue::try_from(rewrite::forwarded_uri(prefix, url)) {
+    if let Ok(value) = HeaderValue::try_from(links::forwarded_uri(prefix, url)) {
         headers.insert(FORWARDED_URI, value);
     }
 }

@@ -1,7 +1,91 @@
-//! Rewrites redirects of a backend to the paths that the client sees (upstream's `proxy.Transport`). Links in
-//! HTML are unchanged.
+//! Rewrites links of a backend to the paths that the client sees (upstream's `proxy.Transport`).
 
-use super::url::{Url, clean, escape_path, unescape};
+use std::fmt::Write as _;
+
+use cel::ext::ParseError;
+use cel::ext::url::{self, Url as Link};
+
+use super::url::{Url, clean, clean_bytes, escape_path};
+
+/// Attributes with a URL, by element (upstream's `atomsToAttrs`). Sorted.
+const ATTRIBUTES: [(&[u8], &[&[u8]]); 25] = [
+    (b"a", &[b"href"]),
+    (b"applet", &[b"codebase"]),
+    (b"area", &[b"href"]),
+    (b"audio", &[b"src"]),
+    (b"base", &[b"href"]),
+    (b"blockquote", &[b"cite"]),
+    (b"body", &[b"background"]),
+    (b"button", &[b"formaction"]),
+    (b"command", &[b"icon"]),
+    (b"del", &[b"cite"]),
+    (b"embed", &[b"src"]),
+    (b"form", &[b"action"]),
+    (b"frame", &[b"longdesc", b"src"]),
+    (b"head", &[b"profile"]),
+    (b"html", &[b"manifest"]),
+    (b"iframe", &[b"longdesc", b"src"]),
+    (b"img", &[b"longdesc", b"src", b"usemap"]),
+    (b"input", &[b"src", b"usemap", b"formaction"]),
+    (b"ins", &[b"cite"]),
+    (b"link", &[b"href"]),
+    (b"object", &[b"classid", b"codebase", b"data", b"usemap"]),
+    (b"q", &[b"cite"]),
+    (b"script", &[b"src"]),
+    (b"source", &[b"src"]),
+    (b"video", &[b"poster", b"src"]),
+];
+
+/// Rewriter of the links of one response.
+#[derive(Debug, Clone)]
+pub(super) struct LinkRewriter {
+    /// Prefix of the request path that the backend does not see.
+    pub(super) prefix: String,
+    /// Host and port of the backend.
+    pub(super) backend: String,
+    /// Host and port in the request.
+    pub(super) requested: String,
+}
+
+impl LinkRewriter {
+    /// Returns the value of an attribute as the client needs it; `None` if it does not change.
+    pub(super) fn attribute(&self, element: &[u8], name: &[u8], value: &[u8]) -> Option<Vec<u8>> {
+        let at = ATTRIBUTES.binary_search_by_key(&element, |(element, _)| *element).ok()?;
+        let is_link = ATTRIBUTES.get(at).is_some_and(|(_, names)| names.contains(&name));
+        let link = is_link.then(|| self.rewrite(&escape_invalid(value)).ok())?;
+        link.map(String::into_bytes)
+    }
+
+    /// Returns a link as the client needs it, in the encoding of Go's `net/url`. Links to other hosts and relative links
+    /// keep their meaning.
+    ///
+    /// # Errors
+    /// The link is not a URL.
+    pub(super) fn rewrite(&self, link: &str) -> Result<String, ParseError> {
+        let mut link = url::parse_reference(link)?;
+        let host = link.host();
+        let is_own = host.is_empty() || host == self.backend || host == self.requested;
+        if !is_own || !link.path().starts_with(b"/") {
+            return Ok(link.to_string());
+        }
+        if host != self.requested {
+            link.remove_origin();
+        }
+        if !link.path().starts_with(self.prefix.as_bytes()) {
+            let joined = self.join(&link);
+            link.set_path(joined);
+        }
+        Ok(link.to_string())
+    }
+
+    fn join(&self, link: &Link) -> Vec<u8> {
+        let mut joined = clean_bytes(&[self.prefix.as_bytes(), b"/", link.path()].concat());
+        if link.path().ends_with(b"/") {
+            joined.push(b'/');
+        }
+        joined
+    }
+}
 
 /// Returns the prefix of a request path that the backend does not see.
 pub(super) fn prefix<'p>(path: &'p str, backend_path: &str) -> &'p str {
@@ -17,59 +101,83 @@ pub(super) fn forwarded_uri(prefix: &str, url: &Url) -> String {
     uri
 }
 
-/// Returns the target of a redirect as the client sees it. Returns `None` for other hosts, and for relative
-/// targets, which need no change. `hosts` are the backend's names.
-pub(super) fn redirect(to: &str, prefix: &str, hosts: &[&str]) -> Option<String> {
-    let (host, rest) = split_host(to);
-    let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let (path, tail) = rest.split_at(end);
-    if (!host.is_empty() && !hosts.contains(&host)) || !path.starts_with('/') {
-        return None;
-    }
-    let decoded = unescape(path)?;
-    if decoded.starts_with(prefix) {
-        return Some(format!("{path}{tail}"));
-    }
-    let mut joined = clean(&format!("{prefix}/{decoded}"));
-    if decoded.ends_with('/') && !joined.ends_with('/') {
-        joined.push('/');
-    }
-    Some(format!("{}{tail}", escape_path(&joined)))
-}
-
-/// Splits an absolute URL into host and rest; the host is empty for any other URL.
-fn split_host(url: &str) -> (&str, &str) {
-    let after_scheme = match url.split_once("://") {
-        Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)) => {
-            Some(rest)
+/// Escapes the bytes that are not UTF-8, as Go does when it writes a path.
+fn escape_invalid(link: &[u8]) -> String {
+    let mut text = String::with_capacity(link.len());
+    for chunk in link.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a String does not fail.
+            let _ = write!(text, "%{byte:02X}");
         }
-        _ => url.strip_prefix("//"),
-    };
-    match after_scheme {
-        Some(rest) => rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len())),
-        None => ("", url),
     }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn rewriter() -> LinkRewriter {
+        let prefix = "/api/v1/x/proxy".to_owned();
+        LinkRewriter { prefix, backend: "10.0.0.1:80".to_owned(), requested: "api:6443".to_owned() }
+    }
+
     #[test]
-    fn a_redirect_stays_behind_the_proxy() {
-        let check = |to: &str, expected: Option<&str>| {
-            let actual = redirect(to, "/api/v1/x/proxy", &["10.0.0.1:80", "api:6443"]);
-            assert_eq!(actual.as_deref(), expected, "{to}");
+    fn own_links_stay_behind_the_proxy() {
+        let check = |to: &str, expected: &str| {
+            assert_eq!(rewriter().rewrite(to).ok().as_deref(), Some(expected), "{to}");
         };
-        check("/login", Some("/api/v1/x/proxy/login"));
-        check("/a/?b=c#d", Some("/api/v1/x/proxy/a/?b=c#d"));
-        check("http://10.0.0.1:80/a", Some("/api/v1/x/proxy/a"));
-        check("https://api:6443/a%20b", Some("/api/v1/x/proxy/a%20b"));
-        check("/api/v1/x/proxy/there", Some("/api/v1/x/proxy/there"));
-        check("http://elsewhere/a", None);
-        check("//elsewhere/a", None);
-        check("next", None);
-        check("http://10.0.0.1:80", None);
+        check("/login", "/api/v1/x/proxy/login");
+        check("/a/?b=c#d", "/api/v1/x/proxy/a/?b=c#d");
+        check("/", "/api/v1/x/proxy/");
+        check("http://10.0.0.1:80/a", "/api/v1/x/proxy/a");
+        check("//10.0.0.1:80/a", "/api/v1/x/proxy/a");
+        check("https://api:6443/a%20b", "https://api:6443/api/v1/x/proxy/a%20b");
+        check("/api/v1/x/proxy/there", "/api/v1/x/proxy/there");
+        check("/a/../%2e%2e/b%2fc", "/api/v1/x/b/c");
+    }
+
+    #[test]
+    fn foreign_and_relative_links_are_kept() {
+        let check = |to: &str, expected: &str| {
+            assert_eq!(rewriter().rewrite(to).ok().as_deref(), Some(expected), "{to}");
+        };
+        check("http://elsewhere/a", "http://elsewhere/a");
+        check("//elsewhere/a", "//elsewhere/a");
+        check("next?a=<b>", "next?a=<b>");
+        check("a b", "a%20b");
+        check("#top", "#top");
+        check("", "");
+        check("mailto:a@b", "mailto:a@b");
+        check("http://10.0.0.1:80", "http://10.0.0.1:80");
+        check("a%3Ab c", "./a:b%20c");
+    }
+
+    #[test]
+    fn invalid_links_are_kept() {
+        for link in ["1:b", "/%zz", "/a\nb", ":a", "http://[::1/"] {
+            assert!(rewriter().attribute(b"a", b"href", link.as_bytes()).is_none(), "{link}");
+        }
+    }
+
+    #[test]
+    fn links_depend_on_the_element() {
+        let check = |element: &str, name: &str, expected: bool| {
+            let rewritten = rewriter().attribute(element.as_bytes(), name.as_bytes(), b"/a");
+            assert_eq!(rewritten.is_some(), expected, "{element} {name}");
+        };
+        check("a", "href", true);
+        check("a", "src", false);
+        check("video", "poster", true);
+        check("div", "href", false);
+        assert!(ATTRIBUTES.is_sorted());
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_escaped() {
+        let rewritten = rewriter().attribute(b"a", b"href", b"/\xe9");
+        assert_eq!(rewritten.as_deref(), Some(&b"/api/v1/x/proxy/%E9"[..]));
     }
 
     #[test]

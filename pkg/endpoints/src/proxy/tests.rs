@@ -142,6 +142,66 @@ async fn rejected_upgrade_returns_backend_response() {
     check(101, Err("request connection cannot be hijacked")).await;
 }
 
+#[tokio::test]
+async fn accepted_upgrade_forwards_backend_headers() {
+    let network = TestNetwork::answering(|_| {
+        let mut response = http::Response::new(full(""));
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        for (name, value) in
+            [("connection", "upgrade"), ("upgrade", "x"), ("keep-alive", "5"), ("x-theirs", "1")]
+        {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    });
+    let parts = request_head(Method::GET, "/p/a", &[("connection", "Upgrade"), ("upgrade", "x")]);
+    let shutdown = CancellationToken::new();
+    let incoming = ProxyRequest {
+        parts: &parts,
+        path: "/p/a",
+        body: full(""),
+        connection: Some(hyper::upgrade::on(http::Request::new(()))),
+        peer: None,
+        shutdown: &shutdown,
+    };
+    let mut response = proxy_request(&network, backend("/a"), incoming).await.unwrap();
+    response.headers_mut().remove("date");
+    let expected = ["connection: upgrade", "keep-alive: 5", "upgrade: x", "x-theirs: 1"];
+    assert_eq!(lines(response.headers()), expected);
+    assert!(response.extensions().get::<crate::routing::dispatch::UnchangedHead>().is_some());
+}
+
+#[tokio::test]
+async fn html_links_stay_behind_the_proxy() {
+    let network = TestNetwork::answering(|_| {
+        let mut response = http::Response::new(full("<a href=/x>"));
+        response.headers_mut().insert("content-type", HeaderValue::from_static("text/html"));
+        response
+    });
+    let parts = request_head(Method::GET, "/api/p/proxy/a", &[("host", "api")]);
+    let response = pass(&network, backend("/a"), &parts, "").await.unwrap();
+    assert!(!response.headers().contains_key("content-length"));
+    assert_eq!(text(response).await, "<a href=\"/api/p/proxy/x\">");
+}
+
+#[tokio::test]
+async fn redirect_stays_behind_the_proxy() {
+    let redirect = |to: &'static str| {
+        TestNetwork::answering(move |_| {
+            let mut response = http::Response::new(full(""));
+            *response.status_mut() = StatusCode::FOUND;
+            response.headers_mut().insert(LOCATION, HeaderValue::from_static(to));
+            response
+        })
+    };
+    let parts = request_head(Method::GET, "/api/p/proxy/a", &[("host", "api")]);
+    let response = pass(&redirect("http://10.0.0.1:80/x"), backend("/a"), &parts, "").await.unwrap();
+    assert_eq!(response.headers()[LOCATION], "/api/p/proxy/x");
+    let status = pass(&redirect("http://[/"), backend("/a"), &parts, "").await.err().unwrap();
+    let message = "Internal error occurred: error trying to parse Location header: parse \"http://[/\": missing ']' in host";
+    assert_eq!((status.code, &*status.message), (500, message));
+}
+
 /// Header fields as lines, sorted.
 fn lines(headers: &HeaderMap) -> Vec<String> {
     let mut lines: Vec<String> =
