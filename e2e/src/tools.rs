@@ -28,15 +28,20 @@ const SERVERS_TEST: &str = "program";
 /// # Panics
 /// It is in neither.
 pub fn program(name: &str) -> PathBuf {
-    let fetched = target().join("tools/bin").join(name);
-    if fetched.exists() {
-        return fetched;
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|dir| dir.join(name))
-        .find(|program| program.is_file())
+    find_program(name)
         .unwrap_or_else(|| panic!("these tests need {name}: run tools/fetch-tools.sh, or put it on PATH"))
+}
+
+/// True if [`program`] finds this program.
+pub fn has_program(name: &str) -> bool {
+    find_program(name).is_some()
+}
+
+fn find_program(name: &str) -> Option<PathBuf> {
+    let fetched = target().join("tools/bin").join(name);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path: Vec<PathBuf> = std::env::split_paths(&path).map(|dir| dir.join(name)).collect();
+    std::iter::once(fetched).chain(in_path).find(|program| program.is_file())
 }
 
 /// Returns the server under test: `KUBE_APISERVER`, or built with the profile of the tests.
